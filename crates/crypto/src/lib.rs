@@ -1,0 +1,1 @@
+//! Packet ciphers and authenticators behind one job interface.

@@ -1,0 +1,1 @@
+//! Universal hash families, in lanes.

@@ -1,0 +1,1 @@
+//! Content inspection by Snort rules.

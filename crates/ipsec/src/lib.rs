@@ -1,0 +1,1 @@
+//! IPsec ESP: associations, policies, anti-replay, and the gateway stages.

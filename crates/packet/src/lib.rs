@@ -1,0 +1,1 @@
+//! Packets as bytes: wire formats, capture files and traffic generation.

@@ -1,0 +1,1 @@
+//! Records, batches, stages and shards: the frame that runs kernels over packets.
