@@ -1,1 +1,17 @@
-//! CPU tiers, aligned lanes, and the test helper that holds a kernel against its scalar twin.
+//! What every kernel crate needs from the processor, and nothing more.
+//!
+//! A kernel has one *scalar twin* that defines it and versions for wider
+//! [`Tier`]s that must agree with the twin bit for bit. The processor is asked
+//! once; a stage keeps the answer and enters a kernel once per batch. Tests
+//! run each kernel under [`for_each_tier`], so that a tier is never left out
+//! in silence.
+
+#![forbid(unsafe_code)]
+
+mod lanes;
+mod tier;
+
+pub use lanes::Lanes;
+pub use tier::{
+    FORCE_TIER, REQUIRE_TIERS, Tier, TierError, detect, for_each_tier, force_from_environment, tier,
+};
