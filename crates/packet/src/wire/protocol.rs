@@ -1,0 +1,83 @@
+//! Numbers from the registries of EtherTypes and IP protocols.
+
+/// EtherType of IPv4.
+pub const ETHER_IPV4: u16 = 0x0800;
+/// EtherType of ARP.
+pub const ETHER_ARP: u16 = 0x0806;
+/// EtherType of an IEEE 802.1Q tag.
+pub const ETHER_VLAN: u16 = 0x8100;
+/// EtherType of IPv6.
+pub const ETHER_IPV6: u16 = 0x86dd;
+/// EtherType of an IEEE 802.1ad service tag (QinQ).
+pub const ETHER_QINQ: u16 = 0x88a8;
+/// EtherType that older switches use for the outer tag of QinQ.
+pub const ETHER_QINQ_OLD: u16 = 0x9100;
+/// EtherType of an Ethernet frame bridged inside GRE.
+pub const ETHER_BRIDGED: u16 = 0x6558;
+
+/// IPv6 hop-by-hop options (RFC 8200, section 4.3).
+pub const HOP_BY_HOP: u8 = 0;
+/// ICMP for IPv4.
+pub const ICMP: u8 = 1;
+/// IPv4 in IP (RFC 2003).
+pub const IPV4: u8 = 4;
+/// TCP.
+pub const TCP: u8 = 6;
+/// UDP.
+pub const UDP: u8 = 17;
+/// IPv6 in IP (RFC 2473).
+pub const IPV6: u8 = 41;
+/// IPv6 routing header (RFC 8200, section 4.4).
+pub const ROUTING: u8 = 43;
+/// IPv6 fragment header (RFC 8200, section 4.5).
+pub const FRAGMENT: u8 = 44;
+/// GRE (RFC 2784).
+pub const GRE: u8 = 47;
+/// Encapsulating Security Payload (RFC 4303).
+pub const ESP: u8 = 50;
+/// Authentication Header (RFC 4302).
+pub const AH: u8 = 51;
+/// ICMP for IPv6.
+pub const ICMPV6: u8 = 58;
+/// IPv6 "no next header".
+pub const NO_NEXT_HEADER: u8 = 59;
+/// IPv6 destination options (RFC 8200, section 4.6).
+pub const DESTINATION_OPTIONS: u8 = 60;
+/// SCTP.
+pub const SCTP: u8 = 132;
+/// Mobility header (RFC 6275).
+pub const MOBILITY: u8 = 135;
+/// Host Identity Protocol (RFC 7401).
+pub const HIP: u8 = 139;
+/// Shim6 (RFC 5533).
+pub const SHIM6: u8 = 140;
+
+/// UDP port of ESP behind a NAT (RFC 3948).
+pub const PORT_NAT_T: u16 = 4500;
+/// UDP port of VXLAN (RFC 7348).
+pub const PORT_VXLAN: u16 = 4789;
+
+/// The usual name of an IP protocol number, as in `tcp`.
+pub fn name(protocol: u8) -> Option<&'static str> {
+    Some(match protocol {
+        ICMP => "icmp",
+        TCP => "tcp",
+        UDP => "udp",
+        GRE => "gre",
+        ESP => "esp",
+        AH => "ah",
+        ICMPV6 => "icmpv6",
+        SCTP => "sctp",
+        _ => return None,
+    })
+}
+
+/// The IP protocol number of a name or of a decimal number, as in `tcp` or
+/// `6`.
+pub fn parse(name_or_number: &str) -> Option<u8> {
+    let known = [ICMP, TCP, UDP, GRE, ESP, AH, ICMPV6, SCTP];
+    known
+        .into_iter()
+        .find(|number| name(*number).is_some_and(|n| n.eq_ignore_ascii_case(name_or_number)))
+        .or_else(|| name_or_number.parse().ok())
+}
