@@ -1,0 +1,142 @@
+//! Keys in columns: the layout that puts one key in each lane.
+
+/// The longest key, in 32-bit words: an IPv6 5-tuple takes 37 bytes.
+pub const MAX_KEY_WORDS: usize = 10;
+
+/// Lanes of the widest kernel; columns are padded to a multiple of it.
+const LANES: usize = 16;
+
+/// Up to `capacity` keys of `words` 32-bit words each, stored by column:
+///
+/// ```text
+/// word 0:  k0 k1 k2 k3 …    one vector load fills the lanes with
+/// word 1:  k0 k1 k2 k3 …    the same word of neighbouring keys
+/// ```
+///
+/// Every column is padded to whole vectors, so that a kernel needs no tail; the
+/// padding holds words of earlier keys or zeros, and what is computed from it
+/// is never read.
+#[derive(Clone, Debug)]
+pub struct KeyColumns {
+    words: usize,
+    /// Allocated keys per column, a multiple of [`LANES`].
+    stride: usize,
+    capacity: usize,
+    len: usize,
+    data: Vec<u32>,
+}
+
+impl KeyColumns {
+    /// Empty columns for `capacity` keys of `words` words (taken as at least 1
+    /// and at most [`MAX_KEY_WORDS`]).
+    pub fn new(words: usize, capacity: usize) -> KeyColumns {
+        let words = words.clamp(1, MAX_KEY_WORDS);
+        let stride = capacity.next_multiple_of(LANES);
+        KeyColumns {
+            words,
+            stride,
+            capacity,
+            len: 0,
+            data: vec![0; words * stride],
+        }
+    }
+
+    /// Words per key.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether no further key fits.
+    pub fn is_full(&self) -> bool {
+        self.len == self.capacity
+    }
+
+    /// Forgets all keys, keeps the memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Appends a key and says whether it fitted. A shorter key is padded with
+    /// zero words; words beyond [`KeyColumns::words`] do not fit.
+    #[inline]
+    pub fn push(&mut self, key: &[u32]) -> bool {
+        if self.is_full() || key.len() > self.words {
+            return false;
+        }
+        let lane = self.len;
+        for (word, column) in self.data.chunks_exact_mut(self.stride).enumerate() {
+            column[lane] = key.get(word).copied().unwrap_or(0);
+        }
+        self.len += 1;
+        true
+    }
+
+    /// Word `word` of all keys.
+    ///
+    /// # Panics
+    /// `word` is not below [`KeyColumns::words`].
+    pub fn column(&self, word: usize) -> &[u32] {
+        &self.padded_column(word)[..self.len]
+    }
+
+    /// Key number `index`, its words gathered; words beyond the key's are zero.
+    ///
+    /// # Panics
+    /// `index` is not below [`KeyColumns::len`].
+    #[inline]
+    pub fn key(&self, index: usize) -> [u32; MAX_KEY_WORDS] {
+        assert!(index < self.len, "key {index} of {}", self.len);
+        let mut key = [0; MAX_KEY_WORDS];
+        for (word, column) in key.iter_mut().zip(self.data.chunks_exact(self.stride)) {
+            *word = column[index];
+        }
+        key
+    }
+
+    /// A whole column with its padding.
+    pub(crate) fn padded_column(&self, word: usize) -> &[u32] {
+        &self.data[word * self.stride..(word + 1) * self.stride]
+    }
+
+    /// The number of keys, rounded up to whole vectors.
+    pub(crate) fn padded_len(&self) -> usize {
+        self.len.next_multiple_of(LANES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_back_padded_with_zeros() {
+        let mut keys = KeyColumns::new(3, 2);
+        assert!(keys.push(&[1, 2, 3]));
+        assert!(!keys.push(&[1, 2, 3, 4]), "too long");
+        assert!(keys.push(&[7]));
+        assert!(!keys.push(&[9]), "full");
+        assert_eq!(keys.key(0)[..4], [1, 2, 3, 0]);
+        assert_eq!(keys.key(1), [7, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(keys.column(0), [1, 7]);
+        assert_eq!((keys.len(), keys.padded_len()), (2, 16));
+        keys.clear();
+        assert!(keys.is_empty() && keys.push(&[5]));
+        assert_eq!(keys.key(0)[..2], [5, 0]);
+    }
+
+    #[test]
+    fn columns_without_room_take_nothing() {
+        let mut keys = KeyColumns::new(1, 0);
+        assert!(keys.is_full() && !keys.push(&[1]));
+    }
+}

@@ -1,0 +1,87 @@
+//! One 64-bit number per key, for structures that need mixed bits.
+
+use crate::columns::MAX_KEY_WORDS;
+use crate::seed::SeedStream;
+
+/// A seeded 64-bit fingerprint of a key of 32-bit words, for the register
+/// index and rank of a distinct counter.
+///
+/// The inner product Σ aᵢxᵢ + b mod 2⁶⁴ with random 64-bit aᵢ makes two keys
+/// equal with probability at most 2⁻³³ (the difference is uniform over the
+/// multiples of a power of two below 2³²), and one in 2⁶⁰ for an average pair.
+/// Stafford's finaliser (variant 13, the one of SplitMix64) is a bijection, so
+/// it keeps that bound; that its output bits look independent is observed, not
+/// proved, as for every hash in use with HyperLogLog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    multipliers: [u64; MAX_KEY_WORDS],
+    addend: u64,
+}
+
+impl Fingerprint {
+    /// The function that `seed` draws.
+    pub fn new(seed: u64) -> Fingerprint {
+        let mut stream = SeedStream::new(seed);
+        Fingerprint {
+            multipliers: std::array::from_fn(|_| stream.next_u64()),
+            addend: stream.next_u64(),
+        }
+    }
+
+    /// The fingerprint of a key; words beyond [`MAX_KEY_WORDS`] do not count,
+    /// and trailing zero words change nothing.
+    #[inline]
+    pub fn of(&self, key: &[u32]) -> u64 {
+        let sum = self
+            .multipliers
+            .iter()
+            .zip(key)
+            .fold(self.addend, |sum, (a, x)| {
+                sum.wrapping_add(a.wrapping_mul(u64::from(*x)))
+            });
+        let mut z = sum;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2²⁰ sequential keys make 2³⁹ pairs, and differences below 2²⁰ meet with
+    /// probability 2⁻⁶⁰·⁷ on average: a seed shows an equal pair with
+    /// probability 3e-7, and this one does not.
+    #[test]
+    fn sequential_keys_have_distinct_fingerprints() {
+        let fingerprint = Fingerprint::new(1);
+        let mut seen: Vec<u64> = (0..1 << 20).map(|x| fingerprint.of(&[x, 0, 6])).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 1 << 20);
+    }
+
+    /// From one of 2¹⁶ sequential keys to the next, each of the 64 bits turns in
+    /// 32768 ± 128 cases. Seven standard deviations on 64 bits: false alarm
+    /// below 64 · 2.6e-12 = 1.7e-10. The bare sum fails: its lowest bit turns
+    /// always or never.
+    #[test]
+    fn neighbouring_keys_differ_in_half_of_the_bits() {
+        let fingerprint = Fingerprint::new(2);
+        for bit in 0..64 {
+            let turns = (0..1u32 << 16)
+                .filter(|x| (fingerprint.of(&[*x]) ^ fingerprint.of(&[x + 1])) >> bit & 1 == 1)
+                .count();
+            assert!(turns.abs_diff(32_768) < 7 * 128, "bit {bit}: {turns}");
+        }
+    }
+
+    #[test]
+    fn seeds_and_words_matter() {
+        let (one, two) = (Fingerprint::new(1), Fingerprint::new(2));
+        assert_ne!(one.of(&[5]), two.of(&[5]));
+        assert_ne!(one.of(&[5, 1]), one.of(&[1, 5]));
+        assert_eq!(one.of(&[5]), one.of(&[5, 0, 0]));
+    }
+}

@@ -1,0 +1,177 @@
+//! Multiply-shift over 52 bits: the 2-universal family of sketch rows.
+//!
+//! A row has 52-bit parameters a₀ … a₍ₙ₋₁₎, b, drawn uniformly, and maps a key
+//! of 32-bit words x₀ … x₍ₙ₋₁₎ to the bucket
+//!
+//! ```text
+//! h      = (a₀x₀ + … + aₙ₋₁xₙ₋₁ + b) mod 2⁵²
+//! bucket = ⌊h·w / 2⁵²⌋
+//! ```
+//!
+//! For one word this is the multiply-shift scheme of Dietzfelbinger (*Universal
+//! hashing and k-wise independent random variables via integer arithmetic
+//! without primes*, STACS 1996, with the vector form of section 3.5 of Thorup,
+//! *High speed hashing for integers and strings*, arXiv:1504.06804), with the
+//! range taken by multiplication instead of a shift, so that w need not be a
+//! power of two. 52 bits, because that is the width of the processor's
+//! multiply-add lanes (IFMA), where the modulus costs nothing.
+//!
+//! **Property.** For two different keys, Pr[same bucket] ≤ (1/w)(1 + w²/2⁴⁴),
+//! and exactly 1/w when w is a power of two up to 2²¹.
+//!
+//! **Proof.** Let 2ˢ be the largest power of two that divides every difference
+//! xᵢ - yᵢ; s ≤ 31, as the keys differ and words have 32 bits. Some difference
+//! is an odd multiple of 2ˢ, so D = h(x) - h(y) mod 2⁵² is uniform over the
+//! 2⁵²⁻ˢ multiples of 2ˢ, and b makes h(x) uniform and independent of D. So
+//! (h(x), h(y)) is uniform over the 2¹⁰⁴⁻ˢ pairs that agree modulo 2ˢ. Let c
+//! count the values of one bucket in one residue class modulo 2ˢ; the keys meet
+//! with probability Σc² / 2¹⁰⁴⁻ˢ over the w·2ˢ combinations. A bucket is an
+//! interval of ⌊2⁵²/w⌋ or ⌈2⁵²/w⌉ values, so all c are one of two neighbouring
+//! integers; their mean is μ = 2⁵²⁻ˢ/w and their variance at most 1/4. Hence
+//! Σc² ≤ w2ˢ(μ² + 1/4) and Pr ≤ (1/w)(1 + w²·2²ˢ⁻¹⁰⁶) ≤ (1/w)(1 + w²/2⁴⁴). When
+//! w is a power of two up to 2²¹, all c are equal and the 1/4 vanishes.
+//!
+//! **Not to be used** where more than pairs matter: nothing is claimed of
+//! three keys, so the variance of a second-moment (F₂) estimate is not bounded.
+
+mod simd;
+
+use weir_simd::Tier;
+
+use crate::buckets::Buckets;
+use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::seed::SeedStream;
+
+/// The most buckets per row: beyond this the collision bound leaves 1/w by
+/// more than a quarter.
+pub const MAX_WIDTH: u32 = 1 << 21;
+
+/// The most rows: a failure probability of e⁻³² is none.
+const MAX_ROWS: usize = 32;
+
+const BITS: u32 = 52;
+
+/// A family that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// Buckets per row out of range.
+    #[error("{0} counters per row: use 1 to {MAX_WIDTH}")]
+    Width(u64),
+    /// Number of rows out of range.
+    #[error("{0} rows: use 1 to {MAX_ROWS}")]
+    Rows(usize),
+    /// Words per key out of range.
+    #[error("keys of {0} words: use 1 to {MAX_KEY_WORDS}")]
+    Words(usize),
+}
+
+/// `rows` independent functions from keys of up to `words` 32-bit words to
+/// `width` buckets. The module says what is guaranteed and why.
+///
+/// A key with fewer words is the key padded with zero words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ms52 {
+    width: u32,
+    words: usize,
+    rows: Vec<Row>,
+}
+
+/// The parameters of one row, each below 2⁵².
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+struct Row {
+    multipliers: [u64; MAX_KEY_WORDS],
+    addend: u64,
+}
+
+impl Ms52 {
+    /// Draws the family from `seed`: row by row, [`MAX_KEY_WORDS`] multipliers
+    /// and an addend, each the top 52 bits of a draw of [`SeedStream`]. Keys of
+    /// another length therefore see the same functions.
+    ///
+    /// # Errors
+    /// [`ShapeError`] for a size out of range.
+    pub fn new(rows: usize, width: u32, words: usize, seed: u64) -> Result<Ms52, ShapeError> {
+        if !(1..=MAX_WIDTH).contains(&width) {
+            return Err(ShapeError::Width(width.into()));
+        }
+        if !(1..=MAX_ROWS).contains(&rows) {
+            return Err(ShapeError::Rows(rows));
+        }
+        if !(1..=MAX_KEY_WORDS).contains(&words) {
+            return Err(ShapeError::Words(words));
+        }
+        let mut stream = SeedStream::new(seed);
+        let mut draw = || stream.next_bits(BITS);
+        let rows = (0..rows)
+            .map(|_| Row {
+                multipliers: std::array::from_fn(|_| draw()),
+                addend: draw(),
+            })
+            .collect();
+        Ok(Ms52 { width, words, rows })
+    }
+
+    /// Number of functions.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Buckets per function.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Words of the longest key.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The definition: the bucket of `key` under row `row`, below
+    /// [`Ms52::width`]. Words beyond [`Ms52::words`] do not count.
+    ///
+    /// # Panics
+    /// `row` is not below [`Ms52::rows`].
+    #[inline]
+    pub fn bucket(&self, row: usize, key: &[u32]) -> u32 {
+        let row = &self.rows[row];
+        let sum = row.multipliers[..self.words]
+            .iter()
+            .zip(key)
+            .fold(row.addend, |sum, (a, x)| {
+                sum.wrapping_add(a.wrapping_mul(u64::from(*x)))
+            });
+        scale::<BITS>(sum, self.width)
+    }
+
+    /// The buckets of a whole batch of keys under every row: in lanes where
+    /// `tier` has them and the processor has `tier`, else as
+    /// [`Ms52::bucket`] says, with the same result.
+    pub fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
+        out.shape(self.rows.len(), keys);
+        if !simd::buckets(tier, self, keys, out) {
+            self.buckets_scalar(keys, out);
+        }
+    }
+
+    fn buckets_scalar(&self, keys: &KeyColumns, out: &mut Buckets) {
+        let stride = keys.padded_len();
+        let rows = out.padded_rows();
+        for lane in 0..keys.len() {
+            let key = keys.key(lane);
+            for row in 0..self.rows.len() {
+                rows[row * stride + lane] = self.bucket(row, &key[..keys.words()]);
+            }
+        }
+    }
+}
+
+/// ⌊(sum mod 2^BITS)·width / 2^BITS⌋.
+#[inline]
+fn scale<const BITS: u32>(sum: u64, width: u32) -> u32 {
+    let residue = sum & ((1 << BITS) - 1);
+    ((u128::from(residue) * u128::from(width)) >> BITS) as u32
+}
+
+#[cfg(test)]
+mod tests;

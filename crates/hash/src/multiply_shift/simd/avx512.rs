@@ -1,0 +1,68 @@
+//! AVX-512 IFMA: eight keys per vector, W + 1 multiply-adds per row.
+//!
+//! ```text
+//! lane      0      1    …    7
+//! x_j      k0_j   k1_j  …   k7_j     32-bit word j, zero-extended
+//! h        b + Σ a_j x_j             vpmadd52luq: low 52 bits of each product
+//! bucket   ⌊h·w / 2⁵²⌋               vpmadd52huq reads the low 52 bits of h,
+//!                                    so the modulus is free
+//! ```
+//!
+//! Rows run innermost: a key's words are widened once and stay in registers,
+//! the parameters are broadcast from memory as operands.
+
+use std::arch::x86_64::*;
+
+use super::super::Ms52;
+use super::{for_words, words};
+use crate::buckets::Buckets;
+use crate::columns::KeyColumns;
+
+const LANES: usize = 8;
+
+/// `out` has the shape of the result.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+pub(super) fn buckets(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
+    for_words!(words(family, keys), kernel, family, keys, out)
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+fn kernel<const W: usize>(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
+    let columns: [&[u32]; W] = std::array::from_fn(|word| keys.padded_column(word));
+    let stride = keys.padded_len();
+    let out = out.padded_rows();
+    let width = _mm512_set1_epi64(i64::from(family.width));
+    for first in (0..stride).step_by(LANES) {
+        let mut x = [_mm512_setzero_si512(); W];
+        for (x, column) in x.iter_mut().zip(columns) {
+            *x = load(&column[first..first + LANES]);
+        }
+        for (row, out) in family.rows.iter().zip(out.chunks_exact_mut(stride)) {
+            let mut h = _mm512_set1_epi64(row.addend as i64);
+            for (x, a) in x.iter().zip(&row.multipliers) {
+                h = _mm512_madd52lo_epu64(h, _mm512_set1_epi64(*a as i64), *x);
+            }
+            let bucket = _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width);
+            store(&mut out[first..first + LANES], bucket);
+        }
+    }
+}
+
+/// Eight words, one per 64-bit lane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn load(words: &[u32]) -> __m512i {
+    assert!(words.len() == LANES);
+    // SAFETY: 32 bytes are readable; the load needs no alignment.
+    let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
+    _mm512_cvtepu32_epi64(words)
+}
+
+/// The low half of each 64-bit lane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn store(out: &mut [u32], lanes: __m512i) {
+    assert!(out.len() == LANES);
+    // SAFETY: 32 bytes are writable; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(lanes)) };
+}
