@@ -1,0 +1,90 @@
+//! What is matched, and what matches it.
+
+use weir_packet::wire::protocol::{SCTP, TCP, UDP};
+use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
+
+use crate::{AddressSet, PortSet, ProtocolSet};
+
+/// What of a packet is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuple {
+    /// Addresses, protocol and ports. With an `ip_version` other than 4 and 6
+    /// there are none of them, and only `any` matches.
+    pub key: FlowKey,
+    /// The interface that the packet came from.
+    pub interface: u16,
+    /// Whether the ports of `key` were really in the packet. Where not, as in
+    /// fragments and in protocols without ports, a port set other than `any`
+    /// does not match (RFC 4301, section 4.4.1.1: OPAQUE is matched by ANY).
+    pub ports_known: bool,
+}
+
+impl Tuple {
+    /// The tuple of a packet; without a key where it is not IP.
+    #[inline]
+    pub fn from_headers(headers: &Headers, bytes: &[u8], interface: u16) -> Tuple {
+        let has_ports = matches!(headers.protocol, TCP | UDP | SCTP)
+            && headers.fragment == Fragment::Whole
+            && matches!(headers.fault, None | Some(Fault::PacketCut));
+        match FlowKey::from_headers(headers, bytes) {
+            Some(key) => Tuple {
+                key,
+                interface,
+                ports_known: has_ports,
+            },
+            None => Tuple {
+                interface,
+                ..Tuple::default()
+            },
+        }
+    }
+}
+
+/// A conjunction of sets. The default matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Selector {
+    /// Source addresses.
+    pub source: AddressSet,
+    /// Destination addresses.
+    pub destination: AddressSet,
+    /// IP protocols.
+    pub protocol: ProtocolSet,
+    /// Source ports.
+    pub source_port: PortSet,
+    /// Destination ports.
+    pub destination_port: PortSet,
+    /// The interface that packets come from; `None` for any.
+    pub interface: Option<u16>,
+}
+
+impl Selector {
+    /// Whether the selector matches: the definition that [`Table`] follows.
+    ///
+    /// [`Table`]: crate::Table
+    pub fn matches(&self, tuple: &Tuple) -> bool {
+        let key = &tuple.key;
+        let is_ip = matches!(key.ip_version, 4 | 6);
+        let port_matches =
+            |set: &PortSet, port| set.is_any() || (tuple.ports_known && set.contains(port));
+        self.interface
+            .is_none_or(|number| number == tuple.interface)
+            && (self.protocol.is_any() || (is_ip && self.protocol.contains(key.protocol)))
+            && port_matches(&self.destination_port, key.destination_port)
+            && port_matches(&self.source_port, key.source_port)
+            && self.destination.contains(key.ip_version, key.destination)
+            && self.source.contains(key.ip_version, key.source)
+    }
+
+    /// The selector of the packets that go the other way.
+    #[must_use]
+    pub fn reversed(&self) -> Selector {
+        Selector {
+            source: self.destination.clone(),
+            destination: self.source.clone(),
+            protocol: self.protocol.clone(),
+            source_port: self.destination_port.clone(),
+            destination_port: self.source_port.clone(),
+            interface: self.interface,
+        }
+    }
+}
