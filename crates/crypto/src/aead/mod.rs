@@ -1,0 +1,46 @@
+//! Authenticated encryption with associated data, for one packet in place.
+
+mod chacha20_poly1305;
+mod gcm;
+
+use aes_gcm::aead::{AeadInOut, Nonce, Tag};
+
+use crate::kernel::Misshapen;
+
+pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
+pub(crate) use gcm::GcmKey;
+
+fn seal<A: AeadInOut>(
+    key: &A,
+    nonce: &[u8],
+    associated: &[u8],
+    text: &mut [u8],
+    tag: &mut [u8],
+) -> Result<(), Misshapen> {
+    let nonce = <&Nonce<A>>::try_from(nonce).map_err(|_| Misshapen)?;
+    let tag = <&mut Tag<A>>::try_from(tag).map_err(|_| Misshapen)?;
+    *tag = key
+        .encrypt_inout_detached(nonce, associated, text.into())
+        .map_err(|_| Misshapen)?;
+    Ok(())
+}
+
+/// Verifies, then decrypts; the tag is compared in constant time by the kept
+/// crates. `false` leaves the text as it was or partly decrypted: the caller
+/// clears it.
+fn open<A: AeadInOut>(
+    key: &A,
+    nonce: &[u8],
+    associated: &[u8],
+    text: &mut [u8],
+    tag: &[u8],
+) -> bool {
+    let Ok(nonce) = <&Nonce<A>>::try_from(nonce) else {
+        return false;
+    };
+    let Ok(tag) = <&Tag<A>>::try_from(tag) else {
+        return false;
+    };
+    key.decrypt_inout_detached(nonce, associated, text.into(), tag)
+        .is_ok()
+}

@@ -1,0 +1,46 @@
+//! AES (FIPS 197) round keys of the three key sizes, one type per direction:
+//! only CBC ever runs AES backwards, and the schedules are large.
+
+use aes::cipher::KeyInit;
+use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
+
+use crate::kernel::Misshapen;
+use crate::suite::AesKeySize;
+
+/// Round keys for encryption.
+pub(crate) enum AesEncryptKey {
+    Aes128(Aes128Enc),
+    Aes192(Aes192Enc),
+    Aes256(Aes256Enc),
+}
+
+/// Round keys for decryption.
+pub(crate) enum AesDecryptKey {
+    Aes128(Aes128Dec),
+    Aes192(Aes192Dec),
+    Aes256(Aes256Dec),
+}
+
+impl AesEncryptKey {
+    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesEncryptKey, Misshapen> {
+        Ok(match size {
+            AesKeySize::Aes128 => AesEncryptKey::Aes128(expand(key)?),
+            AesKeySize::Aes192 => AesEncryptKey::Aes192(expand(key)?),
+            AesKeySize::Aes256 => AesEncryptKey::Aes256(expand(key)?),
+        })
+    }
+}
+
+impl AesDecryptKey {
+    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesDecryptKey, Misshapen> {
+        Ok(match size {
+            AesKeySize::Aes128 => AesDecryptKey::Aes128(expand(key)?),
+            AesKeySize::Aes192 => AesDecryptKey::Aes192(expand(key)?),
+            AesKeySize::Aes256 => AesDecryptKey::Aes256(expand(key)?),
+        })
+    }
+}
+
+fn expand<C: KeyInit>(key: &[u8]) -> Result<C, Misshapen> {
+    C::new_from_slice(key).map_err(|_| Misshapen)
+}

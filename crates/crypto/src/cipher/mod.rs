@@ -1,0 +1,7 @@
+//! Block ciphers as expanded keys, chosen once per key and not per packet.
+
+mod aes;
+mod triple_des;
+
+pub(crate) use aes::{AesDecryptKey, AesEncryptKey};
+pub(crate) use triple_des::{TripleDesKey, is_single_des};

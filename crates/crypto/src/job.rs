@@ -1,0 +1,237 @@
+//! A batch of packets, each with its own key, sealed or opened in one call.
+
+use crate::kernel::Misshapen;
+use crate::keys::{OpeningKey, SealingKey, Ticket};
+use crate::suite::Suite;
+
+/// One packet to encrypt and tag. The parts lie on the wire in the order
+/// prefix, IV, text, tag; they may come from anywhere in memory, at any
+/// alignment.
+pub struct SealJob<'a> {
+    /// The packet's key.
+    pub key: &'a SealingKey,
+    /// Drawn from that key; spent by [`seal`].
+    pub ticket: Ticket,
+    /// Authenticated, not encrypted: an AEAD's associated data (for ESP the
+    /// SPI and the sequence number, all 64 bits of it with ESN: RFC 4106
+    /// section 5), or the front of what the MAC covers.
+    pub prefix: &'a [u8],
+    /// Output, [`Suite::iv_bytes`] long.
+    pub iv: &'a mut [u8],
+    /// Encrypted in place; a multiple of [`Suite::block_bytes`] long.
+    pub text: &'a mut [u8],
+    /// Authenticated behind the text, not sent: the high half of an extended
+    /// sequence number (RFC 4303 section 2.2.1). Empty for an AEAD.
+    pub suffix: &'a [u8],
+    /// Output, [`Suite::tag_bytes`] long.
+    pub tag: &'a mut [u8],
+}
+
+/// One packet to verify and decrypt, laid out as in [`SealJob`].
+pub struct OpenJob<'a> {
+    /// The packet's key.
+    pub key: &'a OpeningKey,
+    /// As in [`SealJob::prefix`].
+    pub prefix: &'a [u8],
+    /// As received.
+    pub iv: &'a [u8],
+    /// Decrypted in place; zeros where the packet does not verify.
+    pub text: &'a mut [u8],
+    /// As in [`SealJob::suffix`].
+    pub suffix: &'a [u8],
+    /// As received.
+    pub tag: &'a [u8],
+    /// Output of [`open`]: whether the packet is authentic. What it held
+    /// before the call does not matter.
+    pub verified: bool,
+}
+
+/// Why a batch was not sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("job {job} of the batch: {fault}")]
+pub struct JobError {
+    /// Index of the first job at fault.
+    pub job: usize,
+    /// What is wrong with it.
+    pub fault: JobFault,
+}
+
+/// What is wrong with a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum JobFault {
+    /// The ticket was drawn from another key.
+    #[error("the ticket belongs to another key")]
+    ForeignTicket,
+    /// The ticket has sealed a packet before.
+    #[error("the ticket is spent: its counter value has sealed a packet")]
+    SpentTicket,
+    /// The IV's length is not the suite's.
+    #[error("the IV has {given_bytes} bytes, {needed_bytes} are needed")]
+    Iv {
+        /// [`Suite::iv_bytes`].
+        needed_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// The tag's length is not the suite's.
+    #[error("the tag has {given_bytes} bytes, {needed_bytes} are needed")]
+    Tag {
+        /// [`Suite::tag_bytes`].
+        needed_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// The text does not fill whole blocks.
+    #[error("the text has {given_bytes} bytes, which is no multiple of {block_bytes}")]
+    PartialBlock {
+        /// [`Suite::block_bytes`].
+        block_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// The text is longer than the mode allows.
+    #[error("the text has {given_bytes} bytes, more than {most_bytes}")]
+    TooLong {
+        /// [`crate::Limits::text_bytes`].
+        most_bytes: u64,
+        /// What was given.
+        given_bytes: u64,
+    },
+    /// An AEAD authenticates all it must in its prefix.
+    #[error("a suffix of {given_bytes} bytes was given to an AEAD, which takes none")]
+    Suffix {
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// The lengths passed the batch's check and the cipher refused them all
+    /// the same: a defect of this crate. The packet must not be sent.
+    #[error("the cipher refused lengths that its suite allows")]
+    Refused,
+}
+
+impl From<Misshapen> for JobFault {
+    fn from(Misshapen: Misshapen) -> JobFault {
+        JobFault::Refused
+    }
+}
+
+/// Encrypts and tags a batch of packets; keys, suites and lengths may differ
+/// from job to job. Tickets are spent.
+///
+/// # Errors
+/// The first job at fault, found before any byte of any job is written and
+/// before any ticket is spent.
+pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
+    for (index, job) in jobs.iter().enumerate() {
+        job.check()
+            .map_err(|fault| JobError { job: index, fault })?;
+    }
+    for (index, job) in jobs.iter_mut().enumerate() {
+        job.seal().map_err(|refused| JobError {
+            job: index,
+            fault: refused.into(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Verifies a batch of packets and decrypts those that are authentic, telling
+/// them apart by [`OpenJob::verified`]. Tags are compared in constant time,
+/// before anything is decrypted; the text of a packet that is not authentic,
+/// or whose lengths are not its suite's, becomes zeros.
+pub fn open(jobs: &mut [OpenJob<'_>]) {
+    for job in jobs {
+        job.verified = job.open();
+        if !job.verified {
+            job.text.fill(0);
+        }
+    }
+}
+
+impl SealJob<'_> {
+    fn check(&self) -> Result<(), JobFault> {
+        if !self.ticket.is_of(self.key) {
+            return Err(JobFault::ForeignTicket);
+        }
+        if self.ticket.is_spent() {
+            return Err(JobFault::SpentTicket);
+        }
+        let shape = Shape {
+            iv_bytes: self.iv.len(),
+            text_bytes: self.text.len(),
+            suffix_bytes: self.suffix.len(),
+            tag_bytes: self.tag.len(),
+        };
+        shape.check(self.key.suite())
+    }
+
+    fn seal(&mut self) -> Result<(), Misshapen> {
+        self.ticket.spend();
+        self.key.write_iv(&self.ticket, self.iv)?;
+        self.key
+            .kernel()
+            .seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
+    }
+}
+
+impl OpenJob<'_> {
+    fn open(&mut self) -> bool {
+        let shape = Shape {
+            iv_bytes: self.iv.len(),
+            text_bytes: self.text.len(),
+            suffix_bytes: self.suffix.len(),
+            tag_bytes: self.tag.len(),
+        };
+        shape.check(self.key.suite()).is_ok()
+            && self
+                .key
+                .kernel()
+                .open(self.prefix, self.iv, self.text, self.suffix, self.tag)
+    }
+}
+
+/// The lengths of a packet's parts that a suite prescribes.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) iv_bytes: usize,
+    pub(crate) text_bytes: usize,
+    pub(crate) suffix_bytes: usize,
+    pub(crate) tag_bytes: usize,
+}
+
+impl Shape {
+    pub(crate) fn check(self, suite: Suite) -> Result<(), JobFault> {
+        if self.iv_bytes != suite.iv_bytes() {
+            return Err(JobFault::Iv {
+                needed_bytes: suite.iv_bytes(),
+                given_bytes: self.iv_bytes,
+            });
+        }
+        if self.tag_bytes != suite.tag_bytes() {
+            return Err(JobFault::Tag {
+                needed_bytes: suite.tag_bytes(),
+                given_bytes: self.tag_bytes,
+            });
+        }
+        if !self.text_bytes.is_multiple_of(suite.block_bytes()) {
+            return Err(JobFault::PartialBlock {
+                block_bytes: suite.block_bytes(),
+                given_bytes: self.text_bytes,
+            });
+        }
+        let most_bytes = suite.limits().text_bytes.most;
+        let given_bytes = self.text_bytes as u64;
+        if given_bytes > most_bytes {
+            return Err(JobFault::TooLong {
+                most_bytes,
+                given_bytes,
+            });
+        }
+        if matches!(suite, Suite::Aead(_)) && self.suffix_bytes != 0 {
+            return Err(JobFault::Suffix {
+                given_bytes: self.suffix_bytes,
+            });
+        }
+        Ok(())
+    }
+}

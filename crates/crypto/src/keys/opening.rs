@@ -1,0 +1,44 @@
+//! Keys that verify and decrypt.
+
+use std::fmt;
+
+use crate::kernel::{Kernel, OpenKernel};
+use crate::keys::{KeyError, KeyMaterial};
+use crate::suite::Suite;
+
+/// A key for verification and decryption, expanded once. Wiped when dropped;
+/// `Debug` shows no secret.
+pub struct OpeningKey {
+    suite: Suite,
+    kernel: Box<OpenKernel>,
+}
+
+impl OpeningKey {
+    /// Expands `material`.
+    ///
+    /// # Errors
+    /// [`KeyError::Refused`], which would be a defect of this crate.
+    pub fn new(material: &KeyMaterial) -> Result<OpeningKey, KeyError> {
+        Ok(OpeningKey {
+            suite: material.suite(),
+            kernel: Kernel::new(material)?,
+        })
+    }
+
+    /// The suite of this key.
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    pub(crate) fn kernel(&self) -> &OpenKernel {
+        &self.kernel
+    }
+}
+
+impl fmt::Debug for OpeningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpeningKey")
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}

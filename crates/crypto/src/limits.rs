@@ -1,0 +1,123 @@
+//! How much one key may protect, each number with its source.
+
+use crate::suite::{Aead, Cipher, Suite};
+
+/// One bound and where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// The largest allowed number.
+    pub most: u64,
+    /// The document that states it, or the bound it follows from.
+    pub source: &'static str,
+}
+
+/// How much one key may protect. [`crate::SealingKey`] holds the number of
+/// packets and [`crate::seal`] the length of each; the blocks of a key's whole
+/// life, over all restarts, are the caller's to count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Packets per key.
+    pub packets: Limit,
+    /// Cipher blocks per key, over all its packets.
+    pub blocks: Limit,
+    /// Bytes of text per packet.
+    pub text_bytes: Limit,
+    /// Bytes of the cipher's block, in which `blocks` counts.
+    pub block_bytes: usize,
+}
+
+impl Limits {
+    /// Blocks that a text of `text_bytes` takes from the key's `blocks`; a
+    /// partial block counts as a whole one.
+    pub fn blocks_of(self, text_bytes: u64) -> u64 {
+        text_bytes.div_ceil(self.block_bytes as u64)
+    }
+
+    pub(crate) fn of(suite: Suite) -> Limits {
+        match suite {
+            Suite::Aead(Aead::AesGcm16(_)) => Limits {
+                packets: IV_64_BITS,
+                blocks: Limit {
+                    most: 1 << 48,
+                    source: "advantage about (s+q)^2/2^129, 2^-31 at s blocks in q = s packets \
+                             (Iwata, Ohashi, Minematsu, CRYPTO 2012)",
+                },
+                text_bytes: Limit {
+                    most: (1 << 36) - 32,
+                    source: "NIST SP 800-38D section 5.2.1.1",
+                },
+                block_bytes: 16,
+            },
+            Suite::Aead(Aead::ChaCha20Poly1305) => Limits {
+                packets: IV_64_BITS,
+                blocks: Limit {
+                    most: u64::MAX,
+                    source: "ChaCha20 is a function, not a permutation: \
+                             no bound below that of the nonces (RFC 8439 section 4)",
+                },
+                text_bytes: Limit {
+                    most: ((1 << 32) - 1) * 64,
+                    source: "RFC 8439 section 2.8",
+                },
+                block_bytes: 64,
+            },
+            Suite::EncryptThenMac(Cipher::AesCtr(_), _) => Limits {
+                packets: IV_64_BITS,
+                blocks: BIRTHDAY_128,
+                text_bytes: Limit {
+                    most: ((1 << 32) - 1) * 16,
+                    source: "RFC 3686 section 4: 32 bits of block counter, from one",
+                },
+                block_bytes: 16,
+            },
+            Suite::EncryptThenMac(Cipher::AesCbc(_), _) => Limits {
+                packets: IV_64_BITS,
+                blocks: BIRTHDAY_128,
+                text_bytes: MEMORY,
+                block_bytes: 16,
+            },
+            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => Limits {
+                packets: TRIPLE_DES,
+                blocks: TRIPLE_DES,
+                text_bytes: Limit {
+                    most: TRIPLE_DES.most * 8,
+                    source: TRIPLE_DES.source,
+                },
+                block_bytes: 8,
+            },
+            Suite::EncryptThenMac(Cipher::Null, _) => Limits {
+                packets: IV_64_BITS,
+                blocks: Limit {
+                    most: u64::MAX,
+                    source: "RFC 2410: nothing is encrypted",
+                },
+                text_bytes: MEMORY,
+                block_bytes: 1,
+            },
+        }
+    }
+}
+
+/// The last of 2^64 values stays unused, so that an exclusive end exists.
+/// SP 800-38D section 8.3 puts 2^32 packets only on nonces that are random or
+/// not of 96 bits; these are neither.
+const IV_64_BITS: Limit = Limit {
+    most: u64::MAX,
+    source: "64-bit counter (RFC 4303 section 2.2.1, RFC 4106 section 3.1)",
+};
+
+const BIRTHDAY_128: Limit = Limit {
+    most: 1 << 48,
+    source: "advantage s^2/2^128 at most 2^-32 after s blocks \
+             (Bellare, Desai, Jokipii, Rogaway, FOCS 1997)",
+};
+
+const TRIPLE_DES: Limit = Limit {
+    most: 1 << 20,
+    source: "NIST SP 800-67 Rev. 2: 2^20 blocks per key bundle",
+};
+
+const MEMORY: Limit = Limit {
+    most: u64::MAX,
+    source: "no bound of its own",
+};

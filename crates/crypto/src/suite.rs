@@ -1,0 +1,363 @@
+//! What protects a packet: names, sizes and valid combinations.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits::Limits;
+
+/// What protects a packet: a cipher with its own integrity, or a cipher and a
+/// MAC over its ciphertext (encrypt-then-MAC, the order of RFC 4303 section
+/// 3.3.2). Every value is a combination that ESP may use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Suite {
+    /// One algorithm for both ("combined mode" in RFC 4303).
+    Aead(Aead),
+    /// A cipher, and a MAC over what it produced.
+    EncryptThenMac(Cipher, Mac),
+}
+
+/// Key size of AES.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AesKeySize {
+    /// 16 bytes, 10 rounds.
+    Aes128,
+    /// 24 bytes, 12 rounds.
+    Aes192,
+    /// 32 bytes, 14 rounds.
+    Aes256,
+}
+
+/// Authenticated encryption with associated data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Aead {
+    /// AES-GCM with a tag of 16 bytes, RFC 4106.
+    AesGcm16(AesKeySize),
+    /// ChaCha20 and Poly1305, RFC 7634.
+    ChaCha20Poly1305,
+}
+
+/// A cipher without integrity of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Cipher {
+    /// No confidentiality, RFC 2410.
+    Null,
+    /// AES-CBC, RFC 3602.
+    AesCbc(AesKeySize),
+    /// AES-CTR, RFC 3686.
+    AesCtr(AesKeySize),
+    /// Triple DES in CBC mode, RFC 2451. Legacy.
+    TripleDesCbc,
+}
+
+/// A message authentication code; its name ends in the bits of the tag that
+/// are sent, so a tag length cannot be chosen apart from the MAC.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mac {
+    /// HMAC with SHA-1, 12 bytes of tag, RFC 2404.
+    HmacSha1_96,
+    /// HMAC with SHA-256, 16 bytes of tag, RFC 4868.
+    HmacSha2_256_128,
+    /// HMAC with SHA-384, 24 bytes of tag, RFC 4868.
+    HmacSha2_384_192,
+    /// HMAC with SHA-512, 32 bytes of tag, RFC 4868.
+    HmacSha2_512_256,
+}
+
+/// A suite's name was not understood.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "unknown suite `{name}`: use {aeads}, or CIPHER+MAC with a cipher of {ciphers} and a MAC of {macs}",
+    aeads = list(Aead::ALL),
+    ciphers = list(Cipher::ALL),
+    macs = list(Mac::ALL)
+)]
+pub struct SuiteError {
+    /// The name as it was given.
+    pub name: String,
+}
+
+fn list<T: fmt::Display>(names: &[T]) -> String {
+    let names: Vec<String> = names.iter().map(T::to_string).collect();
+    names.join(", ")
+}
+
+impl Suite {
+    /// The suite called `name`: an [`Aead`] (`aes-128-gcm-16`), or a
+    /// [`Cipher`] and a [`Mac`] joined by `+` (`aes-256-ctr+hmac-sha2-256-128`).
+    ///
+    /// # Errors
+    /// [`SuiteError`], whose text lists the names that exist.
+    pub fn parse(name: &str) -> Result<Suite, SuiteError> {
+        Suite::all()
+            .find(|suite| suite.to_string() == name)
+            .ok_or_else(|| SuiteError { name: name.into() })
+    }
+
+    /// The name that [`Suite::parse`] takes; the same as [`fmt::Display`].
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
+    /// Every suite, AEADs first.
+    pub fn all() -> impl Iterator<Item = Suite> {
+        let aeads = Aead::ALL.iter().map(|&aead| Suite::Aead(aead));
+        let pairs = Cipher::ALL.iter().flat_map(|&cipher| {
+            Mac::ALL
+                .iter()
+                .map(move |&mac| Suite::EncryptThenMac(cipher, mac))
+        });
+        aeads.chain(pairs)
+    }
+
+    /// Bytes of the cipher's key, without salt.
+    pub fn key_bytes(self) -> usize {
+        match self {
+            Suite::Aead(Aead::AesGcm16(size))
+            | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => size.bytes(),
+            Suite::Aead(Aead::ChaCha20Poly1305) => 32,
+            Suite::EncryptThenMac(Cipher::Null, _) => 0,
+            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 24,
+        }
+    }
+
+    /// Bytes of salt: the secret part of a nonce, which key material carries
+    /// after the key (RFC 4106 section 8.1; RFC 3686 section 5.1 calls it
+    /// nonce; RFC 7634 section 2).
+    pub fn salt_bytes(self) -> usize {
+        match self {
+            Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 4,
+            Suite::EncryptThenMac(_, _) => 0,
+        }
+    }
+
+    /// Bytes of the MAC's key, which are as many as its hash puts out (RFC
+    /// 2404 section 3, RFC 4868 section 2.1.1); 0 for an AEAD.
+    pub fn integrity_key_bytes(self) -> usize {
+        match self {
+            Suite::Aead(_) => 0,
+            Suite::EncryptThenMac(_, mac) => mac.key_bytes(),
+        }
+    }
+
+    /// Bytes of the initialization vector on the wire, in front of the text.
+    pub fn iv_bytes(self) -> usize {
+        match self {
+            Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 8,
+            Suite::EncryptThenMac(Cipher::Null, _) => 0,
+            Suite::EncryptThenMac(Cipher::AesCbc(_), _) => 16,
+            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
+        }
+    }
+
+    /// The text's length must be a multiple of this many bytes; 1 where any
+    /// length will do. ESP's own alignment to 4 bytes is not counted here.
+    pub fn block_bytes(self) -> usize {
+        match self {
+            Suite::EncryptThenMac(Cipher::AesCbc(_), _) => 16,
+            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
+            Suite::Aead(_) | Suite::EncryptThenMac(_, _) => 1,
+        }
+    }
+
+    /// Bytes of the tag (integrity check value) behind the text.
+    pub fn tag_bytes(self) -> usize {
+        match self {
+            Suite::Aead(_) => 16,
+            Suite::EncryptThenMac(_, mac) => mac.tag_bytes(),
+        }
+    }
+
+    /// Whether the cipher is kept for old captures only.
+    pub fn is_legacy(self) -> bool {
+        matches!(self, Suite::EncryptThenMac(Cipher::TripleDesCbc, _))
+    }
+
+    /// Whether the IV is the key's counter, so that a counter value used
+    /// twice, also across restarts, would reveal texts and let tags be forged.
+    pub fn iv_is_counter(self) -> bool {
+        matches!(
+            self,
+            Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _)
+        )
+    }
+
+    /// How much one key may protect.
+    pub fn limits(self) -> Limits {
+        Limits::of(self)
+    }
+}
+
+impl AesKeySize {
+    const fn bytes(self) -> usize {
+        match self {
+            AesKeySize::Aes128 => 16,
+            AesKeySize::Aes192 => 24,
+            AesKeySize::Aes256 => 32,
+        }
+    }
+
+    fn bits(self) -> usize {
+        self.bytes() * 8
+    }
+}
+
+impl Mac {
+    const fn key_bytes(self) -> usize {
+        match self {
+            Mac::HmacSha1_96 => 20,
+            Mac::HmacSha2_256_128 => 32,
+            Mac::HmacSha2_384_192 => 48,
+            Mac::HmacSha2_512_256 => 64,
+        }
+    }
+
+    const fn tag_bytes(self) -> usize {
+        match self {
+            Mac::HmacSha1_96 => 12,
+            Mac::HmacSha2_256_128 => 16,
+            Mac::HmacSha2_384_192 => 24,
+            Mac::HmacSha2_512_256 => 32,
+        }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Suite::Aead(aead) => aead.fmt(f),
+            Suite::EncryptThenMac(cipher, mac) => write!(f, "{cipher}+{mac}"),
+        }
+    }
+}
+
+impl FromStr for Suite {
+    type Err = SuiteError;
+
+    fn from_str(name: &str) -> Result<Suite, SuiteError> {
+        Suite::parse(name)
+    }
+}
+
+impl fmt::Display for Aead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Aead::AesGcm16(size) => write!(f, "aes-{}-gcm-16", size.bits()),
+            Aead::ChaCha20Poly1305 => f.write_str("chacha20-poly1305"),
+        }
+    }
+}
+
+impl fmt::Display for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cipher::Null => f.write_str("null"),
+            Cipher::AesCbc(size) => write!(f, "aes-{}-cbc", size.bits()),
+            Cipher::AesCtr(size) => write!(f, "aes-{}-ctr", size.bits()),
+            Cipher::TripleDesCbc => f.write_str("3des-cbc"),
+        }
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mac::HmacSha1_96 => "hmac-sha1-96",
+            Mac::HmacSha2_256_128 => "hmac-sha2-256-128",
+            Mac::HmacSha2_384_192 => "hmac-sha2-384-192",
+            Mac::HmacSha2_512_256 => "hmac-sha2-512-256",
+        })
+    }
+}
+
+impl Aead {
+    /// Every AEAD.
+    pub const ALL: &'static [Aead] = &[
+        Aead::AesGcm16(AesKeySize::Aes128),
+        Aead::AesGcm16(AesKeySize::Aes192),
+        Aead::AesGcm16(AesKeySize::Aes256),
+        Aead::ChaCha20Poly1305,
+    ];
+}
+
+impl Cipher {
+    /// Every cipher that needs a MAC.
+    pub const ALL: &'static [Cipher] = &[
+        Cipher::Null,
+        Cipher::AesCbc(AesKeySize::Aes128),
+        Cipher::AesCbc(AesKeySize::Aes192),
+        Cipher::AesCbc(AesKeySize::Aes256),
+        Cipher::AesCtr(AesKeySize::Aes128),
+        Cipher::AesCtr(AesKeySize::Aes192),
+        Cipher::AesCtr(AesKeySize::Aes256),
+        Cipher::TripleDesCbc,
+    ];
+}
+
+impl Mac {
+    /// Every MAC.
+    pub const ALL: &'static [Mac] = &[
+        Mac::HmacSha1_96,
+        Mac::HmacSha2_256_128,
+        Mac::HmacSha2_384_192,
+        Mac::HmacSha2_512_256,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_parses_to_its_suite() {
+        for suite in Suite::all() {
+            assert_eq!(Suite::parse(&suite.name()), Ok(suite));
+        }
+        assert_eq!(Suite::all().count(), 4 + 8 * 4);
+    }
+
+    #[test]
+    fn names_are_those_of_the_documentation() {
+        for (name, suite) in [
+            (
+                "aes-128-gcm-16",
+                Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128)),
+            ),
+            ("chacha20-poly1305", Suite::Aead(Aead::ChaCha20Poly1305)),
+            (
+                "aes-256-ctr+hmac-sha2-256-128",
+                Suite::EncryptThenMac(Cipher::AesCtr(AesKeySize::Aes256), Mac::HmacSha2_256_128),
+            ),
+            (
+                "null+hmac-sha2-512-256",
+                Suite::EncryptThenMac(Cipher::Null, Mac::HmacSha2_512_256),
+            ),
+            (
+                "3des-cbc+hmac-sha1-96",
+                Suite::EncryptThenMac(Cipher::TripleDesCbc, Mac::HmacSha1_96),
+            ),
+        ] {
+            assert_eq!(Suite::parse(name), Ok(suite));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        for name in [
+            "",
+            "aes",
+            "aes-128-gcm",
+            "aes-128-cbc",
+            "null",
+            "AES-128-GCM-16",
+        ] {
+            let Err(error) = Suite::parse(name) else {
+                panic!("`{name}` was taken for a suite");
+            };
+            let text = error.to_string();
+            assert!(text.contains(&format!("`{name}`")), "{text}");
+            for known in ["aes-192-gcm-16", "3des-cbc", "hmac-sha2-384-192"] {
+                assert!(text.contains(known), "{text}");
+            }
+        }
+    }
+}
