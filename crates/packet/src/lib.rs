@@ -8,4 +8,5 @@
 
 #![forbid(unsafe_code)]
 
+pub mod file;
 pub mod wire;

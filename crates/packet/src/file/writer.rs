@@ -1,0 +1,443 @@
+//! Writing captures: pcap with nanoseconds, or pcapng.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::pcapng::{
+    BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, MAX_NAME_BYTES, OPTION_END,
+    OPTION_INTERFACE_NAME, OPTION_TIME_RESOLUTION, SECTION_HEADER,
+};
+use super::{
+    CaptureError, Format, Interface, MAX_RECORD_BYTES, is_standard_stream, pcap, unbuffered,
+};
+use crate::wire::LinkType;
+
+/// A capture being written. It appears under its name when [`Self::finish`]
+/// is called; dropped before, it leaves nothing behind.
+///
+/// ```no_run
+/// use std::path::Path;
+/// use weir_packet::file::{Interface, Writer};
+/// use weir_packet::wire::LinkType;
+///
+/// let path = Path::new("out.pcapng");
+/// let mut writer = Writer::create(path, Writer::format_for(path))?;
+/// let interface = writer.add_interface(&Interface::new(LinkType::Ethernet))?;
+/// writer.write(interface, 1_700_000_000_000_000_000, 60, &[0; 60])?;
+/// writer.finish()?;
+/// # Ok::<(), weir_packet::file::CaptureError>(())
+/// ```
+pub struct Writer {
+    /// Name for messages.
+    file: String,
+    output: File,
+    /// Present unless the output is written in place.
+    temporary: Option<Temporary>,
+    format: Format,
+    buffer: Vec<u8>,
+    /// Bytes that left the buffer.
+    drained_bytes: u64,
+    header_written: bool,
+    interfaces: Vec<Declared>,
+    /// Interface descriptions in the file; may exceed `interfaces`.
+    descriptions: u32,
+}
+
+/// An interface as the file knows it.
+struct Declared {
+    interface: Interface,
+    /// Its number in the file.
+    number: u32,
+}
+
+impl Writer {
+    /// Starts a capture of [`Format::Pcap`] or [`Format::PcapNg`]. It is
+    /// written under a temporary name in the same folder. `-` is standard
+    /// output; that, pipes and devices are written in place.
+    pub fn create(path: &Path, format: Format) -> Result<Writer, CaptureError> {
+        let standard = is_standard_stream(path);
+        let file = if standard {
+            "standard output".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        if format == Format::Tsh {
+            return Err(CaptureError::UnsupportedOutput { file, format });
+        }
+        let opened = if standard {
+            unbuffered(io::stdout()).map(|output| (output, None))
+        } else {
+            create_beside(path)
+        };
+        let (output, temporary) = opened.map_err(|source| CaptureError::Io {
+            file: file.clone(),
+            offset: 0,
+            action: "creating",
+            source,
+        })?;
+        Ok(Writer {
+            file,
+            output,
+            temporary,
+            format,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            drained_bytes: 0,
+            header_written: false,
+            interfaces: Vec::new(),
+            descriptions: 0,
+        })
+    }
+
+    /// The format that an output's name asks for: pcapng for `*.pcapng` and
+    /// standard output, otherwise pcap.
+    pub fn format_for(path: &Path) -> Format {
+        let pcapng = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("pcapng"));
+        if pcapng || is_standard_stream(path) {
+            Format::PcapNg
+        } else {
+            Format::Pcap
+        }
+    }
+
+    /// Declares an interface and returns its index for [`Self::write`]. A pcap
+    /// file takes several of the same link type, and forgets which was which.
+    pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {
+        if self.format == Format::Pcap
+            && let Some(first) = self.interfaces.first()
+            && first.interface.link != interface.link
+        {
+            return Err(CaptureError::MixedLinkTypes {
+                file: self.file.clone(),
+                offset: self.offset(),
+                first: first.interface.link,
+                second: interface.link,
+            });
+        }
+        let index = self.interfaces.len() as u32;
+        let number = self.descriptions;
+        if self.format == Format::PcapNg {
+            self.begin();
+            self.describe(interface)?;
+        }
+        self.interfaces.push(Declared {
+            interface: interface.clone(),
+            number,
+        });
+        Ok(index)
+    }
+
+    /// Appends a record of at most [`MAX_RECORD_BYTES`]. `wire_bytes` below the
+    /// record's length is raised to it.
+    pub fn write(
+        &mut self,
+        interface: u32,
+        timestamp_ns: u64,
+        wire_bytes: u32,
+        bytes: &[u8],
+    ) -> Result<(), CaptureError> {
+        let Some(declared) = self.interfaces.get(interface as usize) else {
+            return Err(CaptureError::UndeclaredInterface {
+                file: self.file.clone(),
+                offset: self.offset(),
+                interface,
+                declared: self.interfaces.len() as u32,
+            });
+        };
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(CaptureError::RecordTooLong {
+                file: self.file.clone(),
+                offset: self.offset(),
+                captured_bytes: bytes.len() as u64,
+            });
+        }
+        let captured_bytes = bytes.len() as u32;
+        let wire_bytes = wire_bytes.max(captured_bytes);
+        if self.format == Format::Pcap {
+            return self.write_pcap(timestamp_ns, captured_bytes, wire_bytes, bytes);
+        }
+        let number = if fits(&declared.interface, captured_bytes) {
+            declared.number
+        } else {
+            self.widen(interface)?
+        };
+        self.write_pcapng(number, timestamp_ns, captured_bytes, wire_bytes, bytes)
+    }
+
+    /// Hands everything written so far to the operating system, so that a
+    /// reader of a pipe sees it.
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
+        // A pcap header needs to know the link type.
+        if self.format == Format::PcapNg || !self.interfaces.is_empty() {
+            self.begin();
+        }
+        self.drain()
+    }
+
+    /// Completes the file, puts it in place, and returns its size in bytes. A
+    /// capture without records is a valid one.
+    pub fn finish(mut self) -> Result<u64, CaptureError> {
+        self.begin();
+        self.drain()?;
+        if let Some(temporary) = self.temporary.take() {
+            temporary
+                .put_in_place()
+                .map_err(|source| CaptureError::Io {
+                    file: self.file.clone(),
+                    offset: self.drained_bytes,
+                    action: "renaming the finished file",
+                    source,
+                })?;
+        }
+        Ok(self.drained_bytes)
+    }
+
+    /// Bytes written so far.
+    fn offset(&self) -> u64 {
+        self.drained_bytes + self.buffer.len() as u64
+    }
+
+    fn write_pcap(
+        &mut self,
+        timestamp_ns: u64,
+        captured_bytes: u32,
+        wire_bytes: u32,
+        bytes: &[u8],
+    ) -> Result<(), CaptureError> {
+        let Ok(seconds) = u32::try_from(timestamp_ns / NANOSECONDS_PER_SECOND) else {
+            return Err(CaptureError::TimestampRange {
+                file: self.file.clone(),
+                offset: self.offset(),
+                timestamp_ns,
+            });
+        };
+        let nanoseconds = (timestamp_ns % NANOSECONDS_PER_SECOND) as u32;
+        self.begin();
+        self.make_room(pcap::RECORD_HEADER_BYTES + bytes.len())?;
+        self.put_u32s(&[seconds, nanoseconds, captured_bytes, wire_bytes]);
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_pcapng(
+        &mut self,
+        number: u32,
+        timestamp_ns: u64,
+        captured_bytes: u32,
+        wire_bytes: u32,
+        bytes: &[u8],
+    ) -> Result<(), CaptureError> {
+        let block_bytes = 32 + captured_bytes.next_multiple_of(4);
+        self.make_room(block_bytes as usize)?;
+        self.put_u32s(&[
+            ENHANCED_PACKET,
+            block_bytes,
+            number,
+            (timestamp_ns >> 32) as u32,
+            timestamp_ns as u32,
+            captured_bytes,
+            wire_bytes,
+        ]);
+        self.buffer.extend_from_slice(bytes);
+        self.pad();
+        self.put_u32s(&[block_bytes]);
+        Ok(())
+    }
+
+    /// Writes the file's first header, once.
+    fn begin(&mut self) {
+        if self.header_written {
+            return;
+        }
+        self.header_written = true;
+        match self.format {
+            Format::PcapNg => {
+                self.put_u32s(&[SECTION_HEADER, 28, BYTE_ORDER_MAGIC]);
+                self.put_u16s(&[1, 0]);
+                // The section's length is not known in advance: all ones.
+                self.put_u32s(&[u32::MAX, u32::MAX, 28]);
+            }
+            Format::Pcap | Format::Tsh => {
+                let link = self
+                    .interfaces
+                    .first()
+                    .map_or(LinkType::Ethernet, |first| first.interface.link);
+                self.put_u32s(&[pcap::MAGIC_NANOSECONDS]);
+                self.put_u16s(&[2, 4]);
+                // Readers built on libpcap cut records at the declared snap
+                // length, and records may have grown since they were captured.
+                let widest = self
+                    .interfaces
+                    .iter()
+                    .map(|declared| declared.interface.snap_bytes);
+                let snap_bytes = widest.max().unwrap_or(0).max(MAX_RECORD_BYTES as u32);
+                self.put_u32s(&[0, 0, snap_bytes, link.dlt()]);
+            }
+        }
+    }
+
+    /// Appends a pcapng interface description.
+    fn describe(&mut self, interface: &Interface) -> Result<(), CaptureError> {
+        let name = interface.name.as_deref().unwrap_or_default().as_bytes();
+        let name = &name[..name.len().min(MAX_NAME_BYTES)];
+        let name_bytes = if name.is_empty() {
+            0
+        } else {
+            4 + name.len().next_multiple_of(4)
+        };
+        let block_bytes = 32 + name_bytes;
+        self.make_room(block_bytes)?;
+        self.put_u32s(&[INTERFACE_DESCRIPTION, block_bytes as u32]);
+        self.put_u16s(&[interface.link.dlt() as u16, 0]);
+        self.put_u32s(&[interface.snap_bytes]);
+        if !name.is_empty() {
+            self.put_u16s(&[OPTION_INTERFACE_NAME, name.len() as u16]);
+            self.buffer.extend_from_slice(name);
+            self.pad();
+        }
+        self.put_u16s(&[OPTION_TIME_RESOLUTION, 1]);
+        self.buffer.push(NANOSECOND_RESOLUTION);
+        self.pad();
+        self.put_u16s(&[OPTION_END, 0]);
+        self.put_u32s(&[block_bytes as u32]);
+        self.descriptions += 1;
+        Ok(())
+    }
+
+    /// Describes an interface again with a snap length that holds any record.
+    /// Readers built on libpcap refuse a pcapng record above its interface's
+    /// snap length, and a tunnel makes packets longer than they were captured.
+    fn widen(&mut self, interface: u32) -> Result<u32, CaptureError> {
+        let number = self.descriptions;
+        let Some(declared) = self.interfaces.get_mut(interface as usize) else {
+            return Ok(number);
+        };
+        declared.interface.snap_bytes = MAX_RECORD_BYTES as u32;
+        declared.number = number;
+        let widened = declared.interface.clone();
+        self.describe(&widened)?;
+        Ok(number)
+    }
+
+    /// Pads to a multiple of 4 bytes: all blocks start at one.
+    fn pad(&mut self) {
+        let misaligned = self.offset() % 4;
+        let padding = (4 - misaligned as usize) % 4;
+        self.buffer.extend_from_slice(&[0; 3][..padding]);
+    }
+
+    fn put_u32s(&mut self, values: &[u32]) {
+        for value in values {
+            self.buffer.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    fn put_u16s(&mut self, values: &[u16]) {
+        for value in values {
+            self.buffer.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    /// Empties the buffer if fewer than `bytes` are free in it.
+    fn make_room(&mut self, bytes: usize) -> Result<(), CaptureError> {
+        if self.buffer.len() + bytes > BUFFER_BYTES {
+            return self.drain();
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), CaptureError> {
+        self.output
+            .write_all(&self.buffer)
+            .map_err(|source| CaptureError::Io {
+                file: self.file.clone(),
+                offset: self.drained_bytes,
+                action: "writing",
+                source,
+            })?;
+        self.drained_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+fn fits(interface: &Interface, captured_bytes: u32) -> bool {
+    interface.snap_bytes == 0 || captured_bytes <= interface.snap_bytes
+}
+
+/// A file under a temporary name; removed when dropped.
+struct Temporary {
+    path: PathBuf,
+    target: PathBuf,
+    in_place: bool,
+}
+
+impl Temporary {
+    fn put_in_place(mut self) -> io::Result<()> {
+        fs::rename(&self.path, &self.target)?;
+        self.in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.in_place {
+            // Nobody is left to tell if this fails too.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Opens what `path` names: pipes and devices as they are, a file to be under
+/// a temporary name beside its target.
+fn create_beside(path: &Path) -> io::Result<(File, Option<Temporary>)> {
+    // A link's target is replaced, not the link.
+    let target = match path.metadata() {
+        Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(existing) if !existing.is_file() => {
+            return Ok((OpenOptions::new().write(true).open(path)?, None));
+        }
+        Ok(_) => path.canonicalize()?,
+        Err(_) => path.to_owned(),
+    };
+    let Some(name) = target.file_name() else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let mut last_error = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..NAME_ATTEMPTS {
+        let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+        let mut temporary_name = OsString::from(".");
+        temporary_name.push(name);
+        temporary_name.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = target.with_file_name(temporary_name);
+        match File::create_new(&temporary) {
+            Ok(file) => {
+                let temporary = Temporary {
+                    path: temporary,
+                    target,
+                    in_place: false,
+                };
+                return Ok((file, Some(temporary)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last_error = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last_error)
+}
+
+/// Tells this process's temporary files apart.
+static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
+
+/// A name may be taken by what a killed process of the same number left.
+const NAME_ATTEMPTS: usize = 16;
+
+const BUFFER_BYTES: usize = 2 * MAX_RECORD_BYTES;
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
+/// `if_tsresol` of nanoseconds: 10^-9.
+const NANOSECOND_RESOLUTION: u8 = 9;
