@@ -1,1 +1,41 @@
-//! Records, batches, stages and shards: the frame that runs kernels over packets.
+//! The frame that runs kernels over packets.
+//!
+//! Packets are *records* of a stream. A [`Batch`] holds up to 256 of them in
+//! arrival order, their metadata as a structure of arrays, and every step of
+//! the work is a [`Stage`] that is handed one whole batch at a time: sources
+//! fill it, kernels read and rewrite it, sinks write it out. A [`Pipeline`]
+//! runs a source, one chain of stages per *shard* and the sinks, each batch to
+//! completion before the next; a flow stays on its shard.
+//!
+//! ```text
+//!            ┌ shard 0: stage → stage → … ┐
+//!  source ─ steer                          sinks        (several shards)
+//!            └ shard 1: stage → stage → … ┘
+//!
+//!  source → stage → stage → … → sinks                   (one shard, one thread)
+//! ```
+//!
+//! Nothing is lost in silence: each record ends with a [`Disposition`], each
+//! drop has a [`DropReason`], and at the end of every run
+//! `packets + created = forwarded + drops + held + absorbed` is checked
+//! ([`Statistics::check_conservation`]).
+//!
+//! A stage of one's own is one short file: see `examples/own_stage.rs`.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod disposition;
+mod event;
+mod pipeline;
+mod stage;
+mod statistics;
+mod work;
+
+pub use batch::{Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, HeldRecord};
+pub use disposition::{Disposition, DropReason};
+pub use event::{Event, EventKind};
+pub use pipeline::{Outcome, Pipeline, PipelineError, Steer, StopFlag, run_side_by_side};
+pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
+pub use statistics::{Conservation, Statistics};
+pub use work::Work;

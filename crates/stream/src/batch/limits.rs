@@ -1,0 +1,45 @@
+//! When a batch closes.
+
+use std::sync::OnceLock;
+
+use super::BATCH_RECORDS;
+
+/// When a batch counts as full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchLimits {
+    /// Records, at most [`BATCH_RECORDS`].
+    pub(super) records: usize,
+    /// Bytes of all records.
+    pub(super) bytes: usize,
+}
+
+impl BatchLimits {
+    /// Limits of one's own; `records` is brought into `1..=256`, `bytes` is at
+    /// least 1.
+    pub fn new(records: usize, bytes: usize) -> BatchLimits {
+        BatchLimits {
+            records: records.clamp(1, BATCH_RECORDS),
+            bytes: bytes.max(1),
+        }
+    }
+}
+
+impl Default for BatchLimits {
+    /// 256 records that together stay in half of the L2 cache, so that the
+    /// last stage finds them where the first one read them.
+    fn default() -> BatchLimits {
+        BatchLimits::new(BATCH_RECORDS, l2_cache_bytes() / 2)
+    }
+}
+
+/// Size of the L2 cache; 1 MiB where the system does not tell.
+fn l2_cache_bytes() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size")
+            .ok()
+            .and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok())
+            .filter(|kib| *kib >= 64)
+            .map_or(1 << 20, |kib| kib << 10)
+    })
+}

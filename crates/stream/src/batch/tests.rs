@@ -1,0 +1,139 @@
+//! Batches: bytes, room, fates and accounts.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn received(records: &[&[u8]]) -> Batch {
+    let mut batch = Batch::new(BatchLimits::default());
+    let block = Arc::new(Block::from(records.concat()));
+    let handle = batch.add_block(&block).expect("room for a block");
+    let mut offset = 0;
+    for (number, record) in records.iter().enumerate() {
+        let arrival = Arrival {
+            timestamp_ns: 1,
+            wire_bytes: record.len() as u32,
+            interface: 0,
+            link: LinkType::RawIp,
+        };
+        batch
+            .receive(handle, offset, record.len() as u32, number as u64, arrival)
+            .expect("room for a record");
+        offset += record.len() as u32;
+    }
+    batch
+}
+
+#[test]
+fn a_rewritten_record_grows_both_ways_and_others_stay() {
+    let mut batch = received(&[b"first", b"second"]);
+    let grown = batch.grow(1, 3, 2);
+    assert_eq!(grown.len(), 11);
+    assert_eq!(&grown[3..9], b"second");
+    grown[..3].copy_from_slice(b"<<<");
+    grown[9..].copy_from_slice(b">>");
+    // Beyond the head- and tailroom: moved, not lost.
+    let moved = batch.grow(1, 1000, 1000);
+    assert_eq!(&moved[1000..1011], b"<<<second>>");
+    batch.shrink(1, 1003, 1002);
+    assert_eq!(batch.record(1), b"second");
+    assert_eq!(batch.record(0), b"first");
+    batch.shrink(1, 4, 4);
+    assert_eq!(batch.record(1), b"");
+}
+
+#[test]
+fn records_are_writable_together_but_none_twice() {
+    let mut batch = received(&[b"a", b"b", b"c", b"d"]);
+    for index in [0, 1, 3] {
+        batch.record_mut(index);
+    }
+    {
+        let mut records = batch.records_mut(&[0, 1, 1, 2, 3, 0, 77]);
+        let (first, second) = (records.next().flatten(), records.next().flatten());
+        if let (Some(first), Some(second)) = (first, second) {
+            std::mem::swap(&mut first[0], &mut second[0]);
+        }
+        assert!(records.next().flatten().is_none(), "named before");
+        assert!(records.next().flatten().is_none(), "still in its block");
+        assert_eq!(records.next().flatten().as_deref(), Some(&b"d"[..]));
+        assert!(records.next().flatten().is_none(), "named before");
+        assert!(records.next().flatten().is_none(), "no such record");
+    }
+    assert_eq!((batch.record(0), batch.record(1)), (&b"b"[..], &b"a"[..]));
+}
+
+#[test]
+fn a_fate_is_decided_once() {
+    let mut batch = received(&[b"a", b"b", b"c", b"d"]);
+    batch.drop_record(1, DropReason::FilterDenied);
+    batch.absorb(1);
+    let held = batch.hold(2);
+    assert_eq!(held.bytes(), b"c");
+    assert_eq!(batch.live().collect::<Vec<_>>(), [0, 3]);
+    let tally = batch.settle_accounts();
+    assert_eq!((tally.forwarded, tally.held, tally.absorbed), (2, 1, 0));
+    assert_eq!(tally.drops[DropReason::FilterDenied as usize], 1);
+
+    batch.clear();
+    batch.release(held).expect("room in an empty batch");
+    let tally = batch.settle_accounts();
+    assert_eq!((tally.packets, tally.released, tally.forwarded), (0, 1, 1));
+}
+
+#[test]
+fn a_full_batch_gives_records_back() {
+    let mut batch = received(&[b"x".as_slice(); BATCH_RECORDS]);
+    assert_eq!(batch.room(), (0, 0));
+    assert_eq!(batch.create(0, b"y"), Err(BatchFull));
+    let held = batch.hold(0);
+    let held = batch.release(held).expect_err("full");
+    assert_eq!(held.bytes(), b"x");
+}
+
+#[test]
+fn a_range_outside_its_block_is_refused() {
+    let mut batch = received(&[b"abc"]);
+    for (offset, bytes) in [(0, 4), (4, 0), (u32::MAX, 1), (2, u32::MAX)] {
+        let outcome = batch.receive(0, offset, bytes, 0, Arrival::default());
+        assert_eq!(outcome, Err(BatchFull), "{offset}+{bytes}");
+    }
+    assert_eq!(batch.len(), 1);
+}
+
+#[test]
+fn bytes_close_a_batch_but_one_record_always_fits() {
+    let limits = BatchLimits::new(256, 100);
+    let batch = Batch::new(limits);
+    assert_eq!(batch.room(), (256, 100));
+    let mut batch = received(&[[0; 300].as_slice()]);
+    batch.limits = limits;
+    assert_eq!(batch.room(), (0, 0));
+}
+
+proptest! {
+    /// Any sequence of growth and cuts leaves what a vector would hold.
+    #[test]
+    fn growth_and_cuts_equal_a_vector(
+        steps in proptest::collection::vec((any::<bool>(), 0usize..200, 0usize..200), 1..20),
+    ) {
+        let mut batch = received(&[b"neighbour", b"record"]);
+        let mut model = b"record".to_vec();
+        for (grow, front, back) in steps {
+            if grow {
+                let bytes = batch.grow(1, front, back);
+                bytes[..front].fill(1);
+                let end = bytes.len();
+                bytes[end - back..].fill(2);
+                model = [vec![1; front], model, vec![2; back]].concat();
+            } else {
+                batch.shrink(1, front, back);
+                let front = front.min(model.len());
+                let back = back.min(model.len() - front);
+                model = model[front..model.len() - back].to_vec();
+            }
+            prop_assert_eq!(batch.record(1), &model[..]);
+        }
+        prop_assert_eq!(batch.record(0), b"neighbour");
+    }
+}

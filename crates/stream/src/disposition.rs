@@ -1,0 +1,118 @@
+//! What became of a record.
+
+use std::fmt;
+
+/// The fate of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Disposition {
+    /// Goes on to the next stage, and out at the end.
+    #[default]
+    Forward,
+    /// Ends here, counted by its reason.
+    Drop(DropReason),
+    /// Taken out by a stage that will release it later.
+    Held,
+    /// Consumed by a stage: it went into other records, or was addressed to
+    /// the gateway itself.
+    Absorbed,
+}
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a record was dropped. One vocabulary for all stages, so that
+        /// reports of different pipelines can be compared.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of its counter.
+            pub const ALL: &[DropReason] = &[$(DropReason::$variant,)*];
+
+            /// The name that reports use, as in `filter_denied`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(DropReason::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// A filter rule or the filter's default policy denied it.
+    FilterDenied = "filter_denied",
+    /// Its headers could not be read where the stage needs them.
+    MalformedHeaders = "malformed_headers",
+    /// The IP packet is longer than what was captured of it.
+    PacketCut = "packet_cut",
+    /// A stage of the user's own dropped it.
+    StageDecision = "stage_decision",
+    /// The security policy says discard (RFC 4301, section 4.4.1).
+    PolicyDiscard = "policy_discard",
+    /// No security policy matches it (RFC 4301, section 5: discard).
+    NoPolicy = "no_policy",
+    /// The matching policy names no usable security association.
+    NoSecurityAssociation = "no_security_association",
+    /// The association's hard lifetime in bytes or packets is over.
+    LifetimeExpired = "lifetime_expired",
+    /// The association's sequence numbers are used up, or its reserved range
+    /// cannot be extended.
+    SequenceExhausted = "sequence_exhausted",
+    /// The result would not fit an IP packet or the association's path MTU.
+    TooLong = "too_long",
+    /// The TTL or hop limit is used up.
+    TtlExceeded = "ttl_exceeded",
+    /// A fragment, where the mode needs the whole datagram (RFC 4303, section
+    /// 3.1.1: transport mode protects whole datagrams only).
+    FragmentUnprotectable = "fragment_unprotectable",
+    /// A fragment of an ESP packet, which must be reassembled first (RFC 4303,
+    /// section 3.4.1).
+    EspFragment = "esp_fragment",
+    /// An ESP packet too short for its header, IV, padding and ICV, or of a
+    /// length that its cipher cannot have.
+    EspLength = "esp_length",
+    /// No association has the packet's SPI and destination.
+    UnknownSpi = "unknown_spi",
+    /// The sequence number was seen before, or lies left of the window
+    /// (RFC 4303, section 3.4.3).
+    Replay = "replay",
+    /// The integrity check value is wrong.
+    IntegrityFailed = "integrity_failed",
+    /// Verified, but its padding is not 1, 2, 3, … (RFC 4303, section 2.4).
+    BadPadding = "bad_padding",
+    /// Verified, but what is inside is not a packet of the association's mode.
+    BadInnerPacket = "bad_inner_packet",
+    /// Verified, but the inner packet is outside the association's selectors
+    /// (RFC 4301, section 5.2).
+    SelectorMismatch = "selector_mismatch",
+    /// Arrived in clear text although the policy asks for protection
+    /// (RFC 4301, section 5.2).
+    UnprotectedInbound = "unprotected_inbound",
+    /// A dummy packet, next header 59 (RFC 4303, section 2.6).
+    DummyPacket = "dummy_packet",
+    /// A batch had no room for a record that a stage made or released.
+    NoRoom = "no_room",
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_index_their_counters_and_have_names_of_their_own() {
+        let mut names = std::collections::HashSet::new();
+        for (index, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+            assert!(names.insert(reason.name()));
+        }
+    }
+}

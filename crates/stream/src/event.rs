@@ -1,0 +1,41 @@
+//! What stages notice about records, kept beside the batch.
+
+use weir_packet::wire::FlowKey;
+
+/// Something noticed about a record. A record may raise any number of events
+/// and still be forwarded.
+///
+/// An event keeps what the record was when it was noticed: by the time that a
+/// sink writes it, the record may be encrypted or dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// Arrival number of the record.
+    pub arrival: u64,
+    /// Time of the record, nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Flow of the record; all zero where it has none.
+    pub flow: FlowKey,
+    /// First ICMP or ICMPv6 type and code, where the flow is one.
+    pub icmp: Option<(u8, u8)>,
+    /// Outermost VLAN tag, where there is one.
+    pub vlan_tci: Option<u16>,
+    /// Interface on which it arrived.
+    pub interface: u16,
+    /// What was noticed.
+    pub kind: EventKind,
+}
+
+/// What was noticed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EventKind {
+    /// An inspection rule matched.
+    Alert {
+        /// Index into the rule set that the stage was built with.
+        rule: u32,
+    },
+    /// A security association passed its soft lifetime and wants a successor.
+    SoftLifetime {
+        /// Security parameters index.
+        spi: u32,
+    },
+}

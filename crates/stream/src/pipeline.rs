@@ -1,0 +1,258 @@
+//! Pipelines: a source, shards, sinks, and the run that joins them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crate::batch::{Batch, BatchLimits};
+use crate::stage::{Stage, StageError};
+use crate::statistics::{Conservation, Statistics};
+
+mod chain;
+mod steered;
+
+use chain::Chain;
+
+/// Asks a running pipeline to end: it finishes the batches in flight, writes
+/// everything, and reports itself as interrupted.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// Asks for the end.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end was asked for.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Chooses the shard of a record: any number, taken modulo the number of
+/// shards. Records of one flow must get one number.
+pub type Steer = Box<dyn FnMut(&Batch, usize) -> u32 + Send>;
+
+/// A source, one chain of stages per shard, and sinks.
+pub struct Pipeline {
+    source: Box<dyn Stage>,
+    shards: Vec<Vec<Box<dyn Stage>>>,
+    sinks: Vec<Box<dyn Stage>>,
+    steer: Steer,
+    limits: BatchLimits,
+    stop: StopFlag,
+}
+
+/// A finished run: its accounts, and the stages for whoever wants their
+/// results.
+pub struct Outcome {
+    /// Accounts of the whole run.
+    pub statistics: Statistics,
+    /// Accounts of each shard.
+    pub shard_statistics: Vec<Statistics>,
+    /// The source.
+    pub source: Box<dyn Stage>,
+    /// The stages of each shard.
+    pub shards: Vec<Vec<Box<dyn Stage>>>,
+    /// The sinks.
+    pub sinks: Vec<Box<dyn Stage>>,
+    /// Whether the run was ended by its [`StopFlag`].
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    /// The stages of type `S`, one per shard that has it, then those among
+    /// the sinks.
+    pub fn stages<S: Stage>(&self) -> impl Iterator<Item = &S> {
+        let all = self.shards.iter().flatten().chain(&self.sinks);
+        all.filter_map(|stage| (stage.as_ref() as &dyn std::any::Any).downcast_ref())
+    }
+
+    /// The source, if it is of type `S`.
+    pub fn source<S: Stage>(&self) -> Option<&S> {
+        (self.source.as_ref() as &dyn std::any::Any).downcast_ref()
+    }
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// A stage could not go on.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The accounts do not balance: a defect of a stage or of the frame.
+    #[error(transparent)]
+    Conservation(#[from] Conservation),
+    /// A thread could not be started or died.
+    #[error("shard thread: {0}")]
+    Thread(String),
+    /// No shard was given.
+    #[error("a pipeline needs at least one shard")]
+    NoShard,
+}
+
+impl Pipeline {
+    /// A pipeline with one shard that does nothing yet.
+    pub fn new(source: impl Stage) -> Pipeline {
+        Pipeline {
+            source: Box::new(source),
+            shards: vec![Vec::new()],
+            sinks: Vec::new(),
+            steer: Box::new(|batch, index| batch.flow_hash(index)),
+            limits: BatchLimits::default(),
+            stop: StopFlag::default(),
+        }
+    }
+
+    /// Adds a stage to the end of a pipeline with one shard.
+    #[must_use]
+    pub fn stage(mut self, stage: impl Stage) -> Pipeline {
+        if let Some(first) = self.shards.first_mut() {
+            first.push(Box::new(stage));
+        }
+        self
+    }
+
+    /// Sets the stages of every shard, one chain each. More than one runs on
+    /// as many threads, with one thread for the source and one for the sinks.
+    #[must_use]
+    pub fn shards(mut self, shards: Vec<Vec<Box<dyn Stage>>>) -> Pipeline {
+        self.shards = shards;
+        self
+    }
+
+    /// Adds a sink. Sinks see the batches of all shards, in the order of each
+    /// flow; with one shard, in order of arrival.
+    #[must_use]
+    pub fn sink(mut self, sink: impl Stage) -> Pipeline {
+        self.sinks.push(Box::new(sink));
+        self
+    }
+
+    /// Sets how records find their shard; by default by their flow.
+    #[must_use]
+    pub fn steer(mut self, steer: Steer) -> Pipeline {
+        self.steer = steer;
+        self
+    }
+
+    /// Sets when batches close.
+    #[must_use]
+    pub fn limits(mut self, limits: BatchLimits) -> Pipeline {
+        self.limits = limits;
+        self
+    }
+
+    /// Lets the holder of `stop` end the run.
+    #[must_use]
+    pub fn stop_flag(mut self, stop: StopFlag) -> Pipeline {
+        self.stop = stop;
+        self
+    }
+
+    /// Runs to the end of the source.
+    ///
+    /// # Errors
+    /// The first stage that failed (the others still finish their files where
+    /// they can), or accounts that do not balance.
+    pub fn run(self) -> Result<Outcome, PipelineError> {
+        let outcome = match self.shards.len() {
+            0 => return Err(PipelineError::NoShard),
+            1 => self.run_in_one_thread()?,
+            _ => self.run_steered()?,
+        };
+        outcome.statistics.check_conservation()?;
+        Ok(outcome)
+    }
+
+    fn run_in_one_thread(mut self) -> Result<Outcome, PipelineError> {
+        let started = Instant::now();
+        let mut statistics = Statistics::new();
+        let mut batch = Batch::new(self.limits);
+        let mut stages = self.shards.pop().unwrap_or_default();
+        let stages_of_shard = stages.len();
+        stages.append(&mut self.sinks);
+        let mut chain = Chain::new(stages);
+
+        let mut interrupted = false;
+        let mut result = Ok(());
+        while result.is_ok() && !batch.is_last() {
+            batch.clear();
+            let filled = Instant::now();
+            result = self
+                .source
+                .process(&mut batch)
+                .and_then(|()| chain.process(&mut batch));
+            statistics.add_batch(&batch.settle_accounts(), filled.elapsed());
+            if self.stop.is_stopped() {
+                interrupted = !batch.is_last();
+                break;
+            }
+        }
+        if result.is_ok() {
+            result = chain.drain(&mut batch, |batch| {
+                statistics.add_batch(&batch.settle_accounts(), std::time::Duration::ZERO);
+                Ok(())
+            });
+        }
+        let finished = self.source.finish().and(chain.finish());
+        result.and(finished)?;
+
+        statistics.set_elapsed(started.elapsed());
+        let mut stages = chain.into_stages();
+        let sinks = stages.split_off(stages_of_shard);
+        Ok(Outcome {
+            shard_statistics: vec![statistics.clone()],
+            statistics,
+            source: self.source,
+            shards: vec![stages],
+            sinks,
+            interrupted,
+        })
+    }
+}
+
+/// Runs several pipelines at once, each with its own source, as the queues of
+/// a network interface do, and adds up their accounts. The pipelines share
+/// nothing.
+///
+/// # Errors
+/// The first that failed.
+pub fn run_side_by_side(
+    pipelines: Vec<Pipeline>,
+) -> Result<(Statistics, Vec<Outcome>), PipelineError> {
+    let outcomes: Result<Vec<Outcome>, PipelineError> = thread::scope(|scope| {
+        let threads: Vec<_> = pipelines
+            .into_iter()
+            .map(|pipeline| scope.spawn(|| pipeline.run()))
+            .collect();
+        threads.into_iter().map(join).collect()
+    });
+    let outcomes = outcomes?;
+    let mut statistics = Statistics::new();
+    for outcome in &outcomes {
+        statistics.merge(&outcome.statistics);
+    }
+    Ok((statistics, outcomes))
+}
+
+/// The result of a thread; a panic in it becomes an error.
+fn join<T>(
+    thread: thread::ScopedJoinHandle<'_, Result<T, PipelineError>>,
+) -> Result<T, PipelineError> {
+    match thread.join() {
+        Ok(result) => result,
+        Err(panic) => Err(PipelineError::Thread(
+            panic
+                .downcast_ref::<&str>()
+                .map(|message| (*message).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "panicked".to_owned()),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

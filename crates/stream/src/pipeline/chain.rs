@@ -1,0 +1,60 @@
+//! The stages that one thread runs, one after the other.
+
+use crate::batch::Batch;
+use crate::stage::{Stage, StageError};
+
+pub(super) struct Chain {
+    stages: Vec<Box<dyn Stage>>,
+}
+
+impl Chain {
+    pub fn new(stages: Vec<Box<dyn Stage>>) -> Chain {
+        Chain { stages }
+    }
+
+    pub fn into_stages(self) -> Vec<Box<dyn Stage>> {
+        self.stages
+    }
+
+    pub fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.process_from(0, batch)
+    }
+
+    fn process_from(&mut self, first: usize, batch: &mut Batch) -> Result<(), StageError> {
+        for stage in &mut self.stages[first..] {
+            stage.process(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Lets every stage release what it holds, first to last, each batch
+    /// through the stages behind, and hands each batch that was filled to
+    /// `done`.
+    pub fn drain(
+        &mut self,
+        batch: &mut Batch,
+        mut done: impl FnMut(&mut Batch) -> Result<(), StageError>,
+    ) -> Result<(), StageError> {
+        for index in 0..self.stages.len() {
+            loop {
+                batch.clear();
+                self.stages[index].drain(batch)?;
+                if batch.is_empty() {
+                    break;
+                }
+                self.process_from(index + 1, batch)?;
+                done(batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes every stage, also after one failed, and returns the first
+    /// error.
+    pub fn finish(&mut self) -> Result<(), StageError> {
+        self.stages
+            .iter_mut()
+            .map(|stage| stage.finish())
+            .fold(Ok(()), Result::and)
+    }
+}

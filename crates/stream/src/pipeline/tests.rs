@@ -1,0 +1,271 @@
+//! Whole runs: order, conservation, interruption and failure.
+
+use weir_packet::wire::LinkType;
+
+use super::*;
+use crate::batch::HeldRecord;
+use crate::stage::MemorySource;
+use crate::{DropReason, EventKind};
+
+/// IPv4/UDP packets of `flows` flows, the packet's number as payload.
+fn packets(count: u32, flows: u16) -> Vec<Vec<u8>> {
+    (0..count)
+        .map(|number| {
+            let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0];
+            packet.extend([198, 18, 0, 1, 198, 18, 0, 2]);
+            let port = (number.wrapping_mul(2_654_435_761) >> 7) as u16 % flows;
+            packet.extend(port.to_be_bytes());
+            packet.extend([0, 53, 0, 12, 0, 0]);
+            packet.extend(number.to_be_bytes());
+            packet
+        })
+        .collect()
+}
+
+/// Remembers the flow and number of each record that arrives.
+#[derive(Default)]
+struct Recorder(Vec<(u16, u32)>);
+
+impl Stage for Recorder {
+    fn name(&self) -> &str {
+        "recorder"
+    }
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for index in batch.live() {
+            let record = batch.record(index);
+            let number = record[28..32].try_into().expect("four bytes");
+            self.0
+                .push((batch.headers(index).source_port, u32::from_be_bytes(number)));
+        }
+        Ok(())
+    }
+}
+
+/// Swaps neighbours by holding every other record back until its successor
+/// has passed, drops every tenth, doubles every fifteenth.
+#[derive(Default)]
+struct Juggler {
+    held: Option<HeldRecord>,
+}
+
+impl Stage for Juggler {
+    fn name(&self) -> &str {
+        "juggler"
+    }
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for index in batch.live() {
+            let number = batch.number(index);
+            if number.is_multiple_of(10) {
+                batch.drop_record(index, DropReason::StageDecision);
+            } else if number.is_multiple_of(15) {
+                let copy = batch.record(index).to_vec();
+                // A full batch makes no copy, which is as conserving.
+                let _ = batch.create(index, &copy);
+                batch.notice(index, EventKind::Alert { rule: 1 });
+            } else if number.is_multiple_of(7) {
+                batch.absorb(index);
+            } else if self.held.is_none() {
+                self.held = Some(batch.hold(index));
+            }
+        }
+        if let Some(held) = self.held.take() {
+            self.held = batch.release(held).err();
+        }
+        Ok(())
+    }
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        if let Some(held) = self.held.take() {
+            self.held = batch.release(held).err();
+        }
+        Ok(())
+    }
+}
+
+fn shards(count: usize, stage: impl Fn() -> Box<dyn Stage>) -> Vec<Vec<Box<dyn Stage>>> {
+    (0..count).map(|_| vec![stage()]).collect()
+}
+
+#[test]
+fn one_shard_keeps_the_order_of_arrival() {
+    let packets = packets(2000, 40);
+    let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets))
+        .sink(Recorder::default())
+        .run()
+        .expect("a run");
+    let seen: Vec<u32> = outcome
+        .stages::<Recorder>()
+        .next()
+        .expect("sink")
+        .0
+        .iter()
+        .map(|r| r.1)
+        .collect();
+    assert_eq!(seen, (0..2000).collect::<Vec<u32>>());
+    assert_eq!(outcome.statistics.packets(), 2000);
+    assert_eq!(outcome.statistics.forwarded_bytes(), 2000 * 32);
+    assert!(!outcome.interrupted);
+}
+
+#[test]
+fn several_shards_keep_flows_together_and_in_order() {
+    let packets = packets(20_000, 100);
+    for count in [2, 3, 8] {
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets))
+            .shards(shards(count, || Box::new(Recorder::default())))
+            .sink(Recorder::default())
+            .run()
+            .expect("a run");
+        let recorders: Vec<&Recorder> = outcome.stages().collect();
+        let (sink, shards) = recorders.split_last().expect("shards and a sink");
+        assert_eq!(shards.len(), count);
+        assert_eq!(sink.0.len(), 20_000);
+        let mut home = std::collections::HashMap::new();
+        for (shard, recorder) in shards.iter().enumerate() {
+            for (flow, _) in &recorder.0 {
+                assert_eq!(*home.entry(*flow).or_insert(shard), shard);
+            }
+        }
+        let mut last = std::collections::HashMap::new();
+        for (flow, number) in &sink.0 {
+            if let Some(before) = last.insert(*flow, *number) {
+                assert!(before < *number, "flow {flow}");
+            }
+        }
+        assert_eq!(outcome.statistics.packets(), 20_000);
+        let by_shard: u64 = outcome
+            .shard_statistics
+            .iter()
+            .map(Statistics::packets)
+            .sum();
+        assert_eq!(by_shard, 20_000);
+    }
+}
+
+#[test]
+fn every_fate_is_accounted_for() {
+    let packets = packets(5000, 50);
+    for count in [1, 2] {
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets))
+            .shards(shards(count, || Box::new(Juggler::default())))
+            .sink(Recorder::default())
+            .run()
+            .expect("conserved");
+        let statistics = &outcome.statistics;
+        assert_eq!(statistics.packets(), 5000);
+        assert_eq!(statistics.drops(DropReason::StageDecision), 500);
+        assert_eq!(statistics.events(), 5000 / 15 - 5000 / 30);
+        assert_eq!(statistics.held(), 0);
+        assert_eq!(
+            statistics.packets() + statistics.created(),
+            statistics.forwarded() + 500 + statistics.absorbed()
+        );
+        let sink = outcome.stages::<Recorder>().next().expect("a sink");
+        assert_eq!(sink.0.len() as u64, statistics.forwarded());
+    }
+}
+
+/// Holds every record and never gives one back.
+#[derive(Default)]
+struct Hoarder(Vec<HeldRecord>);
+
+impl Stage for Hoarder {
+    fn name(&self) -> &str {
+        "hoarder"
+    }
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.0.extend(batch.live().map(|index| batch.hold(index)));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_stage_still_holds_is_reported() {
+    let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets(300, 1)))
+        .stage(Hoarder::default())
+        .run()
+        .expect("counted");
+    assert_eq!(outcome.statistics.held(), 300);
+    assert_eq!(outcome.statistics.forwarded(), 0);
+}
+
+/// Fails at its nth batch.
+struct Failing(u32);
+
+impl Stage for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+        self.0 -= 1;
+        if self.0 == 0 {
+            return Err(StageError::new("failing", "disk full"));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_failing_stage_ends_the_run_wherever_it_stands() {
+    let packets = packets(20_000, 100);
+    let source = || MemorySource::new(LinkType::RawIp, &packets).repeated(1000);
+    let runs = [
+        Pipeline::new(source()).stage(Failing(3)),
+        Pipeline::new(source()).sink(Failing(3)),
+        Pipeline::new(source()).shards(shards(3, || Box::new(Failing(3)))),
+        Pipeline::new(source())
+            .shards(shards(3, || Box::new(Recorder::default())))
+            .sink(Failing(3)),
+    ];
+    for run in runs {
+        let error = run.run().err().expect("an error");
+        assert_eq!(error.to_string(), "failing: disk full");
+    }
+}
+
+/// Asks for the end when it has seen some batches.
+struct Stopper(u32, StopFlag);
+
+impl Stage for Stopper {
+    fn name(&self) -> &str {
+        "stopper"
+    }
+    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+        self.0 = self.0.saturating_sub(1);
+        if self.0 == 0 {
+            self.1.stop();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_stopped_run_is_whole_and_says_so() {
+    let packets = packets(1000, 10);
+    for count in [1, 2] {
+        let stop = StopFlag::default();
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets).repeated(1 << 40))
+            .shards(shards(count, || Box::new(Stopper(5, stop.clone()))))
+            .stop_flag(stop.clone())
+            .run()
+            .expect("a run");
+        assert!(outcome.interrupted);
+        assert_eq!(outcome.statistics.packets(), outcome.statistics.forwarded());
+    }
+}
+
+#[test]
+fn a_pipeline_without_shards_is_refused() {
+    let run = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets(1, 1))).shards(Vec::new());
+    assert!(matches!(run.run(), Err(PipelineError::NoShard)));
+}
+
+#[test]
+fn side_by_side_runs_add_up() {
+    let packets = packets(1000, 10);
+    let pipelines = (0..2)
+        .map(|_| Pipeline::new(MemorySource::new(LinkType::RawIp, &packets)))
+        .collect();
+    let (statistics, outcomes) = run_side_by_side(pipelines).expect("two runs");
+    assert_eq!(statistics.packets(), 2000);
+    assert_eq!(outcomes.len(), 2);
+}

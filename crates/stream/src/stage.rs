@@ -1,0 +1,68 @@
+//! Stages: the steps of a pipeline, sources and sinks among them.
+
+use std::any::Any;
+use std::error::Error;
+
+use crate::batch::Batch;
+
+mod capture;
+mod memory;
+
+pub use capture::{CaptureSink, CaptureSource, Progress};
+pub use memory::MemorySource;
+
+/// One step of a pipeline: a kernel over batches, with its state.
+///
+/// A stage is called with one batch at a time and decides about the records
+/// that are still on their way ([`Batch::live`]): it reads or rewrites them,
+/// drops them, holds them back, adds others, or notes events. A *source* is a
+/// stage that finds the batch empty and fills it; a *sink* writes out what
+/// arrives. `Any` lets the owner of a finished pipeline ask a stage for its
+/// results.
+pub trait Stage: Any + Send {
+    /// Name for reports and errors.
+    fn name(&self) -> &str;
+
+    /// Works on one batch.
+    ///
+    /// # Errors
+    /// Only what ends the run, such as a full disk. A bad packet is a drop
+    /// with a reason.
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError>;
+
+    /// Called with an empty batch after the source's last one, again and again
+    /// until the stage adds nothing: the time to release what is held.
+    ///
+    /// # Errors
+    /// As for [`process`](Stage::process).
+    fn drain(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+        Ok(())
+    }
+
+    /// Called once at the end, also of an interrupted run: files are completed
+    /// here.
+    ///
+    /// # Errors
+    /// As for [`process`](Stage::process).
+    fn finish(&mut self) -> Result<(), StageError> {
+        Ok(())
+    }
+}
+
+/// Why a stage ended the run.
+#[derive(Debug, thiserror::Error)]
+#[error("{stage}: {source}")]
+pub struct StageError {
+    stage: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl StageError {
+    /// An error of the stage named `stage`.
+    pub fn new(stage: &str, source: impl Into<Box<dyn Error + Send + Sync>>) -> StageError {
+        StageError {
+            stage: stage.to_owned(),
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Capture files as sources and sinks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry, Writer};
+
+use super::{Stage, StageError};
+use crate::batch::{Arrival, Batch};
+
+/// How far a source has come, for whoever draws a progress bar in another
+/// thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    packets: AtomicU64,
+    bytes_read: AtomicU64,
+}
+
+impl Progress {
+    /// Records read so far.
+    pub fn packets(&self) -> u64 {
+        self.packets.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the file (compressed, if it is) read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads capture files, one after the other, as one stream.
+///
+/// A file that is cut short or broken is read as far as it is whole; the rest
+/// of the files still follow, and [`faults`](CaptureSource::faults) tells.
+pub struct CaptureSource {
+    readers: std::vec::IntoIter<Reader>,
+    current: Option<CurrentFile>,
+    interfaces: Arc<[Interface]>,
+    entries: Vec<RecordEntry>,
+    number: u64,
+    faults: Vec<CaptureError>,
+    progress: Arc<Progress>,
+    bytes_of_finished_files: u64,
+}
+
+struct CurrentFile {
+    reader: Reader,
+    /// Index in `interfaces` of the file's first interface.
+    first_interface: usize,
+}
+
+impl CaptureSource {
+    /// A source over opened captures.
+    pub fn new(readers: Vec<Reader>) -> CaptureSource {
+        CaptureSource {
+            readers: readers.into_iter(),
+            current: None,
+            interfaces: Arc::new([]),
+            entries: Vec::new(),
+            number: 0,
+            faults: Vec::new(),
+            progress: Arc::default(),
+            bytes_of_finished_files: 0,
+        }
+    }
+
+    /// A handle that shows how far the source has come.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// What was wrong with the files, in their order.
+    pub fn faults(&self) -> &[CaptureError] {
+        &self.faults
+    }
+
+    /// Takes the next file where none is open. False at the end.
+    fn open_next(&mut self) -> bool {
+        if self.current.is_none()
+            && let Some(reader) = self.readers.next()
+        {
+            self.current = Some(CurrentFile {
+                reader,
+                first_interface: self.interfaces.len(),
+            });
+        }
+        self.current.is_some()
+    }
+
+    fn close_current(&mut self) {
+        if let Some(file) = self.current.take() {
+            self.bytes_of_finished_files += file.reader.bytes_read();
+        }
+    }
+
+    /// Reads one block's worth of records into the batch. False when the
+    /// current file is done.
+    fn fill_from_block(&mut self, batch: &mut Batch) -> bool {
+        let Some(file) = &mut self.current else {
+            return false;
+        };
+        let (records, bytes) = batch.room();
+        self.entries.clear();
+        let block = match file.reader.fill(records, bytes, &mut self.entries) {
+            Ok(Some(block)) => block,
+            Ok(None) => return false,
+            Err(fault) => {
+                self.faults.push(fault);
+                return false;
+            }
+        };
+        let known = self.interfaces.len() - file.first_interface;
+        if known < file.reader.interfaces().len() {
+            self.interfaces = self
+                .interfaces
+                .iter()
+                .chain(&file.reader.interfaces()[known..])
+                .cloned()
+                .collect();
+        }
+        batch.set_interfaces(&self.interfaces);
+        let Ok(handle) = batch.add_block(&block) else {
+            return false;
+        };
+        let mut clock_ns = batch.clock_ns();
+        for entry in &self.entries {
+            let interface = file.first_interface + entry.interface as usize;
+            let arrival = Arrival {
+                timestamp_ns: entry.timestamp_ns,
+                wire_bytes: entry.wire_bytes,
+                interface: interface as u16,
+                link: self.interfaces[interface].link,
+            };
+            clock_ns = clock_ns.max(entry.timestamp_ns);
+            // `fill` was asked for no more than there is room for.
+            let received = batch.receive(
+                handle,
+                entry.offset,
+                entry.captured_bytes,
+                self.number,
+                arrival,
+            );
+            debug_assert_eq!(received, Ok(()));
+            self.number += 1;
+        }
+        batch.set_clock_ns(clock_ns);
+        true
+    }
+}
+
+impl Stage for CaptureSource {
+    fn name(&self) -> &str {
+        "capture source"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        batch.set_interfaces(&self.interfaces);
+        while batch.room().0 > 0 {
+            if !self.open_next() {
+                batch.mark_last();
+                break;
+            }
+            if !self.fill_from_block(batch) {
+                self.close_current();
+            }
+        }
+        let in_current = self.current.as_ref().map_or(0, |f| f.reader.bytes_read());
+        self.progress.packets.store(self.number, Ordering::Relaxed);
+        self.progress
+            .bytes_read
+            .store(self.bytes_of_finished_files + in_current, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Writes what arrives to a capture file, interfaces and times kept.
+pub struct CaptureSink {
+    writer: Option<Writer>,
+    /// The writer's number of each interface of the batches.
+    written_interfaces: Vec<u32>,
+    bytes_written: u64,
+}
+
+impl CaptureSink {
+    /// A sink into an opened writer.
+    pub fn new(writer: Writer) -> CaptureSink {
+        CaptureSink {
+            writer: Some(writer),
+            written_interfaces: Vec::new(),
+            bytes_written: 0,
+        }
+    }
+
+    /// Size of the finished file.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+}
+
+impl Stage for CaptureSink {
+    fn name(&self) -> &str {
+        "capture sink"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        let failed = |error: CaptureError| StageError::new("capture sink", error);
+        // A batch of another shard may know fewer interfaces than were seen.
+        let new = batch.interfaces().get(self.written_interfaces.len()..);
+        for interface in new.unwrap_or_default() {
+            let number = writer.add_interface(interface).map_err(failed)?;
+            self.written_interfaces.push(number);
+        }
+        for index in batch.live() {
+            let arrival = batch.arrival(index);
+            let interface = self.written_interfaces[usize::from(arrival.interface)];
+            let record = batch.record(index);
+            let wire_bytes = arrival.wire_bytes.max(record.len() as u32);
+            writer
+                .write(interface, arrival.timestamp_ns, wire_bytes, record)
+                .map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), StageError> {
+        if let Some(writer) = self.writer.take() {
+            self.bytes_written = writer
+                .finish()
+                .map_err(|error| StageError::new("capture sink", error))?;
+        }
+        Ok(())
+    }
+}

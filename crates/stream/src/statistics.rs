@@ -1,0 +1,251 @@
+//! Accounts of a run: every record, every drop, how long it took.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::disposition::DropReason;
+
+/// Latencies above this are recorded as this: one minute.
+const MAX_LATENCY_NS: u64 = 60_000_000_000;
+
+/// The accounts of one batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    pub packets: u64,
+    pub bytes: u64,
+    pub created: u64,
+    pub forwarded: u64,
+    pub forwarded_bytes: u64,
+    pub drops: [u64; DropReason::ALL.len()],
+    pub held: u64,
+    pub released: u64,
+    pub absorbed: u64,
+    pub events: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            packets: 0,
+            bytes: 0,
+            created: 0,
+            forwarded: 0,
+            forwarded_bytes: 0,
+            drops: [0; DropReason::ALL.len()],
+            held: 0,
+            released: 0,
+            absorbed: 0,
+            events: 0,
+        }
+    }
+}
+
+impl Tally {
+    pub fn add(&mut self, other: &Tally) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.created += other.created;
+        self.forwarded += other.forwarded;
+        self.forwarded_bytes += other.forwarded_bytes;
+        for (sum, drops) in self.drops.iter_mut().zip(&other.drops) {
+            *sum += drops;
+        }
+        self.held += other.held;
+        self.released += other.released;
+        self.absorbed += other.absorbed;
+        self.events += other.events;
+    }
+}
+
+/// The accounts of a run, or of one shard of it.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    tally: Tally,
+    batches: u64,
+    latency_ns: Histogram<u64>,
+    elapsed: Duration,
+}
+
+impl Statistics {
+    /// Accounts of nothing.
+    pub fn new() -> Statistics {
+        // Two significant digits over a minute: bounds that cannot be wrong.
+        let latency_ns = Histogram::new_with_bounds(1, MAX_LATENCY_NS, 2)
+            .unwrap_or_else(|_| unreachable!("1 < one minute, 2 <= 5 digits"));
+        Statistics {
+            tally: Tally::default(),
+            batches: 0,
+            latency_ns,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn add_batch(&mut self, tally: &Tally, latency: Duration) {
+        self.tally.add(tally);
+        self.batches += 1;
+        let ns = u64::try_from(latency.as_nanos()).unwrap_or(MAX_LATENCY_NS);
+        self.latency_ns
+            .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), tally.packets.max(1));
+    }
+
+    pub(crate) fn set_elapsed(&mut self, elapsed: Duration) {
+        self.elapsed = elapsed;
+    }
+
+    /// Adds the accounts of another shard that ran at the same time.
+    pub(crate) fn merge(&mut self, other: &Statistics) {
+        self.tally.add(&other.tally);
+        self.batches += other.batches;
+        // Histograms of equal bounds always add up.
+        let _ = self.latency_ns.add(&other.latency_ns);
+        self.elapsed = self.elapsed.max(other.elapsed);
+    }
+
+    /// Records received from sources.
+    pub fn packets(&self) -> u64 {
+        self.tally.packets
+    }
+
+    /// Bytes of the received records, as on the wire.
+    pub fn bytes(&self) -> u64 {
+        self.tally.bytes
+    }
+
+    /// Records made by stages.
+    pub fn created(&self) -> u64 {
+        self.tally.created
+    }
+
+    /// Records that went out.
+    pub fn forwarded(&self) -> u64 {
+        self.tally.forwarded
+    }
+
+    /// Bytes of the records that went out, as on the wire.
+    pub fn forwarded_bytes(&self) -> u64 {
+        self.tally.forwarded_bytes
+    }
+
+    /// Records that stages still hold.
+    pub fn held(&self) -> u64 {
+        self.tally.held.saturating_sub(self.tally.released)
+    }
+
+    /// Records consumed by stages.
+    pub fn absorbed(&self) -> u64 {
+        self.tally.absorbed
+    }
+
+    /// Events noticed.
+    pub fn events(&self) -> u64 {
+        self.tally.events
+    }
+
+    /// Batches run.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// Records dropped for one reason.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.tally.drops[reason as usize]
+    }
+
+    /// The reasons for which records were dropped, with their numbers.
+    pub fn drops_by_reason(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        DropReason::ALL
+            .iter()
+            .map(|reason| (*reason, self.drops(*reason)))
+            .filter(|(_, count)| *count > 0)
+    }
+
+    /// Time from the first batch to the end of the last.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Received bits per nanosecond, as on the wire.
+    pub fn gbit_per_s(&self) -> f64 {
+        let ns = self.elapsed.as_nanos() as f64;
+        if ns == 0.0 {
+            0.0
+        } else {
+            self.tally.bytes as f64 * 8.0 / ns
+        }
+    }
+
+    /// Time that a record spent in the pipeline at a quantile of `0.0..=1.0`,
+    /// from the moment its batch was filled, in nanoseconds; good to one part
+    /// in a hundred.
+    pub fn latency_ns(&self, quantile: f64) -> u64 {
+        self.latency_ns.value_at_quantile(quantile)
+    }
+
+    /// Checks that no record was lost or counted twice.
+    ///
+    /// # Errors
+    /// The accounts that do not balance.
+    pub fn check_conservation(&self) -> Result<(), Conservation> {
+        let tally = &self.tally;
+        let conservation = Conservation {
+            packets: tally.packets,
+            created: tally.created,
+            forwarded: tally.forwarded,
+            drops: tally.drops.iter().sum(),
+            held: tally.held,
+            released: tally.released,
+            absorbed: tally.absorbed,
+        };
+        if conservation.balances() {
+            Ok(())
+        } else {
+            Err(conservation)
+        }
+    }
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Statistics::new()
+    }
+}
+
+/// Both sides of the conservation law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names are those of the law")]
+pub struct Conservation {
+    pub packets: u64,
+    pub created: u64,
+    pub forwarded: u64,
+    pub drops: u64,
+    pub held: u64,
+    pub released: u64,
+    pub absorbed: u64,
+}
+
+impl Conservation {
+    fn balances(&self) -> bool {
+        self.released <= self.held
+            && self.packets + self.created + self.released
+                == self.forwarded + self.drops + self.held + self.absorbed
+    }
+}
+
+impl fmt::Display for Conservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "records were lost or counted twice: packets {} + created {} + released {} is not \
+             forwarded {} + drops {} + held {} + absorbed {}",
+            self.packets,
+            self.created,
+            self.released,
+            self.forwarded,
+            self.drops,
+            self.held,
+            self.absorbed
+        )
+    }
+}
