@@ -108,7 +108,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// [`Exhausted`], and the counter stays where it is.
-    pub fn next(&mut self) -> Result<Ticket, Exhausted> {
+    pub fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
         if self.next >= self.last {
             return Err(Exhausted::Key { end: self.last });
         }
