@@ -1,0 +1,173 @@
+//! Properties of whole batches: packets of many keys, suites and lengths.
+
+mod support;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::collections::HashSet;
+use support::{Packet, key_pair, material};
+use weir_crypto::hazmat::RawSealingKey;
+use weir_crypto::{OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal};
+
+/// What a generated packet is: which of the batch's keys, and its lengths.
+#[derive(Clone, Debug)]
+struct Plan {
+    key: usize,
+    prefix_bytes: usize,
+    text_bytes: usize,
+    seed: u8,
+}
+
+fn plan(keys: usize) -> impl Strategy<Value = Plan> {
+    let text_bytes = prop_oneof![3 => 0..130usize, 1 => 0..=3000usize];
+    (0..keys, 0..21usize, text_bytes, any::<u8>()).prop_map(
+        |(key, prefix_bytes, text_bytes, seed)| Plan {
+            key,
+            prefix_bytes,
+            text_bytes,
+            seed,
+        },
+    )
+}
+
+/// One to nine keys of any suites, and one to sixty packets among them.
+fn batch() -> impl Strategy<Value = (Vec<Suite>, Vec<Plan>)> {
+    let suites: Vec<Suite> = Suite::all().collect();
+    prop::collection::vec(prop::sample::select(suites), 1..10).prop_flat_map(|suites| {
+        let plans = prop::collection::vec(plan(suites.len()), 1..60);
+        (Just(suites), plans)
+    })
+}
+
+fn run(property: impl Fn(&[Suite], &[Plan]) -> Result<(), TestCaseError>) {
+    let config = Config {
+        cases: 200,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    TestRunner::new_with_rng(config, rng)
+        .run(&batch(), |(suites, plans)| property(&suites, &plans))
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Keys and packets of a batch, before sealing.
+fn build(suites: &[Suite], plans: &[Plan]) -> (Vec<SealingKey>, Vec<OpeningKey>, Vec<Packet>) {
+    let (sealing, opening) = suites
+        .iter()
+        .zip(0..)
+        .map(|(&suite, seed)| key_pair(suite, seed, plans.len() as u64))
+        .unzip();
+    let packets = plans
+        .iter()
+        .map(|p| Packet::new(suites[p.key], p.prefix_bytes, p.text_bytes, p.seed))
+        .collect();
+    (sealing, opening, packets)
+}
+
+/// Tickets first, which changes the keys; then jobs, which share them.
+fn seal_all(keys: &mut [SealingKey], plans: &[Plan], packets: &mut [Packet]) {
+    let tickets: Vec<_> = plans
+        .iter()
+        .map(|plan| keys[plan.key].next_ticket().expect("enough is reserved"))
+        .collect();
+    let mut jobs: Vec<SealJob<'_>> = packets
+        .iter_mut()
+        .zip(plans)
+        .zip(tickets)
+        .map(|((packet, plan), ticket)| packet.seal_job(&keys[plan.key], ticket))
+        .collect();
+    seal(&mut jobs).expect("a well-formed batch");
+}
+
+#[test]
+fn what_is_sealed_opens_to_the_same_text() {
+    run(|suites, plans| {
+        let (mut sealing, opening, mut packets) = build(suites, plans);
+        let before = packets.clone();
+        seal_all(&mut sealing, plans, &mut packets);
+
+        let mut jobs: Vec<OpenJob<'_>> = packets
+            .iter_mut()
+            .zip(plans)
+            .map(|(packet, plan)| packet.open_job(&opening[plan.key]))
+            .collect();
+        open(&mut jobs);
+        prop_assert!(jobs.iter().all(|job| job.verified));
+        drop(jobs);
+        for (packet, before) in packets.iter().zip(&before) {
+            prop_assert_eq!(&packet.text, &before.text);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_batch_gives_what_its_packets_give_one_by_one() {
+    run(|suites, plans| {
+        let (mut sealing, _, mut packets) = build(suites, plans);
+        let before = packets.clone();
+        seal_all(&mut sealing, plans, &mut packets);
+
+        for ((packet, mut alone), plan) in packets.iter().zip(before).zip(plans) {
+            let seed = plan.key as u8;
+            RawSealingKey::new(&material(suites[plan.key], seed))
+                .expect("a raw key")
+                .seal(
+                    &alone.prefix,
+                    &packet.iv,
+                    &mut alone.text,
+                    &alone.suffix,
+                    &mut alone.tag,
+                )
+                .expect("a well-formed packet");
+            prop_assert_eq!(&packet.text, &alone.text);
+            prop_assert_eq!(&packet.tag, &alone.tag);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn no_iv_comes_twice_under_a_key() {
+    run(|suites, plans| {
+        let (mut sealing, _, mut packets) = build(suites, plans);
+        seal_all(&mut sealing, plans, &mut packets);
+        let mut seen = HashSet::new();
+        for (packet, plan) in packets.iter().zip(plans) {
+            if !packet.iv.is_empty() {
+                prop_assert!(seen.insert((plan.key, packet.iv.clone())));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn damaged_packets_of_a_batch_are_refused_and_the_others_open() {
+    run(|suites, plans| {
+        let (mut sealing, opening, mut packets) = build(suites, plans);
+        let before = packets.clone();
+        seal_all(&mut sealing, plans, &mut packets);
+        for packet in packets.iter_mut().step_by(3) {
+            packet.tag[0] ^= 0x80;
+        }
+
+        let mut jobs: Vec<OpenJob<'_>> = packets
+            .iter_mut()
+            .zip(plans)
+            .map(|(packet, plan)| packet.open_job(&opening[plan.key]))
+            .collect();
+        open(&mut jobs);
+        for (i, (job, before)) in jobs.iter().zip(&before).enumerate() {
+            let damaged = i % 3 == 0;
+            prop_assert_eq!(job.verified, !damaged);
+            if damaged {
+                prop_assert!(job.text.iter().all(|&byte| byte == 0));
+            } else {
+                prop_assert_eq!(&*job.text, &before.text[..]);
+            }
+        }
+        Ok(())
+    });
+}
