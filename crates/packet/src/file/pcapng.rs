@@ -164,10 +164,16 @@ impl PcapNgFraming {
                     self.declare(body, cursor, interfaces)?;
                     true
                 }
-                SIMPLE_PACKET => quota.admit(self.simple_packet(body, cursor)?),
                 _ => {
-                    let wide = block_type == ENHANCED_PACKET;
-                    quota.admit(self.packet(body, wide, cursor)?)
+                    let packet = match block_type {
+                        ENHANCED_PACKET => body.enhanced_packet(),
+                        OBSOLETE_PACKET => body.obsolete_packet(),
+                        _ => body.simple_packet(),
+                    };
+                    let Some(packet) = packet else {
+                        return Err(cursor.malformed("a packet block is shorter than its fields"));
+                    };
+                    self.take(packet, cursor, quota)?
                 }
             };
             if !admitted {
@@ -292,103 +298,58 @@ impl PcapNgFraming {
         Ok(())
     }
 
-    /// An enhanced (`wide`) or obsolete packet block.
+    /// Takes a packet block's record, if its claims hold and the quota allows.
     #[inline]
-    fn packet(
+    fn take(
         &self,
-        body: Body<'_>,
-        wide: bool,
+        packet: Packet,
         cursor: &Cursor<'_>,
-    ) -> Result<RecordEntry, CaptureError> {
-        let Some((fields, data)) = body.bytes.split_first_chunk::<PACKET_FIELDS_BYTES>() else {
-            return Err(cursor.malformed("a packet block is shorter than its fields"));
+        quota: &mut Quota<'_>,
+    ) -> Result<bool, CaptureError> {
+        let Some(clock) = self.clocks.get(packet.interface as usize) else {
+            return Err(CaptureError::UndeclaredInterface {
+                file: cursor.file(),
+                offset: cursor.offset(),
+                interface: packet.interface,
+                declared: self.clocks.len() as u32,
+            });
         };
-        let endian = body.endian;
-        let field =
-            |at: usize| endian.u32([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]]);
-        let interface = if wide {
-            field(0)
-        } else {
-            u32::from(endian.u16([fields[0], fields[1]]))
+        let captured_bytes = match packet.captured_bytes {
+            Some(captured_bytes) => captured_bytes,
+            None if clock.snap_bytes == 0 => packet.wire_bytes,
+            None => packet.wire_bytes.min(clock.snap_bytes),
         };
-        let clock = self.clock(interface, cursor)?;
-        let ticks = u64::from(field(4)) << 32 | u64::from(field(8));
-        let captured_bytes = field(12);
-        self.entry(
-            clock.time.nanoseconds(ticks),
-            interface,
-            captured_bytes,
-            field(16),
-            data,
-            LEADER_BYTES + PACKET_FIELDS_BYTES,
-            cursor,
-        )
-    }
-
-    /// A simple packet block: on the section's first interface, without a time.
-    fn simple_packet(
-        &self,
-        body: Body<'_>,
-        cursor: &Cursor<'_>,
-    ) -> Result<RecordEntry, CaptureError> {
-        let Some(wire_bytes) = body.u32(0) else {
-            return Err(cursor.malformed("a packet block is shorter than its fields"));
-        };
-        let clock = self.clock(0, cursor)?;
-        let captured_bytes = match clock.snap_bytes {
-            0 => wire_bytes,
-            snap_bytes => wire_bytes.min(snap_bytes),
-        };
-        self.entry(
-            0,
-            0,
-            captured_bytes,
-            wire_bytes,
-            &body.bytes[4..],
-            LEADER_BYTES + 4,
-            cursor,
-        )
-    }
-
-    #[inline]
-    #[allow(clippy::too_many_arguments)] // one caller per packet block, all fields of a record
-    fn entry(
-        &self,
-        timestamp_ns: u64,
-        interface: u32,
-        captured_bytes: u32,
-        wire_bytes: u32,
-        data: &[u8],
-        data_offset: usize,
-        cursor: &Cursor<'_>,
-    ) -> Result<RecordEntry, CaptureError> {
         if captured_bytes as usize > MAX_RECORD_BYTES {
             return Err(cursor.record_too_long(captured_bytes));
         }
-        if captured_bytes as usize > data.len() {
+        if captured_bytes as usize > packet.data_bytes {
             return Err(cursor.malformed("a record is longer than its block"));
         }
-        Ok(RecordEntry {
-            timestamp_ns,
-            wire_bytes: wire_bytes.max(captured_bytes),
+        Ok(quota.admit(RecordEntry {
+            timestamp_ns: match packet.ticks {
+                Some(ticks) => clock.time.nanoseconds(ticks),
+                None => 0,
+            },
+            wire_bytes: packet.wire_bytes.max(captured_bytes),
             captured_bytes,
-            offset: (cursor.position + data_offset) as u32,
-            interface: self.first_interface as u32 + interface,
-        })
+            offset: (cursor.position + packet.data_offset) as u32,
+            interface: self.first_interface as u32 + packet.interface,
+        }))
     }
+}
 
-    #[inline]
-    fn clock(&self, interface: u32, cursor: &Cursor<'_>) -> Result<Clock, CaptureError> {
-        match self.clocks.get(interface as usize) {
-            Some(clock) => Ok(*clock),
-            None => Err(CaptureError::UndeclaredInterface {
-                file: cursor.file(),
-                offset: cursor.offset(),
-                interface,
-                declared: self.clocks.len() as u32,
-            }),
-        }
-    }
+/// What the three kinds of packet blocks say.
+struct Packet {
+    /// In its section.
+    interface: u32,
+    ticks: Option<u64>,
+    /// Not said by simple packets, which are cut at the snap length.
+    captured_bytes: Option<u32>,
+    wire_bytes: u32,
+    /// Of the record, from the start of the block.
+    data_offset: usize,
+    /// Room that the block leaves for the record.
+    data_bytes: usize,
 }
 
 /// A block without its leader and trailer.
@@ -399,6 +360,48 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
+    #[inline]
+    fn enhanced_packet(&self) -> Option<Packet> {
+        self.packet(|fields| {
+            self.endian
+                .u32([fields[0], fields[1], fields[2], fields[3]])
+        })
+    }
+
+    /// Like an enhanced one, but for a narrower interface number beside a drop count.
+    fn obsolete_packet(&self) -> Option<Packet> {
+        self.packet(|fields| u32::from(self.endian.u16([fields[0], fields[1]])))
+    }
+
+    #[inline]
+    fn packet(&self, interface: impl Fn(&[u8; PACKET_FIELDS_BYTES]) -> u32) -> Option<Packet> {
+        let fields = self.bytes.first_chunk::<PACKET_FIELDS_BYTES>()?;
+        let field = |at: usize| {
+            self.endian
+                .u32([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]])
+        };
+        Some(Packet {
+            interface: interface(fields),
+            ticks: Some(u64::from(field(4)) << 32 | u64::from(field(8))),
+            captured_bytes: Some(field(12)),
+            wire_bytes: field(16),
+            data_offset: LEADER_BYTES + PACKET_FIELDS_BYTES,
+            data_bytes: self.bytes.len() - PACKET_FIELDS_BYTES,
+        })
+    }
+
+    /// On the section's first interface, without a time.
+    fn simple_packet(&self) -> Option<Packet> {
+        Some(Packet {
+            interface: 0,
+            ticks: None,
+            captured_bytes: None,
+            wire_bytes: self.u32(0)?,
+            data_offset: LEADER_BYTES + 4,
+            data_bytes: self.bytes.len() - 4,
+        })
+    }
+
     fn u16(&self, at: usize) -> Option<u16> {
         let bytes = self.bytes.get(at..)?.first_chunk()?;
         Some(self.endian.u16(*bytes))

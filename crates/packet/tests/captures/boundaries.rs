@@ -149,7 +149,7 @@ impl Read for Trickle {
 #[test]
 fn a_slow_pipe_gives_each_record_as_it_comes() {
     let lengths = [40, 0, 700, 3, 90_000, 12];
-    for (file, overhead) in [(capture(&lengths), 24), (capture_ng(&lengths), 28)] {
+    for file in [capture(&lengths), capture_ng(&lengths)] {
         for piece in [1, 5, 16, 1000] {
             let pipe = Trickle {
                 bytes: file.clone(),
@@ -160,7 +160,6 @@ fn a_slow_pipe_gives_each_record_as_it_comes() {
             let found: Vec<_> = records.iter().map(|found| found.bytes.len()).collect();
             assert_eq!(found, lengths);
         }
-        assert!(file.len() > overhead);
     }
 }
 
