@@ -125,14 +125,14 @@ const MAX_EXTENSION_HEADERS: usize = 16;
 impl Headers {
     /// Reads the headers of one record. Never fails: what could not be read
     /// is left at its default and noted in [`fault`](Headers::fault).
-    #[inline]
+    #[inline(always)]
     pub fn parse(link: LinkType, bytes: &[u8]) -> Headers {
         let mut headers = Headers::default();
         headers.fault = headers.read(link, bytes).err();
         headers
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, link: LinkType, bytes: &[u8]) -> Result<(), Fault> {
         let link = link::parse(link, bytes)?;
         self.ether_type = link.ether_type;
@@ -154,7 +154,7 @@ impl Headers {
         headers
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_network(&mut self, bytes: &[u8], at: usize, ether_type: u16) -> Result<(), Fault> {
         self.network_offset = u16::try_from(at).map_err(|_| Fault::BadLinkHeader)?;
         self.transport_offset = self.network_offset;
@@ -171,7 +171,7 @@ impl Headers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_ipv4(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let start = usize::from(self.network_offset);
         let header: &[u8; 20] = bytes
@@ -218,7 +218,7 @@ impl Headers {
     }
 
     /// Sets the end of the packet, cut to the record.
-    #[inline]
+    #[inline(always)]
     fn set_end(&mut self, bytes: &[u8], end: usize) -> Result<(), Fault> {
         self.end_offset = end.min(bytes.len()) as u32;
         if end > bytes.len() {
@@ -273,7 +273,7 @@ impl Headers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_transport(&mut self, bytes: &[u8], at: usize) -> Result<(), Fault> {
         let transport_offset = u16::try_from(at).map_err(|_| Fault::BadNetworkHeader)?;
         self.transport_offset = transport_offset;
@@ -318,7 +318,7 @@ impl Headers {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_ports(&mut self, header: &[u8]) {
         if let [a, b, c, d, ..] = *header {
             self.source_port = u16::from_be_bytes([a, b]);
@@ -407,7 +407,7 @@ impl Headers {
 }
 
 /// Joins what was found of the packet's length and of its transport header.
-#[inline]
+#[inline(always)]
 fn judge(whole: Result<(), Fault>, transport: Result<(), Fault>) -> Result<(), Fault> {
     match (whole, transport) {
         (Ok(()), Ok(())) => Ok(()),
@@ -417,7 +417,7 @@ fn judge(whole: Result<(), Fault>, transport: Result<(), Fault>) -> Result<(), F
     }
 }
 
-#[inline]
+#[inline(always)]
 fn first<const N: usize>(transport: &[u8]) -> Result<&[u8; N], Fault> {
     transport.first_chunk().ok_or(Fault::TransportHeaderCut)
 }

@@ -1,0 +1,64 @@
+//! Packets in packets.
+
+use super::headers::{Fragment, Headers};
+use super::link::{self, LinkType};
+use super::protocol::{ETHER_BRIDGED, ETHER_IPV4, ETHER_IPV6, GRE, IPV4, IPV6, PORT_VXLAN, UDP};
+use super::views::{Gre, Vxlan};
+
+impl Headers {
+    /// The headers of the packet that this one carries, one level deeper:
+    /// IPv4 and IPv6 in IP (RFC 2003, RFC 2473), GRE (RFC 2784, RFC 2890)
+    /// with bridged Ethernet or any EtherType, and VXLAN (RFC 7348) on its
+    /// UDP port.
+    ///
+    /// `bytes` is the record that these headers were read from, and the
+    /// inner offsets count from its start too, so that the call can be
+    /// repeated. The inner packet ends where the outer one does at the
+    /// latest. `None` where the packet is not a tunnel's, is a fragment, or
+    /// its tunnel header is not whole; faults behind that are noted in the
+    /// inner headers.
+    pub fn inner(&self, bytes: &[u8]) -> Option<Headers> {
+        if !self.is_ip() || self.fragment != Fragment::Whole {
+            return None;
+        }
+        let bytes = bytes.get(..self.end_offset as usize)?;
+        let transport_offset = usize::from(self.transport_offset);
+        match self.protocol {
+            IPV4 => Some(Headers::parse_network(bytes, transport_offset, ETHER_IPV4)),
+            IPV6 => Some(Headers::parse_network(bytes, transport_offset, ETHER_IPV6)),
+            GRE => {
+                let gre = Gre::new(bytes.get(transport_offset..)?)?;
+                let inner_offset = transport_offset + gre.header_bytes();
+                Some(match gre.protocol_type() {
+                    ETHER_BRIDGED => bridged(bytes, inner_offset),
+                    ether_type => Headers::parse_network(bytes, inner_offset, ether_type),
+                })
+            }
+            UDP if self.destination_port == PORT_VXLAN => {
+                let payload_offset = usize::from(self.payload_offset);
+                Vxlan::new(bytes.get(payload_offset..)?)?;
+                Some(bridged(bytes, payload_offset + 8))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The headers of an Ethernet frame inside a record.
+fn bridged(bytes: &[u8], frame_offset: usize) -> Headers {
+    let frame = bytes.get(frame_offset..).unwrap_or_default();
+    match link::parse(LinkType::Ethernet, frame) {
+        Ok(link) => Headers {
+            vlan_tci: link.vlan_tci,
+            vlan_tags: link.vlan_tags,
+            ..Headers::parse_network(bytes, frame_offset + link.network_offset, link.ether_type)
+        },
+        Err(fault) => Headers {
+            fault: Some(fault),
+            ..Headers::parse_network(bytes, frame_offset, 0)
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Inner headers at known offsets, and whatever bytes may come.
+
+use proptest::prelude::*;
+
+use crate::wire::protocol::{ETHER_ARP, ETHER_VLAN, TCP};
+use crate::wire::{FlowKey, Network, build};
+
+use super::*;
+
+fn key(ip_version: u8, protocol: u8) -> FlowKey {
+    FlowKey {
+        source: 0xc612_0001,
+        destination: 0xc612_0002,
+        source_port: 4711,
+        destination_port: if protocol == UDP { PORT_VXLAN } else { 80 },
+        protocol,
+        ip_version,
+    }
+}
+
+/// An IP packet around the given bytes.
+fn around(ip_version: u8, protocol: u8, inner: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    build::ip(
+        &mut packet,
+        &key(ip_version, protocol),
+        &build::IpHeader::default(),
+        |out| {
+            out.extend_from_slice(inner);
+        },
+    );
+    packet
+}
+
+fn inner_tcp(ip_version: u8) -> Vec<u8> {
+    build::tcp_packet(
+        &key(ip_version, TCP),
+        &build::TcpHeader::default(),
+        b"inner",
+    )
+}
+
+fn tagged_frame(packet: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    build::ethernet(&mut frame, [2; 6], [4; 6], ETHER_VLAN);
+    build::vlan_tag(&mut frame, 7, ETHER_IPV6);
+    frame.extend_from_slice(packet);
+    frame
+}
+
+/// Parses the outer headers and checks what the inner ones find.
+fn assert_inner(record: &[u8], inner_version: u8, inner_offset: u16) -> Headers {
+    let outer = Headers::parse(LinkType::RawIp, record);
+    assert_eq!(outer.fault, None);
+    let inner = outer.inner(record).expect("a tunnel");
+    assert_eq!(inner.fault, None);
+    assert_eq!(inner.network_offset, inner_offset);
+    assert_eq!(inner.payload(record), b"inner");
+    assert_eq!(
+        FlowKey::from_headers(&inner, record),
+        Some(key(inner_version, TCP))
+    );
+    inner
+}
+
+#[test]
+fn ip_in_ip_of_every_pair() {
+    for outer in [4, 6] {
+        let outer_bytes = if outer == 4 { 20 } else { 40 };
+        for inner in [4, 6] {
+            let protocol = if inner == 4 { IPV4 } else { IPV6 };
+            let record = around(outer, protocol, &inner_tcp(inner));
+            assert_inner(&record, inner, outer_bytes);
+        }
+    }
+}
+
+#[test]
+fn gre_with_and_without_its_options() {
+    for (flags, header_bytes) in [(0x00, 4), (0x80, 8), (0x20, 8), (0x10, 8), (0xb0, 16)] {
+        let mut gre = vec![flags, 0, 0x86, 0xdd];
+        gre.resize(header_bytes, 0);
+        let record = around(4, GRE, &[gre, inner_tcp(6)].concat());
+        assert_inner(&record, 6, 20 + header_bytes as u16);
+    }
+    let bridged = [vec![0, 0, 0x65, 0x58], tagged_frame(&inner_tcp(6))].concat();
+    let inner = assert_inner(&around(6, GRE, &bridged), 6, 40 + 4 + 18);
+    assert_eq!((inner.vlan_tags, inner.vlan_tci), (1, 7));
+    for wrong in [[0x40, 0, 0x08, 0], [0, 1, 0x08, 0]] {
+        let record = around(4, GRE, &[&wrong[..], &inner_tcp(4)].concat());
+        let outer = Headers::parse(LinkType::RawIp, &record);
+        assert_eq!(outer.inner(&record), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn vxlan_holds_a_frame() {
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &tagged_frame(&inner_tcp(6))].concat();
+    let record = build::udp_packet(&key(4, UDP), &vxlan);
+    assert_inner(&record, 6, 20 + 8 + 8 + 18);
+    let without_flag = build::udp_packet(&key(4, UDP), &[0; 80]);
+    let outer = Headers::parse(LinkType::RawIp, &without_flag);
+    assert_eq!(outer.inner(&without_flag), None);
+}
+
+#[test]
+fn inner_arp_is_arp_and_inner_nonsense_a_fault() {
+    let mut frame = vec![8, 0, 0, 0, 0, 0, 42, 0];
+    build::ethernet(&mut frame, [2; 6], [4; 6], ETHER_ARP);
+    let record = build::udp_packet(&key(6, UDP), &frame);
+    let outer = Headers::parse(LinkType::RawIp, &record);
+    let inner = outer.inner(&record).expect("a tunnel");
+    assert_eq!((inner.network, inner.fault), (Network::Arp, None));
+
+    let record = build::udp_packet(&key(6, UDP), &frame[..12]);
+    let outer = Headers::parse(LinkType::RawIp, &record);
+    let inner = outer.inner(&record).expect("a tunnel");
+    assert_eq!(inner.fault, Some(crate::wire::Fault::LinkHeaderCut));
+}
+
+#[test]
+fn inner_packet_ends_with_the_outer_one() {
+    let mut record = around(4, IPV4, &inner_tcp(4));
+    let end = record.len();
+    // The inner packet claims the bytes that pad the outer one.
+    record[23] += 6;
+    record.extend([0; 6]);
+    let inner = Headers::parse(LinkType::RawIp, &record)
+        .inner(&record)
+        .expect("a tunnel");
+    assert_eq!(inner.fault, Some(crate::wire::Fault::PacketCut));
+    assert_eq!(inner.end_offset as usize, end);
+}
+
+#[test]
+fn plain_packets_and_fragments_have_no_inner_headers() {
+    let plain = inner_tcp(4);
+    assert_eq!(Headers::parse(LinkType::RawIp, &plain).inner(&plain), None);
+    let mut fragment = around(4, IPV4, &inner_tcp(4));
+    fragment[6] = 0x20;
+    assert_eq!(
+        Headers::parse(LinkType::RawIp, &fragment).inner(&fragment),
+        None
+    );
+}
+
+proptest! {
+    /// Tunnels in tunnels until something is not one: every level keeps the
+    /// order of offsets, and the walk ends.
+    #[test]
+    fn inner_offsets_are_ordered_and_inside_the_outer_packet(
+        protocol in prop_oneof![Just(IPV4), Just(IPV6), Just(GRE), Just(UDP)],
+        wraps in proptest::collection::vec(any::<bool>(), 0..12),
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        plausible in any::<[bool; 2]>(),
+    ) {
+        if plausible[0] && bytes.len() > 12 {
+            bytes[..4].copy_from_slice(&[0, 0, 0x65, 0x58]);
+        }
+        if plausible[1] && bytes.len() > 30 {
+            bytes[16..20].copy_from_slice(&[0x08, 0x00, 0x45, 0]);
+        }
+        let mut record = match protocol {
+            UDP => build::udp_packet(&key(4, UDP), &[&[8, 0, 0, 0, 0, 0, 0, 0][..], &bytes].concat()),
+            protocol => around(4, protocol, &bytes),
+        };
+        for is_six in wraps {
+            record = around(if is_six { 6 } else { 4 }, if record[0] >> 4 == 4 { IPV4 } else { IPV6 }, &record);
+        }
+        let mut headers = Headers::parse(LinkType::RawIp, &record);
+        while let Some(inner) = headers.inner(&record) {
+            prop_assert!(inner.network_offset > headers.network_offset);
+            prop_assert!(inner.network_offset <= inner.transport_offset);
+            prop_assert!(inner.transport_offset <= inner.payload_offset);
+            prop_assert!(!inner.is_ip() || u32::from(inner.payload_offset) <= inner.end_offset);
+            prop_assert!(inner.end_offset <= headers.end_offset);
+            headers = inner;
+        }
+    }
+}
