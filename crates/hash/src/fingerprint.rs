@@ -1,5 +1,7 @@
 //! One 64-bit number per key, for structures that need mixed bits.
 
+use std::fmt;
+
 use crate::columns::MAX_KEY_WORDS;
 use crate::seed::SeedStream;
 
@@ -12,7 +14,9 @@ use crate::seed::SeedStream;
 /// Stafford's finaliser (variant 13, the one of SplitMix64) is a bijection, so
 /// it keeps that bound; that its output bits look independent is observed, not
 /// proved, as for every hash in use with HyperLogLog.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Debug` shows no parameters: they may be secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     multipliers: [u64; MAX_KEY_WORDS],
     addend: u64,
@@ -43,6 +47,12 @@ impl Fingerprint {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fingerprint").finish_non_exhaustive()
     }
 }
 

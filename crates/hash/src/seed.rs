@@ -1,5 +1,7 @@
 //! From one 64-bit seed to the parameters of a family.
 
+use std::fmt;
+
 /// The operating system gave no random number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no random seed from the operating system ({0}): give one explicitly")]
@@ -20,7 +22,7 @@ pub fn random_seed() -> Result<u64, SeedError> {
 /// Equal seeds give equal parameters on every machine, so a sketch is known by
 /// its shape and one number. It is no cipher: whoever learns a family's
 /// parameters learns the seed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SeedStream {
     state: u64,
 }
@@ -43,6 +45,12 @@ impl SeedStream {
     /// The next `bits` bits, 1 to 64, taken from the top of a draw.
     pub fn next_bits(&mut self, bits: u32) -> u64 {
         self.next_u64() >> (64 - bits.clamp(1, 64))
+    }
+}
+
+impl fmt::Debug for SeedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeedStream").finish_non_exhaustive()
     }
 }
 

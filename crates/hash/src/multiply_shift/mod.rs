@@ -36,6 +36,8 @@
 
 mod simd;
 
+use std::fmt;
+
 use weir_simd::Tier;
 
 use crate::buckets::Buckets;
@@ -68,8 +70,9 @@ pub enum ShapeError {
 /// `rows` independent functions from keys of up to `words` 32-bit words to
 /// `width` buckets. The module says what is guaranteed and why.
 ///
-/// A key with fewer words is the key padded with zero words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A key with fewer words is the key padded with zero words. `Debug` shows no
+/// parameters: they may be secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Ms52 {
     width: u32,
     words: usize,
@@ -77,7 +80,7 @@ pub struct Ms52 {
 }
 
 /// The parameters of one row, each below 2⁵².
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[repr(C, align(64))]
 struct Row {
     multipliers: [u64; MAX_KEY_WORDS],
@@ -163,6 +166,16 @@ impl Ms52 {
                 rows[row * stride + lane] = self.bucket(row, &key[..keys.words()]);
             }
         }
+    }
+}
+
+impl fmt::Debug for Ms52 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ms52")
+            .field("rows", &self.rows.len())
+            .field("width", &self.width)
+            .field("words", &self.words)
+            .finish_non_exhaustive()
     }
 }
 
