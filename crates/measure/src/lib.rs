@@ -1,1 +1,49 @@
-//! Traffic measurement by sketches.
+//! Who talks, and how much: traffic per key and interval, from one pass in
+//! bounded memory.
+//!
+//! A [`MeasureConfig`] says which part of a flow is the key, which value is
+//! summed, how long an interval is and how accurate the sums must be. It makes
+//! one [`Meter`] per shard and one [`Collector`] for all:
+//!
+//! ```text
+//!  shard 0: Meter ─ interval 7 ─┐
+//!                               Collector ─ report of interval 6, 7, …
+//!  shard 1: Meter ─ interval 6 ─┘
+//! ```
+//!
+//! A meter puts an interval's first few packets into a list and its further
+//! ones into a [`CountMin`] sketch, whose keys are hashed in lanes; beside it
+//! [`Candidates`] remember which keys may be in the top list and [`Distinct`]
+//! estimates how many there were. All of these are linear or unions, so the
+//! collector merges what the shards send when an interval of theirs ends, and
+//! reports an interval when every shard has passed it. The same packets give
+//! the same sums, whatever the number of shards.
+//!
+//! Memory does not grow with the number of keys, except with
+//! [`MeasureConfig::exact`], which keeps a table of all of them beside the
+//! sketch to show the sketch's error.
+
+#![forbid(unsafe_code)]
+
+mod accuracy;
+mod candidates;
+mod collector;
+mod config;
+mod contents;
+mod count_min;
+mod distinct;
+mod interval;
+mod key;
+mod meter;
+mod report;
+mod timestamp;
+
+pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
+pub use candidates::Candidates;
+pub use collector::Collector;
+pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
+pub use count_min::{CountMin, MergeError};
+pub use distinct::Distinct;
+pub use interval::{IntervalClock, Slot, Timeline};
+pub use meter::Meter;
+pub use report::{Alarm, ErrorReport, IntervalReport, TopRow};

@@ -1,0 +1,232 @@
+//! What to measure.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_hash::{SeedError, random_seed};
+use weir_packet::wire::KeyKind;
+use weir_simd::Tier;
+
+use crate::accuracy::{Accuracy, Shape, SizeError};
+use crate::collector::Collector;
+use crate::contents::Sketched;
+use crate::interval::{IntervalClock, Timekeeper, Timeline};
+use crate::meter::Meter;
+
+/// The most keys in a top list.
+const MAX_TOP: usize = 10_000;
+
+/// What is summed per key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Value {
+    /// Packets.
+    Packets,
+    /// Bytes on the wire, link header included.
+    #[default]
+    Bytes,
+}
+
+/// A value that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown value {0:?}: use packets or bytes")]
+pub struct ValueError(String);
+
+impl FromStr for Value {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Value, ValueError> {
+        match text {
+            "packets" => Ok(Value::Packets),
+            "bytes" => Ok(Value::Bytes),
+            _ => Err(ValueError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Value::Packets => "packets",
+            Value::Bytes => "bytes",
+        })
+    }
+}
+
+/// What to measure, and how well.
+#[derive(Clone, Debug)]
+pub struct MeasureConfig {
+    /// Part of the flow that is the key.
+    pub key: KeyKind,
+    /// What is summed per key.
+    pub value: Value,
+    /// Length of an interval; without one the whole stream is one interval.
+    pub interval: Option<Duration>,
+    /// Accuracy of the sums.
+    pub accuracy: Accuracy,
+    /// Keys in the top list of an interval.
+    pub top: usize,
+    /// Keeps all keys in a table too, to report exact sums and the sketch's
+    /// error. Takes memory for every key of an interval.
+    pub exact: bool,
+    /// Seed of the hash functions; drawn at random and kept secret where none
+    /// is given, so that nobody can choose addresses that collide.
+    pub seed: Option<u64>,
+    /// Instructions that the kernels use.
+    pub tier: Tier,
+}
+
+impl MeasureConfig {
+    /// Bytes by `key` over the whole stream: default accuracy, top 10, no
+    /// exact table, secret seed, the tier in force.
+    pub fn new(key: KeyKind) -> MeasureConfig {
+        MeasureConfig {
+            key,
+            value: Value::default(),
+            interval: None,
+            accuracy: Accuracy::default(),
+            top: 10,
+            exact: false,
+            seed: None,
+            tier: weir_simd::tier(),
+        }
+    }
+
+    /// Makes the meters of `shards` shards (taken as at least 1), what tells
+    /// them the time, and the collector of their results.
+    ///
+    /// # Errors
+    /// An accuracy or a size out of range, an interval of no length, or no
+    /// entropy for a seed.
+    pub fn build(&self, shards: usize) -> Result<Measurement, ConfigError> {
+        let plan = Arc::new(self.plan()?);
+        let shards = shards.max(1);
+        let collector = Collector::new(&plan, shards);
+        let clock = IntervalClock::new(plan.interval_ns);
+        let meter = |shard, time| Meter::new(&plan, shard, time, &collector);
+        if shards == 1 {
+            return Ok(Measurement {
+                meters: vec![meter(0, Timekeeper::Whole(clock))],
+                timeline: None,
+                collector,
+            });
+        }
+        let timeline = Timeline::new(clock);
+        Ok(Measurement {
+            meters: (0..shards)
+                .map(|shard| meter(shard, Timekeeper::Part(timeline.follower())))
+                .collect(),
+            timeline: Some(timeline),
+            collector,
+        })
+    }
+
+    fn plan(&self) -> Result<Plan, ConfigError> {
+        let shape = self.accuracy.shape().map_err(SizeError::from)?;
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => random_seed()?,
+        };
+        let interval_ns = match self.interval {
+            None => None,
+            Some(length) => {
+                let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+                Some(NonZeroU64::new(length_ns).ok_or(ConfigError::Interval)?)
+            }
+        };
+        if !(1..=MAX_TOP).contains(&self.top) {
+            return Err(ConfigError::Top(self.top));
+        }
+        let blank =
+            Sketched::new(shape, self.key, self.top, self.exact, seed).map_err(SizeError::from)?;
+        Ok(Plan {
+            key: self.key,
+            value: self.value,
+            interval_ns,
+            shape,
+            top: self.top,
+            exact: self.exact,
+            tier: self.tier,
+            blank,
+        })
+    }
+}
+
+/// What [`MeasureConfig::build`] makes.
+#[derive(Debug)]
+pub struct Measurement {
+    /// One meter per shard.
+    pub meters: Vec<Meter>,
+    /// For more than one shard: to be told of every packet, in order of
+    /// arrival, before a shard's meter is.
+    pub timeline: Option<Timeline>,
+    /// Where the meters' results come together.
+    pub collector: Collector,
+}
+
+/// A measurement that cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// Accuracy or size out of range.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// An interval of zero nanoseconds.
+    #[error("interval of no length: use at least a nanosecond")]
+    Interval,
+    /// Length of the top list out of range.
+    #[error("top list of {0} keys: use 1 to {MAX_TOP}")]
+    Top(usize),
+    /// No seed was given and none can be drawn.
+    #[error(transparent)]
+    Seed(#[from] SeedError),
+}
+
+/// A configuration that was checked.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub key: KeyKind,
+    pub value: Value,
+    pub interval_ns: Option<NonZeroU64>,
+    pub shape: Shape,
+    pub top: usize,
+    pub exact: bool,
+    pub tier: Tier,
+    /// What an interval's contents start from once they are sketched.
+    pub blank: Sketched,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_measured_is_refused() {
+        let good = MeasureConfig::new(KeyKind::Source);
+        assert!(
+            good.build(0)
+                .is_ok_and(|m| m.meters.len() == 1 && m.timeline.is_none())
+        );
+        assert!(
+            good.build(3)
+                .is_ok_and(|m| m.meters.len() == 3 && m.timeline.is_some())
+        );
+        let mut bad = vec![good.clone(); 4];
+        bad[0].interval = Some(Duration::ZERO);
+        bad[1].top = 0;
+        bad[2].top = MAX_TOP + 1;
+        bad[3].accuracy.epsilon = 0.0;
+        for config in bad {
+            assert!(config.build(1).is_err(), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn values_read_as_they_are_written() {
+        for value in [Value::Packets, Value::Bytes] {
+            assert_eq!(value.to_string().parse(), Ok(value));
+        }
+        assert!("octets".parse::<Value>().is_err());
+    }
+}

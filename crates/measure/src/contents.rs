@@ -1,0 +1,276 @@
+//! What an interval has counted, and how it is filled.
+
+use hashbrown::HashMap;
+use weir_hash::{Buckets, KeyColumns, ShapeError};
+use weir_packet::wire::{FlowKey, KeyKind};
+
+use crate::accuracy::Shape;
+use crate::candidates::Candidates;
+use crate::config::Plan;
+use crate::count_min::{CountMin, MergeError};
+use crate::distinct::Distinct;
+use crate::key::KeyWords;
+
+/// Packets up to which an interval is a list. Few enough that a list is small
+/// beside a sketch, so that intervals of a packet each, as a lying clock makes
+/// them, cost neither time nor memory worth naming.
+pub(crate) const LISTED_MAX: usize = 256;
+
+/// Keys hashed at once: enough to fill the lanes, few enough that their
+/// buckets stay in the first-level cache.
+const CHUNK_KEYS: usize = 64;
+
+/// Candidates kept per key of the top list, and the fewest kept.
+const CANDIDATES_PER_TOP: usize = 8;
+const CANDIDATES_MIN: usize = 1024;
+
+/// The sums of one interval, or of one shard's part of it. Whether they are
+/// listed or sketched depends on the number of packets alone, so parts put
+/// together equal the whole.
+#[derive(Debug)]
+pub(crate) enum Contents {
+    /// One entry per packet, at most [`LISTED_MAX`].
+    Listed(Vec<(FlowKey, u64)>),
+    Sketched(Box<Sketched>),
+}
+
+/// The sums of an interval with many packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Sketched {
+    pub sums: CountMin,
+    pub candidates: Candidates,
+    pub distinct: Distinct,
+    pub exact: Option<HashMap<FlowKey, u64>>,
+}
+
+impl Sketched {
+    /// Nothing yet. Sums and distinct keys hash independently, from different
+    /// streams of the seed.
+    pub fn new(
+        shape: Shape,
+        key: KeyKind,
+        top: usize,
+        exact: bool,
+        seed: u64,
+    ) -> Result<Sketched, ShapeError> {
+        Ok(Sketched {
+            sums: CountMin::new(shape, KeyWords::longest(key), seed)?,
+            candidates: Candidates::new(CANDIDATES_MIN.max(CANDIDATES_PER_TOP * top)),
+            distinct: Distinct::new(!seed),
+            exact: exact.then(HashMap::new),
+        })
+    }
+
+    /// Adds another part of the same interval. On an error nothing is added.
+    pub fn merge(&mut self, other: &Sketched) -> Result<(), MergeError> {
+        self.sums.merge(&other.sums)?;
+        self.distinct.merge(&other.distinct)?;
+        self.candidates.merge(&other.candidates);
+        if let (Some(here), Some(there)) = (&mut self.exact, &other.exact) {
+            for (key, value) in there {
+                let sum = here.entry(*key).or_default();
+                *sum = sum.saturating_add(*value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes this equal to `blank` without new memory.
+    pub fn clear(&mut self, blank: &Sketched) {
+        self.sums.clear();
+        self.candidates.clear();
+        self.distinct = blank.distinct.clone();
+        if let Some(exact) = &mut self.exact {
+            exact.clear();
+        }
+    }
+}
+
+/// Fills contents: gathers keys into columns and hashes them a chunk at a time.
+#[derive(Debug)]
+pub(crate) struct Filler {
+    /// IPv4 keys and IPv6 keys wait apart, for the former have fewer words.
+    short: Chunk,
+    long: Chunk,
+    buckets: Buckets,
+    estimates: Vec<u64>,
+    spare: Option<Box<Sketched>>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    columns: KeyColumns,
+    keys: Vec<FlowKey>,
+    values: Vec<u64>,
+}
+
+impl Chunk {
+    fn new(words: usize) -> Chunk {
+        Chunk {
+            columns: KeyColumns::new(words, CHUNK_KEYS),
+            keys: Vec::with_capacity(CHUNK_KEYS),
+            values: Vec::with_capacity(CHUNK_KEYS),
+        }
+    }
+}
+
+impl Filler {
+    pub fn new(key: KeyKind) -> Filler {
+        Filler {
+            short: Chunk::new(KeyWords::of_ipv4(key)),
+            long: Chunk::new(KeyWords::longest(key)),
+            buckets: Buckets::new(),
+            estimates: Vec::with_capacity(CHUNK_KEYS),
+            spare: None,
+        }
+    }
+
+    /// Adds a value to a key. What was added is in the contents after
+    /// [`Filler::flush`].
+    #[inline]
+    pub fn add(&mut self, plan: &Plan, contents: &mut Contents, key: FlowKey, value: u64) {
+        match contents {
+            Contents::Listed(list) => {
+                list.push((key, value));
+                if list.len() > LISTED_MAX {
+                    self.sketch(plan, contents);
+                }
+            }
+            Contents::Sketched(sketched) => self.add_sketched(plan, sketched, key, value),
+        }
+    }
+
+    /// Puts waiting keys into the contents that they were added to.
+    pub fn flush(&mut self, plan: &Plan, contents: &mut Contents) {
+        if let Contents::Sketched(sketched) = contents {
+            self.flush_short(plan, sketched);
+            self.flush_long(plan, sketched);
+        }
+    }
+
+    /// Adds `more`, and returns the memory it leaves behind, cleared. Both
+    /// must have been flushed.
+    pub fn merge(
+        &mut self,
+        plan: &Plan,
+        contents: &mut Contents,
+        more: Contents,
+    ) -> Result<(), MergeError> {
+        match (&mut *contents, more) {
+            (_, Contents::Listed(list)) => {
+                for (key, value) in list {
+                    self.add(plan, contents, key, value);
+                }
+                self.flush(plan, contents);
+                Ok(())
+            }
+            (Contents::Listed(_), sketched @ Contents::Sketched(_)) => {
+                let list = std::mem::replace(contents, sketched);
+                self.merge(plan, contents, list)
+            }
+            (Contents::Sketched(here), Contents::Sketched(there)) => {
+                let merged = here.merge(&there);
+                self.recycle(plan, there);
+                merged
+            }
+        }
+    }
+
+    /// Keeps the memory of contents that were reported for the next interval.
+    pub fn recycle(&mut self, plan: &Plan, mut sketched: Box<Sketched>) {
+        if self.spare.is_none() {
+            sketched.clear(&plan.blank);
+            self.spare = Some(sketched);
+        }
+    }
+
+    /// Takes the memory that was kept.
+    pub fn take_spare(&mut self) -> Option<Box<Sketched>> {
+        self.spare.take()
+    }
+
+    /// Keeps cleared memory.
+    pub fn put_spare(&mut self, spare: Option<Box<Sketched>>) {
+        if self.spare.is_none() {
+            self.spare = spare;
+        }
+    }
+
+    #[cold]
+    fn sketch(&mut self, plan: &Plan, contents: &mut Contents) {
+        let blank = self
+            .take_spare()
+            .unwrap_or_else(|| Box::new(plan.blank.clone()));
+        let listed = std::mem::replace(contents, Contents::Sketched(blank));
+        if let (Contents::Listed(list), Contents::Sketched(sketched)) = (listed, contents) {
+            for (key, value) in list {
+                self.add_sketched(plan, sketched, key, value);
+            }
+        }
+    }
+
+    #[inline]
+    fn add_sketched(&mut self, plan: &Plan, sketched: &mut Sketched, key: FlowKey, value: u64) {
+        let words = KeyWords::new(&key, plan.key);
+        sketched.distinct.insert(words.as_slice());
+        if let Some(exact) = &mut sketched.exact {
+            let sum = exact.entry(key).or_default();
+            *sum = sum.saturating_add(value);
+        }
+        let is_short = words.as_slice().len() <= self.short.columns.words();
+        let chunk = if is_short {
+            &mut self.short
+        } else {
+            &mut self.long
+        };
+        chunk.columns.push(words.as_slice());
+        chunk.keys.push(key);
+        chunk.values.push(value);
+        if chunk.columns.is_full() {
+            if is_short {
+                self.flush_short(plan, sketched);
+            } else {
+                self.flush_long(plan, sketched);
+            }
+        }
+    }
+
+    fn flush_short(&mut self, plan: &Plan, sketched: &mut Sketched) {
+        flush(
+            &mut self.short,
+            plan,
+            sketched,
+            &mut self.buckets,
+            &mut self.estimates,
+        );
+    }
+
+    fn flush_long(&mut self, plan: &Plan, sketched: &mut Sketched) {
+        flush(
+            &mut self.long,
+            plan,
+            sketched,
+            &mut self.buckets,
+            &mut self.estimates,
+        );
+    }
+}
+
+/// Hashes a chunk in lanes, adds it, offers its keys with their new estimates.
+fn flush(
+    chunk: &mut Chunk,
+    plan: &Plan,
+    sketched: &mut Sketched,
+    buckets: &mut Buckets,
+    estimates: &mut Vec<u64>,
+) {
+    sketched
+        .sums
+        .add(plan.tier, &chunk.columns, &chunk.values, buckets, estimates);
+    for (key, estimate) in chunk.keys.iter().zip(&*estimates) {
+        sketched.candidates.offer(*key, *estimate);
+    }
+    chunk.columns.clear();
+    chunk.keys.clear();
+    chunk.values.clear();
+}

@@ -1,0 +1,130 @@
+//! Distinct keys.
+
+use std::hash::{BuildHasher, Hasher};
+
+use hyperloglogplus::{HyperLogLog, HyperLogLogPF};
+use weir_hash::Fingerprint;
+
+/// log₂ of the number of registers: 16,384 registers in 11 KB, standard error
+/// 1.04/√16384 = 0.81 %.
+const PRECISION: u8 = 14;
+
+/// Estimate of the number of distinct keys (HyperLogLog, Flajolet et al. 2007,
+/// with linear counting for small numbers), standard error 0.81 %, up to some
+/// 10⁸ keys.
+///
+/// Registers are maxima, so the counter of two streams is the union of theirs,
+/// whatever the order. The plain algorithm is used, not HyperLogLog++, whose
+/// sparse form would make an estimate depend on how a stream was cut into
+/// shards.
+#[derive(Clone, Debug)]
+pub struct Distinct {
+    fingerprint: Fingerprint,
+    /// None only if the crate refused [`PRECISION`], which lies in its range.
+    registers: Option<HyperLogLogPF<u64, PassThrough>>,
+}
+
+impl Distinct {
+    /// No keys yet; the hash function is drawn from `seed`.
+    pub fn new(seed: u64) -> Distinct {
+        Distinct {
+            fingerprint: Fingerprint::new(seed),
+            registers: HyperLogLogPF::new(PRECISION, PassThrough).ok(),
+        }
+    }
+
+    /// Counts a key, given as 32-bit words.
+    #[inline]
+    pub fn insert(&mut self, key: &[u32]) {
+        if let Some(registers) = &mut self.registers {
+            registers.insert(&self.fingerprint.of(key));
+        }
+    }
+
+    /// Adds the keys of another counter.
+    ///
+    /// # Errors
+    /// The counters were drawn from different seeds.
+    pub fn merge(&mut self, other: &Distinct) -> Result<(), crate::MergeError> {
+        if self.fingerprint != other.fingerprint {
+            return Err(crate::MergeError);
+        }
+        match (&mut self.registers, &other.registers) {
+            (Some(here), Some(there)) => here.merge(there).map_err(|_| crate::MergeError),
+            _ => Err(crate::MergeError),
+        }
+    }
+
+    /// The estimate, rounded.
+    pub fn count(&mut self) -> u64 {
+        self.registers
+            .as_mut()
+            .map_or(0, |registers| registers.count().round() as u64)
+    }
+}
+
+/// Keys are fingerprinted before they come to the counter.
+#[derive(Clone, Copy, Debug)]
+struct PassThrough;
+
+impl BuildHasher for PassThrough {
+    type Hasher = Mixed;
+    fn build_hasher(&self) -> Mixed {
+        Mixed(0)
+    }
+}
+
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        // The counter hashes `u64` only, by `write_u64`.
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+    fn write_u64(&mut self, mixed: u64) {
+        self.0 = mixed;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twelve streams of sequential addresses. The relative error is about
+    /// normal with deviation 0.81 %; 7 deviations are exceeded with probability
+    /// 12 · 2.6e-12. Small numbers use linear counting, which is tighter.
+    #[test]
+    fn estimate_is_within_seven_standard_errors() {
+        for seed in 0..4 {
+            for n in [100u32, 10_000, 1_000_000] {
+                let mut distinct = Distinct::new(seed);
+                for key in 0..n {
+                    distinct.insert(&[0xc612_0000 + key]);
+                }
+                let error = (distinct.count() as f64 / f64::from(n) - 1.0).abs();
+                assert!(error < 7.0 * 0.0081, "seed {seed}, {n}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn repeats_do_not_count_and_unions_do_not_depend_on_the_cut() {
+        let mut whole = Distinct::new(1);
+        let mut parts = [Distinct::new(1), Distinct::new(1)];
+        for key in 0..30_000u32 {
+            let key = key % 10_000;
+            whole.insert(&[key, 6]);
+            parts[(key % 2) as usize].insert(&[key, 6]);
+        }
+        let [mut one, two] = parts;
+        assert_eq!(one.merge(&two), Ok(()));
+        assert_eq!(one.count(), whole.count());
+        assert_eq!(one.merge(&Distinct::new(2)), Err(crate::MergeError));
+        assert_eq!(Distinct::new(3).count(), 0);
+    }
+}

@@ -1,0 +1,290 @@
+//! Intervals on capture time.
+//!
+//! Interval i is [origin + i·S, origin + (i+1)·S), where the origin is the
+//! timestamp of the first packet. Time only moves on: a packet stamped earlier
+//! than the interval that the stream has reached, because the capture is out
+//! of order or its clock jumped back, counts in that interval and is counted as
+//! late.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One interval's place in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Slot {
+    /// Number of the interval, from 0.
+    pub index: u64,
+    /// Its first nanosecond since 1970.
+    pub start_ns: u64,
+}
+
+/// Turns the timestamps of a stream, in order of arrival, into intervals.
+#[derive(Clone, Debug)]
+pub struct IntervalClock {
+    length_ns: u64,
+    origin_ns: Option<u64>,
+    slot: Slot,
+    /// First nanosecond after the interval.
+    next_ns: u64,
+}
+
+impl IntervalClock {
+    /// A clock whose first packet is still to come. Without a length the whole
+    /// stream is one interval.
+    pub fn new(length_ns: Option<NonZeroU64>) -> IntervalClock {
+        IntervalClock {
+            length_ns: length_ns.map_or(u64::MAX, NonZeroU64::get),
+            origin_ns: None,
+            slot: Slot::default(),
+            next_ns: 0,
+        }
+    }
+
+    /// The interval in which a packet counts that arrives next and is stamped
+    /// `timestamp_ns`.
+    #[inline]
+    pub fn observe(&mut self, timestamp_ns: u64) -> Slot {
+        if timestamp_ns >= self.next_ns {
+            self.turn(timestamp_ns);
+        }
+        self.slot
+    }
+
+    fn turn(&mut self, timestamp_ns: u64) {
+        let origin_ns = *self.origin_ns.get_or_insert(timestamp_ns);
+        let index = timestamp_ns.saturating_sub(origin_ns) / self.length_ns;
+        let start_ns = origin_ns + index * self.length_ns;
+        self.slot = Slot { index, start_ns };
+        self.next_ns = start_ns.saturating_add(self.length_ns);
+    }
+}
+
+/// The turns from one interval to the next, told to all shards of a stream.
+///
+/// A shard sees a part of the packets and cannot tell from them when the stream
+/// as a whole reached an interval. Whoever hands packets to shards sees all of
+/// them in order of arrival and calls [`Timeline::observe`] first; the meters
+/// of the shards then agree on the interval of every packet. Grows by 24 bytes
+/// per interval that has packets.
+#[derive(Debug)]
+pub struct Timeline {
+    clock: IntervalClock,
+    last: Option<u64>,
+    log: Arc<TurnLog>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TurnLog {
+    turns: Mutex<Vec<Turn>>,
+    /// Length of `turns`, readable without the lock.
+    len: AtomicUsize,
+}
+
+/// From packet `number` on, `slot` is the interval.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    number: u64,
+    slot: Slot,
+}
+
+impl Timeline {
+    pub(crate) fn new(clock: IntervalClock) -> Timeline {
+        Timeline {
+            clock,
+            last: None,
+            log: Arc::default(),
+        }
+    }
+
+    /// Notes a packet: its number in the stream's order and its time. To be
+    /// called for every packet, in order, before a shard gets it.
+    #[inline]
+    pub fn observe(&mut self, number: u64, timestamp_ns: u64) {
+        let slot = self.clock.observe(timestamp_ns);
+        if self.last != Some(slot.index) {
+            self.last = Some(slot.index);
+            let mut turns = self
+                .log
+                .turns
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            turns.push(Turn { number, slot });
+            self.log.len.store(turns.len(), Ordering::Release);
+        }
+    }
+
+    pub(crate) fn follower(&self) -> Follower {
+        Follower {
+            log: Arc::clone(&self.log),
+            read: 0,
+            ahead: VecDeque::new(),
+            slot: Slot::default(),
+        }
+    }
+}
+
+/// One shard's reading of a [`Timeline`].
+#[derive(Debug)]
+pub(crate) struct Follower {
+    log: Arc<TurnLog>,
+    read: usize,
+    /// Turns that were noted and lie ahead of the shard.
+    ahead: VecDeque<Turn>,
+    slot: Slot,
+}
+
+impl Follower {
+    /// The interval of packet `number`. Numbers may go back (a packet that was
+    /// held and released); intervals do not.
+    #[inline]
+    fn slot_of(&mut self, number: u64) -> Slot {
+        self.advance(|turn| turn.number <= number)
+    }
+
+    /// The interval that the stream had reached when its clock, the largest
+    /// timestamp so far, read `clock_ns`.
+    fn slot_at(&mut self, clock_ns: u64) -> Slot {
+        self.advance(|turn| turn.slot.start_ns <= clock_ns)
+    }
+
+    #[inline]
+    fn advance(&mut self, passed: impl Fn(&Turn) -> bool) -> Slot {
+        if self.log.len.load(Ordering::Acquire) > self.read {
+            let turns = self
+                .log
+                .turns
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.ahead.extend(&turns[self.read..]);
+            self.read = turns.len();
+        }
+        while let Some(turn) = self.ahead.front().filter(|turn| passed(turn)) {
+            self.slot = turn.slot;
+            self.ahead.pop_front();
+        }
+        self.slot
+    }
+}
+
+/// How a meter knows the interval of a packet: it sees the whole stream, or
+/// follows the one who does.
+#[derive(Debug)]
+pub(crate) enum Timekeeper {
+    Whole(IntervalClock),
+    Part(Follower),
+}
+
+impl Timekeeper {
+    #[inline]
+    pub fn slot(&mut self, number: u64, timestamp_ns: u64) -> Slot {
+        match self {
+            Timekeeper::Whole(clock) => clock.observe(timestamp_ns),
+            Timekeeper::Part(follower) => follower.slot_of(number),
+        }
+    }
+
+    /// The interval that a part has reached without a packet of its own; for
+    /// the whole stream there is nothing to learn.
+    pub fn reached(&mut self, clock_ns: u64) -> Option<Slot> {
+        match self {
+            Timekeeper::Whole(_) => None,
+            Timekeeper::Part(follower) => Some(follower.slot_at(clock_ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1_700_000_000_000_000_000;
+
+    fn clock(length_ns: u64) -> IntervalClock {
+        IntervalClock::new(NonZeroU64::new(length_ns))
+    }
+
+    #[test]
+    fn intervals_are_half_open_and_start_with_the_first_packet() {
+        let mut clock = clock(1000);
+        let indices: Vec<_> = [0, 999, 1000, 1001, 1999, 2000, 5500, 6000]
+            .iter()
+            .map(|offset| clock.observe(START + offset).index)
+            .collect();
+        assert_eq!(indices, [0, 0, 1, 1, 1, 2, 5, 6]);
+        assert_eq!(clock.observe(START + 6999).start_ns, START + 6000);
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let mut clock = clock(1000);
+        clock.observe(START);
+        let reached = clock.observe(START + 3000);
+        for earlier in [START + 2999, START, START - 1, 0] {
+            assert_eq!(clock.observe(earlier), reached);
+        }
+    }
+
+    #[test]
+    fn limits_of_time_do_not_overflow() {
+        let mut early = clock(1);
+        assert_eq!(early.observe(0).index, 0);
+        let end = early.observe(u64::MAX);
+        assert_eq!((end.index, end.start_ns), (u64::MAX, u64::MAX));
+        assert_eq!(early.observe(u64::MAX), end);
+
+        let mut late = clock(u64::MAX);
+        late.observe(u64::MAX - 1);
+        assert_eq!(late.observe(u64::MAX).index, 0);
+    }
+
+    #[test]
+    fn without_a_length_everything_is_one_interval() {
+        let mut clock = IntervalClock::new(None);
+        for timestamp in [5, u64::MAX - 1, 0] {
+            assert_eq!(
+                clock.observe(timestamp),
+                Slot {
+                    index: 0,
+                    start_ns: 5
+                }
+            );
+        }
+    }
+
+    /// Two followers that see every other packet agree with the clock of the
+    /// whole stream, out-of-order packets included.
+    #[test]
+    fn followers_agree_with_the_whole_stream() {
+        let offsets = [0u64, 5, 12, 9, 13, 40, 8, 41, 55, 54, 90, 91];
+        let mut timeline = Timeline::new(clock(10));
+        let mut followers = [timeline.follower(), timeline.follower()];
+        let mut whole = clock(10);
+        for (number, offset) in offsets.iter().enumerate() {
+            timeline.observe(number as u64, START + offset);
+        }
+        let mut seen = Vec::new();
+        for (number, offset) in offsets.iter().enumerate() {
+            let expected = whole.observe(START + offset);
+            let follower = &mut followers[number % 2];
+            assert_eq!(follower.slot_of(number as u64), expected, "packet {number}");
+            seen.push(expected.index);
+        }
+        assert_eq!(seen, [0, 0, 1, 1, 1, 4, 4, 4, 5, 5, 9, 9]);
+        // A number that went back does not take the interval back.
+        assert_eq!(followers[0].slot_of(0).index, 9);
+    }
+
+    #[test]
+    fn idle_follower_learns_by_the_clock() {
+        let mut timeline = Timeline::new(clock(10));
+        let mut follower = timeline.follower();
+        for (number, offset) in [0u64, 25, 99].iter().enumerate() {
+            timeline.observe(number as u64, START + offset);
+        }
+        assert_eq!(follower.slot_at(START + 24).index, 2);
+        assert_eq!(follower.slot_at(START + 98).index, 9);
+        assert_eq!(follower.slot_of(1).index, 9);
+    }
+}

@@ -1,0 +1,241 @@
+//! What is told about an interval.
+
+use hashbrown::HashMap;
+use serde::Serialize;
+use weir_packet::wire::FlowKey;
+
+use crate::config::Plan;
+use crate::contents::{Contents, Sketched};
+use crate::interval::Slot;
+use crate::key::KeyWords;
+use crate::timestamp;
+
+/// One interval. Serialises as one element of the `intervals` of a report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntervalReport {
+    /// Beginning, nanoseconds since 1970; serialised as RFC 3339 with
+    /// nanoseconds.
+    #[serde(rename = "start", serialize_with = "timestamp::serialize")]
+    pub start_ns: u64,
+    /// Length; of a stream that is one interval, the time from its first packet
+    /// to its last.
+    pub seconds: f64,
+    /// Packets, with or without a key.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets among them without IP, which have no key.
+    pub unkeyed: u64,
+    /// Packets among them stamped before the interval's beginning: the capture
+    /// is out of order or its clock jumped back.
+    pub late: u64,
+    /// Intervals without packets that were left out just before this one.
+    pub skipped_before: u64,
+    /// Distinct keys: exact up to 256 packets, else an estimate with a standard
+    /// error of 0.81 %.
+    pub distinct: u64,
+    /// Sum over keys of the squared value, where the keys are known exactly.
+    pub f2: Option<f64>,
+    /// The keys with the largest estimates, largest first.
+    pub top: Vec<TopRow>,
+    /// Changes that were detected.
+    pub alarms: Vec<Alarm>,
+    /// The error of the estimates of all keys, where they are known exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+}
+
+/// One key of a top list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TopRow {
+    /// The key as text.
+    pub key: String,
+    /// Its sum, never below the truth.
+    pub estimate: u64,
+    /// What the estimate is above the truth at most, with probability
+    /// 1 - delta.
+    pub bound: u64,
+    /// The truth, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<u64>,
+}
+
+/// How far the estimates of an interval's keys are from the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ErrorReport {
+    /// Keys compared: all of the interval.
+    pub keys: u64,
+    /// Largest estimate minus truth.
+    pub max_overestimate: u64,
+    /// Mean of estimate minus truth.
+    pub mean_overestimate: f64,
+    /// Share of the keys whose estimate is above the truth by no more than the
+    /// bound.
+    pub within_bound: f64,
+}
+
+/// A change that was detected. No detector exists, so neither does an alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Alarm {}
+
+/// One interval, or a shard's part of it.
+#[derive(Debug)]
+pub(crate) struct IntervalPart {
+    pub slot: Slot,
+    /// Largest timestamp.
+    pub last_ns: u64,
+    pub packets: u64,
+    pub bytes: u64,
+    pub unkeyed: u64,
+    pub late: u64,
+    pub contents: Contents,
+}
+
+impl IntervalPart {
+    pub fn new(slot: Slot) -> IntervalPart {
+        IntervalPart {
+            slot,
+            last_ns: slot.start_ns,
+            packets: 0,
+            bytes: 0,
+            unkeyed: 0,
+            late: 0,
+            contents: Contents::Listed(Vec::new()),
+        }
+    }
+
+    /// Adds the counts of another part, but not its contents.
+    pub fn merge_counts(&mut self, other: &IntervalPart) {
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.unkeyed += other.unkeyed;
+        self.late += other.late;
+    }
+
+    /// The report of a whole interval. Its contents must have been flushed.
+    pub fn report(&mut self, plan: &Plan, skipped_before: u64) -> IntervalReport {
+        let length_ns = plan
+            .interval_ns
+            .map_or(self.last_ns.saturating_sub(self.slot.start_ns), |length| {
+                length.get()
+            });
+        let mut report = IntervalReport {
+            packets: self.packets,
+            bytes: self.bytes,
+            unkeyed: self.unkeyed,
+            late: self.late,
+            skipped_before,
+            ..IntervalReport::empty(self.slot.start_ns, length_ns)
+        };
+        match &mut self.contents {
+            Contents::Listed(list) => report.fill_from_list(plan, list),
+            Contents::Sketched(sketched) => report.fill_from_sketch(plan, sketched),
+        }
+        report
+    }
+}
+
+impl IntervalReport {
+    /// An interval without packets.
+    pub(crate) fn empty(start_ns: u64, length_ns: u64) -> IntervalReport {
+        IntervalReport {
+            start_ns,
+            seconds: length_ns as f64 / 1e9,
+            packets: 0,
+            bytes: 0,
+            unkeyed: 0,
+            late: 0,
+            skipped_before: 0,
+            distinct: 0,
+            f2: None,
+            top: Vec::new(),
+            alarms: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// A list has every packet: its sums are estimates without error.
+    fn fill_from_list(&mut self, plan: &Plan, list: &[(FlowKey, u64)]) {
+        let mut sums: HashMap<FlowKey, u64> = HashMap::new();
+        let mut total = 0u64;
+        for (key, value) in list {
+            let sum = sums.entry(*key).or_default();
+            *sum = sum.saturating_add(*value);
+            total = total.saturating_add(*value);
+        }
+        let bound = plan.shape.bound(total);
+        self.distinct = sums.len() as u64;
+        let estimates = sums.iter().map(|(key, sum)| (*key, *sum)).collect();
+        let exact = plan.exact.then_some(&sums);
+        self.top = top(plan, estimates, bound, exact);
+        if let Some(exact) = exact {
+            self.fill_truth(exact, bound, |key| sums.get(key).copied().unwrap_or(0));
+        }
+    }
+
+    fn fill_from_sketch(&mut self, plan: &Plan, sketched: &mut Sketched) {
+        self.distinct = sketched.distinct.count();
+        let sums = &sketched.sums;
+        let estimate = |key: &FlowKey| sums.estimate(KeyWords::new(key, plan.key).as_slice());
+        let candidates = sketched.candidates.keys();
+        let estimates = candidates.map(|key| (*key, estimate(key))).collect();
+        let exact = sketched.exact.as_ref();
+        self.top = top(plan, estimates, sums.bound(), exact);
+        if let Some(exact) = exact {
+            self.fill_truth(exact, sums.bound(), estimate);
+        }
+    }
+
+    fn fill_truth(
+        &mut self,
+        exact: &HashMap<FlowKey, u64>,
+        bound: u64,
+        estimate: impl Fn(&FlowKey) -> u64,
+    ) {
+        let (mut max, mut sum, mut within) = (0, 0u128, 0u64);
+        for (key, truth) in exact {
+            let over = estimate(key).saturating_sub(*truth);
+            max = over.max(max);
+            sum += u128::from(over);
+            within += u64::from(over <= bound);
+        }
+        let keys = exact.len() as u64;
+        let per_key = |n: f64| if keys == 0 { 0.0 } else { n / keys as f64 };
+        self.f2 = Some(exact.values().map(|v| (*v as f64) * (*v as f64)).sum());
+        self.error = Some(ErrorReport {
+            keys,
+            max_overestimate: max,
+            mean_overestimate: per_key(sum as f64),
+            within_bound: if keys == 0 {
+                1.0
+            } else {
+                per_key(within as f64)
+            },
+        });
+    }
+}
+
+/// The largest estimates, largest first, equal ones by key.
+fn top(
+    plan: &Plan,
+    mut estimates: Vec<(FlowKey, u64)>,
+    bound: u64,
+    exact: Option<&HashMap<FlowKey, u64>>,
+) -> Vec<TopRow> {
+    let order = |a: &(FlowKey, u64), b: &(FlowKey, u64)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
+    if estimates.len() > plan.top {
+        estimates.select_nth_unstable_by(plan.top, order);
+        estimates.truncate(plan.top);
+    }
+    estimates.sort_unstable_by(order);
+    estimates
+        .into_iter()
+        .map(|(key, estimate)| TopRow {
+            key: key.display(plan.key).to_string(),
+            estimate,
+            bound,
+            exact: exact.map(|exact| exact.get(&key).copied().unwrap_or(0)),
+        })
+        .collect()
+}
