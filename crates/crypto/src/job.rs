@@ -149,6 +149,18 @@ pub fn open(jobs: &mut [OpenJob<'_>]) {
 }
 
 impl SealJob<'_> {
+    /// Empties `jobs` and returns its allocation for the next batch, whose
+    /// packets live elsewhere; a stage that keeps it between batches allocates
+    /// nothing per batch.
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "a filter would keep the lifetime of the old batch"
+    )]
+    pub fn recycle(jobs: Vec<SealJob<'_>>) -> Vec<SealJob<'static>> {
+        // Collecting in place: no job passes, the allocation does.
+        jobs.into_iter().filter_map(|_| None).collect()
+    }
+
     fn check(&self) -> Result<(), JobFault> {
         if !self.ticket.is_of(self.key) {
             return Err(JobFault::ForeignTicket);
@@ -175,6 +187,15 @@ impl SealJob<'_> {
 }
 
 impl OpenJob<'_> {
+    /// Empties `jobs` and returns its allocation, as [`SealJob::recycle`] does.
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "a filter would keep the lifetime of the old batch"
+    )]
+    pub fn recycle(jobs: Vec<OpenJob<'_>>) -> Vec<OpenJob<'static>> {
+        jobs.into_iter().filter_map(|_| None).collect()
+    }
+
     fn open(&mut self) -> bool {
         let shape = Shape {
             iv_bytes: self.iv.len(),
@@ -233,5 +254,53 @@ impl Shape {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, text_bytes: u64) -> Result<(), JobFault> {
+        let suite = Suite::parse(name).expect("a suite");
+        let shape = Shape {
+            iv_bytes: suite.iv_bytes(),
+            text_bytes: usize::try_from(text_bytes).expect("64-bit lengths"),
+            suffix_bytes: 0,
+            tag_bytes: suite.tag_bytes(),
+        };
+        shape.check(suite)
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn texts_end_where_the_block_counter_would_wrap() {
+        for (name, most_bytes) in [
+            ("aes-128-gcm-16", 68_719_476_704),
+            ("aes-256-ctr+hmac-sha1-96", 68_719_476_720),
+            ("chacha20-poly1305", 274_877_906_880),
+        ] {
+            assert_eq!(check(name, most_bytes), Ok(()), "{name}");
+            let too_long = JobFault::TooLong {
+                most_bytes,
+                given_bytes: most_bytes + 1,
+            };
+            assert_eq!(check(name, most_bytes + 1), Err(too_long), "{name}");
+        }
+    }
+
+    #[test]
+    fn recycled_jobs_keep_their_allocation() {
+        let jobs: Vec<OpenJob<'static>> = Vec::with_capacity(256);
+        let (at, capacity) = (jobs.as_ptr().addr(), jobs.capacity());
+        let jobs = OpenJob::recycle(jobs);
+        assert!(jobs.is_empty());
+        assert_eq!((jobs.as_ptr().addr(), jobs.capacity()), (at, capacity));
+
+        let jobs: Vec<SealJob<'static>> = Vec::with_capacity(256);
+        let (at, capacity) = (jobs.as_ptr().addr(), jobs.capacity());
+        let jobs = SealJob::recycle(jobs);
+        assert!(jobs.is_empty());
+        assert_eq!((jobs.as_ptr().addr(), jobs.capacity()), (at, capacity));
     }
 }

@@ -120,3 +120,34 @@ pub(crate) fn salted_nonce(salt: [u8; 4], iv: &[u8]) -> Result<[u8; 12], Misshap
     nonce[4..].copy_from_slice(&iv);
     Ok(nonce)
 }
+
+#[cfg(test)]
+mod tests {
+    use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
+    use aes_gcm::AesGcm;
+    use aes_gcm::aead::consts::U12;
+    use zeroize::ZeroizeOnDrop;
+
+    /// Compiles only while every expanded key of the kept crates wipes itself,
+    /// which each of them does only with the right feature.
+    #[test]
+    fn expanded_keys_are_wiped_when_dropped() {
+        fn wiped<T: ZeroizeOnDrop>() {}
+        wiped::<Aes128Enc>();
+        wiped::<Aes192Enc>();
+        wiped::<Aes256Enc>();
+        wiped::<Aes128Dec>();
+        wiped::<Aes192Dec>();
+        wiped::<Aes256Dec>();
+        wiped::<AesGcm<Aes128Enc, U12>>();
+        wiped::<AesGcm<Aes192Enc, U12>>();
+        wiped::<AesGcm<Aes256Enc, U12>>();
+        wiped::<chacha20poly1305::ChaCha20Poly1305>();
+        wiped::<des::TdesEde3>();
+        // HMAC's own type does not say so, but is made of two hash states.
+        wiped::<sha1::Sha1>();
+        wiped::<sha2::Sha256>();
+        wiped::<sha2::Sha384>();
+        wiped::<sha2::Sha512>();
+    }
+}

@@ -1,4 +1,78 @@
 //! Packet ciphers and authenticators behind one job interface.
+//!
+//! A [`Suite`] says what protects a packet. Its secrets, as configured, are
+//! [`KeyMaterial`]; expanded once, they become a [`SealingKey`] or an
+//! [`OpeningKey`], so that no packet pays for key setup. Packets are handed
+//! over by the batch, one [`SealJob`] or [`OpenJob`] each, every one with its
+//! own key, suite and lengths: [`seal`] and [`open`] see all of them at once
+//! and may place packets of different keys side by side.
+//!
+//! **A nonce is used once.** The sealing key owns the counter that its IVs are
+//! made from. [`SealingKey::next_ticket`] takes one value out of it as a
+//! [`Ticket`], which cannot be copied, belongs to that key alone, and is spent
+//! by the one job that it travels in. Counter values must be reserved
+//! ([`SealingKey::allow_until`]) before they are taken, so that whoever keeps
+//! a static key across restarts can write the reservation down first.
+//! IVs chosen by the caller exist only in `hazmat`, behind a feature.
+//!
+//! **Nothing unverified leaves.** [`open`] compares tags in constant time
+//! before it decrypts, and clears the text of what does not verify.
+//!
+//! Drawing a ticket changes a key and a job borrows it, so a batch goes
+//! through its keys twice: tickets first, jobs second. Neither order nor
+//! number of keys matters.
+//!
+//! ```
+//! use weir_crypto::{
+//!     IvSource, KeyMaterial, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let gcm = Suite::parse("aes-128-gcm-16")?;
+//! let cbc = Suite::parse("aes-256-cbc+hmac-sha2-256-128")?;
+//! let gcm_material = || KeyMaterial::new(gcm, &[0x11; 20], &[]);
+//! let cbc_material = || KeyMaterial::new(cbc, &[0x22; 32], &[0x33; 32]);
+//!
+//! let mut keys = [
+//!     SealingKey::new(gcm_material()?, 1, IvSource::Random)?,
+//!     SealingKey::new(cbc_material()?, 1, IvSource::Random)?,
+//! ];
+//! for key in &mut keys {
+//!     key.allow_until(1000); // written to a state file before this
+//! }
+//!
+//! // Which key protects which of the three packets of this batch.
+//! let key_of = [0, 1, 0];
+//! let tickets = key_of.map(|k| keys[k].next_ticket());
+//! let mut texts = [*b"sixteen bytes ..", *b"to be encrypted,", *b"three times over"];
+//! let mut ivs = [vec![0; 8], vec![0; 16], vec![0; 8]];
+//! let mut tags = [[0; 16]; 3];
+//!
+//! let mut jobs = Vec::new();
+//! for ((((k, ticket), text), iv), tag) in
+//!     key_of.into_iter().zip(tickets).zip(&mut texts).zip(&mut ivs).zip(&mut tags)
+//! {
+//!     jobs.push(SealJob { key: &keys[k], ticket: ticket?, prefix: b"header", iv, text, suffix: b"", tag });
+//! }
+//! seal(&mut jobs)?;
+//!
+//! let opening = [OpeningKey::new(&gcm_material()?)?, OpeningKey::new(&cbc_material()?)?];
+//! let mut jobs = Vec::new();
+//! for (((k, text), iv), tag) in key_of.into_iter().zip(&mut texts).zip(&ivs).zip(&tags) {
+//!     jobs.push(OpenJob { key: &opening[k], prefix: b"header", iv, text, suffix: b"", tag, verified: false });
+//! }
+//! open(&mut jobs);
+//! assert!(jobs.iter().all(|job| job.verified));
+//! assert_eq!(&texts[2], b"three times over");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Inside, `cipher` holds block ciphers, `mode` what chains them, `aead` and
+//! `mac` what authenticates, `keys` the secrets and their counter, and `kernel`
+//! joins them into one packet's worth of work. The work itself is done by the
+//! RustCrypto crates. [`engines`] lists what there is and tests it against
+//! published answers.
 
 #![forbid(unsafe_code)]
 

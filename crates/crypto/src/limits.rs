@@ -121,3 +121,30 @@ const MEMORY: Limit = Limit {
     most: u64::MAX,
     source: "no bound of its own",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_has_limits_with_a_source() {
+        for suite in Suite::all() {
+            let limits = suite.limits();
+            for limit in [limits.packets, limits.blocks, limits.text_bytes] {
+                assert!(limit.most > 0 && !limit.source.is_empty(), "{suite}");
+            }
+            assert!(
+                limits.block_bytes.is_multiple_of(suite.block_bytes()),
+                "{suite}"
+            );
+        }
+    }
+
+    #[test]
+    fn partial_blocks_count_as_whole_ones() {
+        let suite = |name| Suite::parse(name).map(Suite::limits).expect("a suite");
+        assert_eq!(suite("3des-cbc+hmac-sha1-96").blocks_of(1480), 185);
+        assert_eq!(suite("aes-128-gcm-16").blocks_of(17), 2);
+        assert_eq!(suite("chacha20-poly1305").blocks_of(0), 0);
+    }
+}

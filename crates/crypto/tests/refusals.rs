@@ -139,7 +139,8 @@ fn a_ticket_seals_one_packet_only() {
 
 #[test]
 fn wrong_lengths_are_named_and_nothing_is_written() {
-    let cases: [(&str, fn(&mut Packet), JobFault); 6] = [
+    type Case = (&'static str, fn(&mut Packet), JobFault);
+    let cases: [Case; 6] = [
         (
             "aes-128-gcm-16",
             |packet| packet.iv.push(0),

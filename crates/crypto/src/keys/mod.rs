@@ -1,5 +1,9 @@
 //! Keys: the secret bytes as they are configured, and what is computed from
 //! them once, before the first packet.
+//!
+//! What a key holds is wiped when it is dropped, and lies in a box of its own,
+//! so that moving the key leaves no copy. Copies that the compiler makes on the
+//! stack while a key is being expanded are beyond its reach.
 
 mod material;
 mod opening;

@@ -39,6 +39,12 @@ pub struct SealingKey {
 
 /// The right to seal one packet under one key with one counter value. Neither
 /// `Clone` nor `Copy`; a [`crate::SealJob`] owns it and sealing spends it.
+///
+/// ```compile_fail,E0599
+/// fn twice(ticket: weir_crypto::Ticket) -> [weir_crypto::Ticket; 2] {
+///     [ticket.clone(), ticket]
+/// }
+/// ```
 #[derive(PartialEq, Eq, Debug)]
 pub struct Ticket {
     key: KeyId,
@@ -129,7 +135,7 @@ impl SealingKey {
         self.suite
     }
 
-    /// The counter value that [`SealingKey::next`] would take.
+    /// The counter value that [`SealingKey::next_ticket`] would take.
     pub fn next_counter(&self) -> u64 {
         self.next
     }
