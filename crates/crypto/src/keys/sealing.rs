@@ -34,7 +34,7 @@ pub struct SealingKey {
     /// Exclusive: how far the caller has reserved.
     allowed: u64,
     /// Exclusive: how far the suite's limit on packets reaches.
-    last: u64,
+    limit: u64,
 }
 
 /// The right to seal one packet under one key with one counter value. Neither
@@ -98,7 +98,7 @@ impl SealingKey {
             ivs: Ivs::new(&material, ivs)?,
             next: first,
             allowed: first,
-            last: first.saturating_add(suite.limits().packets.most),
+            limit: first.saturating_add(suite.limits().packets.most),
         })
     }
 
@@ -115,8 +115,8 @@ impl SealingKey {
     /// # Errors
     /// [`Exhausted`], and the counter stays where it is.
     pub fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
-        if self.next >= self.last {
-            return Err(Exhausted::Key { end: self.last });
+        if self.next >= self.limit {
+            return Err(Exhausted::Key { end: self.limit });
         }
         if self.next >= self.allowed {
             return Err(Exhausted::Reservation { end: self.allowed });
@@ -142,7 +142,7 @@ impl SealingKey {
 
     /// How many more tickets the reservation holds.
     pub fn reserved(&self) -> u64 {
-        self.allowed.min(self.last).saturating_sub(self.next)
+        self.allowed.min(self.limit).saturating_sub(self.next)
     }
 
     pub(crate) fn kernel(&self) -> &SealKernel {
