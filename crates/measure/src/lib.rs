@@ -19,6 +19,9 @@
 //! reports an interval when every shard has passed it. The same packets give
 //! the same sums, whatever the number of shards.
 //!
+//! In a pipeline a meter is a [`MeasureStage`], and with several shards the
+//! [`Timeline`] watches the steering ([`Timeline::watch`]).
+//!
 //! Memory does not grow with the number of keys, except with
 //! [`MeasureConfig::exact`], which keeps a table of all of them beside the
 //! sketch to show the sketch's error.
@@ -36,6 +39,7 @@ mod interval;
 mod key;
 mod meter;
 mod report;
+mod stage;
 mod timestamp;
 
 pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
@@ -47,3 +51,4 @@ pub use distinct::Distinct;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;
 pub use report::{Alarm, ErrorReport, IntervalReport, TopRow};
+pub use stage::MeasureStage;

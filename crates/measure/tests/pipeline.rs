@@ -1,0 +1,96 @@
+//! The measure stage in pipelines of one and several shards.
+
+use std::time::Duration;
+
+use weir_measure::{IntervalReport, MeasureConfig, MeasureStage};
+use weir_packet::wire::{KeyKind, LinkType};
+use weir_stream::{Batch, DropReason, MemorySource, Pipeline, Stage, StageError};
+
+/// A raw IPv4 packet from 198.18.0.x, of 20 to 220 bytes.
+fn packet(host: u8, bytes: usize) -> Vec<u8> {
+    let mut packet = vec![0; bytes.max(20)];
+    packet[0] = 0x45;
+    packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
+    packet[8..10].copy_from_slice(&[64, 253]);
+    packet[12..16].copy_from_slice(&[198, 18, 0, host]);
+    packet[16..20].copy_from_slice(&[198, 19, 0, 1]);
+    packet
+}
+
+/// Drops every third record and takes every fifth off the measurement.
+struct Thin;
+
+impl Stage for Thin {
+    fn name(&self) -> &str {
+        "thin"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for index in 0..batch.len() {
+            if batch.number(index).is_multiple_of(3) {
+                batch.drop_record(index, DropReason::FilterDenied);
+            } else if batch.number(index).is_multiple_of(5) {
+                batch.set_work(index, batch.work(index).without_measure());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run(shards: usize, steer_by_flow: bool) -> Vec<IntervalReport> {
+    let records: Vec<_> = (0..5000)
+        .map(|n: usize| packet((n * n % 199) as u8, 20 + n % 200))
+        .collect();
+    let source = MemorySource::new(LinkType::RawIp, &records).with_gap_ns(1_000_000);
+    let mut config = MeasureConfig::new(KeyKind::Source);
+    config.interval = Some(Duration::from_secs(1));
+    config.exact = true;
+    config.seed = Some(1);
+    let measurement = config.build(shards).expect("a configuration");
+
+    let mut pipeline = Pipeline::new(source).shards(
+        measurement
+            .meters
+            .into_iter()
+            .map(|meter| -> Vec<Box<dyn Stage>> {
+                vec![Box::new(Thin), Box::new(MeasureStage::new(meter))]
+            })
+            .collect(),
+    );
+    if let Some(timeline) = measurement.timeline {
+        pipeline = pipeline.steer(timeline.watch(Box::new(move |batch, index| {
+            if steer_by_flow {
+                batch.flow_hash(index)
+            } else {
+                0
+            }
+        })));
+    }
+    let outcome = pipeline.run().expect("a run");
+    assert_eq!(outcome.statistics.packets(), 5000);
+    measurement.collector.finish()
+}
+
+/// 5,000 records a millisecond apart are five seconds; of 15 records in a row
+/// 5 are dropped and 2 more are not to be measured.
+#[test]
+fn live_records_are_measured_in_every_sharding() {
+    let reports = run(1, true);
+    assert_eq!(reports.len(), 5);
+    let packets: u64 = reports.iter().map(|r| r.packets).sum();
+    let measured = (0..5000u32).filter(|n| n % 3 != 0 && n % 5 != 0).count();
+    assert_eq!(packets, measured as u64);
+    assert_eq!(reports[0].start_ns, 0);
+    for report in &reports {
+        assert!(
+            report
+                .error
+                .is_some_and(|error| error.keys == report.distinct)
+        );
+        assert_eq!(report.top.len(), 10);
+    }
+    for shards in [2, 3] {
+        assert_eq!(run(shards, true), reports, "{shards} shards");
+        assert_eq!(run(shards, false), reports, "{shards} shards, all on one");
+    }
+}
