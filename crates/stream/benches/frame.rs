@@ -12,9 +12,7 @@ use weir_packet::wire::LinkType;
 use weir_stream::{Batch, MemorySource, Pipeline, Stage, StageError, run_side_by_side};
 
 const ROUNDS: usize = 11;
-const DISTINCT: usize = 16_384;
-const REPEATS: u64 = 256;
-const PACKETS: u64 = DISTINCT as u64 * REPEATS;
+const PACKETS: u64 = 1 << 22;
 
 /// Counts packets and bytes by network protocol: what the frame's user needs
 /// at the least.
@@ -38,9 +36,9 @@ impl Stage for Count {
     }
 }
 
-/// Ethernet frames of `bytes` bytes, IPv4 and UDP, of 1,024 flows.
-fn frames(bytes: usize) -> Vec<Vec<u8>> {
-    (0..DISTINCT as u32)
+/// `count` Ethernet frames of `bytes` bytes, IPv4 and UDP, of 1,024 flows.
+fn frames(count: usize, bytes: usize) -> Vec<Vec<u8>> {
+    (0..count as u32)
         .map(|number| {
             let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0];
             frame.extend((bytes as u16 - 14).to_be_bytes());
@@ -61,7 +59,7 @@ fn copy_ns(frames: &[u8], bytes: usize) -> f64 {
     let slot_bytes = bytes.next_multiple_of(64);
     let mut slots = vec![0u8; slot_bytes * 256];
     let started = Instant::now();
-    for _ in 0..REPEATS {
+    for _ in 0..PACKETS / (frames.len() / bytes) as u64 {
         for batch in frames.chunks(bytes * 256) {
             for (frame, slot) in batch
                 .chunks_exact(bytes)
@@ -76,7 +74,8 @@ fn copy_ns(frames: &[u8], bytes: usize) -> f64 {
 }
 
 fn frame_pipeline(frames: &[Vec<u8>]) -> Pipeline {
-    let source = MemorySource::new(LinkType::Ethernet, frames).repeated(REPEATS);
+    let source =
+        MemorySource::new(LinkType::Ethernet, frames).repeated(PACKETS / frames.len() as u64);
     Pipeline::new(source).stage(Count::default())
 }
 
@@ -130,8 +129,14 @@ fn main() {
         machine(),
         env!("CARGO_PKG_VERSION")
     );
-    for bytes in [64, 576, 1500] {
-        let frames = frames(bytes);
+    // 64 MiB lie in memory, 1 MiB in the L2 cache.
+    for (set_bytes, bytes) in [
+        (64 << 20, 64),
+        (1 << 20, 64),
+        (64 << 20, 576),
+        (64 << 20, 1500),
+    ] {
+        let frames = frames(set_bytes / bytes, bytes);
         let flat = frames.concat();
         let (mut copy, mut one, mut two, mut steered) = (vec![], vec![], vec![], vec![]);
         for _ in 0..ROUNDS {
@@ -141,7 +146,12 @@ fn main() {
             steered.push(steered_ns(&frames));
         }
         let ratio = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a / b).collect::<Vec<_>>();
-        println!("\n{bytes}-byte packets");
+        let place = if set_bytes > 32 << 20 {
+            "memory"
+        } else {
+            "cache"
+        };
+        println!("\n{bytes}-byte packets, read from {place}");
         row("copy of the same packets", "ns/packet", copy.clone());
         row("frame, one shard", "ns/packet", one.clone());
         row(
@@ -150,7 +160,7 @@ fn main() {
             one.iter().map(|ns| 1e3 / ns).collect(),
         );
         row(
-            "frame / copy (bar: at most 4 at 64 bytes)",
+            "frame / copy (bar: at most 4, from memory)",
             "times",
             ratio(&one, &copy),
         );

@@ -207,12 +207,57 @@ impl Batch {
 
     // ---- adding records -------------------------------------------------
 
-    /// Adds a block that following calls of [`receive`](Batch::receive) point
-    /// into, and returns its handle.
+    /// Adds received records whose bytes lie in one block: reads their headers,
+    /// hashes their flows. They are given as offset and length in the block and
+    /// what the source knows of them, and are numbered from `first_number` on.
+    /// Returns how many were added.
     ///
     /// # Errors
-    /// The batch holds as many blocks as it may.
-    pub fn add_block(&mut self, block: &Arc<Block>) -> Result<u8, BatchFull> {
+    /// The batch is full (the records before that stay), or a range lies
+    /// outside the block.
+    pub fn receive(
+        &mut self,
+        block: &Arc<Block>,
+        first_number: u64,
+        records: impl IntoIterator<Item = (u32, u32, Arrival)>,
+    ) -> Result<usize, BatchFull> {
+        let handle = self.add_block(block)?;
+        let memory: &[u8] = block;
+        let columns = &mut *self.columns;
+        let first = self.len;
+        let mut index = first;
+        let mut outcome = Ok(());
+        let (mut record_bytes, mut wire_bytes) = (0, 0);
+        for (offset, captured_bytes, arrival) in records {
+            let place = Place::in_block(handle, offset, captured_bytes);
+            let (true, Some(record)) = (index < BATCH_RECORDS, memory.get(place.range())) else {
+                outcome = Err(BatchFull);
+                break;
+            };
+            // Straight into the columns: a row on the stack, written field by
+            // field and read back in words, would stall on every record.
+            let headers = &mut columns.headers[index];
+            headers.parse_in_place(arrival.link, record);
+            columns.flow_hash[index] = headers.symmetric_flow_hash(record);
+            columns.place[index] = place;
+            columns.arrival[index] = arrival;
+            columns.number[index] = first_number + (index - first) as u64;
+            record_bytes += place.len();
+            wire_bytes += u64::from(arrival.wire_bytes);
+            index += 1;
+        }
+        columns.work[first..index].fill(Work::default());
+        columns.disposition[first..index].fill(Disposition::Forward);
+        let added = index - first;
+        self.len = index;
+        self.bytes += record_bytes;
+        self.tally.packets += added as u64;
+        self.tally.bytes += wire_bytes;
+        outcome.map(|()| added)
+    }
+
+    /// Keeps a block alive as long as the batch; returns its handle.
+    fn add_block(&mut self, block: &Arc<Block>) -> Result<u8, BatchFull> {
         if let Some(known) = self.blocks.last()
             && Arc::ptr_eq(known, block)
         {
@@ -223,40 +268,6 @@ impl Batch {
         }
         self.blocks.push(Arc::clone(block));
         Ok((self.blocks.len() - 1) as u8)
-    }
-
-    /// Adds a received record whose bytes lie in a block: reads its headers,
-    /// hashes its flow. `number` is its place in the source's order.
-    ///
-    /// # Errors
-    /// The batch is full, or the range lies outside the block.
-    #[inline]
-    pub fn receive(
-        &mut self,
-        block: u8,
-        offset: u32,
-        captured_bytes: u32,
-        number: u64,
-        arrival: Arrival,
-    ) -> Result<(), BatchFull> {
-        let place = Place::in_block(block, offset, captured_bytes);
-        let bytes = self
-            .blocks
-            .get(usize::from(block))
-            .and_then(|block| block.get(place.range()))
-            .ok_or(BatchFull)?;
-        let headers = Headers::parse(arrival.link, bytes);
-        let row = Row {
-            arrival,
-            number,
-            flow_hash: headers.symmetric_flow_hash(bytes),
-            headers,
-            work: Work::default(),
-        };
-        self.push(place, &row)?;
-        self.tally.packets += 1;
-        self.tally.bytes += u64::from(arrival.wire_bytes);
-        Ok(())
     }
 
     /// Adds a record that a stage made; its bytes are copied into the slab.

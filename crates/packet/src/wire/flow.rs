@@ -197,17 +197,23 @@ impl Headers {
     /// flows to shards; it is not a universal hash.
     #[inline]
     pub fn symmetric_flow_hash(&self, bytes: &[u8]) -> u32 {
-        let Some((source, destination)) = self.address_numbers(bytes) else {
-            return 0;
+        // Sum and exclusive-or are symmetric, and together they lose nothing
+        // but the order.
+        let (sum, difference) = match (self.network, self.address_numbers(bytes)) {
+            (_, None) => return 0,
+            (Network::Ipv4, Some((source, destination))) => {
+                let (source, destination) = (source as u64, destination as u64);
+                (source + destination, source ^ destination)
+            }
+            (_, Some((source, destination))) => (
+                fold(source.wrapping_add(destination)),
+                fold(source ^ destination),
+            ),
         };
         let (source_port, destination_port) = match self.fragment {
             Fragment::Whole => (self.source_port, self.destination_port),
             Fragment::First | Fragment::Later => (0, 0),
         };
-        // Sum and exclusive-or are symmetric, and together they lose nothing
-        // but the order.
-        let sum = fold(source.wrapping_add(destination));
-        let difference = fold(source ^ destination);
         let ports = u64::from(source_port ^ destination_port) << 32
             | (u64::from(source_port) + u64::from(destination_port)) << 8
             | u64::from(self.protocol);

@@ -76,7 +76,6 @@ pub(super) struct LinkHeader {
 /// More tags than this are nobody's network.
 const MAX_VLAN_TAGS: u8 = 8;
 
-#[inline(always)]
 pub(super) fn parse(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
     match link {
         LinkType::Ethernet => ether_type_at(bytes, 12),
@@ -102,7 +101,6 @@ fn untagged(network_offset: usize, ether_type: u16) -> LinkHeader {
     }
 }
 
-#[inline(always)]
 fn be16(bytes: &[u8], at: usize) -> Result<u16, Fault> {
     match bytes.get(at..at + 2) {
         Some(field) => Ok(u16::from_be_bytes([field[0], field[1]])),
@@ -110,7 +108,6 @@ fn be16(bytes: &[u8], at: usize) -> Result<u16, Fault> {
     }
 }
 
-#[inline(always)]
 fn ether_type_at(bytes: &[u8], at: usize) -> Result<LinkHeader, Fault> {
     let ether_type = be16(bytes, at)?;
     if ether_type == ETHER_IPV4 || ether_type == ETHER_IPV6 {
@@ -119,7 +116,6 @@ fn ether_type_at(bytes: &[u8], at: usize) -> Result<LinkHeader, Fault> {
     skip_tags(bytes, at + 2, ether_type)
 }
 
-#[cold]
 fn skip_tags(bytes: &[u8], after_type: usize, ether_type: u16) -> Result<LinkHeader, Fault> {
     let mut header = untagged(after_type, ether_type);
     while matches!(header.ether_type, ETHER_VLAN | ETHER_QINQ | ETHER_QINQ_OLD) {

@@ -7,20 +7,19 @@ use super::*;
 fn received(records: &[&[u8]]) -> Batch {
     let mut batch = Batch::new(BatchLimits::default());
     let block = Arc::new(Block::from(records.concat()));
-    let handle = batch.add_block(&block).expect("room for a block");
     let mut offset = 0;
-    for (number, record) in records.iter().enumerate() {
+    let rows = records.iter().map(|record| {
+        let bytes = record.len() as u32;
         let arrival = Arrival {
             timestamp_ns: 1,
-            wire_bytes: record.len() as u32,
+            wire_bytes: bytes,
             interface: 0,
             link: LinkType::RawIp,
         };
-        batch
-            .receive(handle, offset, record.len() as u32, number as u64, arrival)
-            .expect("room for a record");
-        offset += record.len() as u32;
-    }
+        offset += bytes;
+        (offset - bytes, bytes, arrival)
+    });
+    assert_eq!(batch.receive(&block, 0, rows), Ok(records.len()));
     batch
 }
 
@@ -94,11 +93,14 @@ fn a_full_batch_gives_records_back() {
 #[test]
 fn a_range_outside_its_block_is_refused() {
     let mut batch = received(&[b"abc"]);
+    let block = Arc::new(Block::from(b"abc".to_vec()));
     for (offset, bytes) in [(0, 4), (4, 0), (u32::MAX, 1), (2, u32::MAX)] {
-        let outcome = batch.receive(0, offset, bytes, 0, Arrival::default());
+        let row = (offset, bytes, Arrival::default());
+        let good = (0, 1, Arrival::default());
+        let outcome = batch.receive(&block, 0, [good, row, good]);
         assert_eq!(outcome, Err(BatchFull), "{offset}+{bytes}");
     }
-    assert_eq!(batch.len(), 1);
+    assert_eq!(batch.len(), 1 + 4, "what came before the bad one stays");
 }
 
 #[test]

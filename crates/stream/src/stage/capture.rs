@@ -119,30 +119,22 @@ impl CaptureSource {
                 .collect();
         }
         batch.set_interfaces(&self.interfaces);
-        let Ok(handle) = batch.add_block(&block) else {
-            return false;
-        };
         let mut clock_ns = batch.clock_ns();
-        for entry in &self.entries {
+        let records = self.entries.iter().map(|entry| {
             let interface = file.first_interface + entry.interface as usize;
+            clock_ns = clock_ns.max(entry.timestamp_ns);
             let arrival = Arrival {
                 timestamp_ns: entry.timestamp_ns,
                 wire_bytes: entry.wire_bytes,
                 interface: interface as u16,
                 link: self.interfaces[interface].link,
             };
-            clock_ns = clock_ns.max(entry.timestamp_ns);
-            // `fill` was asked for no more than there is room for.
-            let received = batch.receive(
-                handle,
-                entry.offset,
-                entry.captured_bytes,
-                self.number,
-                arrival,
-            );
-            debug_assert_eq!(received, Ok(()));
-            self.number += 1;
-        }
+            (entry.offset, entry.captured_bytes, arrival)
+        });
+        let received = batch.receive(&block, self.number, records);
+        // `fill` was asked for no more than there is room for.
+        debug_assert_eq!(received, Ok(self.entries.len()));
+        self.number += self.entries.len() as u64;
         batch.set_clock_ns(clock_ns);
         true
     }

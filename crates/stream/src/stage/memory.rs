@@ -58,6 +58,24 @@ impl MemorySource {
     }
 }
 
+impl MemorySource {
+    /// How many of the next records fit: by number and bytes, but one where
+    /// none would.
+    fn fitting(&self, records: usize, room_bytes: usize, into_empty: bool) -> usize {
+        let mut bytes = 0;
+        let fitting = self.ranges[self.next..]
+            .iter()
+            .take(records)
+            .take_while(|(_, record_bytes)| {
+                bytes += *record_bytes as usize;
+                bytes <= room_bytes
+            })
+            .count();
+        let left = self.ranges.len() - self.next;
+        fitting.max(usize::from(into_empty)).min(left)
+    }
+}
+
 impl Stage for MemorySource {
     fn name(&self) -> &str {
         "memory source"
@@ -65,38 +83,35 @@ impl Stage for MemorySource {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         batch.set_interfaces(&self.interfaces);
-        let Ok(handle) = batch.add_block(&self.block) else {
-            return Ok(());
-        };
-        let (mut records, mut room_bytes) = batch.room();
-        while self.rounds_left > 0 && records > 0 {
-            let Some(&(offset, bytes)) = self.ranges.get(self.next) else {
+        while self.rounds_left > 0 && batch.room().0 > 0 {
+            let (records, room_bytes) = batch.room();
+            let taken = self.fitting(records, room_bytes, batch.is_empty());
+            if taken == 0 {
+                break;
+            }
+            let (link, gap_ns, first) = (self.link, self.gap_ns, self.number);
+            let ranges = &self.ranges[self.next..self.next + taken];
+            let records = ranges
+                .iter()
+                .zip(first..)
+                .map(|(&(offset, bytes), number)| {
+                    let arrival = Arrival {
+                        timestamp_ns: number * gap_ns,
+                        wire_bytes: bytes,
+                        interface: 0,
+                        link,
+                    };
+                    (offset, bytes, arrival)
+                });
+            if batch.receive(&self.block, first, records).is_err() {
+                break;
+            }
+            self.next += taken;
+            self.number += taken as u64;
+            if self.next == self.ranges.len() {
                 self.next = 0;
                 self.rounds_left -= 1;
-                if self.ranges.is_empty() {
-                    break;
-                }
-                continue;
-            };
-            if bytes as usize > room_bytes && !batch.is_empty() {
-                break;
             }
-            let arrival = Arrival {
-                timestamp_ns: self.number * self.gap_ns,
-                wire_bytes: bytes,
-                interface: 0,
-                link: self.link,
-            };
-            if batch
-                .receive(handle, offset, bytes, self.number, arrival)
-                .is_err()
-            {
-                break;
-            }
-            self.next += 1;
-            self.number += 1;
-            records -= 1;
-            room_bytes = room_bytes.saturating_sub(bytes as usize);
         }
         batch.set_clock_ns(self.number * self.gap_ns);
         if self.rounds_left == 0 || self.ranges.is_empty() {
