@@ -73,9 +73,10 @@ impl KeyColumns {
         if self.is_full() || key.len() > self.words {
             return false;
         }
-        let lane = self.len;
-        for (word, column) in self.data.chunks_exact_mut(self.stride).enumerate() {
-            column[lane] = key.get(word).copied().unwrap_or(0);
+        let mut place = self.len;
+        for word in 0..self.words {
+            self.data[place] = key.get(word).copied().unwrap_or(0);
+            place += self.stride;
         }
         self.len += 1;
         true
@@ -97,8 +98,10 @@ impl KeyColumns {
     pub fn key(&self, index: usize) -> [u32; MAX_KEY_WORDS] {
         assert!(index < self.len, "key {index} of {}", self.len);
         let mut key = [0; MAX_KEY_WORDS];
-        for (word, column) in key.iter_mut().zip(self.data.chunks_exact(self.stride)) {
-            *word = column[index];
+        let mut place = index;
+        for word in &mut key[..self.words] {
+            *word = self.data[place];
+            place += self.stride;
         }
         key
     }

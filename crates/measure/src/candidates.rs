@@ -34,6 +34,11 @@ impl Candidates {
         }
     }
 
+    /// The estimate that a key must exceed to be taken.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
     /// Offers a key with its present estimate.
     #[inline]
     pub fn offer(&mut self, key: FlowKey, estimate: u64) {

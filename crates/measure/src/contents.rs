@@ -1,13 +1,13 @@
 //! What an interval has counted, and how it is filled.
 
 use hashbrown::HashMap;
-use weir_hash::{Buckets, KeyColumns, ShapeError};
+use weir_hash::{KeyColumns, ShapeError};
 use weir_packet::wire::{FlowKey, KeyKind};
 
 use crate::accuracy::Shape;
 use crate::candidates::Candidates;
 use crate::config::Plan;
-use crate::count_min::{CountMin, MergeError};
+use crate::count_min::{AddWork, CountMin, MergeError};
 use crate::distinct::Distinct;
 use crate::key::KeyWords;
 
@@ -92,8 +92,7 @@ pub(crate) struct Filler {
     /// IPv4 keys and IPv6 keys wait apart, for the former have fewer words.
     short: Chunk,
     long: Chunk,
-    buckets: Buckets,
-    estimates: Vec<u64>,
+    work: AddWork,
     spare: Option<Box<Sketched>>,
 }
 
@@ -119,8 +118,7 @@ impl Filler {
         Filler {
             short: Chunk::new(KeyWords::of_ipv4(key)),
             long: Chunk::new(KeyWords::longest(key)),
-            buckets: Buckets::new(),
-            estimates: Vec::with_capacity(CHUNK_KEYS),
+            work: AddWork::default(),
             spare: None,
         }
     }
@@ -236,41 +234,34 @@ impl Filler {
     }
 
     fn flush_short(&mut self, plan: &Plan, sketched: &mut Sketched) {
-        flush(
-            &mut self.short,
-            plan,
-            sketched,
-            &mut self.buckets,
-            &mut self.estimates,
-        );
+        flush(&mut self.short, plan, sketched, &mut self.work);
     }
 
     fn flush_long(&mut self, plan: &Plan, sketched: &mut Sketched) {
-        flush(
-            &mut self.long,
-            plan,
-            sketched,
-            &mut self.buckets,
-            &mut self.estimates,
-        );
+        flush(&mut self.long, plan, sketched, &mut self.work);
     }
 }
 
-/// Hashes a chunk in lanes, adds it, offers its keys with their new estimates.
-fn flush(
-    chunk: &mut Chunk,
-    plan: &Plan,
-    sketched: &mut Sketched,
-    buckets: &mut Buckets,
-    estimates: &mut Vec<u64>,
-) {
-    sketched
-        .sums
-        .add(plan.tier, &chunk.columns, &chunk.values, buckets, estimates);
-    for (key, estimate) in chunk.keys.iter().zip(&*estimates) {
-        sketched.candidates.offer(*key, *estimate);
-    }
-    chunk.columns.clear();
-    chunk.keys.clear();
-    chunk.values.clear();
+/// Hashes a chunk in lanes, adds it, offers the keys that may be candidates.
+fn flush(chunk: &mut Chunk, plan: &Plan, sketched: &mut Sketched, work: &mut AddWork) {
+    let Chunk {
+        columns,
+        keys,
+        values,
+    } = chunk;
+    let candidates = &mut sketched.candidates;
+    let floor = candidates.floor();
+    sketched.sums.add(
+        plan.tier,
+        columns,
+        values,
+        floor,
+        work,
+        |index, estimate| {
+            candidates.offer(keys[index], estimate);
+        },
+    );
+    columns.clear();
+    keys.clear();
+    values.clear();
 }

@@ -26,6 +26,14 @@ pub struct CountMin {
     total: u64,
 }
 
+/// Working memory of [`CountMin::add`], kept by the caller so that an update
+/// allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct AddWork {
+    buckets: Buckets,
+    is_above: Vec<bool>,
+}
+
 /// Sketches that cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("sketches differ in size, seed or keys: they count in different places")]
@@ -65,34 +73,59 @@ impl CountMin {
         self.shape().bound(self.total)
     }
 
-    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes, and
-    /// leaves each key's estimate after its own addition in `estimates`
-    /// (replaced). `buckets` is working memory. Keys without a value are not
-    /// counted.
+    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes, then
+    /// calls `above(i, estimate)` for every key whose estimate is now above
+    /// `threshold`. Keys without a value are not counted.
     pub fn add(
         &mut self,
         tier: Tier,
         keys: &KeyColumns,
         values: &[u64],
-        buckets: &mut Buckets,
-        estimates: &mut Vec<u64>,
+        threshold: u64,
+        work: &mut AddWork,
+        mut above: impl FnMut(usize, u64),
     ) {
+        let AddWork { buckets, is_above } = work;
         self.family.buckets(tier, keys, buckets);
-        estimates.clear();
-        estimates.resize(keys.len().min(values.len()), u64::MAX);
+        let values = &values[..keys.len().min(values.len())];
+        is_above.clear();
+        is_above.resize(values.len(), true);
+
+        // A counter is never above the total: while the total does not
+        // overflow, no counter does, and no addition needs a check.
+        let added: u128 = values.iter().map(|value| u128::from(*value)).sum();
+        let total = u128::from(self.total) + added;
+        self.total = u64::try_from(total).unwrap_or(u64::MAX);
         let width = self.family.width() as usize;
         for (row, counters) in self.counters.chunks_exact_mut(width).enumerate() {
-            let updates = buckets.row(row).iter().zip(values);
-            for ((bucket, value), estimate) in updates.zip(&mut *estimates) {
-                let counter = &mut counters[*bucket as usize];
-                *counter = counter.saturating_add(*value);
-                *estimate = (*estimate).min(*counter);
+            let buckets = buckets.row(row);
+            if self.total < u64::MAX {
+                add_row(
+                    counters,
+                    buckets,
+                    values,
+                    threshold,
+                    is_above,
+                    u64::wrapping_add,
+                );
+            } else {
+                add_row(
+                    counters,
+                    buckets,
+                    values,
+                    threshold,
+                    is_above,
+                    u64::saturating_add,
+                );
             }
         }
-        let counted = &values[..estimates.len()];
-        self.total = counted
-            .iter()
-            .fold(self.total, |total, value| total.saturating_add(*value));
+        for (index, _) in is_above.iter().enumerate().filter(|(_, above)| **above) {
+            let counters = self.counters.chunks_exact(width).enumerate();
+            let estimate = counters
+                .map(|(row, row_counters)| row_counters[buckets.row(row)[index] as usize])
+                .min();
+            above(index, estimate.unwrap_or(0));
+        }
     }
 
     /// The estimate of a key's sum.
@@ -128,6 +161,24 @@ impl CountMin {
     }
 }
 
+/// One row of an update. Comparing sums with a threshold, and not keeping the
+/// least of them, leaves no branch that a random key would mislead.
+#[inline]
+fn add_row(
+    counters: &mut [u64],
+    buckets: &[u32],
+    values: &[u64],
+    threshold: u64,
+    is_above: &mut [bool],
+    add: impl Fn(u64, u64) -> u64,
+) {
+    for ((bucket, value), above) in buckets.iter().zip(values).zip(is_above) {
+        let counter = &mut counters[*bucket as usize];
+        *counter = add(*counter, *value);
+        *above &= *counter > threshold;
+    }
+}
+
 impl fmt::Debug for CountMin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CountMin")
@@ -151,19 +202,38 @@ mod tests {
         CountMin::new(Shape { rows, width }, 2, seed).unwrap()
     }
 
-    fn add(sketch: &mut CountMin, tier: Tier, updates: &[([u32; 2], u64)]) -> Vec<u64> {
-        let mut after = Vec::new();
-        for chunk in updates.chunks(64) {
+    /// Adds updates in chunks; returns the number and estimate of each update
+    /// after which its key was above `threshold`.
+    fn add_above(
+        sketch: &mut CountMin,
+        tier: Tier,
+        updates: &[([u32; 2], u64)],
+        threshold: u64,
+    ) -> Vec<(usize, u64)> {
+        let mut offers = Vec::new();
+        let mut work = AddWork::default();
+        for (number, chunk) in updates.chunks(64).enumerate() {
             let mut keys = KeyColumns::new(2, 64);
             for (key, _) in chunk {
                 assert!(keys.push(key));
             }
             let values: Vec<u64> = chunk.iter().map(|(_, value)| *value).collect();
-            let mut estimates = Vec::new();
-            sketch.add(tier, &keys, &values, &mut Buckets::new(), &mut estimates);
-            after.extend(estimates);
+            sketch.add(
+                tier,
+                &keys,
+                &values,
+                threshold,
+                &mut work,
+                |index, estimate| {
+                    offers.push((number * 64 + index, estimate));
+                },
+            );
         }
-        after
+        offers
+    }
+
+    fn add(sketch: &mut CountMin, tier: Tier, updates: &[([u32; 2], u64)]) {
+        add_above(sketch, tier, updates, u64::MAX);
     }
 
     fn updates() -> impl Strategy<Value = Vec<([u32; 2], u64)>> {
@@ -174,7 +244,7 @@ mod tests {
         /// Never below the truth, exact where no other key is, and the same in
         /// every tier.
         #[test]
-        fn estimates_are_never_below_the_truth(updates in updates(), seed: u64, width in 1u32..50) {
+        fn estimates_are_never_below_the_truth(updates in updates(), seed: u64, width in 1u32..50, threshold in 0u64..4000) {
             let mut truth: HashMap<[u32; 2], u64> = HashMap::new();
             for (key, value) in &updates {
                 *truth.entry(*key).or_default() += value;
@@ -183,13 +253,21 @@ mod tests {
             let mut tables = Vec::new();
             for_each_tier(|tier| {
                 let mut sketch = sketch(3, width, seed);
-                let after = add(&mut sketch, tier, &updates);
+                let offers = add_above(&mut sketch, tier, &updates, threshold);
                 for (key, value) in &truth {
                     let estimate = sketch.estimate(key);
                     assert!((*value..=total).contains(&estimate), "{tier}");
                 }
-                for ((key, _), estimate) in updates.iter().zip(after) {
-                    assert!(estimate <= sketch.estimate(key), "{tier}");
+                // Offered with its last update, exactly if above the threshold.
+                let last: HashMap<[u32; 2], usize> =
+                    updates.iter().enumerate().map(|(n, (key, _))| (*key, n)).collect();
+                for (key, n) in last {
+                    let offer = offers.iter().find(|(number, _)| *number == n);
+                    assert!(offer.is_some() || truth[&key] <= threshold, "{tier}");
+                }
+                for (number, estimate) in &offers {
+                    let now = sketch.estimate(&updates[*number].0);
+                    assert!((threshold + 1..=now).contains(estimate), "{tier}");
                 }
                 assert_eq!(sketch.total(), total);
                 tables.push(sketch.counters);

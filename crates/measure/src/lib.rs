@@ -46,7 +46,7 @@ pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
 pub use candidates::Candidates;
 pub use collector::Collector;
 pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
-pub use count_min::{CountMin, MergeError};
+pub use count_min::{AddWork, CountMin, MergeError};
 pub use distinct::Distinct;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;
