@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::columns::MAX_KEY_WORDS;
+use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::seed::SeedStream;
 
 /// A seeded 64-bit fingerprint of a key of 32-bit words, for the register
@@ -32,6 +32,20 @@ impl Fingerprint {
         }
     }
 
+    /// The fingerprints of a batch of keys, in their order (`out` is replaced).
+    pub fn of_columns(&self, keys: &KeyColumns, out: &mut Vec<u64>) {
+        out.clear();
+        out.resize(keys.len(), self.addend);
+        for (word, a) in self.multipliers[..keys.words()].iter().enumerate() {
+            for (sum, x) in out.iter_mut().zip(keys.column(word)) {
+                *sum = sum.wrapping_add(a.wrapping_mul(u64::from(*x)));
+            }
+        }
+        for sum in out {
+            *sum = finalise(*sum);
+        }
+    }
+
     /// The fingerprint of a key; words beyond [`MAX_KEY_WORDS`] do not count,
     /// and trailing zero words change nothing.
     #[inline]
@@ -43,11 +57,16 @@ impl Fingerprint {
             .fold(self.addend, |sum, (a, x)| {
                 sum.wrapping_add(a.wrapping_mul(u64::from(*x)))
             });
-        let mut z = sum;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        finalise(sum)
     }
+}
+
+/// Stafford's variant 13 of MurmurHash3's finaliser.
+#[inline]
+fn finalise(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl fmt::Debug for Fingerprint {
@@ -85,6 +104,21 @@ mod tests {
                 .count();
             assert!(turns.abs_diff(32_768) < 7 * 128, "bit {bit}: {turns}");
         }
+    }
+
+    #[test]
+    fn batch_equals_one_by_one() {
+        let fingerprint = Fingerprint::new(3);
+        let mut keys = KeyColumns::new(3, 20);
+        let mut expected = Vec::new();
+        for n in 0..20 {
+            let key = [n, n * n, 7 - n % 7];
+            assert!(keys.push(&key));
+            expected.push(fingerprint.of(&key));
+        }
+        let mut out = vec![1; 3];
+        fingerprint.of_columns(&keys, &mut out);
+        assert_eq!(out, expected);
     }
 
     #[test]

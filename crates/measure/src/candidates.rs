@@ -1,6 +1,6 @@
 //! Candidates for the top list.
 
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use weir_packet::wire::FlowKey;
 
 /// The keys with the largest estimates so far, in bounded memory: between
@@ -19,16 +19,24 @@ use weir_packet::wire::FlowKey;
 /// whole is above that share of some part.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    table: HashMap<FlowKey, u64>,
+    table: HashTable<Candidate>,
     capacity: usize,
     floor: u64,
+}
+
+/// A key, the fingerprint that finds it, its estimate when it was last offered.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    fingerprint: u64,
+    key: FlowKey,
+    estimate: u64,
 }
 
 impl Candidates {
     /// No candidates; `capacity` is taken as at least 1.
     pub fn new(capacity: usize) -> Candidates {
         Candidates {
-            table: HashMap::new(),
+            table: HashTable::new(),
             capacity: capacity.max(1),
             floor: 0,
         }
@@ -39,13 +47,18 @@ impl Candidates {
         self.floor
     }
 
-    /// Offers a key with its present estimate.
+    /// Offers a key with its fingerprint, the same at each offer, and its
+    /// present estimate.
     #[inline]
-    pub fn offer(&mut self, key: FlowKey, estimate: u64) {
+    pub fn offer(&mut self, key: FlowKey, fingerprint: u64, estimate: u64) {
         if estimate <= self.floor {
             return;
         }
-        self.table.insert(key, estimate);
+        self.put(Candidate {
+            fingerprint,
+            key,
+            estimate,
+        });
         if self.table.len() >= 2 * self.capacity {
             self.prune();
         }
@@ -54,12 +67,14 @@ impl Candidates {
     /// Adds the candidates of another part of the stream, all of them. Their
     /// estimates are of that part only: ask a merged sketch for new ones.
     pub fn merge(&mut self, other: &Candidates) {
-        self.table.extend(other.table.iter());
+        for candidate in &other.table {
+            self.put(*candidate);
+        }
     }
 
     /// The candidate keys, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &FlowKey> {
-        self.table.keys()
+        self.table.iter().map(|candidate| &candidate.key)
     }
 
     /// Forgets everything, keeps the memory.
@@ -68,15 +83,29 @@ impl Candidates {
         self.floor = 0;
     }
 
+    #[inline]
+    fn put(&mut self, candidate: Candidate) {
+        self.table
+            .entry(
+                candidate.fingerprint,
+                |known| known.key == candidate.key,
+                |known| known.fingerprint,
+            )
+            .insert(candidate);
+    }
+
     #[cold]
     fn prune(&mut self) {
-        let mut all: Vec<(u64, FlowKey)> = self.table.drain().map(|(k, e)| (e, k)).collect();
+        let mut all: Vec<Candidate> = self.table.drain().collect();
         // Largest estimates first; equal ones by key, so that the outcome does
         // not depend on the table's order.
-        all.select_nth_unstable_by(self.capacity, |a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        self.floor = all[self.capacity].0;
-        all.truncate(self.capacity);
-        self.table.extend(all.into_iter().map(|(e, k)| (k, e)));
+        all.select_nth_unstable_by(self.capacity, |a, b| {
+            b.estimate.cmp(&a.estimate).then(a.key.cmp(&b.key))
+        });
+        self.floor = all[self.capacity].estimate;
+        for candidate in &all[..self.capacity] {
+            self.put(*candidate);
+        }
     }
 }
 
@@ -92,6 +121,11 @@ mod tests {
         }
     }
 
+    fn offer(candidates: &mut Candidates, source: u128, estimate: u64) {
+        // A poor fingerprint, so that keys meet in the table.
+        candidates.offer(key(source), source as u64 % 3, estimate);
+    }
+
     fn sorted(candidates: &Candidates) -> Vec<u128> {
         let mut keys: Vec<_> = candidates.keys().map(|k| k.source).collect();
         keys.sort_unstable();
@@ -102,10 +136,10 @@ mod tests {
     fn large_keys_stay_however_many_small_ones_pass() {
         let mut candidates = Candidates::new(4);
         for large in 0..4 {
-            candidates.offer(key(large), 1000 + large as u64);
+            offer(&mut candidates, large, 1000 + large as u64);
         }
         for small in 100..10_000 {
-            candidates.offer(key(small), small as u64 % 900);
+            offer(&mut candidates, small, small as u64 % 900);
             assert!(candidates.keys().count() < 8);
         }
         let keys = sorted(&candidates);
@@ -115,12 +149,12 @@ mod tests {
     #[test]
     fn key_that_rises_above_the_floor_comes_back() {
         let mut candidates = Candidates::new(1);
-        candidates.offer(key(1), 5);
-        candidates.offer(key(2), 9);
+        offer(&mut candidates, 1, 5);
+        offer(&mut candidates, 2, 9);
         assert_eq!(sorted(&candidates), [2]);
-        candidates.offer(key(1), 5);
+        offer(&mut candidates, 1, 5);
         assert_eq!(sorted(&candidates), [2], "at the floor");
-        candidates.offer(key(1), 10);
+        offer(&mut candidates, 1, 10);
         assert_eq!(sorted(&candidates), [1], "above it");
     }
 
@@ -128,11 +162,11 @@ mod tests {
     fn equal_estimates_are_kept_by_key() {
         let mut candidates = Candidates::new(3);
         for source in [9, 4, 7, 1, 8, 2] {
-            candidates.offer(key(source), 5);
+            offer(&mut candidates, source, 5);
         }
         assert_eq!(sorted(&candidates), [1, 2, 4]);
         candidates.clear();
-        candidates.offer(key(9), 1);
+        offer(&mut candidates, 9, 1);
         assert_eq!(sorted(&candidates), [9]);
     }
 
@@ -140,8 +174,8 @@ mod tests {
     fn union_keeps_all() {
         let (mut one, mut two) = (Candidates::new(2), Candidates::new(2));
         for source in 0..3 {
-            one.offer(key(source), 1);
-            two.offer(key(source + 2), 1);
+            offer(&mut one, source, 1);
+            offer(&mut two, source + 2, 1);
         }
         one.merge(&two);
         assert_eq!(sorted(&one), [0, 1, 2, 3, 4]);

@@ -92,8 +92,15 @@ pub(crate) struct Filler {
     /// IPv4 keys and IPv6 keys wait apart, for the former have fewer words.
     short: Chunk,
     long: Chunk,
-    work: AddWork,
+    work: Work,
     spare: Option<Box<Sketched>>,
+}
+
+/// Working memory of [`flush`].
+#[derive(Debug, Default)]
+struct Work {
+    add: AddWork,
+    fingerprints: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -118,7 +125,7 @@ impl Filler {
         Filler {
             short: Chunk::new(KeyWords::of_ipv4(key)),
             long: Chunk::new(KeyWords::longest(key)),
-            work: AddWork::default(),
+            work: Work::default(),
             spare: None,
         }
     }
@@ -210,7 +217,6 @@ impl Filler {
     #[inline]
     fn add_sketched(&mut self, plan: &Plan, sketched: &mut Sketched, key: FlowKey, value: u64) {
         let words = KeyWords::new(&key, plan.key);
-        sketched.distinct.insert(words.as_slice());
         if let Some(exact) = &mut sketched.exact {
             let sum = exact.entry(key).or_default();
             *sum = sum.saturating_add(value);
@@ -243,22 +249,23 @@ impl Filler {
 }
 
 /// Hashes a chunk in lanes, adds it, offers the keys that may be candidates.
-fn flush(chunk: &mut Chunk, plan: &Plan, sketched: &mut Sketched, work: &mut AddWork) {
+fn flush(chunk: &mut Chunk, plan: &Plan, into: &mut Sketched, work: &mut Work) {
     let Chunk {
         columns,
         keys,
         values,
     } = chunk;
-    let candidates = &mut sketched.candidates;
+    into.distinct.insert(columns, &mut work.fingerprints);
+    let candidates = &mut into.candidates;
     let floor = candidates.floor();
-    sketched.sums.add(
+    into.sums.add(
         plan.tier,
         columns,
         values,
         floor,
-        work,
+        &mut work.add,
         |index, estimate| {
-            candidates.offer(keys[index], estimate);
+            candidates.offer(keys[index], work.fingerprints[index], estimate);
         },
     );
     columns.clear();

@@ -21,49 +21,64 @@ impl KeyWords {
     /// The words of a key that was projected to `kind`.
     #[inline]
     pub fn new(key: &FlowKey, kind: KeyKind) -> KeyWords {
-        let mut built = KeyWords {
-            words: [0; 10],
-            len: 0,
-        };
         let ports = u32::from(key.source_port) << 16 | u32::from(key.destination_port);
-        let short = key.ip_version == 4;
-        match kind {
-            KeyKind::Source | KeyKind::SourcePrefix(_) => built.address(key.source, short),
-            KeyKind::Destination | KeyKind::DestinationPrefix(_) => {
-                built.address(key.destination, short);
+        let protocol = u32::from(key.protocol);
+        let (source, destination) = (key.source, key.destination);
+        let [s0, s1, s2, s3] = words(source);
+        let [d0, d1, d2, d3] = words(destination);
+        let is_ipv4 = key.ip_version == 4;
+        // Written as whole arrays, for words stored one by one and copied as
+        // vectors would stall each packet.
+        match (kind, is_ipv4) {
+            (KeyKind::Source | KeyKind::SourcePrefix(_), true) => KeyWords::short([s0, 0, 0, 0], 1),
+            (KeyKind::Destination | KeyKind::DestinationPrefix(_), true) => {
+                KeyWords::short([d0, 0, 0, 0], 1)
             }
-            KeyKind::Pair | KeyKind::FiveTuple => {
-                built.address(key.source, short);
-                built.address(key.destination, short);
-            }
+            (KeyKind::Pair, true) => KeyWords::short([s0, d0, 0, 0], 2),
+            (KeyKind::FiveTuple, true) => KeyWords::short([s0, d0, ports, protocol], 4),
+            (KeyKind::Source | KeyKind::SourcePrefix(_), false) => KeyWords {
+                words: [s0, s1, s2, s3, IPV6, 0, 0, 0, 0, 0],
+                len: 5,
+            },
+            (KeyKind::Destination | KeyKind::DestinationPrefix(_), false) => KeyWords {
+                words: [d0, d1, d2, d3, IPV6, 0, 0, 0, 0, 0],
+                len: 5,
+            },
+            (KeyKind::Pair, false) => KeyWords {
+                words: [s0, s1, s2, s3, d0, d1, d2, d3, IPV6, 0],
+                len: 9,
+            },
+            (KeyKind::FiveTuple, false) => KeyWords {
+                words: [s0, s1, s2, s3, d0, d1, d2, d3, ports, IPV6 | protocol],
+                len: 10,
+            },
         }
-        let mut last = if short { 0 } else { IPV6 };
-        if kind == KeyKind::FiveTuple {
-            built.push(ports);
-            last |= u32::from(key.protocol);
+    }
+
+    #[inline]
+    fn short([a, b, c, d]: [u32; 4], len: usize) -> KeyWords {
+        KeyWords {
+            words: [a, b, c, d, 0, 0, 0, 0, 0, 0],
+            len,
         }
-        if kind == KeyKind::FiveTuple || !short {
-            built.push(last);
-        }
-        built
     }
 
     /// Words of the longest key of a kind.
     pub fn longest(kind: KeyKind) -> usize {
-        let ipv6 = FlowKey {
-            ip_version: 6,
-            ..FlowKey::default()
-        };
-        KeyWords::new(&ipv6, kind).len
+        KeyWords::of_version(6, kind)
     }
 
     /// Words of the IPv4 keys of a kind.
     pub fn of_ipv4(kind: KeyKind) -> usize {
-        let ipv4 = FlowKey {
-            ip_version: 4,
+        KeyWords::of_version(4, kind)
+    }
+
+    fn of_version(ip_version: u8, kind: KeyKind) -> usize {
+        let key = FlowKey {
+            ip_version,
             ..FlowKey::default()
         };
-        KeyWords::new(&ipv4, kind).len
+        KeyWords::new(&key, kind).len
     }
 
     /// The words.
@@ -71,24 +86,16 @@ impl KeyWords {
     pub fn as_slice(&self) -> &[u32] {
         &self.words[..self.len]
     }
+}
 
-    #[inline]
-    fn push(&mut self, word: u32) {
-        if let Some(place) = self.words.get_mut(self.len) {
-            *place = word;
-            self.len += 1;
-        }
-    }
-
-    #[inline]
-    fn address(&mut self, number: u128, short: bool) {
-        self.push(number as u32);
-        if !short {
-            self.push((number >> 32) as u32);
-            self.push((number >> 64) as u32);
-            self.push((number >> 96) as u32);
-        }
-    }
+#[inline]
+fn words(number: u128) -> [u32; 4] {
+    [
+        number as u32,
+        (number >> 32) as u32,
+        (number >> 64) as u32,
+        (number >> 96) as u32,
+    ]
 }
 
 #[cfg(test)]
