@@ -8,8 +8,8 @@
 //!
 //! | type | property | keys |
 //! | --- | --- | --- |
-//! | [`Ms52`] | 2-universal: Pr[collision] ≤ (1/w)(1 + w²/2⁴⁴) | 1 to 10 words of 32 bits |
-//! | [`Fingerprint`] | Pr[equal] ≤ 2⁻³³; mixed, not universal | 1 to 10 words of 32 bits |
+//! | [`Ms52`] | 2-universal: P(collision) ≤ (1/w)(1 + w²/2⁴⁴) | 1 to 10 words of 32 bits |
+//! | [`Fingerprint`] | P(equal) ≤ 2⁻³³; mixed, not universal | 1 to 10 words of 32 bits |
 //!
 //! Keys come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
 //! because a lane of a kernel is a key, and bucket numbers leave in rows

@@ -153,8 +153,11 @@ impl Filler {
         }
     }
 
-    /// Adds `more`, and returns the memory it leaves behind, cleared. Both
-    /// must have been flushed.
+    /// Adds `more` to `contents`, both flushed, and keeps the memory that `more`
+    /// leaves behind.
+    ///
+    /// # Errors
+    /// The contents were made from different plans.
     pub fn merge(
         &mut self,
         plan: &Plan,
