@@ -19,7 +19,7 @@ mod limits;
 mod slab;
 
 pub use limits::BatchLimits;
-use slab::{Place, Slab};
+use slab::{Place, Room, Slab};
 
 /// The most records that a batch holds.
 pub const BATCH_RECORDS: usize = 256;
@@ -84,6 +84,8 @@ struct Row {
 /// reads.
 struct Columns {
     place: [Place; BATCH_RECORDS],
+    /// Only of records in the slab.
+    room: [Room; BATCH_RECORDS],
     arrival: [Arrival; BATCH_RECORDS],
     number: [u64; BATCH_RECORDS],
     headers: [Headers; BATCH_RECORDS],
@@ -118,6 +120,7 @@ impl Batch {
         Batch {
             columns: Box::new(Columns {
                 place: [Place::default(); BATCH_RECORDS],
+                room: [Room::default(); BATCH_RECORDS],
                 arrival: [Arrival::default(); BATCH_RECORDS],
                 number: [0; BATCH_RECORDS],
                 headers: [Headers::default(); BATCH_RECORDS],
@@ -335,9 +338,11 @@ impl Batch {
         if self.len == BATCH_RECORDS {
             return Err(BatchFull);
         }
-        let place = self.slab.store(bytes);
+        let (place, room) = self.slab.store(bytes);
         self.push(place, row)?;
-        Ok(self.len - 1)
+        let index = self.len - 1;
+        self.columns.room[index] = room;
+        Ok(index)
     }
 
     #[inline]
@@ -495,11 +500,12 @@ impl Batch {
     pub fn grow(&mut self, index: usize, front: usize, back: usize) -> &mut [u8] {
         self.check(index);
         let place = self.columns.place[index];
-        let grown = match self.blocks.get(place.block_index()) {
+        let (grown, room) = match self.blocks.get(place.block_index()) {
             Some(block) => self.slab.copy_in(&block[place.range()], front, back),
-            None => self.slab.grow(place, front, back),
+            None => self.slab.grow(place, self.columns.room[index], front, back),
         };
         self.columns.place[index] = grown;
+        self.columns.room[index] = room;
         &mut self.slab.bytes_mut()[grown.range()]
     }
 

@@ -20,9 +20,6 @@ const IN_SLAB: u8 = u8::MAX;
 pub(super) struct Place {
     start: u32,
     end: u32,
-    /// First byte that belongs to the record's room in the slab.
-    room_start: u32,
-    room_end: u32,
     block: u8,
 }
 
@@ -33,13 +30,11 @@ impl Default for Place {
 }
 
 impl Place {
+    #[inline]
     pub fn in_block(block: u8, offset: u32, bytes: u32) -> Place {
-        let end = offset.saturating_add(bytes);
         Place {
             start: offset,
-            end,
-            room_start: offset,
-            room_end: end,
+            end: offset.saturating_add(bytes),
             block,
         }
     }
@@ -78,6 +73,13 @@ impl Place {
     }
 }
 
+/// The part of the slab that belongs to a record, room around it included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Room {
+    start: u32,
+    end: u32,
+}
+
 /// Bump-allocated memory for the rewritten records of one batch.
 #[derive(Default)]
 pub(super) struct Slab {
@@ -99,36 +101,38 @@ impl Slab {
         &mut self.memory
     }
 
-    pub fn store(&mut self, bytes: &[u8]) -> Place {
+    pub fn store(&mut self, bytes: &[u8]) -> (Place, Room) {
         self.copy_in(bytes, 0, 0)
     }
 
     /// Copies a record in, with `front` and `back` undefined bytes around it
     /// that belong to it.
-    pub fn copy_in(&mut self, bytes: &[u8], front: usize, back: usize) -> Place {
-        let place = self.allocate(front + bytes.len() + back);
+    pub fn copy_in(&mut self, bytes: &[u8], front: usize, back: usize) -> (Place, Room) {
+        let (place, room) = self.allocate(front + bytes.len() + back);
         let start = place.start as usize + front;
         self.memory[start..start + bytes.len()].copy_from_slice(bytes);
-        place
+        (place, room)
     }
 
-    pub fn grow(&mut self, place: Place, front: usize, back: usize) -> Place {
-        let fits = (place.start - place.room_start) as usize >= front
-            && (place.room_end - place.end) as usize >= back;
+    /// Grows a record of the slab, where it is if its room suffices.
+    pub fn grow(&mut self, place: Place, room: Room, front: usize, back: usize) -> (Place, Room) {
+        let fits =
+            (place.start - room.start) as usize >= front && (room.end - place.end) as usize >= back;
         if fits {
-            return Place {
+            let grown = Place {
                 start: place.start - front as u32,
                 end: place.end + back as u32,
                 ..place
             };
+            return (grown, room);
         }
-        let moved = self.allocate(front + place.len() + back);
+        let (moved, room) = self.allocate(front + place.len() + back);
         self.memory
             .copy_within(place.range(), moved.start as usize + front);
-        moved
+        (moved, room)
     }
 
-    fn allocate(&mut self, bytes: usize) -> Place {
+    fn allocate(&mut self, bytes: usize) -> (Place, Room) {
         let room_start = self.used.next_multiple_of(ALIGNMENT);
         let start = room_start + HEADROOM;
         let end = start + bytes;
@@ -137,13 +141,16 @@ impl Slab {
             self.memory.resize(room_end.next_power_of_two(), 0);
         }
         self.used = room_end;
-        Place {
+        let place = Place {
             start: start as u32,
             end: end as u32,
-            room_start: room_start as u32,
-            room_end: room_end as u32,
             block: IN_SLAB,
-        }
+        };
+        let room = Room {
+            start: room_start as u32,
+            end: room_end as u32,
+        };
+        (place, room)
     }
 
     /// The records at `places`, all writable at once. A place outside the
