@@ -9,4 +9,5 @@
 #![forbid(unsafe_code)]
 
 pub mod file;
+pub mod generate;
 pub mod wire;
