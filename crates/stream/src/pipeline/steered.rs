@@ -65,6 +65,7 @@ impl Pipeline {
                 to_shards,
                 free,
                 limits,
+                clock_ns: 0,
             };
             let source = intake.run();
             let chains: Result<Vec<Chain>, PipelineError> =
@@ -101,6 +102,8 @@ struct Intake {
     to_shards: Vec<SyncSender<Parcel>>,
     free: Receiver<Batch>,
     limits: BatchLimits,
+    /// Latest time among the records steered so far.
+    clock_ns: u64,
 }
 
 impl Intake {
@@ -152,22 +155,24 @@ impl Intake {
         }
         for index in 0..intake.len() {
             let shard = (self.steer)(intake, index) as usize % open.len();
+            // Of this batch, only what was steered so far has passed.
             if open[shard].room() == (0, 0) {
-                self.send(shard, intake, open)?;
+                self.send(shard, intake, self.clock_ns, open)?;
             }
             if open[shard].take_over(intake, index).is_err() {
-                self.send(shard, intake, open)?;
+                self.send(shard, intake, self.clock_ns, open)?;
                 // An empty batch takes any record.
                 let taken = open[shard].take_over(intake, index);
                 debug_assert!(taken.is_ok());
             }
+            self.clock_ns = self.clock_ns.max(intake.arrival(index).timestamp_ns);
         }
         Ok(())
     }
 
     fn flush(&mut self, intake: &Batch, open: &mut [Batch]) -> Result<(), Disconnected> {
         for shard in 0..open.len() {
-            self.send(shard, intake, open)?;
+            self.send(shard, intake, intake.clock_ns(), open)?;
         }
         Ok(())
     }
@@ -176,12 +181,13 @@ impl Intake {
         &mut self,
         shard: usize,
         intake: &Batch,
+        clock_ns: u64,
         open: &mut [Batch],
     ) -> Result<(), Disconnected> {
         let mut empty = self.empty_batch()?;
         empty.set_interfaces(intake.interfaces());
         let mut batch = std::mem::replace(&mut open[shard], empty);
-        batch.set_clock_ns(intake.clock_ns());
+        batch.set_clock_ns(clock_ns);
         let parcel = Parcel {
             batch,
             shard,

@@ -113,7 +113,7 @@ impl Stage for MemorySource {
                 self.rounds_left -= 1;
             }
         }
-        batch.set_clock_ns(self.number * self.gap_ns);
+        batch.set_clock_ns(self.number.saturating_sub(1) * self.gap_ns);
         if self.rounds_left == 0 || self.ranges.is_empty() {
             batch.mark_last();
         }
