@@ -1,5 +1,7 @@
 //! What is told about an interval.
 
+use std::fmt;
+
 use hashbrown::HashMap;
 use serde::Serialize;
 use weir_packet::wire::FlowKey;
@@ -43,6 +45,13 @@ pub struct IntervalReport {
     /// The error of the estimates of all keys, where they are known exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
+}
+
+impl IntervalReport {
+    /// The beginning as RFC 3339 writes it.
+    pub fn start(&self) -> impl fmt::Display {
+        timestamp::Rfc3339(self.start_ns)
+    }
 }
 
 /// One key of a top list.

@@ -10,7 +10,8 @@ pub(crate) fn serialize<S: Serializer>(
     serializer.collect_str(&Rfc3339(*timestamp_ns))
 }
 
-struct Rfc3339(u64);
+/// Nanoseconds since 1970 as text.
+pub(crate) struct Rfc3339(pub u64);
 
 impl std::fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
