@@ -1,7 +1,7 @@
 //! Who talks to whom.
 
-use super::Plan;
 use super::random::{mix, share_bound};
+use super::{PayloadModel, Plan};
 use crate::wire::{FlowKey, protocol};
 
 /// Names the flows of a plan: every number gets a 5-tuple of its own.
@@ -9,15 +9,16 @@ pub(super) struct Flows {
     seed: u64,
     udp_bound: u64,
     ipv6_bound: u64,
+    is_http: bool,
 }
 
-/// First ephemeral port of clients.
-const FIRST_CLIENT_PORT: u32 = 1024;
-/// Pairs of a client's 16 address bits and its port.
-const CLIENT_ENDS: u32 = (0x1_0000 - FIRST_CLIENT_PORT) << 16;
+/// First of the dynamic ports, 2^14 of them (RFC 6335, section 6).
+const FIRST_CLIENT_PORT: u32 = 49_152;
+/// Bits of a client's host number and port: enough for [`Plan::MAX_FLOWS`].
+const CLIENT_END_BITS: u32 = 16 + 14;
 
-const TCP_SERVER_PORTS: [u16; 4] = [80, 8080, 5001, 5201];
-const UDP_SERVER_PORTS: [u16; 4] = [5001, 5201, 9000, 40_000];
+const HTTP_SERVER_PORTS: [u16; 4] = [80, 80, 80, 8080];
+const SERVER_PORTS: [u16; 4] = [40_000, 41_000, 42_000, 43_000];
 
 const IPV4_CLIENTS: u128 = 0xc612_0000;
 const IPV4_SERVERS: u128 = 0xc613_0000;
@@ -30,6 +31,7 @@ impl Flows {
             seed: mix(plan.seed.wrapping_add(0x9e37_79b9_7f4a_7c15)),
             udp_bound: share_bound(plan.udp_share),
             ipv6_bound: share_bound(plan.ipv6_share),
+            is_http: plan.payload == PayloadModel::Http,
         }
     }
 
@@ -42,10 +44,10 @@ impl Flows {
         let is_ipv6 = kind >> 32 < self.ipv6_bound;
         let client_host = client & 0xffff;
         let server_host = server as u32 & 0xffff;
-        let ports = if is_udp {
-            UDP_SERVER_PORTS
+        let ports = if self.is_http && !is_udp {
+            HTTP_SERVER_PORTS
         } else {
-            TCP_SERVER_PORTS
+            SERVER_PORTS
         };
         let (source, destination) = if is_ipv6 {
             (
@@ -74,22 +76,14 @@ impl Flows {
         [bits as u32, (bits >> 32) as u32]
     }
 
-    /// A permutation of all client ends: flows below their number have
-    /// different ones.
+    /// A permutation of all client ends: different flows have different ones.
     fn client_end(&self, flow: u32) -> u32 {
-        let mut end = flow;
-        // A permutation of 32 bits, walked until it is back among the ends
-        // that exist, is one of those (Black and Rogaway, CT-RSA 2002); all
-        // but 1 in 64 steps are the last.
-        loop {
-            end ^= self.seed as u32;
-            end = (end ^ end >> 16).wrapping_mul(0x7feb_352d);
-            end = (end ^ end >> 15).wrapping_mul(0x846c_a68b);
-            end ^= end >> 16;
-            if end < CLIENT_ENDS {
-                return end;
-            }
-        }
+        const MASK: u32 = (1 << CLIENT_END_BITS) - 1;
+        // Each step can be undone within the bits of the mask.
+        let mut end = (flow ^ self.seed as u32) & MASK;
+        end = (end ^ end >> 15).wrapping_mul(0x7feb_352d) & MASK;
+        end = (end ^ end >> 14).wrapping_mul(0x846c_a68b) & MASK;
+        end ^ end >> 15
     }
 }
 

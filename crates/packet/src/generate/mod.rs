@@ -22,13 +22,13 @@
 //! 198.18.0.0/16 and fd00:18::/32, servers in 198.19.0.0/16 and fd00:19::/32:
 //! both within what RFC 2544 and RFC 4193 set aside. Checksums are right, and
 //! the sequence numbers of TCP flows go on from packet to packet. Server
-//! ports are ones whose protocols have no fixed format, so that dissectors
-//! find nothing to complain of.
+//! ports are neutral ones, with HTTP payload 80 and 8080 over TCP.
 //!
 //! Choices come from ChaCha8, one stream for what packets there are and one
 //! for what is in them: plans that differ in payload only have the same flows
-//! and sizes at the same times. No result of a mathematical library, whose
-//! last bits differ between machines, decides about a byte.
+//! (but for HTTP's ports) and sizes at the same times. No result of a
+//! mathematical library, whose last bits differ between machines, decides
+//! about a byte.
 
 mod flows;
 mod generator;

@@ -65,7 +65,7 @@ const WORDS: [&str; 32] = [
 /// Words at the start of the list that are not markup.
 const PLAIN_WORDS: u64 = 24;
 const METHODS: [&str; 4] = ["GET", "GET", "GET", "POST"];
-const KINDS: [&str; 4] = ["text/html", "text/css", "application/json", "image/png"];
+const KINDS: [&str; 4] = ["text/html", "text/html", "text/css", "text/plain"];
 
 impl Payloads {
     pub(super) fn new(model: PayloadModel, mut random: Random) -> Payloads {

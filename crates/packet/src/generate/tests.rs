@@ -66,8 +66,8 @@ fn the_same_plan_gives_the_same_bytes_everywhere() {
         zipf: 1.3,
         ..plan()
     };
-    assert_eq!(digest(&plan()), 0x50e9_9821_8c7c_0f40);
-    assert_eq!(digest(&planted), 0x344c_0c0b_c21f_68dd);
+    assert_eq!(digest(&plan()), 0x3baa_3a4d_d38e_2962);
+    assert_eq!(digest(&planted), 0x1c0f_bd5d_d935_296b);
     assert_ne!(digest(&plan()), digest(&Plan { seed: 2, ..plan() }));
 }
 
@@ -76,7 +76,7 @@ fn payload_does_not_change_who_talks_when_and_how_much() {
     let headers = |payload| {
         let mut all = Vec::new();
         each(&Plan { payload, ..plan() }, |_, packet, frame| {
-            all.push((packet, frame.len(), frame[..34].to_vec()));
+            all.push((packet, frame.len()));
         });
         all
     };
@@ -120,7 +120,7 @@ fn packets_are_whole_and_their_checksums_right() {
                     (0xfd00_0018, 0xfd00_0019)
                 );
             }
-            assert!(flow_key.source_port >= 1024);
+            assert!(flow_key.source_port >= 49_152);
             assert!(
                 frame.len() >= 60 && frame[headers.end_offset as usize..].iter().all(|b| *b == 0)
             );
