@@ -51,11 +51,13 @@ def need_weir():
     return path
 
 
-def tshark(capture, display_filter, fields, options=()):
+def tshark(capture, display_filter, fields, options=(), decode_as=()):
     """The rows of `fields` of the packets of `capture` that pass `display_filter`."""
     command = [need_program("tshark"), "-n", "-r", str(capture), "-Y", display_filter]
     for option in options:
         command += ["-o", option]
+    for rule in decode_as:
+        command += ["-d", rule]
     command += ["-T", "fields", "-E", "occurrence=f"]
     for field in fields:
         command += ["-e", field]
