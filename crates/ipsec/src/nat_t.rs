@@ -1,0 +1,105 @@
+//! ESP in UDP, to pass through address translators (RFC 3948).
+
+use weir_packet::wire::Checksum;
+use weir_packet::wire::protocol::{PORT_NAT_T, UDP};
+
+/// Bytes of a UDP header.
+pub const UDP_BYTES: usize = 8;
+
+/// The UDP ports that ESP is carried between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UdpPorts {
+    /// Of the sender.
+    pub source: u16,
+    /// Of the receiver, which is how it knows ESP from other traffic.
+    pub destination: u16,
+}
+
+impl Default for UdpPorts {
+    /// 4500 on both sides.
+    fn default() -> UdpPorts {
+        UdpPorts {
+            source: PORT_NAT_T,
+            destination: PORT_NAT_T,
+        }
+    }
+}
+
+/// What a datagram to the ESP port carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Datagram {
+    /// An ESP packet (RFC 3948, section 2.1).
+    Esp,
+    /// IKE, behind four zero bytes where ESP has its SPI (section 2.2).
+    Ike,
+    /// The single byte 0xff that keeps a translator's mapping alive
+    /// (section 2.3).
+    Keepalive,
+    /// Too short to be any of them.
+    Other,
+}
+
+impl Datagram {
+    /// Tells the kinds apart by the UDP payload.
+    pub fn of(payload: &[u8]) -> Datagram {
+        match *payload {
+            [0xff] => Datagram::Keepalive,
+            [0, 0, 0, 0, ..] => Datagram::Ike,
+            [_, _, _, _, ..] => Datagram::Esp,
+            _ => Datagram::Other,
+        }
+    }
+}
+
+/// The UDP header in front of `esp_bytes` of ESP. Its checksum is zero, which
+/// says none (RFC 3948, section 2.1); over IPv6 [`set_checksum`] follows when
+/// the packet is sealed.
+pub fn udp_header(ports: UdpPorts, esp_bytes: u16) -> [u8; UDP_BYTES] {
+    let [s0, s1] = ports.source.to_be_bytes();
+    let [d0, d1] = ports.destination.to_be_bytes();
+    let [l0, l1] = esp_bytes.saturating_add(UDP_BYTES as u16).to_be_bytes();
+    [s0, s1, d0, d1, l0, l1, 0, 0]
+}
+
+/// Sets the checksum that RFC 8200, section 8.1, asks of UDP over IPv6.
+/// `addresses` are both addresses of the IPv6 header, 32 bytes.
+pub fn set_checksum(addresses: &[u8], datagram: &mut [u8]) {
+    let sum = Checksum::new()
+        .add_pseudo_header(addresses, UDP, datagram.len() as u32)
+        .add(datagram)
+        .finish();
+    if let Some(field) = datagram.get_mut(6..UDP_BYTES) {
+        // Zero would say that there is none.
+        let sum = if sum == 0 { 0xffff } else { sum };
+        field.copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_datagrams() {
+        assert_eq!(Datagram::of(&[0xff]), Datagram::Keepalive);
+        assert_eq!(Datagram::of(&[0, 0, 0, 0]), Datagram::Ike);
+        assert_eq!(Datagram::of(&[0, 0, 0, 0, 9]), Datagram::Ike);
+        assert_eq!(Datagram::of(&[0, 0, 16, 0, 0, 0, 0, 1]), Datagram::Esp);
+        for short in [&[][..], &[0], &[1], &[1, 2, 3]] {
+            assert_eq!(Datagram::of(short), Datagram::Other);
+        }
+    }
+
+    #[test]
+    fn header_and_checksum() {
+        let mut datagram = udp_header(UdpPorts::default(), 4).to_vec();
+        assert_eq!(datagram, [0x11, 0x94, 0x11, 0x94, 0, 12, 0, 0]);
+        datagram.extend([1, 2, 3, 4]);
+        let addresses = [7u8; 32];
+        set_checksum(&addresses, &mut datagram);
+        let sum = Checksum::new()
+            .add_pseudo_header(&addresses, UDP, 12)
+            .add(&datagram);
+        assert_eq!(sum.finish(), 0);
+    }
+}
