@@ -1,15 +1,95 @@
 //! IPsec ESP: associations, policies, anti-replay, and the gateway stages.
+//!
+//! An [`SaFile`] says what is protected, how, and with which keys. It becomes
+//! [`Databases`], which all shards share, and stages, which each shard has of
+//! its own, since an association and its counter belong to one shard:
+//!
+//! ```text
+//!  outbound  packet ── ClassifyOutbound ── … ── Protect ──► ESP packet
+//!                       SPD: protect,            SA: number, headers,
+//!                       bypass, discard          padding; one seal() a batch
+//!
+//!  inbound   ESP ───── ClassifyInbound ── Unprotect ── … ──► packet
+//!                       SAD: SPI,                SA: window, one open() a batch,
+//!                       destination              padding, selectors
+//! ```
+//!
+//! The core below the stages knows no batches and no ciphers: `esp` lays
+//! packets out, writes and checks them (RFC 4303), `outer`, `header`, `chain`,
+//! `link`, `ecn` and `nat_t` know the headers around, [`ReplayWindow`] and
+//! [`sequence`] the numbers, `policy` and `sad` the databases of RFC 4301,
+//! `lifetime` how long a key lasts, and `state` how its numbers survive a
+//! crash. Bad packets are never errors: each is dropped with a
+//! [`DropReason`](weir_stream::DropReason).
+//!
+//! ```
+//! use std::path::Path;
+//! use weir_ipsec::{ClassifyOutbound, Output, SaFile, Sequences};
+//! use weir_packet::wire::LinkType;
+//! use weir_stream::{MemorySource, Pipeline};
+//!
+//! let text = r#"
+//!     [[sa]]
+//!     name = "to-branch"
+//!     spi = 0x1000
+//!     suite = "aes-128-gcm-16"
+//!     key = "00112233445566778899aabbccddeeff 01020304"
+//!     mode = "tunnel"
+//!     tunnel = { source = "198.18.0.1", destination = "198.18.0.2" }
+//!
+//!     [[policy]]
+//!     destination = "198.18.2.0/24"
+//!     action = "protect"
+//!     sa = "to-branch"
+//! "#;
+//! let file = SaFile::parse(Path::new("sa.toml"), text)?;
+//! let classify = ClassifyOutbound::new(file.databases().clone());
+//! let mut shards = file.protect(&Sequences::RepeatableInsecure, Output::Capture, 1)?;
+//!
+//! let packet = [
+//!     0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 198, 18, 1, 1, 198, 18, 2, 1,
+//! ];
+//! let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &[packet]))
+//!     .stage(classify)
+//!     .stage(shards.remove(0))
+//!     .run()?;
+//! // Outer header, ESP header and IV, packet, padding and trailer, ICV.
+//! assert_eq!(outcome.statistics.forwarded_bytes(), 20 + 16 + 20 + 4 + 16);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
-pub mod chain;
-pub mod ecn;
-pub mod header;
-pub mod lifetime;
-pub mod link;
-pub mod nat_t;
-pub mod outer;
+mod chain;
+mod config;
+mod ecn;
+mod esp;
+mod gateway;
+mod header;
+mod inbound;
+mod lifetime;
+mod link;
+mod nat_t;
+mod outbound;
+mod outer;
+mod policy;
 mod replay;
+mod report;
+mod sa;
+mod sad;
 pub mod sequence;
+mod stage;
+mod state;
 
+pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
+pub use gateway::{Databases, GatewayError, Output, Sequences};
+pub use lifetime::{Lifetime, Quota};
+pub use nat_t::UdpPorts;
+pub use outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
+pub use policy::{Action, Direction, Policy, Spd, Unmatched, Verdict};
 pub use replay::ReplayWindow;
+pub use report::{AssociationReport, Traffic};
+pub use sa::{Mode, Parameters};
+pub use sad::Sad;
+pub use stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+pub use state::StateError;

@@ -1,0 +1,102 @@
+//! What is wrong with an SA file, and where.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// An SA file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A place in the file is wrong.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    At {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1, in characters.
+        column: usize,
+        /// The key at fault, what is wrong and what to do.
+        message: String,
+    },
+    /// The file as a whole cannot be used.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
+
+/// Line and column of a byte offset, both from 1; columns in characters.
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text
+        .get(..offset)
+        .unwrap_or_else(|| text.trim_end_matches('\n'));
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before[line_start..].chars().count() + 1;
+    (line, column)
+}
+
+/// Makes errors that point into one text.
+#[derive(Clone, Copy)]
+pub(super) struct Blame<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+}
+
+impl Blame<'_> {
+    /// An error at a place.
+    pub fn at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
+        let (line, column) = position(self.text, span.start);
+        ConfigError::At {
+            path: self.path.into(),
+            line,
+            column,
+            message: message.into(),
+        }
+    }
+
+    /// What the TOML reader says. Its message is taken without the line of
+    /// source that it would print, in which a key may stand.
+    pub fn toml(&self, error: &toml::de::Error) -> ConfigError {
+        let Some(span) = error.span() else {
+            return ConfigError::File {
+                path: self.path.into(),
+                message: error.message().to_owned(),
+            };
+        };
+        match self.name_at(span.start) {
+            Some(name) => self.at(span, format!("{name}: {}", error.message())),
+            None => self.at(span, error.message()),
+        }
+    }
+
+    /// The name that stands in front of `=` on the line, before the offset.
+    fn name_at(&self, offset: usize) -> Option<&str> {
+        let before = self.text.get(..offset)?;
+        let line = before.rsplit('\n').next()?;
+        let name = line.split_once('=')?.0.trim();
+        let is_bare = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        (!name.is_empty() && is_bare).then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_from_one_and_in_characters() {
+        let text = "ab\nö = 1\n";
+        assert_eq!(position(text, 0), (1, 1));
+        assert_eq!(position(text, 2), (1, 3));
+        assert_eq!(position(text, 3), (2, 1));
+        assert_eq!(position(text, 5), (2, 2));
+        assert_eq!(position(text, 1000), (2, 6));
+        assert_eq!(position("", 0), (1, 1));
+    }
+}

@@ -1,0 +1,181 @@
+//! Loading an SA file.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::document::Document;
+use super::error::Blame;
+use super::resolve::{Resolved, resolve};
+use super::secret::{SecretBytes, check_permissions, read_text};
+use super::{ConfigError, WiresharkKeys, wireshark};
+use crate::gateway::Databases;
+use crate::sa::Parameters;
+use crate::state::Fingerprint;
+
+/// Longer files are refused: enough for a hundred thousand associations.
+const LONGEST_FILE_BYTES: u64 = 64 << 20;
+
+/// What a loader may overlook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct LoadOptions {
+    /// Take the file, and those that it names, although others may read it.
+    pub allow_insecure_permissions: bool,
+}
+
+/// A loaded SA file: databases, and the keys that go with them. `Debug` shows
+/// no secret; keys are wiped when it is dropped.
+pub struct SaFile {
+    pub(crate) path: PathBuf,
+    pub(crate) databases: Arc<Databases>,
+    pub(crate) secrets: Vec<Secrets>,
+    /// Indices of the associations that outbound policies name.
+    pub(crate) outbound: Vec<u32>,
+    pub(crate) legacy_encrypt: bool,
+    warnings: Vec<String>,
+}
+
+/// The keys of one association.
+pub(crate) struct Secrets {
+    /// The cipher's key and the salt behind it.
+    pub key: SecretBytes,
+    pub integrity_key: SecretBytes,
+}
+
+impl Secrets {
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.key, &self.integrity_key)
+    }
+}
+
+impl SaFile {
+    /// Loads an SA file, and the key files that it names (relative to its own
+    /// place).
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn load(path: &Path, options: LoadOptions) -> Result<SaFile, ConfigError> {
+        let fail = |message: String| ConfigError::File {
+            path: path.into(),
+            message,
+        };
+        let file = File::open(path).map_err(|error| fail(format!("cannot open: {error}")))?;
+        if !options.allow_insecure_permissions {
+            check_permissions(&file, path).map_err(fail)?;
+        }
+        let text = read_text(file, LONGEST_FILE_BYTES)
+            .map_err(|error| fail(format!("cannot read: {error}")))?;
+        SaFile::read(path, &text, Some(options))
+    }
+
+    /// Reads the text of an SA file that names no key files and no
+    /// descriptors. `path` is for messages.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(path: &Path, text: &str) -> Result<SaFile, ConfigError> {
+        SaFile::read(path, text, None)
+    }
+
+    fn read(path: &Path, text: &str, files: Option<LoadOptions>) -> Result<SaFile, ConfigError> {
+        let blame = Blame { path, text };
+        let document: Document = toml::from_str(text).map_err(|error| blame.toml(&error))?;
+        let legacy_encrypt = document.legacy_encrypt;
+        let Resolved {
+            associations,
+            secrets,
+            policies,
+            unmatched,
+            inbound_policy,
+            warnings,
+        } = resolve(document, blame, files)?;
+        Ok(SaFile {
+            path: path.into(),
+            outbound: outbound(&policies),
+            databases: Arc::new(Databases::new(
+                associations,
+                &policies,
+                unmatched,
+                inbound_policy,
+            )),
+            secrets,
+            legacy_encrypt,
+            warnings,
+        })
+    }
+
+    /// The databases, for classifiers and steering.
+    pub fn databases(&self) -> &Arc<Databases> {
+        &self.databases
+    }
+
+    /// The associations, by index.
+    pub fn associations(&self) -> &[Arc<Parameters>] {
+        self.databases.sad().associations()
+    }
+
+    /// What a person should know before this file is used.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether protecting by this file needs a state file: whether an
+    /// outbound association has a key whose nonces must not repeat, or one
+    /// that wears out soon (3DES).
+    pub fn needs_state(&self) -> bool {
+        self.outbound.iter().any(|index| {
+            self.associations()
+                .get(*index as usize)
+                .is_some_and(|parameters| {
+                    parameters.suite.iv_is_counter() || parameters.suite.is_legacy()
+                })
+        })
+    }
+
+    /// Where the state file is kept unless someone says otherwise: beside the
+    /// SA file, under its name with `.state` behind it.
+    pub fn default_state_path(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".state");
+        name.into()
+    }
+
+    /// The keys in the form that Wireshark's dissector reads. Whoever writes
+    /// them to a file gives it mode 0600.
+    pub fn wireshark_keys(&self) -> WiresharkKeys {
+        wireshark::keys(self.associations(), &self.secrets)
+    }
+}
+
+/// The associations that policies seal with.
+fn outbound(policies: &[crate::policy::Policy]) -> Vec<u32> {
+    let mut outbound: Vec<u32> = policies
+        .iter()
+        .filter(|policy| policy.direction.is_outbound())
+        .filter_map(|policy| match &policy.action {
+            crate::policy::Action::Protect(by) => Some(by),
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
+    outbound.sort_unstable();
+    outbound.dedup();
+    outbound
+}
+
+impl fmt::Debug for SaFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SaFile")
+            .field("path", &self.path)
+            .field("associations", &self.associations())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets(…)")
+    }
+}

@@ -1,0 +1,120 @@
+//! Padding, pad length and next header (RFC 4303, sections 2.4 to 2.6).
+
+use weir_crypto::Suite;
+
+use super::{ALIGNMENT_BYTES, TRAILER_BYTES};
+
+/// Bytes of padding behind `payload_bytes` of payload: as few as fill the
+/// cipher's block and end on a multiple of 4.
+#[inline]
+pub fn padding_bytes(suite: Suite, payload_bytes: usize) -> usize {
+    let unit = suite.block_bytes().max(ALIGNMENT_BYTES);
+    let unpadded = payload_bytes + TRAILER_BYTES;
+    unpadded.next_multiple_of(unit) - unpadded
+}
+
+/// What stands at the end of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// Bytes in front of the padding.
+    pub payload_bytes: usize,
+    /// The protocol of the payload.
+    pub next_header: u8,
+}
+
+/// A verified text whose end is not ESP's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrailerError {
+    /// The pad length is more than the text holds.
+    Length,
+    /// The padding is not 1, 2, 3, ….
+    Contents,
+}
+
+impl Trailer {
+    /// Reads the trailer of a verified text and checks its padding.
+    ///
+    /// # Errors
+    /// Which of the sender's rules is broken.
+    pub fn read(text: &[u8]) -> Result<Trailer, TrailerError> {
+        let (rest, &[pad_bytes, next_header]) =
+            text.split_last_chunk().ok_or(TrailerError::Length)?;
+        let payload_bytes = rest
+            .len()
+            .checked_sub(usize::from(pad_bytes))
+            .ok_or(TrailerError::Length)?;
+        let is_counted = rest[payload_bytes..].iter().copied().eq(1..=pad_bytes);
+        if !is_counted {
+            return Err(TrailerError::Contents);
+        }
+        Ok(Trailer {
+            payload_bytes,
+            next_header,
+        })
+    }
+
+    /// Writes padding and trailer behind the payload, up to the end of `text`.
+    /// There must be room for the trailer and at most 255 bytes of padding.
+    pub fn write(&self, text: &mut [u8]) {
+        let Some(end) = text.get_mut(self.payload_bytes..) else {
+            return;
+        };
+        let Some((padding, trailer)) = end.split_last_chunk_mut::<TRAILER_BYTES>() else {
+            return;
+        };
+        for (byte, count) in padding.iter_mut().zip(1..=u8::MAX) {
+            *byte = count;
+        }
+        *trailer = [padding.len() as u8, self.next_header];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_is_padded_and_read_back() {
+        for suite in Suite::all() {
+            let unit = suite.block_bytes().max(4);
+            for payload_bytes in 0..70 {
+                let bytes = payload_bytes + padding_bytes(suite, payload_bytes) + TRAILER_BYTES;
+                assert!(bytes.is_multiple_of(unit) && bytes < payload_bytes + TRAILER_BYTES + unit);
+                let mut text = vec![0xee; bytes];
+                let trailer = Trailer {
+                    payload_bytes,
+                    next_header: 41,
+                };
+                trailer.write(&mut text);
+                assert_eq!(Trailer::read(&text), Ok(trailer));
+            }
+        }
+    }
+
+    #[test]
+    fn padding_is_checked() {
+        for (text, expected) in [
+            (&[][..], Err(TrailerError::Length)),
+            (&[4], Err(TrailerError::Length)),
+            (&[1, 4], Err(TrailerError::Length)),
+            (&[1, 2, 3, 4, 4], Err(TrailerError::Length)),
+            (&[9, 1, 2, 2, 4], Ok((1, 4))),
+            (&[9, 0, 4], Ok((1, 4))),
+            (&[9, 2, 2, 2, 4], Err(TrailerError::Contents)),
+            (&[9, 1, 3, 2, 4], Err(TrailerError::Contents)),
+            (&[9, 0, 0, 2, 4], Err(TrailerError::Contents)),
+        ] {
+            let read = Trailer::read(text).map(|t| (t.payload_bytes, t.next_header));
+            assert_eq!(read, expected, "{text:?}");
+        }
+        let mut long: Vec<u8> = (1..=255).collect();
+        long.extend([255, 59]);
+        assert_eq!(
+            Trailer::read(&long),
+            Ok(Trailer {
+                payload_bytes: 0,
+                next_header: 59
+            })
+        );
+    }
+}

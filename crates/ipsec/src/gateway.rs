@@ -1,0 +1,336 @@
+//! From an SA file to the stages of every shard.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use weir_crypto::{IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
+use weir_select::Tuple;
+use weir_stream::{Batch, DropReason, Steer};
+
+use crate::config::{SaFile, Secrets};
+use crate::esp::Arrival;
+use crate::inbound::Inbound;
+use crate::outbound::Outbound;
+use crate::policy::{Policy, Spd, Unmatched, Verdict};
+use crate::sa::Parameters;
+use crate::sad::Sad;
+use crate::stage::{Protect, Unprotect};
+use crate::state::{KeyIdentity, Reservations, StateError, StateFile};
+
+/// Policies and associations, which all shards share.
+#[derive(Clone, Debug)]
+pub struct Databases {
+    pub(crate) spd: Spd,
+    pub(crate) sad: Sad,
+}
+
+/// Where the sequence numbers of outbound associations come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sequences {
+    /// A state file, where the suites need one ([`SaFile::needs_state`]).
+    StateFile {
+        /// Its path.
+        path: PathBuf,
+        /// Whether to create it where there was none.
+        initialize: bool,
+        /// How many numbers are reserved at a time
+        /// ([`Sequences::RESERVED_AT_A_TIME`]).
+        reserve: u64,
+    },
+    /// From 1 in every run, and every IV alike: two runs over different
+    /// packets give both away. For examples and tests.
+    RepeatableInsecure,
+}
+
+impl Sequences {
+    /// A usual size of reservations: a file write per million packets.
+    pub const RESERVED_AT_A_TIME: u64 = 1 << 20;
+}
+
+/// Where protected packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A file.
+    Capture,
+    /// A network.
+    Live,
+}
+
+/// Why nothing can be protected by an SA file.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The state file cannot be relied on.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Repeatable output was asked for a network.
+    #[error(
+        "--repeatable-insecure repeats nonces and is refused for live outputs; use a state file"
+    )]
+    RepeatableLive,
+    /// A legacy suite would encrypt.
+    #[error(
+        "{}: sa {association:?}: {suite} is legacy and decrypts only; choose another suite, or \
+         set legacy_encrypt = true in spite of its weakness",
+        path.display()
+    )]
+    LegacyEncrypt {
+        /// The SA file.
+        path: PathBuf,
+        /// The association.
+        association: String,
+        /// Its suite.
+        suite: Suite,
+    },
+    /// An outbound association has another one's key.
+    #[error(
+        "{}: sa {association:?} and sa {other:?} share a key, under which nonces would repeat; \
+         give each association its own",
+        path.display()
+    )]
+    SharedKey {
+        /// The SA file.
+        path: PathBuf,
+        /// The one that would seal.
+        association: String,
+        /// The other.
+        other: String,
+    },
+    /// A key cannot be set up.
+    #[error("{}: sa {association:?}: {source}", path.display())]
+    Key {
+        /// The SA file.
+        path: PathBuf,
+        /// The association.
+        association: String,
+        /// Why.
+        source: KeyError,
+    },
+}
+
+impl Databases {
+    pub(crate) fn new(
+        associations: Vec<Arc<Parameters>>,
+        policies: &[Policy],
+        unmatched: Unmatched,
+        clear_text_is_checked: bool,
+    ) -> Databases {
+        Databases {
+            spd: Spd::new(
+                policies,
+                unmatched,
+                associations.len(),
+                clear_text_is_checked,
+            ),
+            sad: Sad::new(associations, policies),
+        }
+    }
+
+    /// The policies.
+    pub fn spd(&self) -> &Spd {
+        &self.spd
+    }
+
+    /// The associations.
+    pub fn sad(&self) -> &Sad {
+        &self.sad
+    }
+
+    /// Steers packets that are to be protected: by the association of their
+    /// flow, so that it belongs to one shard, or else by flow. Both directions
+    /// of a flow go to one shard, also where policies protect only one.
+    pub fn steer_outbound(self: &Arc<Databases>) -> Steer {
+        let databases = Arc::clone(self);
+        Box::new(move |batch, index| databases.home_of_flow(batch, index))
+    }
+
+    /// Steers packets that are to be unprotected: ESP by its association, the
+    /// rest as [`steer_outbound`](Databases::steer_outbound) does.
+    pub fn steer_inbound(self: &Arc<Databases>) -> Steer {
+        let databases = Arc::clone(self);
+        Box::new(
+            move |batch, index| match databases.classify_inbound(batch, index) {
+                Ok(Some(association)) => databases.sad.home(association),
+                _ => databases.home_of_flow(batch, index),
+            },
+        )
+    }
+
+    fn home_of_flow(&self, batch: &Batch, index: usize) -> u32 {
+        let interface = batch.arrival(index).interface;
+        let flow_hash = batch.flow_hash(index);
+        let tuple = Tuple::from_headers(batch.headers(index), batch.record(index), interface);
+        match self.spd.association_of_flow(&tuple, flow_hash) {
+            Some(association) => self.sad.home(association),
+            None => flow_hash,
+        }
+    }
+
+    /// The association that a received record is to be unprotected by; `None`
+    /// where it is not ESP and may pass by.
+    pub(crate) fn classify_inbound(
+        &self,
+        batch: &Batch,
+        index: usize,
+    ) -> Result<Option<u32>, DropReason> {
+        let (headers, record) = (batch.headers(index), batch.record(index));
+        let Some(arrival) = Arrival::find(headers, record, self.sad.nat_t_ports())? else {
+            let interface = batch.arrival(index).interface;
+            return match self.spd.inbound_clear_text(headers, record, interface) {
+                Verdict::Drop(reason) => Err(reason),
+                Verdict::Bypass | Verdict::Protect(_) => Ok(None),
+            };
+        };
+        let association = headers
+            .addresses(record)
+            .and_then(|(_, destination)| self.sad.find(&arrival, destination))
+            .ok_or(DropReason::UnknownSpi)?;
+        Ok(Some(association))
+    }
+}
+
+impl SaFile {
+    /// The stages that protect, one per shard. The keys go into them: to
+    /// protect again, the file is loaded again, and the state file sees to it
+    /// that no number is used twice.
+    ///
+    /// # Errors
+    /// Why nothing may be sealed.
+    pub fn protect(
+        self,
+        sequences: &Sequences,
+        output: Output,
+        shards: usize,
+    ) -> Result<Vec<Protect>, GatewayError> {
+        let shards = shards.max(1);
+        self.check_outbound()?;
+        let (state, ivs) = match sequences {
+            Sequences::RepeatableInsecure if output == Output::Live => {
+                return Err(GatewayError::RepeatableLive);
+            }
+            Sequences::RepeatableInsecure => (None, IvSource::RepeatableInsecure),
+            Sequences::StateFile {
+                path,
+                initialize,
+                reserve,
+            } if self.needs_state() => {
+                let state = Arc::new(Mutex::new(StateFile::open(path, *initialize)?));
+                (Some((state, *reserve)), IvSource::Random)
+            }
+            Sequences::StateFile { .. } => (None, IvSource::Random),
+        };
+        let count = self.associations().len();
+        let mut by_shard: Vec<Vec<Option<Outbound>>> = (0..shards)
+            .map(|_| (0..count).map(|_| None).collect())
+            .collect();
+        for index in self.outbound.iter().copied() {
+            let Some((parameters, secrets)) = self.association(index) else {
+                continue;
+            };
+            let failed = |source| GatewayError::Key {
+                path: self.path.clone(),
+                association: parameters.name.clone(),
+                source,
+            };
+            let material = material(parameters, secrets).map_err(failed)?;
+            let outbound = match &state {
+                None => {
+                    let key = SealingKey::new(material, 1, ivs).map_err(failed)?;
+                    Outbound::unrecorded(Arc::clone(parameters), key)
+                }
+                Some((state, reserve)) => {
+                    let reservations = Reservations::new(
+                        state,
+                        KeyIdentity {
+                            fingerprint: secrets.fingerprint(),
+                            association: parameters.name.clone(),
+                            spi: parameters.spi,
+                        },
+                        *reserve,
+                        parameters.suite,
+                        &parameters.lifetime,
+                    );
+                    let first = reservations.end().next_sequence;
+                    let key = SealingKey::new(material, first, ivs).map_err(failed)?;
+                    Outbound::recorded(Arc::clone(parameters), key, reservations)
+                }
+            };
+            let shard = self.databases.sad.home(index) as usize % shards;
+            if let Some(slot) = by_shard[shard].get_mut(index as usize) {
+                *slot = Some(outbound);
+            }
+        }
+        Ok(by_shard.into_iter().map(Protect::new).collect())
+    }
+
+    /// The stages that unprotect, one per shard.
+    ///
+    /// # Errors
+    /// A key cannot be set up.
+    pub fn unprotect(&self, shards: usize) -> Result<Vec<Unprotect>, GatewayError> {
+        let shards = shards.max(1);
+        let mut by_shard: Vec<Vec<Option<Inbound>>> = (0..shards).map(|_| Vec::new()).collect();
+        for index in 0..self.associations().len() as u32 {
+            let Some((parameters, secrets)) = self.association(index) else {
+                continue;
+            };
+            let key = material(parameters, secrets)
+                .and_then(|material| OpeningKey::new(&material))
+                .map_err(|source| GatewayError::Key {
+                    path: self.path.clone(),
+                    association: parameters.name.clone(),
+                    source,
+                })?;
+            let mut inbound = Some(Inbound::new(Arc::clone(parameters), key));
+            let home = self.databases.sad.home(index) as usize % shards;
+            for (shard, associations) in by_shard.iter_mut().enumerate() {
+                associations.push(if shard == home { inbound.take() } else { None });
+            }
+        }
+        let stage = |associations| Unprotect::new(Arc::clone(&self.databases), associations);
+        Ok(by_shard.into_iter().map(stage).collect())
+    }
+
+    fn association(&self, index: u32) -> Option<(&Arc<Parameters>, &Secrets)> {
+        let index = index as usize;
+        Some((self.associations().get(index)?, self.secrets.get(index)?))
+    }
+
+    /// What must hold before anything is sealed.
+    fn check_outbound(&self) -> Result<(), GatewayError> {
+        let fingerprints: Vec<_> = self.secrets.iter().map(Secrets::fingerprint).collect();
+        let mut owners: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, fingerprint) in fingerprints.iter().enumerate() {
+            owners.entry(fingerprint).or_default().push(index);
+        }
+        for index in self.outbound.iter().map(|index| *index as usize) {
+            let Some(parameters) = self.associations().get(index) else {
+                continue;
+            };
+            if parameters.suite.is_legacy() && !self.legacy_encrypt {
+                return Err(GatewayError::LegacyEncrypt {
+                    path: self.path.clone(),
+                    association: parameters.name.clone(),
+                    suite: parameters.suite,
+                });
+            }
+            let other = fingerprints
+                .get(index)
+                .and_then(|fingerprint| owners.get(fingerprint))
+                .and_then(|owners| owners.iter().find(|owner| **owner != index))
+                .and_then(|other| self.associations().get(*other));
+            if let Some(other) = other {
+                return Err(GatewayError::SharedKey {
+                    path: self.path.clone(),
+                    association: parameters.name.clone(),
+                    other: other.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn material(parameters: &Parameters, secrets: &Secrets) -> Result<KeyMaterial, KeyError> {
+    KeyMaterial::new(parameters.suite, &secrets.key, &secrets.integrity_key)
+}

@@ -1,0 +1,90 @@
+//! An association that opens: its key, its anti-replay window, its lifetime.
+
+use std::fmt;
+use std::sync::Arc;
+
+use weir_crypto::OpeningKey;
+use weir_stream::DropReason;
+
+use crate::lifetime::Usage;
+use crate::replay::ReplayWindow;
+use crate::report::Traffic;
+use crate::sa::Parameters;
+use crate::sequence;
+
+/// An association in the hands of the shard that it belongs to.
+pub(crate) struct Inbound {
+    parameters: Arc<Parameters>,
+    key: OpeningKey,
+    window: ReplayWindow,
+    usage: Usage,
+    traffic: Traffic,
+}
+
+impl Inbound {
+    pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
+        Inbound {
+            window: ReplayWindow::new(parameters.replay_window),
+            usage: Usage::of_opening(parameters.lifetime),
+            parameters,
+            key,
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub fn parameters(&self) -> &Arc<Parameters> {
+        &self.parameters
+    }
+
+    pub fn key(&self) -> &OpeningKey {
+        &self.key
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// The full sequence number of a packet that is worth verifying (RFC 4303,
+    /// section 3.4.3: the window is asked first, and moved only afterwards).
+    pub fn admit(&self, sequence_low: u32) -> Result<u64, DropReason> {
+        if self.usage.is_expired() {
+            return Err(DropReason::LifetimeExpired);
+        }
+        let sequence = if self.parameters.esn {
+            sequence::extended(sequence_low, self.window.highest(), self.window.size())
+                .ok_or(DropReason::Replay)?
+        } else {
+            u64::from(sequence_low)
+        };
+        if self.window.is_new(sequence) {
+            Ok(sequence)
+        } else {
+            Err(DropReason::Replay)
+        }
+    }
+
+    /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
+    /// soft lifetime.
+    pub fn accept(&mut self, sequence: u64, text_bytes: u64) -> Result<bool, DropReason> {
+        if !self.window.accept(sequence) {
+            return Err(DropReason::Replay);
+        }
+        self.usage
+            .charge(text_bytes)
+            .map_err(|_| DropReason::LifetimeExpired)
+    }
+
+    /// Counts a packet that was unprotected.
+    pub fn count(&mut self, text_bytes: u64) {
+        self.traffic.add(text_bytes);
+    }
+}
+
+impl fmt::Debug for Inbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbound")
+            .field("parameters", &self.parameters)
+            .field("highest", &self.window.highest())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! Security associations: what both ends have agreed on for one direction of
+//! protected traffic (RFC 4301, section 4.4.2).
+
+use std::net::IpAddr;
+
+use weir_crypto::Suite;
+
+use crate::lifetime::Lifetime;
+use crate::nat_t::UdpPorts;
+use crate::outer::Tunnel;
+
+/// What ESP protects of a packet (RFC 4303, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// What follows the IP header and those of its extensions that routers
+    /// read. The addresses stay.
+    Transport,
+    /// The whole packet, inside a new one from one end of the tunnel to the
+    /// other.
+    Tunnel(Tunnel),
+}
+
+/// The parameters of an association, without its keys and counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Name for people.
+    pub name: String,
+    /// Security parameters index, which tells the receiver what to verify
+    /// with; never below 256 (RFC 4303, section 2.1).
+    pub spi: u32,
+    /// Cipher and MAC.
+    pub suite: Suite,
+    /// Transport or tunnel.
+    pub mode: Mode,
+    /// Extended sequence numbers: 64 bits, of which 32 are sent (RFC 4303,
+    /// section 2.2.1).
+    pub esn: bool,
+    /// Size of the receiver's anti-replay window, in packets.
+    pub replay_window: u32,
+    /// The UDP ports, where ESP travels in UDP (RFC 3948).
+    pub nat_t: Option<UdpPorts>,
+    /// Whether the ends of a tunnel count as routers, which take one off the
+    /// inner TTL or hop limit.
+    pub decrement_ttl: bool,
+    /// Longest protected IP packet that may be sent, in bytes.
+    pub mtu_bytes: u32,
+    /// Soft and hard lifetime.
+    pub lifetime: Lifetime,
+}
+
+impl Parameters {
+    /// Where the association's packets go; `None` in transport mode, where
+    /// packets keep their own destination.
+    pub fn destination(&self) -> Option<IpAddr> {
+        match self.mode {
+            Mode::Transport => None,
+            Mode::Tunnel(tunnel) => Some(tunnel.ends.destination()),
+        }
+    }
+
+    /// Whether the two associations could not be told apart by a receiver,
+    /// which looks at SPI and destination (RFC 4301, section 4.1).
+    pub fn collides_with(&self, other: &Parameters) -> bool {
+        self.spi == other.spi
+            && match (self.destination(), other.destination()) {
+                (Some(one), Some(another)) => one == another,
+                _ => true,
+            }
+    }
+}

@@ -1,0 +1,263 @@
+//! From ESP packets to the packets inside, a batch at a time.
+
+use std::sync::Arc;
+
+use weir_crypto::{OpenJob, open};
+use weir_packet::file::Block;
+use weir_packet::wire::LinkType;
+use weir_select::Tuple;
+use weir_stream::{
+    Arrival as RecordArrival, Batch, BatchLimits, Disposition, DropReason, EventKind, Stage,
+    StageError, Work,
+};
+
+use super::{Displaced, sort_by_place};
+use crate::esp::{Arrival, Associated, Decapsulation};
+use crate::gateway::Databases;
+use crate::inbound::Inbound;
+use crate::report::AssociationReport;
+
+const NAME: &str = "unprotect";
+
+/// Verifies, decrypts and unwraps the records whose work asks for it
+/// ([`Work::unprotect`]) by the associations that belong to its shard.
+pub struct Unprotect {
+    databases: Arc<Databases>,
+    /// By index; `None` where another shard has it.
+    associations: Vec<Option<Inbound>>,
+    planned: Vec<Planned>,
+    /// Parallel to `planned`, since jobs borrow it while verdicts come in.
+    associated: Vec<Associated>,
+    /// Positions in `planned`, by place in memory, and their records.
+    order: Vec<usize>,
+    places: Vec<usize>,
+    /// Empty between batches.
+    jobs: Vec<OpenJob<'static>>,
+    unprotected: u64,
+}
+
+/// A record that is admitted and waits for the cipher.
+struct Planned {
+    index: usize,
+    association: u32,
+    decapsulation: Decapsulation,
+    sequence: u64,
+    verified: bool,
+}
+
+impl Unprotect {
+    pub(crate) fn new(databases: Arc<Databases>, associations: Vec<Option<Inbound>>) -> Unprotect {
+        Unprotect {
+            databases,
+            associations,
+            planned: Vec::new(),
+            associated: Vec::new(),
+            order: Vec::new(),
+            places: Vec::new(),
+            jobs: Vec::new(),
+            unprotected: 0,
+        }
+    }
+
+    /// Packets that were unprotected.
+    pub fn unprotected(&self) -> u64 {
+        self.unprotected
+    }
+
+    /// What each association of this shard did so far.
+    pub fn reports(&self) -> Vec<AssociationReport> {
+        (0..)
+            .zip(&self.associations)
+            .filter_map(|(association, inbound)| {
+                let inbound = inbound.as_ref()?;
+                Some(AssociationReport {
+                    association,
+                    parameters: inbound.parameters().clone(),
+                    traffic: inbound.traffic(),
+                })
+            })
+            .collect()
+    }
+
+    /// Unprotects one record, outside of any pipeline: what is inside, with
+    /// the link header in front, or `None` where the record is not ESP and
+    /// passes by. The window and the lifetimes move as in
+    /// [`process`](Stage::process).
+    ///
+    /// # Errors
+    /// Why the record is dropped.
+    pub fn unprotect_record(
+        &mut self,
+        link: LinkType,
+        record: &[u8],
+    ) -> Result<Option<Vec<u8>>, DropReason> {
+        let mut batch = Batch::new(BatchLimits::default());
+        let bytes = u32::try_from(record.len()).map_err(|_| DropReason::TooLong)?;
+        let arrival = RecordArrival {
+            wire_bytes: bytes,
+            link,
+            ..RecordArrival::default()
+        };
+        let block = Arc::new(Block::from(record.to_vec()));
+        batch
+            .receive(&block, 0, [(0, bytes, arrival)])
+            .map_err(|_| DropReason::NoRoom)?;
+        let Some(association) = self.databases.classify_inbound(&batch, 0)? else {
+            return Ok(None);
+        };
+        batch.set_work(0, batch.work(0).with_unprotect(association));
+        self.process(&mut batch)
+            .map_err(|_| DropReason::MalformedHeaders)?;
+        match batch.disposition(0) {
+            Disposition::Drop(reason) => Err(reason),
+            _ => Ok(Some(batch.record(0).to_vec())),
+        }
+    }
+
+    /// Lays a record out for the cipher.
+    fn admit(
+        &mut self,
+        batch: &mut Batch,
+        index: usize,
+        association: u32,
+    ) -> Result<(), DropReason> {
+        let inbound = self
+            .associations
+            .get(association as usize)
+            .and_then(Option::as_ref)
+            .ok_or(DropReason::NoSecurityAssociation)?;
+        let parameters = inbound.parameters();
+        let headers = batch.headers(index);
+        let nat_t_ports = self.databases.sad.nat_t_ports();
+        let arrival = Arrival::find(headers, batch.record(index), nat_t_ports)?
+            .ok_or(DropReason::MalformedHeaders)?;
+        let link = batch.arrival(index).link;
+        let decapsulation = Decapsulation::plan(parameters, link, headers, &arrival)?;
+        let sequence = inbound.admit(arrival.sequence_low)?;
+        self.associated.push(Associated::new(
+            parameters.suite,
+            parameters.esn,
+            arrival.spi,
+            sequence,
+        ));
+        self.planned.push(Planned {
+            index,
+            association,
+            decapsulation,
+            sequence,
+            verified: false,
+        });
+        // Decryption is in place: the record leaves its block here.
+        batch.record_mut(index);
+        Ok(())
+    }
+
+    /// One call of the cipher for all admitted records.
+    fn open(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let planned = &mut self.planned;
+        sort_by_place(batch, &mut self.order, planned.len(), |position| {
+            planned[position].index
+        });
+        self.places.clear();
+        self.places
+            .extend(self.order.iter().map(|position| planned[*position].index));
+
+        let mut jobs = std::mem::take(&mut self.jobs);
+        for (position, record) in self.order.iter().zip(batch.records_mut(&self.places)) {
+            let plan = &planned[*position];
+            let layout = plan.decapsulation.layout();
+            let displaced = || StageError::new(NAME, Displaced { layout });
+            let key = self
+                .associations
+                .get(plan.association as usize)
+                .and_then(Option::as_ref)
+                .map(Inbound::key)
+                .ok_or_else(displaced)?;
+            let parts = record
+                .and_then(|record| layout.parts(record))
+                .ok_or_else(displaced)?;
+            let associated = &self.associated[*position];
+            jobs.push(OpenJob {
+                key,
+                prefix: associated.prefix(parts.esp_header),
+                iv: parts.iv,
+                text: parts.text,
+                suffix: associated.suffix(),
+                tag: parts.tag,
+                verified: false,
+            });
+        }
+        open(&mut jobs);
+        for (position, job) in self.order.iter().zip(&jobs) {
+            planned[*position].verified = job.verified;
+        }
+        self.jobs = OpenJob::recycle(jobs);
+        Ok(())
+    }
+
+    /// Takes in a record that came back from the cipher.
+    fn release(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
+        let plan = &self.planned[position];
+        if !plan.verified {
+            return Err(DropReason::IntegrityFailed);
+        }
+        let inbound = self
+            .associations
+            .get_mut(plan.association as usize)
+            .and_then(Option::as_mut)
+            .ok_or(DropReason::NoSecurityAssociation)?;
+        let text_bytes = plan.decapsulation.layout().text_bytes as u64;
+        if inbound.accept(plan.sequence, text_bytes)? {
+            let spi = inbound.parameters().spi;
+            batch.notice(plan.index, EventKind::SoftLifetime { spi });
+        }
+        let record = batch.record_mut(plan.index);
+        let cut = plan
+            .decapsulation
+            .unwrap_packet(inbound.parameters(), record)?;
+        batch.shrink(plan.index, cut.front_bytes, cut.back_bytes);
+        batch.reparse(plan.index);
+        let headers = batch.headers(plan.index);
+        if !headers.is_whole_ip() {
+            return Err(DropReason::BadInnerPacket);
+        }
+        let interface = batch.arrival(plan.index).interface;
+        let tuple = Tuple::from_headers(headers, batch.record(plan.index), interface);
+        if !self.databases.spd.accepts(plan.association, &tuple) {
+            return Err(DropReason::SelectorMismatch);
+        }
+        inbound.count(text_bytes);
+        // What was read in the outer header holds no more.
+        batch.set_work(plan.index, Work::UNCLASSIFIED);
+        Ok(())
+    }
+}
+
+impl Stage for Unprotect {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.planned.clear();
+        self.associated.clear();
+        for index in batch.live() {
+            if let Some(association) = batch.work(index).unprotect()
+                && let Err(reason) = self.admit(batch, index, association)
+            {
+                batch.drop_record(index, reason);
+            }
+        }
+        if self.planned.is_empty() {
+            return Ok(());
+        }
+        self.open(batch)?;
+        for position in 0..self.planned.len() {
+            match self.release(batch, position) {
+                Ok(()) => self.unprotected += 1,
+                Err(reason) => batch.drop_record(self.planned[position].index, reason),
+            }
+        }
+        Ok(())
+    }
+}
