@@ -1,0 +1,54 @@
+//! The automaton of Aho and Corasick (CACM 1975): the first engine, and the
+//! judge of those to come.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::{ContentEngine, Hits};
+
+/// One automaton over all contents.
+///
+/// It is a table of transitions for few contents, and an automaton with
+/// failure links for many, which takes some ten times their bytes. Time is
+/// linear in the payload and in the number of matches.
+#[derive(Debug)]
+pub struct Automaton {
+    automaton: AhoCorasick,
+}
+
+/// The contents are too many for one automaton.
+#[derive(Debug, thiserror::Error)]
+#[error("the contents of the rules do not fit one automaton: {0}")]
+pub struct AutomatonError(#[from] aho_corasick::BuildError);
+
+impl Automaton {
+    /// Builds the automaton. Contents are known by their place in the slice.
+    ///
+    /// # Errors
+    /// More than 2^31 bytes of contents.
+    pub fn new<C: AsRef<[u8]>>(contents: &[C]) -> Result<Automaton, AutomatonError> {
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .prefilter(false)
+            .build(contents)?;
+        Ok(Automaton { automaton })
+    }
+}
+
+impl ContentEngine for Automaton {
+    fn name(&self) -> &str {
+        "aho-corasick"
+    }
+
+    fn scan(&self, payloads: &[&[u8]], hits: &mut Hits) {
+        for (index, payload) in (0u32..).zip(payloads) {
+            for found in self.automaton.find_overlapping_iter(payload) {
+                hits.report(index, found.pattern().as_u32());
+            }
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.automaton.memory_usage()
+    }
+}

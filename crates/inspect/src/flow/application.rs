@@ -1,0 +1,258 @@
+//! Which application protocol a flow speaks, by its first bytes.
+//!
+//! Ports are not looked at: a web server on port 4711 speaks HTTP, and what
+//! runs over port 443 need not be TLS.
+
+use crate::rule::Direction;
+
+/// Protocols that a rule's header can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AppProtocol {
+    /// HTTP/1 (RFC 9112), and HTTP/2 without TLS by its preface (RFC 9113).
+    Http,
+    /// TLS and SSL from version 2 on (RFC 8446, section 5.1).
+    Tls,
+    /// DNS (RFC 1035) over UDP and TCP, its multicast kin included.
+    Dns,
+    /// SSH (RFC 4253, section 4.2).
+    Ssh,
+    /// SMTP (RFC 5321).
+    Smtp,
+    /// FTP control connections (RFC 959).
+    Ftp,
+    /// SMB 1 to 3 over TCP.
+    Smb,
+}
+
+/// The protocol of a TCP connection by the first bytes that one end sent.
+/// `None` where they do not tell: the other end's may.
+pub(super) fn of_stream(first: &[u8], direction: Direction) -> Option<AppProtocol> {
+    if is_tls(first) {
+        Some(AppProtocol::Tls)
+    } else if first.starts_with(b"SSH-") {
+        Some(AppProtocol::Ssh)
+    } else if is_smb(first) {
+        Some(AppProtocol::Smb)
+    } else if is_dns_over_tcp(first) {
+        Some(AppProtocol::Dns)
+    } else {
+        match direction {
+            Direction::ToServer => by_request(first),
+            Direction::ToClient => by_answer(first),
+        }
+    }
+}
+
+/// The protocol of a datagram.
+pub(super) fn of_datagram(payload: &[u8]) -> Option<AppProtocol> {
+    is_dns(payload).then_some(AppProtocol::Dns)
+}
+
+const HTTP_METHODS: [&[u8]; 28] = [
+    b"GET",
+    b"PUT",
+    b"POST",
+    b"HEAD",
+    b"TRACE",
+    b"OPTIONS",
+    b"CONNECT",
+    b"DELETE",
+    b"PATCH",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"MKCOL",
+    b"COPY",
+    b"MOVE",
+    b"LOCK",
+    b"UNLOCK",
+    b"CHECKOUT",
+    b"UNCHECKOUT",
+    b"CHECKIN",
+    b"UPDATE",
+    b"LABEL",
+    b"REPORT",
+    b"MKWORKSPACE",
+    b"MKACTIVITY",
+    b"MERGE",
+    b"SEARCH",
+    b"VERSION-CONTROL",
+    b"BASELINE-CONTROL",
+];
+
+fn by_request(first: &[u8]) -> Option<AppProtocol> {
+    if is_http_request(first) {
+        return Some(AppProtocol::Http);
+    }
+    let starts_with = |commands: &[&[u8]]| {
+        commands.iter().any(|command| {
+            first
+                .get(..command.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(command))
+        })
+    };
+    if starts_with(&[b"EHLO ", b"HELO ", b"LHLO "]) {
+        Some(AppProtocol::Smtp)
+    } else if starts_with(&[
+        b"USER ",
+        b"PASS ",
+        b"FEAT\r\n",
+        b"AUTH TLS\r\n",
+        b"AUTH SSL\r\n",
+    ]) {
+        Some(AppProtocol::Ftp)
+    } else {
+        None
+    }
+}
+
+/// A request line of a known method. Where the line is whole it ends with an
+/// HTTP version, which SIP and RTSP, otherwise alike, do not.
+fn is_http_request(first: &[u8]) -> bool {
+    if first.starts_with(b"PRI * HTTP/2.0\r\n") {
+        return true;
+    }
+    let Some(method_bytes) = first.iter().take(20).position(|byte| *byte == b' ') else {
+        return false;
+    };
+    if !HTTP_METHODS.contains(&&first[..method_bytes]) {
+        return false;
+    }
+    match memchr::memchr(b'\n', first) {
+        Some(end) => {
+            let line = first[..end].trim_ascii_end();
+            let version = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+            version.starts_with(b"HTTP/")
+        }
+        None => true,
+    }
+}
+
+fn by_answer(first: &[u8]) -> Option<AppProtocol> {
+    if first.starts_with(b"HTTP/1.") || first.starts_with(b"HTTP/0.9 ") {
+        return Some(AppProtocol::Http);
+    }
+    // SMTP and FTP servers greet alike, and say what they are in words.
+    if !first.starts_with(b"220 ") && !first.starts_with(b"220-") {
+        return None;
+    }
+    let greeting = first.to_ascii_uppercase();
+    if memchr::memmem::find(&greeting, b"SMTP").is_some() {
+        Some(AppProtocol::Smtp)
+    } else if memchr::memmem::find(&greeting, b"FTP").is_some() {
+        Some(AppProtocol::Ftp)
+    } else {
+        None
+    }
+}
+
+/// A record of the handshake (22) in a known version, with a hello in it; or
+/// the hello of version 2.
+fn is_tls(first: &[u8]) -> bool {
+    match first {
+        [22, 3, 0..=4, high, low, 1 | 2, ..] => {
+            (4..=(1 << 14) + 2048).contains(&u16::from_be_bytes([*high, *low]))
+        }
+        [0x80..=0xff, _, 1, 0, 2, ..] | [0x80..=0xff, _, 1, 3, 0..=4, ..] => true,
+        _ => false,
+    }
+}
+
+/// A session message of RFC 1002 around a header of SMB.
+fn is_smb(first: &[u8]) -> bool {
+    matches!(first, [0, _, _, _, 0xfd..=0xff, b'S', b'M', b'B', ..])
+}
+
+fn is_dns_over_tcp(first: &[u8]) -> bool {
+    match first {
+        [high, low, message @ ..] => {
+            usize::from(u16::from_be_bytes([*high, *low])) >= message.len() && is_dns(message)
+        }
+        _ => false,
+    }
+}
+
+/// A header of RFC 1035, section 4.1.1, that makes sense, and a first
+/// question whose name, type and class do.
+fn is_dns(message: &[u8]) -> bool {
+    let Some((header, body)) = message.split_first_chunk::<12>() else {
+        return false;
+    };
+    let count = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let (is_answer, opcode) = (header[2] & 0x80 != 0, header[2] >> 3 & 0x0f);
+    let (questions, answers) = (count(4), count(6));
+    let reserved = header[3] & 0x40;
+    if !matches!(opcode, 0 | 4 | 5) || reserved != 0 || questions != 1 {
+        return false;
+    }
+    if !is_answer && opcode == 0 && (answers > 0 || header[3] & 0x0f != 0) {
+        return false;
+    }
+    let mut rest = body;
+    let mut name_bytes = 1;
+    loop {
+        match rest {
+            [0, kind_high, kind_low, _, class, ..] => {
+                return u16::from_be_bytes([*kind_high, *kind_low]) != 0
+                    && matches!(*class, 1 | 3 | 4 | 254 | 255);
+            }
+            [length @ 1..=63, after @ ..] if after.len() >= usize::from(*length) => {
+                rest = &after[usize::from(*length)..];
+                name_bytes += 1 + usize::from(*length);
+            }
+            _ => return false,
+        }
+        if name_bytes > 255 {
+            return false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use AppProtocol::*;
+    use Direction::{ToClient, ToServer};
+
+    #[test]
+    fn first_bytes_tell() {
+        let dns =
+            b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x02de\x00\x00\x01\x00\x01";
+        let cases: &[(&[u8], Direction, Option<AppProtocol>)] = &[
+            (b"GET / HTTP/1.1\r\nHost: a\r\n", ToServer, Some(Http)),
+            (b"POST /a/long/path/that/is/cut", ToServer, Some(Http)),
+            (b"OPTIONS rtsp://a/b RTSP/1.0\r\n", ToServer, None),
+            (b"GETTING started", ToServer, None),
+            (b"GET / HTTP/1.1\r\n", ToClient, None),
+            (b"HTTP/1.0 200 OK\r\n", ToClient, Some(Http)),
+            (
+                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+                ToServer,
+                Some(Tls),
+            ),
+            (b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76", ToClient, Some(Tls)),
+            (b"\x80\x2e\x01\x03\x01\x00\x15", ToServer, Some(Tls)),
+            (b"\x16\x03\x01\x02\x00\x07", ToServer, None),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", ToClient, Some(Ssh)),
+            (b"220 mail.example ESMTP\r\n", ToClient, Some(Smtp)),
+            (b"220-welcome to the FTP server\r\n", ToClient, Some(Ftp)),
+            (b"220 hello\r\n", ToClient, None),
+            (b"ehlo a\r\n", ToServer, Some(Smtp)),
+            (b"USER anonymous\r\n", ToServer, Some(Ftp)),
+            (b"\x00\x00\x00\x90\xffSMBr", ToServer, Some(Smb)),
+            (dns, ToServer, None),
+            (&[&b"\x00\x18"[..], dns].concat(), ToServer, Some(Dns)),
+            (b"", ToServer, None),
+        ];
+        for (first, direction, expected) in cases {
+            assert_eq!(of_stream(first, *direction), *expected, "{first:?}");
+        }
+        assert_eq!(of_datagram(dns), Some(Dns));
+        for end in 0..dns.len() {
+            assert_eq!(of_datagram(&dns[..end]), None, "cut at {end}");
+        }
+        let mut too_long = dns[..12].to_vec();
+        too_long.extend([b"\x3f".as_slice(), &[b'a'; 63]].concat().repeat(5));
+        too_long.extend([0, 0, 1, 0, 1]);
+        assert_eq!(of_datagram(&too_long), None);
+    }
+}

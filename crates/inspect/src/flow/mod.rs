@@ -1,0 +1,54 @@
+//! Flows: who opened them, whether they are established, what they speak.
+//!
+//! A flow is a pair of ends and a protocol; both directions share one entry.
+//! TCP is established by its handshake, SYN, SYN-ACK and ACK with numbers
+//! that fit; a connection whose beginning was not seen never is. UDP, SCTP and
+//! ICMP are established when both ends have spoken. The client is the sender
+//! of the SYN (the receiver of a SYN-ACK that comes first), otherwise the
+//! sender of the first packet.
+//!
+//! Fragments, and packets whose transport header cannot be read, are not part
+//! of any flow. (They need not even be seen by the shard that sees the rest of
+//! it.)
+
+mod application;
+mod table;
+mod tcp;
+
+pub use application::AppProtocol;
+pub use table::FlowLimits;
+
+pub(crate) use table::FlowTable;
+
+use crate::rule::{Direction, FlowCondition};
+
+/// What is known of a packet's flow at the moment of this packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowState {
+    /// `None` where the packet is not part of a flow.
+    pub(crate) direction: Option<Direction>,
+    pub(crate) is_established: bool,
+    pub(crate) application: Option<AppProtocol>,
+}
+
+impl FlowCondition {
+    /// Whether a packet of such a flow is meant. A packet without a flow meets
+    /// no condition.
+    pub(crate) fn matches(&self, state: &FlowState) -> bool {
+        if state.direction.is_none() {
+            return *self == FlowCondition::default();
+        }
+        let direction = match self.direction {
+            Some(wanted) => state.direction == Some(wanted),
+            None => true,
+        };
+        let established = match self.established {
+            Some(wanted) => state.is_established == wanted,
+            None => true,
+        };
+        direction && established
+    }
+}
+
+#[cfg(test)]
+mod tests;

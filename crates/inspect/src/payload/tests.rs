@@ -1,0 +1,291 @@
+//! Options against payloads: a table of cases, and every choice of
+//! occurrences tried one by one.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::rule::Variables;
+use crate::rule_set::{RuleFile, RuleSet};
+
+fn payload_of(options: &str) -> Payload {
+    let text = format!("alert ip any any -> any any ({options} sid:1;)");
+    let file = RuleFile {
+        name: "test",
+        text: text.as_bytes(),
+    };
+    let (rules, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    assert_eq!(report.loaded, 1, "{options}: {:?}", report.skipped);
+    rules.rules()[0].payload.clone()
+}
+
+#[test]
+fn options_mean_what_snort_and_suricata_mean() {
+    let cases: &[(&str, &[u8], bool)] = &[
+        // Strings, bytes, case.
+        (r#"content:"abc";"#, b"xxabcxx", true),
+        (r#"content:"abc";"#, b"xxABCxx", false),
+        (r#"content:"aBc"; nocase;"#, b"xxAbCxx", true),
+        (r#"content:"a|62 63|d";"#, b"abcd", true),
+        (r#"content:"|00|"; nocase;"#, b"\x20", false),
+        (r#"content:"abc";"#, b"", false),
+        (r#"content:!"abc";"#, b"", true),
+        (r#"content:!"abc";"#, b"xabc", false),
+        // Offset and depth; depth counts from offset.
+        (r#"content:"abc"; depth:3;"#, b"abcd", true),
+        (r#"content:"abc"; depth:3;"#, b"xabc", false),
+        (r#"content:"abc"; offset:1;"#, b"abcx", false),
+        (r#"content:"abc"; offset:1; depth:3;"#, b"xabc", true),
+        (r#"content:"abc"; offset:1; depth:3;"#, b"xxabc", false),
+        (r#"content:"abc"; offset:9;"#, b"abc", false),
+        (r#"content:!"abc"; offset:1;"#, b"abc", true),
+        (r#"content:!"abc"; depth:4;"#, b"xxabc", true),
+        // Distance and within: from the end of the last match.
+        (
+            r#"content:"ab"; content:"cd"; distance:0;"#,
+            b"ab..cd",
+            true,
+        ),
+        (r#"content:"ab"; content:"cd"; distance:0;"#, b"cdab", false),
+        (
+            r#"content:"ab"; content:"cd"; distance:3;"#,
+            b"ab..cd",
+            false,
+        ),
+        (r#"content:"ab"; content:"cd"; within:2;"#, b"abcd", true),
+        (r#"content:"ab"; content:"cd"; within:2;"#, b"ab.cd", false),
+        (
+            r#"content:"ab"; content:"cd"; distance:1; within:2;"#,
+            b"ab.cd",
+            true,
+        ),
+        (
+            r#"content:"ab"; content:"cd"; distance:1; within:3;"#,
+            b"ab...cd",
+            false,
+        ),
+        (r#"content:"ab"; content:"ba"; distance:-1;"#, b"aba", true),
+        (r#"content:"ab"; content:"ba"; distance:0;"#, b"aba", false),
+        (r#"content:"ab"; content:"xa"; distance:-9;"#, b"xab", true),
+        // The first content is relative to the start.
+        (r#"content:"ab"; distance:1; within:2;"#, b"xab", true),
+        (r#"content:"ab"; within:2;"#, b"xab", false),
+        // Another occurrence of an earlier content may be needed.
+        (r#"content:"a"; content:"b"; within:1;"#, b"axxab", true),
+        (
+            r#"content:"a"; content:"b"; within:1; content:"c"; within:1;"#,
+            b"abxabc",
+            true,
+        ),
+        (
+            r#"content:"a"; offset:1; content:"b"; within:1;"#,
+            b"abxa",
+            false,
+        ),
+        (
+            r#"content:"a"; depth:1; content:"b"; within:1;"#,
+            b"axab",
+            false,
+        ),
+        // A content without distance or within starts anew.
+        (r#"content:"b"; content:"a";"#, b"ab", true),
+        (
+            r#"content:"b"; content:"a"; content:"b"; distance:0;"#,
+            b"ba",
+            false,
+        ),
+        // Negated relative contents hold for the cursor that is chosen.
+        (r#"content:"a"; content:!"b"; within:1;"#, b"ab", false),
+        (r#"content:"a"; content:!"b"; within:1;"#, b"abac", true),
+        (r#"content:"a"; content:!"b"; distance:0;"#, b"cba", true),
+        (
+            r#"content:"a"; content:!"b"; within:1; content:"c"; within:1;"#,
+            b"abac",
+            true,
+        ),
+        (
+            r#"content:"a"; content:!"b"; within:1; content:"c"; within:1;"#,
+            b"acab",
+            true,
+        ),
+        (
+            r#"content:"a"; content:!"x"; content:"b"; within:1;"#,
+            b"axb",
+            false,
+        ),
+        // Patterns.
+        (r#"pcre:"/^a.c$/";"#, b"abc\n", true),
+        (r#"pcre:"/^a.c$/";"#, b"a\nc", false),
+        (r#"pcre:"/^a.c$/s";"#, b"a\nc", true),
+        (r#"pcre:"/^A/i";"#, b"abc", true),
+        (r#"pcre:"/^b/";"#, b"a\nb", false),
+        (r#"pcre:"/^b/m";"#, b"a\nb", true),
+        (r#"pcre:"/b/A";"#, b"ab", false),
+        (r#"pcre:"/a b/x";"#, b"ab", true),
+        (r#"pcre:!"/a/";"#, b"b", true),
+        (r#"pcre:!"/a/";"#, b"ba", false),
+        (r#"pcre:"/\xff\x00/";"#, b"\xff\x00", true),
+        (r#"content:"ab"; pcre:"/^c/R";"#, b"abc", true),
+        (r#"content:"ab"; pcre:"/^c/R";"#, b"cab", false),
+        (r#"content:"ab"; pcre:"/^c/R";"#, b"ab.abc", true),
+        (r#"content:"ab"; pcre:!"/c/R";"#, b"cab", true),
+        (r#"content:"ab"; pcre:!"/c/R";"#, b"abc", false),
+        (r#"pcre:"/a+/"; content:"b"; within:1;"#, b"aaxab", true),
+        (r#"pcre:"/a+?/G"; content:"b"; within:1;"#, b"aab", true),
+        (
+            r#"content:"x"; pcre:"/[0-9]/R"; content:"y"; within:1;"#,
+            b"x1 2y",
+            true,
+        ),
+        (
+            r#"content:"x"; pcre:"/[0-9]/R"; content:"y"; within:1;"#,
+            b"2yx1 2",
+            false,
+        ),
+        // Modifiers in the words of Snort 3.
+        (r#"content:"AB",nocase,offset 1,depth 2;"#, b"xab", true),
+        (r#"content:"AB", nocase, offset 1, depth 2;"#, b"abx", false),
+        (
+            r#"content:"a"; content:"b",distance 1,within 1;"#,
+            b"axb",
+            true,
+        ),
+    ];
+    let mut cursors = Cursors::default();
+    for (options, payload, expected) in cases {
+        let matches = payload_of(options).matches(payload, &mut cursors);
+        assert_eq!(
+            matches,
+            *expected,
+            "{options} over {:?}",
+            payload.escape_ascii().to_string()
+        );
+        assert!(!cursors.is_limited);
+    }
+}
+
+#[test]
+fn the_longest_content_that_must_be_there_leads() {
+    let longest = |options| payload_of(options).longest_content();
+    let options = r#"content:"ABC"; content:!"longest"; content:"de"; pcre:"/pattern/";"#;
+    assert_eq!(longest(options).as_deref(), Some(&b"abc"[..]));
+    assert_eq!(longest(r#"content:!"longest"; pcre:"/pattern/";"#), None);
+}
+
+/// A pattern whose every match must be followed up meets its bound, and says
+/// so; contents have none.
+#[test]
+fn hostile_payloads_are_given_up_or_linear() {
+    let mut cursors = Cursors::default();
+    let many = vec![b'a'; 60_000];
+    let pattern = payload_of(r#"content:"a"; pcre:"/^a[^b]/R"; content:"b"; within:1;"#);
+    assert!(!pattern.matches(&many, &mut cursors));
+    assert!(cursors.is_limited);
+    let chain = r#"content:"a"; distance:0;"#.repeat(40) + r#"content:"b"; distance:0;"#;
+    assert!(!payload_of(&chain).matches(&many, &mut cursors));
+    assert!(!cursors.is_limited);
+}
+
+/// Every choice of occurrences, one by one, by the definition.
+fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool {
+    let Some((step, later)) = steps.split_first() else {
+        return true;
+    };
+    let ends: Vec<usize> = match &step.test {
+        Test::Content(content, place) => {
+            let occurs = |at: usize| content.find(&payload[at..at + content.len()]).is_some();
+            let fits = |at: usize| {
+                let (first, last) = (at as i64, (at + content.len()) as i64);
+                let (start, length) = match *place {
+                    Place::Absolute { offset, depth } => (i64::from(offset), depth),
+                    Place::Relative { distance, within } => {
+                        (cursor as i64 + i64::from(distance), within)
+                    }
+                };
+                first >= start && length.is_none_or(|length| last <= start + i64::from(length))
+            };
+            (0..(payload.len() + 1).saturating_sub(content.len()))
+                .filter(|at| occurs(*at) && fits(*at))
+                .map(|at| at + content.len())
+                .collect()
+        }
+        Test::Pattern { pattern, relative } => {
+            let start = if *relative { cursor } else { 0 };
+            let mut ends = Vec::new();
+            pattern.visit_ends(&payload[start..], |end| {
+                ends.push(start + end);
+                true
+            });
+            ends
+        }
+    };
+    if step.negated {
+        ends.is_empty() && holds_for_some_choice(later, payload, cursor)
+    } else {
+        (ends.into_iter()).any(|end| holds_for_some_choice(later, payload, end))
+    }
+}
+
+fn content_step() -> impl Strategy<Value = Step> {
+    let bytes = proptest::collection::vec(proptest::sample::select(b"abA".to_vec()), 1..4);
+    let window = proptest::option::of(0u32..4);
+    (bytes, any::<[bool; 2]>(), 0u32..5, -4i32..5, window, 0..4).prop_map(
+        |(bytes, [nocase, relative], offset, distance, window, negated)| {
+            let window = window.map(|more| more + bytes.len() as u32);
+            let place = if relative {
+                Place::Relative {
+                    distance,
+                    within: window,
+                }
+            } else {
+                Place::Absolute {
+                    offset,
+                    depth: window,
+                }
+            };
+            Step::content(Content::new(bytes, nocase), place, negated == 0)
+        },
+    )
+}
+
+fn pattern_step() -> impl Strategy<Value = Step> {
+    let texts = ["^a", "b\\z", "a+b?", "[ab]{2}", "", "(?:a|ab)b"];
+    (
+        proptest::sample::select(texts.to_vec()),
+        any::<[bool; 2]>(),
+        0..4,
+    )
+        .prop_map(|(text, [relative, dollar], negated)| {
+            let pattern = PatternText {
+                text: text.to_owned(),
+                case_insensitive: false,
+                dot_matches_newline: false,
+                multi_line: false,
+                ungreedy: false,
+                also_before_last_newline: dollar,
+            };
+            let pattern = Pattern::new(&pattern).expect("a pattern");
+            Step::pattern(pattern, relative, negated == 0)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Sets of cursors find a choice of occurrences if and only if there is
+    /// one.
+    #[test]
+    fn sets_of_cursors_equal_every_choice(
+        steps in proptest::collection::vec(prop_oneof![4 => content_step(), 1 => pattern_step()], 1..6),
+        text in proptest::collection::vec(proptest::sample::select(b"aaabbAc\n".to_vec()), 0..14),
+    ) {
+        let payload = Payload::new(steps.clone());
+        let mut cursors = Cursors::default();
+        let matches = payload.matches(&text, &mut cursors);
+        prop_assert!(!cursors.is_limited);
+        prop_assert_eq!(matches, holds_for_some_choice(&steps, &text, 0));
+        if let (true, Some(content)) = (matches, payload.longest_content()) {
+            let folded = text.to_ascii_lowercase();
+            prop_assert!(folded.windows(content.len()).any(|window| window == content));
+        }
+    }
+}

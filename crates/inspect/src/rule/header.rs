@@ -1,0 +1,165 @@
+//! The header of a rule: action, protocol, addresses, ports, direction.
+
+use std::ops::Range;
+
+use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+use weir_select::{ProtocolSet, Selector, SetError};
+
+use super::fault::{Fault, FaultKind, Unsupported};
+use super::text::unfold;
+use super::variables::{HeaderSets, Variables};
+use super::{Action, RuleProtocol};
+use crate::flow::AppProtocol;
+
+/// What a header means.
+pub(super) struct Header {
+    pub(super) action: Action,
+    pub(super) protocol: RuleProtocol,
+    pub(super) selector: Selector,
+    pub(super) both_ways: bool,
+}
+
+/// Reads headers; addresses and ports that were read before are shared.
+pub(crate) struct HeaderReader<'v> {
+    sets: HeaderSets<'v>,
+}
+
+impl<'v> HeaderReader<'v> {
+    pub(crate) fn new(variables: &'v Variables) -> HeaderReader<'v> {
+        HeaderReader {
+            sets: HeaderSets::new(variables),
+        }
+    }
+
+    /// Reads a header of seven words, or of two as Snort 3 allows:
+    /// `alert http (…)` for any addresses and ports.
+    pub(super) fn read(&mut self, text: &[u8], words: &[Range<usize>]) -> Result<Header, Fault> {
+        let word = |index: usize| (words[index].start, &text[words[index].clone()]);
+        let Some(first) = words.first() else {
+            return Err(Fault::syntax(0, b"", "a rule starts with its action"));
+        };
+        let action = action(first.start, &text[first.clone()])?;
+        if words.len() != 2 && words.len() != 7 {
+            let last = words[words.len().min(8) - 1].clone();
+            return Err(Fault::syntax(
+                last.start,
+                &text[last],
+                "a header is `action protocol addresses ports -> addresses ports`",
+            ));
+        }
+        let (offset, name) = word(1);
+        let (protocol, ip_protocols) = protocol(offset, name)?;
+        let mut selector = Selector {
+            protocol: ip_protocols,
+            ..Selector::default()
+        };
+        let mut both_ways = false;
+        if words.len() == 7 {
+            (selector.source, selector.source_port) = self.end(text, &words[2], &words[3])?;
+            (selector.destination, selector.destination_port) =
+                self.end(text, &words[5], &words[6])?;
+            both_ways = match word(4) {
+                (_, b"->") => false,
+                (_, b"<>") => true,
+                (offset, word) => {
+                    return Err(Fault::syntax(offset, word, "a direction is `->` or `<>`"));
+                }
+            };
+        }
+        Ok(Header {
+            action,
+            protocol,
+            selector,
+            both_ways,
+        })
+    }
+
+    /// Addresses and ports of one end.
+    fn end(
+        &mut self,
+        text: &[u8],
+        addresses: &Range<usize>,
+        ports: &Range<usize>,
+    ) -> Result<(weir_select::AddressSet, weir_select::PortSet), Fault> {
+        let address_set = self
+            .sets
+            .addresses(&words_of(text, addresses))
+            .map_err(|kind| list_fault(text, addresses, kind))?;
+        let port_set = self
+            .sets
+            .ports(&words_of(text, ports))
+            .map_err(|kind| list_fault(text, ports, kind))?;
+        Ok((address_set, port_set))
+    }
+}
+
+fn words_of(text: &[u8], range: &Range<usize>) -> String {
+    String::from_utf8_lossy(&unfold(&text[range.clone()])).into_owned()
+}
+
+/// A fault of a list, at the word at fault where the list itself has it, and
+/// at the list where the word comes from a variable.
+fn list_fault(text: &[u8], list: &Range<usize>, kind: FaultKind) -> Fault {
+    let word = match &kind {
+        FaultKind::Set(SetError::Word { word, .. } | SetError::Backwards { word }) => word.clone(),
+        FaultKind::UndefinedVariable(name) | FaultKind::CircularVariable(name) => name.clone(),
+        _ => String::new(),
+    };
+    let list_text = &text[list.clone()];
+    match memchr::memmem::find(list_text, word.as_bytes()) {
+        Some(place) if !word.is_empty() => Fault::new(list.start + place, word.as_bytes(), kind),
+        _ => Fault::new(list.start, list_text, kind),
+    }
+}
+
+fn action(offset: usize, word: &[u8]) -> Result<Action, Fault> {
+    match word {
+        b"alert" => Ok(Action::Alert),
+        b"drop" | b"sdrop" | b"block" => Ok(Action::Drop),
+        b"reject" | b"rejectsrc" | b"rejectdst" | b"rejectboth" => Ok(Action::Reject),
+        b"pass" => Ok(Action::Pass),
+        b"log" | b"activate" | b"dynamic" | b"react" | b"rewrite" => {
+            let name = String::from_utf8_lossy(word).into_owned();
+            Err(Fault::unsupported(offset, word, Unsupported::Action(name)))
+        }
+        _ => Err(Fault::syntax(
+            offset,
+            word,
+            "a rule starts with its action, as in alert, drop, reject or pass",
+        )),
+    }
+}
+
+fn protocol(offset: usize, word: &[u8]) -> Result<(RuleProtocol, ProtocolSet), Fault> {
+    let tcp = || ProtocolSet::of(&[TCP]);
+    let transport = |protocols: &[u8]| (RuleProtocol::Transport, ProtocolSet::of(protocols));
+    let application = |app| (RuleProtocol::Application(app), tcp());
+    Ok(match word {
+        b"ip" => (RuleProtocol::Ip, ProtocolSet::any()),
+        // Payloads are looked at packet by packet in any case.
+        b"tcp" | b"tcp-pkt" => transport(&[TCP]),
+        b"udp" => transport(&[UDP]),
+        b"sctp" => transport(&[SCTP]),
+        b"icmp" => transport(&[ICMP, ICMPV6]),
+        b"icmpv4" => transport(&[ICMP]),
+        b"icmpv6" => transport(&[ICMPV6]),
+        b"http" => application(AppProtocol::Http),
+        b"tls" | b"ssl" => application(AppProtocol::Tls),
+        b"ssh" => application(AppProtocol::Ssh),
+        b"smtp" => application(AppProtocol::Smtp),
+        b"ftp" => application(AppProtocol::Ftp),
+        b"smb" => application(AppProtocol::Smb),
+        b"dns" => (
+            RuleProtocol::Application(AppProtocol::Dns),
+            ProtocolSet::of(&[TCP, UDP]),
+        ),
+        _ => {
+            let name = super::fault::printable(word);
+            return Err(Fault::unsupported(
+                offset,
+                word,
+                Unsupported::Protocol(name),
+            ));
+        }
+    })
+}

@@ -1,0 +1,289 @@
+//! Rule sets: many rules made ready to be asked together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde::Serialize;
+use weir_select::{Selector, Table};
+
+use crate::engine::{Automaton, AutomatonError, ContentEngine};
+use crate::rule::{
+    Action, HeaderReader, Lines, Patterns, Rule, RuleFault, RuleTexts, Variables, read_rule,
+};
+
+/// Most faults that a report keeps with their places; more are only counted.
+pub const MAX_LISTED_FAULTS: usize = 1000;
+/// Most different reasons under which skipped rules are counted; the rest
+/// count as `other`.
+const MAX_REASONS: usize = 1000;
+
+/// The text of a rule file.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleFile<'a> {
+    /// Name for messages, as it was given.
+    pub name: &'a str,
+    /// What is in it.
+    pub text: &'a [u8],
+}
+
+/// What became of the rules of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FileReport {
+    /// Name of the file.
+    pub file: String,
+    /// Rules in it, comments aside.
+    pub rules: u64,
+    /// Of these, rules that are wholly understood.
+    pub loaded: u64,
+    /// Rules that were skipped.
+    pub skipped: u64,
+}
+
+/// What became of the rules of all files.
+#[derive(Clone, Debug, Default)]
+pub struct LoadReport {
+    /// File by file.
+    pub files: Vec<FileReport>,
+    /// Rules that are wholly understood.
+    pub loaded: u64,
+    /// Of the loaded ones, those that do not run, because another with the
+    /// same gid and sid does whose revision is newer (or the same, and it came
+    /// later).
+    pub superseded: u64,
+    /// Rules that were skipped, by reason: `syntax`, or what they ask for that
+    /// is not there, as in `keyword fast_pattern` or `pcre: look-around`.
+    pub skipped: BTreeMap<String, u64>,
+    /// What is wrong and where, for the rules that are not in order. Rules
+    /// that merely ask for what is not there are not listed. At most
+    /// [`MAX_LISTED_FAULTS`].
+    pub faults: Vec<RuleFault>,
+}
+
+impl LoadReport {
+    /// Rules in all files, comments aside.
+    pub fn rules(&self) -> u64 {
+        self.files.iter().map(|file| file.rules).sum()
+    }
+
+    fn count_skipped(&mut self, reason: String) {
+        let known = self.skipped.len() < MAX_REASONS || self.skipped.contains_key(&reason);
+        let reason = if known { reason } else { "other".to_owned() };
+        *self.skipped.entry(reason).or_default() += 1;
+    }
+}
+
+/// Why no rule set could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The engine could not be built.
+    #[error(transparent)]
+    Engine(#[from] AutomatonError),
+}
+
+/// Rules, and what finds those that may match a packet. Built once and shared
+/// by all shards.
+pub struct RuleSet {
+    /// Rules with action `pass` first, otherwise in the order of the files.
+    rules: Vec<Rule>,
+    pub(crate) pass_count: u32,
+    engine: Box<dyn ContentEngine>,
+    content_count: usize,
+    /// Rules by content: those of content `c` are
+    /// `owners[owner_starts[c]..owner_starts[c + 1]]`.
+    owner_starts: Vec<u32>,
+    owners: Vec<u32>,
+    /// Different headers, and for every rule the one or two that it has.
+    headers: Vec<Selector>,
+    headers_of_rules: Vec<[Option<u32>; 2]>,
+    /// Headers of the rules without contents, and the rule of each.
+    table: Table,
+    rules_of_table: Vec<u32>,
+}
+
+impl RuleSet {
+    /// Reads rule files. A rule with a fault is reported and left out; the
+    /// others load.
+    ///
+    /// # Errors
+    /// The contents are too many for the engine.
+    pub fn load(
+        files: &[RuleFile<'_>],
+        variables: &Variables,
+    ) -> Result<(RuleSet, LoadReport), LoadError> {
+        let mut report = LoadReport::default();
+        let mut headers = HeaderReader::new(variables);
+        let mut patterns = Patterns::default();
+        let mut rules: Vec<Rule> = Vec::new();
+        let mut by_number: HashMap<(u32, u32), usize> = HashMap::new();
+        for file in files {
+            let mut counts = FileReport {
+                file: file.name.to_owned(),
+                ..FileReport::default()
+            };
+            let name: Arc<str> = file.name.into();
+            let mut lines = Lines::new(file.text);
+            for rule in RuleTexts::new(file.text) {
+                counts.rules += 1;
+                let rule =
+                    rule.and_then(|rule| read_rule(file.text, &rule, &mut headers, &mut patterns));
+                match rule {
+                    Ok(rule) => {
+                        counts.loaded += 1;
+                        let superseded = keep_newest(&mut rules, &mut by_number, rule);
+                        report.superseded += u64::from(superseded);
+                    }
+                    Err(fault) => {
+                        counts.skipped += 1;
+                        report.count_skipped(fault.kind.reason());
+                        if !fault.kind.is_unsupported() && report.faults.len() < MAX_LISTED_FAULTS {
+                            let (line, column) = lines.position(fault.offset);
+                            report.faults.push(RuleFault {
+                                file: Arc::clone(&name),
+                                line,
+                                column,
+                                word: fault.word,
+                                kind: fault.kind,
+                            });
+                        }
+                    }
+                }
+            }
+            report.loaded += counts.loaded;
+            report.files.push(counts);
+        }
+        Ok((RuleSet::new(rules)?, report))
+    }
+
+    /// Makes rules ready.
+    fn new(mut rules: Vec<Rule>) -> Result<RuleSet, LoadError> {
+        rules.sort_by_key(|rule| rule.action != Action::Pass);
+        let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
+
+        let mut contents: Vec<Vec<u8>> = Vec::new();
+        let mut content_numbers: HashMap<Vec<u8>, u32> = HashMap::new();
+        let mut owned: Vec<(u32, u32)> = Vec::new();
+        let mut headers = Vec::new();
+        let mut header_numbers: HashMap<Selector, u32> = HashMap::new();
+        let mut number_of = |selector: Selector| {
+            *header_numbers
+                .entry(selector)
+                .or_insert_with_key(|selector| {
+                    headers.push(selector.clone());
+                    (headers.len() - 1) as u32
+                })
+        };
+        let mut headers_of_rules = Vec::with_capacity(rules.len());
+        let (mut selectors, mut rules_of_table) = (Vec::new(), Vec::new());
+        for (number, rule) in (0u32..).zip(&rules) {
+            let back = rule.both_ways.then(|| rule.selector.reversed());
+            match rule.payload.longest_content() {
+                Some(content) => {
+                    let content = *content_numbers
+                        .entry(content)
+                        .or_insert_with_key(|content| {
+                            contents.push(content.clone());
+                            (contents.len() - 1) as u32
+                        });
+                    owned.push((content, number));
+                }
+                None => {
+                    for selector in [Some(&rule.selector), back.as_ref()].into_iter().flatten() {
+                        selectors.push(selector.clone());
+                        rules_of_table.push(number);
+                    }
+                }
+            }
+            let forth = number_of(rule.selector.clone());
+            headers_of_rules.push([Some(forth), back.map(&mut number_of)]);
+        }
+        owned.sort_unstable();
+        let mut owner_starts = vec![0u32; contents.len() + 1];
+        for (content, _) in &owned {
+            owner_starts[*content as usize + 1] += 1;
+        }
+        for content in 0..contents.len() {
+            owner_starts[content + 1] += owner_starts[content];
+        }
+        Ok(RuleSet {
+            rules,
+            pass_count,
+            engine: Box::new(Automaton::new(&contents)?),
+            content_count: contents.len(),
+            owner_starts,
+            owners: owned.into_iter().map(|(_, rule)| rule).collect(),
+            headers,
+            headers_of_rules,
+            table: Table::new(&selectors),
+            rules_of_table,
+        })
+    }
+
+    /// The rules: those with action `pass` first, otherwise in the order of
+    /// the files. Alerts name rules by their index here.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The engine that finds the rules' contents.
+    pub fn engine(&self) -> &dyn ContentEngine {
+        self.engine.as_ref()
+    }
+
+    /// Number of different contents that the engine looks for: the longest
+    /// one of each rule, in lower case.
+    pub fn content_count(&self) -> usize {
+        self.content_count
+    }
+
+    /// The rules whose longest content is the given one.
+    pub(crate) fn owners(&self, content: u32) -> &[u32] {
+        let content = content as usize;
+        match self.owner_starts.get(content..content + 2) {
+            Some([start, end]) => &self.owners[*start as usize..*end as usize],
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn headers(&self) -> &[Selector] {
+        &self.headers
+    }
+
+    /// The headers of a rule, by their index.
+    pub(crate) fn headers_of(&self, rule: u32) -> impl Iterator<Item = u32> {
+        self.headers_of_rules[rule as usize].into_iter().flatten()
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The rule that owns a selector of the table.
+    pub(crate) fn rule_of_table(&self, selector: u32) -> u32 {
+        self.rules_of_table[selector as usize]
+    }
+}
+
+/// Adds a rule, or puts it in the place of an older revision of itself. Says
+/// whether one of the two was left out.
+fn keep_newest(
+    rules: &mut Vec<Rule>,
+    by_number: &mut HashMap<(u32, u32), usize>,
+    rule: Rule,
+) -> bool {
+    let number = (rule.description.gid, rule.description.sid);
+    match by_number.get(&number) {
+        Some(place) => {
+            let known = &mut rules[*place];
+            if rule.description.rev >= known.description.rev {
+                *known = rule;
+            }
+            true
+        }
+        None => {
+            by_number.insert(number, rules.len());
+            rules.push(rule);
+            false
+        }
+    }
+}

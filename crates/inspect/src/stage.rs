@@ -1,0 +1,85 @@
+//! The inspector as a stage of a pipeline.
+
+use std::sync::Arc;
+
+use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
+
+use crate::flow::FlowLimits;
+use crate::inspector::{InspectStatistics, Inspector, Packet};
+use crate::rule_set::RuleSet;
+
+/// Inspects the records whose work descriptor asks for it, and notes an
+/// [`EventKind::Alert`] for every rule that one matches. Records go on as they
+/// are. Every shard has a stage of its own over the same rules.
+pub struct InspectStage {
+    inspector: Inspector,
+    alerts_by_rule: Vec<u64>,
+    /// Index in the batch of each inspected packet.
+    indices: Vec<usize>,
+    /// Alerts of the batch: index in the batch, and rule.
+    alerts: Vec<(usize, u32)>,
+}
+
+impl InspectStage {
+    /// A stage over shared rules.
+    pub fn new(rules: Arc<RuleSet>) -> InspectStage {
+        InspectStage::with_limits(rules, FlowLimits::default())
+    }
+
+    /// A stage whose flow table has other bounds.
+    pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> InspectStage {
+        InspectStage {
+            alerts_by_rule: vec![0; rules.rules().len()],
+            inspector: Inspector::with_limits(rules, limits),
+            indices: Vec::with_capacity(BATCH_RECORDS),
+            alerts: Vec::new(),
+        }
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> InspectStatistics {
+        self.inspector.statistics()
+    }
+
+    /// The rules that records are matched against.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        self.inspector.rules()
+    }
+
+    /// Number of alerts of every rule, by its index in the rule set.
+    pub fn alerts_by_rule(&self) -> &[u64] {
+        &self.alerts_by_rule
+    }
+}
+
+impl Stage for InspectStage {
+    fn name(&self) -> &str {
+        "inspect"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let mut packets = [Packet::default(); BATCH_RECORDS];
+        self.indices.clear();
+        for index in batch.live().filter(|index| batch.work(*index).inspect()) {
+            let arrival = batch.arrival(index);
+            packets[self.indices.len()] = Packet {
+                headers: *batch.headers(index),
+                bytes: batch.record(index),
+                timestamp_ns: arrival.timestamp_ns,
+                interface: arrival.interface,
+            };
+            self.indices.push(index);
+        }
+        self.alerts.clear();
+        let (indices, alerts) = (&self.indices, &mut self.alerts);
+        self.inspector
+            .inspect(&packets[..indices.len()], |packet, rule| {
+                alerts.push((indices[packet], rule));
+            });
+        for (index, rule) in &self.alerts {
+            self.alerts_by_rule[*rule as usize] += 1;
+            batch.notice(*index, EventKind::Alert { rule: *rule });
+        }
+        Ok(())
+    }
+}
