@@ -74,7 +74,7 @@
 //! RustCrypto crates. [`engines`] lists what there is and tests it against
 //! published answers.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod aead;
 mod cipher;

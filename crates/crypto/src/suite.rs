@@ -113,7 +113,9 @@ impl Suite {
     pub fn key_bytes(self) -> usize {
         match self {
             Suite::Aead(Aead::AesGcm16(size))
-            | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => size.bytes(),
+            | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => {
+                size.key_bytes()
+            }
             Suite::Aead(Aead::ChaCha20Poly1305) => 32,
             Suite::EncryptThenMac(Cipher::Null, _) => 0,
             Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 24,
@@ -188,7 +190,7 @@ impl Suite {
 }
 
 impl AesKeySize {
-    const fn bytes(self) -> usize {
+    pub(crate) const fn key_bytes(self) -> usize {
         match self {
             AesKeySize::Aes128 => 16,
             AesKeySize::Aes192 => 24,
@@ -197,7 +199,7 @@ impl AesKeySize {
     }
 
     fn bits(self) -> usize {
-        self.bytes() * 8
+        self.key_bytes() * 8
     }
 }
 

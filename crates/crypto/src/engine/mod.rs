@@ -8,6 +8,9 @@ use crate::suite::{Aead, Cipher, Suite};
 
 pub use self_test::SelfTestError;
 
+#[cfg(test)]
+pub(crate) use known_answers::unhex;
+
 /// One implementation of one or more suites.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Engine {

@@ -1,11 +1,20 @@
 //! AES (FIPS 197) round keys of the three key sizes, one type per direction:
 //! only CBC ever runs AES backwards, and the schedules are large.
 
+pub(crate) mod bitslice;
+mod schedule;
+pub(crate) mod simd;
+
 use aes::cipher::KeyInit;
 use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
 
 use crate::kernel::Misshapen;
 use crate::suite::AesKeySize;
+
+pub(crate) use schedule::{MOST_ROUND_KEYS, expand, rounds};
+
+/// One block of AES.
+pub(crate) type Block = [u8; 16];
 
 /// Round keys for encryption.
 pub(crate) enum AesEncryptKey {
@@ -24,9 +33,9 @@ pub(crate) enum AesDecryptKey {
 impl AesEncryptKey {
     pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesEncryptKey, Misshapen> {
         Ok(match size {
-            AesKeySize::Aes128 => AesEncryptKey::Aes128(expand(key)?),
-            AesKeySize::Aes192 => AesEncryptKey::Aes192(expand(key)?),
-            AesKeySize::Aes256 => AesEncryptKey::Aes256(expand(key)?),
+            AesKeySize::Aes128 => AesEncryptKey::Aes128(expanded(key)?),
+            AesKeySize::Aes192 => AesEncryptKey::Aes192(expanded(key)?),
+            AesKeySize::Aes256 => AesEncryptKey::Aes256(expanded(key)?),
         })
     }
 }
@@ -34,13 +43,13 @@ impl AesEncryptKey {
 impl AesDecryptKey {
     pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesDecryptKey, Misshapen> {
         Ok(match size {
-            AesKeySize::Aes128 => AesDecryptKey::Aes128(expand(key)?),
-            AesKeySize::Aes192 => AesDecryptKey::Aes192(expand(key)?),
-            AesKeySize::Aes256 => AesDecryptKey::Aes256(expand(key)?),
+            AesKeySize::Aes128 => AesDecryptKey::Aes128(expanded(key)?),
+            AesKeySize::Aes192 => AesDecryptKey::Aes192(expanded(key)?),
+            AesKeySize::Aes256 => AesDecryptKey::Aes256(expanded(key)?),
         })
     }
 }
 
-fn expand<C: KeyInit>(key: &[u8]) -> Result<C, Misshapen> {
+fn expanded<C: KeyInit>(key: &[u8]) -> Result<C, Misshapen> {
     C::new_from_slice(key).map_err(|_| Misshapen)
 }

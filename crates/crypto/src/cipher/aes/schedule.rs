@@ -1,0 +1,142 @@
+//! Key expansion (FIPS 197 section 5.2): the same round keys from every tier.
+
+use weir_simd::Tier;
+use zeroize::Zeroizing;
+
+use super::{Block, bitslice, simd};
+use crate::kernel::Misshapen;
+use crate::suite::AesKeySize;
+
+/// Round keys of the longest schedule.
+pub(crate) const MOST_ROUND_KEYS: usize = 15;
+
+/// Rounds of a key size; there is one round key more.
+pub(crate) const fn rounds(size: AesKeySize) -> usize {
+    match size {
+        AesKeySize::Aes128 => 10,
+        AesKeySize::Aes192 => 12,
+        AesKeySize::Aes256 => 14,
+    }
+}
+
+/// The round keys of `key` in the order of encryption, followed by zeros.
+pub(crate) fn expand(
+    tier: Tier,
+    size: AesKeySize,
+    key: &[u8],
+) -> Result<Zeroizing<[Block; MOST_ROUND_KEYS]>, Misshapen> {
+    if key.len() != size.key_bytes() {
+        return Err(Misshapen);
+    }
+    let mut round_keys = Zeroizing::new([[0; 16]; MOST_ROUND_KEYS]);
+    if !simd::expand(tier, key, &mut round_keys) {
+        expand_words(
+            key,
+            &mut round_keys.as_flattened_mut()[..16 * (rounds(size) + 1)],
+        );
+    }
+    Ok(round_keys)
+}
+
+/// The twin: word by word, in constant time.
+fn expand_words(key: &[u8], schedule: &mut [u8]) {
+    let key_bytes = key.len();
+    schedule[..key_bytes].copy_from_slice(key);
+    let mut rcon = 1u8;
+    for at in (key_bytes..schedule.len()).step_by(4) {
+        let word = |at: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&schedule[at..at + 4]);
+            u32::from_le_bytes(word)
+        };
+        let mut last = word(at - 4);
+        if at % key_bytes == 0 {
+            last = bitslice::substitute_word(last.rotate_right(8)) ^ u32::from(rcon);
+            rcon = (rcon << 1) ^ (0x1b * (rcon >> 7));
+        } else if key_bytes == 32 && at % key_bytes == 16 {
+            last = bitslice::substitute_word(last);
+        }
+        let next = word(at - key_bytes) ^ last;
+        schedule[at..at + 4].copy_from_slice(&next.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+    use weir_simd::for_each_tier;
+
+    const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
+
+    fn hex(text: &str) -> Vec<u8> {
+        crate::engine::unhex(text).expect("hexadecimal")
+    }
+
+    /// FIPS 197 appendix A: key, and the last round key.
+    #[test]
+    fn the_last_round_keys_are_those_of_the_standard() {
+        let examples = [
+            (
+                AesKeySize::Aes128,
+                "2b7e151628aed2a6abf7158809cf4f3c",
+                "d014f9a8c9ee2589e13f0cc8b6630ca6",
+            ),
+            (
+                AesKeySize::Aes192,
+                "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
+                "e98ba06f448c773c8ecc720401002202",
+            ),
+            (
+                AesKeySize::Aes256,
+                "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+                "fe4890d1e6188d0b046df344706c631e",
+            ),
+        ];
+        for_each_tier(|tier| {
+            for (size, key, last) in examples {
+                let round_keys = expand(tier, size, &hex(key)).expect("a key");
+                assert_eq!(round_keys[rounds(size)][..], hex(last), "{tier} {size:?}");
+                let rest = &round_keys[rounds(size) + 1..];
+                assert!(rest.as_flattened().iter().all(|&byte| byte == 0));
+            }
+        });
+    }
+
+    #[test]
+    fn every_tier_expands_as_the_twin_and_the_twin_encrypts_as_the_oracle() {
+        for size in SIZES {
+            for seed in 0..50u8 {
+                let key: Vec<u8> = (0..size.key_bytes() as u8)
+                    .map(|i| i.wrapping_mul(seed | 1).wrapping_add(seed ^ 0x3c))
+                    .collect();
+                let twin = expand(Tier::Scalar, size, &key).expect("a key");
+                for_each_tier(|tier| {
+                    let other = expand(tier, size, &key).expect("a key");
+                    assert_eq!(*other, *twin, "{tier} {size:?}");
+                });
+
+                let planes = bitslice::PlaneKeys::new(&twin[..=rounds(size)]);
+                let mut blocks: [Block; 4] =
+                    std::array::from_fn(|b| std::array::from_fn(|i| (b * 16 + i) as u8 ^ seed));
+                let expected = blocks.map(|block| {
+                    let mut block = Array(block);
+                    match size {
+                        AesKeySize::Aes128 => aes::Aes128::new_from_slice(&key)
+                            .map(|aes| aes.encrypt_block(&mut block)),
+                        AesKeySize::Aes192 => aes::Aes192::new_from_slice(&key)
+                            .map(|aes| aes.encrypt_block(&mut block)),
+                        AesKeySize::Aes256 => aes::Aes256::new_from_slice(&key)
+                            .map(|aes| aes.encrypt_block(&mut block)),
+                    }
+                    .expect("a key");
+                    block.0
+                });
+                planes.encrypt(&mut blocks);
+                assert_eq!(blocks, expected, "{size:?}");
+                let one = planes.encrypt_one([seed; 16]);
+                assert_ne!(one, [seed; 16]);
+            }
+        }
+    }
+}
