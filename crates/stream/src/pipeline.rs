@@ -70,6 +70,12 @@ impl Outcome {
         all.filter_map(|stage| (stage.as_ref() as &dyn std::any::Any).downcast_ref())
     }
 
+    /// The same stages, for those that have something left to do.
+    pub fn stages_mut<S: Stage>(&mut self) -> impl Iterator<Item = &mut S> {
+        let all = self.shards.iter_mut().flatten().chain(&mut self.sinks);
+        all.filter_map(|stage| (stage.as_mut() as &mut dyn std::any::Any).downcast_mut())
+    }
+
     /// The source, if it is of type `S`.
     pub fn source<S: Stage>(&self) -> Option<&S> {
         (self.source.as_ref() as &dyn std::any::Any).downcast_ref()

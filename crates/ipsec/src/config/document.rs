@@ -21,6 +21,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub inbound_policy: bool,
     #[serde(default)]
+    pub insecure_example: bool,
+    #[serde(default)]
     pub allow_legacy: bool,
     #[serde(default)]
     pub legacy_encrypt: bool,

@@ -33,6 +33,7 @@ pub struct SaFile {
     /// Indices of the associations that outbound policies name.
     pub(crate) outbound: Vec<u32>,
     pub(crate) legacy_encrypt: bool,
+    insecure_example: bool,
     warnings: Vec<String>,
 }
 
@@ -61,12 +62,15 @@ impl SaFile {
             message,
         };
         let file = File::open(path).map_err(|error| fail(format!("cannot open: {error}")))?;
-        if !options.allow_insecure_permissions {
-            check_permissions(&file, path).map_err(fail)?;
-        }
+        let permissions = check_permissions(&file, path);
         let text = read_text(file, LONGEST_FILE_BYTES)
             .map_err(|error| fail(format!("cannot read: {error}")))?;
-        SaFile::read(path, &text, Some(options))
+        let file = SaFile::read(path, &text, Some(options))?;
+        // Keys that their own file calls no secrets need no hiding.
+        if !options.allow_insecure_permissions && !file.insecure_example {
+            permissions.map_err(fail)?;
+        }
+        Ok(file)
     }
 
     /// Reads the text of an SA file that names no key files and no
@@ -82,16 +86,24 @@ impl SaFile {
         let blame = Blame { path, text };
         let document: Document = toml::from_str(text).map_err(|error| blame.toml(&error))?;
         let legacy_encrypt = document.legacy_encrypt;
+        let insecure_example = document.insecure_example;
         let Resolved {
             associations,
             secrets,
             policies,
             unmatched,
             inbound_policy,
-            warnings,
+            mut warnings,
         } = resolve(document, blame, files)?;
+        if insecure_example {
+            warnings.push(format!(
+                "{}: insecure_example: its keys are public and its nonces repeat",
+                path.display()
+            ));
+        }
         Ok(SaFile {
             path: path.into(),
+            insecure_example,
             outbound: outbound(&policies),
             databases: Arc::new(Databases::new(
                 associations,
@@ -118,6 +130,13 @@ impl SaFile {
     /// What a person should know before this file is used.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Whether the file says of itself that its keys are no secrets: it may be
+    /// read by others, and protects only with
+    /// [`Sequences::RepeatableInsecure`](crate::Sequences::RepeatableInsecure).
+    pub fn is_insecure_example(&self) -> bool {
+        self.insecure_example
     }
 
     /// Whether protecting by this file needs a state file: whether an

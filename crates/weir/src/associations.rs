@@ -1,0 +1,109 @@
+//! Loads the SA file that a command or a configuration names.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Serialize;
+use weir_ipsec::{LoadOptions, Protect, SaFile, Sequences, Unprotect};
+use weir_stream::Outcome as Finished;
+
+use crate::failure::{Failure, Outcome};
+
+/// Loads an SA file and tells its warnings.
+pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outcome<SaFile> {
+    let options = LoadOptions {
+        allow_insecure_permissions,
+    };
+    let file = SaFile::load(path, options).map_err(Failure::usage)?;
+    if !quiet {
+        for warning in file.warnings() {
+            eprintln!("weir: warning: {warning}");
+        }
+    }
+    Ok(file)
+}
+
+/// Where sequence numbers come from, by what the command line or the
+/// configuration says.
+pub fn sequences(
+    file: &SaFile,
+    state: Option<&PathBuf>,
+    initialize: bool,
+    repeatable_insecure: bool,
+) -> Sequences {
+    if repeatable_insecure || file.is_insecure_example() {
+        return Sequences::RepeatableInsecure;
+    }
+    Sequences::StateFile {
+        path: state.cloned().unwrap_or_else(|| file.default_state_path()),
+        initialize,
+        reserve: Sequences::RESERVED_AT_A_TIME,
+    }
+}
+
+/// Writes the keys for Wireshark to a file that only its owner can read.
+pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
+    let keys = file.wireshark_keys();
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut output| {
+            // An older file keeps its mode when it is opened again.
+            output.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+            output.write_all(keys.text.as_bytes())
+        })
+        .with_context(|| format!("cannot write the keys to {}", path.display()))
+        .map_err(Failure::Running)?;
+    if !keys.left_out.is_empty() {
+        eprintln!(
+            "weir: Wireshark does not know the suites of: {}",
+            keys.left_out.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// What one association did.
+#[derive(Debug, Serialize)]
+pub struct AssociationRow {
+    pub name: String,
+    pub spi: u32,
+    pub suite: String,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// What the associations of finished pipelines did, in the order of their
+/// file.
+pub fn association_rows(pipelines: &[Finished]) -> Vec<AssociationRow> {
+    let protected = pipelines
+        .iter()
+        .flat_map(|pipeline| pipeline.stages::<Protect>())
+        .flat_map(Protect::reports)
+        .cloned();
+    let unprotected = pipelines
+        .iter()
+        .flat_map(|pipeline| pipeline.stages::<Unprotect>())
+        .flat_map(Unprotect::reports);
+    let mut reports: Vec<_> = protected
+        .chain(unprotected)
+        .filter(|report| report.traffic.packets > 0)
+        .collect();
+    reports.sort_by_key(|report| report.association);
+    reports
+        .into_iter()
+        .map(|report| AssociationRow {
+            name: report.parameters.name.clone(),
+            spi: report.parameters.spi,
+            suite: report.parameters.suite.name().to_string(),
+            packets: report.traffic.packets,
+            bytes: report.traffic.bytes,
+        })
+        .collect()
+}

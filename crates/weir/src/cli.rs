@@ -1,0 +1,295 @@
+//! What can be asked of `weir`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use weir_measure::Value;
+use weir_packet::wire::KeyKind;
+
+/// A gate for packet streams: filters, inspects, measures, encrypts and
+/// authenticates packets in one pass.
+///
+/// Exit status: 0 done, 1 failed while running, 2 the command line or a file
+/// it names is wrong.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(Run),
+    Check(Check),
+    Protect(Protect),
+    Unprotect(Unprotect),
+    Inspect(Inspect),
+    Measure(Measure),
+    Generate(Generate),
+    Engines(Engines),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+pub struct Common {
+    /// Write the results as JSON to a file, or to standard output with "-".
+    #[arg(long, value_name = "PATH")]
+    pub json: Option<PathBuf>,
+    /// Print nothing but errors.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Common {
+    /// Whether the tables for people are printed: not when they were declined,
+    /// and not when standard output carries JSON.
+    pub fn shows_tables(&self) -> bool {
+        !self.quiet && self.json.as_deref() != Some("-".as_ref())
+    }
+}
+
+/// How many cores a command may use.
+#[derive(Args, Debug)]
+pub struct Shards {
+    /// Number of shards: pipelines that share the work, one per core, each
+    /// flow staying on its shard.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub shards: u16,
+}
+
+/// Run the pipelines of a configuration file.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The configuration file (TOML); paths in it are relative to it.
+    #[arg(value_name = "CONFIG.toml")]
+    pub config: PathBuf,
+    #[command(flatten)]
+    pub shards: Shards,
+    /// Accept key files that other users of this machine can read.
+    #[arg(long)]
+    pub allow_insecure_permissions: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Check a configuration file and all files that it names, without running.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The configuration file (TOML).
+    #[arg(value_name = "CONFIG.toml")]
+    pub config: PathBuf,
+    /// Accept key files that other users of this machine can read.
+    #[arg(long)]
+    pub allow_insecure_permissions: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Where the associations and their state are.
+#[derive(Args, Debug)]
+pub struct Associations {
+    /// Security associations and policies (TOML).
+    #[arg(long, value_name = "SA.toml")]
+    pub sa: PathBuf,
+    /// Accept an SA file that other users of this machine can read.
+    #[arg(long)]
+    pub allow_insecure_permissions: bool,
+    /// Also write the keys for Wireshark's ESP dissector (its `esp_sa` table)
+    /// to a file that only you can read.
+    #[arg(long, value_name = "FILE")]
+    pub wireshark_keys: Option<PathBuf>,
+}
+
+/// Encrypt and authenticate the packets of a capture with ESP (RFC 4303).
+///
+/// Link headers, VLAN tags and times are kept; the TTL is not decremented.
+/// Packets that no policy protects pass unchanged or are dropped, as the SA
+/// file's default says. Exit status 1 when nothing was protected.
+#[derive(Args, Debug)]
+pub struct Protect {
+    /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Capture to write (.pcapng or .pcap; "-" is standard output).
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub associations: Associations,
+    /// Where the sequence numbers that were used are kept, so that a nonce is
+    /// never used twice under a key [default: the SA file's name with
+    /// ".state"].
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Create the state file: only for keys that were never used before.
+    #[arg(long)]
+    pub init_state: bool,
+    /// Start every run from sequence number 1 without a state file. Repeats
+    /// nonces and so gives the keys away: for examples and tests only.
+    #[arg(long, conflicts_with_all = ["state", "init_state"])]
+    pub repeatable_insecure: bool,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Verify and decrypt the ESP packets of a capture.
+///
+/// Other packets pass unchanged. Exit status 1 when no packet verified.
+#[derive(Args, Debug)]
+pub struct Unprotect {
+    /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Capture to write (.pcapng or .pcap; "-" is standard output).
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub associations: Associations,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Inspect captures by Snort rules; alerts are EVE JSON lines.
+///
+/// The lines go to standard output, or to --json PATH; the last one is a
+/// summary.
+#[derive(Args, Debug)]
+pub struct Inspect {
+    /// Captures to read, one after the other ("-" is standard input).
+    #[arg(value_name = "PCAP", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Rule files, in the language of Snort and Suricata.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub rules: Vec<PathBuf>,
+    /// Set a variable of the rules, as in HOME_NET=198.18.0.0/15.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub variables: Vec<String>,
+    /// Print every rule that was skipped, with its place and reason, to
+    /// standard error.
+    #[arg(long)]
+    pub show_skipped: bool,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Measure captures: who talks, and how much, by sketches in bounded memory.
+#[derive(Args, Debug)]
+pub struct Measure {
+    /// Captures to read, one after the other ("-" is standard input).
+    #[arg(value_name = "PCAP", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// What is counted: source, destination, pair, 5-tuple, source/24 or
+    /// destination/24,48 (prefix bits for IPv4, then for IPv6).
+    #[arg(long, value_name = "KEY", default_value = "source")]
+    pub key: KeyKind,
+    /// What is added up for each key: packets or bytes.
+    #[arg(long, value_name = "VALUE", default_value_t = Value::Bytes)]
+    pub value: Value,
+    /// Length of an interval in seconds of capture time.
+    #[arg(long, value_name = "S", default_value_t = 60.0)]
+    pub interval: f64,
+    /// How many of the largest keys are listed.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Largest error of an estimate, as a share of the interval's total.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0001)]
+    pub epsilon: f64,
+    /// Probability with which an estimate may exceed that error.
+    #[arg(long, value_name = "P", default_value_t = 0.01)]
+    pub delta: f64,
+    /// Seed of the hash functions [default: random].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Also count exactly, in memory that grows with the number of keys, and
+    /// report the error of the estimates.
+    #[arg(long)]
+    pub exact: bool,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Generate a capture: the same bytes for the same arguments.
+#[derive(Args, Debug)]
+pub struct Generate {
+    /// Capture to write (.pcapng or .pcap; "-" is standard output).
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Number of packets.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub packets: u64,
+    /// Number of flows.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub flows: u32,
+    /// Exponent of the flows' Zipf distribution; 0 is uniform.
+    #[arg(long, value_name = "S", default_value_t = 1.0)]
+    pub zipf: f64,
+    /// Packet sizes: imix, internet (the bimodal mix of backbone traces), or
+    /// fixed:N for N bytes.
+    #[arg(long, value_name = "MODEL", default_value = "imix")]
+    pub sizes: String,
+    /// Payloads: random, zero or http.
+    #[arg(long, value_name = "MODEL", default_value = "random")]
+    pub payload: String,
+    /// Plant this text in payloads; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    pub plant: Vec<String>,
+    /// Of 1,000 packets, how many carry a planted content.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub plant_per_mille: u16,
+    /// Share of IPv6 packets, from 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub ipv6: f64,
+    /// Packets per second of capture time.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub rate: u64,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// List the engines of this build: what they can do, on which CPU tier, and
+/// whether their known answers come out right here.
+#[derive(Args, Debug)]
+pub struct Engines {
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Print a completion script for a shell.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// Write the manual pages, one per command, into a folder.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The folder.
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,30 @@
+//! One module per command.
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Outcome;
+
+mod engines;
+mod generate;
+mod inspect;
+mod manual;
+mod measure;
+mod protect;
+mod run;
+
+/// Does what the command line asks for.
+pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
+    match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => run::check(&arguments),
+        Command::Protect(arguments) => protect::protect(&arguments),
+        Command::Unprotect(arguments) => protect::unprotect(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Generate(arguments) => generate::generate(&arguments),
+        Command::Engines(arguments) => engines::engines(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
+    }
+}

@@ -1,0 +1,117 @@
+//! `weir engines`: what this build can do on this machine.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use weir_simd::Tier;
+
+use crate::cli::Engines;
+use crate::failure::Outcome;
+use crate::output;
+use crate::report::table;
+
+/// One engine.
+#[derive(Serialize)]
+struct Row {
+    engine: &'static str,
+    tier: &'static str,
+    available: bool,
+    /// `passed`, or what failed.
+    self_test: String,
+    /// Packets whose known answers were compared.
+    packets_compared: usize,
+    can: Vec<String>,
+}
+
+/// One CPU tier.
+#[derive(Serialize)]
+struct TierRow {
+    tier: &'static str,
+    available: bool,
+    in_use: bool,
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    tiers: Vec<TierRow>,
+    engines: Vec<Row>,
+}
+
+/// Exit status 1 where an engine that is available fails its self-test.
+pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
+    let tiers = Tier::ALL
+        .into_iter()
+        .map(|tier| TierRow {
+            tier: tier.name(),
+            available: tier.is_available(),
+            in_use: tier == weir_simd::tier(),
+        })
+        .collect();
+    let mut failed = false;
+    let engines = weir_crypto::engines()
+        .into_iter()
+        .map(|engine| {
+            let result = engine.available.then(|| engine.self_test());
+            let (self_test, packets_compared) = match result {
+                None => ("not run: not available here".to_owned(), 0),
+                Some(Ok(packets)) => ("passed".to_owned(), packets),
+                Some(Err(error)) => {
+                    failed = true;
+                    (format!("failed: {error}"), 0)
+                }
+            };
+            Row {
+                engine: engine.name,
+                tier: engine.tier,
+                available: engine.available,
+                self_test,
+                packets_compared,
+                can: engine.suites.iter().map(|suite| suite.name()).collect(),
+            }
+        })
+        .collect();
+    let document = Document { tiers, engines };
+
+    if let Some(path) = &arguments.common.json {
+        output::write_json(path, &document)?;
+    }
+    if arguments.common.shows_tables() {
+        output::write_stdout(tables(&document).as_bytes())?;
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn tables(document: &Document) -> String {
+    let yes = |value: bool| if value { "yes" } else { "no" }.to_owned();
+    let tiers = document
+        .tiers
+        .iter()
+        .map(|row| vec![row.tier.to_owned(), yes(row.available), yes(row.in_use)])
+        .collect();
+    let engines = document
+        .engines
+        .iter()
+        .map(|row| {
+            vec![
+                row.engine.to_owned(),
+                row.tier.to_owned(),
+                row.self_test.clone(),
+                row.packets_compared.to_string(),
+                row.can.join(", "),
+            ]
+        })
+        .collect();
+    table::table(
+        "CPU tiers (WEIR_ISA forces one)",
+        &["tier", "available", "in use"],
+        &[],
+        tiers,
+    ) + "\n"
+        + &table::table(
+            "engines",
+            &["engine", "tier", "self-test", "packets", "can"],
+            &[3],
+            engines,
+        )
+}

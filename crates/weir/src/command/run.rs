@@ -1,0 +1,245 @@
+//! `weir run` and `weir check`.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde::Serialize;
+use weir_inspect::{InspectStage, InspectStatistics};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+use weir_measure::IntervalReport;
+use weir_stream::Stage;
+
+use crate::associations::{AssociationRow, association_rows};
+use crate::cli::{Check, Run};
+use crate::config::{Config, MeasureConfig};
+use crate::execute::{Execution, execute, stop_flag};
+use crate::failure::{Failure, Outcome};
+use crate::filter::RuleCount;
+use crate::gateway::{self, Shared};
+use crate::report::{self, Traffic, table};
+use crate::{output, rules};
+
+/// The document of `--json` and `[report]`.
+#[derive(Serialize)]
+struct Document {
+    #[serde(flatten)]
+    traffic: Traffic,
+    alerts: u64,
+    alerts_by_rule: Vec<AlertRow>,
+    protected: u64,
+    unprotected: u64,
+    bypassed: u64,
+    associations: Vec<AssociationRow>,
+    filter: Vec<RuleCount>,
+    /// The last interval's top keys: of the whole run, where no interval is
+    /// set.
+    top: Vec<weir_measure::TopRow>,
+    alarms: Vec<weir_measure::Alarm>,
+    intervals: Vec<IntervalReport>,
+    inspected_payload_bytes: u64,
+    candidates: u64,
+    false_candidates: u64,
+}
+
+#[derive(Serialize)]
+struct AlertRow {
+    signature_id: u32,
+    signature: String,
+    alerts: u64,
+}
+
+pub fn run(arguments: &Run) -> Outcome<ExitCode> {
+    let mut config = Config::load(&arguments.config)?;
+    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
+    if let Some((_, load)) = &shared.rules
+        && !arguments.common.quiet
+    {
+        rules::tell_skipped(load);
+    }
+    let stop = stop_flag()?;
+    let shards = usize::from(arguments.shards.shards);
+    let built = gateway::build(&config, &shared, shards, &stop)?;
+    let execution = execute(built.pipelines, built.watched, arguments.common.quiet)?;
+
+    let alerts_by_rule = alerts_by_rule(&shared, &execution);
+    let intervals: Vec<IntervalReport> = built
+        .collectors
+        .iter()
+        .flat_map(|collector| collector.finish())
+        .collect();
+    let document = document(&shared, &execution, &alerts_by_rule, intervals);
+    for path in arguments.common.json.iter().chain(&config.report.json) {
+        output::make_folder_of(path)?;
+        output::write_json(path, &document)?;
+    }
+    if arguments.common.shows_tables() {
+        let text = tables(&config, &shared, &document, &alerts_by_rule);
+        output::write_stdout(text.as_bytes())?;
+    }
+    if let Some(error) = stages::<Protect>(&execution).find_map(Protect::state_error) {
+        return Err(Failure::running(anyhow!("{error}")));
+    }
+    execution.check_captures()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn check(arguments: &Check) -> Outcome<ExitCode> {
+    let mut config = Config::load(&arguments.config)?;
+    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
+    for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
+        if path.as_os_str() != "-" {
+            weir_packet::file::Reader::open(path).map_err(Failure::usage)?;
+        }
+    }
+    #[derive(Serialize)]
+    struct Checked {
+        pipelines: Vec<String>,
+        rules_loaded: u64,
+        rules_skipped: u64,
+    }
+    let load = shared.rules.as_ref().map(|(_, load)| load);
+    let checked = Checked {
+        pipelines: config.pipelines.iter().map(|p| p.name.clone()).collect(),
+        rules_loaded: load.map_or(0, |load| load.loaded),
+        rules_skipped: load.map_or(0, |load| load.skipped.values().sum()),
+    };
+    if let Some(path) = &arguments.common.json {
+        output::write_json(path, &checked)?;
+    }
+    if !arguments.common.quiet {
+        if let Some(load) = load {
+            rules::tell_skipped(load);
+        }
+        eprintln!(
+            "{}: in order: {}",
+            arguments.config.display(),
+            checked.pipelines.join(", ")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stages<S: Stage>(execution: &Execution) -> impl Iterator<Item = &S> {
+    execution
+        .pipelines
+        .iter()
+        .flat_map(|pipeline| pipeline.stages::<S>())
+}
+
+fn alerts_by_rule(shared: &Shared, execution: &Execution) -> Vec<u64> {
+    let rules = shared
+        .rules
+        .as_ref()
+        .map_or(0, |(rules, _)| rules.rules().len());
+    let mut sums = vec![0; rules];
+    for stage in stages::<InspectStage>(execution) {
+        for (sum, alerts) in sums.iter_mut().zip(stage.alerts_by_rule()) {
+            *sum += alerts;
+        }
+    }
+    sums
+}
+
+fn document(
+    shared: &Shared,
+    execution: &Execution,
+    alerts_by_rule: &[u64],
+    intervals: Vec<IntervalReport>,
+) -> Document {
+    let mut inspection = InspectStatistics::default();
+    for stage in stages::<InspectStage>(execution) {
+        inspection.merge(&stage.statistics());
+    }
+    let rules = shared.rules.iter().flat_map(|(rules, _)| rules.rules());
+    let bypassed = stages::<ClassifyOutbound>(execution)
+        .map(ClassifyOutbound::bypassed)
+        .chain(stages::<ClassifyInbound>(execution).map(ClassifyInbound::bypassed))
+        .sum();
+    Document {
+        traffic: Traffic::new(
+            &execution.statistics,
+            execution.truncated(),
+            execution.interrupted(),
+        ),
+        alerts: inspection.alerts,
+        alerts_by_rule: rules
+            .zip(alerts_by_rule)
+            .filter(|(_, alerts)| **alerts > 0)
+            .map(|(rule, alerts)| AlertRow {
+                signature_id: rule.description.sid,
+                signature: rule.description.message.clone(),
+                alerts: *alerts,
+            })
+            .collect(),
+        protected: stages(execution).map(Protect::protected).sum(),
+        unprotected: stages(execution).map(Unprotect::unprotected).sum(),
+        bypassed,
+        associations: association_rows(&execution.pipelines),
+        filter: gateway::filter_counts(stages(execution)),
+        top: intervals
+            .last()
+            .map(|last| last.top.clone())
+            .unwrap_or_default(),
+        alarms: intervals.iter().flat_map(|i| i.alarms.clone()).collect(),
+        intervals,
+        inspected_payload_bytes: inspection.payload_bytes,
+        candidates: inspection.candidates,
+        false_candidates: inspection.false_candidates,
+    }
+}
+
+/// What a person reads at the end of a run.
+fn tables(config: &Config, shared: &Shared, document: &Document, alerts: &[u64]) -> String {
+    let row = |name: &str, packets: u64| {
+        vec![
+            name.to_owned(),
+            format!("{} packets", table::count(packets)),
+        ]
+    };
+    let mut done = Vec::new();
+    for (name, packets) in [
+        ("alerts", document.alerts),
+        ("protected", document.protected),
+        ("unprotected", document.unprotected),
+        ("bypassed", document.bypassed),
+    ] {
+        if packets > 0 {
+            done.push(row(name, packets));
+        }
+    }
+    let mut text = String::new();
+    if !document.filter.is_empty() {
+        let rows = document
+            .filter
+            .iter()
+            .map(|count| {
+                vec![
+                    count.rule.clone(),
+                    table::count(count.packets),
+                    table::bytes(count.bytes),
+                ]
+            })
+            .collect();
+        text += &table::table("filter", &["rule", "packets", "bytes"], &[1, 2], rows);
+    }
+    if let Some((rules, _)) = &shared.rules {
+        text += &report::alerts_table(rules, alerts);
+    }
+    if let Some(MeasureConfig { key, value, .. }) = &config.measure {
+        for interval in &document.intervals {
+            text += &super::measure::interval_table(*key, &value.to_string(), interval);
+        }
+    }
+    text += &report::associations_table(&document.associations);
+    text + &table::table(
+        "whole run",
+        &[],
+        &[],
+        [
+            table::traffic_rows(&document.traffic),
+            done,
+            table::speed_rows(&document.traffic),
+        ]
+        .concat(),
+    )
+}

@@ -1,0 +1,270 @@
+//! The configuration file of `weir run`.
+//!
+//! ```toml
+//! [[port]]                      # where packets come from and go to
+//! name = "lan"
+//! kind = "pcap"
+//! side = "plain"
+//! read = ["lan.pcapng"]
+//!
+//! [[port]]
+//! name = "wan"
+//! kind = "pcap"
+//! side = "cipher"
+//! write = "wan.pcapng"
+//!
+//! [pipeline.outbound]           # one per direction
+//! from = "lan"
+//! to = "wan"
+//! stages = ["filter", "inspect", "measure", "protect"]
+//! ```
+//!
+//! For one direction, `[input]`, `[pipeline]` and `[output]` are the short
+//! form. Relative paths start at the folder of the file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, anyhow};
+use serde::Deserialize;
+use weir_measure::Value;
+use weir_packet::wire::KeyKind;
+
+use crate::failure::{Failure, Outcome};
+use crate::filter::FilterConfig;
+
+mod resolve;
+
+/// A checked configuration: every pipeline has its files and stages, every
+/// stage its settings, every path its folder.
+pub struct Config {
+    pub pipelines: Vec<PipelineConfig>,
+    pub filter: Option<FilterConfig>,
+    pub inspect: Option<InspectConfig>,
+    pub measure: Option<MeasureConfig>,
+    pub ipsec: Option<IpsecConfig>,
+    pub report: ReportConfig,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct PipelineConfig {
+    pub name: String,
+    pub read: Vec<PathBuf>,
+    pub write: Option<PathBuf>,
+    pub stages: Vec<StageName>,
+}
+
+/// The stages that a pipeline may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StageName {
+    Filter,
+    Inspect,
+    Measure,
+    Protect,
+    Unprotect,
+}
+
+impl StageName {
+    /// The table that holds the stage's settings.
+    fn table(self) -> &'static str {
+        match self {
+            StageName::Filter => "filter",
+            StageName::Inspect => "inspect",
+            StageName::Measure => "measure",
+            StageName::Protect | StageName::Unprotect => "ipsec",
+        }
+    }
+}
+
+/// `[inspect]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectConfig {
+    /// Rule files.
+    pub rules: Vec<PathBuf>,
+    /// Variables of the rules.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Where alerts go, as EVE JSON lines.
+    pub alerts: Option<PathBuf>,
+}
+
+/// `[measure]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureConfig {
+    #[serde(default = "default_key", deserialize_with = "from_text")]
+    pub key: KeyKind,
+    #[serde(default, deserialize_with = "from_text")]
+    pub value: Value,
+    /// Seconds of capture time; without it, the whole run is one interval.
+    pub interval: Option<f64>,
+    #[serde(default = "default_top")]
+    pub top: usize,
+    #[serde(default = "default_epsilon")]
+    pub epsilon: f64,
+    #[serde(default = "default_delta")]
+    pub delta: f64,
+    pub seed: Option<u64>,
+    #[serde(default)]
+    pub exact: bool,
+}
+
+fn default_key() -> KeyKind {
+    KeyKind::Source
+}
+fn default_top() -> usize {
+    10
+}
+fn default_epsilon() -> f64 {
+    0.0001
+}
+fn default_delta() -> f64 {
+    0.01
+}
+
+fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: std::fmt::Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+/// `[ipsec]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IpsecConfig {
+    /// Associations and policies.
+    pub sa: PathBuf,
+    /// State of the sequence numbers; by default the SA file's name with
+    /// `.state`.
+    pub state: Option<PathBuf>,
+    /// Creates the state file: only for keys that were never used before.
+    #[serde(default)]
+    pub init_state: bool,
+    /// Sequence numbers start over with each run: for examples and tests.
+    #[serde(default)]
+    pub repeatable_insecure: bool,
+}
+
+/// `[report]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportConfig {
+    /// Where the JSON report goes.
+    pub json: Option<PathBuf>,
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    port: Vec<Port>,
+    input: Option<Input>,
+    output: Option<Output>,
+    pipeline: Pipelines,
+    filter: Option<FilterConfig>,
+    inspect: Option<InspectConfig>,
+    measure: Option<MeasureConfig>,
+    ipsec: Option<IpsecConfig>,
+    #[serde(default)]
+    report: ReportConfig,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Port {
+    name: String,
+    kind: PortKind,
+    side: Side,
+    #[serde(default)]
+    read: Vec<PathBuf>,
+    write: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PortKind {
+    Pcap,
+    Interface,
+    Tun,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Side {
+    Plain,
+    Cipher,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    pcap: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Output {
+    pcap: PathBuf,
+}
+
+/// `[pipeline]` with stages of its own, or one `[pipeline.NAME]` per
+/// direction.
+#[derive(Deserialize)]
+struct Pipelines {
+    stages: Option<Vec<StageName>>,
+    #[serde(flatten)]
+    named: BTreeMap<String, NamedPipeline>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedPipeline {
+    from: String,
+    to: Option<String>,
+    stages: Vec<StageName>,
+}
+
+impl Config {
+    /// Reads and checks a configuration file.
+    pub fn load(path: &Path) -> Outcome<Config> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .map_err(Failure::Usage)?;
+        Config::parse(path, &text)
+    }
+
+    /// Checks the text of the configuration file at `path`.
+    pub fn parse(path: &Path, text: &str) -> Outcome<Config> {
+        let file: File =
+            toml::from_str(text).map_err(|error| Failure::Usage(located(path, text, &error)))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        resolve::resolve(file, folder)
+            .with_context(|| format!("{}", path.display()))
+            .map_err(Failure::Usage)
+    }
+}
+
+/// A TOML error in one line, with file, line and column.
+fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let message = error.message().trim();
+    match error.span() {
+        Some(span) => {
+            let before = text.get(..span.start).unwrap_or(text);
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            anyhow!("{}:{line}:{column}: {message}", path.display())
+        }
+        None => anyhow!("{}: {message}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

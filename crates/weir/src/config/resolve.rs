@@ -1,0 +1,170 @@
+//! From the file as written to pipelines that can be built.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{
+    Config, File, Input, NamedPipeline, Output, PipelineConfig, Port, PortKind, Side, StageName,
+};
+
+pub(super) fn resolve(file: File, folder: &Path) -> Result<Config> {
+    let has_table = |stage: StageName| match stage {
+        StageName::Filter => file.filter.is_some(),
+        StageName::Inspect => file.inspect.is_some(),
+        StageName::Measure => file.measure.is_some(),
+        StageName::Protect | StageName::Unprotect => file.ipsec.is_some(),
+    };
+    let mut pipelines = match (file.pipeline.stages, file.input) {
+        (Some(stages), Some(input)) => {
+            ensure!(
+                file.pipeline.named.is_empty() && file.port.is_empty(),
+                "use either [input], [pipeline] and [output], or [[port]] and [pipeline.NAME]"
+            );
+            vec![short_form(stages, input, file.output)]
+        }
+        (Some(_), None) => bail!("[pipeline] needs an [input] with pcap = [\"FILE\"]"),
+        (None, Some(_)) => bail!("[input] needs a [pipeline] with stages = [\"filter\", …]"),
+        (None, None) => {
+            ensure!(file.output.is_none(), "[output] goes with [input]");
+            check_ports(&file.port)?;
+            file.pipeline
+                .named
+                .into_iter()
+                .map(|(name, pipeline)| {
+                    long_form(&name, pipeline, &file.port)
+                        .with_context(|| format!("[pipeline.{name}]"))
+                })
+                .collect::<Result<Vec<_>>>()?
+        }
+    };
+    ensure!(!pipelines.is_empty(), "no [pipeline]");
+    for pipeline in &mut pipelines {
+        ensure!(
+            !pipeline.read.is_empty(),
+            "pipeline {}: no file to read",
+            pipeline.name
+        );
+        check_stages(pipeline, &has_table)?;
+        for path in pipeline.read.iter_mut().chain(&mut pipeline.write) {
+            place(path, folder);
+        }
+    }
+
+    let mut config = Config {
+        pipelines,
+        filter: file.filter,
+        inspect: file.inspect,
+        measure: file.measure,
+        ipsec: file.ipsec,
+        report: file.report,
+    };
+    if let Some(inspect) = &mut config.inspect {
+        for path in inspect.rules.iter_mut().chain(&mut inspect.alerts) {
+            place(path, folder);
+        }
+    }
+    if let Some(ipsec) = &mut config.ipsec {
+        place(&mut ipsec.sa, folder);
+        if let Some(path) = &mut ipsec.state {
+            place(path, folder);
+        }
+    }
+    if let Some(path) = &mut config.report.json {
+        place(path, folder);
+    }
+    Ok(config)
+}
+
+/// Makes a path relative to the configuration's folder; `-` stays.
+fn place(path: &mut PathBuf, folder: &Path) {
+    if path.as_os_str() != "-" {
+        *path = folder.join(&*path);
+    }
+}
+
+fn short_form(stages: Vec<StageName>, input: Input, output: Option<Output>) -> PipelineConfig {
+    PipelineConfig {
+        name: "pipeline".to_owned(),
+        read: input.pcap,
+        write: output.map(|output| output.pcap),
+        stages,
+    }
+}
+
+fn check_ports(ports: &[Port]) -> Result<()> {
+    for (index, port) in ports.iter().enumerate() {
+        ensure!(
+            !ports[..index].iter().any(|other| other.name == port.name),
+            "two ports are named {:?}",
+            port.name
+        );
+        match port.kind {
+            PortKind::Pcap => {}
+            PortKind::Interface | PortKind::Tun => bail!(
+                "port {:?}: live ports are not in this version: use kind = \"pcap\"",
+                port.name
+            ),
+        }
+    }
+    Ok(())
+}
+
+fn long_form(name: &str, pipeline: NamedPipeline, ports: &[Port]) -> Result<PipelineConfig> {
+    let find = |wanted: &str| {
+        ports
+            .iter()
+            .find(|port| port.name == wanted)
+            .with_context(|| format!("there is no [[port]] named {wanted:?}"))
+    };
+    let from = find(&pipeline.from)?;
+    let to = pipeline.to.as_deref().map(find).transpose()?;
+    let protects = pipeline.stages.contains(&StageName::Protect);
+    let unprotects = pipeline.stages.contains(&StageName::Unprotect);
+    let expected = |stage: &str, port: &Port, side: Side, word: &str| {
+        ensure!(
+            port.side == side,
+            "{stage} needs side = \"{word}\" at port {:?}",
+            port.name
+        );
+        Ok(())
+    };
+    if protects && !unprotects {
+        expected("protect", from, Side::Plain, "plain")?;
+        to.map_or(Ok(()), |to| expected("protect", to, Side::Cipher, "cipher"))?;
+    }
+    if unprotects && !protects {
+        expected("unprotect", from, Side::Cipher, "cipher")?;
+        to.map_or(Ok(()), |to| expected("unprotect", to, Side::Plain, "plain"))?;
+    }
+    if let Some(to) = to {
+        ensure!(
+            to.write.is_some(),
+            "port {:?} has no file to write",
+            to.name
+        );
+    }
+    Ok(PipelineConfig {
+        name: name.to_owned(),
+        read: from.read.clone(),
+        write: to.and_then(|to| to.write.clone()),
+        stages: pipeline.stages,
+    })
+}
+
+fn check_stages(pipeline: &PipelineConfig, has_table: &impl Fn(StageName) -> bool) -> Result<()> {
+    for (index, stage) in pipeline.stages.iter().enumerate() {
+        ensure!(
+            has_table(*stage),
+            "pipeline {}: the stage {stage:?} needs a table [{}]",
+            pipeline.name,
+            stage.table()
+        );
+        ensure!(
+            !pipeline.stages[..index].contains(stage),
+            "pipeline {}: the stage {stage:?} is named twice",
+            pipeline.name
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Runs pipelines over captures, with a progress bar and signals.
+
+use std::sync::Arc;
+
+use weir_packet::file::CaptureError;
+use weir_stream::{CaptureSource, Outcome as Finished, Pipeline, Progress, Statistics, StopFlag};
+use weir_stream::{PipelineError, run_side_by_side};
+
+use crate::failure::{Failure, Outcome};
+use crate::progress::Bar;
+use crate::signals;
+
+/// What a progress bar shows of one pipeline's captures.
+pub struct Watched {
+    pub progress: Arc<Progress>,
+    pub total_bytes: Option<u64>,
+}
+
+/// Pipelines that ran.
+pub struct Execution {
+    /// Accounts of all of them.
+    pub statistics: Statistics,
+    /// Each of them.
+    pub pipelines: Vec<Finished>,
+}
+
+impl Execution {
+    /// Whether the run was ended by a signal.
+    pub fn interrupted(&self) -> bool {
+        self.pipelines.iter().any(|pipeline| pipeline.interrupted)
+    }
+
+    /// What was wrong with the captures.
+    pub fn faults(&self) -> impl Iterator<Item = &CaptureError> {
+        self.pipelines
+            .iter()
+            .filter_map(|pipeline| pipeline.source::<CaptureSource>())
+            .flat_map(CaptureSource::faults)
+    }
+
+    /// Whether a capture ended in the middle of a record.
+    pub fn truncated(&self) -> bool {
+        self.faults().any(CaptureError::is_truncation)
+    }
+
+    /// A failure where a capture was cut short or broken: what was whole has
+    /// been processed.
+    pub fn check_captures(&self) -> Outcome {
+        let mut faults = self.faults();
+        match faults.next() {
+            None => Ok(()),
+            Some(first) => {
+                let more = match faults.count() {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                };
+                Err(Failure::running(anyhow::anyhow!("{first}{more}")))
+            }
+        }
+    }
+}
+
+/// Makes the flag that signals raise.
+pub fn stop_flag() -> Outcome<StopFlag> {
+    let stop = StopFlag::default();
+    signals::stop_on_interrupt(&stop)?;
+    Ok(stop)
+}
+
+/// Runs pipelines side by side to their end.
+pub fn execute(pipelines: Vec<Pipeline>, watched: Vec<Watched>, quiet: bool) -> Outcome<Execution> {
+    let total_bytes = watched.iter().map(|watched| watched.total_bytes).sum();
+    let sources = watched.into_iter().map(|w| w.progress).collect();
+    let bar = Bar::watch(sources, total_bytes, quiet);
+    let result = run_side_by_side(pipelines);
+    drop(bar);
+    let (statistics, pipelines) = result.map_err(|error: PipelineError| Failure::running(error))?;
+    Ok(Execution {
+        statistics,
+        pipelines,
+    })
+}

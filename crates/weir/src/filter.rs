@@ -1,0 +1,233 @@
+//! The filter stage: a first-match firewall over selector tables.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use weir_packet::file::Interface;
+use weir_select::{AddressSet, PortSet, ProtocolSet, Selector, Table, Tuple};
+use weir_stream::{Batch, DropReason, Stage, StageError};
+
+/// What happens to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Allow,
+    Deny,
+}
+
+/// The `[filter]` table of a configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterConfig {
+    /// What happens to packets that no rule matches.
+    pub default: Action,
+    /// First match decides.
+    #[serde(default, rename = "rule")]
+    pub rules: Vec<FilterRule>,
+}
+
+/// One rule; what it leaves out matches everything.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterRule {
+    /// Name for the report.
+    pub name: Option<String>,
+    pub action: Action,
+    #[serde(default)]
+    pub source: AddressSet,
+    #[serde(default)]
+    pub destination: AddressSet,
+    #[serde(default)]
+    pub protocol: ProtocolSet,
+    #[serde(default)]
+    pub source_port: PortSet,
+    #[serde(default)]
+    pub destination_port: PortSet,
+    /// Name of the interface that the packet came in by.
+    pub interface: Option<String>,
+}
+
+/// How often a rule decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RuleCount {
+    pub rule: String,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// Allows or denies records; the first rule that matches decides.
+pub struct FilterStage {
+    config: Arc<FilterConfig>,
+    interfaces: Arc<[Interface]>,
+    table: Table,
+    /// One per rule, then one for the default.
+    counts: Vec<RuleCount>,
+}
+
+impl FilterStage {
+    pub fn new(config: Arc<FilterConfig>) -> FilterStage {
+        let named = |(index, rule): (usize, &FilterRule)| {
+            let number = index + 1;
+            rule.name
+                .clone()
+                .unwrap_or_else(|| format!("rule {number}"))
+        };
+        let counts = config
+            .rules
+            .iter()
+            .enumerate()
+            .map(named)
+            .chain(["default".to_owned()])
+            .map(|rule| RuleCount {
+                rule,
+                ..RuleCount::default()
+            })
+            .collect();
+        let mut stage = FilterStage {
+            config,
+            interfaces: Arc::new([]),
+            table: Table::new(&[]),
+            counts,
+        };
+        stage.build_table();
+        stage
+    }
+
+    /// How often each rule decided, the default last.
+    pub fn counts(&self) -> &[RuleCount] {
+        &self.counts
+    }
+
+    fn build_table(&mut self) {
+        let selectors: Vec<Selector> = self
+            .config
+            .rules
+            .iter()
+            .map(|rule| Selector {
+                source: rule.source.clone(),
+                destination: rule.destination.clone(),
+                protocol: rule.protocol.clone(),
+                source_port: rule.source_port.clone(),
+                destination_port: rule.destination_port.clone(),
+                interface: rule.interface.as_deref().map(|name| self.number_of(name)),
+            })
+            .collect();
+        self.table = Table::new(&selectors);
+    }
+
+    /// Number of an interface by its name. One that the capture does not have
+    /// (yet) gets a number that no record carries.
+    fn number_of(&self, name: &str) -> u16 {
+        self.interfaces
+            .iter()
+            .position(|interface| interface.name.as_deref() == Some(name))
+            .and_then(|number| u16::try_from(number).ok())
+            .unwrap_or(u16::MAX)
+    }
+}
+
+impl Stage for FilterStage {
+    fn name(&self) -> &str {
+        "filter"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        if !Arc::ptr_eq(&self.interfaces, batch.interfaces()) {
+            self.interfaces = Arc::clone(batch.interfaces());
+            self.build_table();
+        }
+        for index in batch.live() {
+            let work = batch.work(index);
+            if !work.filter() {
+                continue;
+            }
+            let arrival = *batch.arrival(index);
+            let tuple =
+                Tuple::from_headers(batch.headers(index), batch.record(index), arrival.interface);
+            let (decided_by, action) = match self.table.first(&tuple) {
+                Some(rule) => (rule, self.config.rules[rule].action),
+                None => (self.config.rules.len(), self.config.default),
+            };
+            let count = &mut self.counts[decided_by];
+            count.packets += 1;
+            count.bytes += u64::from(arrival.wire_bytes);
+            match action {
+                Action::Allow => batch.set_work(index, work.without_filter()),
+                Action::Deny => batch.drop_record(index, DropReason::FilterDenied),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::wire::LinkType;
+    use weir_stream::{MemorySource, Pipeline};
+
+    /// An IPv4/UDP packet to `port` of 198.18.2.1.
+    fn packet(source: [u8; 4], port: u16) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        packet.extend(source);
+        packet.extend([198, 18, 2, 1, 0x80, 0]);
+        packet.extend(port.to_be_bytes());
+        packet.extend([0, 8, 0, 0]);
+        packet
+    }
+
+    fn decide(config: &str, packets: &[Vec<u8>]) -> (u64, Vec<(String, u64)>) {
+        let config: FilterConfig = toml::from_str(config).expect("a configuration");
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, packets))
+            .stage(FilterStage::new(Arc::new(config)))
+            .run()
+            .expect("a run");
+        let stage = outcome.stages::<FilterStage>().next().expect("the stage");
+        let counts = stage.counts().iter().map(|c| (c.rule.clone(), c.packets));
+        (
+            outcome.statistics.drops(DropReason::FilterDenied),
+            counts.collect(),
+        )
+    }
+
+    #[test]
+    fn the_first_match_decides_and_is_counted() {
+        let config = r#"
+            default = "deny"
+            [[rule]]
+            name = "one bad host"
+            action = "deny"
+            source = "198.18.1.66"
+            [[rule]]
+            action = "allow"
+            source = "198.18.1.0/24"
+            protocol = "udp"
+            destination_port = ["53", "5000-5010"]
+        "#;
+        let packets = [
+            packet([198, 18, 1, 66], 53),
+            packet([198, 18, 1, 7], 53),
+            packet([198, 18, 1, 7], 5005),
+            packet([198, 18, 1, 7], 54),
+            packet([198, 18, 9, 9], 53),
+        ];
+        let (denied, counts) = decide(config, &packets);
+        assert_eq!(denied, 3);
+        let expected = [("one bad host", 1), ("rule 2", 2), ("default", 2)];
+        assert_eq!(
+            counts,
+            expected.map(|(name, count)| (name.to_owned(), count))
+        );
+    }
+
+    #[test]
+    fn a_rule_for_an_interface_that_is_not_there_matches_nothing() {
+        let config = r#"
+            default = "allow"
+            [[rule]]
+            action = "deny"
+            interface = "nowhere0"
+        "#;
+        assert_eq!(decide(config, &[packet([198, 18, 1, 7], 53)]).0, 0);
+    }
+}

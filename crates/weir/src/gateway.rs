@@ -1,0 +1,255 @@
+//! From a configuration to pipelines that can run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use weir_inspect::{EveWriter, InspectStage, LoadReport, RuleSet};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile};
+use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
+use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
+
+use crate::config::{Config, IpsecConfig, PipelineConfig, StageName};
+use crate::execute::Watched;
+use crate::failure::{Failure, Outcome};
+use crate::filter::{FilterConfig, FilterStage};
+use crate::{associations, input, output, rules, values};
+
+/// What is loaded once and serves all pipelines.
+pub struct Shared {
+    pub rules: Option<(Arc<RuleSet>, LoadReport)>,
+    filter: Option<Arc<FilterConfig>>,
+    allow_insecure_permissions: bool,
+}
+
+/// Pipelines ready to run.
+pub struct Gateway {
+    pub pipelines: Vec<Pipeline>,
+    pub watched: Vec<Watched>,
+    /// The measurement of each pipeline that has one.
+    pub collectors: Vec<Collector>,
+}
+
+impl Shared {
+    /// Loads the files that the configuration names. Loading finds what is
+    /// wrong with them, so this is also the check.
+    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Outcome<Shared> {
+        let rules = match &config.inspect {
+            None => None,
+            Some(inspect) => {
+                let definitions = inspect
+                    .set
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"));
+                Some(rules::load(&inspect.rules, definitions)?)
+            }
+        };
+        let shared = Shared {
+            rules,
+            filter: config.filter.take().map(Arc::new),
+            allow_insecure_permissions,
+        };
+        if let Some(ipsec) = &config.ipsec {
+            shared.load_associations(ipsec, false)?;
+        }
+        if config.measure.is_some() {
+            measurement(config, 1)?;
+        }
+        Ok(shared)
+    }
+
+    fn load_associations(&self, ipsec: &IpsecConfig, quiet: bool) -> Outcome<SaFile> {
+        associations::load(&ipsec.sa, self.allow_insecure_permissions, quiet)
+    }
+}
+
+/// Builds every pipeline of a configuration, `shards` chains each.
+pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -> Outcome<Gateway> {
+    let mut gateway = Gateway {
+        pipelines: Vec::new(),
+        watched: Vec::new(),
+        collectors: Vec::new(),
+    };
+    let reopen = crate::signals::reopen_flag()?;
+    for pipeline in &config.pipelines {
+        let direction = Direction {
+            config,
+            shared,
+            pipeline,
+            shards,
+        };
+        direction.build(&mut gateway, stop, &reopen)?;
+    }
+    Ok(gateway)
+}
+
+/// One pipeline in the making.
+struct Direction<'a> {
+    config: &'a Config,
+    shared: &'a Shared,
+    pipeline: &'a PipelineConfig,
+    shards: usize,
+}
+
+impl Direction<'_> {
+    fn build(&self, gateway: &mut Gateway, stop: &StopFlag, reopen: &Arc<AtomicBool>) -> Outcome {
+        let (source, watched) = input::open(&self.pipeline.read)?;
+        let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
+        let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
+        let mut timeline = None;
+        for name in &self.pipeline.stages {
+            match name {
+                StageName::Filter => self.add_filter(&mut chains),
+                StageName::Inspect => self.add_inspect(&mut chains),
+                StageName::Measure => {
+                    let Measurement {
+                        meters,
+                        timeline: watching,
+                        collector,
+                    } = measurement(self.config, self.shards)?;
+                    timeline = watching;
+                    gateway.collectors.push(collector);
+                    for (chain, meter) in chains.iter_mut().zip(meters) {
+                        chain.push(Box::new(MeasureStage::new(meter)));
+                    }
+                }
+                StageName::Protect => steer = self.add_protect(&mut chains)?,
+                StageName::Unprotect => steer = self.add_unprotect(&mut chains)?,
+            }
+        }
+        if let Some(timeline) = timeline {
+            steer = timeline.watch(steer);
+        }
+
+        let mut pipeline = Pipeline::new(source)
+            .shards(chains)
+            .steer(steer)
+            .stop_flag(stop.clone());
+        if let Some(path) = &self.pipeline.write {
+            pipeline = pipeline.sink(CaptureSink::new(input::create(path, &self.pipeline.read)?));
+        }
+        if self.pipeline.stages.contains(&StageName::Inspect)
+            && let Some(path) = self.config.inspect.as_ref().and_then(|i| i.alerts.as_ref())
+            && let Some((rules, _)) = &self.shared.rules
+        {
+            pipeline = pipeline.sink(open_alerts(rules, path, reopen)?);
+        }
+        gateway.pipelines.push(pipeline);
+        gateway.watched.push(watched);
+        Ok(())
+    }
+
+    fn add_filter(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
+        if let Some(filter) = &self.shared.filter {
+            for chain in chains {
+                chain.push(Box::new(FilterStage::new(filter.clone())));
+            }
+        }
+    }
+
+    fn add_inspect(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
+        if let Some((rules, _)) = &self.shared.rules {
+            for chain in chains {
+                chain.push(Box::new(InspectStage::new(rules.clone())));
+            }
+        }
+    }
+
+    fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
+        let ipsec = self.ipsec()?;
+        let file = self.shared.load_associations(ipsec, true)?;
+        let databases = file.databases().clone();
+        let sequences = associations::sequences(
+            &file,
+            ipsec.state.as_ref(),
+            ipsec.init_state,
+            ipsec.repeatable_insecure,
+        );
+        let stages = file
+            .protect(&sequences, Output::Capture, self.shards)
+            .map_err(Failure::usage)?;
+        for (chain, protect) in chains.iter_mut().zip(stages) {
+            chain.push(Box::new(ClassifyOutbound::new(databases.clone())));
+            chain.push(Box::new(protect));
+        }
+        Ok(databases.steer_outbound())
+    }
+
+    fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
+        let file = self.shared.load_associations(self.ipsec()?, true)?;
+        let databases = file.databases();
+        let stages = file.unprotect(self.shards).map_err(Failure::usage)?;
+        for (chain, unprotect) in chains.iter_mut().zip(stages) {
+            chain.push(Box::new(ClassifyInbound::new(databases.clone())));
+            chain.push(Box::new(unprotect));
+        }
+        Ok(databases.steer_inbound())
+    }
+
+    fn ipsec(&self) -> Outcome<&IpsecConfig> {
+        self.config
+            .ipsec
+            .as_ref()
+            .context("there is no table [ipsec]")
+            .map_err(Failure::Usage)
+    }
+}
+
+/// The measurement that the configuration asks for.
+fn measurement(config: &Config, shards: usize) -> Outcome<Measurement> {
+    let measure = config
+        .measure
+        .as_ref()
+        .context("there is no table [measure]")
+        .map_err(Failure::Usage)?;
+    MeasureConfig {
+        value: measure.value,
+        interval: measure.interval.map(values::seconds).transpose()?,
+        accuracy: Accuracy {
+            epsilon: measure.epsilon,
+            delta: measure.delta,
+        },
+        top: measure.top,
+        exact: measure.exact,
+        seed: measure.seed,
+        ..MeasureConfig::new(measure.key)
+    }
+    .build(shards)
+    .map_err(Failure::usage)
+}
+
+fn open_alerts(rules: &Arc<RuleSet>, path: &Path, reopen: &Arc<AtomicBool>) -> Outcome<EveWriter> {
+    output::make_folder_of(path)?;
+    EveWriter::append_to(rules.clone(), path, reopen.clone())
+        .with_context(|| format!("cannot append to {}", path.display()))
+        .map_err(Failure::Usage)
+}
+
+/// Counts of all filter stages, rule by rule.
+pub fn filter_counts<'a>(
+    stages: impl Iterator<Item = &'a FilterStage>,
+) -> Vec<crate::filter::RuleCount> {
+    let mut order: Vec<String> = Vec::new();
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for count in stages.flat_map(FilterStage::counts) {
+        if !sums.contains_key(&count.rule) {
+            order.push(count.rule.clone());
+        }
+        let sum = sums.entry(count.rule.clone()).or_default();
+        sum.0 += count.packets;
+        sum.1 += count.bytes;
+    }
+    order
+        .into_iter()
+        .map(|rule| {
+            let (packets, bytes) = sums.get(&rule).copied().unwrap_or_default();
+            crate::filter::RuleCount {
+                rule,
+                packets,
+                bytes,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! What happened, for scripts and for people.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weir_inspect::{Rule, RuleSet};
+use weir_stream::Statistics;
+
+pub mod table;
+
+use crate::associations::AssociationRow;
+
+/// The accounts that every report begins with.
+#[derive(Debug, Serialize)]
+pub struct Traffic {
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets written.
+    pub forwarded: u64,
+    /// Their bytes.
+    pub forwarded_bytes: u64,
+    /// Packets dropped, by reason.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// Time from the first packet to the last, in seconds.
+    pub seconds: f64,
+    /// Received bits per nanosecond.
+    pub gbit_per_s: f64,
+    /// Time that packets spent in the pipeline.
+    pub latency_ns: Latency,
+    /// Whether a capture ended in the middle of a record.
+    pub truncated: bool,
+    /// Whether the run was ended by a signal.
+    pub interrupted: bool,
+}
+
+/// Quantiles of the time between a packet's being read and its being done.
+#[derive(Debug, Serialize)]
+pub struct Latency {
+    pub p50: u64,
+    pub p99: u64,
+}
+
+impl Traffic {
+    pub fn new(statistics: &Statistics, truncated: bool, interrupted: bool) -> Traffic {
+        Traffic {
+            packets: statistics.packets(),
+            bytes: statistics.bytes(),
+            forwarded: statistics.forwarded(),
+            forwarded_bytes: statistics.forwarded_bytes(),
+            drops: statistics
+                .drops_by_reason()
+                .map(|(reason, count)| (reason.name(), count))
+                .collect(),
+            seconds: statistics.elapsed().as_secs_f64(),
+            gbit_per_s: statistics.gbit_per_s(),
+            latency_ns: Latency {
+                p50: statistics.latency_ns(0.5),
+                p99: statistics.latency_ns(0.99),
+            },
+            truncated,
+            interrupted,
+        }
+    }
+
+    /// Packets dropped for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.drops.values().sum()
+    }
+}
+
+/// Alerts by rule, most frequent first.
+pub fn alerts_table(rules: &RuleSet, alerts_by_rule: &[u64]) -> String {
+    let mut rows: Vec<(u64, &Rule)> = alerts_by_rule
+        .iter()
+        .copied()
+        .zip(rules.rules())
+        .filter(|(alerts, _)| *alerts > 0)
+        .collect();
+    rows.sort_by_key(|(alerts, _)| Reverse(*alerts));
+    if rows.is_empty() {
+        return String::new();
+    }
+    let rows = rows
+        .into_iter()
+        .map(|(alerts, rule)| {
+            vec![
+                table::count(alerts),
+                rule.description.sid.to_string(),
+                rule.description.message.clone(),
+            ]
+        })
+        .collect();
+    table::table("alerts", &["packets", "sid", "rule"], &[0, 1], rows)
+}
+
+/// What the associations did.
+pub fn associations_table(rows: &[AssociationRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let rows = rows
+        .iter()
+        .map(|row| {
+            vec![
+                row.name.clone(),
+                format!("0x{:08x}", row.spi),
+                row.suite.clone(),
+                table::count(row.packets),
+                table::bytes(row.bytes),
+            ]
+        })
+        .collect();
+    table::table(
+        "associations",
+        &["name", "SPI", "suite", "packets", "payload"],
+        &[3, 4],
+        rows,
+    )
+}

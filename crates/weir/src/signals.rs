@@ -1,0 +1,44 @@
+//! Signals: the end of a run, and log files that were moved away.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use weir_stream::StopFlag;
+
+use crate::failure::{Failure, Outcome};
+
+/// Ends the run on SIGINT or SIGTERM: the batches in flight are finished and
+/// everything is written. A second signal ends the process at once.
+pub fn stop_on_interrupt(stop: &StopFlag) -> Outcome {
+    let second = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&second))
+            .and_then(|_| flag::register(signal, Arc::clone(&second)))
+            .context("cannot handle signals")
+            .map_err(Failure::Running)?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .context("cannot handle signals")
+        .map_err(Failure::Running)?;
+    let stop = stop.clone();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stop.stop();
+        }
+    });
+    Ok(())
+}
+
+/// A flag that SIGHUP raises: logs are to be opened again by their names.
+pub fn reopen_flag() -> Outcome<Arc<AtomicBool>> {
+    let reopen = Arc::new(AtomicBool::new(false));
+    flag::register(SIGHUP, Arc::clone(&reopen))
+        .context("cannot handle signals")
+        .map_err(Failure::Running)?;
+    Ok(reopen)
+}
