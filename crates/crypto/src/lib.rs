@@ -78,6 +78,7 @@
 
 mod aead;
 mod cipher;
+mod digest;
 mod engine;
 mod job;
 mod kernel;
@@ -92,6 +93,7 @@ pub mod hazmat;
 #[cfg(not(feature = "hazmat"))]
 mod hazmat;
 
+pub use digest::{Digest, DigestJob, DigestLengthError};
 pub use engine::{Engine, SELF_DETECTING, SelfTestError, engines};
 pub use job::{JobError, JobFault, OpenJob, SealJob, open, seal};
 pub use keys::{Exhausted, IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Ticket};

@@ -1,0 +1,233 @@
+//! Digests of many messages at once: MD5 (RFC 1321), SHA-1 and SHA-2
+//! (FIPS 180-4).
+//!
+//! A hash function chains the blocks of its message, so one message alone
+//! leaves most of a processor idle. Messages do not depend on each other: each
+//! takes a lane of a vector, and a lane whose message has ended takes the next.
+//!
+//! ```text
+//! lane        0    1    2    3   …
+//!            A0   B0   C0   D0       block 0 of four messages
+//!            A1   B1   E0   D1       C has ended, E has its lane
+//!            A2   F0   E1   D2
+//! ```
+//!
+//! `compression` describes the functions and their scalar twins, which are the
+//! kept crates; `rounds` holds their steps for vectors of any width, `simd` the
+//! vectors; `message` cuts messages into blocks and `scheduler` fills lanes.
+
+mod compression;
+mod kernel;
+mod message;
+mod order;
+mod rounds;
+mod scheduler;
+mod simd;
+#[cfg(test)]
+mod tests;
+
+use weir_simd::Tier;
+
+pub(crate) use compression::{Compression, MD5, SHA1, SHA256, SHA512, Word};
+pub(crate) use message::{Message, PARTS};
+pub(crate) use order::longest_first;
+pub(crate) use scheduler::Scheduler;
+
+/// A hash function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Digest {
+    /// MD5, 16 bytes, RFC 1321. Broken: for old captures only.
+    Md5,
+    /// SHA-1, 20 bytes, FIPS 180-4. Broken as a digest; HMAC with it is not.
+    Sha1,
+    /// SHA-224, 28 bytes, FIPS 180-4.
+    Sha224,
+    /// SHA-256, 32 bytes, FIPS 180-4.
+    Sha256,
+    /// SHA-384, 48 bytes, FIPS 180-4.
+    Sha384,
+    /// SHA-512, 64 bytes, FIPS 180-4.
+    Sha512,
+}
+
+/// One message to hash.
+pub struct DigestJob<'a> {
+    /// The message, of any length and alignment.
+    pub message: &'a [u8],
+    /// Output: the digest's first bytes, at most [`Digest::bytes`].
+    pub digest: &'a mut [u8],
+}
+
+/// A digest was asked to be longer than its hash function makes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "job {job} of the batch: a digest of {given_bytes} bytes was asked for, {most_bytes} are made"
+)]
+pub struct DigestLengthError {
+    /// Index of the first job at fault.
+    pub job: usize,
+    /// [`Digest::bytes`].
+    pub most_bytes: usize,
+    /// What was asked for.
+    pub given_bytes: usize,
+}
+
+impl Digest {
+    /// Every hash function.
+    pub const ALL: [Digest; 6] = [
+        Digest::Md5,
+        Digest::Sha1,
+        Digest::Sha224,
+        Digest::Sha256,
+        Digest::Sha384,
+        Digest::Sha512,
+    ];
+
+    /// Bytes of the whole digest.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Digest::Md5 => 16,
+            Digest::Sha1 => 20,
+            Digest::Sha224 => 28,
+            Digest::Sha256 => 32,
+            Digest::Sha384 => 48,
+            Digest::Sha512 => 64,
+        }
+    }
+
+    /// Hashes a batch of messages, whose lengths may differ, with the kernels
+    /// of `tier` (of a narrower one where the processor lacks it).
+    ///
+    /// # Errors
+    /// The first job whose digest is too long, before any is written.
+    pub fn hash(self, tier: Tier, jobs: &mut [DigestJob<'_>]) -> Result<(), DigestLengthError> {
+        let most_bytes = self.bytes();
+        let given = |job: &DigestJob<'_>| job.digest.len();
+        if let Some(job) = jobs.iter().position(|job| given(job) > most_bytes) {
+            return Err(DigestLengthError {
+                job,
+                most_bytes,
+                given_bytes: given(&jobs[job]),
+            });
+        }
+        match self.initial() {
+            Initial::Narrow(of, state) => hash(of, &state, tier, jobs),
+            Initial::Wide(of, state) => hash(of, &state, tier, jobs),
+        }
+        Ok(())
+    }
+
+    /// The function that takes in blocks, and the state before the first.
+    pub(crate) fn initial(self) -> Initial {
+        match self {
+            Digest::Md5 => Initial::Narrow(&MD5, MD5_INITIAL),
+            Digest::Sha1 => Initial::Narrow(&SHA1, SHA1_INITIAL),
+            Digest::Sha224 => Initial::Narrow(&SHA256, SHA224_INITIAL),
+            Digest::Sha256 => Initial::Narrow(&SHA256, SHA256_INITIAL),
+            Digest::Sha384 => Initial::Wide(&SHA512, SHA384_INITIAL),
+            Digest::Sha512 => Initial::Wide(&SHA512, SHA512_INITIAL),
+        }
+    }
+}
+
+/// A compression function and a state, of words of either size.
+pub(crate) enum Initial {
+    Narrow(&'static Compression<u32>, [u32; 8]),
+    Wide(&'static Compression<u64>, [u64; 8]),
+}
+
+impl Message for &mut DigestJob<'_> {
+    fn parts(&self) -> [&[u8]; PARTS] {
+        [self.message, &[], &[], &[]]
+    }
+}
+
+fn hash<W: Word>(
+    of: &'static Compression<W>,
+    initial: &[W; 8],
+    tier: Tier,
+    jobs: &mut [DigestJob<'_>],
+) {
+    let mut scheduler = Scheduler::new(of, tier, jobs.len());
+    let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
+    longest_first(
+        jobs,
+        |job| job.message.len(),
+        |job| {
+            scheduler.submit(job, initial, 0, &mut done);
+        },
+    );
+    scheduler.finish(&mut done);
+}
+
+/// RFC 1321 section 3.3. Words that a function lacks are zero.
+const MD5_INITIAL: [u32; 8] = [
+    0x6745_2301,
+    0xefcd_ab89,
+    0x98ba_dcfe,
+    0x1032_5476,
+    0,
+    0,
+    0,
+    0,
+];
+
+/// FIPS 180-4 section 5.3.1.
+const SHA1_INITIAL: [u32; 8] = [
+    0x6745_2301,
+    0xefcd_ab89,
+    0x98ba_dcfe,
+    0x1032_5476,
+    0xc3d2_e1f0,
+    0,
+    0,
+    0,
+];
+
+/// FIPS 180-4 section 5.3.2.
+const SHA224_INITIAL: [u32; 8] = [
+    0xc105_9ed8,
+    0x367c_d507,
+    0x3070_dd17,
+    0xf70e_5939,
+    0xffc0_0b31,
+    0x6858_1511,
+    0x64f9_8fa7,
+    0xbefa_4fa4,
+];
+
+/// FIPS 180-4 section 5.3.3.
+const SHA256_INITIAL: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+
+/// FIPS 180-4 section 5.3.4.
+const SHA384_INITIAL: [u64; 8] = [
+    0xcbbb_9d5d_c105_9ed8,
+    0x629a_292a_367c_d507,
+    0x9159_015a_3070_dd17,
+    0x152f_ecd8_f70e_5939,
+    0x6733_2667_ffc0_0b31,
+    0x8eb4_4a87_6858_1511,
+    0xdb0c_2e0d_64f9_8fa7,
+    0x47b5_481d_befa_4fa4,
+];
+
+/// FIPS 180-4 section 5.3.5.
+const SHA512_INITIAL: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];

@@ -1,0 +1,179 @@
+//! Kernels of the compression functions: several messages side by side.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod sha_ni;
+
+use weir_simd::{Lanes, Tier};
+
+#[cfg(target_arch = "x86_64")]
+use super::rounds::{Rounds, Vector};
+
+/// Lanes of the widest kernel.
+pub(super) const MOST_LANES: usize = 16;
+
+/// Up to eight words of state of every lane, word by word: a row is one word
+/// of all lanes. Kernels with fewer lanes use the front of each row.
+pub(super) type States<W> = Lanes<[W; MOST_LANES], 8>;
+
+/// What each lane reads next; as many as the kernel has lanes count.
+pub(super) type Streams<'a> = [&'a [u8]; MOST_LANES];
+
+/// One compression function in lanes. References to it come from
+/// [`Candidate::under`] alone, so there is one only on a processor that has the
+/// instructions.
+pub(super) struct LaneKernel<W> {
+    pub(super) name: &'static str,
+    pub(super) tier: Tier,
+    pub(super) lanes: usize,
+    /// With fewer messages than this a narrower kernel is done sooner.
+    pub(super) fewest: usize,
+    block_bytes: usize,
+    advance: Advance<W>,
+}
+
+/// Needs the instructions that its module names, and streams of at least so
+/// many blocks.
+type Advance<W> = unsafe fn(&mut States<W>, &Streams<'_>, usize);
+
+impl<W> LaneKernel<W> {
+    /// Takes `blocks` blocks of every stream into the state of its lane.
+    ///
+    /// # Panics
+    /// A stream is shorter than that, or the kernel's lanes.
+    pub(super) fn advance(&self, states: &mut States<W>, streams: &Streams<'_>, blocks: usize) {
+        let bytes = blocks * self.block_bytes;
+        assert!(streams[..self.lanes].iter().all(|s| s.len() >= bytes));
+        // SAFETY: `Candidate::under` has found the instructions, and the
+        // streams are long enough.
+        unsafe { (self.advance)(states, streams, blocks) }
+    }
+}
+
+/// The kernels of one compression function, the one with most lanes first.
+pub(super) type Candidates<W> = &'static [Candidate<W>];
+
+/// A kernel that this processor may lack.
+pub(super) struct Candidate<W> {
+    kernel: LaneKernel<W>,
+    /// Whether the processor has what the tier does not promise.
+    beyond_tier: fn() -> bool,
+}
+
+impl<W> Candidate<W> {
+    /// The kernel, where `tier` includes it and the processor can run it.
+    pub(super) fn under(&self, tier: Tier) -> Option<&LaneKernel<W>> {
+        let runs = self.kernel.tier <= tier && self.kernel.tier.is_available();
+        (runs && (self.beyond_tier)()).then_some(&self.kernel)
+    }
+}
+
+/// A table of candidates: name, tier and its further condition, lanes, fewest
+/// messages, code. Empty on processors without any.
+macro_rules! candidates {
+    ($name:ident: $word:ty, $block_bytes:literal; $(
+        $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal, $advance:path;
+    )*) => {
+        #[cfg(target_arch = "x86_64")]
+        pub(super) static $name: Candidates<$word> = &[$(Candidate {
+            kernel: LaneKernel {
+                name: $kernel,
+                tier: Tier::$tier,
+                lanes: $lanes,
+                fewest: $fewest,
+                block_bytes: $block_bytes,
+                advance: $advance,
+            },
+            beyond_tier: $beyond_tier,
+        }),*];
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(super) static $name: Candidates<$word> = &[];
+    };
+}
+
+candidates! {
+    MD5: u32, 64;
+    "md5-avx512-x16", Avx512, always, 16, 2, avx512::md5;
+    "md5-avx2-x8", Aesni, always, 8, 2, avx2::md5;
+}
+candidates! {
+    SHA1: u32, 64;
+    "sha1-avx512-x16", Avx512, always, 16, 5, avx512::sha1;
+    "sha1-avx2-x8", Aesni, always, 8, 6, avx2::sha1;
+    "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha1;
+}
+candidates! {
+    SHA256: u32, 64;
+    "sha256-avx512-x16", Avx512, always, 16, 12, avx512::sha256;
+    "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha256;
+    "sha256-avx2-x8", Aesni, always, 8, 3, avx2::sha256;
+}
+candidates! {
+    SHA512: u64, 128;
+    "sha512-avx512-x8", Avx512, always, 8, 2, avx512::sha512;
+    "sha512-avx2-x4", Aesni, always, 4, 2, avx2::sha512;
+}
+
+#[cfg(target_arch = "x86_64")]
+fn always() -> bool {
+    true
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_sha() -> bool {
+    is_x86_feature_detected!("sha")
+}
+
+/// A set of vector instructions, seen as lanes of words `W`.
+#[cfg(target_arch = "x86_64")]
+trait Isa<W>: Copy {
+    type Vector: Vector<W>;
+
+    fn load(self, row: &[W; MOST_LANES]) -> Self::Vector;
+    fn store(self, row: &mut [W; MOST_LANES], vector: Self::Vector);
+
+    /// The 16 words at byte `at` of every stream: word by word, lanes are
+    /// streams.
+    ///
+    /// # Safety
+    /// The streams of all lanes go on for 16 words from there.
+    unsafe fn load_block(
+        self,
+        streams: &Streams<'_>,
+        at: usize,
+        big_endian: bool,
+    ) -> [Self::Vector; 16];
+}
+
+/// The body of a kernel. It becomes code of its instruction set by being
+/// inlined into a function that enables it.
+///
+/// # Safety
+/// The streams of all lanes have so many blocks.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn advance<W, R: Rounds<W>, I: Isa<W>, const BLOCK_BYTES: usize>(
+    isa: I,
+    states: &mut States<W>,
+    streams: &Streams<'_>,
+    blocks: usize,
+) {
+    let [first, ..] = &states.0;
+    let mut state = [isa.load(first); 8];
+    for (vector, row) in state[1..R::STATE_WORDS].iter_mut().zip(&states[1..]) {
+        *vector = isa.load(row);
+    }
+    for block in 0..blocks {
+        // SAFETY: the block lies within the streams, as the caller promises.
+        let words = unsafe { isa.load_block(streams, block * BLOCK_BYTES, R::BIG_ENDIAN) };
+        R::compress(&mut state, words);
+    }
+    for (vector, row) in state[..R::STATE_WORDS].iter().zip(&mut states.0) {
+        isa.store(row, *vector);
+    }
+}
