@@ -4,6 +4,7 @@ use std::fmt;
 
 use hashbrown::HashMap;
 use serde::Serialize;
+use weir_packet::time::Timestamp;
 use weir_packet::wire::FlowKey;
 
 use crate::config::Plan;
@@ -50,7 +51,7 @@ pub struct IntervalReport {
 impl IntervalReport {
     /// The beginning as RFC 3339 writes it.
     pub fn start(&self) -> impl fmt::Display {
-        timestamp::Rfc3339(self.start_ns)
+        Timestamp(self.start_ns)
     }
 }
 

@@ -10,4 +10,5 @@
 
 pub mod file;
 pub mod generate;
+pub mod time;
 pub mod wire;
