@@ -30,17 +30,21 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// One line, causes included.
+    /// One line, with the causes that it does not name already.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Failure::Usage(error) | Failure::Running(error)) = self;
-        let text = format!("{error:#}");
-        for (number, line) in text.lines().map(str::trim).enumerate() {
-            if number > 0 {
-                f.write_str(" ")?;
+        let mut line = String::new();
+        for cause in error.chain() {
+            let text = cause.to_string();
+            if !line.contains(&text) {
+                if !line.is_empty() {
+                    line.push_str(": ");
+                }
+                line.push_str(&text);
             }
-            f.write_str(line)?;
         }
-        Ok(())
+        let words: Vec<&str> = line.lines().map(str::trim).collect();
+        f.write_str(&words.join(" "))
     }
 }
 

@@ -40,7 +40,10 @@ fn main() -> ExitCode {
             place.as_deref().unwrap_or("an unknown place")
         );
     }));
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return tell(&answer),
+    };
     match secrets::keep_out_of_core_dumps()
         .and_then(|()| weir_simd::force_from_environment().map_err(Failure::usage))
         .and_then(|_| command::dispatch(cli))
@@ -51,4 +54,28 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Prints what was asked for (help, version), or one line about what is wrong
+/// with the command line.
+fn tell(answer: &clap::Error) -> ExitCode {
+    if !answer.use_stderr() {
+        // A reader that went away is no failure.
+        let _ = answer.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = answer.to_string();
+    let mut parts = text
+        .split("\n\n")
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let message = parts.next().unwrap_or_default();
+    let tip = parts
+        .find(|part| part.starts_with("tip: "))
+        .map(|tip| format!(" ({tip})"))
+        .unwrap_or_default();
+    eprintln!(
+        "weir: {}{tip}; see --help",
+        message.trim_start_matches("error: ")
+    );
+    ExitCode::from(2)
 }
