@@ -303,3 +303,6 @@ impl Rule {
                 .all(|flags| is_tcp && flags.matches(packet.headers.tcp_flags))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,6 +36,8 @@ mod rule;
 mod rule_set;
 mod stage;
 mod summary;
+#[cfg(test)]
+mod test_packets;
 
 pub use engine::{Automaton, AutomatonError, ContentEngine, Hit, Hits};
 pub use eve::EveWriter;

@@ -52,3 +52,45 @@ impl ContentEngine for Automaton {
         self.automaton.memory_usage()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(proptest::sample::select(b"abA\x00".to_vec()), 1..most)
+    }
+
+    proptest! {
+        /// The automaton reports what a search for one content after the
+        /// other finds.
+        #[test]
+        fn hits_are_those_of_a_plain_search(
+            contents in proptest::collection::btree_set(bytes(5), 0..12),
+            payloads in proptest::collection::vec(bytes(20), 0..4),
+        ) {
+            let contents: Vec<Vec<u8>> = contents.into_iter().collect();
+            let automaton = Automaton::new(&contents).expect("few contents");
+            let slices: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+            let mut hits = Hits::default();
+            hits.start(slices.len(), contents.len());
+            automaton.scan(&slices, &mut hits);
+            let mut found: Vec<_> = hits.in_order().to_vec();
+            found.sort_unstable();
+
+            let occurs = |payload: &[u8], content: &[u8]| {
+                payload.windows(content.len()).any(|text| text.eq_ignore_ascii_case(content))
+            };
+            let mut expected = Vec::new();
+            for (payload, text) in (0u32..).zip(&slices) {
+                for (content, bytes) in (0u32..).zip(&contents) {
+                    if occurs(text, bytes) {
+                        expected.push(crate::engine::Hit { payload, content });
+                    }
+                }
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

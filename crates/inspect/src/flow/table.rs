@@ -48,7 +48,8 @@ struct Flow {
     client_is_reversed: bool,
     seen_from_client: bool,
     seen_from_server: bool,
-    /// Looked at since the clock's hand came by.
+    /// Found again since the clock's hand came by. A flow of one packet is
+    /// not, so that a flood of them only evicts its own.
     is_recent: bool,
     connection: Option<Connection>,
     application: Option<AppProtocol>,
@@ -107,7 +108,6 @@ impl FlowTable {
         let index = self.find_or_open(key, is_reversed, segment, now_ns);
         let flow = &mut self.flows[index];
         flow.last_seen_ns = now_ns;
-        flow.is_recent = true;
         flow.take_in(is_reversed, segment, headers.payload(bytes))
     }
 
@@ -128,6 +128,8 @@ impl FlowTable {
             if self.flows[place].is_over(segment, now_ns) {
                 self.flows[place] = Flow::new(key, is_reversed, segment, now_ns);
                 self.counts.opened += 1;
+            } else {
+                self.flows[place].is_recent = true;
             }
             return place;
         }
@@ -181,7 +183,7 @@ impl Flow {
             client_is_reversed: is_reversed != first_is_from_server,
             seen_from_client: false,
             seen_from_server: false,
-            is_recent: true,
+            is_recent: false,
             connection: segment.map(Connection::new),
             application: None,
         }

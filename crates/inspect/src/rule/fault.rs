@@ -153,8 +153,10 @@ impl fmt::Display for RuleFault {
             word,
             kind,
         } = self;
-        write!(f, "{file}:{line}:{column}: {kind}")?;
-        if word.is_empty() {
+        let what = kind.to_string();
+        write!(f, "{file}:{line}:{column}: {what}")?;
+        // Some faults name the word where they say what it is not.
+        if what.contains(word.as_str()) {
             Ok(())
         } else {
             write!(f, ": {word:?}")

@@ -106,10 +106,21 @@ fn list_fault(text: &[u8], list: &Range<usize>, kind: FaultKind) -> Fault {
         _ => String::new(),
     };
     let list_text = &text[list.clone()];
-    match memchr::memmem::find(list_text, word.as_bytes()) {
-        Some(place) if !word.is_empty() => Fault::new(list.start + place, word.as_bytes(), kind),
-        _ => Fault::new(list.start, list_text, kind),
+    match place_of_word(list_text, word.as_bytes()) {
+        Some(place) => Fault::new(list.start + place, word.as_bytes(), kind),
+        None => Fault::new(list.start, list_text, kind),
     }
+}
+
+/// Where a word of a list stands, and not as a part of another.
+fn place_of_word(list: &[u8], word: &[u8]) -> Option<usize> {
+    let separates = |byte: &u8| b",[]!$ \t\r\n\\".contains(byte);
+    memchr::memmem::find_iter(list, word).find(|place| {
+        let (before, after) = (&list[..*place], &list[place + word.len()..]);
+        !word.is_empty()
+            && before.last().is_none_or(separates)
+            && after.first().is_none_or(separates)
+    })
 }
 
 fn action(offset: usize, word: &[u8]) -> Result<Action, Fault> {

@@ -1,0 +1,151 @@
+//! The stage and the writer in pipelines.
+
+use std::fs;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_inspect::{
+    EveWriter, InspectStage, InspectSummary, LoadReport, RuleFile, RuleSet, Variables,
+};
+use weir_packet::wire::LinkType;
+use weir_stream::{Batch, DropReason, MemorySource, Pipeline, Stage, StageError};
+
+fn rules() -> (Arc<RuleSet>, LoadReport) {
+    let text = b"alert udp any any -> any any (msg:\"m\"; content:\"x\"; sid:1;)\n\
+                 alert udp any any -> any any (content:\"x\"; fast_pattern; sid:2;)\n";
+    let file = RuleFile {
+        name: "a.rules",
+        text,
+    };
+    let (rules, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    (Arc::new(rules), report)
+}
+
+/// Ten UDP packets with the payload `x`.
+fn source() -> MemorySource {
+    let mut packet = vec![0x45, 0, 0, 29, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend([198, 18, 0, 1, 198, 18, 0, 2]);
+    packet.extend([0, 1, 0, 2, 0, 9, 0, 0, b'x']);
+    MemorySource::new(LinkType::RawIp, &vec![packet; 10])
+}
+
+/// Takes inspection off the list of some records, and drops others.
+struct Classifier;
+
+impl Stage for Classifier {
+    fn name(&self) -> &str {
+        "classifier"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for index in batch.live() {
+            match batch.number(index) {
+                0..3 => batch.set_work(index, batch.work(index).without_inspect()),
+                3..5 => batch.drop_record(index, DropReason::StageDecision),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn only_what_is_on_its_way_and_asks_for_it_is_inspected() {
+    let (rules, report) = rules();
+    let outcome = Pipeline::new(source())
+        .stage(Classifier)
+        .stage(InspectStage::new(rules))
+        .run()
+        .expect("a run");
+    let stage = outcome.stages::<InspectStage>().next().expect("the stage");
+    assert_eq!(stage.alerts_by_rule(), [5]);
+    let statistics = stage.statistics();
+    assert_eq!((statistics.packets, statistics.alerts), (5, 5));
+
+    let summary = InspectSummary::new(&report, statistics, &outcome.statistics);
+    let line = serde_json::to_value(&summary).expect("JSON");
+    assert_eq!(line["event_type"], "summary");
+    let counts = [
+        "packets",
+        "bytes",
+        "rules_loaded",
+        "alerts",
+        "candidates",
+        "false_candidates",
+    ];
+    assert_eq!(
+        counts.map(|name| line[name].as_u64()),
+        [10, 290, 1, 5, 5, 0].map(Some)
+    );
+    assert_eq!(
+        line["rules_skipped"],
+        serde_json::json!({"keyword fast_pattern": 1})
+    );
+    assert!(line["seconds"].is_f64() && line["gbit_per_s"].is_f64());
+}
+
+/// A disk that is full after some bytes.
+struct SmallDisk(usize);
+
+impl Write for SmallDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = bytes.len().min(self.0);
+        self.0 -= written;
+        if written == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_an_error() {
+    let (rules, _) = rules();
+    let error = Pipeline::new(source())
+        .stage(InspectStage::new(Arc::clone(&rules)))
+        .sink(EveWriter::new(rules, SmallDisk(100)))
+        .run()
+        .err()
+        .expect("no room for ten alerts");
+    assert!(error.to_string().starts_with("eve: "), "{error}");
+}
+
+#[test]
+fn a_log_that_was_moved_away_is_opened_anew() {
+    let (rules, _) = rules();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, moved) = (folder.path().join("eve.jsonl"), folder.path().join("old"));
+    let reopen = Arc::new(AtomicBool::new(false));
+    let run = |reopen: &Arc<AtomicBool>| {
+        let writer = EveWriter::append_to(Arc::clone(&rules), &path, Arc::clone(reopen));
+        Pipeline::new(source())
+            .stage(InspectStage::new(Arc::clone(&rules)))
+            .sink(writer.expect("a file"))
+            .run()
+            .expect("a run");
+    };
+    run(&reopen);
+    run(&reopen);
+    let lines = |path| {
+        fs::read_to_string(path)
+            .map(|text| text.lines().count())
+            .ok()
+    };
+    assert_eq!(lines(&path), Some(20), "the second run appends");
+
+    let mut writer =
+        EveWriter::append_to(Arc::clone(&rules), &path, Arc::clone(&reopen)).expect("a file");
+    fs::rename(&path, &moved).expect("moved");
+    writer.write_document(&1).expect("written");
+    reopen.store(true, Ordering::Relaxed);
+    writer
+        .process(&mut Batch::new(Default::default()))
+        .expect("reopened");
+    writer.write_document(&2).expect("written");
+    assert_eq!((lines(&moved), lines(&path)), (Some(21), Some(1)));
+}
