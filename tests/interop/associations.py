@@ -45,6 +45,8 @@ SHAPES = [("transport", family, family) for family in FAMILIES] + [
 ]
 GATEWAYS = {"ipv4": ("198.19.0.1", "198.19.0.2"), "ipv6": ("fd00:ffff::1", "fd00:ffff::2")}
 FIRST_SPI = 0x1000
+# RFC 3948: ESP in UDP.
+NAT_T_PORT = 4500
 
 
 def network(family, index):
@@ -69,6 +71,7 @@ class Association:
     inside: str
     outside: str
     esn: bool = False
+    nat_t: bool = False
 
     @property
     def spi(self):
@@ -104,7 +107,7 @@ class Association:
         return GATEWAYS[self.outside]
 
     def for_scapy(self):
-        from scapy.layers.inet import IP
+        from scapy.layers.inet import IP, UDP
         from scapy.layers.inet6 import IPv6
         from scapy.layers.ipsec import ESP, SecurityAssociation
 
@@ -118,6 +121,8 @@ class Association:
             header = IP if self.outside == "ipv4" else IPv6
             source, destination = self.gateways
             options["tunnel_header"] = header(src=source, dst=destination)
+        if self.nat_t:
+            options["nat_t_header"] = UDP(sport=NAT_T_PORT, dport=NAT_T_PORT, chksum=0)
         return SecurityAssociation(ESP, spi=self.spi, esn_en=self.esn, esn=0, **options)
 
     def for_tshark(self):
@@ -130,8 +135,11 @@ class Association:
         return "uat:esp_sa:" + ",".join(f'"{cell}"' for cell in cells)
 
 
-def associations(suites, shape, esn=False):
+def associations(suites, shape, **options):
+    return [Association(index, suite, *shape, **options) for index, suite in enumerate(suites)]
+
+
+def path_of(shape):
+    """For the name of a test."""
     mode, inside, outside = shape
-    return [
-        Association(index, suite, mode, inside, outside, esn) for index, suite in enumerate(suites)
-    ]
+    return f"{mode}, {inside} in {outside}" if mode == "tunnel" else f"{mode}, {inside}"

@@ -18,6 +18,7 @@ def toml(associations):
             f'suite = "{sa.suite}"',
             f'mode = "{sa.mode}"',
             f"esn = {str(sa.esn).lower()}",
+            f"nat_t = {str(sa.nat_t).lower()}",
         ]
         if sa.mode == "tunnel":
             source, destination = sa.gateways

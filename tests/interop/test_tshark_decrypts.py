@@ -38,20 +38,21 @@ def protect(directory, sas, frames):
 def decrypted_payloads(capture, sas):
     """SPI: the payloads that tshark found in packets with a good ICV, in order."""
     options = [*DECRYPT, *(sa.for_tshark() for sa in sas)]
-    fields = ["esp.spi", "udp.payload", "tcp.payload"]
+    # The data layer is what is left when all headers are off.
+    fields = ["esp.spi", "data.data"]
     found = collections.defaultdict(list)
-    for spi, udp, tcp in peers.tshark(
+    for spi, payload in peers.tshark(
         capture, "esp.icv_good == 1", fields, options, DECODE_AS
     ):
-        found[int(spi, 16)].append(udp or tcp)
+        found[int(spi, 16)].append(payload)
     return found
 
 
-def shape_is_decrypted(shape):
+def shape_is_decrypted(shape, **options):
     from scapy.layers.inet import TCP, UDP
 
     peers.need_program("tshark")
-    sas = associations.associations(associations.TSHARK_SUITES, shape)
+    sas = associations.associations(associations.TSHARK_SUITES, shape, **options)
     frames = traffic.frames(sas)
     with tempfile.TemporaryDirectory() as directory:
         capture = protect(pathlib.Path(directory), sas, frames)
@@ -104,9 +105,10 @@ def with_peers(test):
 
 def tests():
     for shape in associations.SHAPES:
-        mode, inside, outside = shape
-        path = f"{inside} in {outside}" if mode == "tunnel" else inside
-        yield f"tshark decrypts {mode}, {path}", functools.partial(shape_is_decrypted, shape)
+        name = f"tshark decrypts {associations.path_of(shape)}"
+        yield name, functools.partial(shape_is_decrypted, shape)
+    nat_t = functools.partial(shape_is_decrypted, ("tunnel", "ipv4", "ipv4"), nat_t=True)
+    yield "tshark decrypts ESP in UDP", nat_t
     yield "tshark refuses a flipped byte", tshark_refuses_a_flipped_byte
 
 

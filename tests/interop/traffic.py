@@ -29,7 +29,7 @@ def frames(associations, seed=1):
             else:
                 ip = IPv6(src=SOURCES["ipv6"], dst=destination, hlim=dice.randrange(2, 256))
             if turn % 5 == 4:
-                ports = TCP(sport=TCP_PORTS[0], dport=TCP_PORTS[1], seq=turn, flags="A")
+                ports = TCP(sport=TCP_PORTS[0], dport=TCP_PORTS[1], seq=turn * 2000, flags="A")
             else:
                 ports = UDP(sport=UDP_PORTS[0], dport=UDP_PORTS[1])
             frame = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
