@@ -6,8 +6,10 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::zstd::ZstdReader;
 use super::{BLOCK_BYTES, CaptureError, is_standard_stream, unbuffered};
@@ -21,6 +23,8 @@ pub(super) struct Input {
     compression: Option<Compression>,
     /// More may come later (a pipe): what is there is taken without waiting for the rest.
     live: bool,
+    /// The pipe itself, to ask whether something is there.
+    pipe: Option<File>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +74,16 @@ impl Input {
             source,
         })?;
         let total_bytes = metadata.is_file().then_some(metadata.len());
-        Self::new(name, Box::new(file), total_bytes)
+        let pipe = match total_bytes {
+            Some(_) => None,
+            // Without a second handle, reading waits as long as it takes.
+            None => file.try_clone().ok(),
+        };
+        let input = Self::new(name, Box::new(file), total_bytes)?;
+        Ok(Input {
+            pipe: pipe.filter(|_| input.live),
+            ..input
+        })
     }
 
     /// Takes bytes from anywhere.
@@ -112,6 +125,7 @@ impl Input {
             total_bytes,
             compression,
             live: total_bytes.is_none() && compression.is_none(),
+            pipe: None,
         })
     }
 
@@ -135,6 +149,23 @@ impl Input {
 
     pub fn is_live(&self) -> bool {
         self.live
+    }
+
+    /// Waits until a read would return at once, `patience` at most. False if
+    /// it would still wait. Only pipes are waited for.
+    pub fn wait(&self, patience: Duration) -> bool {
+        let Some(pipe) = &self.pipe else {
+            return true;
+        };
+        let mut asked = [PollFd::new(pipe, PollFlags::IN)];
+        let timeout = Timespec::try_from(patience).ok();
+        match poll(&mut asked, timeout.as_ref()) {
+            Ok(ready) => ready > 0,
+            // A signal: whoever sent it may want the wait to end.
+            Err(rustix::io::Errno::INTR) => false,
+            // The read that follows says what is wrong.
+            Err(_) => true,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::framing::{Quota, Stop};
 use super::input::Input;
@@ -101,9 +102,17 @@ impl Reader {
         }
     }
 
+    /// Lets [`Self::fill`] come back without a record when a pipe brings
+    /// nothing for so long; `None`, as at first, waits as long as it takes.
+    /// Files, compressed pipes and [`Self::from_read`] are always waited for.
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.window.set_patience(patience);
+    }
+
     /// Appends up to `max_records` records that all lie in one block, stopping
     /// early when their captured bytes would exceed `max_bytes`, but appends
-    /// at least one. Returns the block, or `None` at the end.
+    /// at least one unless its patience ([`Self::set_patience`]) ends. Returns
+    /// the block, or `None` at the end.
     ///
     /// Waits for the first record only; of a pipe, it takes what is there. An
     /// error is reported once, after all whole records in front of it; after
@@ -123,7 +132,11 @@ impl Reader {
             }
             match stop {
                 Ok(Stop::Quota) => {}
-                Ok(Stop::Need(bytes)) => self.advance(bytes)?,
+                Ok(Stop::Need(bytes)) => {
+                    if !self.advance(bytes)? {
+                        return Ok(Some(Arc::clone(self.window.block())));
+                    }
+                }
                 Err(error) => {
                     self.finished = true;
                     return Err(error);
@@ -235,17 +248,21 @@ impl Reader {
         stop
     }
 
-    /// Brings the next block, or ends the capture.
-    fn advance(&mut self, bytes: usize) -> Result<(), CaptureError> {
+    /// Brings the next block, or ends the capture. False when neither happens
+    /// within the patience.
+    fn advance(&mut self, bytes: usize) -> Result<bool, CaptureError> {
         if self.window.require(bytes) {
-            return Ok(());
+            return Ok(true);
+        }
+        if !self.window.has_ended() {
+            return Ok(false);
         }
         self.finished = true;
         let begun = match &self.framing {
             Framing::PcapNg(framing) => framing.begun_block(),
             Framing::Pcap(_) | Framing::Tsh => None,
         };
-        self.window.conclude(bytes, begun)
+        self.window.conclude(bytes, begun).map(|()| true)
     }
 }
 

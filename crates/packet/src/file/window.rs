@@ -3,6 +3,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::CaptureError;
 use super::block::{BLOCK_BYTES, Block, BlockPool};
@@ -18,6 +19,8 @@ pub(super) struct Window {
     /// Where in the (decompressed) input the block begins.
     block_offset: u64,
     end: Option<End>,
+    /// How long a pipe is waited for; `None` is as long as it takes.
+    patience: Option<Duration>,
 }
 
 /// How the input ended.
@@ -37,11 +40,21 @@ impl Window {
             position: 0,
             block_offset: 0,
             end: None,
+            patience: None,
         }
     }
 
     pub fn input(&self) -> &Input {
         &self.input
+    }
+
+    pub fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
+    }
+
+    /// Whether nothing follows the unread bytes.
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     /// The block that holds the unread bytes.
@@ -69,7 +82,8 @@ impl Window {
     }
 
     /// Makes at least `bytes` unread bytes available, in a new block if need
-    /// be. False if the input ends before.
+    /// be. False if the input ends before, or if a pipe has no more within the
+    /// patience: [`Self::has_ended`] tells which.
     pub fn require(&mut self, bytes: usize) -> bool {
         if self.unread().len() >= bytes {
             return true;
@@ -83,6 +97,11 @@ impl Window {
         loop {
             let enough = self.input.is_live() && next.len() >= bytes;
             if enough || next.spare_mut(limit).is_empty() {
+                break;
+            }
+            if let Some(patience) = self.patience
+                && !self.input.wait(patience)
+            {
                 break;
             }
             match self.input.read(next.spare_mut(limit)) {

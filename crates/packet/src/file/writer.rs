@@ -168,6 +168,12 @@ impl Writer {
         self.write_pcapng(number, timestamp_ns, captured_bytes, wire_bytes, bytes)
     }
 
+    /// Whether records go straight to standard output, a pipe or a device,
+    /// where somebody may be waiting for them.
+    pub fn is_live(&self) -> bool {
+        self.temporary.is_none()
+    }
+
     /// Hands everything written so far to the operating system, so that a
     /// reader of a pipe sees it.
     pub fn flush(&mut self) -> Result<(), CaptureError> {

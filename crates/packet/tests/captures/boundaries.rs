@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_packet::file::{BLOCK_BYTES, Reader};
 
@@ -178,6 +179,43 @@ fn a_record_held_from_a_slow_pipe_holds_little_memory() {
     }
     assert_eq!(entries.len(), 20);
     assert!(held.iter().all(|block| block.len() <= 3 * 66));
+}
+
+#[test]
+fn patience_with_a_pipe_has_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    let status = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(status.unwrap().success());
+    let file = capture(&[30, 3000]);
+    // A whole record and a part of the next; the writing end stays open.
+    let (first, rest) = file.split_at(file.len() - 1000);
+    let writing = std::thread::spawn({
+        let (path, first) = (path.clone(), first.to_vec());
+        move || {
+            let mut sender = std::fs::File::create(path).unwrap();
+            io::Write::write_all(&mut sender, &first).unwrap();
+            sender
+        }
+    });
+    let mut reader = Reader::open(&path).unwrap();
+    let mut sender = writing.join().unwrap();
+    reader.set_patience(Some(Duration::from_millis(1)));
+    let mut entries = Vec::new();
+    let mut fill = |expected: usize| {
+        let more = reader.fill(256, usize::MAX, &mut entries).unwrap();
+        assert_eq!(entries.len(), expected);
+        more.is_some()
+    };
+    assert!(fill(1));
+    for _ in 0..3 {
+        assert!(fill(1), "not the end: more may come");
+    }
+    io::Write::write_all(&mut sender, rest).unwrap();
+    assert!(fill(2));
+    assert!(fill(2));
+    drop(sender);
+    assert!(!fill(2));
 }
 
 #[test]

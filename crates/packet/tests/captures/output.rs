@@ -176,6 +176,7 @@ fn a_pipe_sees_what_was_flushed() {
         }
     });
     let mut writer = Writer::create(&path, Format::PcapNg).unwrap();
+    assert!(writer.is_live());
     writer.add_interface(&ethernet()).unwrap();
     writer.flush().unwrap();
     writer.write(0, 5, 3, b"abc").unwrap();
