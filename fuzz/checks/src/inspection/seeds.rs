@@ -1,0 +1,82 @@
+//! Rules beside payloads that they match, just miss, or are long to search.
+
+use crate::{Seed, seed};
+
+/// One input for each way of matching.
+pub fn seeds() -> Vec<Seed> {
+    vec![
+        seed("empty", []),
+        seed(
+            "contents_in_order",
+            input(
+                &[
+                    r#"content:"GET "; depth:4; content:"/../"; within:200; sid:1;"#,
+                    r#"content:"union"; nocase; content:"select"; nocase; distance:1; within:12; sid:2;"#,
+                    r#"content:!"Cookie|3A|"; content:"password="; sid:3;"#,
+                ],
+                &[
+                    "GET /a/../../b?q=UNION all SELECT",
+                    "POST /login password=1 Cookie: 2",
+                    "select union",
+                ],
+            ),
+        ),
+        seed(
+            "many_occurrences",
+            input(
+                &[
+                    r#"content:"a"; content:"a"; distance:1; content:"a"; distance:2; content:"b"; within:1; sid:1;"#,
+                    r#"content:"aa"; content:!"ab"; within:4; sid:2;"#,
+                ],
+                &["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "aab"],
+            ),
+        ),
+        seed(
+            "patterns",
+            input(
+                &[
+                    r#"content:"User-Agent|3A 20|"; nocase; pcre:"/^User-Agent\x3a\x20(?:one|two)\//mi"; sid:1;"#,
+                    r#"content:"jndi|3A|"; nocase; pcre:"/^(?:ldaps?|rmi)\x3a\x2f/Ri"; sid:2;"#,
+                    r#"pcre:"/a+?b/"; pcre:"/c$/R"; pcre:!"/d/"; sid:3;"#,
+                ],
+                &["user-agent: TWO/1.0", "${JNDI:ldap://x}", "aaaaabbbbc"],
+            ),
+        ),
+        seed(
+            "conditions",
+            input(
+                &[
+                    "flow:established,to_server; dsize:3<>9; sid:1;",
+                    "flow:from_server; flags:PA; dsize:>0; sid:2;",
+                    "flags:S; sid:3;",
+                    "flow:not_established; sid:4;",
+                ],
+                &["123456", ""],
+            ),
+        ),
+        seed(
+            "protocols",
+            [
+                &b"alert http any any -> any any (content:\"GET\"; sid:1;)\n"[..],
+                b"alert udp any any -> any 53 (content:\"GET\"; sid:2;)\n",
+                b"alert ip any any -> any any (content:\"get\"; nocase; sid:3;)\n",
+                b"pass tcp any any <> any 80 (content:\"GET /pass\"; sid:4;)\n",
+                b"\0GET / HTTP/1.1\r\n\r\n\0GET /pass HTTP/1.1\r\n\r\n",
+            ]
+            .concat(),
+        ),
+    ]
+}
+
+/// Rules for any TCP packet with these options, and payloads.
+fn input(options: &[&str], payloads: &[&str]) -> Vec<u8> {
+    let mut input = String::new();
+    for options in options {
+        input.push_str(&format!("alert tcp any any -> any any ({options})\n"));
+    }
+    for payload in payloads {
+        input.push('\0');
+        input.push_str(payload);
+    }
+    input.into_bytes()
+}
