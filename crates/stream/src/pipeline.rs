@@ -186,11 +186,9 @@ impl Pipeline {
         let mut result = Ok(());
         while result.is_ok() && !batch.is_last() {
             batch.clear();
+            result = self.source.process(&mut batch);
             let filled = Instant::now();
-            result = self
-                .source
-                .process(&mut batch)
-                .and_then(|()| chain.process(&mut batch));
+            result = result.and_then(|()| chain.process(&mut batch));
             statistics.add_batch(&batch.settle_accounts(), filled.elapsed());
             if self.stop.is_stopped() {
                 interrupted = !batch.is_last();

@@ -85,9 +85,11 @@ impl Statistics {
     pub(crate) fn add_batch(&mut self, tally: &Tally, latency: Duration) {
         self.tally.add(tally);
         self.batches += 1;
-        let ns = u64::try_from(latency.as_nanos()).unwrap_or(MAX_LATENCY_NS);
-        self.latency_ns
-            .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), tally.packets.max(1));
+        if tally.packets > 0 {
+            let ns = u64::try_from(latency.as_nanos()).unwrap_or(MAX_LATENCY_NS);
+            self.latency_ns
+                .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), tally.packets);
+        }
     }
 
     pub(crate) fn set_elapsed(&mut self, elapsed: Duration) {

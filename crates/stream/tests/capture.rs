@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::wire::LinkType;
-use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage};
+use weir_stream::{Batch, CaptureSink, CaptureSource, Pipeline, Stage, StageError, StopFlag};
 
 /// An IPv4/UDP packet from port `port`.
 fn packet(port: u16, payload: &[u8]) -> Vec<u8> {
@@ -132,4 +132,57 @@ fn a_capture_cut_short_is_read_as_far_as_it_is_whole() {
     assert_eq!(outcome.statistics.packets(), 499);
     let source = outcome.source::<CaptureSource>().expect("the source");
     assert_eq!(source.faults().len(), 1);
+}
+
+/// Asks for the end once it has seen so many records.
+struct Waiting(usize, StopFlag);
+
+impl Stage for Waiting {
+    fn name(&self) -> &str {
+        "waiting"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.0 = self.0.saturating_sub(batch.len());
+        if self.0 == 0 {
+            self.1.stop();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_pipe_that_stays_open_delays_neither_records_nor_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let capture = folder.path().join("three.pcapng");
+    write_capture(&capture, 3);
+    let fifo = folder.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo").success());
+    for shards in [1, 2] {
+        let writing = std::thread::spawn({
+            let (capture, fifo) = (capture.clone(), fifo.clone());
+            move || {
+                let mut pipe = std::fs::File::create(fifo).expect("the writing end");
+                let bytes = std::fs::read(capture).expect("the capture");
+                std::io::Write::write_all(&mut pipe, &bytes).expect("room in the pipe");
+                pipe
+            }
+        });
+        let source = CaptureSource::new(vec![Reader::open(&fifo).expect("opened")]);
+        let pipe = writing.join().expect("written");
+        let stop = StopFlag::default();
+        let chains: Vec<Vec<Box<dyn Stage>>> = (0..shards).map(|_| Vec::new()).collect();
+        let outcome = Pipeline::new(source)
+            .shards(chains)
+            .sink(Waiting(3, stop.clone()))
+            .stop_flag(stop)
+            .run()
+            .expect("a run");
+        drop(pipe);
+        assert!(outcome.interrupted);
+        assert_eq!(outcome.statistics.packets(), 3);
+        let source = outcome.source::<CaptureSource>().expect("the source");
+        assert!(source.faults().is_empty());
+    }
 }

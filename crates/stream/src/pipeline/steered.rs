@@ -18,8 +18,9 @@ use crate::statistics::Statistics;
 /// Batches that may wait for a shard.
 const QUEUE_BATCHES: usize = 4;
 
-/// After so many batches of the source every shard is sent what it has, so
-/// that a shard with little traffic still learns the time.
+/// After so many batches of the source, or when it has nothing more for now,
+/// every shard is sent what it has, so that a shard with little traffic still
+/// learns the time and no record waits for others.
 const FLUSH_AFTER_BATCHES: usize = 64;
 
 /// A batch on its way through the threads.
@@ -124,7 +125,9 @@ impl Intake {
                     break;
                 }
                 unflushed += 1;
-                if unflushed == FLUSH_AFTER_BATCHES {
+                // A source that leaves room has nothing more for now.
+                let is_idle = intake.room() != (0, 0);
+                if is_idle || unflushed == FLUSH_AFTER_BATCHES {
                     unflushed = 0;
                     if self.flush(&intake, &mut open).is_err() {
                         break;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry, Writer};
 
@@ -28,7 +29,19 @@ impl Progress {
     }
 }
 
+/// Interfaces of all files together; [`Arrival::interface`] numbers them.
+const MAX_INTERFACES: usize = 1 << 16;
+
+/// An idle pipe gives an empty batch after so long: often enough for whoever
+/// writes once a second or asks for the end of the run.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What was written to a pipe leaves after this time at the latest.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+
 /// Reads capture files, one after the other, as one stream.
+///
+/// Of a pipe, a batch takes what is there, and does not wait to be full.
 ///
 /// A file that is cut short or broken is read as far as it is whole; the rest
 /// of the files still follow, and [`faults`](CaptureSource::faults) tells.
@@ -41,6 +54,14 @@ pub struct CaptureSource {
     faults: Vec<CaptureError>,
     progress: Arc<Progress>,
     bytes_of_finished_files: u64,
+}
+
+/// What a file gave.
+enum Given {
+    Records,
+    /// A pipe that is still open had nothing.
+    Nothing,
+    End,
 }
 
 struct CurrentFile {
@@ -93,22 +114,38 @@ impl CaptureSource {
         }
     }
 
-    /// Reads one block's worth of records into the batch. False when the
-    /// current file is done.
-    fn fill_from_block(&mut self, batch: &mut Batch) -> bool {
+    /// Reads one block's worth of records into the batch.
+    fn fill_from_block(&mut self, batch: &mut Batch) -> Given {
         let Some(file) = &mut self.current else {
-            return false;
+            return Given::End;
         };
         let (records, bytes) = batch.room();
         self.entries.clear();
+        let patience = if batch.is_empty() {
+            PATIENCE
+        } else {
+            Duration::ZERO
+        };
+        file.reader.set_patience(Some(patience));
         let block = match file.reader.fill(records, bytes, &mut self.entries) {
             Ok(Some(block)) => block,
-            Ok(None) => return false,
+            Ok(None) => return Given::End,
             Err(fault) => {
                 self.faults.push(fault);
-                return false;
+                return Given::End;
             }
         };
+        if self.entries.is_empty() {
+            return Given::Nothing;
+        }
+        if file.first_interface + file.reader.interfaces().len() > MAX_INTERFACES {
+            self.faults.push(CaptureError::TooManyInterfaces {
+                file: file.reader.name().to_owned(),
+                offset: file.reader.bytes_read(),
+                limit: MAX_INTERFACES as u32,
+            });
+            return Given::End;
+        }
         let known = self.interfaces.len() - file.first_interface;
         if known < file.reader.interfaces().len() {
             self.interfaces = self
@@ -136,7 +173,7 @@ impl CaptureSource {
         debug_assert_eq!(received, Ok(self.entries.len()));
         self.number += self.entries.len() as u64;
         batch.set_clock_ns(clock_ns);
-        true
+        Given::Records
     }
 }
 
@@ -152,8 +189,10 @@ impl Stage for CaptureSource {
                 batch.mark_last();
                 break;
             }
-            if !self.fill_from_block(batch) {
-                self.close_current();
+            match self.fill_from_block(batch) {
+                Given::Records => {}
+                Given::Nothing => break,
+                Given::End => self.close_current(),
             }
         }
         let in_current = self.current.as_ref().map_or(0, |f| f.reader.bytes_read());
@@ -165,12 +204,15 @@ impl Stage for CaptureSource {
     }
 }
 
-/// Writes what arrives to a capture file, interfaces and times kept.
+/// Writes what arrives to a capture file, interfaces and times kept. Standard
+/// output and pipes are flushed every second.
 pub struct CaptureSink {
+    /// Gone when it has finished or failed.
     writer: Option<Writer>,
     /// The writer's number of each interface of the batches.
     written_interfaces: Vec<u32>,
     bytes_written: u64,
+    flushed: Instant,
 }
 
 impl CaptureSink {
@@ -180,12 +222,37 @@ impl CaptureSink {
             writer: Some(writer),
             written_interfaces: Vec::new(),
             bytes_written: 0,
+            flushed: Instant::now(),
         }
     }
 
     /// Size of the finished file.
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<(), CaptureError> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        // A batch of another shard may know fewer interfaces than were seen.
+        let new = batch.interfaces().get(self.written_interfaces.len()..);
+        for interface in new.unwrap_or_default() {
+            let number = writer.add_interface(interface)?;
+            self.written_interfaces.push(number);
+        }
+        for index in batch.live() {
+            let arrival = batch.arrival(index);
+            let interface = self.written_interfaces[usize::from(arrival.interface)];
+            let record = batch.record(index);
+            let wire_bytes = arrival.wire_bytes.max(record.len() as u32);
+            writer.write(interface, arrival.timestamp_ns, wire_bytes, record)?;
+        }
+        if writer.is_live() && self.flushed.elapsed() >= FLUSH_EVERY {
+            writer.flush()?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
     }
 }
 
@@ -195,26 +262,11 @@ impl Stage for CaptureSink {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        let Some(writer) = &mut self.writer else {
-            return Ok(());
-        };
-        let failed = |error: CaptureError| StageError::new("capture sink", error);
-        // A batch of another shard may know fewer interfaces than were seen.
-        let new = batch.interfaces().get(self.written_interfaces.len()..);
-        for interface in new.unwrap_or_default() {
-            let number = writer.add_interface(interface).map_err(failed)?;
-            self.written_interfaces.push(number);
-        }
-        for index in batch.live() {
-            let arrival = batch.arrival(index);
-            let interface = self.written_interfaces[usize::from(arrival.interface)];
-            let record = batch.record(index);
-            let wire_bytes = arrival.wire_bytes.max(record.len() as u32);
-            writer
-                .write(interface, arrival.timestamp_ns, wire_bytes, record)
-                .map_err(failed)?;
-        }
-        Ok(())
+        self.write(batch).map_err(|error| {
+            // Half a capture is not put in place.
+            self.writer = None;
+            StageError::new("capture sink", error)
+        })
     }
 
     fn finish(&mut self) -> Result<(), StageError> {
