@@ -8,6 +8,7 @@ use weir_crypto::{IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Suite
 use weir_select::Tuple;
 use weir_stream::{Batch, DropReason, Steer};
 
+use crate::affinity;
 use crate::config::{SaFile, Secrets};
 use crate::esp::Arrival;
 use crate::inbound::Inbound;
@@ -68,6 +69,16 @@ pub enum GatewayError {
         "--repeatable-insecure repeats nonces and is refused for live outputs; use a state file"
     )]
     RepeatableLive,
+    /// The file's keys are public.
+    #[error(
+        "{}: insecure_example = true: its keys are public, so it protects with \
+         --repeatable-insecure only; remove the line and take keys of your own",
+        path.display()
+    )]
+    InsecureExample {
+        /// The SA file.
+        path: PathBuf,
+    },
     /// A legacy suite would encrypt.
     #[error(
         "{}: sa {association:?}: {suite} is legacy and decrypts only; choose another suite, or \
@@ -115,14 +126,16 @@ impl Databases {
         unmatched: Unmatched,
         clear_text_is_checked: bool,
     ) -> Databases {
+        let spd = Spd::new(
+            policies,
+            unmatched,
+            associations.len(),
+            clear_text_is_checked,
+        );
+        let homes = affinity::homes(associations.len(), policies, &spd);
         Databases {
-            spd: Spd::new(
-                policies,
-                unmatched,
-                associations.len(),
-                clear_text_is_checked,
-            ),
-            sad: Sad::new(associations, policies),
+            spd,
+            sad: Sad::new(associations, homes),
         }
     }
 
@@ -209,6 +222,11 @@ impl SaFile {
                 return Err(GatewayError::RepeatableLive);
             }
             Sequences::RepeatableInsecure => (None, IvSource::RepeatableInsecure),
+            Sequences::StateFile { .. } if self.is_insecure_example() => {
+                return Err(GatewayError::InsecureExample {
+                    path: self.path.clone(),
+                });
+            }
             Sequences::StateFile {
                 path,
                 initialize,

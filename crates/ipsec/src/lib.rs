@@ -60,6 +60,7 @@
 
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod chain;
 mod config;
 mod ecn;

@@ -163,16 +163,21 @@ impl Spd {
     /// direction: the packet's own, or else that of the packets which answer
     /// it.
     pub fn association_of_flow(&self, tuple: &Tuple, flow_hash: u32) -> Option<u32> {
-        let protecting = |tuple: &Tuple| match self.outbound.first(tuple) {
-            Some(Action::Protect(associations)) => pick(associations, flow_hash),
-            _ => None,
-        };
+        let protecting = |tuple: &Tuple| pick(self.protecting(tuple)?, flow_hash);
         protecting(tuple).or_else(|| {
             protecting(&Tuple {
                 key: tuple.key.reversed(),
                 ..*tuple
             })
         })
+    }
+
+    /// The associations of the policy that protects a packet on its way out.
+    pub(crate) fn protecting(&self, tuple: &Tuple) -> Option<&[u32]> {
+        match self.outbound.first(tuple) {
+            Some(Action::Protect(associations)) => Some(associations),
+            _ => None,
+        }
     }
 
     /// What becomes of a packet that came in without protection (RFC 4301,

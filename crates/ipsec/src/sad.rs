@@ -1,14 +1,10 @@
 //! The association database: which association an ESP packet belongs to, and
 //! which shard an association belongs to (RFC 4301, sections 4.1 and 4.4.2).
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_select::Selector;
-
 use crate::esp::Arrival;
-use crate::policy::{Action, Policy};
 use crate::sa::Parameters;
 
 /// The associations of a gateway, by index.
@@ -23,9 +19,9 @@ pub struct Sad {
 }
 
 impl Sad {
-    /// Builds the database. The policies tell which associations carry the two
-    /// directions of the same flows and so must live together.
-    pub fn new(associations: Vec<Arc<Parameters>>, policies: &[Policy]) -> Sad {
+    /// Builds the database. `homes` steer the packets of each association
+    /// ([`Sad::home`]).
+    pub fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
         let mut by_spi: Vec<(u32, u32)> = (0..)
             .zip(&associations)
             .map(|(index, parameters)| (parameters.spi, index))
@@ -38,7 +34,7 @@ impl Sad {
         nat_t_ports.sort_unstable();
         nat_t_ports.dedup();
         Sad {
-            homes: homes(associations.len(), policies),
+            homes,
             associations,
             by_spi,
             nat_t_ports,
@@ -87,60 +83,6 @@ impl Sad {
     }
 }
 
-/// Groups associations whose policies mirror each other, and numbers the
-/// groups from 0 without gaps.
-fn homes(association_count: usize, policies: &[Policy]) -> Vec<u32> {
-    let mut leader: Vec<u32> = (0..association_count as u32).collect();
-    let protecting = || {
-        policies.iter().filter_map(|policy| match &policy.action {
-            Action::Protect(by) if policy.direction.is_outbound() => Some((&policy.selector, by)),
-            _ => None,
-        })
-    };
-    let by_selector: HashMap<&Selector, &Vec<u32>> = protecting().collect();
-    for (selector, there) in protecting() {
-        let Some(back) = by_selector.get(&selector.reversed()) else {
-            continue;
-        };
-        // Of two lists alike in length, a flow takes the same place in both.
-        let places = if there.len() == back.len() {
-            there.len()
-        } else {
-            1
-        };
-        for (place, association) in there.iter().chain(*back).enumerate() {
-            if let Some(first) = there.get(place % places) {
-                join(&mut leader, *first, *association);
-            }
-        }
-    }
-    let mut numbers = HashMap::new();
-    (0..association_count as u32)
-        .map(|association| {
-            let fresh = numbers.len() as u32;
-            *numbers.entry(lead(&leader, association)).or_insert(fresh)
-        })
-        .collect()
-}
-
-/// Follows leaders to the one that leads itself; each has a lower index, so
-/// this ends.
-fn lead(leader: &[u32], mut association: u32) -> u32 {
-    while let Some(next) = leader.get(association as usize)
-        && *next != association
-    {
-        association = *next;
-    }
-    association
-}
-
-fn join(leader: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (lead(leader, one), lead(leader, other));
-    if let Some(of_higher) = leader.get_mut(one.max(other) as usize) {
-        *of_higher = one.min(other);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use weir_crypto::Suite;
@@ -149,7 +91,6 @@ mod tests {
     use crate::lifetime::Lifetime;
     use crate::nat_t::UdpPorts;
     use crate::outer::{Ends, Tunnel};
-    use crate::policy::Direction;
     use crate::sa::Mode;
 
     fn association(spi: u32, destination: Option<[u8; 4]>, in_udp: bool) -> Arc<Parameters> {
@@ -193,7 +134,7 @@ mod tests {
                 association(0x1000, Some([198, 18, 0, 3]), false),
                 association(0x3000, None, true),
             ],
-            &[],
+            vec![0, 1, 2, 3],
         );
         let (two, three) = (IpAddr::from([198, 18, 0, 2]), IpAddr::from([198, 18, 0, 3]));
         for (arrival, destination, expected) in [
@@ -220,34 +161,5 @@ mod tests {
         let other = association(0x1001, Some([198, 18, 0, 2]), false);
         assert!(here.collides_with(&here) && here.collides_with(&transport));
         assert!(!here.collides_with(&there) && !here.collides_with(&other));
-    }
-
-    #[test]
-    fn mirrored_policies_bring_their_associations_together() {
-        let policy = |from: &str, to: &str, by: &[u32]| Policy {
-            selector: Selector {
-                source: from.parse().expect("addresses"),
-                destination: to.parse().expect("addresses"),
-                ..Selector::default()
-            },
-            direction: Direction::Both,
-            action: Action::Protect(by.to_vec()),
-        };
-        let associations = (0..10)
-            .map(|index| association(0x1000 + index, Some([198, 18, 0, 2]), false))
-            .collect();
-        let sad = Sad::new(
-            associations,
-            &[
-                policy("10.0.0.0/8", "fd00::/8", &[0, 1]),
-                policy("10.0.0.0/8", "192.0.2.0/24", &[2]),
-                policy("fd00::/8", "10.0.0.0/8", &[5, 4]),
-                policy("any", "any", &[6]),
-                policy("192.0.2.0/24", "fd01::/16", &[7, 8]),
-                policy("fd01::/16", "192.0.2.0/24", &[9]),
-            ],
-        );
-        let homes: Vec<u32> = (0..10).map(|index| sad.home(index)).collect();
-        assert_eq!(homes, [0, 1, 2, 3, 1, 0, 4, 5, 5, 5]);
     }
 }

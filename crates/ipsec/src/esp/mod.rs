@@ -9,6 +9,8 @@
 
 mod decapsulate;
 mod encapsulate;
+#[cfg(test)]
+mod gcm_vectors;
 mod trailer;
 
 use weir_crypto::Suite;
