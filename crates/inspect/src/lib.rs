@@ -23,7 +23,36 @@
 //! how the options of a rule are searched for together.
 //!
 //! Fragments are matched by rules of protocol `ip` alone, over the bytes after
-//! the IP header.
+//! the IP header. Of a packet that a capture cut short, what is there is
+//! matched, and counts as its payload.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use weir_inspect::{Inspector, Packet, RuleFile, RuleSet, Variables};
+//! use weir_packet::wire::{Headers, LinkType};
+//!
+//! let mut variables = Variables::default();
+//! variables.define("HOME_NET=198.18.0.0/15")?;
+//! let text = br#"alert udp any any -> $HOME_NET 53 (msg:"a"; content:"|07|version"; sid:1;)
+//! alert tcp any any -> any 80 (msg:"b"; content:"x"; http_uri; sid:2;)"#;
+//! let file = RuleFile { name: "my.rules", text };
+//! let (rules, report) = RuleSet::load(&[file], &variables)?;
+//! assert_eq!((report.loaded, report.skipped["keyword http_uri"]), (1, 1));
+//!
+//! let bytes = b"E\0\0\x24\0\0\0\0\x40\x11\0\0\xc6\x12\0\x01\xc6\x12\0\x02\
+//!               \x04\xd2\0\x35\0\x10\0\0\x07version";
+//! let packet = Packet {
+//!     headers: Headers::parse(LinkType::RawIp, bytes),
+//!     bytes,
+//!     timestamp_ns: 0,
+//!     interface: 0,
+//! };
+//! let mut inspector = Inspector::new(Arc::new(rules));
+//! let mut alerts = Vec::new();
+//! inspector.inspect(&[packet], |packet, rule| alerts.push((packet, rule)));
+//! assert_eq!(alerts, [(0, 0)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@ impl Watched {
         self.table.track(&headers(packet), packet, self.now_ns)
     }
 
-    fn from_client(&mut self, flags: u8, numbers: (u32, u32), payload: &[u8]) -> FlowState {
+    fn client_sends(&mut self, flags: u8, numbers: (u32, u32), payload: &[u8]) -> FlowState {
         self.sees(&tcp(
             (CLIENT, SERVER),
             (40_000, 80),
@@ -37,7 +37,7 @@ impl Watched {
         ))
     }
 
-    fn from_server(&mut self, flags: u8, numbers: (u32, u32), payload: &[u8]) -> FlowState {
+    fn server_sends(&mut self, flags: u8, numbers: (u32, u32), payload: &[u8]) -> FlowState {
         self.sees(&tcp(
             (SERVER, CLIENT),
             (80, 40_000),
@@ -47,9 +47,9 @@ impl Watched {
     }
 
     fn shakes_hands(&mut self) -> FlowState {
-        self.from_client(SYN, (u32::MAX, 0), b"");
-        self.from_server(SYN | ACK, (500, 0), b"");
-        self.from_client(ACK, (0, 501), b"")
+        self.client_sends(SYN, (u32::MAX, 0), b"");
+        self.server_sends(SYN | ACK, (500, 0), b"");
+        self.client_sends(ACK, (0, 501), b"")
     }
 }
 
@@ -73,21 +73,24 @@ fn state(direction: Direction, is_established: bool) -> FlowState {
 fn tcp_is_established_by_its_handshake() {
     let mut flow = Watched::new();
     assert_eq!(
-        flow.from_client(SYN, (u32::MAX, 0), b""),
+        flow.client_sends(SYN, (u32::MAX, 0), b""),
         state(ToServer, false)
     );
     assert_eq!(
-        flow.from_server(SYN | ACK, (500, 0), b""),
+        flow.server_sends(SYN | ACK, (500, 0), b""),
         state(ToClient, false)
     );
-    assert_eq!(flow.from_client(ACK, (0, 501), b""), state(ToServer, true));
-    assert_eq!(flow.from_server(ACK, (501, 0), b"x"), state(ToClient, true));
+    assert_eq!(flow.client_sends(ACK, (0, 501), b""), state(ToServer, true));
+    assert_eq!(
+        flow.server_sends(ACK, (501, 0), b"x"),
+        state(ToClient, true)
+    );
     // What comes after the end still belongs to it.
     assert_eq!(
-        flow.from_client(FIN | ACK, (0, 501), b""),
+        flow.client_sends(FIN | ACK, (0, 501), b""),
         state(ToServer, true)
     );
-    assert_eq!(flow.from_server(RST, (501, 0), b""), state(ToClient, true));
+    assert_eq!(flow.server_sends(RST, (501, 0), b""), state(ToClient, true));
     assert_eq!(flow.table.counts().opened, 1);
 }
 
@@ -97,64 +100,67 @@ fn a_handshake_that_does_not_fit_establishes_nothing() {
     // side, carries RST, or acknowledges something else; the SYN-ACK is
     // missing.
     let mut flow = Watched::new();
-    flow.from_client(SYN, (100, 0), b"");
-    flow.from_server(SYN | ACK, (500, 100), b"");
-    assert!(!flow.from_client(ACK, (101, 501), b"").is_established);
-    flow.from_server(SYN | ACK, (500, 101), b"");
-    assert!(!flow.from_server(ACK, (501, 101), b"").is_established);
-    assert!(!flow.from_client(ACK, (101, 500), b"").is_established);
-    assert!(flow.from_client(ACK, (101, 501), b"").is_established);
+    flow.client_sends(SYN, (100, 0), b"");
+    flow.server_sends(SYN | ACK, (500, 100), b"");
+    assert!(!flow.client_sends(ACK, (101, 501), b"").is_established);
+    flow.server_sends(SYN | ACK, (500, 101), b"");
+    assert!(!flow.server_sends(ACK, (501, 101), b"").is_established);
+    assert!(!flow.client_sends(ACK, (101, 500), b"").is_established);
+    assert!(flow.client_sends(ACK, (101, 501), b"").is_established);
 
     let mut flow = Watched::new();
-    flow.from_client(SYN, (100, 0), b"");
-    assert!(!flow.from_client(ACK, (101, 501), b"").is_established);
-    assert!(!flow.from_server(ACK, (501, 101), b"").is_established);
+    flow.client_sends(SYN, (100, 0), b"");
+    assert!(!flow.client_sends(ACK, (101, 501), b"").is_established);
+    assert!(!flow.server_sends(ACK, (501, 101), b"").is_established);
 }
 
 #[test]
 fn a_connection_without_its_beginning_is_never_established() {
     let mut flow = Watched::new();
-    assert_eq!(flow.from_server(ACK, (1, 1), b"x"), state(ToServer, false));
-    assert_eq!(flow.from_client(ACK, (1, 1), b"x"), state(ToClient, false));
+    assert_eq!(flow.server_sends(ACK, (1, 1), b"x"), state(ToServer, false));
+    assert_eq!(flow.client_sends(ACK, (1, 1), b"x"), state(ToClient, false));
     // A SYN between the same ends begins a new one, and tells the client.
     assert!(flow.shakes_hands().is_established);
     assert_eq!(
-        flow.from_client(ACK, (0, 501), b"x").direction,
+        flow.client_sends(ACK, (0, 501), b"x").direction,
         Some(ToServer)
     );
 
     // The sender of a SYN-ACK is the server even if it is seen first.
     let mut flow = Watched::new();
     assert_eq!(
-        flow.from_server(SYN | ACK, (500, 1), b""),
+        flow.server_sends(SYN | ACK, (500, 1), b""),
         state(ToClient, false)
     );
-    assert_eq!(flow.from_client(ACK, (1, 501), b""), state(ToServer, false));
+    assert_eq!(
+        flow.client_sends(ACK, (1, 501), b""),
+        state(ToServer, false)
+    );
 }
 
 #[test]
 fn ends_meet_again_after_a_reset_or_a_long_time() {
     let mut flow = Watched::new();
     flow.shakes_hands();
-    flow.from_client(SYN, (7, 0), b"");
+    flow.client_sends(SYN, (7, 0), b"");
     assert!(
-        flow.from_client(ACK, (0, 501), b"").is_established,
+        flow.client_sends(ACK, (0, 501), b"").is_established,
         "a stray SYN"
     );
-    flow.from_server(RST | ACK, (501, 0), b"");
-    assert_eq!(flow.from_server(SYN, (9, 0), b""), state(ToServer, false));
+    flow.server_sends(RST | ACK, (501, 0), b"");
+    assert_eq!(flow.server_sends(SYN, (9, 0), b""), state(ToServer, false));
     assert_eq!(flow.table.counts().opened, 2);
 
     let mut flow = Watched::new();
     flow.shakes_hands();
     flow.now_ns = 600 * SECOND_NS;
-    assert!(flow.from_client(ACK, (0, 501), b"").is_established);
+    assert!(flow.client_sends(ACK, (0, 501), b"").is_established);
     flow.now_ns = 1_200 * SECOND_NS + 1;
-    assert!(!flow.from_client(ACK, (0, 501), b"").is_established);
+    assert!(!flow.client_sends(ACK, (0, 501), b"").is_established);
     // The next capture may be older.
     flow.shakes_hands();
     flow.now_ns = 0;
-    assert!(!flow.from_client(ACK, (0, 501), b"").is_established);
+    assert!(!flow.client_sends(ACK, (0, 501), b"").is_established);
 }
 
 #[test]
@@ -197,15 +203,15 @@ fn the_protocol_is_told_by_the_first_bytes_of_a_stream() {
     let request = b"GET / HTTP/1.1\r\n\r\n";
     let mut flow = Watched::new();
     flow.shakes_hands();
-    assert_eq!(flow.from_client(ACK, (9, 501), request).application, None);
-    let first = flow.from_client(ACK, (0, 501), request);
+    assert_eq!(flow.client_sends(ACK, (9, 501), request).application, None);
+    let first = flow.client_sends(ACK, (0, 501), request);
     assert_eq!(first.application, Some(AppProtocol::Http));
-    let answer = flow.from_server(ACK, (501, 18), b"anything");
+    let answer = flow.server_sends(ACK, (501, 18), b"anything");
     assert_eq!(answer.application, Some(AppProtocol::Http));
 
     let mut midstream = Watched::new();
     assert_eq!(
-        midstream.from_client(ACK, (1, 1), request).application,
+        midstream.client_sends(ACK, (1, 1), request).application,
         None
     );
 }

@@ -55,7 +55,9 @@ pub enum RuleProtocol {
     Ip,
     /// TCP, UDP, SCTP or ICMP, by the selector's protocol.
     Transport,
-    /// A flow whose first bytes are of an application protocol.
+    /// A flow whose first bytes are of an application protocol. Packets in
+    /// front of the one that tells, such as a greeting that could be of two
+    /// protocols, are not matched.
     Application(AppProtocol),
 }
 
@@ -79,7 +81,7 @@ pub struct FlowCondition {
 }
 
 /// The `dsize` option: a condition on the number of payload bytes, both ends
-/// included.
+/// included. `100<>300` excludes both, as in Snort 3 and Suricata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PayloadBytes {
     /// Fewest bytes.
@@ -106,7 +108,7 @@ pub enum FlagsTest {
     All,
     /// At least one of these (`*`).
     Any,
-    /// Not all of these (`!`).
+    /// Not all of these (`!`), as in Suricata.
     NotAll,
 }
 
