@@ -28,6 +28,7 @@ mod pcapng;
 mod pcapng_time;
 mod reader;
 mod tsh;
+mod whole;
 mod window;
 mod writer;
 mod zstd;
@@ -41,6 +42,7 @@ use std::path::Path;
 pub use block::{BLOCK_BYTES, Block};
 pub use error::CaptureError;
 pub use reader::Reader;
+pub use whole::WholeFile;
 pub use writer::Writer;
 
 use crate::wire::LinkType;

@@ -1,17 +1,14 @@
 //! Writing captures: pcap with nanoseconds, or pcapng.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io::Write;
+use std::path::Path;
 
 use super::pcapng::{
     BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, MAX_NAME_BYTES, OPTION_END,
     OPTION_INTERFACE_NAME, OPTION_TIME_RESOLUTION, SECTION_HEADER,
 };
 use super::{
-    CaptureError, Format, Interface, MAX_RECORD_BYTES, is_standard_stream, pcap, unbuffered,
+    CaptureError, Format, Interface, MAX_RECORD_BYTES, WholeFile, is_standard_stream, pcap,
 };
 use crate::wire::LinkType;
 
@@ -33,9 +30,7 @@ use crate::wire::LinkType;
 pub struct Writer {
     /// Name for messages.
     file: String,
-    output: File,
-    /// Present unless the output is written in place.
-    temporary: Option<Temporary>,
+    output: WholeFile,
     format: Format,
     buffer: Vec<u8>,
     /// Bytes that left the buffer.
@@ -67,12 +62,7 @@ impl Writer {
         if format == Format::Tsh {
             return Err(CaptureError::UnsupportedOutput { file, format });
         }
-        let opened = if standard {
-            unbuffered(io::stdout()).map(|output| (output, None))
-        } else {
-            create_beside(path)
-        };
-        let (output, temporary) = opened.map_err(|source| CaptureError::Io {
+        let output = WholeFile::create(path).map_err(|source| CaptureError::Io {
             file: file.clone(),
             offset: 0,
             action: "creating",
@@ -81,7 +71,6 @@ impl Writer {
         Ok(Writer {
             file,
             output,
-            temporary,
             format,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             drained_bytes: 0,
@@ -171,7 +160,7 @@ impl Writer {
     /// Whether records go straight to standard output, a pipe or a device,
     /// where somebody may be waiting for them.
     pub fn is_live(&self) -> bool {
-        self.temporary.is_none()
+        self.output.is_live()
     }
 
     /// Hands everything written so far to the operating system, so that a
@@ -189,17 +178,19 @@ impl Writer {
     pub fn finish(mut self) -> Result<u64, CaptureError> {
         self.begin();
         self.drain()?;
-        if let Some(temporary) = self.temporary.take() {
-            temporary
-                .put_in_place()
-                .map_err(|source| CaptureError::Io {
-                    file: self.file.clone(),
-                    offset: self.drained_bytes,
-                    action: "renaming the finished file",
-                    source,
-                })?;
-        }
-        Ok(self.drained_bytes)
+        let Writer {
+            file,
+            output,
+            drained_bytes,
+            ..
+        } = self;
+        output.finish().map_err(|source| CaptureError::Io {
+            file,
+            offset: drained_bytes,
+            action: "renaming the finished file",
+            source,
+        })?;
+        Ok(drained_bytes)
     }
 
     /// Bytes written so far.
@@ -374,74 +365,6 @@ impl Writer {
 fn fits(interface: &Interface, captured_bytes: u32) -> bool {
     interface.snap_bytes == 0 || captured_bytes <= interface.snap_bytes
 }
-
-/// A file under a temporary name; removed when dropped.
-struct Temporary {
-    path: PathBuf,
-    target: PathBuf,
-    in_place: bool,
-}
-
-impl Temporary {
-    fn put_in_place(mut self) -> io::Result<()> {
-        fs::rename(&self.path, &self.target)?;
-        self.in_place = true;
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.in_place {
-            // Nobody is left to tell if this fails too.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Opens what `path` names: pipes and devices as they are, a file to be under
-/// a temporary name beside its target.
-fn create_beside(path: &Path) -> io::Result<(File, Option<Temporary>)> {
-    // A link's target is replaced, not the link.
-    let target = match path.metadata() {
-        Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(existing) if !existing.is_file() => {
-            return Ok((OpenOptions::new().write(true).open(path)?, None));
-        }
-        Ok(_) => path.canonicalize()?,
-        Err(_) => path.to_owned(),
-    };
-    let Some(name) = target.file_name() else {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    };
-    let mut last_error = io::Error::from(io::ErrorKind::AlreadyExists);
-    for _ in 0..NAME_ATTEMPTS {
-        let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-        let mut temporary_name = OsString::from(".");
-        temporary_name.push(name);
-        temporary_name.push(format!(".{}-{number}.tmp", std::process::id()));
-        let temporary = target.with_file_name(temporary_name);
-        match File::create_new(&temporary) {
-            Ok(file) => {
-                let temporary = Temporary {
-                    path: temporary,
-                    target,
-                    in_place: false,
-                };
-                return Ok((file, Some(temporary)));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last_error = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last_error)
-}
-
-/// Tells this process's temporary files apart.
-static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
-
-/// A name may be taken by what a killed process of the same number left.
-const NAME_ATTEMPTS: usize = 16;
 
 const BUFFER_BYTES: usize = 2 * MAX_RECORD_BYTES;
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
