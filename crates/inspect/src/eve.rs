@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use weir_packet::file::Interface;
+use weir_packet::time::Timestamp;
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::{AH, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_stream::{Batch, Event, EventKind, Stage, StageError};
@@ -267,33 +268,17 @@ fn flow_id(flow: &FlowKey) -> u64 {
 
 /// Time as in `2026-03-01T12:34:56.789012+0000`, always in UTC.
 fn timestamp(since_1970_ns: u64) -> String {
-    let seconds = since_1970_ns / 1_000_000_000;
-    let microseconds = since_1970_ns % 1_000_000_000 / 1_000;
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let time = Timestamp(since_1970_ns).calendar();
     format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{microseconds:06}+0000"
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}+0000",
+        time.year,
+        time.month,
+        time.day,
+        time.hour,
+        time.minute,
+        time.second,
+        time.nanosecond / 1_000
     )
-}
-
-/// Year, month and day of the Gregorian calendar, by days since 1970-01-01.
-fn date(days_since_1970: u64) -> (u64, u64, u64) {
-    // Counted from 1 March of the year 0, the leap day is the last of a year,
-    // and every 400 years have 146,097 days.
-    let days = days_since_1970 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // March to July and August to December have 153 days each.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let (month, next_year) = if month_from_march < 10 {
-        (month_from_march + 3, 0)
-    } else {
-        (month_from_march - 9, 1)
-    };
-    (era * 400 + year_of_era + next_year, month, day)
 }
 
 #[cfg(test)]
