@@ -1,4 +1,4 @@
-//! Hazardous material: sealing with an IV of the caller's choice.
+//! Hazardous material: sealing with IVs of the caller's choice.
 //!
 //! Under one key, an IV used for two texts reveals their difference in a
 //! counter mode and lets tags be forged in GCM and ChaCha20-Poly1305; a
@@ -7,31 +7,83 @@
 
 use std::fmt;
 
-use crate::job::{JobFault, Shape};
-use crate::kernel::{Kernel, SealKernel};
-use crate::keys::{KeyError, KeyMaterial};
+use weir_simd::Tier;
+
+use crate::aead::gcm::{self, GcmJob, Packet};
+use crate::cipher::Block;
+use crate::job::{JobError, JobFault, Shape};
+use crate::kernel::{Kernel, Misshapen, SealKernel};
+use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::suite::Suite;
 
 /// A sealing key without a counter.
 pub struct RawSealingKey {
     suite: Suite,
-    kernel: Box<SealKernel>,
+    kernel: SealKernel,
+}
+
+/// One packet under an IV of the caller's choice, laid out as in
+/// [`crate::SealJob`].
+pub struct RawSealJob<'a> {
+    /// The packet's key.
+    pub key: &'a RawSealingKey,
+    /// As in [`crate::SealJob::prefix`].
+    pub prefix: &'a [u8],
+    /// Input, [`Suite::iv_bytes`] long.
+    pub iv: &'a [u8],
+    /// As in [`crate::SealJob::text`].
+    pub text: &'a mut [u8],
+    /// As in [`crate::SealJob::suffix`].
+    pub suffix: &'a [u8],
+    /// As in [`crate::SealJob::tag`].
+    pub tag: &'a mut [u8],
+}
+
+/// Encrypts and tags a batch of packets with the kernels of `tier`.
+///
+/// # Errors
+/// The first job with a length that is not its suite's, found before any byte
+/// of any job is written.
+pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
+    let at = |index| move |fault| JobError { job: index, fault };
+    for (index, job) in jobs.iter().enumerate() {
+        job.shape().check(job.key.suite).map_err(at(index))?;
+    }
+    for (index, job) in jobs.iter_mut().enumerate() {
+        job.begin().map_err(JobFault::from).map_err(at(index))?;
+    }
+    gcm::process(tier, jobs);
+    Ok(())
 }
 
 impl RawSealingKey {
-    /// Expands `material`.
+    /// Expands `material`: [`RawSealingKey::with_policy`] with
+    /// [`KeyPolicy::Precomputed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(material: &KeyMaterial) -> Result<RawSealingKey, KeyError> {
+        RawSealingKey::with_policy(material, weir_simd::tier(), KeyPolicy::Precomputed)
+    }
+
+    /// Expands `material` with the instructions of `tier`, as far as `policy`
+    /// says.
     ///
     /// # Errors
     /// [`KeyError::Refused`], which would be a defect of this crate.
-    pub fn new(material: &KeyMaterial) -> Result<RawSealingKey, KeyError> {
+    pub fn with_policy(
+        material: &KeyMaterial,
+        tier: Tier,
+        policy: KeyPolicy,
+    ) -> Result<RawSealingKey, KeyError> {
         Ok(RawSealingKey {
             suite: material.suite(),
-            kernel: Kernel::new(material)?,
+            kernel: Kernel::new(material, tier, policy)?,
         })
     }
 
     /// Encrypts `text` in place under `iv` and writes `tag`; parts and lengths
-    /// are those of [`crate::SealJob`].
+    /// are those of [`RawSealJob`].
     ///
     /// # Errors
     /// A length that is not the suite's, before any byte is written.
@@ -43,14 +95,61 @@ impl RawSealingKey {
         suffix: &[u8],
         tag: &mut [u8],
     ) -> Result<(), JobFault> {
-        let shape = Shape {
-            iv_bytes: iv.len(),
-            text_bytes: text.len(),
-            suffix_bytes: suffix.len(),
-            tag_bytes: tag.len(),
+        let job = RawSealJob {
+            key: self,
+            prefix,
+            iv,
+            text,
+            suffix,
+            tag,
         };
-        shape.check(self.suite)?;
-        Ok(self.kernel.seal(prefix, iv, text, suffix, tag)?)
+        seal(weir_simd::tier(), &mut [job]).map_err(|error| error.fault)
+    }
+}
+
+impl RawSealJob<'_> {
+    fn shape(&self) -> Shape {
+        Shape {
+            iv_bytes: self.iv.len(),
+            text_bytes: self.text.len(),
+            suffix_bytes: self.suffix.len(),
+            tag_bytes: self.tag.len(),
+        }
+    }
+
+    /// Seals the packet unless it is GCM's, which follows with the others of
+    /// its kind.
+    fn begin(&mut self) -> Result<(), Misshapen> {
+        match &self.key.kernel {
+            Kernel::Gcm(_) => Ok(()),
+            Kernel::Single(kernel) => {
+                kernel.seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
+            }
+        }
+    }
+}
+
+impl GcmJob for RawSealJob<'_> {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Packet<'_>> {
+        let Kernel::Gcm(key) = &self.key.kernel else {
+            return None;
+        };
+        Some(Packet {
+            key: key.view(),
+            nonce: key.nonce(*self.iv.first_chunk()?),
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        if let Some(place) = self.tag.first_chunk_mut() {
+            *place = *tag;
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! A batch of packets, each with its own key, sealed or opened in one call.
 
-use crate::kernel::Misshapen;
+use crate::aead::gcm::{self, GcmJob, Packet};
+use crate::cipher::Block;
+use crate::kernel::{Kernel, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::suite::Suite;
 
@@ -65,6 +67,9 @@ pub enum JobFault {
     /// The ticket has sealed a packet before.
     #[error("the ticket is spent: its counter value has sealed a packet")]
     SpentTicket,
+    /// The one-time key has sealed a packet before.
+    #[error("the one-time key is spent: it has sealed a packet")]
+    SpentKey,
     /// The IV's length is not the suite's.
     #[error("the IV has {given_bytes} bytes, {needed_bytes} are needed")]
     Iv {
@@ -127,25 +132,24 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
             .map_err(|fault| JobError { job: index, fault })?;
     }
     for (index, job) in jobs.iter_mut().enumerate() {
-        job.seal().map_err(|refused| JobError {
+        job.begin().map_err(|refused| JobError {
             job: index,
             fault: refused.into(),
         })?;
     }
+    gcm::process(weir_simd::tier(), jobs);
     Ok(())
 }
 
 /// Verifies a batch of packets and decrypts those that are authentic, telling
-/// them apart by [`OpenJob::verified`]. Tags are compared in constant time,
-/// before anything is decrypted; the text of a packet that is not authentic,
-/// or whose lengths are not its suite's, becomes zeros.
+/// them apart by [`OpenJob::verified`]. Tags are compared in constant time; the
+/// text of a packet that is not authentic, or whose lengths are not its
+/// suite's, is zeros when this returns.
 pub fn open(jobs: &mut [OpenJob<'_>]) {
-    for job in jobs {
-        job.verified = job.open();
-        if !job.verified {
-            job.text.fill(0);
-        }
+    for job in &mut *jobs {
+        job.begin();
     }
+    gcm::process(weir_simd::tier(), jobs);
 }
 
 impl SealJob<'_> {
@@ -177,12 +181,41 @@ impl SealJob<'_> {
         shape.check(self.key.suite())
     }
 
-    fn seal(&mut self) -> Result<(), Misshapen> {
+    /// Writes the IV, and all else unless the packet is GCM's, which follows
+    /// with the others of its kind.
+    fn begin(&mut self) -> Result<(), Misshapen> {
         self.ticket.spend();
         self.key.write_iv(&self.ticket, self.iv)?;
-        self.key
-            .kernel()
-            .seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
+        match self.key.kernel() {
+            Kernel::Gcm(_) => Ok(()),
+            Kernel::Single(kernel) => {
+                kernel.seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
+            }
+        }
+    }
+}
+
+impl GcmJob for SealJob<'_> {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Packet<'_>> {
+        let Kernel::Gcm(key) = self.key.kernel() else {
+            return None;
+        };
+        Some(Packet {
+            key: key.view(),
+            nonce: key.nonce(*self.iv.first_chunk()?),
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        if let Some(place) = self.tag.first_chunk_mut() {
+            *place = *tag;
+        }
     }
 }
 
@@ -196,7 +229,31 @@ impl OpenJob<'_> {
         jobs.into_iter().filter_map(|_| None).collect()
     }
 
-    fn open(&mut self) -> bool {
+    /// Refuses the packet if its lengths are not its suite's, and opens it
+    /// unless it is GCM's, which follows with the others of its kind.
+    fn begin(&mut self) {
+        let is_open = self.is_well_shaped()
+            && match self.key.kernel() {
+                Kernel::Gcm(_) => {
+                    self.verified = true;
+                    return;
+                }
+                Kernel::Single(kernel) => {
+                    kernel.open(self.prefix, self.iv, self.text, self.suffix, self.tag)
+                }
+            };
+        self.conclude(is_open);
+    }
+
+    #[inline]
+    fn conclude(&mut self, verified: bool) {
+        self.verified = verified;
+        if !verified {
+            self.text.fill(0);
+        }
+    }
+
+    fn is_well_shaped(&self) -> bool {
         let shape = Shape {
             iv_bytes: self.iv.len(),
             text_bytes: self.text.len(),
@@ -204,10 +261,32 @@ impl OpenJob<'_> {
             tag_bytes: self.tag.len(),
         };
         shape.check(self.key.suite()).is_ok()
-            && self
-                .key
-                .kernel()
-                .open(self.prefix, self.iv, self.text, self.suffix, self.tag)
+    }
+}
+
+impl GcmJob for OpenJob<'_> {
+    const OPEN: bool = true;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Packet<'_>> {
+        let Kernel::Gcm(key) = self.key.kernel() else {
+            return None;
+        };
+        // Lengths that are not GCM's were refused before.
+        if !self.verified {
+            return None;
+        }
+        Some(Packet {
+            key: key.view(),
+            nonce: key.nonce(*self.iv.first_chunk()?),
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        self.conclude(gcm::tags_agree(self.tag, tag));
     }
 }
 

@@ -1,11 +1,14 @@
-//! One packet under one key: the kept crates behind one shape.
+//! A suite's keys in the form that its kernel takes.
 //!
-//! [`crate::seal`] and [`crate::open`] check a whole batch and then call a
-//! kernel per packet. Kernels that take many packets at once replace the call,
-//! not the jobs.
+//! [`crate::seal`] and [`crate::open`] check a whole batch and then hand all of
+//! its GCM packets to their kernels at once, and call a kernel per packet for
+//! the others, which the kept crates serve behind one shape.
 
-use crate::aead::{ChaCha20Poly1305Key, GcmKey};
-use crate::keys::KeyMaterial;
+use weir_simd::Tier;
+
+use crate::aead::ChaCha20Poly1305Key;
+use crate::aead::gcm::GcmKey;
+use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mac::HmacKey;
 use crate::mode::{CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CtrKey};
 use crate::suite::{Aead, Cipher, Suite};
@@ -17,9 +20,17 @@ use crate::suite::{Aead, Cipher, Suite};
 pub(crate) struct Misshapen;
 
 /// A suite's expanded keys. `C` is the direction: CBC chains with another
-/// schedule when it decrypts.
+/// schedule when it decrypts. Secrets are boxed, because moving a schedule
+/// would leave copies of it behind that nobody wipes; each variant has a box of
+/// its own, so that a kernel is one step away from its schedule.
 pub(crate) enum Kernel<C> {
+    /// Its packets are processed by [`crate::aead::gcm::process`].
     Gcm(GcmKey),
+    Single(Box<SingleKernel<C>>),
+}
+
+/// The keys of a suite whose packets are processed one by one.
+pub(crate) enum SingleKernel<C> {
     ChaCha20Poly1305(ChaCha20Poly1305Key),
     Null(HmacKey),
     Ctr(CtrKey, HmacKey),
@@ -33,31 +44,41 @@ pub(crate) type SealKernel = Kernel<CbcEncryptKey>;
 pub(crate) type OpenKernel = Kernel<CbcDecryptKey>;
 
 impl<C: CbcKey> Kernel<C> {
-    /// Expands the keys. Boxed, because moving a large schedule would leave
-    /// copies of it behind that nobody wipes.
-    pub(crate) fn new(material: &KeyMaterial) -> Result<Box<Kernel<C>>, Misshapen> {
+    /// Expands the keys with the instructions of `tier`, as far as `policy`
+    /// wants them expanded.
+    pub(crate) fn new(
+        material: &KeyMaterial,
+        tier: Tier,
+        policy: KeyPolicy,
+    ) -> Result<Kernel<C>, Misshapen> {
         let key = material.cipher_key();
         let salt = material.salt();
         let kernel = match material.suite() {
-            Suite::Aead(Aead::AesGcm16(size)) => Kernel::Gcm(GcmKey::new(size, key, salt)?),
+            Suite::Aead(Aead::AesGcm16(size)) => {
+                return Ok(Kernel::Gcm(GcmKey::new(tier, size, key, salt, policy)?));
+            }
             Suite::Aead(Aead::ChaCha20Poly1305) => {
-                Kernel::ChaCha20Poly1305(ChaCha20Poly1305Key::new(key, salt)?)
+                SingleKernel::ChaCha20Poly1305(ChaCha20Poly1305Key::new(key, salt)?)
             }
             Suite::EncryptThenMac(cipher, mac) => {
                 let mac = HmacKey::new(mac, material.integrity_key())?;
                 match cipher {
-                    Cipher::Null => Kernel::Null(mac),
-                    Cipher::AesCtr(size) => Kernel::Ctr(CtrKey::new(size, key, salt)?, mac),
-                    Cipher::AesCbc(size) => Kernel::Cbc(C::new(CbcCipher::Aes(size), key)?, mac),
-                    Cipher::TripleDesCbc => Kernel::Cbc(C::new(CbcCipher::TripleDes, key)?, mac),
+                    Cipher::Null => SingleKernel::Null(mac),
+                    Cipher::AesCtr(size) => SingleKernel::Ctr(CtrKey::new(size, key, salt)?, mac),
+                    Cipher::AesCbc(size) => {
+                        SingleKernel::Cbc(C::new(CbcCipher::Aes(size), key)?, mac)
+                    }
+                    Cipher::TripleDesCbc => {
+                        SingleKernel::Cbc(C::new(CbcCipher::TripleDes, key)?, mac)
+                    }
                 }
             }
         };
-        Ok(Box::new(kernel))
+        Ok(Kernel::Single(Box::new(kernel)))
     }
 }
 
-impl SealKernel {
+impl SingleKernel<CbcEncryptKey> {
     /// Encrypts `text` in place and writes `tag`.
     pub(crate) fn seal(
         &self,
@@ -68,14 +89,13 @@ impl SealKernel {
         tag: &mut [u8],
     ) -> Result<(), Misshapen> {
         let mac = match self {
-            Kernel::Gcm(key) => return key.seal(prefix, iv, text, tag),
-            Kernel::ChaCha20Poly1305(key) => return key.seal(prefix, iv, text, tag),
-            Kernel::Null(mac) => mac,
-            Kernel::Ctr(key, mac) => {
+            SingleKernel::ChaCha20Poly1305(key) => return key.seal(prefix, iv, text, tag),
+            SingleKernel::Null(mac) => mac,
+            SingleKernel::Ctr(key, mac) => {
                 key.apply(iv, text)?;
                 mac
             }
-            Kernel::Cbc(key, mac) => {
+            SingleKernel::Cbc(key, mac) => {
                 key.encrypt(iv, text)?;
                 mac
             }
@@ -84,7 +104,7 @@ impl SealKernel {
     }
 }
 
-impl OpenKernel {
+impl SingleKernel<CbcDecryptKey> {
     /// Verifies `tag` and only then decrypts `text` in place. Where it returns
     /// `false`, the caller clears the text.
     pub(crate) fn open(
@@ -96,17 +116,16 @@ impl OpenKernel {
         tag: &[u8],
     ) -> bool {
         let mac = match self {
-            Kernel::Gcm(key) => return key.open(prefix, iv, text, tag),
-            Kernel::ChaCha20Poly1305(key) => return key.open(prefix, iv, text, tag),
-            Kernel::Null(mac) | Kernel::Ctr(_, mac) | Kernel::Cbc(_, mac) => mac,
+            SingleKernel::ChaCha20Poly1305(key) => return key.open(prefix, iv, text, tag),
+            SingleKernel::Null(mac) | SingleKernel::Ctr(_, mac) | SingleKernel::Cbc(_, mac) => mac,
         };
         if !mac.verifies(&[prefix, iv, text, suffix], tag) {
             return false;
         }
         match self {
-            Kernel::Ctr(key, _) => key.apply(iv, text).is_ok(),
-            Kernel::Cbc(key, _) => key.decrypt(iv, text).is_ok(),
-            Kernel::Gcm(_) | Kernel::ChaCha20Poly1305(_) | Kernel::Null(_) => true,
+            SingleKernel::Ctr(key, _) => key.apply(iv, text).is_ok(),
+            SingleKernel::Cbc(key, _) => key.decrypt(iv, text).is_ok(),
+            SingleKernel::ChaCha20Poly1305(_) | SingleKernel::Null(_) => true,
         }
     }
 }
@@ -124,8 +143,6 @@ pub(crate) fn salted_nonce(salt: [u8; 4], iv: &[u8]) -> Result<[u8; 12], Misshap
 #[cfg(test)]
 mod tests {
     use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
-    use aes_gcm::AesGcm;
-    use aes_gcm::aead::consts::U12;
     use zeroize::ZeroizeOnDrop;
 
     /// Compiles only while every expanded key of the kept crates wipes itself,
@@ -139,9 +156,6 @@ mod tests {
         wiped::<Aes128Dec>();
         wiped::<Aes192Dec>();
         wiped::<Aes256Dec>();
-        wiped::<AesGcm<Aes128Enc, U12>>();
-        wiped::<AesGcm<Aes192Enc, U12>>();
-        wiped::<AesGcm<Aes256Enc, U12>>();
         wiped::<chacha20poly1305::ChaCha20Poly1305>();
         wiped::<des::TdesEde3>();
         // HMAC's own type does not say so, but is made of two hash states.

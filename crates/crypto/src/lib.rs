@@ -86,6 +86,7 @@ mod keys;
 mod limits;
 mod mac;
 mod mode;
+mod once;
 mod suite;
 
 #[cfg(feature = "hazmat")]
@@ -96,6 +97,9 @@ mod hazmat;
 pub use digest::{Digest, DigestJob, DigestLengthError};
 pub use engine::{Engine, SELF_DETECTING, SelfTestError, engines};
 pub use job::{JobError, JobFault, OpenJob, SealJob, open, seal};
-pub use keys::{Exhausted, IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Ticket};
+pub use keys::{
+    Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
+};
 pub use limits::{Limit, Limits};
+pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError};

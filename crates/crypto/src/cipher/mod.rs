@@ -3,5 +3,7 @@
 mod aes;
 mod triple_des;
 
-pub(crate) use aes::{AesDecryptKey, AesEncryptKey};
+pub(crate) use aes::{
+    AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, bitslice, expand, rounds, simd,
+};
 pub(crate) use triple_des::{TripleDesKey, is_single_des};

@@ -7,8 +7,10 @@
 
 mod material;
 mod opening;
+mod policy;
 mod sealing;
 
 pub use material::{KeyError, KeyMaterial};
 pub use opening::OpeningKey;
+pub use policy::KeyPolicy;
 pub use sealing::{Exhausted, IvSource, SealingKey, Ticket};

@@ -3,25 +3,34 @@
 use std::fmt;
 
 use crate::kernel::{Kernel, OpenKernel};
-use crate::keys::{KeyError, KeyMaterial};
+use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::suite::Suite;
 
 /// A key for verification and decryption, expanded once. Wiped when dropped;
 /// `Debug` shows no secret.
 pub struct OpeningKey {
     suite: Suite,
-    kernel: Box<OpenKernel>,
+    kernel: OpenKernel,
 }
 
 impl OpeningKey {
-    /// Expands `material`.
+    /// Expands `material`: [`OpeningKey::with_policy`] with
+    /// [`KeyPolicy::Precomputed`].
     ///
     /// # Errors
     /// [`KeyError::Refused`], which would be a defect of this crate.
     pub fn new(material: &KeyMaterial) -> Result<OpeningKey, KeyError> {
+        OpeningKey::with_policy(material, KeyPolicy::Precomputed)
+    }
+
+    /// Expands `material` as far as `policy` says.
+    ///
+    /// # Errors
+    /// [`KeyError::Refused`], which would be a defect of this crate.
+    pub fn with_policy(material: &KeyMaterial, policy: KeyPolicy) -> Result<OpeningKey, KeyError> {
         Ok(OpeningKey {
             suite: material.suite(),
-            kernel: Kernel::new(material)?,
+            kernel: Kernel::new(material, weir_simd::tier(), policy)?,
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::kernel::{Kernel, Misshapen, SealKernel};
-use crate::keys::{KeyError, KeyMaterial};
+use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::{CbcCipher, CbcIvKey};
 use crate::suite::{Cipher, Suite};
 
@@ -27,7 +27,7 @@ pub enum IvSource {
 pub struct SealingKey {
     suite: Suite,
     id: KeyId,
-    kernel: Box<SealKernel>,
+    kernel: SealKernel,
     ivs: Ivs,
     /// The next counter value to hand out.
     next: u64,
@@ -83,18 +83,33 @@ enum Ivs {
 
 impl SealingKey {
     /// Expands `material` and starts to count at `first`, the lowest value
-    /// that was never used under these keys. Nothing may be sealed before
-    /// [`SealingKey::allow_until`] is called.
+    /// that was never used under these keys: [`SealingKey::with_policy`] with
+    /// [`KeyPolicy::Precomputed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(material: KeyMaterial, first: u64, ivs: IvSource) -> Result<SealingKey, KeyError> {
+        SealingKey::with_policy(material, first, ivs, KeyPolicy::Precomputed)
+    }
+
+    /// Expands `material` as far as `policy` says, and starts to count at
+    /// `first`, the lowest value that was never used under these keys. Nothing
+    /// may be sealed before [`SealingKey::allow_until`] is called.
     ///
     /// # Errors
     /// [`KeyError::Entropy`] where random IVs were asked for and the operating
     /// system gave no random bytes.
-    pub fn new(material: KeyMaterial, first: u64, ivs: IvSource) -> Result<SealingKey, KeyError> {
+    pub fn with_policy(
+        material: KeyMaterial,
+        first: u64,
+        ivs: IvSource,
+        policy: KeyPolicy,
+    ) -> Result<SealingKey, KeyError> {
         let suite = material.suite();
         Ok(SealingKey {
             suite,
             id: KeyId::unique(),
-            kernel: Kernel::new(&material)?,
+            kernel: Kernel::new(&material, weir_simd::tier(), policy)?,
             ivs: Ivs::new(&material, ivs)?,
             next: first,
             allowed: first,

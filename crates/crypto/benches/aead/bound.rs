@@ -1,0 +1,147 @@
+//! What the AES and carry-less multiply units allow, measured.
+
+use std::fmt;
+use std::hint::black_box;
+use std::time::Instant;
+
+use weir_simd::Tier;
+
+/// Rates of the instructions that GCM needs most.
+pub struct Bound {
+    /// Clock rate while measuring.
+    pub ghz: f64,
+    /// Nanoseconds per AES round instruction.
+    aes_ns: f64,
+    /// Nanoseconds per carry-less multiplication.
+    multiply_ns: f64,
+    /// Blocks per instruction.
+    lanes: usize,
+}
+
+impl Bound {
+    /// Of the widest instructions that `tier` uses; infinitely fast for the
+    /// scalar tier, which uses none.
+    pub fn measure(tier: Tier) -> Bound {
+        let ghz = 3.0 / best_ns(multiply_chain);
+        let (aes_ns, multiply_ns, lanes) = units(tier);
+        Bound {
+            ghz,
+            aes_ns,
+            multiply_ns,
+            lanes,
+        }
+    }
+
+    /// AES-128-GCM with one block of associated data: one block of cipher for
+    /// the tag, one of hash for the associated data and one for the lengths; ten
+    /// rounds and four multiplications a block.
+    pub fn packet_ns(&self, text_bytes: usize) -> f64 {
+        let blocks = text_bytes.div_ceil(16) as f64;
+        let aes = 10.0 * (blocks + 1.0) * self.aes_ns;
+        let multiply = 4.0 * (blocks + 2.0) * self.multiply_ns;
+        aes.max(multiply) / self.lanes as f64
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.2} GHz; AES round {:.2} cycles, carry-less multiplication {:.2} cycles, {} blocks each",
+            self.ghz,
+            self.aes_ns * self.ghz,
+            self.multiply_ns * self.ghz,
+            self.lanes
+        )
+    }
+}
+
+/// Instructions per sample.
+const LENGTH: usize = 64 * 1024;
+
+/// The least of many samples: nothing makes an instruction faster than it is.
+fn best_ns(sample: fn()) -> f64 {
+    (0..200)
+        .map(|_| {
+            let start = Instant::now();
+            sample();
+            start.elapsed().as_nanos() as f64 / LENGTH as f64
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Multiplications that wait for each other, three cycles each on every
+/// processor of these tiers.
+fn multiply_chain() {
+    let mut x = black_box(3u64);
+    for _ in 0..LENGTH {
+        x = x.wrapping_mul(x);
+    }
+    black_box(x);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn units(tier: Tier) -> (f64, f64, usize) {
+    use std::arch::x86_64::*;
+
+    /// Eight chains, so that the unit and not the latency limits.
+    macro_rules! chains {
+        ($name:ident, $features:literal, $zero:ident, $step:expr) => {
+            #[target_feature(enable = $features)]
+            fn $name() {
+                let mut x = [$zero(); 8];
+                for (at, x) in x.iter_mut().enumerate() {
+                    *x = black_box(*x);
+                    let _ = at;
+                }
+                let key = black_box($zero());
+                for _ in 0..LENGTH / 8 {
+                    for x in &mut x {
+                        *x = $step(*x, key);
+                    }
+                }
+                black_box(x);
+            }
+        };
+    }
+    chains!(
+        aes_wide,
+        "avx512f,vaes",
+        _mm512_setzero_si512,
+        _mm512_aesenc_epi128
+    );
+    chains!(
+        multiply_wide,
+        "avx512f,vpclmulqdq",
+        _mm512_setzero_si512,
+        _mm512_clmulepi64_epi128::<0>
+    );
+    chains!(aes_narrow, "aes", _mm_setzero_si128, _mm_aesenc_si128);
+    chains!(
+        multiply_narrow,
+        "pclmulqdq",
+        _mm_setzero_si128,
+        _mm_clmulepi64_si128::<0>
+    );
+
+    match tier {
+        // SAFETY: the tier in force has the instructions.
+        Tier::Avx512 => (
+            best_ns(|| unsafe { aes_wide() }),
+            best_ns(|| unsafe { multiply_wide() }),
+            4,
+        ),
+        // SAFETY: as above.
+        Tier::Aesni => (
+            best_ns(|| unsafe { aes_narrow() }),
+            best_ns(|| unsafe { multiply_narrow() }),
+            1,
+        ),
+        Tier::Scalar => (0.0, 0.0, 1),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn units(_: Tier) -> (f64, f64, usize) {
+    (0.0, 0.0, 1)
+}

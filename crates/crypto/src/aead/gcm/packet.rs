@@ -1,0 +1,62 @@
+//! What a kernel sees of a batch.
+
+use super::key::KeyView;
+use crate::cipher::Block;
+
+/// One packet.
+pub(crate) struct Packet<'a> {
+    pub(crate) key: KeyView<'a>,
+    /// The little-endian number of the nonce's 12 bytes.
+    pub(crate) nonce: u128,
+    /// Authenticated, not encrypted.
+    pub(crate) associated: &'a [u8],
+    /// Encrypted or decrypted in place; at most 2³⁶ - 32 bytes.
+    pub(crate) text: &'a mut [u8],
+}
+
+/// A job of a batch, which may be of another algorithm.
+pub(crate) trait GcmJob {
+    /// Whether packets are opened, not sealed.
+    const OPEN: bool;
+
+    /// The job's packet; `None` where it is not GCM's.
+    fn packet(&mut self) -> Option<Packet<'_>>;
+
+    /// Takes the tag that was computed. Where packets are sealed, it is the
+    /// packet's tag; where they are opened, it is compared in constant time
+    /// with the one received, and the text, which has been decrypted, is
+    /// cleared unless they are equal.
+    fn finish(&mut self, tag: &Block);
+}
+
+/// Whether the tag received is the one computed: one comparison of 128 bits, so
+/// that no time tells where they differ. Of a tag of another length the answer
+/// is no.
+#[inline]
+pub(crate) fn tags_agree(received: &[u8], computed: &Block) -> bool {
+    <Block>::try_from(received).is_ok_and(|received| {
+        let difference = u128::from_ne_bytes(received) ^ u128::from_ne_bytes(*computed);
+        std::hint::black_box(difference) == 0
+    })
+}
+
+/// Packets of up to four jobs at once.
+#[inline]
+pub(super) fn group<'a, J: GcmJob>(jobs: &'a mut [J], indices: &[u8]) -> [Option<Packet<'a>>; 4] {
+    let jobs: [Option<&mut J>; 4] = match *indices {
+        [a, b, c, d] => jobs
+            .get_disjoint_mut([a, b, c, d].map(usize::from))
+            .map_or([const { None }; 4], |jobs| jobs.map(Some)),
+        [a, b, c] => jobs
+            .get_disjoint_mut([a, b, c].map(usize::from))
+            .map_or([const { None }; 4], |[a, b, c]| {
+                [Some(a), Some(b), Some(c), None]
+            }),
+        [a, b] => jobs
+            .get_disjoint_mut([a, b].map(usize::from))
+            .map_or([const { None }; 4], |[a, b]| [Some(a), Some(b), None, None]),
+        [a] => [jobs.get_mut(usize::from(a)), None, None, None],
+        _ => [const { None }; 4],
+    };
+    jobs.map(|job| job.and_then(J::packet))
+}

@@ -1,0 +1,153 @@
+//! GHASH in vectors: products are summed up unreduced and reduced once.
+//!
+//! ```text
+//! factors          a₁ a₀          b₁ b₀         (64 bits each, in every 128-bit lane)
+//! low              a₀b₀
+//! middle                a₁b₀ + a₀b₁             counts 64 bits higher
+//! high                        a₁b₁              counts 128 bits higher
+//! ```
+//!
+//! The reduction is that of Gueron and Kounavis as POLYVAL has it: two folds of
+//! 64 bits from below by one multiplication each, no shift of the product.
+
+use std::arch::x86_64::*;
+
+/// Sums of unreduced products, lane by lane.
+#[derive(Clone, Copy)]
+pub(super) struct Sums {
+    low: __m512i,
+    middle: __m512i,
+    high: __m512i,
+}
+
+/// The upper half of the field's polynomial.
+const POLYNOMIAL: i64 = 0xc200_0000_0000_0000_u64 as i64;
+
+/// a ⊕ b ⊕ c.
+const XOR3: i32 = 0x96;
+
+impl Sums {
+    /// No products.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn zero() -> Sums {
+        let zero = _mm512_setzero_si512();
+        Sums {
+            low: zero,
+            middle: zero,
+            high: zero,
+        }
+    }
+
+    /// The products `x`·`power`.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    pub(super) fn of(x: __m512i, power: __m512i) -> Sums {
+        Sums {
+            low: _mm512_clmulepi64_epi128::<0x00>(x, power),
+            middle: _mm512_xor_si512(
+                _mm512_clmulepi64_epi128::<0x01>(x, power),
+                _mm512_clmulepi64_epi128::<0x10>(x, power),
+            ),
+            high: _mm512_clmulepi64_epi128::<0x11>(x, power),
+        }
+    }
+
+    /// Adds the products `x`·`power`.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    pub(super) fn add(&mut self, x: __m512i, power: __m512i) {
+        self.low = _mm512_xor_si512(self.low, _mm512_clmulepi64_epi128::<0x00>(x, power));
+        self.middle = _mm512_ternarylogic_epi64::<XOR3>(
+            self.middle,
+            _mm512_clmulepi64_epi128::<0x01>(x, power),
+            _mm512_clmulepi64_epi128::<0x10>(x, power),
+        );
+        self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
+    }
+
+    /// Each lane reduced by itself.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+    pub(super) fn reduce_lanes(self) -> __m512i {
+        let low = _mm512_xor_si512(self.low, _mm512_bslli_epi128::<8>(self.middle));
+        let high = _mm512_xor_si512(self.high, _mm512_bsrli_epi128::<8>(self.middle));
+        let polynomial = _mm512_set1_epi64(POLYNOMIAL);
+        let fold = _mm512_clmulepi64_epi128::<0x00>(low, polynomial);
+        let low = _mm512_xor_si512(_mm512_shuffle_epi32::<0x4e>(low), fold);
+        let fold = _mm512_clmulepi64_epi128::<0x00>(low, polynomial);
+        _mm512_ternarylogic_epi64::<XOR3>(_mm512_shuffle_epi32::<0x4e>(low), fold, high)
+    }
+
+    /// All lanes added up and reduced.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
+    pub(super) fn reduce(self) -> __m128i {
+        let middle = add_lanes(self.middle);
+        let low = _mm_xor_si128(add_lanes(self.low), _mm_slli_si128::<8>(middle));
+        let high = _mm_xor_si128(add_lanes(self.high), _mm_srli_si128::<8>(middle));
+        let polynomial = _mm_set1_epi64x(POLYNOMIAL);
+        let fold = _mm_clmulepi64_si128::<0x00>(low, polynomial);
+        let low = _mm_xor_si128(_mm_shuffle_epi32::<0x4e>(low), fold);
+        let fold = _mm_clmulepi64_si128::<0x00>(low, polynomial);
+        _mm_ternarylogic_epi64::<XOR3>(_mm_shuffle_epi32::<0x4e>(low), fold, high)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn add_lanes(x: __m512i) -> __m128i {
+    let halves = _mm256_xor_si256(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64::<1>(x));
+    _mm_xor_si128(
+        _mm256_castsi256_si128(halves),
+        _mm256_extracti128_si256::<1>(halves),
+    )
+}
+
+/// The product lane by lane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+pub(super) fn product(x: __m512i, y: __m512i) -> __m512i {
+    Sums::of(x, y).reduce_lanes()
+}
+
+/// The square lane by lane, which has no middle part.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+pub(super) fn square(x: __m512i) -> __m512i {
+    let sums = Sums {
+        low: _mm512_clmulepi64_epi128::<0x00>(x, x),
+        middle: _mm512_setzero_si512(),
+        high: _mm512_clmulepi64_epi128::<0x11>(x, x),
+    };
+    sums.reduce_lanes()
+}
+
+/// The hash keys of four encrypted zero blocks: their numbers, times x.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn hash_keys(encrypted_zeros: __m512i) -> __m512i {
+    let h = reverse(encrypted_zeros);
+    let carries = _mm512_bslli_epi128::<8>(_mm512_srli_epi64::<63>(h));
+    let top = _mm512_srai_epi32::<31>(_mm512_shuffle_epi32::<0xff>(h));
+    let reduction = _mm512_and_si512(top, _mm512_set4_epi32(0xc200_0000_u32 as i32, 0, 0, 1));
+    _mm512_ternarylogic_epi64::<XOR3>(_mm512_slli_epi64::<1>(h), carries, reduction)
+}
+
+/// Turns blocks into field elements and back: the bytes of each lane reversed.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn reverse(blocks: __m512i) -> __m512i {
+    let order = _mm512_set4_epi32(0x0001_0203, 0x0405_0607, 0x0809_0a0b, 0x0c0d_0e0f);
+    _mm512_shuffle_epi8(blocks, order)
+}
+
+/// As [`reverse`], for one block.
+#[inline]
+#[target_feature(enable = "ssse3")]
+pub(super) fn reverse_one(block: __m128i) -> __m128i {
+    _mm_shuffle_epi8(
+        block,
+        _mm_set_epi32(0x0001_0203, 0x0405_0607, 0x0809_0a0b, 0x0c0d_0e0f),
+    )
+}

@@ -1,0 +1,89 @@
+//! GCM with AES and carry-less multiply instructions.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use weir_simd::Tier;
+
+use super::key::Line;
+use super::packet::GcmJob;
+use super::plan::Kind;
+use crate::cipher::Block;
+
+/// The longest texts that share vectors with others, one packet per lane.
+/// Beyond them, one packet in all lanes takes less time.
+#[derive(Clone, Copy)]
+pub(super) struct LaneLimits {
+    /// Where each packet's key is expanded on the way.
+    pub(super) raw_text_bytes: usize,
+    /// Where round keys are loaded and hash-key powers are not.
+    pub(super) compact_text_bytes: usize,
+}
+
+impl LaneLimits {
+    pub(super) fn of(tier: Tier) -> LaneLimits {
+        match tier {
+            Tier::Scalar | Tier::Aesni => LaneLimits {
+                raw_text_bytes: 0,
+                compact_text_bytes: 0,
+            },
+            Tier::Avx512 => LaneLimits {
+                raw_text_bytes: 256,
+                compact_text_bytes: 256,
+            },
+        }
+    }
+}
+
+/// Processes the packets of `order`, which are of one kind, and returns true;
+/// or returns false where `tier` has no kernel or the processor no `tier`.
+pub(super) fn run<J: GcmJob>(tier: Tier, kind: Kind, jobs: &mut [J], order: &[u8]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match tier {
+            // SAFETY: the tier, and with it every feature that its kernels
+            // enable, is there.
+            Tier::Avx512 => unsafe { avx512::run(kind, jobs, order) },
+            Tier::Aesni => return false,
+            Tier::Scalar => return false,
+        }
+        return true;
+    }
+    let _ = (tier, kind, jobs, order);
+    false
+}
+
+/// Fills `table` with the powers of the hash key that belongs to `round_keys`,
+/// highest first, and returns true; or returns false as [`run`] does.
+pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Block]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match tier {
+            // SAFETY: as in `run`.
+            Tier::Avx512 => unsafe { avx512::hash_key_powers(round_keys, table) },
+            Tier::Aesni => return false,
+            Tier::Scalar => return false,
+        }
+        return true;
+    }
+    let _ = (tier, round_keys, table);
+    false
+}
+
+/// The bytes of a raw key held in words.
+#[inline]
+pub(crate) fn bytes_of_words(words: &[u64; 4]) -> &[u8; 32] {
+    // SAFETY: four words are 32 initialized bytes, which any alignment suits,
+    // and the result borrows what `words` borrows.
+    unsafe { &*words.as_ptr().cast() }
+}
+
+/// The bytes of cache lines.
+#[inline]
+pub(super) fn bytes_of(lines: &[Line]) -> &[u8] {
+    // SAFETY: a line is 64 initialized bytes without padding, and the result
+    // borrows what `lines` borrows.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
+}
