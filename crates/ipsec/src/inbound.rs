@@ -21,6 +21,21 @@ pub(crate) struct Inbound {
     traffic: Traffic,
 }
 
+/// A packet that is worth verifying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    /// Its full sequence number, if it is authentic.
+    pub sequence: u64,
+    /// Its number is so far ahead that the high halves of the packets behind
+    /// it can only be told once it is verified or refused.
+    pub is_leap: bool,
+}
+
+/// The high half of a number is inferred from the window. As long as the window
+/// lags behind by half a subspace of 2^32 at most, no inference goes wrong, so
+/// a whole batch can be admitted before any of it is verified.
+const LONGEST_STEP: u64 = 1 << 31;
+
 impl Inbound {
     pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
         Inbound {
@@ -44,9 +59,9 @@ impl Inbound {
         self.traffic
     }
 
-    /// The full sequence number of a packet that is worth verifying (RFC 4303,
-    /// section 3.4.3: the window is asked first, and moved only afterwards).
-    pub fn admit(&self, sequence_low: u32) -> Result<u64, DropReason> {
+    /// Whether a packet is worth verifying (RFC 4303, section 3.4.3: the window
+    /// is asked first, and moved only afterwards), and as which one.
+    pub fn admit(&self, sequence_low: u32) -> Result<Admitted, DropReason> {
         if self.usage.is_expired() {
             return Err(DropReason::LifetimeExpired);
         }
@@ -56,11 +71,14 @@ impl Inbound {
         } else {
             u64::from(sequence_low)
         };
-        if self.window.is_new(sequence) {
-            Ok(sequence)
-        } else {
-            Err(DropReason::Replay)
+        if !self.window.is_new(sequence) {
+            return Err(DropReason::Replay);
         }
+        Ok(Admitted {
+            sequence,
+            is_leap: self.parameters.esn
+                && sequence.saturating_sub(self.window.highest()) > LONGEST_STEP,
+        })
     }
 
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the

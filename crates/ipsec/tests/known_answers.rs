@@ -66,7 +66,11 @@ fn what_scapy_protects_is_unprotected() {
 #[test]
 fn the_same_packets_are_made_as_by_scapy() {
     for vector in by_scapy().iter().filter(|v| !v.suite.contains("cbc")) {
-        let run = protect(&vector.file, LinkType::RawIp, &[vector.inner.clone()]);
+        let run = protect(
+            &vector.file,
+            LinkType::RawIp,
+            std::slice::from_ref(&vector.inner),
+        );
         assert_eq!(run.drops(), [], "{}", vector.suite);
         assert_eq!(
             run.records

@@ -14,7 +14,7 @@ use weir_stream::{
 use super::{Displaced, sort_by_place};
 use crate::esp::{Arrival, Associated, Decapsulation};
 use crate::gateway::Databases;
-use crate::inbound::Inbound;
+use crate::inbound::{Admitted, Inbound};
 use crate::report::AssociationReport;
 
 const NAME: &str = "unprotect";
@@ -120,7 +120,7 @@ impl Unprotect {
         batch: &mut Batch,
         index: usize,
         association: u32,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Admitted, DropReason> {
         let inbound = self
             .associations
             .get(association as usize)
@@ -133,7 +133,8 @@ impl Unprotect {
             .ok_or(DropReason::MalformedHeaders)?;
         let link = batch.arrival(index).link;
         let decapsulation = Decapsulation::plan(parameters, link, headers, &arrival)?;
-        let sequence = inbound.admit(arrival.sequence_low)?;
+        let admitted = inbound.admit(arrival.sequence_low)?;
+        let sequence = admitted.sequence;
         self.associated.push(Associated::new(
             parameters.suite,
             parameters.esn,
@@ -149,7 +150,7 @@ impl Unprotect {
         });
         // Decryption is in place: the record leaves its block here.
         batch.record_mut(index);
-        Ok(())
+        Ok(admitted)
     }
 
     /// One call of the cipher for all admitted records.
@@ -192,6 +193,23 @@ impl Unprotect {
             planned[*position].verified = job.verified;
         }
         self.jobs = OpenJob::recycle(jobs);
+        Ok(())
+    }
+
+    /// Opens what is planned and takes it in, in order of arrival.
+    fn finish_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        if self.planned.is_empty() {
+            return Ok(());
+        }
+        self.open(batch)?;
+        for position in 0..self.planned.len() {
+            match self.release(batch, position) {
+                Ok(()) => self.unprotected += 1,
+                Err(reason) => batch.drop_record(self.planned[position].index, reason),
+            }
+        }
+        self.planned.clear();
+        self.associated.clear();
         Ok(())
     }
 
@@ -242,22 +260,15 @@ impl Stage for Unprotect {
         self.planned.clear();
         self.associated.clear();
         for index in batch.live() {
-            if let Some(association) = batch.work(index).unprotect()
-                && let Err(reason) = self.admit(batch, index, association)
-            {
-                batch.drop_record(index, reason);
+            let Some(association) = batch.work(index).unprotect() else {
+                continue;
+            };
+            match self.admit(batch, index, association) {
+                Ok(Admitted { is_leap: false, .. }) => {}
+                Ok(Admitted { is_leap: true, .. }) => self.finish_planned(batch)?,
+                Err(reason) => batch.drop_record(index, reason),
             }
         }
-        if self.planned.is_empty() {
-            return Ok(());
-        }
-        self.open(batch)?;
-        for position in 0..self.planned.len() {
-            match self.release(batch, position) {
-                Ok(()) => self.unprotected += 1,
-                Err(reason) => batch.drop_record(self.planned[position].index, reason),
-            }
-        }
-        Ok(())
+        self.finish_planned(batch)
     }
 }

@@ -36,20 +36,27 @@ pub fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The cipher key (with salt) and the integrity key that tests give a suite.
-pub fn keys(suite: Suite) -> (Vec<u8>, Vec<u8>) {
-    (
-        key(suite.key_bytes() + suite.salt_bytes(), 1),
-        key(suite.integrity_key_bytes(), 101),
-    )
+/// `[[sa]]` with the tests' keys; `more` are further lines of it.
+pub fn association(name: &str, spi: u32, suite: &str, mode: &str, more: &str) -> String {
+    keyed_association(name, spi, suite, mode, more, 1)
 }
 
-/// `[[sa]]` with the keys of its suite; `more` are further lines of it.
-pub fn association(name: &str, spi: u32, suite: &str, mode: &str, more: &str) -> String {
-    let (key, integrity_key) = keys(Suite::parse(suite).expect("a suite"));
+/// `[[sa]]` with a cipher key (and salt) of its own, `key(_, start)`, and the
+/// integrity key `key(_, start + 100)`.
+pub fn keyed_association(
+    name: &str,
+    spi: u32,
+    suite: &str,
+    mode: &str,
+    more: &str,
+    start: u8,
+) -> String {
+    let parsed = Suite::parse(suite).expect("a suite");
+    let cipher_key = key(parsed.key_bytes() + parsed.salt_bytes(), start);
+    let integrity_key = key(parsed.integrity_key_bytes(), start + 100);
     let mut text = format!("[[sa]]\nname = {name:?}\nspi = {spi}\nsuite = {suite:?}\n");
-    if !key.is_empty() {
-        text += &format!("key = \"{}\"\n", hex(&key));
+    if !cipher_key.is_empty() {
+        text += &format!("key = \"{}\"\n", hex(&cipher_key));
     }
     if !integrity_key.is_empty() {
         text += &format!("integrity_key = \"{}\"\n", hex(&integrity_key));
