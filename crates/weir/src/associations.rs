@@ -11,6 +11,7 @@ use weir_ipsec::{LoadOptions, Protect, SaFile, Sequences, Unprotect};
 use weir_stream::Outcome as Finished;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::{make_folder_of, tell};
 
 /// Loads an SA file and tells its warnings.
 pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outcome<SaFile> {
@@ -20,7 +21,7 @@ pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outco
     let file = SaFile::load(path, options).map_err(Failure::usage)?;
     if !quiet {
         for warning in file.warnings() {
-            eprintln!("weir: warning: {warning}");
+            tell(format_args!("warning: {warning}"));
         }
     }
     Ok(file)
@@ -46,6 +47,7 @@ pub fn sequences(
 
 /// Writes the keys for Wireshark to a file that only its owner can read.
 pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
+    make_folder_of(path)?;
     let keys = file.wireshark_keys();
     OpenOptions::new()
         .write(true)
@@ -61,10 +63,10 @@ pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
         .with_context(|| format!("cannot write the keys to {}", path.display()))
         .map_err(Failure::Running)?;
     if !keys.left_out.is_empty() {
-        eprintln!(
-            "weir: Wireshark does not know the suites of: {}",
+        tell(format_args!(
+            "Wireshark does not know the suites of: {}",
             keys.left_out.join(", ")
-        );
+        ));
     }
     Ok(())
 }

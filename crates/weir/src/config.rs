@@ -33,12 +33,15 @@ use weir_packet::wire::KeyKind;
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::FilterConfig;
+use crate::output;
 
 mod resolve;
 
 /// A checked configuration: every pipeline has its files and stages, every
 /// stage its settings, every path its folder.
 pub struct Config {
+    /// The file itself.
+    pub path: PathBuf,
     pub pipelines: Vec<PipelineConfig>,
     pub filter: Option<FilterConfig>,
     pub inspect: Option<InspectConfig>,
@@ -241,12 +244,57 @@ impl Config {
         Config::parse(path, &text)
     }
 
+    /// Refuses outputs that would overwrite a file that the run needs, or one
+    /// another. `json` is one more output.
+    pub fn keep_files_apart(&self, json: Option<&Path>) -> Outcome {
+        let mut inputs = vec![self.path.as_path()];
+        for pipeline in &self.pipelines {
+            inputs.extend(pipeline.read.iter().map(PathBuf::as_path));
+        }
+        if let Some(inspect) = &self.inspect {
+            inputs.extend(inspect.rules.iter().map(PathBuf::as_path));
+        }
+        if let Some(ipsec) = &self.ipsec {
+            inputs.push(&ipsec.sa);
+            inputs.extend(ipsec.state.as_deref());
+        }
+        let mut outputs = self.documents(json);
+        outputs.extend(self.streams());
+        output::keep_apart(&inputs, &outputs)
+    }
+
+    /// Whether a capture, alerts or a report goes to standard output.
+    pub fn uses_stdout(&self) -> bool {
+        self.streams()
+            .chain(self.report.json.as_deref())
+            .any(|path| path == Path::new("-"))
+    }
+
+    /// Where the report goes: the place on the command line and the one in
+    /// the file, which may be one.
+    pub fn documents<'a>(&'a self, json: Option<&'a Path>) -> Vec<&'a Path> {
+        let configured = self.report.json.as_deref();
+        let configured = configured.filter(|one| !json.is_some_and(|json| output::meet(json, one)));
+        json.into_iter().chain(configured).collect()
+    }
+
+    /// Where captures and alerts go.
+    fn streams(&self) -> impl Iterator<Item = &Path> {
+        self.pipelines
+            .iter()
+            .filter_map(|pipeline| pipeline.write.as_deref())
+            .chain(
+                self.inspect
+                    .iter()
+                    .filter_map(|inspect| inspect.alerts.as_deref()),
+            )
+    }
+
     /// Checks the text of the configuration file at `path`.
     pub fn parse(path: &Path, text: &str) -> Outcome<Config> {
         let file: File =
             toml::from_str(text).map_err(|error| Failure::Usage(located(path, text, &error)))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        resolve::resolve(file, folder)
+        resolve::resolve(file, path)
             .with_context(|| format!("{}", path.display()))
             .map_err(Failure::Usage)
     }

@@ -7,7 +7,7 @@ use weir_stream::{CaptureSource, Outcome as Finished, Pipeline, Progress, Statis
 use weir_stream::{PipelineError, run_side_by_side};
 
 use crate::failure::{Failure, Outcome};
-use crate::progress::Bar;
+use crate::progress::{Bar, Extent, Place};
 use crate::signals;
 
 /// What a progress bar shows of one pipeline's captures.
@@ -60,18 +60,21 @@ impl Execution {
     }
 }
 
-/// Makes the flag that signals raise.
-pub fn stop_flag() -> Outcome<StopFlag> {
-    let stop = StopFlag::default();
-    signals::stop_on_interrupt(&stop)?;
-    Ok(stop)
-}
-
-/// Runs pipelines side by side to their end.
-pub fn execute(pipelines: Vec<Pipeline>, watched: Vec<Watched>, quiet: bool) -> Outcome<Execution> {
+/// Runs pipelines side by side to their end, or until a signal raises their
+/// `stop`. Until this is called, signals end the process as usual.
+pub fn execute(
+    pipelines: Vec<Pipeline>,
+    watched: Vec<Watched>,
+    stop: &StopFlag,
+    quiet: bool,
+) -> Outcome<Execution> {
+    signals::stop_on_interrupt(stop)?;
     let total_bytes = watched.iter().map(|watched| watched.total_bytes).sum();
-    let sources = watched.into_iter().map(|w| w.progress).collect();
-    let bar = Bar::watch(sources, total_bytes, quiet);
+    let sources: Vec<Arc<Progress>> = watched.into_iter().map(|w| w.progress).collect();
+    let bar = Bar::watch(Extent::of_captures(total_bytes), quiet, move || Place {
+        position: sources.iter().map(|source| source.bytes_read()).sum(),
+        packets: sources.iter().map(|source| source.packets()).sum(),
+    });
     let result = run_side_by_side(pipelines);
     drop(bar);
     let (statistics, pipelines) = result.map_err(|error: PipelineError| Failure::running(error))?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use weir_inspect::{EveWriter, InspectStage, LoadReport, RuleSet};
@@ -15,7 +14,7 @@ use crate::config::{Config, IpsecConfig, PipelineConfig, StageName};
 use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
 use crate::filter::{FilterConfig, FilterStage};
-use crate::{associations, input, output, rules, values};
+use crate::{associations, input, output, rules, signals, values};
 
 /// What is loaded once and serves all pipelines.
 pub struct Shared {
@@ -72,7 +71,6 @@ pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -
         watched: Vec::new(),
         collectors: Vec::new(),
     };
-    let reopen = crate::signals::reopen_flag()?;
     for pipeline in &config.pipelines {
         let direction = Direction {
             config,
@@ -80,7 +78,7 @@ pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -
             pipeline,
             shards,
         };
-        direction.build(&mut gateway, stop, &reopen)?;
+        direction.build(&mut gateway, stop)?;
     }
     Ok(gateway)
 }
@@ -94,7 +92,7 @@ struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    fn build(&self, gateway: &mut Gateway, stop: &StopFlag, reopen: &Arc<AtomicBool>) -> Outcome {
+    fn build(&self, gateway: &mut Gateway, stop: &StopFlag) -> Outcome {
         let (source, watched) = input::open(&self.pipeline.read)?;
         let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
         let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
@@ -128,13 +126,13 @@ impl Direction<'_> {
             .steer(steer)
             .stop_flag(stop.clone());
         if let Some(path) = &self.pipeline.write {
-            pipeline = pipeline.sink(CaptureSink::new(input::create(path, &self.pipeline.read)?));
+            pipeline = pipeline.sink(CaptureSink::new(input::create(path)?));
         }
         if self.pipeline.stages.contains(&StageName::Inspect)
             && let Some(path) = self.config.inspect.as_ref().and_then(|i| i.alerts.as_ref())
             && let Some((rules, _)) = &self.shared.rules
         {
-            pipeline = pipeline.sink(open_alerts(rules, path, reopen)?);
+            pipeline = pipeline.sink(open_alerts(rules, path)?);
         }
         gateway.pipelines.push(pipeline);
         gateway.watched.push(watched);
@@ -220,9 +218,15 @@ fn measurement(config: &Config, shards: usize) -> Outcome<Measurement> {
     .map_err(Failure::usage)
 }
 
-fn open_alerts(rules: &Arc<RuleSet>, path: &Path, reopen: &Arc<AtomicBool>) -> Outcome<EveWriter> {
+/// Every writer has a flag of its own for SIGHUP: whoever opens its file again
+/// lowers it.
+fn open_alerts(rules: &Arc<RuleSet>, path: &Path) -> Outcome<EveWriter> {
+    if path == Path::new("-") {
+        return Ok(EveWriter::new(rules.clone(), std::io::stdout()));
+    }
     output::make_folder_of(path)?;
-    EveWriter::append_to(rules.clone(), path, reopen.clone())
+    let reopen = signals::reopen_flag()?;
+    EveWriter::append_to(rules.clone(), path, reopen)
         .with_context(|| format!("cannot append to {}", path.display()))
         .map_err(Failure::Usage)
 }

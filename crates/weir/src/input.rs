@@ -1,9 +1,9 @@
 //! Capture files that a command names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
-use weir_packet::file::{Reader, Writer, same_file};
+use weir_packet::file::{Reader, Writer};
 use weir_stream::CaptureSource;
 
 use crate::execute::Watched;
@@ -11,11 +11,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 
 /// Opens captures to be read one after the other.
-pub fn open(paths: &[PathBuf]) -> Outcome<(CaptureSource, Watched)> {
+pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
     let mut readers = Vec::with_capacity(paths.len());
     let mut total_bytes = Some(0);
     for path in paths {
-        let reader = Reader::open(path).map_err(Failure::usage)?;
+        let reader = Reader::open(path.as_ref()).map_err(Failure::usage)?;
         total_bytes = total_bytes
             .zip(reader.total_bytes())
             .map(|(sum, bytes)| sum + bytes);
@@ -30,14 +30,18 @@ pub fn open(paths: &[PathBuf]) -> Outcome<(CaptureSource, Watched)> {
 }
 
 /// Creates a capture for writing, in the format that its name asks for.
-pub fn create(path: &Path, inputs: &[PathBuf]) -> Outcome<Writer> {
-    if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
+pub fn create(path: &Path) -> Outcome<Writer> {
+    if let Some(ending) = path.extension().and_then(|ending| ending.to_str())
+        && NOT_WRITTEN.contains(&ending.to_ascii_lowercase().as_str())
+    {
         return Err(Failure::usage(anyhow!(
-            "{}: the output is the input {}: write to another file",
-            path.display(),
-            input.display()
+            "{}: .{ending} is read but not written: name the output *.pcapng or *.pcap",
+            path.display()
         )));
     }
     output::make_folder_of(path)?;
     Writer::create(path, Writer::format_for(path)).map_err(Failure::usage)
 }
+
+/// Endings that promise what no output is: compressed, or TSH.
+const NOT_WRITTEN: [&str; 4] = ["gz", "zst", "zstd", "tsh"];

@@ -35,14 +35,14 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string);
-        eprintln!(
-            "weir: defect at {}: {message}: please report it with the input",
+        output::tell(format_args!(
+            "defect at {}: {message}: please report it with the input",
             place.as_deref().unwrap_or("an unknown place")
-        );
+        ));
     }));
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(answer) => return tell(&answer),
+        Err(answer) => return show_answer(&answer),
     };
     match secrets::keep_out_of_core_dumps()
         .and_then(|()| weir_simd::force_from_environment().map_err(Failure::usage))
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("weir: {failure}");
+            output::tell(&failure);
             failure.exit_code()
         }
     }
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 
 /// Prints what was asked for (help, version), or one line about what is wrong
 /// with the command line.
-fn tell(answer: &clap::Error) -> ExitCode {
+fn show_answer(answer: &clap::Error) -> ExitCode {
     if !answer.use_stderr() {
         // A reader that went away is no failure.
         let _ = answer.print();
@@ -73,9 +73,9 @@ fn tell(answer: &clap::Error) -> ExitCode {
         .find(|part| part.starts_with("tip: "))
         .map(|tip| format!(" ({tip})"))
         .unwrap_or_default();
-    eprintln!(
-        "weir: {}{tip}; see --help",
+    output::tell(format_args!(
+        "{}{tip}; see --help",
         message.trim_start_matches("error: ")
-    );
+    ));
     ExitCode::from(2)
 }

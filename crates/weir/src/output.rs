@@ -1,56 +1,82 @@
-//! Documents for scripts.
+//! Documents for scripts and words for people.
 
+use std::fmt::Display;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use serde::Serialize;
+use weir_packet::file::{WholeFile, same_file};
 
+use crate::cli::Common;
 use crate::failure::{Failure, Outcome};
 
-/// Writes one JSON document to a file (whole or not at all) or, for `-`, to
-/// standard output.
-pub fn write_json(path: &Path, document: &impl Serialize) -> Outcome {
-    let mut text = serde_json::to_vec_pretty(document)
-        .context("cannot write JSON")
-        .map_err(Failure::Running)?;
-    text.push(b'\n');
-    if path == Path::new("-") {
-        return write_stdout(&text);
+/// A JSON document to be: a file that appears when it is whole, or standard
+/// output.
+pub struct Document {
+    path: PathBuf,
+    file: WholeFile,
+}
+
+impl Document {
+    /// Opens the place before the work is done, so that a wrong path is known
+    /// early.
+    pub fn create(path: &Path) -> Outcome<Document> {
+        make_folder_of(path)?;
+        let file = WholeFile::create(path)
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(Failure::Usage)?;
+        Ok(Document {
+            path: path.to_owned(),
+            file,
+        })
     }
-    replace_file(path, &text)
-        .with_context(|| format!("cannot write {}", path.display()))
+
+    /// The document that `--json` asks for.
+    pub fn asked_for(common: &Common) -> Outcome<Option<Document>> {
+        common.json.as_deref().map(Document::create).transpose()
+    }
+
+    /// Writes it and puts it in place.
+    pub fn write(mut self, contents: &impl Serialize) -> Outcome {
+        let mut text = serde_json::to_vec_pretty(contents)
+            .context("cannot write JSON")
+            .map_err(Failure::Running)?;
+        text.push(b'\n');
+        let written = self.file.write_all(&text).and_then(|()| self.file.finish());
+        unless_gone(written)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
+}
+
+/// Writes to standard output.
+pub fn write_stdout(text: &[u8]) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    unless_gone(stdout.write_all(text).and_then(|()| stdout.flush()))
+        .context("cannot write to standard output")
         .map_err(Failure::Running)
 }
 
-/// Writes to standard output. A reader that went away is not an error.
-pub fn write_stdout(text: &[u8]) -> Outcome {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::running(
-            anyhow!(error).context("cannot write to standard output"),
-        )),
-        _ => Ok(()),
+/// A reader that went away has seen what it wanted.
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
     }
 }
 
-fn replace_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = temporary_name(path);
-    let written = fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+/// Tells a person something in one line on standard error.
+pub fn tell(message: impl Display) {
+    show(&format!("weir: {message}\n"));
 }
 
-fn temporary_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    PathBuf::from(name)
+/// Shows a person a text on standard error. Where that is closed or full,
+/// nobody is told.
+pub fn show(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Creates the folder that an output goes to.
@@ -60,5 +86,65 @@ pub fn make_folder_of(path: &Path) -> Outcome {
             .with_context(|| format!("cannot make the folder {}", folder.display()))
             .map_err(Failure::Usage),
         _ => Ok(()),
+    }
+}
+
+/// Refuses outputs that would overwrite an input or one another.
+pub fn keep_apart(inputs: &[&Path], outputs: &[&Path]) -> Outcome {
+    for (index, output) in outputs.iter().enumerate() {
+        if let Some(input) = inputs.iter().find(|input| same_file(input, output)) {
+            return Err(Failure::usage(anyhow!(
+                "{}: the output is the input {}: write to another file",
+                output.display(),
+                input.display()
+            )));
+        }
+        if outputs[..index].iter().any(|other| meet(output, other)) {
+            return Err(Failure::usage(anyhow!(
+                "{}: two outputs go there: give each a place of its own",
+                output.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two outputs would mix. A terminal and `/dev/null` take many.
+pub fn meet(one: &Path, other: &Path) -> bool {
+    let is_device = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|existing| existing.file_type().is_char_device())
+    };
+    place(one) == place(other) && !is_device(one)
+}
+
+/// An output's path without links, as far as it exists.
+fn place(path: &Path) -> PathBuf {
+    let whole = path.canonicalize().ok();
+    let in_folder = || {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    whole.or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_that_meet_are_found_through_links() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("sub")).expect("a folder");
+        std::os::unix::fs::symlink(path("sub"), path("link")).expect("a link");
+        assert!(meet(&path("new"), &path("sub/../new")));
+        assert!(meet(&path("sub/new"), &path("link/new")));
+        assert!(!meet(&path("new"), &path("sub/new")));
+        assert!(meet(Path::new("-"), Path::new("-")));
+        assert!(!meet(Path::new("/dev/null"), Path::new("/dev/null")));
     }
 }

@@ -7,26 +7,52 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use weir_stream::Progress;
 
 /// Short runs show no bar.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Draws how far sources have come, until it is dropped.
+/// How much there is to do.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent {
+    /// So many bytes are to be read.
+    Bytes(u64),
+    /// Bytes are read until there are no more.
+    Open,
+    /// So many packets are to be made.
+    Packets(u64),
+}
+
+impl Extent {
+    /// What there is to read in captures, where all of them have a size.
+    pub fn of_captures(total_bytes: Option<u64>) -> Extent {
+        total_bytes.map_or(Extent::Open, Extent::Bytes)
+    }
+}
+
+/// How much is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// In the unit of the [`Extent`].
+    pub position: u64,
+    /// Packets so far.
+    pub packets: u64,
+}
+
+/// Draws how far the work has come, until it is dropped.
 pub struct Bar {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Bar {
-    /// Watches `sources`, which together read `total_bytes`. Draws nothing
-    /// when `quiet` or where standard error is not a terminal.
-    pub fn watch(sources: Vec<Arc<Progress>>, total_bytes: Option<u64>, quiet: bool) -> Bar {
+    /// Asks `place` how far it is, again and again. Draws nothing when `quiet`
+    /// or where standard error is not a terminal.
+    pub fn watch(extent: Extent, quiet: bool, place: impl Fn() -> Place + Send + 'static) -> Bar {
         let done = Arc::new(AtomicBool::new(false));
         let thread = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let done = Arc::clone(&done);
-            thread::spawn(move || draw(&sources, total_bytes, &done))
+            thread::spawn(move || draw(extent, place, &done))
         });
         Bar { done, thread }
     }
@@ -42,7 +68,7 @@ impl Drop for Bar {
     }
 }
 
-fn draw(sources: &[Arc<Progress>], total_bytes: Option<u64>, done: &AtomicBool) {
+fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
     let mut waited = Duration::ZERO;
     while waited < APPEARS_AFTER {
         if done.load(Ordering::Relaxed) {
@@ -51,15 +77,19 @@ fn draw(sources: &[Arc<Progress>], total_bytes: Option<u64>, done: &AtomicBool) 
         thread::sleep(TICK);
         waited += TICK;
     }
-    let bar = match total_bytes {
-        Some(bytes) => ProgressBar::new(bytes).with_style(style(
+    let bar = match extent {
+        Extent::Bytes(bytes) => ProgressBar::new(bytes).with_style(style(
             "{bar:30} {percent:>3} % of {total_bytes} at {bytes_per_sec}, {msg}, {eta} left",
         )),
-        None => ProgressBar::new_spinner().with_style(style("{spinner} {bytes} read, {msg}")),
+        Extent::Open => {
+            ProgressBar::new_spinner().with_style(style("{spinner} {bytes} read, {msg}"))
+        }
+        Extent::Packets(packets) => ProgressBar::new(packets)
+            .with_style(style("{bar:30} {percent:>3} %, {msg}, {eta} left")),
     };
     while !done.load(Ordering::Relaxed) {
-        let packets: u64 = sources.iter().map(|source| source.packets()).sum();
-        bar.set_position(sources.iter().map(|source| source.bytes_read()).sum());
+        let Place { position, packets } = place();
+        bar.set_position(position);
         bar.set_message(format!("{} packets", HumanCount(packets)));
         thread::sleep(TICK);
     }

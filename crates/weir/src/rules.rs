@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use weir_inspect::{LoadReport, RuleFile, RuleSet, Variables};
 
 use crate::failure::{Failure, Outcome};
+use crate::output::tell;
 
 /// Reads and compiles rule files. Rules that cannot be loaded are in the
 /// report; a file that cannot be read, or a variable that makes no sense, is
@@ -53,7 +54,7 @@ pub fn load(
 /// that sums up what was skipped.
 pub fn tell_skipped(report: &LoadReport) {
     for fault in &report.faults {
-        eprintln!("weir: {fault}");
+        tell(fault);
     }
     let skipped: u64 = report.skipped.values().sum();
     if skipped > 0 {
@@ -71,10 +72,10 @@ pub fn tell_skipped(report: &LoadReport) {
         } else {
             String::new()
         };
-        eprintln!(
-            "weir: {} of {} rules loaded; {skipped} skipped ({shown}{more})",
+        tell(format_args!(
+            "{} of {} rules loaded; {skipped} skipped ({shown}{more})",
             report.loaded,
             report.rules()
-        );
+        ));
     }
 }

@@ -40,6 +40,7 @@ struct Document {
 
 /// Exit status 1 where an engine that is available fails its self-test.
 pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
+    let json = output::Document::asked_for(&arguments.common)?;
     let tiers = Tier::ALL
         .into_iter()
         .map(|tier| TierRow {
@@ -73,8 +74,8 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
         .collect();
     let document = Document { tiers, engines };
 
-    if let Some(path) = &arguments.common.json {
-        output::write_json(path, &document)?;
+    if let Some(json) = json {
+        json.write(&document)?;
     }
     if arguments.common.shows_tables() {
         output::write_stdout(tables(&document).as_bytes())?;

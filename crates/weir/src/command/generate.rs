@@ -1,17 +1,22 @@
 //! `weir generate`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use weir_packet::file::{Interface, MAX_RECORD_BYTES};
 use weir_packet::generate::{Generator, Plan};
 use weir_packet::wire::LinkType;
+use weir_stream::StopFlag;
 
 use crate::cli::Generate;
 use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::output;
+use crate::output::{self, keep_apart};
+use crate::progress::{Bar, Extent, Place};
 use crate::report::table;
+use crate::signals;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -21,6 +26,8 @@ struct Document {
     planted: u64,
     file_bytes: u64,
     seconds_of_capture: f64,
+    /// Whether a signal ended it before its last packet.
+    interrupted: bool,
 }
 
 pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
@@ -46,7 +53,13 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
         ..Plan::default()
     };
     let mut generator = Generator::new(&plan).map_err(Failure::usage)?;
-    let mut writer = input::create(&arguments.output, &[])?;
+    let outputs = [
+        Some(arguments.output.as_path()),
+        arguments.common.json.as_deref(),
+    ];
+    keep_apart(&[], &outputs.into_iter().flatten().collect::<Vec<_>>())?;
+    let json = output::Document::asked_for(&arguments.common)?;
+    let mut writer = input::create(&arguments.output)?;
     let interface = Interface {
         snap_bytes: MAX_RECORD_BYTES as u32,
         ..Interface::new(LinkType::Ethernet)
@@ -62,8 +75,30 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
         planted: 0,
         file_bytes: 0,
         seconds_of_capture: 0.0,
+        interrupted: false,
     };
+    let stop = StopFlag::default();
+    signals::stop_on_interrupt(&stop)?;
+    let made = Arc::new(AtomicU64::new(0));
+    let bar = Bar::watch(
+        Extent::Packets(arguments.packets),
+        arguments.common.quiet,
+        {
+            let made = Arc::clone(&made);
+            move || {
+                let packets = made.load(Ordering::Relaxed);
+                Place {
+                    position: packets,
+                    packets,
+                }
+            }
+        },
+    );
     while let Some(packet) = generator.fill(&mut frame) {
+        if stop.is_stopped() {
+            document.interrupted = true;
+            break;
+        }
         writer
             .write(number, packet.timestamp_ns, frame.len() as u32, &frame)
             .map_err(Failure::running)?;
@@ -72,22 +107,29 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
         document.planted += u64::from(packet.plant.is_some());
         first_ns.get_or_insert(packet.timestamp_ns);
         last_ns = packet.timestamp_ns;
+        made.store(document.packets, Ordering::Relaxed);
     }
+    drop(bar);
     document.file_bytes = writer.finish().map_err(Failure::running)?;
     document.seconds_of_capture = (last_ns - first_ns.unwrap_or(last_ns)) as f64 / 1e9;
 
-    if let Some(path) = &arguments.common.json {
-        output::write_json(path, &document)?;
+    if let Some(json) = json {
+        json.write(&document)?;
     }
-    if arguments.common.shows_tables() {
-        eprintln!(
-            "{}: {} packets, {}, {:.3} s of traffic, {} with planted contents",
+    if !arguments.common.quiet {
+        output::show(&format!(
+            "{}: {} packets, {}, {:.3} s of traffic, {} with planted contents{}\n",
             arguments.output.display(),
             table::count(document.packets),
             table::bytes(document.bytes),
             document.seconds_of_capture,
-            table::count(document.planted)
-        );
+            table::count(document.planted),
+            if document.interrupted {
+                ", interrupted"
+            } else {
+                ""
+            }
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

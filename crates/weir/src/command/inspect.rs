@@ -1,35 +1,45 @@
 //! `weir inspect`.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EveWriter, InspectStage, InspectStatistics, InspectSummary};
-use weir_stream::{Pipeline, Stage};
+use weir_inspect::{EveWriter, InspectStage, InspectStatistics, InspectSummary, RuleSet};
+use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
-use crate::execute::{execute, stop_flag};
+use crate::execute::execute;
 use crate::failure::{Failure, Outcome};
 use crate::report::{Traffic, alerts_table, table};
-use crate::{input, output, rules};
+use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     let (rule_set, load) = rules::load(&arguments.rules, arguments.variables.iter().cloned())?;
     if !arguments.common.quiet {
         rules::tell_skipped(&load);
     }
+    let inputs: Vec<&Path> = arguments
+        .inputs
+        .iter()
+        .chain(&arguments.rules)
+        .map(PathBuf::as_path)
+        .collect();
+    let path = arguments.common.json.as_deref().unwrap_or(Path::new("-"));
+    output::keep_apart(&inputs, &[path])?;
     let (source, watched) = input::open(&arguments.inputs)?;
     let chains = (0..arguments.shards.shards)
         .map(|_| vec![Box::new(InspectStage::new(rule_set.clone())) as Box<dyn Stage>])
         .collect();
-    let path = arguments.common.json.as_deref().unwrap_or(Path::new("-"));
+    let stop = StopFlag::default();
     let pipeline = Pipeline::new(source)
         .shards(chains)
-        .sink(EveWriter::new(rule_set.clone(), open_lines(path)?))
-        .stop_flag(stop_flag()?);
-    let mut execution = execute(vec![pipeline], vec![watched], arguments.common.quiet)?;
+        .sink(open_lines(&rule_set, path)?)
+        .stop_flag(stop.clone());
+    let quiet = arguments.common.quiet;
+    let mut execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
 
     let traffic = Traffic::new(
         &execution.statistics,
@@ -62,7 +72,7 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     }
 
     // Standard output carries the alerts: the tables go beside them.
-    if !arguments.common.quiet {
+    if !quiet {
         let text = alerts_table(&rule_set, &alerts_by_rule)
             + &table::table(
                 "whole run",
@@ -70,21 +80,22 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
                 &[],
                 [table::traffic_rows(&traffic), table::speed_rows(&traffic)].concat(),
             );
-        // Nobody is told where standard error is closed.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        output::show(&text);
     }
     execution.check_captures()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where lines go: standard output, or a new file.
-fn open_lines(path: &Path) -> Outcome<Box<dyn Write + Send>> {
+/// Where lines go: standard output, or a file that begins anew and is opened
+/// again on SIGHUP.
+fn open_lines(rules: &Arc<RuleSet>, path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::stdout()));
+        return Ok(EveWriter::new(rules.clone(), io::stdout()));
     }
     output::make_folder_of(path)?;
-    let file = File::create(path)
+    let reopen = signals::reopen_flag()?;
+    File::create(path)
+        .and_then(|_| EveWriter::append_to(rules.clone(), path, reopen))
         .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::Usage)?;
-    Ok(Box::new(file))
+        .map_err(Failure::Usage)
 }

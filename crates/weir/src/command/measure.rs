@@ -1,14 +1,15 @@
 //! `weir measure`.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement};
 use weir_packet::wire::KeyKind;
-use weir_stream::{Pipeline, Stage, Steer};
+use weir_stream::{Pipeline, Stage, Steer, StopFlag};
 
 use crate::cli::Measure;
-use crate::execute::{execute, stop_flag};
+use crate::execute::execute;
 use crate::failure::{Failure, Outcome};
 use crate::report::{Traffic, table};
 use crate::{input, output, values};
@@ -47,7 +48,10 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         collector,
     } = measurement;
 
+    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
+    output::keep_apart(&inputs, arguments.common.json.as_deref().as_slice())?;
     let (source, watched) = input::open(&arguments.inputs)?;
+    let json = output::Document::asked_for(&arguments.common)?;
     let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
     if let Some(timeline) = timeline {
         steer = timeline.watch(steer);
@@ -56,11 +60,13 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         .into_iter()
         .map(|meter| vec![Box::new(MeasureStage::new(meter)) as Box<dyn Stage>])
         .collect();
+    let stop = StopFlag::default();
     let pipeline = Pipeline::new(source)
         .shards(chains)
         .steer(steer)
-        .stop_flag(stop_flag()?);
-    let execution = execute(vec![pipeline], vec![watched], arguments.common.quiet)?;
+        .stop_flag(stop.clone());
+    let quiet = arguments.common.quiet;
+    let execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
 
     let document = Document {
         key: arguments.key.to_string(),
@@ -74,8 +80,8 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         ),
         intervals: collector.finish(),
     };
-    if let Some(path) = &arguments.common.json {
-        output::write_json(path, &document)?;
+    if let Some(json) = json {
+        json.write(&document)?;
     }
     if arguments.common.shows_tables() {
         let mut text = String::new();

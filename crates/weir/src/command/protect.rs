@@ -1,17 +1,18 @@
 //! `weir protect` and `weir unprotect`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::slice;
 
 use anyhow::anyhow;
 use serde::Serialize;
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Protect, Unprotect};
-use weir_stream::{CaptureSink, Pipeline, Stage, Steer};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Unprotect};
+use weir_packet::file::Writer;
+use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, Steer, StopFlag};
 
 use crate::associations::{self, AssociationRow};
-use crate::cli::{self, Common};
-use crate::execute::{Execution, execute, stop_flag};
+use crate::cli::{self, Associations, Common};
+use crate::execute::{Execution, Watched, execute};
 use crate::failure::{Failure, Outcome};
 use crate::report::{Traffic, table};
 use crate::{input, output};
@@ -33,9 +34,16 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
     let quiet = arguments.common.quiet;
     let file = associations::load(&options.sa, options.allow_insecure_permissions, quiet)?;
-    if let Some(path) = &options.wireshark_keys {
-        associations::write_wireshark_keys(&file, path)?;
-    }
+    let state = arguments.state.clone();
+    let state = state.unwrap_or_else(|| file.default_state_path());
+    let command = Command {
+        input: &arguments.input,
+        output: &arguments.output,
+        options,
+        common: &arguments.common,
+    };
+    let conversion = command.open(&file, &[&state])?;
+
     let databases = file.databases().clone();
     let sequences = associations::sequences(
         &file,
@@ -55,49 +63,48 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let execution = convert(
-        &arguments.input,
-        &arguments.output,
-        chains,
-        databases.steer_outbound(),
-        quiet,
-    )?;
+    let done = conversion.run(chains, databases.steer_outbound())?;
 
-    let protected = sum(&execution, Protect::protected);
+    let protected = sum(&done.execution, Protect::protected);
     let document = Document {
-        traffic: traffic(&execution),
+        traffic: done.traffic(),
         protected: Some(protected),
         unprotected: None,
-        bypassed: sum(&execution, ClassifyOutbound::bypassed),
-        associations: associations::association_rows(&execution.pipelines),
+        bypassed: sum(&done.execution, ClassifyOutbound::bypassed),
+        associations: associations::association_rows(&done.execution.pipelines),
     };
-    let error = execution
+    let state_error = done
+        .execution
         .pipelines
         .iter()
         .flat_map(|pipeline| pipeline.stages::<Protect>())
         .find_map(Protect::state_error)
-        .map(|error| anyhow!("{error}"));
-    finish(
-        &arguments.common,
-        &execution,
-        &document,
-        "protected",
-        protected,
-    )?;
-    match error {
-        Some(error) => Err(Failure::Running(error)),
-        None => Ok(ExitCode::from(u8::from(protected == 0))),
+        .map(|error| Failure::running(anyhow!("{error}")));
+    done.tell(&document, "protected", protected)?;
+    state_error.map_or(Ok(()), Err)?;
+    if protected == 0 && !document.traffic.interrupted {
+        return Err(Failure::running(anyhow!(
+            "{}: nothing was protected: compare the policies of {} with the packets",
+            arguments.input.display(),
+            options.sa.display()
+        )));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
     let quiet = arguments.common.quiet;
     let file = associations::load(&options.sa, options.allow_insecure_permissions, quiet)?;
-    if let Some(path) = &options.wireshark_keys {
-        associations::write_wireshark_keys(&file, path)?;
-    }
-    let databases = file.databases();
+    let command = Command {
+        input: &arguments.input,
+        output: &arguments.output,
+        options,
+        common: &arguments.common,
+    };
+    let conversion = command.open(&file, &[])?;
+
+    let databases = file.databases().clone();
     let shards = usize::from(arguments.shards.shards);
     let chains = file
         .unprotect(shards)
@@ -110,56 +117,137 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let execution = convert(
-        &arguments.input,
-        &arguments.output,
-        chains,
-        databases.steer_inbound(),
-        quiet,
-    )?;
+    let done = conversion.run(chains, databases.steer_inbound())?;
 
-    let unprotected = sum(&execution, Unprotect::unprotected);
+    let unprotected = sum(&done.execution, Unprotect::unprotected);
     let document = Document {
-        traffic: traffic(&execution),
+        traffic: done.traffic(),
         protected: None,
         unprotected: Some(unprotected),
-        bypassed: sum(&execution, ClassifyInbound::bypassed),
-        associations: associations::association_rows(&execution.pipelines),
+        bypassed: sum(&done.execution, ClassifyInbound::bypassed),
+        associations: associations::association_rows(&done.execution.pipelines),
     };
-    finish(
-        &arguments.common,
-        &execution,
-        &document,
-        "unprotected",
-        unprotected,
-    )?;
-    Ok(ExitCode::from(u8::from(unprotected == 0)))
+    done.tell(&document, "unprotected", unprotected)?;
+    if unprotected == 0 && !document.traffic.interrupted {
+        return Err(Failure::running(anyhow!(
+            "{}: no packet verified: compare the SPIs, keys and policies of {} with the sender's",
+            arguments.input.display(),
+            options.sa.display()
+        )));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a capture through one chain of stages per shard into another.
-fn convert(
-    from: &PathBuf,
-    to: &PathBuf,
-    chains: Vec<Vec<Box<dyn Stage>>>,
-    steer: Steer,
-    quiet: bool,
-) -> Outcome<Execution> {
-    let (source, watched) = input::open(slice::from_ref(from))?;
-    let sink = CaptureSink::new(input::create(to, slice::from_ref(from))?);
-    let pipeline = Pipeline::new(source)
-        .shards(chains)
-        .steer(steer)
-        .sink(sink)
-        .stop_flag(stop_flag()?);
-    execute(vec![pipeline], vec![watched], quiet)
+/// What both commands are asked for.
+struct Command<'a> {
+    input: &'a Path,
+    output: &'a Path,
+    options: &'a Associations,
+    common: &'a Common,
 }
 
-fn traffic(execution: &Execution) -> Traffic {
-    Traffic::new(
-        &execution.statistics,
-        execution.truncated(),
-        execution.interrupted(),
-    )
+impl<'a> Command<'a> {
+    /// Opens all files, before a key is used. `kept` are files that must not
+    /// be written over.
+    fn open(self, file: &SaFile, kept: &[&Path]) -> Outcome<Conversion<'a>> {
+        let Command {
+            input,
+            output,
+            options,
+            common,
+        } = self;
+        let keys = options.wireshark_keys.as_deref();
+        let inputs = [&[input, options.sa.as_path()], kept].concat();
+        let outputs: Vec<&Path> = [Some(output), common.json.as_deref(), keys]
+            .into_iter()
+            .flatten()
+            .collect();
+        output::keep_apart(&inputs, &outputs)?;
+        let (source, watched) = input::open(slice::from_ref(&input))?;
+        let writer = input::create(output)?;
+        let json = output::Document::asked_for(common)?;
+        if let Some(path) = keys {
+            associations::write_wireshark_keys(file, path)?;
+        }
+        Ok(Conversion {
+            source,
+            watched,
+            writer,
+            json,
+            common,
+        })
+    }
+}
+
+/// A capture on its way into another.
+struct Conversion<'a> {
+    source: CaptureSource,
+    watched: Watched,
+    writer: Writer,
+    json: Option<output::Document>,
+    common: &'a Common,
+}
+
+impl<'a> Conversion<'a> {
+    /// Runs it through one chain of stages per shard.
+    fn run(self, chains: Vec<Vec<Box<dyn Stage>>>, steer: Steer) -> Outcome<Converted<'a>> {
+        let stop = StopFlag::default();
+        let pipeline = Pipeline::new(self.source)
+            .shards(chains)
+            .steer(steer)
+            .sink(CaptureSink::new(self.writer))
+            .stop_flag(stop.clone());
+        let execution = execute(vec![pipeline], vec![self.watched], &stop, self.common.quiet)?;
+        Ok(Converted {
+            execution,
+            json: self.json,
+            common: self.common,
+        })
+    }
+}
+
+/// A capture that was converted, as far as it was whole.
+struct Converted<'a> {
+    execution: Execution,
+    json: Option<output::Document>,
+    common: &'a Common,
+}
+
+impl Converted<'_> {
+    fn traffic(&self) -> Traffic {
+        Traffic::new(
+            &self.execution.statistics,
+            self.execution.truncated(),
+            self.execution.interrupted(),
+        )
+    }
+
+    /// Writes the document and the table, then fails where the capture was
+    /// not whole.
+    fn tell(self, document: &Document, verb: &str, done: u64) -> Outcome {
+        if let Some(json) = self.json {
+            json.write(document)?;
+        }
+        if self.common.shows_tables() {
+            let row = |name: &str, packets: u64| {
+                vec![
+                    name.to_owned(),
+                    format!("{} packets", table::count(packets)),
+                ]
+            };
+            let rows = [
+                table::traffic_rows(&document.traffic),
+                vec![row(verb, done), row("bypassed", document.bypassed)],
+                table::speed_rows(&document.traffic),
+            ]
+            .concat();
+            let text = table::table("", &[], &[], rows)
+                + &crate::report::associations_table(&document.associations);
+            // Standard output may carry the capture.
+            output::show(&text);
+        }
+        self.execution.check_captures()
+    }
 }
 
 /// Adds up a count over all stages of one kind.
@@ -170,37 +258,4 @@ fn sum<S: Stage>(execution: &Execution, count: impl Fn(&S) -> u64) -> u64 {
         .flat_map(|pipeline| pipeline.stages::<S>())
         .map(count)
         .sum()
-}
-
-/// Writes the document and the table, then fails where the capture was not
-/// whole.
-fn finish(
-    common: &Common,
-    execution: &Execution,
-    document: &Document,
-    verb: &str,
-    done: u64,
-) -> Outcome {
-    if let Some(path) = &common.json {
-        output::write_json(path, document)?;
-    }
-    if common.shows_tables() {
-        let row = |name: &str, packets: u64| {
-            vec![
-                name.to_owned(),
-                format!("{} packets", table::count(packets)),
-            ]
-        };
-        let rows = [
-            table::traffic_rows(&document.traffic),
-            vec![row(verb, done), row("bypassed", document.bypassed)],
-            table::speed_rows(&document.traffic),
-        ]
-        .concat();
-        let text = table::table("", &[], &[], rows)
-            + &crate::report::associations_table(&document.associations);
-        // Standard output may carry the capture.
-        eprint!("{text}");
-    }
-    execution.check_captures()
 }

@@ -7,12 +7,12 @@ use serde::Serialize;
 use weir_inspect::{InspectStage, InspectStatistics};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
 use weir_measure::IntervalReport;
-use weir_stream::Stage;
+use weir_stream::{Stage, StopFlag};
 
 use crate::associations::{AssociationRow, association_rows};
 use crate::cli::{Check, Run};
 use crate::config::{Config, MeasureConfig};
-use crate::execute::{Execution, execute, stop_flag};
+use crate::execute::{Execution, execute};
 use crate::failure::{Failure, Outcome};
 use crate::filter::RuleCount;
 use crate::gateway::{self, Shared};
@@ -56,10 +56,17 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     {
         rules::tell_skipped(load);
     }
-    let stop = stop_flag()?;
+    config.keep_files_apart(arguments.common.json.as_deref())?;
+    let stop = StopFlag::default();
     let shards = usize::from(arguments.shards.shards);
     let built = gateway::build(&config, &shared, shards, &stop)?;
-    let execution = execute(built.pipelines, built.watched, arguments.common.quiet)?;
+    let documents = config
+        .documents(arguments.common.json.as_deref())
+        .into_iter()
+        .map(output::Document::create)
+        .collect::<Outcome<Vec<_>>>()?;
+    let quiet = arguments.common.quiet;
+    let execution = execute(built.pipelines, built.watched, &stop, quiet)?;
 
     let alerts_by_rule = alerts_by_rule(&shared, &execution);
     let intervals: Vec<IntervalReport> = built
@@ -68,13 +75,16 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         .flat_map(|collector| collector.finish())
         .collect();
     let document = document(&shared, &execution, &alerts_by_rule, intervals);
-    for path in arguments.common.json.iter().chain(&config.report.json) {
-        output::make_folder_of(path)?;
-        output::write_json(path, &document)?;
+    for json in documents {
+        json.write(&document)?;
     }
-    if arguments.common.shows_tables() {
+    if !quiet {
         let text = tables(&config, &shared, &document, &alerts_by_rule);
-        output::write_stdout(text.as_bytes())?;
+        if config.uses_stdout() {
+            output::show(&text);
+        } else if arguments.common.shows_tables() {
+            output::write_stdout(text.as_bytes())?;
+        }
     }
     if let Some(error) = stages::<Protect>(&execution).find_map(Protect::state_error) {
         return Err(Failure::running(anyhow!("{error}")));
@@ -86,11 +96,14 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
     let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
+    config.keep_files_apart(arguments.common.json.as_deref())?;
     for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
-        if path.as_os_str() != "-" {
+        // What a pipe holds is left to the run.
+        if path.as_os_str() != "-" && !path.metadata().is_ok_and(|found| !found.is_file()) {
             weir_packet::file::Reader::open(path).map_err(Failure::usage)?;
         }
     }
+    let json = output::Document::asked_for(&arguments.common)?;
     #[derive(Serialize)]
     struct Checked {
         pipelines: Vec<String>,
@@ -103,18 +116,18 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
         rules_loaded: load.map_or(0, |load| load.loaded),
         rules_skipped: load.map_or(0, |load| load.skipped.values().sum()),
     };
-    if let Some(path) = &arguments.common.json {
-        output::write_json(path, &checked)?;
+    if let Some(json) = json {
+        json.write(&checked)?;
     }
     if !arguments.common.quiet {
         if let Some(load) = load {
             rules::tell_skipped(load);
         }
-        eprintln!(
-            "{}: in order: {}",
+        output::show(&format!(
+            "{}: in order: {}\n",
             arguments.config.display(),
             checked.pipelines.join(", ")
-        );
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

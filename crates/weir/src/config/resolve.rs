@@ -8,7 +8,8 @@ use super::{
     Config, File, Input, NamedPipeline, Output, PipelineConfig, Port, PortKind, Side, StageName,
 };
 
-pub(super) fn resolve(file: File, folder: &Path) -> Result<Config> {
+pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
+    let folder = path.parent().unwrap_or(Path::new(""));
     let has_table = |stage: StageName| match stage {
         StageName::Filter => file.filter.is_some(),
         StageName::Inspect => file.inspect.is_some(),
@@ -39,6 +40,13 @@ pub(super) fn resolve(file: File, folder: &Path) -> Result<Config> {
         }
     };
     ensure!(!pipelines.is_empty(), "no [pipeline]");
+    let protecting = pipelines
+        .iter()
+        .filter(|pipeline| pipeline.stages.contains(&StageName::Protect));
+    ensure!(
+        protecting.count() <= 1,
+        "two pipelines protect: let one do it, for a key counts its packets in one place"
+    );
     for pipeline in &mut pipelines {
         ensure!(
             !pipeline.read.is_empty(),
@@ -52,6 +60,7 @@ pub(super) fn resolve(file: File, folder: &Path) -> Result<Config> {
     }
 
     let mut config = Config {
+        path: path.to_owned(),
         pipelines,
         filter: file.filter,
         inspect: file.inspect,
