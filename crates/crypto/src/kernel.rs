@@ -61,7 +61,7 @@ impl<C: CbcKey> Kernel<C> {
                 SingleKernel::ChaCha20Poly1305(ChaCha20Poly1305Key::new(key, salt)?)
             }
             Suite::EncryptThenMac(cipher, mac) => {
-                let mac = HmacKey::new(mac, material.integrity_key())?;
+                let mac = HmacKey::of_suite(mac, material.integrity_key());
                 match cipher {
                     Cipher::Null => SingleKernel::Null(mac),
                     Cipher::AesCtr(size) => SingleKernel::Ctr(CtrKey::new(size, key, salt)?, mac),
@@ -100,7 +100,7 @@ impl SingleKernel<CbcEncryptKey> {
                 mac
             }
         };
-        mac.write_tag(&[prefix, iv, text, suffix], tag)
+        mac.write_tag([prefix, iv, text, suffix], tag)
     }
 }
 
@@ -119,7 +119,7 @@ impl SingleKernel<CbcDecryptKey> {
             SingleKernel::ChaCha20Poly1305(key) => return key.open(prefix, iv, text, tag),
             SingleKernel::Null(mac) | SingleKernel::Ctr(_, mac) | SingleKernel::Cbc(_, mac) => mac,
         };
-        if !mac.verifies(&[prefix, iv, text, suffix], tag) {
+        if !mac.verifies([prefix, iv, text, suffix], tag) {
             return false;
         }
         match self {

@@ -101,5 +101,6 @@ pub use keys::{
     Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
 };
 pub use limits::{Limit, Limits};
+pub use mac::{HmacKey, MacJob, TagLengthError, write_tags};
 pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError};

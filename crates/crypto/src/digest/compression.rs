@@ -1,18 +1,16 @@
 //! The four compression functions: their shapes, and the kept crates that
 //! define them.
 
+use weir_simd::Tier;
 use zeroize::Zeroize;
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, MOST_LANES, WipedStates};
 use super::simd::{self, Candidates};
 
 /// One compression function over words `W`, and the padding of the hash
 /// functions built on it.
 pub(crate) struct Compression<W: 'static> {
-    pub(crate) block_bytes: usize,
-    /// Bytes of the message's length at the end of its last block.
-    pub(crate) length_bytes: usize,
-    /// How words and that length are written.
+    /// How words and the message's length are written.
     big_endian: bool,
     /// The kept crate's code, one message at a time: what the lanes must agree
     /// with. The bytes are whole blocks.
@@ -22,6 +20,11 @@ pub(crate) struct Compression<W: 'static> {
 
 /// A word of 32 or 64 bits.
 pub(crate) trait Word: Copy + Default + Zeroize + 'static {
+    /// A block has 16 words, whichever the function.
+    const BLOCK_BYTES: usize = 16 * size_of::<Self>();
+    /// The message's length at the end of the last block has two.
+    const LENGTH_BYTES: usize = 2 * size_of::<Self>();
+
     type Bytes: AsRef<[u8]>;
     fn big_endian(self) -> Self::Bytes;
     fn little_endian(self) -> Self::Bytes;
@@ -49,8 +52,6 @@ impl Word for u64 {
 
 /// RFC 1321.
 pub(crate) static MD5: Compression<u32> = Compression {
-    block_bytes: 64,
-    length_bytes: 8,
     big_endian: false,
     twin: |state, blocks| {
         let [a, b, c, d, ..] = state;
@@ -63,8 +64,6 @@ pub(crate) static MD5: Compression<u32> = Compression {
 
 /// FIPS 180-4 section 6.1.
 pub(crate) static SHA1: Compression<u32> = Compression {
-    block_bytes: 64,
-    length_bytes: 8,
     big_endian: true,
     twin: |state, blocks| {
         let [a, b, c, d, e, ..] = state;
@@ -77,8 +76,6 @@ pub(crate) static SHA1: Compression<u32> = Compression {
 
 /// FIPS 180-4 section 6.2, also for SHA-224.
 pub(crate) static SHA256: Compression<u32> = Compression {
-    block_bytes: 64,
-    length_bytes: 8,
     big_endian: true,
     twin: |state, blocks| sha2::block_api::compress256(state, blocks.as_chunks().0),
     candidates: simd::SHA256,
@@ -86,8 +83,6 @@ pub(crate) static SHA256: Compression<u32> = Compression {
 
 /// FIPS 180-4 section 6.4, also for SHA-384.
 pub(crate) static SHA512: Compression<u64> = Compression {
-    block_bytes: 128,
-    length_bytes: 16,
     big_endian: true,
     twin: |state, blocks| sha2::block_api::compress512(state, blocks.as_chunks().0),
     candidates: simd::SHA512,
@@ -95,8 +90,33 @@ pub(crate) static SHA512: Compression<u64> = Compression {
 
 impl<W: Word> Compression<W> {
     /// The kernel of the tier that suits so many messages.
-    pub(super) fn kernel(&'static self, tier: weir_simd::Tier, messages: usize) -> Kernel<W> {
+    pub(super) fn kernel(&'static self, tier: Tier, messages: usize) -> Kernel<W> {
         Kernel::choose(self, tier, messages)
+    }
+
+    /// The state after `blocks`, whole blocks of one message.
+    pub(crate) fn after(&self, state: &[W; 8], blocks: &[u8]) -> [W; 8] {
+        let mut state = *state;
+        (self.twin)(&mut state, blocks);
+        state
+    }
+
+    /// Takes one block of each of the first streams into the state of its lane,
+    /// with the kernels that suit so many.
+    pub(crate) fn take_blocks(
+        &'static self,
+        tier: Tier,
+        states: &mut WipedStates<W>,
+        streams: &[&[u8]; MOST_LANES],
+        count: usize,
+    ) {
+        let mut first = 0;
+        while first < count {
+            let kernel = self.kernel(tier, count - first);
+            let end = count.min(first + kernel.lanes());
+            kernel.advance(states, first..end, streams, 1);
+            first = end;
+        }
     }
 
     /// Writes the first bytes of a state, as many as `out` takes (at most the
@@ -113,20 +133,21 @@ impl<W: Word> Compression<W> {
         }
     }
 
-    /// Pads a message's last `used` bytes at the front of `blocks`, which has
-    /// room for two blocks; `total_bytes` is the length of the whole message.
-    /// Returns how many blocks (one or two) the end now fills.
+    /// Ends a message whose last `used` bytes, fewer than a block, are at the
+    /// front of `blocks`, two blocks that are zero otherwise; `total_bytes` is
+    /// the length of the whole message. Returns how many of the blocks (one or
+    /// two) are its end.
     pub(crate) fn pad(&self, blocks: &mut [u8], used: usize, total_bytes: u64) -> usize {
-        let count = (used + 1 + self.length_bytes).div_ceil(self.block_bytes);
-        let end = count * self.block_bytes;
-        blocks[used..end].fill(0);
+        let count = (used + 1 + W::LENGTH_BYTES).div_ceil(W::BLOCK_BYTES);
+        let end = count * W::BLOCK_BYTES;
         blocks[used] = 0x80;
+        // A length of more than 64 bits does not occur.
         let bits = total_bytes.wrapping_mul(8);
+        let length = &mut blocks[end - W::LENGTH_BYTES..end];
         if self.big_endian {
-            // A length that needs more than 64 bits does not occur.
-            blocks[end - 8..end].copy_from_slice(&bits.to_be_bytes());
+            length[W::LENGTH_BYTES - 8..].copy_from_slice(&bits.to_be_bytes());
         } else {
-            blocks[end - 8..end].copy_from_slice(&bits.to_le_bytes());
+            length[..8].copy_from_slice(&bits.to_le_bytes());
         }
         count
     }

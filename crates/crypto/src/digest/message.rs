@@ -5,15 +5,15 @@ use super::compression::{Compression, Word};
 
 /// Something to be hashed: parts that follow each other, wherever they lie.
 pub(crate) trait Message {
-    /// Every call gives the same parts.
-    fn parts(&self) -> [&[u8]; PARTS];
+    /// Part `index`, below [`PARTS`]; the same bytes at every call.
+    fn part(&self, index: usize) -> &[u8];
 }
 
 /// Prefix, IV, text and suffix of a packet; shorter messages leave the rest
 /// empty.
 pub(crate) const PARTS: usize = 4;
 
-/// A message and how far its lane has come.
+/// A lane: its message, and how far that has come.
 ///
 /// ```text
 /// parts     prefix iv│text                                        │suffix
@@ -21,18 +21,18 @@ pub(crate) const PARTS: usize = 4;
 /// runs       gathered     straight from the text              gathered, padded
 /// ```
 pub(super) struct Lane<M> {
-    message: M,
-    /// Bytes hashed before the message: a block of HMAC's pad.
-    bytes_before: u64,
-    /// The part that comes next, and how much of it has been taken.
+    message: Option<M>,
+    /// Bytes of the message, and those hashed before it: a block of HMAC's pad.
+    total_bytes: u64,
+    /// Bytes that no run has yet included, where they begin, and in which part.
+    bytes_left: usize,
     part: usize,
     at: usize,
-    source: Source,
-    /// Blocks of the run that the lane has not yet advanced over.
+    /// Blocks of the current run that are still ahead, and where they begin.
     blocks_left: usize,
-    /// The end of the message and its padding are in the current run.
+    source: Source,
+    /// The end of the message, padding and all, is in the current run.
     is_last: bool,
-    gathered: [u8; GATHERED_BYTES],
 }
 
 /// Where the rest of the current run begins.
@@ -42,24 +42,39 @@ enum Source {
     Part { index: usize, at: usize },
 }
 
-/// Three blocks of the longest kind: one that ties parts together, and an end
-/// that padding can make two.
-const GATHERED_BYTES: usize = 3 * 128;
+/// The blocks that a lane gathers. Three of the longest kind: one that ties
+/// parts together, and an end that padding can make two.
+pub(super) type Gathered = [u8; 3 * 128];
 
 impl<M: Message> Lane<M> {
-    pub(super) fn new<W: Word>(message: M, bytes_before: u64, of: &Compression<W>) -> Lane<M> {
-        let mut lane = Lane {
-            message,
-            bytes_before,
+    /// A lane without a message.
+    pub(super) fn idle() -> Lane<M> {
+        Lane {
+            message: None,
+            total_bytes: 0,
+            bytes_left: 0,
             part: 0,
             at: 0,
-            source: Source::Gathered { at: 0 },
             blocks_left: 0,
-            is_last: false,
-            gathered: [0; GATHERED_BYTES],
-        };
-        lane.next_run(of);
-        lane
+            source: Source::Gathered { at: 0 },
+            is_last: true,
+        }
+    }
+
+    /// Takes a message in the place of the last one.
+    pub(super) fn begin<W: Word>(
+        &mut self,
+        message: M,
+        bytes_before: u64,
+        of: &Compression<W>,
+        gathered: &mut Gathered,
+    ) {
+        self.bytes_left = (0..PARTS).map(|index| message.part(index).len()).sum();
+        self.total_bytes = bytes_before + self.bytes_left as u64;
+        self.part = 0;
+        self.at = 0;
+        self.next_run(&message, of, gathered);
+        self.message = Some(message);
     }
 
     /// Blocks that [`Lane::stream`] has.
@@ -67,88 +82,125 @@ impl<M: Message> Lane<M> {
         self.blocks_left
     }
 
-    /// The rest of the current run, which is never empty.
-    pub(super) fn stream(&self) -> &[u8] {
-        match self.source {
-            Source::Gathered { at } => &self.gathered[at..],
-            Source::Part { index, at } => &self.message.parts()[index][at..],
+    /// The rest of the current run.
+    pub(super) fn stream<'a>(&'a self, gathered: &'a Gathered) -> &'a [u8] {
+        match (self.source, &self.message) {
+            (Source::Part { index, at }, Some(message)) => &message.part(index)[at..],
+            (Source::Gathered { at }, _) => &gathered[at..],
+            (Source::Part { .. }, None) => &[],
         }
     }
 
-    /// Moves on by `blocks`, at most those that are left, and tells whether
-    /// there is more.
-    pub(super) fn advance<W: Word>(&mut self, blocks: usize, of: &Compression<W>) -> bool {
+    /// Moves on by `blocks`, at most those that are left, and returns the
+    /// message where that is its end.
+    pub(super) fn advance<W: Word>(
+        &mut self,
+        blocks: usize,
+        of: &Compression<W>,
+        gathered: &mut Gathered,
+    ) -> Option<M> {
         self.blocks_left -= blocks;
         if self.blocks_left > 0 {
             let (Source::Gathered { at } | Source::Part { at, .. }) = &mut self.source;
-            *at += blocks * of.block_bytes;
-            return true;
+            *at += blocks * W::BLOCK_BYTES;
+            return None;
         }
-        !self.is_last && {
-            self.next_run(of);
-            true
+        let message = self.message.take()?;
+        if self.is_last {
+            return Some(message);
         }
+        self.next_run(&message, of, gathered);
+        self.message = Some(message);
+        None
     }
 
-    pub(super) fn into_message(self) -> M {
-        self.message
-    }
-
-    fn next_run<W: Word>(&mut self, of: &Compression<W>) {
-        let parts = self.message.parts();
-        let block_bytes = of.block_bytes;
+    /// Finds the next blocks that lie together, or gathers some.
+    fn next_run<W: Word>(&mut self, message: &M, of: &Compression<W>, gathered: &mut Gathered) {
+        self.is_last = false;
         let mut filled = 0;
-        loop {
-            // Parts that are used up, or empty.
-            while self.part < PARTS && self.at == parts[self.part].len() {
+        while filled + 2 * W::BLOCK_BYTES <= gathered.len() {
+            while self.part < PARTS && self.at == message.part(self.part).len() {
                 self.part += 1;
                 self.at = 0;
             }
-            let straight = match parts.get(self.part) {
-                Some(part) => (part.len() - self.at) / block_bytes,
-                None => 0,
-            };
-            if straight > 0 {
-                if filled == 0 {
+            if self.part < PARTS {
+                let blocks = (message.part(self.part).len() - self.at) / W::BLOCK_BYTES;
+                if blocks > 0 && filled > 0 {
+                    break;
+                }
+                if blocks > 0 {
                     self.source = Source::Part {
                         index: self.part,
                         at: self.at,
                     };
-                    self.at += straight * block_bytes;
-                    self.blocks_left = straight;
+                    self.blocks_left = blocks;
+                    self.at += blocks * W::BLOCK_BYTES;
+                    self.bytes_left -= blocks * W::BLOCK_BYTES;
                     return;
                 }
-                break;
             }
-            let mut wanted = block_bytes;
-            while wanted > 0 && self.part < PARTS {
-                let rest = &parts[self.part][self.at..];
-                let taken = rest.len().min(wanted);
-                self.gathered[filled..filled + taken].copy_from_slice(&rest[..taken]);
-                filled += taken;
-                wanted -= taken;
-                if taken == rest.len() {
-                    self.part += 1;
-                    self.at = 0;
-                } else {
-                    self.at += taken;
-                }
-            }
-            if wanted > 0 {
-                let bytes: usize = parts.iter().map(|part| part.len()).sum();
-                let used = block_bytes - wanted;
-                let start = filled - used;
-                let total_bytes = self.bytes_before + bytes as u64;
-                let end_blocks = of.pad(&mut self.gathered[start..], used, total_bytes);
-                filled = start + end_blocks * block_bytes;
+            if self.bytes_left < W::BLOCK_BYTES {
+                let used = self.bytes_left;
+                gathered[filled..filled + 2 * W::BLOCK_BYTES].fill(0);
+                self.gather(message, &mut gathered[filled..filled + used]);
+                let end = &mut gathered[filled..];
+                filled += W::BLOCK_BYTES * of.pad(end, used, self.total_bytes);
                 self.is_last = true;
                 break;
             }
-            if filled + 2 * block_bytes > GATHERED_BYTES {
-                break;
-            }
+            self.gather(message, &mut gathered[filled..filled + W::BLOCK_BYTES]);
+            filled += W::BLOCK_BYTES;
         }
         self.source = Source::Gathered { at: 0 };
-        self.blocks_left = filled / block_bytes;
+        self.blocks_left = filled / W::BLOCK_BYTES;
+    }
+
+    /// Fills `to` with the next bytes, of which there are as many.
+    fn gather(&mut self, message: &M, mut to: &mut [u8]) {
+        self.bytes_left -= to.len();
+        while self.part < PARTS && !to.is_empty() {
+            let part = &message.part(self.part)[self.at..];
+            let taken = part.len().min(to.len());
+            let (now, later) = to.split_at_mut(taken);
+            copy_short(now, &part[..taken]);
+            to = later;
+            if taken == part.len() {
+                self.part += 1;
+                self.at = 0;
+            } else {
+                self.at += taken;
+            }
+        }
+    }
+}
+
+/// Copies at most a block without calling for it: two pieces of a fixed length,
+/// which may overlap.
+#[inline(always)]
+fn copy_short(to: &mut [u8], from: &[u8]) {
+    /// The first and the last `N` bytes.
+    #[inline(always)]
+    fn ends<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
+        let (Some(head), Some(tail)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else {
+            return false;
+        };
+        // Read before anything is written, so that both stay in registers.
+        let (head, tail) = (*head, *tail);
+        if let Some(to) = to.first_chunk_mut() {
+            *to = head;
+        }
+        if let Some(to) = to.last_chunk_mut() {
+            *to = tail;
+        }
+        true
+    }
+    let copied = ends::<64>(to, from)
+        || ends::<32>(to, from)
+        || ends::<16>(to, from)
+        || ends::<8>(to, from)
+        || ends::<4>(to, from)
+        || ends::<2>(to, from);
+    if !copied {
+        ends::<1>(to, from);
     }
 }

@@ -28,10 +28,13 @@ mod tests;
 
 use weir_simd::Tier;
 
-pub(crate) use compression::{Compression, MD5, SHA1, SHA256, SHA512, Word};
-pub(crate) use message::{Message, PARTS};
+use compression::{MD5, SHA1, SHA256, SHA512};
+
+pub(crate) use compression::{Compression, Word};
+pub(crate) use kernel::{MOST_LANES, WipedStates};
+pub(crate) use message::Message;
 pub(crate) use order::longest_first;
-pub(crate) use scheduler::Scheduler;
+pub(crate) use scheduler::{Room, Scheduler};
 
 /// A hash function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -117,6 +120,16 @@ impl Digest {
         Ok(())
     }
 
+    /// Hashes one message by the scalar twin; `digest` takes as many bytes as
+    /// it has room for, at most [`Digest::bytes`].
+    pub(crate) fn hash_one(self, message: &[u8], digest: &mut [u8]) {
+        let jobs = &mut [DigestJob { message, digest }];
+        match self.initial() {
+            Initial::Narrow(of, state) => hash(of, &state, Tier::Scalar, jobs),
+            Initial::Wide(of, state) => hash(of, &state, Tier::Scalar, jobs),
+        }
+    }
+
     /// The function that takes in blocks, and the state before the first.
     pub(crate) fn initial(self) -> Initial {
         match self {
@@ -137,8 +150,8 @@ pub(crate) enum Initial {
 }
 
 impl Message for &mut DigestJob<'_> {
-    fn parts(&self) -> [&[u8]; PARTS] {
-        [self.message, &[], &[], &[]]
+    fn part(&self, index: usize) -> &[u8] {
+        if index == 0 { self.message } else { &[] }
     }
 }
 
@@ -148,11 +161,12 @@ fn hash<W: Word>(
     tier: Tier,
     jobs: &mut [DigestJob<'_>],
 ) {
-    let mut scheduler = Scheduler::new(of, tier, jobs.len());
+    let mut room = Room::new();
+    let mut scheduler = Scheduler::new(of, tier, jobs.len(), &mut room);
     let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
     longest_first(
         jobs,
-        |job| job.message.len(),
+        |job| Some(job.message.len()),
         |job| {
             scheduler.submit(job, initial, 0, &mut done);
         },

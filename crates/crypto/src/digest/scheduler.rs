@@ -6,30 +6,49 @@
 //! narrower one.
 
 use weir_simd::Tier;
-use zeroize::Zeroize;
 
 use super::compression::{Compression, Word};
-use super::kernel::Kernel;
-use super::message::{Lane, Message};
-use super::simd::{MOST_LANES, States};
+use super::kernel::{Kernel, MOST_LANES, WipedStates};
+use super::message::{Gathered, Lane, Message};
+
+/// Memory that lanes work in, kept apart so that it is never moved.
+pub(crate) struct Room<W: Word> {
+    states: WipedStates<W>,
+    gathered: [Gathered; MOST_LANES],
+}
+
+impl<W: Word> Room<W> {
+    pub(crate) fn new() -> Room<W> {
+        Room {
+            states: WipedStates::default(),
+            gathered: [[0; _]; MOST_LANES],
+        }
+    }
+}
 
 /// Messages in the lanes of one compression function.
-pub(crate) struct Scheduler<W: Word, M> {
+pub(crate) struct Scheduler<'r, W: Word, M> {
     of: &'static Compression<W>,
     tier: Tier,
     kernel: Kernel<W>,
-    fewest: usize,
-    states: States<W>,
-    lanes: [Option<Lane<M>>; MOST_LANES],
-    active: usize,
+    fewest: u32,
+    lanes: [Lane<M>; MOST_LANES],
+    /// A bit for each lane that has a message.
+    active: u16,
+    room: &'r mut Room<W>,
 }
 
-impl<W: Word, M: Message> Scheduler<W, M> {
+impl<'r, W: Word, M: Message> Scheduler<'r, W, M> {
     /// Lanes of `tier` for about so many messages.
-    pub(crate) fn new(of: &'static Compression<W>, tier: Tier, messages: usize) -> Scheduler<W, M> {
+    pub(crate) fn new(
+        of: &'static Compression<W>,
+        tier: Tier,
+        messages: usize,
+        room: &'r mut Room<W>,
+    ) -> Self {
         let kernel = of.kernel(tier, messages);
         let fewest = kernel.fewest();
-        Scheduler::with_kernel(of, tier, kernel, fewest)
+        Scheduler::with_kernel(of, tier, kernel, fewest, room)
     }
 
     /// Lanes of `kernel`, which gives way to a narrower one when fewer messages
@@ -38,16 +57,17 @@ impl<W: Word, M: Message> Scheduler<W, M> {
         of: &'static Compression<W>,
         tier: Tier,
         kernel: Kernel<W>,
-        fewest: usize,
-    ) -> Scheduler<W, M> {
+        fewest: u32,
+        room: &'r mut Room<W>,
+    ) -> Self {
         Scheduler {
             of,
             tier,
             kernel,
             fewest,
-            states: States::default(),
-            lanes: [const { None }; MOST_LANES],
+            lanes: std::array::from_fn(|_| Lane::idle()),
             active: 0,
+            room,
         }
     }
 
@@ -61,75 +81,59 @@ impl<W: Word, M: Message> Scheduler<W, M> {
         bytes_before: u64,
         done: &mut impl FnMut(M, [W; 8]),
     ) {
-        self.place(Lane::new(message, bytes_before, self.of), state, done);
+        let index = loop {
+            let free = self.active.trailing_ones() as usize;
+            if free < self.kernel.lanes() {
+                break free;
+            }
+            self.advance(done);
+        };
+        let gathered = &mut self.room.gathered[index];
+        self.lanes[index].begin(message, bytes_before, self.of, gathered);
+        self.room.states.set_column(index, state);
+        self.active |= 1 << index;
     }
 
     /// Hashes what the lanes hold to its end.
     pub(crate) fn finish(mut self, done: &mut impl FnMut(M, [W; 8])) {
-        while self.active > 0 {
-            if self.active >= self.fewest {
-                self.advance(done);
-            } else {
-                // A kernel for so few is a narrower one, so this ends.
-                let narrower = Scheduler::new(self.of, self.tier, self.active);
-                let mut wide = std::mem::replace(&mut self, narrower);
-                for index in 0..MOST_LANES {
-                    if let Some(lane) = wide.lanes[index].take() {
-                        self.place(lane, &wide.state(index), done);
-                    }
-                }
+        while self.active != 0 {
+            let messages = self.active.count_ones();
+            if messages < self.fewest {
+                self.kernel = self.of.kernel(self.tier, messages as usize);
+                self.fewest = self.kernel.fewest();
             }
+            self.advance(done);
         }
     }
 
-    /// Puts `lane` into a free place, of which it makes one if there is none.
-    fn place(&mut self, lane: Lane<M>, state: &[W; 8], done: &mut impl FnMut(M, [W; 8])) {
-        let index = loop {
-            let places = &self.lanes[..self.kernel.lanes()];
-            match places.iter().position(Option::is_none) {
-                Some(free) => break free,
-                None => self.advance(done),
-            }
-        };
-        self.lanes[index] = Some(lane);
-        for (row, word) in self.states.iter_mut().zip(state) {
-            row[index] = *word;
-        }
-        self.active += 1;
-    }
-
-    /// Advances all lanes to the end of the shortest run.
+    /// Advances the lanes that the kernel takes, all or the first few of those
+    /// with a message, to the end of the shortest run among them.
     fn advance(&mut self, done: &mut impl FnMut(M, [W; 8])) {
-        let occupied = || self.lanes.iter().flatten();
-        let Some(blocks) = occupied().map(Lane::blocks_left).min() else {
+        let Room { states, gathered } = &mut *self.room;
+        let taken = || bits(self.active).take(self.kernel.lanes());
+        let Some(blocks) = taken().map(|lane| self.lanes[lane].blocks_left()).min() else {
             return;
         };
-        // An idle lane reads what another one does, and nobody its state.
-        let idle = occupied().next().map_or(&[][..], Lane::stream);
-        let streams = std::array::from_fn(|index| {
-            let lane = self.lanes[index].as_ref();
-            lane.map_or(idle, Lane::stream)
-        });
-        let block_bytes = self.of.block_bytes;
-        self.kernel
-            .advance(&mut self.states, &streams, blocks, block_bytes);
-        for index in 0..self.kernel.lanes() {
-            let ended = self.lanes[index].take_if(|lane| !lane.advance(blocks, self.of));
-            if let Some(lane) = ended {
-                self.active -= 1;
-                done(lane.into_message(), self.state(index));
+        let mut streams = [&[][..]; MOST_LANES];
+        for lane in taken() {
+            streams[lane] = self.lanes[lane].stream(&gathered[lane]);
+        }
+        self.kernel.advance(states, taken(), &streams, blocks);
+        for lane in bits(self.active).take(self.kernel.lanes()) {
+            let gathered = &mut gathered[lane];
+            if let Some(message) = self.lanes[lane].advance(blocks, self.of, gathered) {
+                self.active &= !(1 << lane);
+                done(message, states.column(lane));
             }
         }
-    }
-
-    fn state(&self, index: usize) -> [W; 8] {
-        std::array::from_fn(|word| self.states[word][index])
     }
 }
 
-/// States of keyed hashes are as good as the key.
-impl<W: Word, M> Drop for Scheduler<W, M> {
-    fn drop(&mut self) {
-        self.states.0.zeroize();
-    }
+/// The positions of the ones in `mask`, lowest first.
+fn bits(mut mask: u16) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let index = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (index < MOST_LANES).then_some(index)
+    })
 }

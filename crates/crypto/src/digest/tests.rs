@@ -33,7 +33,8 @@ fn with_every_kernel(
                 .zip(&mut digests)
                 .map(|(message, digest)| DigestJob { message, digest })
                 .collect();
-            let mut scheduler = Scheduler::with_kernel(of, tier, kernel, 1);
+            let mut room = Room::new();
+            let mut scheduler = Scheduler::with_kernel(of, tier, kernel, 1, &mut room);
             for job in &mut jobs {
                 scheduler.submit(job, initial, 0, &mut done);
             }

@@ -1,161 +1,161 @@
-//! HMAC (RFC 2104), whose tag ESP cuts to its first bytes (RFC 2404, RFC 4868).
+//! Keys of HMAC (RFC 2104) over any of the hash functions.
 
-use hmac::{Hmac, KeyInit};
-use sha1::Sha1;
-use sha2::{Sha256, Sha384, Sha512};
+use std::fmt;
+
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
+use weir_simd::Tier;
+use zeroize::{Zeroize, Zeroizing};
 
+use super::job::{MacJob, write_tags};
+use crate::digest::{Compression, Digest, Initial, Word};
 use crate::kernel::Misshapen;
 use crate::suite::Mac;
 
-/// The hash states behind the inner and the outer pad, which is all of the
-/// key that a packet needs.
-pub(crate) enum HmacKey {
-    Sha1(Hmac<Sha1>),
-    Sha256(Hmac<Sha256>),
-    Sha384(Hmac<Sha384>),
-    Sha512(Hmac<Sha512>),
+/// The hash states behind the inner and the outer pad, which is all of the key
+/// that a message needs. Wiped when dropped.
+pub struct HmacKey {
+    digest: Digest,
+    pads: Pads,
 }
 
-/// Bytes of the longest tag before it is cut.
-const MOST_TAG_BYTES: usize = 64;
+pub(crate) enum Pads {
+    Narrow(PadStates<u32>),
+    Wide(PadStates<u64>),
+}
+
+/// States of words `W`, for one hash function.
+pub(crate) struct PadStates<W: Word> {
+    pub(crate) of: &'static Compression<W>,
+    pub(super) digest_bytes: usize,
+    pub(super) inner: [W; 8],
+    pub(super) outer: [W; 8],
+}
 
 impl HmacKey {
-    /// Hashes the pads of a key of any length; a suite's own rule for that
-    /// length is checked with the key material.
-    pub(crate) fn new(mac: Mac, key: &[u8]) -> Result<HmacKey, Misshapen> {
-        Ok(match mac {
-            Mac::HmacSha1_96 => HmacKey::Sha1(hash_pads(key)?),
-            Mac::HmacSha2_256_128 => HmacKey::Sha256(hash_pads(key)?),
-            Mac::HmacSha2_384_192 => HmacKey::Sha384(hash_pads(key)?),
-            Mac::HmacSha2_512_256 => HmacKey::Sha512(hash_pads(key)?),
-        })
+    /// Hashes the pads of a key of any length.
+    pub fn new(digest: Digest, key: &[u8]) -> HmacKey {
+        let pads = match digest.initial() {
+            Initial::Narrow(of, initial) => Pads::Narrow(PadStates::new(of, &initial, digest, key)),
+            Initial::Wide(of, initial) => Pads::Wide(PadStates::new(of, &initial, digest, key)),
+        };
+        HmacKey { digest, pads }
     }
 
-    /// Writes the first `tag.len()` bytes of the tag over the joined `parts`.
-    pub(crate) fn write_tag(&self, parts: &[&[u8]], tag: &mut [u8]) -> Result<(), Misshapen> {
-        match self {
-            HmacKey::Sha1(key) => write_tag(key, parts, tag),
-            HmacKey::Sha256(key) => write_tag(key, parts, tag),
-            HmacKey::Sha384(key) => write_tag(key, parts, tag),
-            HmacKey::Sha512(key) => write_tag(key, parts, tag),
-        }
+    /// Hashes the pads of a suite's key. Its rule for the key's length is
+    /// checked with the key material.
+    pub(crate) fn of_suite(mac: Mac, key: &[u8]) -> HmacKey {
+        let digest = match mac {
+            Mac::HmacSha1_96 => Digest::Sha1,
+            Mac::HmacSha2_256_128 => Digest::Sha256,
+            Mac::HmacSha2_384_192 => Digest::Sha384,
+            Mac::HmacSha2_512_256 => Digest::Sha512,
+        };
+        HmacKey::new(digest, key)
+    }
+
+    /// The states, of words of either size.
+    pub(crate) fn pads(&self) -> &Pads {
+        &self.pads
+    }
+
+    /// The hash function.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Writes the first `tag.len()` bytes of the tag over the joined `parts`, by
+    /// the scalar twin.
+    pub(crate) fn write_tag(&self, parts: [&[u8]; 4], tag: &mut [u8]) -> Result<(), Misshapen> {
+        let job = MacJob {
+            key: self,
+            parts,
+            tag,
+        };
+        write_tags(Tier::Scalar, &mut [job]).map_err(|_| Misshapen)
     }
 
     /// Whether `tag` is the beginning of the tag over the joined `parts`, in
     /// time that does not depend on where they differ.
-    pub(crate) fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
-        let mut expected = Zeroizing::new([0; MOST_TAG_BYTES]);
+    pub(crate) fn verifies(&self, parts: [&[u8]; 4], tag: &[u8]) -> bool {
+        let mut expected = Zeroizing::new([0; 64]);
         let Some(expected) = expected.get_mut(..tag.len()) else {
             return false;
         };
         self.write_tag(parts, expected).is_ok() && expected.ct_eq(tag).into()
     }
-}
 
-fn hash_pads<H: KeyInit>(key: &[u8]) -> Result<H, Misshapen> {
-    H::new_from_slice(key).map_err(|_| Misshapen)
-}
-
-fn write_tag<H>(key: &H, parts: &[&[u8]], tag: &mut [u8]) -> Result<(), Misshapen>
-where
-    H: hmac::Mac + Clone,
-{
-    let mut state = key.clone();
-    for part in parts {
-        state.update(part);
+    /// Bytes of a tag that is not cut.
+    pub fn most_tag_bytes(&self) -> usize {
+        self.digest.bytes()
     }
-    let whole = state.finalize().into_bytes();
-    tag.copy_from_slice(whole.get(..tag.len()).ok_or(Misshapen)?);
-    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tag(mac: Mac, key: &[u8], parts: &[&[u8]], bytes: usize) -> String {
-        let mut tag = vec![0; bytes];
-        HmacKey::new(mac, key)
-            .and_then(|key| key.write_tag(parts, &mut tag))
-            .expect("a tag of this length");
-        tag.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// RFC 4231 sections 4.3 and 4.7: a key shorter than ESP's, and one longer
-    /// than the hash's block. ESP's own lengths are among the known answers of
-    /// the engines.
-    #[test]
-    fn keys_of_any_length_give_rfc_4231s_tags() {
-        let short: &[u8] = b"Jefe";
-        let asked: &[u8] = b"what do ya want for nothing?";
-        let long: &[u8] = &[0xaa; 131];
-        let hashed: &[u8] = b"Test Using Larger Than Block-Size Key - Hash Key First";
-        for (mac, key, message, expected) in [
-            (
-                Mac::HmacSha2_256_128,
-                short,
-                asked,
-                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
-            ),
-            (
-                Mac::HmacSha2_256_128,
-                long,
-                hashed,
-                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
-            ),
-            (
-                Mac::HmacSha2_384_192,
-                short,
-                asked,
-                "af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e\
-                 8e2240ca5e69e2c78b3239ecfab21649",
-            ),
-            (
-                Mac::HmacSha2_384_192,
-                long,
-                hashed,
-                "4ece084485813e9088d2c63a041bc5b44f9ef1012a2b588f3cd11f05033ac4c6\
-                 0c2ef6ab4030fe8296248df163f44952",
-            ),
-            (
-                Mac::HmacSha2_512_256,
-                short,
-                asked,
-                "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554\
-                 9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737",
-            ),
-            (
-                Mac::HmacSha2_512_256,
-                long,
-                hashed,
-                "80b24263c7c1a3ebb71493c1dd7be8b49b46d1f41b4aeec1121b013783f8f352\
-                 6b56d037e05f2598bd0fd2215d6a1e5295e64f73f63f0aec8b915a985d786598",
-            ),
-        ] {
-            let bytes = expected.len() / 2;
-            assert_eq!(tag(mac, key, &[message], bytes), expected, "{mac}");
-            let (head, tail) = message.split_at(9);
-            assert_eq!(tag(mac, key, &[head, &[], tail], bytes), expected, "{mac}");
+impl<W: Word> PadStates<W> {
+    fn new(
+        of: &'static Compression<W>,
+        initial: &[W; 8],
+        digest: Digest,
+        key: &[u8],
+    ) -> PadStates<W> {
+        // RFC 2104 section 2: a key longer than a block is hashed first.
+        let mut block = Zeroizing::new([0; MOST_BLOCK_BYTES]);
+        let block = &mut block[..W::BLOCK_BYTES];
+        match block.get_mut(..key.len()) {
+            Some(place) => place.copy_from_slice(key),
+            None => digest.hash_one(key, &mut block[..digest.bytes()]),
         }
-    }
-
-    #[test]
-    fn a_tag_longer_than_the_hash_is_refused() {
-        for (mac, most) in [
-            (Mac::HmacSha1_96, 20),
-            (Mac::HmacSha2_256_128, 32),
-            (Mac::HmacSha2_384_192, 48),
-            (Mac::HmacSha2_512_256, 64),
-        ] {
-            let key = HmacKey::new(mac, b"key").expect("a key");
-            let mut tag = vec![0; most];
-            assert_eq!(key.write_tag(&[b"message"], &mut tag), Ok(()));
-            assert!(key.verifies(&[b"message"], &tag));
-            tag.push(0);
-            assert_eq!(key.write_tag(&[b"message"], &mut tag), Err(Misshapen));
-            assert!(!key.verifies(&[b"message"], &tag));
+        let behind_pad = |pad: u8| {
+            let mut padded = Zeroizing::new([pad; MOST_BLOCK_BYTES]);
+            let padded = &mut padded[..W::BLOCK_BYTES];
+            padded.iter_mut().zip(&*block).for_each(|(p, b)| *p ^= b);
+            of.after(initial, padded)
+        };
+        PadStates {
+            of,
+            digest_bytes: digest.bytes(),
+            inner: behind_pad(0x36),
+            outer: behind_pad(0x5c),
         }
     }
 }
+
+/// A word, and where a key keeps its states of such words.
+pub(crate) trait PadWord: Word {
+    /// The states of `key`, if its hash function has words of this size.
+    fn pads(key: &HmacKey) -> Option<&PadStates<Self>>;
+}
+
+impl PadWord for u32 {
+    fn pads(key: &HmacKey) -> Option<&PadStates<u32>> {
+        match &key.pads {
+            Pads::Narrow(pads) => Some(pads),
+            Pads::Wide(_) => None,
+        }
+    }
+}
+
+impl PadWord for u64 {
+    fn pads(key: &HmacKey) -> Option<&PadStates<u64>> {
+        match &key.pads {
+            Pads::Narrow(_) => None,
+            Pads::Wide(pads) => Some(pads),
+        }
+    }
+}
+
+impl<W: Word> Drop for PadStates<W> {
+    fn drop(&mut self) {
+        self.inner.zeroize();
+        self.outer.zeroize();
+    }
+}
+
+impl fmt::Debug for HmacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HmacKey")
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}
+
+const MOST_BLOCK_BYTES: usize = 128;

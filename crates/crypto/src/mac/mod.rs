@@ -1,5 +1,10 @@
-//! Message authentication codes over the parts of one packet.
+//! HMAC (RFC 2104) over many messages at once, each under a key of its own.
 
 mod hmac;
+mod job;
+mod lanes;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use hmac::HmacKey;
+pub use hmac::HmacKey;
+pub use job::{MacJob, TagLengthError, write_tags};

@@ -3,11 +3,11 @@
 
 use zeroize::Zeroizing;
 
+use crate::digest::Digest;
 use crate::kernel::Misshapen;
 use crate::keys::{IvSource, KeyError};
 use crate::mac::HmacKey;
 use crate::mode::{CbcCipher, CbcEncryptKey, CbcKey};
-use crate::suite::Mac;
 
 /// A key of its own, under which counter values are encrypted, one block each.
 /// A block cipher is a permutation, so no IV comes twice; whoever lacks the
@@ -43,6 +43,6 @@ impl CbcIvKey {
 /// Fills `iv_key` from HMAC-SHA-512 of a label under the cipher's key, so that
 /// equal keys give equal IVs and yet neither key tells anything of the other.
 fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), Misshapen> {
-    HmacKey::new(Mac::HmacSha2_512_256, cipher_key)?
-        .write_tag(&[b"weir repeatable cbc iv key"], iv_key)
+    HmacKey::new(Digest::Sha512, cipher_key)
+        .write_tag([b"weir repeatable cbc iv key", &[], &[], &[]], iv_key)
 }

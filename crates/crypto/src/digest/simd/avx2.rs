@@ -20,7 +20,7 @@ pub(super) struct U32x8(__m256i);
 pub(super) struct U64x4(__m256i);
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $rounds:ty, $word:ty, $block_bytes:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $rounds:ty, $word:ty;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -32,19 +32,19 @@ macro_rules! kernels {
             blocks: usize,
         ) {
             // SAFETY: as the caller promises.
-            unsafe { advance::<$word, $rounds, _, $block_bytes>(Avx2(()), states, streams, blocks) }
+            unsafe { advance::<$word, $rounds, _>(Avx2(()), states, streams, blocks) }
         }
     )*};
 }
 kernels! {
     /// MD5 in eight lanes.
-    md5: Md5, u32, 64;
+    md5: Md5, u32;
     /// SHA-1 in eight lanes.
-    sha1: Sha1, u32, 64;
+    sha1: Sha1, u32;
     /// SHA-256 in eight lanes.
-    sha256: Sha256, u32, 64;
+    sha256: Sha256, u32;
     /// SHA-512 in four lanes.
-    sha512: Sha512, u64, 128;
+    sha512: Sha512, u64;
 }
 
 macro_rules! bitwise {

@@ -20,7 +20,7 @@ pub(super) struct U32x16(__m512i);
 pub(super) struct U64x8(__m512i);
 
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident: $rounds:ty, $word:ty, $block_bytes:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $rounds:ty, $word:ty;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -33,19 +33,19 @@ macro_rules! kernels {
             blocks: usize,
         ) {
             // SAFETY: as the caller promises.
-            unsafe { advance::<$word, $rounds, _, $block_bytes>(Avx512(()), states, streams, blocks) }
+            unsafe { advance::<$word, $rounds, _>(Avx512(()), states, streams, blocks) }
         }
     )*};
 }
 kernels! {
     /// MD5 in sixteen lanes.
-    md5: Md5, u32, 64;
+    md5: Md5, u32;
     /// SHA-1 in sixteen lanes.
-    sha1: Sha1, u32, 64;
+    sha1: Sha1, u32;
     /// SHA-256 in sixteen lanes.
-    sha256: Sha256, u32, 64;
+    sha256: Sha256, u32;
     /// SHA-512 in eight lanes.
-    sha512: Sha512, u64, 128;
+    sha512: Sha512, u64;
 }
 
 /// Methods of a vector from one intrinsic each.

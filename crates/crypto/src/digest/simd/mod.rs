@@ -11,11 +11,12 @@ mod sha_ni;
 
 use weir_simd::{Lanes, Tier};
 
+use super::compression::Word;
 #[cfg(target_arch = "x86_64")]
 use super::rounds::{Rounds, Vector};
 
 /// Lanes of the widest kernel.
-pub(super) const MOST_LANES: usize = 16;
+pub(crate) const MOST_LANES: usize = 16;
 
 /// Up to eight words of state of every lane, word by word: a row is one word
 /// of all lanes. Kernels with fewer lanes use the front of each row.
@@ -32,8 +33,7 @@ pub(super) struct LaneKernel<W> {
     pub(super) tier: Tier,
     pub(super) lanes: usize,
     /// With fewer messages than this a narrower kernel is done sooner.
-    pub(super) fewest: usize,
-    block_bytes: usize,
+    pub(super) fewest: u32,
     advance: Advance<W>,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct LaneKernel<W> {
 /// many blocks.
 type Advance<W> = unsafe fn(&mut States<W>, &Streams<'_>, usize);
 
-impl<W> LaneKernel<W> {
+impl<W: Word> LaneKernel<W> {
     /// Takes `blocks` blocks of every stream into the state of its lane.
     ///
     /// # Panics
     /// A stream is shorter than that, or the kernel's lanes.
     pub(super) fn advance(&self, states: &mut States<W>, streams: &Streams<'_>, blocks: usize) {
-        let bytes = blocks * self.block_bytes;
+        let bytes = blocks * W::BLOCK_BYTES;
         assert!(streams[..self.lanes].iter().all(|s| s.len() >= bytes));
         // SAFETY: `Candidate::under` has found the instructions, and the
         // streams are long enough.
@@ -76,7 +76,7 @@ impl<W> Candidate<W> {
 /// A table of candidates: name, tier and its further condition, lanes, fewest
 /// messages, code. Empty on processors without any.
 macro_rules! candidates {
-    ($name:ident: $word:ty, $block_bytes:literal; $(
+    ($name:ident: $word:ty; $(
         $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal, $advance:path;
     )*) => {
         #[cfg(target_arch = "x86_64")]
@@ -86,7 +86,6 @@ macro_rules! candidates {
                 tier: Tier::$tier,
                 lanes: $lanes,
                 fewest: $fewest,
-                block_bytes: $block_bytes,
                 advance: $advance,
             },
             beyond_tier: $beyond_tier,
@@ -97,25 +96,25 @@ macro_rules! candidates {
 }
 
 candidates! {
-    MD5: u32, 64;
-    "md5-avx512-x16", Avx512, always, 16, 2, avx512::md5;
+    MD5: u32;
+    "md5-avx512-x16", Avx512, always, 16, 9, avx512::md5;
     "md5-avx2-x8", Aesni, always, 8, 2, avx2::md5;
 }
 candidates! {
-    SHA1: u32, 64;
-    "sha1-avx512-x16", Avx512, always, 16, 5, avx512::sha1;
-    "sha1-avx2-x8", Aesni, always, 8, 6, avx2::sha1;
+    SHA1: u32;
+    "sha1-avx512-x16", Avx512, always, 16, 9, avx512::sha1;
+    "sha1-avx2-x8", Aesni, always, 8, 7, avx2::sha1;
     "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha1;
 }
 candidates! {
-    SHA256: u32, 64;
-    "sha256-avx512-x16", Avx512, always, 16, 12, avx512::sha256;
+    SHA256: u32;
+    "sha256-avx512-x16", Avx512, always, 16, 14, avx512::sha256;
     "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha256;
-    "sha256-avx2-x8", Aesni, always, 8, 3, avx2::sha256;
+    "sha256-avx2-x8", Aesni, always, 8, 5, avx2::sha256;
 }
 candidates! {
-    SHA512: u64, 128;
-    "sha512-avx512-x8", Avx512, always, 8, 2, avx512::sha512;
+    SHA512: u64;
+    "sha512-avx512-x8", Avx512, always, 8, 5, avx512::sha512;
     "sha512-avx2-x4", Aesni, always, 4, 2, avx2::sha512;
 }
 
@@ -157,7 +156,7 @@ trait Isa<W>: Copy {
 /// The streams of all lanes have so many blocks.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn advance<W, R: Rounds<W>, I: Isa<W>, const BLOCK_BYTES: usize>(
+unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
     isa: I,
     states: &mut States<W>,
     streams: &Streams<'_>,
@@ -170,7 +169,7 @@ unsafe fn advance<W, R: Rounds<W>, I: Isa<W>, const BLOCK_BYTES: usize>(
     }
     for block in 0..blocks {
         // SAFETY: the block lies within the streams, as the caller promises.
-        let words = unsafe { isa.load_block(streams, block * BLOCK_BYTES, R::BIG_ENDIAN) };
+        let words = unsafe { isa.load_block(streams, block * W::BLOCK_BYTES, R::BIG_ENDIAN) };
         R::compress(&mut state, words);
     }
     for (vector, row) in state[..R::STATE_WORDS].iter().zip(&mut states.0) {
