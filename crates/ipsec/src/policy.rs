@@ -27,11 +27,6 @@ impl Direction {
     pub fn is_inbound(self) -> bool {
         self != Direction::Outbound
     }
-
-    /// Whether the policy sees all that one of direction `other` sees.
-    pub fn covers(self, other: Direction) -> bool {
-        self == Direction::Both || self == other
-    }
 }
 
 /// What happens to the packets of a policy.

@@ -21,7 +21,7 @@ pub struct Sad {
 impl Sad {
     /// Builds the database. `homes` steer the packets of each association
     /// ([`Sad::home`]).
-    pub fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
+    pub(crate) fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
         let mut by_spi: Vec<(u32, u32)> = (0..)
             .zip(&associations)
             .map(|(index, parameters)| (parameters.spi, index))
@@ -54,7 +54,7 @@ impl Sad {
     /// The association of a received ESP packet: its SPI, the destination
     /// address where the association is a tunnel's, and the way of
     /// encapsulation must fit.
-    pub fn find(&self, arrival: &Arrival, destination: IpAddr) -> Option<u32> {
+    pub(crate) fn find(&self, arrival: &Arrival, destination: IpAddr) -> Option<u32> {
         let from = self.by_spi.partition_point(|(spi, _)| *spi < arrival.spi);
         self.by_spi[from..]
             .iter()

@@ -88,6 +88,9 @@ struct Resolver<'a> {
     warnings: Vec<String>,
 }
 
+/// A place in the file, and what is wrong there.
+type Blamed = (Range<usize>, String);
+
 /// The three ways to give a key.
 struct KeySource {
     /// As in `key`, `key_file`, `key_fd`.
@@ -102,90 +105,24 @@ impl Resolver<'_> {
         let whole = entry.span();
         let entry = entry.into_inner();
         let name = entry.name.get_ref().clone();
-        let at = |span: Range<usize>, message: String| {
-            self.blame.at(span, format!("sa {name:?}: {message}"))
-        };
-        if name.is_empty() || self.by_name.contains_key(&name) {
-            let message = if name.is_empty() {
-                "name: must not be empty"
-            } else {
-                "name: another association has it; names must differ"
-            };
-            return Err(at(entry.name.span(), message.into()));
-        }
-        let spi = *entry.spi.get_ref();
-        if spi < LOWEST_SPI {
-            let message = format!("spi: {spi} is reserved; use {LOWEST_SPI} (0x100) or higher");
-            return Err(at(entry.spi.span(), message));
-        }
-        let suite: Suite = entry
-            .suite
-            .get_ref()
-            .parse()
-            .map_err(|error| at(entry.suite.span(), format!("suite: {error}")))?;
-        if suite.is_legacy() {
-            if !self.allow_legacy {
-                let message = format!(
-                    "suite: {suite} is legacy and no longer secure; set allow_legacy = true at \
-                     the top of the file to decrypt old traffic with it"
-                );
-                return Err(at(entry.suite.span(), message));
-            }
-            self.warnings.push(format!(
-                "sa {name:?}: {suite} is legacy and no longer secure; use it for old traffic only"
-            ));
-        }
-        let window = match entry.window {
-            None => DEFAULT_WINDOW,
-            Some(window) if ReplayWindow::SIZES.contains(window.get_ref()) => window.into_inner(),
-            Some(window) => {
-                let (least, most) = (ReplayWindow::SIZES.start(), ReplayWindow::SIZES.end());
-                let message = format!("window: must be {least} to {most} packets");
-                return Err(at(window.span(), message));
-            }
-        };
-        let mtu_bytes = match entry.mtu {
-            None => u32::MAX,
-            Some(mtu) if *mtu.get_ref() >= LOWEST_MTU_BYTES => mtu.into_inner(),
-            Some(mtu) => {
-                let message = format!("mtu: must be at least {LOWEST_MTU_BYTES} bytes");
-                return Err(at(mtu.span(), message));
-            }
-        };
-        let mode = mode(&entry.mode, entry.tunnel).map_err(|(span, message)| at(span, message))?;
-        let nat_t = match entry.nat_t {
-            None => None,
-            Some(nat_t) => {
-                udp_ports(*nat_t.get_ref()).map_err(|message| at(nat_t.span(), message.into()))?
-            }
-        };
-        let lifetime = lifetime(entry.soft_lifetime, entry.hard_lifetime)
-            .map_err(|(span, message)| at(span, message))?;
+        let blame = self.blame;
+        let blamed = |(span, message): Blamed| blame.at(span, format!("sa {name:?}: {message}"));
+        self.check_name(&entry.name).map_err(blamed)?;
+        let suite = self.suite(&name, &entry.suite).map_err(blamed)?;
         let parameters = Parameters {
             name: name.clone(),
-            spi,
+            spi: spi(&entry.spi).map_err(blamed)?,
             suite,
-            mode,
+            mode: mode(&entry.mode, entry.tunnel).map_err(blamed)?,
             esn: entry.esn,
-            replay_window: window,
-            nat_t,
+            replay_window: window(entry.window).map_err(blamed)?,
+            nat_t: udp_ports(entry.nat_t).map_err(blamed)?,
             decrement_ttl: entry.decrement_ttl,
-            mtu_bytes,
-            lifetime,
+            mtu_bytes: mtu(entry.mtu).map_err(blamed)?,
+            lifetime: lifetime(entry.soft_lifetime, entry.hard_lifetime).map_err(blamed)?,
         };
-        let of_spi = self.by_spi.get(&spi).map_or(&[][..], Vec::as_slice);
-        if let Some(other) = of_spi
-            .iter()
-            .filter_map(|index| self.associations.get(*index as usize))
-            .find(|other| other.collides_with(&parameters))
-        {
-            let message = format!(
-                "spi: {spi:#x} is also that of sa {:?}; a receiver cannot tell the two apart: \
-                 choose another",
-                other.name
-            );
-            return Err(at(entry.spi.span(), message));
-        }
+        self.check_collision(&parameters, &entry.spi)
+            .map_err(blamed)?;
         let key = KeySource {
             name: "key",
             inline: entry.key,
@@ -200,14 +137,66 @@ impl Resolver<'_> {
         };
         let secrets = self
             .secrets(suite, whole, key, integrity_key)
-            .map_err(|(span, message)| at(span, message))?;
+            .map_err(blamed)?;
 
         let index = self.associations.len() as u32;
+        self.by_spi.entry(parameters.spi).or_default().push(index);
         self.by_name.insert(name, index);
-        self.by_spi.entry(spi).or_default().push(index);
         self.associations.push(Arc::new(parameters));
         self.secrets.push(secrets);
         Ok(())
+    }
+
+    fn check_name(&self, name: &Spanned<String>) -> Result<(), Blamed> {
+        let message = if name.get_ref().is_empty() {
+            "name: must not be empty"
+        } else if self.by_name.contains_key(name.get_ref()) {
+            "name: another association has it; names must differ"
+        } else {
+            return Ok(());
+        };
+        Err((name.span(), message.into()))
+    }
+
+    fn suite(&mut self, association: &str, name: &Spanned<String>) -> Result<Suite, Blamed> {
+        let suite: Suite = name
+            .get_ref()
+            .parse()
+            .map_err(|error| (name.span(), format!("suite: {error}")))?;
+        if suite.is_legacy() && !self.allow_legacy {
+            let message = format!(
+                "suite: {suite} is legacy and no longer secure; set allow_legacy = true at the \
+                 top of the file to decrypt old traffic with it"
+            );
+            return Err((name.span(), message));
+        }
+        if suite.is_legacy() {
+            self.warnings.push(format!(
+                "sa {association:?}: {suite} is legacy and no longer secure; use it for old \
+                 traffic only"
+            ));
+        }
+        Ok(suite)
+    }
+
+    fn check_collision(&self, parameters: &Parameters, spi: &Spanned<u32>) -> Result<(), Blamed> {
+        let of_spi = self.by_spi.get(&parameters.spi);
+        let other = of_spi
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .filter_map(|index| self.associations.get(*index as usize))
+            .find(|other| other.collides_with(parameters));
+        match other {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!(
+                    "spi: {:#x} is also that of sa {:?}; a receiver cannot tell the two apart: \
+                     choose another",
+                    parameters.spi, other.name
+                );
+                Err((spi.span(), message))
+            }
+        }
     }
 
     fn secrets(
@@ -216,7 +205,7 @@ impl Resolver<'_> {
         whole: Range<usize>,
         key: KeySource,
         integrity_key: KeySource,
-    ) -> Result<Secrets, (Range<usize>, String)> {
+    ) -> Result<Secrets, Blamed> {
         let key_bytes = suite.key_bytes() + suite.salt_bytes();
         let (key_span, key) = self.secret(key, key_bytes, &whole)?;
         let (_, integrity_key) = self.secret(integrity_key, suite.integrity_key_bytes(), &whole)?;
@@ -243,7 +232,7 @@ impl Resolver<'_> {
         source: KeySource,
         needed_bytes: usize,
         whole: &Range<usize>,
-    ) -> Result<(Range<usize>, SecretBytes), (Range<usize>, String)> {
+    ) -> Result<(Range<usize>, SecretBytes), Blamed> {
         let name = source.name;
         let given = [
             source.inline.as_ref().map(Spanned::span),
@@ -302,38 +291,19 @@ impl Resolver<'_> {
     }
 
     fn policies(&self, entries: Vec<Spanned<PolicyEntry>>) -> Result<Vec<Policy>, ConfigError> {
-        let mut policies: Vec<Policy> = Vec::with_capacity(entries.len());
-        // Which policy was the first to have a selector, per direction.
-        let mut seen: HashMap<(Selector, bool), usize> = HashMap::new();
-        for (index, entry) in entries.into_iter().enumerate() {
+        let mut policies = Vec::with_capacity(entries.len());
+        let mut shadows = Shadows::default();
+        for (number, entry) in (1..).zip(entries) {
             let span = entry.span();
-            let policy = self.policy(entry.into_inner(), index + 1)?;
-            let sides = [
-                (policy.direction.is_outbound(), true),
-                (policy.direction.is_inbound(), false),
-            ];
-            let mut shadows = Vec::new();
-            for (_, is_outbound) in sides.into_iter().filter(|(is_on, _)| *is_on) {
-                let everything = seen.get(&(Selector::default(), is_outbound));
-                let same = seen.get(&(policy.selector.clone(), is_outbound));
-                shadows.push(everything.or(same).copied());
+            let policy = self.policy(entry.into_inner(), number)?;
+            if let Some(earlier) = shadows.over(&policy) {
+                let message = format!(
+                    "policy {number}: never reached, since policy {earlier} takes all that it \
+                     would match; put it earlier or remove it"
+                );
+                return Err(self.blame.at(span, message));
             }
-            if let Some(Some(earlier)) = shadows.first()
-                && shadows.iter().all(Option::is_some)
-            {
-                return Err(self.blame.at(
-                    span,
-                    format!(
-                        "policy {}: never reached, since policy {earlier} takes all that it \
-                         would match; put it earlier or remove it",
-                        index + 1
-                    ),
-                ));
-            }
-            for (_, is_outbound) in sides.into_iter().filter(|(is_on, _)| *is_on) {
-                seen.entry((policy.selector.clone(), is_outbound))
-                    .or_insert(index + 1);
-            }
+            shadows.add(&policy, number);
             policies.push(policy);
         }
         Ok(policies)
@@ -399,10 +369,77 @@ impl Resolver<'_> {
     }
 }
 
-fn mode(
-    mode: &Spanned<ModeWord>,
-    tunnel: Option<Spanned<TunnelEntry>>,
-) -> Result<Mode, (Range<usize>, String)> {
+/// Finds policies that an earlier one with the same selector, or with one for
+/// everything, leaves nothing.
+#[derive(Default)]
+struct Shadows {
+    /// The first policy that has a selector, by direction.
+    outbound: HashMap<Selector, usize>,
+    inbound: HashMap<Selector, usize>,
+}
+
+impl Shadows {
+    /// The number of the earlier policy, where every direction of this one has
+    /// such.
+    fn over(&self, policy: &Policy) -> Option<usize> {
+        let first = |seen: &HashMap<Selector, usize>| {
+            seen.get(&Selector::default())
+                .or_else(|| seen.get(&policy.selector))
+                .copied()
+        };
+        match policy.direction {
+            Direction::Outbound => first(&self.outbound),
+            Direction::Inbound => first(&self.inbound),
+            Direction::Both => first(&self.inbound).and(first(&self.outbound)),
+        }
+    }
+
+    fn add(&mut self, policy: &Policy, number: usize) {
+        let sides = [
+            (policy.direction.is_outbound(), &mut self.outbound),
+            (policy.direction.is_inbound(), &mut self.inbound),
+        ];
+        for (is_concerned, seen) in sides {
+            if is_concerned {
+                seen.entry(policy.selector.clone()).or_insert(number);
+            }
+        }
+    }
+}
+
+fn spi(spi: &Spanned<u32>) -> Result<u32, Blamed> {
+    let number = *spi.get_ref();
+    if number < LOWEST_SPI {
+        let message = format!("spi: {number} is reserved; use {LOWEST_SPI} (0x100) or higher");
+        return Err((spi.span(), message));
+    }
+    Ok(number)
+}
+
+fn window(window: Option<Spanned<u32>>) -> Result<u32, Blamed> {
+    match window {
+        None => Ok(DEFAULT_WINDOW),
+        Some(window) if ReplayWindow::SIZES.contains(window.get_ref()) => Ok(window.into_inner()),
+        Some(window) => {
+            let (least, most) = (ReplayWindow::SIZES.start(), ReplayWindow::SIZES.end());
+            let message = format!("window: must be {least} to {most} packets");
+            Err((window.span(), message))
+        }
+    }
+}
+
+fn mtu(mtu: Option<Spanned<u32>>) -> Result<u32, Blamed> {
+    match mtu {
+        None => Ok(u32::MAX),
+        Some(mtu) if *mtu.get_ref() >= LOWEST_MTU_BYTES => Ok(mtu.into_inner()),
+        Some(mtu) => {
+            let message = format!("mtu: must be at least {LOWEST_MTU_BYTES} bytes");
+            Err((mtu.span(), message))
+        }
+    }
+}
+
+fn mode(mode: &Spanned<ModeWord>, tunnel: Option<Spanned<TunnelEntry>>) -> Result<Mode, Blamed> {
     let entry = match (mode.get_ref(), tunnel) {
         (ModeWord::Transport, None) => return Ok(Mode::Transport),
         (ModeWord::Transport, Some(tunnel)) => {
@@ -459,8 +496,11 @@ fn mode(
     Ok(Mode::Tunnel(tunnel))
 }
 
-fn udp_ports(entry: NatTEntry) -> Result<Option<UdpPorts>, &'static str> {
-    let NatTEntry::On(given) = entry else {
+fn udp_ports(entry: Option<Spanned<NatTEntry>>) -> Result<Option<UdpPorts>, Blamed> {
+    let Some(entry) = entry else {
+        return Ok(None);
+    };
+    let NatTEntry::On(given) = *entry.get_ref() else {
         return Ok(None);
     };
     let default = UdpPorts::default();
@@ -469,7 +509,7 @@ fn udp_ports(entry: NatTEntry) -> Result<Option<UdpPorts>, &'static str> {
         destination: given.destination_port.unwrap_or(default.destination),
     };
     if ports.source == 0 || ports.destination == 0 {
-        return Err("nat_t: ports must be 1 to 65535");
+        return Err((entry.span(), "nat_t: ports must be 1 to 65535".into()));
     }
     Ok(Some(ports))
 }
@@ -477,7 +517,7 @@ fn udp_ports(entry: NatTEntry) -> Result<Option<UdpPorts>, &'static str> {
 fn lifetime(
     soft: Option<Spanned<QuotaEntry>>,
     hard: Option<Spanned<QuotaEntry>>,
-) -> Result<Lifetime, (Range<usize>, String)> {
+) -> Result<Lifetime, Blamed> {
     let quota = |entry: Option<&Spanned<QuotaEntry>>| match entry.map(Spanned::get_ref) {
         None => Quota::UNLIMITED,
         Some(entry) => Quota {
