@@ -1,0 +1,25 @@
+//! Published vectors through the public interface, packets of all sources mixed.
+//!
+//! `wycheproof_sets` and `nist` read vectors and turn each into a [`Case`], a
+//! packet of one suite. A vector for a part of a suite becomes a whole packet:
+//! what a MAC's vector authenticates is laid out as header, IV, ciphertext and
+//! trailer of each cipher in turn; a cipher's vector is given each MAC in turn.
+//! What no document publishes of such a packet comes from `oracle`, kept crates
+//! used one packet at a time.
+//!
+//! `batch` seals and opens the cases as jobs, in shuffled batches of 1 to 256,
+//! under every key policy, at all alignments and between guard bytes. It does
+//! so under the tier in force; `every_tier` runs the whole program again under
+//! each narrower one.
+
+mod batch;
+mod case;
+mod chains;
+mod digests;
+mod every_tier;
+mod mutations;
+mod nist;
+mod oracle;
+mod packets;
+mod shuffle;
+mod wycheproof_sets;

@@ -1,0 +1,40 @@
+//! Batches of all sizes and orders, the same in every run.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Most jobs of a batch.
+const MOST_JOBS: usize = 256;
+
+/// Random choices that depend on a seed alone.
+pub struct Shuffle(ChaCha8Rng);
+
+impl Shuffle {
+    pub fn new(seed: u64) -> Shuffle {
+        Shuffle(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A number below `end`, every one about as likely.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.0.next_u64() % end as u64) as usize
+    }
+
+    /// All numbers below `end`, in some order, cut into batches of 1 to 256.
+    /// Half of the batches are small: lanes then stay empty.
+    pub fn batches(&mut self, end: usize) -> Vec<Vec<usize>> {
+        let mut order: Vec<usize> = (0..end).collect();
+        for i in (1..end).rev() {
+            order.swap(i, self.below(i + 1));
+        }
+        let mut batches = Vec::new();
+        let mut rest = &order[..];
+        while !rest.is_empty() {
+            let most_jobs = [MOST_JOBS, 20][self.below(2)];
+            let jobs = (1 + self.below(most_jobs)).min(rest.len());
+            let batch;
+            (batch, rest) = rest.split_at(jobs);
+            batches.push(batch.to_vec());
+        }
+        batches
+    }
+}
