@@ -33,6 +33,7 @@ impl Limits {
         text_bytes.div_ceil(self.block_bytes as u64)
     }
 
+    #[inline]
     pub(crate) fn of(suite: Suite) -> Limits {
         match suite {
             Suite::Aead(Aead::AesGcm16(_)) => Limits {

@@ -211,11 +211,11 @@ impl Packets {
                 assert!(jobs.iter().all(|job| job.verified));
             }
             Work::SealOnce => {
-                let mut keys: Vec<OneTimeKey> = key_of
-                    .iter()
-                    .map(|key| OneTimeKey::new(AesKeySize::Aes128, &self.raw_keys[*key]))
-                    .collect::<Result<_, _>>()
-                    .expect("keys of that size");
+                let mut keys = Vec::with_capacity(BATCH);
+                for key in key_of {
+                    let key = &self.raw_keys[*key];
+                    keys.push(OneTimeKey::new(AesKeySize::Aes128, key).expect("20 bytes"));
+                }
                 let mut jobs: Vec<SealOnceJob<'_>> = packets
                     .zip(&mut keys)
                     .map(|(((text, tag), _), key)| SealOnceJob {

@@ -17,6 +17,7 @@
 //! The associated data and the tag's counter block share slot 0, so that a
 //! packet whose associated data fits one block wastes no lane on either.
 
+mod batch;
 mod field;
 mod key;
 mod packet;
@@ -26,20 +27,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-use weir_simd::Tier;
-
+pub(crate) use batch::process;
 pub(crate) use key::{Form, GcmKey, KeyView, nonce};
 pub(crate) use packet::{GcmJob, Packet, tags_agree};
 pub(crate) use simd::bytes_of_words;
-
-/// Seals or opens the GCM packets among `jobs` with the kernels of `tier`.
-pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) {
-    for jobs in jobs.chunks_mut(plan::MOST_PACKETS) {
-        let plan = plan::Plan::new(tier, jobs);
-        plan.for_each(|kind, order| {
-            if !simd::run(tier, kind, jobs, order) {
-                scalar::run(jobs, order);
-            }
-        });
-    }
-}

@@ -22,10 +22,10 @@ pub(crate) trait GcmJob {
     /// The job's packet; `None` where it is not GCM's.
     fn packet(&mut self) -> Option<Packet<'_>>;
 
-    /// Takes the tag that was computed. Where packets are sealed, it is the
-    /// packet's tag; where they are opened, it is compared in constant time
-    /// with the one received, and the text, which has been decrypted, is
-    /// cleared unless they are equal.
+    /// Takes the tag that was computed for the packet. Where packets are
+    /// sealed, it is the packet's tag; where they are opened, it is compared in
+    /// constant time with the one received, and the text, which has been
+    /// decrypted, is cleared unless they are equal.
     fn finish(&mut self, tag: &Block);
 }
 
@@ -38,25 +38,4 @@ pub(crate) fn tags_agree(received: &[u8], computed: &Block) -> bool {
         let difference = u128::from_ne_bytes(received) ^ u128::from_ne_bytes(*computed);
         std::hint::black_box(difference) == 0
     })
-}
-
-/// Packets of up to four jobs at once.
-#[inline]
-pub(super) fn group<'a, J: GcmJob>(jobs: &'a mut [J], indices: &[u8]) -> [Option<Packet<'a>>; 4] {
-    let jobs: [Option<&mut J>; 4] = match *indices {
-        [a, b, c, d] => jobs
-            .get_disjoint_mut([a, b, c, d].map(usize::from))
-            .map_or([const { None }; 4], |jobs| jobs.map(Some)),
-        [a, b, c] => jobs
-            .get_disjoint_mut([a, b, c].map(usize::from))
-            .map_or([const { None }; 4], |[a, b, c]| {
-                [Some(a), Some(b), Some(c), None]
-            }),
-        [a, b] => jobs
-            .get_disjoint_mut([a, b].map(usize::from))
-            .map_or([const { None }; 4], |[a, b]| [Some(a), Some(b), None, None]),
-        [a] => [jobs.get_mut(usize::from(a)), None, None, None],
-        _ => [const { None }; 4],
-    };
-    jobs.map(|job| job.and_then(J::packet))
 }

@@ -7,16 +7,16 @@
 use weir_simd::Tier;
 
 use super::key::Form;
-use super::packet::{GcmJob, Packet};
-use super::simd;
+use super::packet::Packet;
+use super::simd::LaneLimits;
 use crate::suite::AesKeySize;
-
-/// Packets planned at once.
-pub(crate) const MOST_PACKETS: usize = 256;
 
 /// Associated data that fits the block in front of the text, as all of ESP's
 /// does (RFC 4106 section 5).
 pub(super) const SHORT_ASSOCIATED_BYTES: usize = 16;
+
+/// The longest text that takes no more than sixteen slots with the tag's.
+pub(super) const SHORT_TEXT_BYTES: usize = 15 * 16;
 
 /// How a packet is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,9 @@ pub(super) enum Route {
     RawWide,
     /// All lanes on one packet, hash-key powers computed ahead.
     CompactWide,
+    /// All lanes on one packet, several packets in flight: those of at most
+    /// [`SHORT_ASSOCIATED_BYTES`] and [`SHORT_TEXT_BYTES`].
+    FullShort,
     /// All lanes on one packet.
     FullWide,
 }
@@ -40,11 +43,12 @@ pub(super) struct Kind {
     pub(super) size: AesKeySize,
 }
 
-const ROUTES: [Route; 5] = [
+const ROUTES: [Route; 6] = [
     Route::RawLanes,
     Route::CompactLanes,
     Route::RawWide,
     Route::CompactWide,
+    Route::FullShort,
     Route::FullWide,
 ];
 
@@ -53,94 +57,118 @@ const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySi
 /// Lengths that are told apart.
 const CLASSES: usize = 64;
 
-/// A kind's packets are never more than this many.
+/// In place of a kind where there is no packet.
 const NO_KIND: u8 = u8::MAX;
 
-/// Kind and length class of each packet.
-pub(super) struct Plan {
-    kinds: [u8; MOST_PACKETS],
-    classes: [u8; MOST_PACKETS],
-    present: u32,
-    len: usize,
+/// Kind and length class of each of up to `N` packets.
+pub(super) struct Plan<const N: usize> {
+    lanes: LaneLimits,
+    kinds: [u8; N],
+    classes: [u8; N],
+    /// Bit sets of the kinds and of the classes that there are.
+    kinds_present: u32,
+    classes_present: u64,
+    /// One more than the place of the last packet.
+    end: usize,
 }
 
-impl Plan {
-    /// Plans the first [`MOST_PACKETS`] packets for `tier`.
-    #[inline]
-    pub(super) fn new<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> Plan {
-        let mut plan = Plan {
-            kinds: [NO_KIND; MOST_PACKETS],
-            classes: [0; MOST_PACKETS],
-            present: 0,
-            len: jobs.len().min(MOST_PACKETS),
-        };
-        let lanes = simd::LaneLimits::of(tier);
-        for (index, job) in jobs.iter_mut().take(MOST_PACKETS).enumerate() {
-            if let Some(packet) = job.packet() {
-                let kind = 3 * route(&packet, lanes) as u8 + packet.key.size as u8;
-                plan.kinds[index] = kind;
-                plan.classes[index] = class(packet.text.len());
-                plan.present |= 1 << kind;
-            }
+impl<const N: usize> Plan<N> {
+    /// No packets yet, for `tier`.
+    pub(super) fn new(tier: Tier) -> Plan<N> {
+        Plan {
+            lanes: LaneLimits::of(tier),
+            kinds: [NO_KIND; N],
+            classes: [0; N],
+            kinds_present: 0,
+            classes_present: 0,
+            end: 0,
         }
-        plan
+    }
+
+    /// Adds the packet at `place`, which is after those added before and below
+    /// `N`.
+    #[inline]
+    pub(super) fn add(&mut self, place: usize, packet: &Packet<'_>) {
+        let kind = 3 * self.route(packet) as u8 + packet.key.size as u8;
+        let class = class(packet.text.len());
+        self.kinds[place] = kind;
+        self.classes[place] = class;
+        self.kinds_present |= 1 << kind;
+        self.classes_present |= 1 << class;
+        self.end = place + 1;
+    }
+
+    /// Whether there is a packet at `place`.
+    #[inline]
+    pub(super) fn has(&self, place: usize) -> bool {
+        self.kinds[place] != NO_KIND
     }
 
     /// Calls `run` for each kind with the packets of that kind, shortest first.
     #[inline]
     pub(super) fn for_each(&self, mut run: impl FnMut(Kind, &[u8])) {
+        let mut order = [0; N];
         for (index, route) in ROUTES.into_iter().enumerate() {
             for (at, size) in SIZES.into_iter().enumerate() {
                 let kind = 3 * index + at;
-                if self.present >> kind & 1 == 1 {
-                    let mut order = [0; MOST_PACKETS];
-                    let order = self.sorted(kind as u8, &mut order);
-                    run(Kind { route, size }, order);
+                if self.kinds_present >> kind & 1 == 1 {
+                    let packets = self.sort(kind as u8, &mut order);
+                    run(Kind { route, size }, &order[..packets]);
                 }
             }
         }
     }
 
-    /// The packets of a kind by ascending length class, earlier ones first
-    /// within a class.
-    fn sorted<'a>(&self, kind: u8, order: &'a mut [u8; MOST_PACKETS]) -> &'a [u8] {
-        let of_kind = || {
-            let packets = self.kinds.iter().zip(&self.classes).enumerate();
-            packets
-                .take(self.len)
-                .filter(move |(_, (k, _))| **k == kind)
-                .map(|(index, (_, class))| (index as u8, usize::from(*class) % CLASSES))
-        };
+    #[inline]
+    fn route(&self, packet: &Packet<'_>) -> Route {
+        let short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES;
+        let text_bytes = packet.text.len();
+        match packet.key.form {
+            Form::Raw if short && text_bytes <= self.lanes.raw_text_bytes => Route::RawLanes,
+            Form::Raw | Form::RawAhead => Route::RawWide,
+            Form::Compact if short && text_bytes <= self.lanes.compact_text_bytes => {
+                Route::CompactLanes
+            }
+            Form::Compact => Route::CompactWide,
+            Form::Full if short && text_bytes <= SHORT_TEXT_BYTES => Route::FullShort,
+            Form::Full => Route::FullWide,
+        }
+    }
+
+    /// Puts the packets of a kind into `order` by ascending length class,
+    /// earlier ones first within a class, and returns how many there are.
+    fn sort(&self, kind: u8, order: &mut [u8; N]) -> usize {
+        if self.classes_present.is_power_of_two() {
+            let mut packets = 0;
+            for (place, of) in self.kinds[..self.end].iter().enumerate() {
+                order[packets] = place as u8;
+                packets += usize::from(*of == kind);
+            }
+            return packets;
+        }
         let mut places = [0u16; CLASSES];
-        for (_, class) in of_kind() {
-            places[class] += 1;
+        let packets = || self.kinds[..self.end].iter().zip(&self.classes);
+        for (of, class) in packets() {
+            places[usize::from(*class) % CLASSES] += u16::from(*of == kind);
         }
         let mut total = 0;
         for place in &mut places {
             (*place, total) = (total, total + *place);
         }
-        for (index, class) in of_kind() {
-            order[usize::from(places[class]) % MOST_PACKETS] = index;
-            places[class] += 1;
+        for (place, (of, class)) in packets().enumerate() {
+            let at = &mut places[usize::from(*class) % CLASSES];
+            if *of == kind {
+                order[usize::from(*at)] = place as u8;
+                *at += 1;
+            }
         }
-        &order[..usize::from(total)]
-    }
-}
-
-fn route(packet: &Packet<'_>, lanes: simd::LaneLimits) -> Route {
-    let short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES;
-    let text_bytes = packet.text.len();
-    match packet.key.form {
-        Form::Raw if short && text_bytes <= lanes.raw_text_bytes => Route::RawLanes,
-        Form::Raw | Form::RawAhead => Route::RawWide,
-        Form::Compact if short && text_bytes <= lanes.compact_text_bytes => Route::CompactLanes,
-        Form::Compact => Route::CompactWide,
-        Form::Full => Route::FullWide,
+        usize::from(total)
     }
 }
 
 /// Lengths by pairs of blocks up to sixteen blocks, counting the tag's, and by
 /// sixteen blocks from there.
+#[inline]
 fn class(text_bytes: usize) -> u8 {
     let blocks = text_bytes.div_ceil(16) + 1;
     let class = if blocks <= 16 {

@@ -1,21 +1,19 @@
 //! The twin that defines GCM (SP 800-38D section 7): one packet after the
 //! other, in constant time, without instructions of any tier.
 
+use super::batch::Batch;
 use super::field;
 use super::key::{Form, KeyView};
-use super::packet::{GcmJob, Packet};
+use super::packet::Packet;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, expand, rounds};
 use weir_simd::Tier;
 
-pub(super) fn run<J: GcmJob>(jobs: &mut [J], order: &[u8]) {
-    for &index in order {
-        let Some(job) = jobs.get_mut(usize::from(index)) else {
-            continue;
-        };
-        if let Some(packet) = job.packet() {
-            let tag = packet.process(J::OPEN);
-            job.finish(&tag);
+/// Processes the packets of `order`.
+pub(super) fn run<const N: usize>(open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
+    for &place in order {
+        if let Some(packet) = batch.take(place) {
+            batch.finish(place, packet.process(open));
         }
     }
 }

@@ -7,8 +7,8 @@ mod avx512;
 
 use weir_simd::Tier;
 
+use super::batch::Batch;
 use super::key::Line;
-use super::packet::GcmJob;
 use super::plan::Kind;
 use crate::cipher::Block;
 
@@ -39,19 +39,25 @@ impl LaneLimits {
 
 /// Processes the packets of `order`, which are of one kind, and returns true;
 /// or returns false where `tier` has no kernel or the processor no `tier`.
-pub(super) fn run<J: GcmJob>(tier: Tier, kind: Kind, jobs: &mut [J], order: &[u8]) -> bool {
+pub(super) fn run<const N: usize>(
+    tier: Tier,
+    kind: Kind,
+    open: bool,
+    batch: &mut Batch<'_, '_, N>,
+    order: &[u8],
+) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier.is_available() {
         match tier {
             // SAFETY: the tier, and with it every feature that its kernels
             // enable, is there.
-            Tier::Avx512 => unsafe { avx512::run(kind, jobs, order) },
+            Tier::Avx512 => unsafe { avx512::run(kind, open, batch, order) },
             Tier::Aesni => return false,
             Tier::Scalar => return false,
         }
         return true;
     }
-    let _ = (tier, kind, jobs, order);
+    let _ = (tier, kind, open, batch, order);
     false
 }
 

@@ -3,13 +3,13 @@
 use std::arch::x86_64::*;
 
 use super::super::{Block, MOST_ROUND_KEYS};
-use super::schedules;
+use super::{ROUND_CONSTANTS, schedules};
 
 schedules! {
     features "aes,ssse3,sse4.1", vector __m128i,
     _mm_setzero_si128 _mm_set1_epi32 _mm_shuffle_epi8 _mm_shuffle_epi32 _mm_aesenclast_si128
     _mm_xor_si128 _mm_slli_si128 _mm_unpacklo_epi64 _mm_alignr_epi8,
-    expand_128 expand_192 expand_256
+    next_128 expand_128 expand_192 expand_256
 }
 
 /// Writes the round keys of a key of 16, 24 or 32 bytes and returns true.

@@ -12,9 +12,7 @@ use weir_simd::Tier;
 use super::{Block, MOST_ROUND_KEYS};
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use aesni::{expand_128, expand_192, expand_256};
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::{expand_128_lanes, expand_192_lanes, expand_256_lanes};
+pub(crate) use avx512::{expand_128_lanes, expand_192_lanes, expand_256_lanes, next_128_lanes};
 
 /// Writes the round keys of `key` (16, 24 or 32 bytes) and returns true; or
 /// returns false where `tier` has no kernel or the processor no `tier`.
@@ -27,6 +25,10 @@ pub(super) fn expand(tier: Tier, key: &[u8], round_keys: &mut [Block; MOST_ROUND
     let _ = (tier, key, round_keys);
     false
 }
+
+/// The constants of AES-128's rounds, from the first on (FIPS 197 section 5.2).
+#[cfg(target_arch = "x86_64")]
+pub(crate) const ROUND_CONSTANTS: [i32; 11] = [0, 1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];
 
 /// Defines the key schedules of FIPS 197 section 5.2 over 128-bit lanes, each
 /// lane a key, for one vector width.
@@ -46,7 +48,7 @@ macro_rules! schedules {
         features $features:literal, vector $vector:ty,
         $zero:ident $set1:ident $shuffle_bytes:ident $shuffle_words:ident $last:ident $xor:ident
         $shift_left:ident $unpack_low:ident $align_right:ident,
-        $expand_128:ident $expand_192:ident $expand_256:ident
+        $next_128:ident $expand_128:ident $expand_192:ident $expand_256:ident
     ) => {
         /// SubWord(RotWord(w)) + constant in every word, where `PLACES` says
         /// which four bytes of the lane make RotWord(w).
@@ -64,18 +66,20 @@ macro_rules! schedules {
             $xor($xor(pairs, $shift_left::<8>(pairs)), step)
         }
 
+        /// AES-128's round key after `key`, where `constant` is its round's.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(crate) fn $next_128(key: $vector, constant: i32) -> $vector {
+            sum_up(key, step::<0x0c0f_0e0d>(key, constant))
+        }
+
         /// AES-128: the key is round key 0.
         #[inline]
         #[target_feature(enable = $features)]
         pub(crate) fn $expand_128(key: $vector) -> [$vector; 11] {
             let mut keys = [key; 11];
-            let mut constant = 1;
             for round in 1..11 {
-                keys[round] = sum_up(
-                    keys[round - 1],
-                    step::<0x0c0f_0e0d>(keys[round - 1], constant),
-                );
-                constant = (constant << 1) ^ (0x11b * (constant >> 7));
+                keys[round] = $next_128(keys[round - 1], ROUND_CONSTANTS[round]);
             }
             keys
         }

@@ -79,6 +79,18 @@ impl Sums {
         _mm512_ternarylogic_epi64::<XOR3>(_mm512_shuffle_epi32::<0x4e>(low), fold, high)
     }
 
+    /// All lanes of the i-th sums added up in lane i.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn add_up(sums: [Sums; 4]) -> Sums {
+        let [a, b, c, d] = sums;
+        Sums {
+            low: add_lanes_of_four(a.low, b.low, c.low, d.low),
+            middle: add_lanes_of_four(a.middle, b.middle, c.middle, d.middle),
+            high: add_lanes_of_four(a.high, b.high, c.high, d.high),
+        }
+    }
+
     /// All lanes added up and reduced.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
@@ -101,6 +113,27 @@ fn add_lanes(x: __m512i) -> __m128i {
     _mm_xor_si128(
         _mm256_castsi256_si128(halves),
         _mm256_extracti128_si256::<1>(halves),
+    )
+}
+
+/// ```text
+/// a₀+a₂  a₁+a₃  b₀+b₂  b₁+b₃        c₀+c₂  c₁+c₃  d₀+d₂  d₁+d₃
+/// even lanes of both plus odd lanes of both:  a  b  c  d
+/// ```
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_lanes_of_four(a: __m512i, b: __m512i, c: __m512i, d: __m512i) -> __m512i {
+    let ab = _mm512_xor_si512(
+        _mm512_shuffle_i32x4::<0x44>(a, b),
+        _mm512_shuffle_i32x4::<0xee>(a, b),
+    );
+    let cd = _mm512_xor_si512(
+        _mm512_shuffle_i32x4::<0x44>(c, d),
+        _mm512_shuffle_i32x4::<0xee>(c, d),
+    );
+    _mm512_xor_si512(
+        _mm512_shuffle_i32x4::<0x88>(ab, cd),
+        _mm512_shuffle_i32x4::<0xdd>(ab, cd),
     )
 }
 

@@ -1,5 +1,5 @@
 //! One packet in each 128-bit lane, each under its own key: four packets per
-//! vector.
+//! vector, and two such groups in flight.
 //!
 //! Lanes end together. A packet of n blocks in a group whose longest packet
 //! fills c chunks of four blocks begins after 4c - n empty slots, which neither
@@ -19,108 +19,73 @@
 
 use std::arch::x86_64::*;
 
+use super::super::super::batch::Batch;
 use super::super::super::key::Form;
-use super::super::super::packet::{GcmJob, Packet, group};
+use super::super::super::packet::Packet;
 use super::field::{Sums, hash_keys, reverse, square};
-use super::schedules::round_keys;
-use super::{bytes, expanded, finish, load_raw, prefetch, transpose};
-use crate::cipher::{MOST_ROUND_KEYS, rounds};
+use super::schedules::{RawKey, join, lanes_of, round_keys};
+use super::{expanded, load_raw, prefetch, transpose};
+use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
+use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
 
 /// Lanes of a vector, and so packets of a group.
-pub(crate) const LANES: usize = 4;
+const LANES: usize = 4;
 
 /// Bytes of a chunk of four blocks.
 const CHUNK: usize = 64;
 
 /// How many packets before its own a packet's key is asked for.
-const LOOK_AHEAD: usize = 12;
+const LOOK_AHEAD: usize = 16;
 
 /// Processes the packets of `order`, whose keys are raw if `RAW` and compact if
 /// not, and whose associated data fits one block.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-pub(super) fn run<J: GcmJob, const RAW: bool>(size: AesKeySize, jobs: &mut [J], order: &[u8]) {
-    for (at, indices) in order.chunks(LANES).enumerate() {
-        for position in 0..indices.len() {
-            prefetch(jobs, order, LANES * at + position + LOOK_AHEAD);
+pub(super) fn run<const RAW: bool, const N: usize>(
+    size: AesKeySize,
+    open: bool,
+    batch: &mut Batch<'_, '_, N>,
+    order: &[u8],
+) {
+    let mut flight = [Group::new(), Group::new()];
+    for (at, places) in order.chunks(2 * LANES).enumerate() {
+        for position in 0..places.len() {
+            prefetch(batch, order, 2 * LANES * at + position + LOOK_AHEAD);
         }
-        let mut four = group(jobs, indices);
-        let keys = match RAW {
-            true => GroupKeys::raw(size, &four),
-            false => GroupKeys::compact(size, &four),
-        };
-        let group = Group::new(keys, &mut four);
-        let tags = match J::OPEN {
-            true => group.process::<RAW, true>(),
-            false => group.process::<RAW, false>(),
-        };
-        let tags = [
-            _mm512_castsi512_si128(tags),
-            _mm512_extracti32x4_epi32::<1>(tags),
-            _mm512_extracti32x4_epi32::<2>(tags),
-            _mm512_extracti32x4_epi32::<3>(tags),
-        ];
-        for (&index, tag) in indices.iter().zip(tags) {
-            finish(jobs, index, &bytes(tag));
+        let mut packets = [const { None }; 2 * LANES];
+        for (packet, place) in packets.iter_mut().zip(places) {
+            *packet = batch.take(*place);
         }
+        let (first, second) = packets.split_at_mut(LANES);
+        flight[0].load::<RAW>(size, first);
+        let mut tags = [[0; 16]; 2 * LANES];
+        let (first_tags, second_tags) = tags.split_at_mut(LANES);
+        if places.len() > LANES {
+            flight[1].load::<RAW>(size, second);
+            let [first, second] = process::<RAW, 2>(size, open, &mut flight);
+            store(first, first_tags);
+            store(second, second_tags);
+        } else {
+            let [first, _] = &mut flight;
+            let [first] = process::<RAW, 1>(size, open, std::array::from_mut(first));
+            store(first, first_tags);
+        }
+        for (place, tag) in places.iter().zip(tags) {
+            batch.finish(*place, tag);
+        }
+    }
+    for group in &mut flight {
+        group.wipe();
     }
 }
 
-/// The schedules of four packets, one per lane.
-struct GroupKeys {
-    round_keys: [__m512i; MOST_ROUND_KEYS],
-    rounds: usize,
-    /// Of raw keys it is computed along with the first blocks.
-    hash_key: __m512i,
-}
-
-impl GroupKeys {
-    /// Expands raw keys.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn raw(size: AesKeySize, packets: &[Option<Packet<'_>>; LANES]) -> GroupKeys {
-        let mut keys = [[_mm_setzero_si128(); 2]; LANES];
-        for (key, packet) in keys.iter_mut().zip(packets) {
-            if let Some(packet) = packet {
-                *key = load_raw(packet.key);
-            }
-        }
-        GroupKeys {
-            round_keys: round_keys(size, keys),
-            rounds: rounds(size),
-            hash_key: _mm512_setzero_si512(),
-        }
-    }
-
-    /// Loads compact schedules, four blocks of a key at a time.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn compact(size: AesKeySize, packets: &[Option<Packet<'_>>; LANES]) -> GroupKeys {
-        let mut rows = [[_mm512_setzero_si512(); LANES]; 4];
-        for (lane, packet) in packets.iter().enumerate() {
-            let Some(blocks) = packet
-                .as_ref()
-                .and_then(|packet| expanded(packet.key, size, Form::Compact))
-            else {
-                continue;
-            };
-            for (row, blocks) in rows.iter_mut().zip(blocks.as_chunks::<4>().0) {
-                // SAFETY: four blocks are readable.
-                row[lane] = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
-            }
-        }
-        let mut columns = [[_mm512_setzero_si512(); 4]; 4];
-        for (column, row) in columns.iter_mut().zip(rows) {
-            *column = transpose(row);
-        }
-        let mut round_keys = [_mm512_setzero_si512(); MOST_ROUND_KEYS];
-        round_keys.copy_from_slice(&columns.as_flattened()[1..]);
-        GroupKeys {
-            round_keys,
-            rounds: rounds(size),
-            hash_key: columns[0][0],
-        }
-    }
+/// Writes the blocks of a vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(blocks: __m512i, at: &mut [Block]) {
+    assert!(at.len() == LANES);
+    // SAFETY: four blocks are writable; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(at.as_mut_ptr().cast(), blocks) };
 }
 
 /// One lane's text.
@@ -134,7 +99,11 @@ struct Text {
 
 /// Four packets under way.
 struct Group {
-    keys: GroupKeys,
+    /// Round keys, one packet's per lane; of a raw AES-128 key, which is
+    /// expanded round by round, the first only.
+    round_keys: [__m512i; MOST_ROUND_KEYS],
+    /// Of raw keys it is computed along with the first blocks.
+    hash_key: __m512i,
     texts: [Text; LANES],
     /// Chunks of the longest text.
     chunks: usize,
@@ -151,20 +120,49 @@ struct Group {
 
 impl Group {
     #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Group {
+        let zero = _mm512_setzero_si512();
+        Group {
+            round_keys: [zero; MOST_ROUND_KEYS],
+            hash_key: zero,
+            texts: [Text {
+                at: std::ptr::dangling_mut(),
+                bytes: 0,
+                empty: 0,
+            }; LANES],
+            chunks: 0,
+            most_empty: 0,
+            counters: zero,
+            empty: zero,
+            associated: zero,
+            lengths: zero,
+        }
+    }
+
+    /// Takes up to four packets; lanes without one have no text.
+    #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn new(keys: GroupKeys, packets: &mut [Option<Packet<'_>>; LANES]) -> Group {
-        let mut texts = [Text {
-            at: std::ptr::dangling_mut(),
-            bytes: 0,
-            empty: 0,
-        }; LANES];
+    fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &mut [Option<Packet<'_>>]) {
         let zero = _mm_setzero_si128();
         let (mut nonces, mut associated, mut lengths) = ([zero; 4], [zero; 4], [zero; 4]);
+        let mut raw: [RawKey; LANES] = [[zero; 2]; LANES];
+        let mut rows = [[_mm512_setzero_si512(); LANES]; 4];
         let mut most_blocks = 0;
-        for (lane, packet) in packets.iter_mut().enumerate() {
-            let Some(packet) = packet else {
+        for lane in 0..LANES {
+            let text = &mut self.texts[lane];
+            text.bytes = 0;
+            let Some(packet) = &mut packets[lane] else {
                 continue;
             };
+            if RAW {
+                raw[lane] = load_raw(packet.key);
+            } else if let Some(blocks) = expanded(packet.key, size, Form::Compact) {
+                for (row, blocks) in rows.iter_mut().zip(blocks.as_chunks::<4>().0) {
+                    // SAFETY: four blocks are readable.
+                    row[lane] = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
+                }
+            }
             let mask = (1u32 << packet.associated.len().min(16)) - 1;
             // SAFETY: the mask covers no more than the associated data.
             associated[lane] = unsafe {
@@ -175,75 +173,54 @@ impl Group {
                 8 * packet.associated.len() as i64,
                 8 * packet.text.len() as i64,
             );
-            texts[lane].at = packet.text.as_mut_ptr();
-            texts[lane].bytes = packet.text.len();
+            text.at = packet.text.as_mut_ptr();
+            text.bytes = packet.text.len();
             most_blocks = most_blocks.max(packet.text.len().div_ceil(16));
         }
-        let chunks = most_blocks.div_ceil(4);
-        let mut most_empty = 0;
-        for text in &mut texts {
-            text.empty = 4 * chunks - text.bytes.div_ceil(16);
-            most_empty = most_empty.max(text.empty);
+        if RAW {
+            match size {
+                AesKeySize::Aes128 => self.round_keys[0] = lanes_of(&raw)[0],
+                _ => round_keys(size, &raw, &mut self.round_keys),
+            }
+        } else {
+            for (row, keys) in rows.into_iter().zip(0..) {
+                let column = transpose(row);
+                for (block, key) in column.into_iter().enumerate() {
+                    match (4 * keys + block).checked_sub(1) {
+                        None => self.hash_key = key,
+                        Some(round) => self.round_keys[round] = key,
+                    }
+                }
+            }
         }
-        let [a, b, c, d] = texts.map(|text| text.empty as i32);
-        let empty = _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
-        let first = _mm512_sub_epi32(_mm512_set1_epi32(2), empty);
-        Group {
-            keys,
-            texts,
-            chunks,
-            most_empty,
-            counters: _mm512_mask_mov_epi32(reverse(join(nonces)), 0x1111, first),
-            empty,
-            associated: reverse(join(associated)),
-            lengths: join(lengths),
+        self.chunks = most_blocks.div_ceil(4);
+        self.most_empty = 0;
+        for text in &mut self.texts {
+            text.empty = 4 * self.chunks - text.bytes.div_ceil(16);
+            self.most_empty = self.most_empty.max(text.empty);
         }
+        let [a, b, c, d] = &self.texts;
+        let [a, b, c, d] = [
+            a.empty as i32,
+            b.empty as i32,
+            c.empty as i32,
+            d.empty as i32,
+        ];
+        self.empty = _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
+        let first = _mm512_sub_epi32(_mm512_set1_epi32(2), self.empty);
+        self.counters = _mm512_mask_mov_epi32(reverse(join(nonces)), 0x1111, first);
+        self.associated = reverse(join(associated));
+        self.lengths = join(lengths);
     }
 
-    /// Encrypts or decrypts the texts and returns the tags, one per lane.
+    /// Clears the keys, by writes that the compiler may not leave out.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn process<const RAW: bool, const OPEN: bool>(&self) -> __m512i {
-        let tag_block = _mm512_mask_mov_epi32(self.counters, 0x1111, _mm512_set1_epi32(1));
-        let rounds = self.keys.rounds;
-        // The zero block, the tag's block and the first four of the text.
-        let [x0, x1, x2, x3] = self.counter_blocks(0);
-        let key = self.keys.round_keys[0];
-        let mut states = [_mm512_setzero_si512(), reverse(tag_block), x0, x1, x2, x3];
-        for state in &mut states {
-            *state = _mm512_xor_si512(*state, key);
+    #[target_feature(enable = "avx512f")]
+    fn wipe(&mut self) {
+        for key in self.round_keys.iter_mut().chain([&mut self.hash_key]) {
+            // SAFETY: the reference is valid for writes.
+            unsafe { std::ptr::write_volatile(key, _mm512_setzero_si512()) };
         }
-        for key in &self.keys.round_keys[1..rounds] {
-            for state in &mut states {
-                *state = _mm512_aesenc_epi128(*state, *key);
-            }
-        }
-        let key = self.keys.round_keys[rounds];
-        for state in &mut states {
-            *state = _mm512_aesenclast_epi128(*state, key);
-        }
-        let [zero, tag_pad, x0, x1, x2, x3] = states;
-        let h = if RAW {
-            hash_keys(zero)
-        } else {
-            self.keys.hash_key
-        };
-        let mut hash = Hash {
-            h,
-            h_squared: square(h),
-            sum: _mm512_setzero_si512(),
-            waiting: _mm512_maskz_mov_epi32(self.starting(0), self.associated),
-        };
-        let mut key_stream = [x0, x1, x2, x3];
-        for chunk in 0..self.chunks {
-            let elements = self.apply::<OPEN>(chunk, key_stream);
-            if chunk + 1 < self.chunks {
-                key_stream = self.counter_blocks(chunk + 1);
-                self.encrypt(&mut key_stream);
-            }
-            hash.absorb(elements);
-        }
-        _mm512_xor_si512(reverse(hash.finish(self.lengths)), tag_pad)
     }
 
     /// The lanes whose associated data comes at `slot`, counted from s₀.
@@ -253,46 +230,25 @@ impl Group {
         _mm512_cmpeq_epi32_mask(self.empty, _mm512_set1_epi32(slot as i32))
     }
 
-    /// Counter blocks of a chunk.
+    /// Counter blocks of a chunk, with `key` added.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn counter_blocks(&self, chunk: usize) -> [__m512i; 4] {
-        let mut blocks = [self.counters; 4];
-        for (slot, block) in blocks.iter_mut().enumerate() {
-            let slots = _mm512_maskz_set1_epi32(0x1111, (4 * chunk + slot) as i32);
-            *block = reverse(_mm512_add_epi32(*block, slots));
-        }
-        blocks
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,vaes")]
-    fn encrypt(&self, blocks: &mut [__m512i; 4]) {
-        let rounds = self.keys.rounds;
-        let key = self.keys.round_keys[0];
-        for block in &mut *blocks {
-            *block = _mm512_xor_si512(*block, key);
-        }
-        for key in &self.keys.round_keys[1..rounds] {
-            for block in &mut *blocks {
-                *block = _mm512_aesenc_epi128(*block, *key);
-            }
-        }
-        let key = self.keys.round_keys[rounds];
-        for block in &mut *blocks {
-            *block = _mm512_aesenclast_epi128(*block, key);
-        }
+    fn counter_block(&self, chunk: usize, slot: usize) -> __m512i {
+        let slots = _mm512_maskz_set1_epi32(0x1111, (4 * chunk + slot) as i32);
+        let block = reverse(_mm512_add_epi32(self.counters, slots));
+        _mm512_xor_si512(block, self.round_keys[0])
     }
 
     /// Adds the key stream to a chunk of every text and returns the chunk's
     /// elements for the hash, with associated data where a text is about to
-    /// begin.
+    /// begin. Chunks past the group's last have no text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn apply<const OPEN: bool>(&self, chunk: usize, key_stream: [__m512i; 4]) -> [__m512i; 4] {
+    fn apply(&self, open: bool, chunk: usize, key_stream: [__m512i; 4]) -> [__m512i; 4] {
         let key_stream = transpose(key_stream);
         let mut hashed = [_mm512_setzero_si512(); LANES];
-        for (lane, text) in self.texts.iter().enumerate() {
+        for lane in 0..LANES {
+            let text = self.texts[lane];
             // Where this chunk begins, from the text's first byte.
             let from = (CHUNK * chunk) as isize - 16 * text.empty as isize;
             let at = text.at.wrapping_offset(from);
@@ -304,30 +260,138 @@ impl Group {
                 let output = _mm512_xor_si512(input, key_stream[lane]);
                 let output = _mm512_maskz_mov_epi8(mask, output);
                 _mm512_mask_storeu_epi8(at.cast(), mask, output);
-                hashed[lane] = if OPEN { input } else { output };
+                hashed[lane] = if open { input } else { output };
             }
         }
         let mut elements = transpose(hashed);
-        for (slot, element) in elements.iter_mut().enumerate() {
+        for element in &mut elements {
             *element = reverse(*element);
-            // Slot s₀ is the first, x₀ the second.
-            let slot = 4 * chunk + slot + 1;
-            if slot <= self.most_empty {
-                *element = _mm512_mask_mov_epi32(*element, self.starting(slot), self.associated);
+        }
+        // Slot s₀ is the first, x₀ the second.
+        if 4 * chunk < self.most_empty {
+            for (slot, element) in elements.iter_mut().enumerate() {
+                let starting = self.starting(4 * chunk + slot + 1);
+                *element = _mm512_mask_mov_epi32(*element, starting, self.associated);
             }
         }
         elements
     }
 }
 
-/// Four lanes of one vector.
+/// Encrypts or decrypts the texts of `GROUPS` groups and returns the tags, one
+/// per lane.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn join(lanes: [__m128i; 4]) -> __m512i {
-    let [a, b, c, d] = lanes;
-    let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
-    let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn process<const RAW: bool, const GROUPS: usize>(
+    size: AesKeySize,
+    open: bool,
+    groups: &mut [Group; GROUPS],
+) -> [__m512i; GROUPS] {
+    let zero = _mm512_setzero_si512();
+    let rounds = rounds(size);
+    let on_the_fly = RAW && matches!(size, AesKeySize::Aes128);
+
+    // Of each group the zero block, the tag's block and four of the text.
+    let mut states = [[zero; 6]; GROUPS];
+    let one = _mm512_set1_epi32(1);
+    for (states, group) in states.iter_mut().zip(&*groups) {
+        let tag_block = reverse(_mm512_mask_mov_epi32(group.counters, 0x1111, one));
+        states[0] = group.round_keys[0];
+        states[1] = _mm512_xor_si512(tag_block, group.round_keys[0]);
+        for slot in 0..4 {
+            states[2 + slot] = group.counter_block(0, slot);
+        }
+    }
+    for round in 1..rounds {
+        for (states, group) in states.iter_mut().zip(&mut *groups) {
+            if on_the_fly {
+                group.round_keys[round] =
+                    next_128_lanes(group.round_keys[round - 1], ROUND_CONSTANTS[round]);
+            }
+            let key = group.round_keys[round];
+            for state in &mut states[!RAW as usize..] {
+                *state = _mm512_aesenc_epi128(*state, key);
+            }
+        }
+    }
+    for (states, group) in states.iter_mut().zip(&mut *groups) {
+        if on_the_fly {
+            group.round_keys[rounds] =
+                next_128_lanes(group.round_keys[rounds - 1], ROUND_CONSTANTS[10]);
+        }
+        let key = group.round_keys[rounds];
+        for state in &mut states[!RAW as usize..] {
+            *state = _mm512_aesenclast_epi128(*state, key);
+        }
+    }
+
+    let mut hashes = [Hash::new(zero); GROUPS];
+    let mut chunks = 0;
+    for ((hash, group), states) in hashes.iter_mut().zip(&*groups).zip(&states) {
+        let h = if RAW {
+            hash_keys(states[0])
+        } else {
+            group.hash_key
+        };
+        *hash = Hash::new(h);
+        hash.waiting = _mm512_maskz_mov_epi32(group.starting(0), group.associated);
+        chunks = chunks.max(group.chunks);
+    }
+    for chunk in 0..chunks {
+        let mut elements = [[zero; 4]; GROUPS];
+        for ((elements, group), states) in elements.iter_mut().zip(&*groups).zip(&states) {
+            let [_, _, x0, x1, x2, x3] = *states;
+            *elements = group.apply(open, chunk, [x0, x1, x2, x3]);
+        }
+        if chunk + 1 < chunks {
+            encrypt(rounds, chunk + 1, groups, &mut states);
+        }
+        for half in 0..2 {
+            for ((hash, elements), group) in hashes.iter_mut().zip(&elements).zip(&*groups) {
+                // A shorter group has nothing to hash any more.
+                if chunk < group.chunks {
+                    hash.absorb(half, elements);
+                }
+            }
+        }
+    }
+    let mut tags = [zero; GROUPS];
+    for ((tag, hash), (group, states)) in
+        tags.iter_mut().zip(hashes).zip(groups.iter().zip(&states))
+    {
+        *tag = _mm512_xor_si512(reverse(hash.finish(group.lengths)), states[1]);
+    }
+    tags
+}
+
+/// Encrypts the counter blocks of a chunk.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,vaes")]
+fn encrypt<const GROUPS: usize>(
+    rounds: usize,
+    chunk: usize,
+    groups: &[Group; GROUPS],
+    states: &mut [[__m512i; 6]; GROUPS],
+) {
+    for (states, group) in states.iter_mut().zip(groups) {
+        for slot in 0..4 {
+            states[2 + slot] = group.counter_block(chunk, slot);
+        }
+    }
+    for round in 1..rounds {
+        for (states, group) in states.iter_mut().zip(groups) {
+            let key = group.round_keys[round];
+            for state in &mut states[2..] {
+                *state = _mm512_aesenc_epi128(*state, key);
+            }
+        }
+    }
+    for (states, group) in states.iter_mut().zip(groups) {
+        let key = group.round_keys[rounds];
+        for state in &mut states[2..] {
+            *state = _mm512_aesenclast_epi128(*state, key);
+        }
+    }
 }
 
 /// The bytes of a vector from `first` to before `end`, as far as there are any.
@@ -342,6 +406,7 @@ fn mask_between(first: isize, end: isize) -> __mmask64 {
 }
 
 /// GHASH of four packets, two elements at a time.
+#[derive(Clone, Copy)]
 struct Hash {
     h: __m512i,
     h_squared: __m512i,
@@ -351,6 +416,17 @@ struct Hash {
 }
 
 impl Hash {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+    fn new(h: __m512i) -> Hash {
+        Hash {
+            h,
+            h_squared: square(h),
+            sum: _mm512_setzero_si512(),
+            waiting: _mm512_setzero_si512(),
+        }
+    }
+
     /// (sum + x)H² + yH.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
@@ -360,13 +436,17 @@ impl Hash {
         self.sum = sums.reduce_lanes();
     }
 
+    /// One of two steps that absorb the elements of a chunk.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
-    fn absorb(&mut self, elements: [__m512i; 4]) {
-        let [x0, x1, x2, x3] = elements;
-        self.pair(self.waiting, x0);
-        self.pair(x1, x2);
-        self.waiting = x3;
+    fn absorb(&mut self, half: usize, elements: &[__m512i; 4]) {
+        let [x0, x1, x2, x3] = *elements;
+        if half == 0 {
+            self.pair(self.waiting, x0);
+        } else {
+            self.pair(x1, x2);
+            self.waiting = x3;
+        }
     }
 
     #[inline]

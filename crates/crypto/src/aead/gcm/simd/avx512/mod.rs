@@ -3,6 +3,7 @@
 mod field;
 mod lanes;
 mod schedules;
+mod short;
 mod wide;
 
 use std::arch::x86_64::*;
@@ -10,26 +11,35 @@ use std::{ptr, slice};
 
 use weir_simd::Lanes;
 
+use super::super::batch::Batch;
 use super::super::key::{Form, KeyView, POWERS};
-use super::super::packet::{GcmJob, Packet};
+use super::super::packet::Packet;
 use super::super::plan::{Kind, Route};
 use crate::cipher::{Block, rounds};
 use crate::suite::AesKeySize;
 use schedules::{AHEAD, Expanded, PowerTable, RawKey, expand, fill_powers};
-use wide::Schedule;
+use short::SHORT;
+use wide::{Schedule, Stream};
 
 /// How many packets before its own a packet's key is asked for.
-const LOOK_AHEAD: usize = 8;
+const LOOK_AHEAD: usize = 16;
 
 /// Processes the packets of `order`, which are of one kind.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-pub(super) fn run<J: GcmJob>(kind: Kind, jobs: &mut [J], order: &[u8]) {
-    match kind.route {
-        Route::FullWide => full(kind.size, jobs, order),
-        Route::CompactWide => compact(kind.size, jobs, order),
-        Route::RawWide => raw(kind.size, jobs, order),
-        Route::CompactLanes => lanes::run::<J, false>(kind.size, jobs, order),
-        Route::RawLanes => lanes::run::<J, true>(kind.size, jobs, order),
+pub(super) fn run<const N: usize>(
+    kind: Kind,
+    open: bool,
+    batch: &mut Batch<'_, '_, N>,
+    order: &[u8],
+) {
+    let Kind { route, size } = kind;
+    match route {
+        Route::FullShort => full_short(size, open, batch, order),
+        Route::FullWide => full(size, open, batch, order),
+        Route::CompactWide => compact(size, open, batch, order),
+        Route::RawWide => raw(size, open, batch, order),
+        Route::CompactLanes => lanes::run::<false, N>(size, open, batch, order),
+        Route::RawLanes => lanes::run::<true, N>(size, open, batch, order),
     }
 }
 
@@ -58,60 +68,95 @@ pub(super) fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full<J: GcmJob>(size: AesKeySize, jobs: &mut [J], order: &[u8]) {
-    for (position, &index) in order.iter().enumerate() {
-        prefetch(jobs, order, position + LOOK_AHEAD);
-        let Some(packet) = jobs.get_mut(usize::from(index)).and_then(J::packet) else {
-            continue;
-        };
-        let Some(keys) = expanded(packet.key, size, Form::Full) else {
-            continue;
-        };
-        let schedule = Schedule {
-            hash_key: keys[POWERS - 1].as_ptr(),
-            round_keys: keys[POWERS].as_ptr(),
-            rounds: rounds(size),
-        };
+fn full_short<const N: usize>(
+    size: AesKeySize,
+    open: bool,
+    batch: &mut Batch<'_, '_, N>,
+    order: &[u8],
+) {
+    for (four, places) in order.chunks(SHORT).enumerate() {
+        for position in 0..places.len() {
+            prefetch(batch, order, SHORT * four + position + LOOK_AHEAD);
+        }
+        let mut streams = [const { None }; SHORT];
+        for (stream, place) in streams.iter_mut().zip(places) {
+            *stream = batch
+                .take(*place)
+                .and_then(|packet| full_stream(size, packet));
+        }
         // SAFETY: 17 powers precede H, which is their last, and round keys
-        // follow.
-        let tag = unsafe { one::<J>(schedule, packet) };
-        finish(jobs, index, &tag);
+        // follow; the packets, which were taken out, are borrowed meanwhile.
+        let tags = unsafe { short::process(open, &streams) };
+        for (place, tag) in places.iter().zip(tags) {
+            batch.finish(*place, tag);
+        }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn compact<J: GcmJob>(size: AesKeySize, jobs: &mut [J], order: &[u8]) {
+fn full<const N: usize>(size: AesKeySize, open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
+    for (position, &place) in order.iter().enumerate() {
+        prefetch(batch, order, position + LOOK_AHEAD);
+        let stream = batch
+            .take(place)
+            .and_then(|packet| full_stream(size, packet));
+        if let Some(stream) = stream {
+            // SAFETY: as in `full_short`.
+            batch.finish(place, unsafe { stream.process(open) });
+        }
+    }
+}
+
+/// A packet with its schedule in memory; `None` where that is not so.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn full_stream(size: AesKeySize, packet: Packet<'_>) -> Option<Stream<'_>> {
+    let keys = expanded(packet.key, size, Form::Full)?;
+    let schedule = Schedule {
+        hash_key: keys[POWERS - 1].as_ptr(),
+        round_keys: keys[POWERS].as_ptr(),
+        rounds: rounds(size),
+    };
+    Some(Stream::new(schedule, packet))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn compact<const N: usize>(
+    size: AesKeySize,
+    open: bool,
+    batch: &mut Batch<'_, '_, N>,
+    order: &[u8],
+) {
     let mut powers = PowerTable::default();
-    for (position, &index) in order.iter().enumerate() {
-        prefetch(jobs, order, position + LOOK_AHEAD);
-        let Some(packet) = jobs.get_mut(usize::from(index)).and_then(J::packet) else {
+    for (position, &place) in order.iter().enumerate() {
+        prefetch(batch, order, position + LOOK_AHEAD);
+        let Some(packet) = batch.take(place) else {
             continue;
         };
-        let Some(keys) = expanded(packet.key, size, Form::Compact) else {
-            continue;
-        };
-        let tag = with_powers::<J>(&keys[0], &keys[1..], size, &mut powers, packet);
-        finish(jobs, index, &tag);
+        if let Some(keys) = expanded(packet.key, size, Form::Compact) {
+            let tag = with_powers(size, open, &keys[0], &keys[1..], &mut powers, packet);
+            batch.finish(place, tag);
+        }
     }
     wipe(slice::from_mut(&mut powers));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn raw<J: GcmJob>(size: AesKeySize, jobs: &mut [J], order: &[u8]) {
+fn raw<const N: usize>(size: AesKeySize, open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
     let mut powers = PowerTable::default();
     let mut keys = [Expanded::default(); AHEAD];
-    for order in order.chunks(AHEAD) {
+    for places in order.chunks(AHEAD) {
         let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
-        for (raw, &index) in raw.iter_mut().zip(order) {
-            if let Some(packet) = jobs.get_mut(usize::from(index)).and_then(J::packet) {
+        for (raw, place) in raw.iter_mut().zip(places) {
+            if let Some(packet) = batch.peek(*place) {
                 *raw = load_raw(packet.key);
             }
         }
         expand(size, &raw, &mut keys);
-        for (key, &index) in keys.iter().zip(order) {
-            if let Some(packet) = jobs.get_mut(usize::from(index)).and_then(J::packet) {
-                let tag = with_powers::<J>(&key[0], &key[1..], size, &mut powers, packet);
-                finish(jobs, index, &tag);
+        for (key, &place) in keys.iter().zip(places) {
+            if let Some(packet) = batch.take(place) {
+                let tag = with_powers(size, open, &key[0], &key[1..], &mut powers, packet);
+                batch.finish(place, tag);
             }
         }
     }
@@ -122,10 +167,11 @@ fn raw<J: GcmJob>(size: AesKeySize, jobs: &mut [J], order: &[u8]) {
 /// Processes a packet after computing as many powers of `h` as it needs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn with_powers<J: GcmJob>(
+fn with_powers(
+    size: AesKeySize,
+    open: bool,
     h: &Block,
     round_keys: &[Block],
-    size: AesKeySize,
     powers: &mut PowerTable,
     packet: Packet<'_>,
 ) -> Block {
@@ -142,28 +188,7 @@ fn with_powers<J: GcmJob>(
     };
     // SAFETY: the powers that the packet needs are in the table, three blocks
     // follow H there, and all round keys are in their slice.
-    unsafe { one::<J>(schedule, packet) }
-}
-
-/// # Safety
-/// As for [`wide::process`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-unsafe fn one<J: GcmJob>(schedule: Schedule, packet: Packet<'_>) -> Block {
-    let Packet {
-        nonce,
-        associated,
-        text,
-        ..
-    } = packet;
-    // SAFETY: the caller's.
-    let tag = unsafe {
-        match J::OPEN {
-            true => wide::process::<true>(schedule, nonce, associated, text),
-            false => wide::process::<false>(schedule, nonce, associated, text),
-        }
-    };
-    bytes(tag)
+    unsafe { Stream::new(schedule, packet).process(open) }
 }
 
 #[inline]
@@ -200,20 +225,11 @@ fn load_raw(key: KeyView<'_>) -> RawKey {
     ]
 }
 
-#[inline]
-fn finish<J: GcmJob>(jobs: &mut [J], index: u8, tag: &Block) {
-    if let Some(job) = jobs.get_mut(usize::from(index)) {
-        job.finish(tag);
-    }
-}
-
 /// Asks for the key of the packet at `position`.
 #[inline]
 #[target_feature(enable = "sse")]
-fn prefetch<J: GcmJob>(jobs: &mut [J], order: &[u8], position: usize) {
-    if let Some(&index) = order.get(position)
-        && let Some(packet) = jobs.get_mut(usize::from(index)).and_then(J::packet)
-    {
+fn prefetch<const N: usize>(batch: &Batch<'_, '_, N>, order: &[u8], position: usize) {
+    if let Some(packet) = order.get(position).and_then(|place| batch.peek(*place)) {
         let needed = 2 + packet.text.len().div_ceil(16);
         let unused = packet.key.form.powers().saturating_sub(needed);
         for line in packet.key.bytes[16 * unused..].chunks(64) {

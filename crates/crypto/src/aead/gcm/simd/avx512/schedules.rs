@@ -28,29 +28,39 @@ pub(super) type PowerTable = Lanes<Block, { POWERS + 3 }>;
 /// The two vectors of four raw keys, one key per lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn lanes_of(keys: [RawKey; 4]) -> [__m512i; 2] {
-    let lanes = |part: usize| {
-        let low =
-            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(keys[0][part]), keys[1][part]);
-        let high =
-            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(keys[2][part]), keys[3][part]);
-        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-    };
-    [lanes(0), lanes(1)]
+pub(super) fn lanes_of(keys: &[RawKey; 4]) -> [__m512i; 2] {
+    let mut lanes = [_mm512_setzero_si512(); 2];
+    for (part, lanes) in lanes.iter_mut().enumerate() {
+        let [a, b, c, d] = [keys[0][part], keys[1][part], keys[2][part], keys[3][part]];
+        *lanes = join([a, b, c, d]);
+    }
+    lanes
 }
 
-/// The round keys of four raw keys, one key per lane.
+/// Four lanes of one vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn join(lanes: [__m128i; 4]) -> __m512i {
+    let [a, b, c, d] = lanes;
+    let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
+    let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+/// Writes the round keys of four raw keys, one key per lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-pub(super) fn round_keys(size: AesKeySize, keys: [RawKey; 4]) -> [__m512i; MOST_ROUND_KEYS] {
+pub(super) fn round_keys(
+    size: AesKeySize,
+    keys: &[RawKey; 4],
+    round_keys: &mut [__m512i; MOST_ROUND_KEYS],
+) {
     let [low, high] = lanes_of(keys);
-    let mut all = [_mm512_setzero_si512(); MOST_ROUND_KEYS];
     match size {
-        AesKeySize::Aes128 => all[..11].copy_from_slice(&expand_128_lanes(low)),
-        AesKeySize::Aes192 => all[..13].copy_from_slice(&expand_192_lanes(low, high)),
-        AesKeySize::Aes256 => all[..15].copy_from_slice(&expand_256_lanes(low, high)),
+        AesKeySize::Aes128 => round_keys[..11].copy_from_slice(&expand_128_lanes(low)),
+        AesKeySize::Aes192 => round_keys[..13].copy_from_slice(&expand_192_lanes(low, high)),
+        AesKeySize::Aes256 => round_keys[..15].copy_from_slice(&expand_256_lanes(low, high)),
     }
-    all
 }
 
 /// Expands raw keys, four to a vector.
@@ -60,15 +70,16 @@ pub(super) fn expand(size: AesKeySize, keys: &[RawKey; AHEAD], expanded: &mut [E
     let rounds = rounds(size);
     let (keys, _) = keys.as_chunks::<4>();
     let (expanded, _) = expanded.as_chunks_mut::<4>();
+    let mut blocks = [_mm512_setzero_si512(); 1 + MOST_ROUND_KEYS];
     for (keys, expanded) in keys.iter().zip(expanded) {
-        let round_keys = round_keys(size, *keys);
-        let mut zero = round_keys[0];
-        for key in &round_keys[1..rounds] {
+        let [hash_key, lanes @ ..] = &mut blocks;
+        round_keys(size, keys, lanes);
+        let mut zero = lanes[0];
+        for key in &lanes[1..rounds] {
             zero = _mm512_aesenc_epi128(zero, *key);
         }
-        zero = _mm512_aesenclast_epi128(zero, round_keys[rounds]);
-        let mut blocks = [hash_keys(zero); 16];
-        blocks[1..].copy_from_slice(&round_keys);
+        zero = _mm512_aesenclast_epi128(zero, lanes[rounds]);
+        *hash_key = hash_keys(zero);
         for (four, blocks) in blocks.as_chunks::<4>().0.iter().enumerate() {
             if 4 * four <= rounds + 1 {
                 for (key, blocks) in expanded.iter_mut().zip(transpose(*blocks)) {
