@@ -88,6 +88,16 @@ fn packets_that_cannot_be_protected() {
 }
 
 #[test]
+fn congestion_that_the_ends_cannot_be_told_of_drops_the_packet() {
+    let esp = null_esp(0x1001, 1, &text(&ipv4(99, &[]), IPV4));
+    let mut marked = between_gateways(ESP, &esp);
+    marked[1] |= 0b11;
+    let file = one(NULL, "tunnel", TUNNEL4);
+    let run = unprotect(&file, LinkType::RawIpv4, &[marked]);
+    assert_eq!(run.drops(), [(DropReason::CongestionUnmarkable, 1)]);
+}
+
+#[test]
 fn links_of_one_ip_version_cannot_change_it() {
     let file = one(NULL, "tunnel", TUNNEL6);
     let run = protect(&file, LinkType::RawIpv4, &[ipv4(99, &[])]);

@@ -85,6 +85,9 @@ drop_reasons! {
     BadPadding = "bad_padding",
     /// Verified, but what is inside is not a packet of the association's mode.
     BadInnerPacket = "bad_inner_packet",
+    /// Verified, but congestion was marked on the way of a packet whose ends
+    /// do not understand the mark (RFC 6040, section 4.2).
+    CongestionUnmarkable = "congestion_unmarkable",
     /// Verified, but the inner packet is outside the association's selectors
     /// (RFC 4301, section 5.2).
     SelectorMismatch = "selector_mismatch",

@@ -210,8 +210,8 @@ impl Decapsulation {
         let (link_header, outer) = outside.split_at_mut(self.link_bytes);
         let inner_class = header::inherited(inner).traffic_class;
         let outer_class = header::inherited(outer).traffic_class;
-        let ecn =
-            ecn::decapsulated(inner_class, outer_class).map_err(|_| DropReason::BadInnerPacket)?;
+        let ecn = ecn::decapsulated(inner_class, outer_class)
+            .map_err(|_| DropReason::CongestionUnmarkable)?;
         if ecn != inner_class & ECN_MASK {
             header::set_ecn(inner, ecn);
         }
