@@ -11,9 +11,11 @@ use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
 use crate::cipher::Block;
+use crate::etm::{self, EtmJob, EtmKey, EtmSealJob};
 use crate::job::{JobError, JobFault, Shape};
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
+use crate::mode::CbcEncryptKey;
 use crate::suite::Suite;
 
 /// A sealing key without a counter.
@@ -53,7 +55,7 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
         job.begin().map_err(JobFault::from).map_err(at(index))?;
     }
     gcm::process(tier, jobs);
-    Ok(())
+    etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))
 }
 
 impl RawSealingKey {
@@ -117,14 +119,11 @@ impl RawSealJob<'_> {
         }
     }
 
-    /// Seals the packet unless it is GCM's, which follows with the others of
-    /// its kind.
+    /// Seals the packet unless it is of a kind that follows together.
     fn begin(&mut self) -> Result<(), Misshapen> {
         match &self.key.kernel {
-            Kernel::Gcm(_) => Ok(()),
-            Kernel::Single(kernel) => {
-                kernel.seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
-            }
+            Kernel::Gcm(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }
 }
@@ -150,6 +149,35 @@ impl GcmJob for RawSealJob<'_> {
         if let Some(place) = self.tag.first_chunk_mut() {
             *place = *tag;
         }
+    }
+}
+
+impl<'a> EtmJob<'a> for RawSealJob<'a> {
+    type Direction = CbcEncryptKey;
+
+    #[inline]
+    fn key(&self) -> Option<&'a EtmKey<CbcEncryptKey>> {
+        match &self.key.kernel {
+            Kernel::Etm(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        [self.prefix, self.iv, self.text, self.suffix]
+    }
+
+    #[inline]
+    fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
+        (self.iv, self.text)
+    }
+}
+
+impl<'a> EtmSealJob<'a> for RawSealJob<'a> {
+    #[inline]
+    fn tag(&mut self) -> &mut [u8] {
+        self.tag
     }
 }
 

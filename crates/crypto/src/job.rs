@@ -2,8 +2,10 @@
 
 use crate::aead::gcm::{self, GcmJob, Packet};
 use crate::cipher::Block;
+use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
 use crate::kernel::{Kernel, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
+use crate::mode::{CbcDecryptKey, CbcEncryptKey};
 use crate::suite::Suite;
 
 /// One packet to encrypt and tag. The parts lie on the wire in the order
@@ -137,8 +139,12 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
             fault: refused.into(),
         })?;
     }
-    gcm::process(weir_simd::tier(), jobs);
-    Ok(())
+    let tier = weir_simd::tier();
+    gcm::process(tier, jobs);
+    etm::seal(tier, jobs).map_err(|job| JobError {
+        job,
+        fault: JobFault::Refused,
+    })
 }
 
 /// Verifies a batch of packets and decrypts those that are authentic, telling
@@ -149,7 +155,9 @@ pub fn open(jobs: &mut [OpenJob<'_>]) {
     for job in &mut *jobs {
         job.begin();
     }
-    gcm::process(weir_simd::tier(), jobs);
+    let tier = weir_simd::tier();
+    gcm::process(tier, jobs);
+    etm::open(tier, jobs);
 }
 
 impl SealJob<'_> {
@@ -181,16 +189,14 @@ impl SealJob<'_> {
         shape.check(self.key.suite())
     }
 
-    /// Writes the IV, and all else unless the packet is GCM's, which follows
-    /// with the others of its kind.
+    /// Writes the IV, and all else unless the packet is of a kind that follows
+    /// together.
     fn begin(&mut self) -> Result<(), Misshapen> {
         self.ticket.spend();
         self.key.write_iv(&self.ticket, self.iv)?;
         match self.key.kernel() {
-            Kernel::Gcm(_) => Ok(()),
-            Kernel::Single(kernel) => {
-                kernel.seal(self.prefix, self.iv, self.text, self.suffix, self.tag)
-            }
+            Kernel::Gcm(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }
 }
@@ -219,6 +225,35 @@ impl GcmJob for SealJob<'_> {
     }
 }
 
+impl<'a> EtmJob<'a> for SealJob<'a> {
+    type Direction = CbcEncryptKey;
+
+    #[inline]
+    fn key(&self) -> Option<&'a EtmKey<CbcEncryptKey>> {
+        match self.key.kernel() {
+            Kernel::Etm(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        [self.prefix, self.iv, self.text, self.suffix]
+    }
+
+    #[inline]
+    fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
+        (self.iv, self.text)
+    }
+}
+
+impl<'a> EtmSealJob<'a> for SealJob<'a> {
+    #[inline]
+    fn tag(&mut self) -> &mut [u8] {
+        self.tag
+    }
+}
+
 impl OpenJob<'_> {
     /// Empties `jobs` and returns its allocation, as [`SealJob::recycle`] does.
     #[expect(
@@ -230,16 +265,16 @@ impl OpenJob<'_> {
     }
 
     /// Refuses the packet if its lengths are not its suite's, and opens it
-    /// unless it is GCM's, which follows with the others of its kind.
+    /// unless it is of a kind that follows together.
     fn begin(&mut self) {
         let is_open = self.is_well_shaped()
             && match self.key.kernel() {
-                Kernel::Gcm(_) => {
+                Kernel::Gcm(_) | Kernel::Etm(_) => {
                     self.verified = true;
                     return;
                 }
-                Kernel::Single(kernel) => {
-                    kernel.open(self.prefix, self.iv, self.text, self.suffix, self.tag)
+                Kernel::ChaCha20Poly1305(key) => {
+                    key.open(self.prefix, self.iv, self.text, self.tag)
                 }
             };
         self.conclude(is_open);
@@ -287,6 +322,41 @@ impl GcmJob for OpenJob<'_> {
     #[inline]
     fn finish(&mut self, tag: &Block) {
         self.conclude(gcm::tags_agree(self.tag, tag));
+    }
+}
+
+impl<'a> EtmJob<'a> for OpenJob<'a> {
+    type Direction = CbcDecryptKey;
+
+    #[inline]
+    fn key(&self) -> Option<&'a EtmKey<CbcDecryptKey>> {
+        match self.key.kernel() {
+            // Lengths that are not the suite's were refused before.
+            Kernel::Etm(key) if self.verified => Some(key),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        [self.prefix, self.iv, self.text, self.suffix]
+    }
+
+    #[inline]
+    fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
+        (self.iv, self.text)
+    }
+}
+
+impl<'a> EtmOpenJob<'a> for OpenJob<'a> {
+    #[inline]
+    fn tag(&self) -> &[u8] {
+        self.tag
+    }
+
+    #[inline]
+    fn conclude(&mut self, verified: bool) {
+        OpenJob::conclude(self, verified);
     }
 }
 

@@ -1,17 +1,17 @@
 //! A suite's keys in the form that its kernel takes.
 //!
 //! [`crate::seal`] and [`crate::open`] check a whole batch and then hand all of
-//! its GCM packets to their kernels at once, and call a kernel per packet for
-//! the others, which the kept crates serve behind one shape.
+//! its packets of one kind to their kernels at once; a kind that a kept crate
+//! serves is processed packet by packet.
 
 use weir_simd::Tier;
 
 use crate::aead::ChaCha20Poly1305Key;
 use crate::aead::gcm::GcmKey;
+use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
-use crate::mac::HmacKey;
-use crate::mode::{CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CtrKey};
-use crate::suite::{Aead, Cipher, Suite};
+use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
+use crate::suite::{Aead, Suite};
 
 /// A cipher was handed a length that is not its own. The checks of key
 /// material and of a batch keep this from happening; where it does happen,
@@ -26,15 +26,11 @@ pub(crate) struct Misshapen;
 pub(crate) enum Kernel<C> {
     /// Its packets are processed by [`crate::aead::gcm::process`].
     Gcm(GcmKey),
-    Single(Box<SingleKernel<C>>),
-}
-
-/// The keys of a suite whose packets are processed one by one.
-pub(crate) enum SingleKernel<C> {
-    ChaCha20Poly1305(ChaCha20Poly1305Key),
-    Null(HmacKey),
-    Ctr(CtrKey, HmacKey),
-    Cbc(C, HmacKey),
+    /// Its packets are processed by [`crate::etm::seal`] and
+    /// [`crate::etm::open`].
+    Etm(Box<EtmKey<C>>),
+    /// Its packets are processed one by one.
+    ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
 }
 
 /// A kernel that encrypts and tags.
@@ -53,80 +49,17 @@ impl<C: CbcKey> Kernel<C> {
     ) -> Result<Kernel<C>, Misshapen> {
         let key = material.cipher_key();
         let salt = material.salt();
-        let kernel = match material.suite() {
+        Ok(match material.suite() {
             Suite::Aead(Aead::AesGcm16(size)) => {
-                return Ok(Kernel::Gcm(GcmKey::new(tier, size, key, salt, policy)?));
+                Kernel::Gcm(GcmKey::new(tier, size, key, salt, policy)?)
             }
             Suite::Aead(Aead::ChaCha20Poly1305) => {
-                SingleKernel::ChaCha20Poly1305(ChaCha20Poly1305Key::new(key, salt)?)
+                Kernel::ChaCha20Poly1305(Box::new(ChaCha20Poly1305Key::new(key, salt)?))
             }
             Suite::EncryptThenMac(cipher, mac) => {
-                let mac = HmacKey::of_suite(mac, material.integrity_key());
-                match cipher {
-                    Cipher::Null => SingleKernel::Null(mac),
-                    Cipher::AesCtr(size) => SingleKernel::Ctr(CtrKey::new(size, key, salt)?, mac),
-                    Cipher::AesCbc(size) => {
-                        SingleKernel::Cbc(C::new(CbcCipher::Aes(size), key)?, mac)
-                    }
-                    Cipher::TripleDesCbc => {
-                        SingleKernel::Cbc(C::new(CbcCipher::TripleDes, key)?, mac)
-                    }
-                }
+                Kernel::Etm(Box::new(EtmKey::new(material, (cipher, mac), tier)?))
             }
-        };
-        Ok(Kernel::Single(Box::new(kernel)))
-    }
-}
-
-impl SingleKernel<CbcEncryptKey> {
-    /// Encrypts `text` in place and writes `tag`.
-    pub(crate) fn seal(
-        &self,
-        prefix: &[u8],
-        iv: &[u8],
-        text: &mut [u8],
-        suffix: &[u8],
-        tag: &mut [u8],
-    ) -> Result<(), Misshapen> {
-        let mac = match self {
-            SingleKernel::ChaCha20Poly1305(key) => return key.seal(prefix, iv, text, tag),
-            SingleKernel::Null(mac) => mac,
-            SingleKernel::Ctr(key, mac) => {
-                key.apply(iv, text)?;
-                mac
-            }
-            SingleKernel::Cbc(key, mac) => {
-                key.encrypt(iv, text)?;
-                mac
-            }
-        };
-        mac.write_tag([prefix, iv, text, suffix], tag)
-    }
-}
-
-impl SingleKernel<CbcDecryptKey> {
-    /// Verifies `tag` and only then decrypts `text` in place. Where it returns
-    /// `false`, the caller clears the text.
-    pub(crate) fn open(
-        &self,
-        prefix: &[u8],
-        iv: &[u8],
-        text: &mut [u8],
-        suffix: &[u8],
-        tag: &[u8],
-    ) -> bool {
-        let mac = match self {
-            SingleKernel::ChaCha20Poly1305(key) => return key.open(prefix, iv, text, tag),
-            SingleKernel::Null(mac) | SingleKernel::Ctr(_, mac) | SingleKernel::Cbc(_, mac) => mac,
-        };
-        if !mac.verifies([prefix, iv, text, suffix], tag) {
-            return false;
-        }
-        match self {
-            SingleKernel::Ctr(key, _) => key.apply(iv, text).is_ok(),
-            SingleKernel::Cbc(key, _) => key.decrypt(iv, text).is_ok(),
-            SingleKernel::ChaCha20Poly1305(_) | SingleKernel::Null(_) => true,
-        }
+        })
     }
 }
 

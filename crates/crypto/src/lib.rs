@@ -80,6 +80,7 @@ mod aead;
 mod cipher;
 mod digest;
 mod engine;
+mod etm;
 mod job;
 mod kernel;
 mod keys;

@@ -167,7 +167,7 @@ fn hash<W: Word>(
     longest_first(
         jobs,
         |job| Some(job.message.len()),
-        |job| {
+        |_, job| {
             scheduler.submit(job, initial, 0, &mut done);
         },
     );

@@ -1,21 +1,21 @@
 //! The order in which messages take lanes.
 
-/// Calls `each` for those of `jobs` that have a length, the longest of any 64
-/// neighbours first, so that lanes end at about the same time.
+/// Calls `each` for those of `jobs` that have a length, with their index, the
+/// longest of any 64 neighbours first, so that lanes end at about the same time.
 pub(crate) fn longest_first<'a, T>(
     jobs: &'a mut [T],
     bytes: impl Fn(&T) -> Option<usize>,
-    mut each: impl FnMut(&'a mut T),
+    mut each: impl FnMut(usize, &'a mut T),
 ) {
-    for neighbours in jobs.chunks_mut(NEIGHBOURS) {
+    for (chunk, neighbours) in jobs.chunks_mut(NEIGHBOURS).enumerate() {
         let mut order = [(0, 0); NEIGHBOURS];
         let mut places = [const { None }; NEIGHBOURS];
         let mut count = 0;
-        for job in neighbours {
+        for (place, job) in neighbours.iter_mut().enumerate() {
             if let Some(bytes) = bytes(job) {
                 // Negated, so that equal lengths are in order already.
-                order[count] = (!bytes, count);
-                places[count] = Some(job);
+                order[count] = (!bytes, place);
+                places[place] = Some(job);
                 count += 1;
             }
         }
@@ -23,7 +23,7 @@ pub(crate) fn longest_first<'a, T>(
         order.sort_unstable();
         for (_, place) in order {
             if let Some(job) = places[*place].take() {
-                each(job);
+                each(chunk * NEIGHBOURS + *place, job);
             }
         }
     }
@@ -42,7 +42,11 @@ mod tests {
             let mut jobs: Vec<usize> = (0..count).map(|i| (i * 7919) % 97).collect();
             let mut came: Vec<usize> = Vec::new();
             let odd = |bytes: &usize| (bytes % 2 == 1).then_some(*bytes);
-            longest_first(&mut jobs, odd, |bytes| came.push(*bytes));
+            let unsorted = jobs.clone();
+            longest_first(&mut jobs, odd, |index, bytes| {
+                assert_eq!(*bytes, unsorted[index]);
+                came.push(*bytes);
+            });
             let mut expected = Vec::new();
             for neighbours in jobs.chunks(64) {
                 let mut odd: Vec<usize> = neighbours.iter().filter_map(odd).collect();

@@ -2,13 +2,9 @@
 
 use std::fmt;
 
-use subtle::ConstantTimeEq;
-use weir_simd::Tier;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::job::{MacJob, write_tags};
 use crate::digest::{Compression, Digest, Initial, Word};
-use crate::kernel::Misshapen;
 use crate::suite::Mac;
 
 /// The hash states behind the inner and the outer pad, which is all of the key
@@ -61,27 +57,6 @@ impl HmacKey {
     /// The hash function.
     pub fn digest(&self) -> Digest {
         self.digest
-    }
-
-    /// Writes the first `tag.len()` bytes of the tag over the joined `parts`, by
-    /// the scalar twin.
-    pub(crate) fn write_tag(&self, parts: [&[u8]; 4], tag: &mut [u8]) -> Result<(), Misshapen> {
-        let job = MacJob {
-            key: self,
-            parts,
-            tag,
-        };
-        write_tags(Tier::Scalar, &mut [job]).map_err(|_| Misshapen)
-    }
-
-    /// Whether `tag` is the beginning of the tag over the joined `parts`, in
-    /// time that does not depend on where they differ.
-    pub(crate) fn verifies(&self, parts: [&[u8]; 4], tag: &[u8]) -> bool {
-        let mut expected = Zeroizing::new([0; 64]);
-        let Some(expected) = expected.get_mut(..tag.len()) else {
-            return false;
-        };
-        self.write_tag(parts, expected).is_ok() && expected.ct_eq(tag).into()
     }
 
     /// Bytes of a tag that is not cut.

@@ -74,7 +74,7 @@ fn write_tags_of<W: PadWord>(
     longest_first(
         jobs,
         |job| is_ours(job).then(|| bytes(job)),
-        |job| {
+        |_, job| {
             if let Some(pads) = W::pads(job.key) {
                 lanes.submit(job, pads, &mut done);
             }

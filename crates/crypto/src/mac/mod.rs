@@ -7,4 +7,6 @@ mod lanes;
 mod tests;
 
 pub use hmac::HmacKey;
+pub(crate) use hmac::{PadStates, PadWord, Pads};
 pub use job::{MacJob, TagLengthError, write_tags};
+pub(crate) use lanes::{HmacLanes, HmacRoom};

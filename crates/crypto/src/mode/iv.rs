@@ -1,12 +1,13 @@
 //! Initialization vectors for CBC, which an observer must not be able to
 //! predict (SP 800-38A appendix C, RFC 3602 section 3).
 
+use weir_simd::Tier;
 use zeroize::Zeroizing;
 
 use crate::digest::Digest;
 use crate::kernel::Misshapen;
 use crate::keys::{IvSource, KeyError};
-use crate::mac::HmacKey;
+use crate::mac::{HmacKey, MacJob, write_tags};
 use crate::mode::{CbcCipher, CbcEncryptKey, CbcKey};
 
 /// A key of its own, under which counter values are encrypted, one block each.
@@ -26,7 +27,11 @@ impl CbcIvKey {
             IvSource::Random => getrandom::fill(&mut iv_key).map_err(KeyError::Entropy)?,
             IvSource::RepeatableInsecure => derive(cipher_key, &mut iv_key)?,
         }
-        Ok(CbcIvKey(CbcEncryptKey::new(cipher, &iv_key)?))
+        Ok(CbcIvKey(CbcEncryptKey::new(
+            cipher,
+            weir_simd::tier(),
+            &iv_key,
+        )?))
     }
 
     /// Writes the IV of `counter`: its encryption as a big-endian block.
@@ -43,6 +48,10 @@ impl CbcIvKey {
 /// Fills `iv_key` from HMAC-SHA-512 of a label under the cipher's key, so that
 /// equal keys give equal IVs and yet neither key tells anything of the other.
 fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), Misshapen> {
-    HmacKey::new(Digest::Sha512, cipher_key)
-        .write_tag([b"weir repeatable cbc iv key", &[], &[], &[]], iv_key)
+    let job = MacJob {
+        key: &HmacKey::new(Digest::Sha512, cipher_key),
+        parts: [b"weir repeatable cbc iv key", &[], &[], &[]],
+        tag: iv_key,
+    };
+    write_tags(Tier::Scalar, &mut [job]).map_err(|_| Misshapen)
 }

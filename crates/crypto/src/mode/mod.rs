@@ -4,6 +4,8 @@ mod cbc;
 mod ctr;
 mod iv;
 
-pub(crate) use cbc::{CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey};
+pub(crate) use cbc::{
+    AesRoundKeys, CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CbcLanes, CbcRoom, Chained,
+};
 pub(crate) use ctr::CtrKey;
 pub(crate) use iv::CbcIvKey;

@@ -1,0 +1,122 @@
+//! Encryption, then a tag.
+
+use weir_simd::Tier;
+
+use super::{EtmCipher, EtmJob, EtmKey, InLanes, covered_bytes};
+use crate::digest::longest_first;
+use crate::kernel::Misshapen;
+use crate::mac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
+use crate::mode::{AesRoundKeys, CbcEncryptKey, CbcLanes, CbcRoom};
+
+/// A packet to seal.
+pub(crate) trait EtmSealJob<'k>: EtmJob<'k, Direction = CbcEncryptKey> {
+    /// Where the tag goes; as long as the suite says.
+    fn tag(&mut self) -> &mut [u8];
+}
+
+type Key = EtmKey<CbcEncryptKey>;
+
+/// Seals the encrypt-then-MAC packets among `jobs` with the kernels of `tier`.
+///
+/// # Errors
+/// The index of a job that its cipher refused. It has not been encrypted.
+pub(crate) fn seal<'k, J: EtmSealJob<'k>>(tier: Tier, jobs: &mut [J]) -> Result<(), usize> {
+    let mut result = Ok(());
+    let mut sealed_groups = 0u64;
+    let mut next = 0;
+    while let Some(job) = jobs.get(next) {
+        let key = job.key();
+        next += 1;
+        let Some(key) = key else { continue };
+        let group = 1 << key.group();
+        if sealed_groups & group == 0 {
+            sealed_groups |= group;
+            let sealed = match key.mac.pads() {
+                Pads::Narrow(pads) => seal_group(tier, key, pads, jobs),
+                Pads::Wide(pads) => seal_group(tier, key, pads, jobs),
+            };
+            result = result.and(sealed);
+        }
+    }
+    result
+}
+
+impl Key {
+    /// Keys of one group share lanes: below 64.
+    fn group(&self) -> u32 {
+        let lanes = match &self.cipher {
+            EtmCipher::Cbc(CbcEncryptKey::AesLanes(keys)) => 1 + keys.kind(),
+            EtmCipher::Null | EtmCipher::Ctr(_) | EtmCipher::Cbc(_) => 0,
+        };
+        lanes * 6 + self.mac.digest() as u32
+    }
+
+    /// Encrypts one packet.
+    fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+        match &self.cipher {
+            EtmCipher::Null => Ok(()),
+            EtmCipher::Ctr(key) => key.apply(iv, text),
+            EtmCipher::Cbc(key) => key.encrypt(iv, text),
+        }
+    }
+
+    fn round_keys(&self) -> Option<&AesRoundKeys> {
+        match &self.cipher {
+            EtmCipher::Cbc(CbcEncryptKey::AesLanes(keys)) => Some(keys),
+            EtmCipher::Null | EtmCipher::Ctr(_) | EtmCipher::Cbc(_) => None,
+        }
+    }
+}
+
+/// Seals the packets of the same group as `like`, whose MAC's states are
+/// `pads`.
+fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
+    tier: Tier,
+    like: &Key,
+    pads: &PadStates<W>,
+    jobs: &'j mut [J],
+) -> Result<(), usize> {
+    let of = pads.of;
+    let group = like.group();
+    let is_ours = |job: &J| job.key().is_some_and(|key| key.group() == group);
+    let bytes = |job: &J| is_ours(job).then(|| covered_bytes(job));
+    let count = jobs.iter().filter(|job| is_ours(job)).count();
+    let mut result = Ok(());
+
+    let mut room = HmacRoom::new(pads);
+    let mut hmac = HmacLanes::new(of, tier, count, &mut room);
+    let mut tagged = |packet: InLanes<'_, J>, state| of.write(&state, packet.0.tag());
+    let mut encrypted = |packet: InLanes<'j, J>| {
+        if let Some(pads) = packet.0.key().and_then(|key| W::pads(&key.mac)) {
+            hmac.submit(packet, pads, &mut tagged);
+        }
+    };
+    if let Some(like) = like.round_keys() {
+        let mut room = CbcRoom::new(like);
+        let mut cbc = CbcLanes::new(like, &mut room);
+        longest_first(jobs, bytes, |index, job| {
+            let iv = job.parts()[1].try_into().ok();
+            let keys = job.key().and_then(Key::round_keys);
+            if let (Some(iv), Some(keys)) = (iv, keys) {
+                cbc.submit(InLanes(job), keys, &iv, &mut encrypted);
+            } else {
+                result = Err(index);
+            }
+        });
+        cbc.finish(&mut encrypted);
+    } else {
+        longest_first(jobs, bytes, |index, job| match encrypt(job) {
+            Ok(()) => encrypted(InLanes(job)),
+            Err(Misshapen) => result = Err(index),
+        });
+    }
+    hmac.finish(&mut tagged);
+    result
+}
+
+/// Encrypts a packet by itself.
+fn encrypt<'k, J: EtmSealJob<'k>>(job: &mut J) -> Result<(), Misshapen> {
+    let key = job.key().ok_or(Misshapen)?;
+    let (iv, text) = job.iv_and_text();
+    key.encrypt(iv, text)
+}

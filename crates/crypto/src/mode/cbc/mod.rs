@@ -1,0 +1,180 @@
+//! Cipher block chaining: SP 800-38A section 6.2; RFC 3602 (AES) and RFC 2451
+//! (3DES) in ESP.
+//!
+//! Encryption waits for the block before, so AES units are filled with other
+//! packets: [`CbcLanes`]. Decryption does not wait, and takes many blocks of
+//! one packet at once. A key is in the form that the tier it was expanded for
+//! needs; the kept crates are the scalar twin, and do 3DES.
+
+mod lanes;
+mod simd;
+
+use aes::cipher::{
+    Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit,
+    Iv,
+};
+use weir_simd::Tier;
+use zeroize::Zeroizing;
+
+use crate::cipher::{
+    AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, TripleDesKey, expand, rounds,
+};
+use crate::kernel::Misshapen;
+use crate::suite::AesKeySize;
+
+pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
+
+/// A key that chains forwards.
+pub(crate) enum CbcEncryptKey {
+    Aes(AesEncryptKey),
+    AesLanes(AesRoundKeys),
+    TripleDes(TripleDesKey),
+}
+
+/// A key that chains backwards.
+pub(crate) enum CbcDecryptKey {
+    Aes(AesDecryptKey),
+    AesLanes(AesRoundKeys),
+    TripleDes(TripleDesKey),
+}
+
+/// Round keys in the order of their use, for a tier with AES instructions.
+pub(crate) struct AesRoundKeys {
+    keys: Zeroizing<[Block; MOST_ROUND_KEYS]>,
+    rounds: usize,
+    tier: Tier,
+}
+
+/// The block cipher that is chained.
+#[derive(Clone, Copy)]
+pub(crate) enum CbcCipher {
+    Aes(AesKeySize),
+    TripleDes,
+}
+
+/// A key for one of the two directions.
+pub(crate) trait CbcKey: Sized {
+    /// Expands `key` for the kernels of `tier`.
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen>;
+}
+
+impl CbcKey for CbcEncryptKey {
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
+        Ok(match cipher {
+            CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
+                Some(round_keys) => CbcEncryptKey::AesLanes(round_keys),
+                None => CbcEncryptKey::Aes(AesEncryptKey::new(size, key)?),
+            },
+            CbcCipher::TripleDes => CbcEncryptKey::TripleDes(TripleDesKey::new(key)?),
+        })
+    }
+}
+
+impl CbcKey for CbcDecryptKey {
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
+        Ok(match cipher {
+            CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
+                Some(mut round_keys) => {
+                    simd::invert(&mut round_keys.keys, round_keys.rounds);
+                    CbcDecryptKey::AesLanes(round_keys)
+                }
+                None => CbcDecryptKey::Aes(AesDecryptKey::new(size, key)?),
+            },
+            CbcCipher::TripleDes => CbcDecryptKey::TripleDes(TripleDesKey::new(key)?),
+        })
+    }
+}
+
+impl AesRoundKeys {
+    /// The round keys of `key`; none where `tier`, or what the processor has of
+    /// it, is without AES instructions.
+    fn new(size: AesKeySize, tier: Tier, key: &[u8]) -> Result<Option<AesRoundKeys>, Misshapen> {
+        let tier = tier.min(weir_simd::detect());
+        if simd::lanes(tier) == 0 {
+            return Ok(None);
+        }
+        Ok(Some(AesRoundKeys {
+            keys: expand(tier, size, key)?,
+            rounds: rounds(size),
+            tier,
+        }))
+    }
+
+    /// A number below six that keys have in common which share lanes.
+    pub(crate) fn kind(&self) -> u32 {
+        let size = match self.rounds {
+            0..=10 => 0,
+            11 | 12 => 1,
+            _ => 2,
+        };
+        size * 2 + u32::from(self.tier > Tier::Aesni)
+    }
+}
+
+impl CbcEncryptKey {
+    /// Encrypts whole blocks of one packet in place.
+    pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+        match self {
+            CbcEncryptKey::Aes(AesEncryptKey::Aes128(key)) => encrypt(key, iv, text),
+            CbcEncryptKey::Aes(AesEncryptKey::Aes192(key)) => encrypt(key, iv, text),
+            CbcEncryptKey::Aes(AesEncryptKey::Aes256(key)) => encrypt(key, iv, text),
+            CbcEncryptKey::AesLanes(AesRoundKeys { keys, rounds, .. }) => {
+                let (iv, blocks) = in_blocks(iv, text)?;
+                simd::encrypt_one(keys, *rounds, iv, blocks);
+                Ok(())
+            }
+            CbcEncryptKey::TripleDes(key) => encrypt(&key.0, iv, text),
+        }
+    }
+}
+
+impl CbcDecryptKey {
+    /// Decrypts whole blocks of one packet in place.
+    pub(crate) fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+        match self {
+            CbcDecryptKey::Aes(AesDecryptKey::Aes128(key)) => decrypt(key, iv, text),
+            CbcDecryptKey::Aes(AesDecryptKey::Aes192(key)) => decrypt(key, iv, text),
+            CbcDecryptKey::Aes(AesDecryptKey::Aes256(key)) => decrypt(key, iv, text),
+            CbcDecryptKey::AesLanes(AesRoundKeys { keys, rounds, tier }) => {
+                let (iv, blocks) = in_blocks(iv, text)?;
+                simd::decrypt(*tier, keys, *rounds, iv, blocks);
+                Ok(())
+            }
+            CbcDecryptKey::TripleDes(key) => decrypt(&key.0, iv, text),
+        }
+    }
+}
+
+fn in_blocks<'a>(
+    iv: &'a [u8],
+    text: &'a mut [u8],
+) -> Result<(&'a Block, &'a mut [Block]), Misshapen> {
+    let (blocks, []) = text.as_chunks_mut() else {
+        return Err(Misshapen);
+    };
+    Ok((iv.try_into().map_err(|_| Misshapen)?, blocks))
+}
+
+fn encrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen>
+where
+    C: BlockCipherEncrypt,
+{
+    let iv = <&Iv<cbc::Encryptor<&C>>>::try_from(iv).map_err(|_| Misshapen)?;
+    let (blocks, []) = Array::slice_as_chunks_mut(text) else {
+        return Err(Misshapen);
+    };
+    cbc::Encryptor::inner_iv_init(key, iv).encrypt_blocks(blocks);
+    Ok(())
+}
+
+fn decrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen>
+where
+    C: BlockCipherDecrypt,
+{
+    let iv = <&Iv<cbc::Decryptor<&C>>>::try_from(iv).map_err(|_| Misshapen)?;
+    let (blocks, []) = Array::slice_as_chunks_mut(text) else {
+        return Err(Misshapen);
+    };
+    cbc::Decryptor::inner_iv_init(key, iv).decrypt_blocks(blocks);
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! AES-CBC with AES instructions: several packets side by side where each waits
+//! for its last block, several blocks of one packet where they do not.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use weir_simd::Tier;
+use zeroize::Zeroize;
+
+use crate::cipher::{Block, MOST_ROUND_KEYS};
+
+/// Lanes of the widest kernel.
+pub(super) const MOST_LANES: usize = 16;
+
+/// The round keys of every lane; a row is one round of all lanes.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(super) struct KeyTable {
+    rows: [[u128; MOST_LANES]; MOST_ROUND_KEYS],
+    rounds: usize,
+}
+
+impl KeyTable {
+    /// A table for keys of so many rounds.
+    pub(super) fn new(rounds: usize) -> KeyTable {
+        KeyTable {
+            rows: [[0; MOST_LANES]; MOST_ROUND_KEYS],
+            rounds: rounds.min(MOST_ROUND_KEYS - 1),
+        }
+    }
+
+    /// Gives a lane its round keys.
+    #[inline]
+    pub(super) fn set(&mut self, lane: usize, round_keys: &[Block; MOST_ROUND_KEYS]) {
+        for (row, key) in self.rows[..=self.rounds].iter_mut().zip(round_keys) {
+            row[lane] = u128::from_ne_bytes(*key);
+        }
+    }
+}
+
+impl Drop for KeyTable {
+    fn drop(&mut self) {
+        self.rows[..=self.rounds].as_flattened_mut().zeroize();
+    }
+}
+
+/// How many packets `tier` encrypts side by side; none where it has no kernel.
+pub(super) fn lanes(tier: Tier) -> usize {
+    match tier {
+        _ if !cfg!(target_arch = "x86_64") => 0,
+        Tier::Avx512 => 16,
+        Tier::Aesni => 8,
+        Tier::Scalar => 0,
+    }
+}
+
+/// Encrypts the texts in place, all of the same length, each by the keys of its
+/// lane and chained to the block of its lane, which becomes its last. Lanes
+/// without a text are left alone.
+///
+/// # Panics
+/// The processor lacks `tier`, it has no kernel, a text beyond its lanes, or
+/// texts that differ in length or have a partial block.
+pub(super) fn encrypt(
+    tier: Tier,
+    keys: &KeyTable,
+    chains: &mut [Block; MOST_LANES],
+    texts: [Option<&mut [u8]>; MOST_LANES],
+) {
+    let bytes = texts.iter().flatten().next().map_or(0, |text| text.len());
+    assert!(tier.is_available() && bytes.is_multiple_of(size_of::<Block>()));
+    assert!(texts.iter().flatten().all(|text| text.len() == bytes));
+    assert!(texts[lanes(tier)..].iter().all(Option::is_none));
+    #[cfg(target_arch = "x86_64")]
+    {
+        let texts = texts.map(|text| text.map(<[u8]>::as_mut_ptr));
+        let blocks = bytes / size_of::<Block>();
+        match tier {
+            // SAFETY: the tier is there, and the texts have so many blocks.
+            Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &texts, blocks) },
+            // SAFETY: as above.
+            Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &texts, blocks) },
+            Tier::Scalar => {}
+        }
+    }
+}
+
+/// Encrypts one packet's blocks in place, one after the other.
+///
+/// # Panics
+/// The processor has no AES instructions.
+pub(super) fn encrypt_one(
+    round_keys: &[Block; MOST_ROUND_KEYS],
+    rounds: usize,
+    iv: &Block,
+    blocks: &mut [Block],
+) {
+    assert!(Tier::Aesni.is_available() && rounds < MOST_ROUND_KEYS);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the AES instructions are there.
+    unsafe {
+        aesni::encrypt_one(&round_keys[..=rounds], iv, blocks);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (round_keys, iv, blocks);
+}
+
+/// Decrypts one packet's blocks in place by the round keys of [`invert`].
+///
+/// # Panics
+/// The processor lacks `tier`, or that has no kernel.
+pub(super) fn decrypt(
+    tier: Tier,
+    round_keys: &[Block; MOST_ROUND_KEYS],
+    rounds: usize,
+    iv: &Block,
+    blocks: &mut [Block],
+) {
+    assert!(tier.is_available() && lanes(tier) > 0 && rounds < MOST_ROUND_KEYS);
+    #[cfg(target_arch = "x86_64")]
+    match tier {
+        // SAFETY: the tier is there.
+        Tier::Avx512 => unsafe { avx512::decrypt(&round_keys[..=rounds], iv, blocks) },
+        // SAFETY: the tier is there.
+        Tier::Aesni => unsafe { aesni::decrypt(&round_keys[..=rounds], iv, blocks) },
+        Tier::Scalar => {}
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (round_keys, iv, blocks);
+}
+
+/// Round keys for encryption become those of the equivalent inverse cipher
+/// (FIPS 197 section 5.3.5), in the order of decryption.
+///
+/// # Panics
+/// The processor has no AES instructions.
+pub(super) fn invert(round_keys: &mut [Block; MOST_ROUND_KEYS], rounds: usize) {
+    assert!(Tier::Aesni.is_available() && rounds < MOST_ROUND_KEYS);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the AES instructions are there.
+    unsafe {
+        aesni::invert(&mut round_keys[..=rounds]);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = round_keys;
+}
