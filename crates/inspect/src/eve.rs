@@ -31,6 +31,8 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 pub struct EveWriter {
     rules: Arc<RuleSet>,
     output: BufWriter<Box<dyn Write + Send>>,
+    /// Where it goes, for messages.
+    place: String,
     reopened: Option<(PathBuf, Arc<AtomicBool>)>,
     /// The `alert` object of each rule, made when it is first raised.
     alert_objects: Vec<Option<Box<[u8]>>>,
@@ -45,6 +47,7 @@ impl EveWriter {
             alert_objects: vec![None; rules.rules().len()],
             rules,
             output: BufWriter::with_capacity(64 << 10, Box::new(output)),
+            place: "alerts".to_owned(),
             reopened: None,
             line: Vec::new(),
             flushed: Instant::now(),
@@ -63,6 +66,7 @@ impl EveWriter {
         reopen: Arc<AtomicBool>,
     ) -> io::Result<EveWriter> {
         let mut writer = EveWriter::new(rules, open(path)?);
+        writer.place = path.display().to_string();
         writer.reopened = Some((path.to_owned(), reopen));
         Ok(writer)
     }
@@ -81,7 +85,11 @@ impl EveWriter {
                 self.output.write_all(&self.line)
             })
             .and_then(|()| self.output.flush())
-            .map_err(failed)
+            .map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> StageError {
+        StageError::new(&self.place, error)
     }
 
     fn write_alert(
@@ -107,6 +115,20 @@ impl EveWriter {
         self.output.write_all(&self.line)
     }
 
+    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        self.reopen_where_asked()?;
+        for event in batch.events() {
+            if let EventKind::Alert { rule } = event.kind {
+                self.write_alert(event, rule, batch.interfaces())?;
+            }
+        }
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.output.flush()?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
+    }
+
     fn reopen_where_asked(&mut self) -> io::Result<()> {
         if let Some((path, reopen)) = &self.reopened
             && reopen.swap(false, Ordering::Relaxed)
@@ -122,32 +144,17 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn failed(error: io::Error) -> StageError {
-    StageError::new(NAME, error)
-}
-
 impl Stage for EveWriter {
     fn name(&self) -> &str {
         NAME
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        self.reopen_where_asked().map_err(failed)?;
-        for event in batch.events() {
-            if let EventKind::Alert { rule } = event.kind {
-                self.write_alert(event, rule, batch.interfaces())
-                    .map_err(failed)?;
-            }
-        }
-        if self.flushed.elapsed() >= FLUSH_EVERY {
-            self.output.flush().map_err(failed)?;
-            self.flushed = Instant::now();
-        }
-        Ok(())
+        self.write(batch).map_err(|error| self.failed(error))
     }
 
     fn finish(&mut self) -> Result<(), StageError> {
-        self.output.flush().map_err(failed)
+        self.output.flush().map_err(|error| self.failed(error))
     }
 }
 

@@ -77,6 +77,8 @@ pub use rule::{
     Action, Description, Direction, FaultKind, FlagsTest, FlowCondition, PayloadBytes, Rule,
     RuleFault, RuleProtocol, TcpFlags, Unsupported, VariableError, Variables,
 };
-pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
+pub use rule_set::{
+    FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, MAX_LISTED_UNSUPPORTED, RuleFile, RuleSet,
+};
 pub use stage::InspectStage;
 pub use summary::InspectSummary;

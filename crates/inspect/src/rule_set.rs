@@ -14,6 +14,9 @@ use crate::rule::{
 
 /// Most faults that a report keeps with their places; more are only counted.
 pub const MAX_LISTED_FAULTS: usize = 1000;
+/// Most rules that a report lists because they ask for what is not there: more
+/// than the public collections have.
+pub const MAX_LISTED_UNSUPPORTED: usize = 100_000;
 /// Most different reasons under which skipped rules are counted; the rest
 /// count as `other`.
 const MAX_REASONS: usize = 1000;
@@ -54,10 +57,12 @@ pub struct LoadReport {
     /// Rules that were skipped, by reason: `syntax`, or what they ask for that
     /// is not there, as in `keyword fast_pattern` or `pcre: look-around`.
     pub skipped: BTreeMap<String, u64>,
-    /// What is wrong and where, for the rules that are not in order. Rules
-    /// that merely ask for what is not there are not listed. At most
+    /// What is wrong and where, for the rules that are not in order. At most
     /// [`MAX_LISTED_FAULTS`].
     pub faults: Vec<RuleFault>,
+    /// The same for the rules that are in order, but ask for what is not
+    /// there. At most [`MAX_LISTED_UNSUPPORTED`].
+    pub unsupported: Vec<RuleFault>,
 }
 
 impl LoadReport {
@@ -136,9 +141,14 @@ impl RuleSet {
                     Err(fault) => {
                         counts.skipped += 1;
                         report.count_skipped(fault.kind.reason());
-                        if !fault.kind.is_unsupported() && report.faults.len() < MAX_LISTED_FAULTS {
+                        let (listed, most) = if fault.kind.is_unsupported() {
+                            (&mut report.unsupported, MAX_LISTED_UNSUPPORTED)
+                        } else {
+                            (&mut report.faults, MAX_LISTED_FAULTS)
+                        };
+                        if listed.len() < most {
                             let (line, column) = lines.position(fault.offset);
-                            report.faults.push(RuleFault {
+                            listed.push(RuleFault {
                                 file: Arc::clone(&name),
                                 line,
                                 column,

@@ -280,6 +280,11 @@ fn a_file_of_nothing_but_faults_stays_small() {
     assert_eq!(report.skipped.values().sum::<u64>(), 10_000);
     assert!(report.skipped.len() <= 1001 && report.skipped["other"] > 3000);
     assert_eq!(report.faults.len(), MAX_LISTED_FAULTS);
+    assert_eq!(report.unsupported.len(), 5000);
+    assert_eq!(
+        report.unsupported[1].to_string(),
+        "a.rules:3:31: not supported: keyword keyword1"
+    );
 }
 
 /// Pieces of rules in any order: closer to a rule than bytes are.

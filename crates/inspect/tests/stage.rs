@@ -112,7 +112,7 @@ fn a_full_disk_ends_the_run_with_an_error() {
         .run()
         .err()
         .expect("no room for ten alerts");
-    assert!(error.to_string().starts_with("eve: "), "{error}");
+    assert!(error.to_string().starts_with("alerts: "), "{error}");
 }
 
 #[test]

@@ -116,10 +116,13 @@ impl Variables {
     /// it.
     ///
     /// # Errors
-    /// The first value, by name, that is neither.
+    /// The first value, by name, that is neither; one that stands on its own
+    /// before those that would repeat its fault.
     pub fn check(&self) -> Result<(), VariableError> {
         let mut sets = HeaderSets::new(self);
-        for (name, value) in &self.0 {
+        let (referring, plain): (Vec<_>, Vec<_>) =
+            self.0.iter().partition(|(_, value)| value.contains('$'));
+        for (name, value) in plain.into_iter().chain(referring) {
             let readable =
                 |fault: &FaultKind| matches!(fault, FaultKind::Set(SetError::Nothing { .. }));
             let address = match sets.addresses(value) {
@@ -279,6 +282,16 @@ mod tests {
             "X=[1.2.3.4,banana] is neither a list of addresses (\"banana\" is not an address, a \
              prefix or a range of addresses) nor of ports (\"1.2.3.4\" is not a port (0 to 65535) \
              or a range of ports)"
+        );
+        // Other variables refer to it; the fault is its own.
+        variables.define("X=1").expect("the form is right");
+        variables
+            .define("HOME_NET=[1.2.3.4")
+            .expect("the form is right");
+        let error = variables.check().expect_err("brackets that stay open");
+        assert!(
+            error.to_string().starts_with("HOME_NET=[1.2.3.4 is"),
+            "{error}"
         );
     }
 
