@@ -235,8 +235,9 @@ pub struct Generate {
     /// Exponent of the flows' Zipf distribution; 0 is uniform.
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     pub zipf: f64,
-    /// Packet sizes: imix, internet (the bimodal mix of backbone traces), or
-    /// fixed:N for N bytes.
+    /// Sizes of IP packets: imix (40, 576 and 1500 bytes, 7:4:1), internet
+    /// (the bimodal mix of backbone traces) or fixed:N for N bytes; frame:N
+    /// for Ethernet frames of N bytes, check sequence included.
     #[arg(long, value_name = "MODEL", default_value = "imix")]
     pub sizes: String,
     /// Payloads: random, zero or http.
@@ -248,7 +249,7 @@ pub struct Generate {
     /// Of 1,000 packets, how many carry a planted content.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub plant_per_mille: u16,
-    /// Share of IPv6 packets, from 0 to 1.
+    /// Share of flows over IPv6, from 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub ipv6: f64,
     /// Packets per second of capture time.

@@ -34,7 +34,12 @@ pub struct Gateway {
 impl Shared {
     /// Loads the files that the configuration names. Loading finds what is
     /// wrong with them, so this is also the check.
-    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Outcome<Shared> {
+    /// Warnings are told unless `quiet`.
+    pub fn load(
+        config: &mut Config,
+        allow_insecure_permissions: bool,
+        quiet: bool,
+    ) -> Outcome<Shared> {
         let rules = match &config.inspect {
             None => None,
             Some(inspect) => {
@@ -51,7 +56,7 @@ impl Shared {
             allow_insecure_permissions,
         };
         if let Some(ipsec) = &config.ipsec {
-            shared.load_associations(ipsec, false)?;
+            shared.load_associations(ipsec, quiet)?;
         }
         if config.measure.is_some() {
             measurement(config, 1)?;

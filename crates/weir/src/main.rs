@@ -9,6 +9,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 mod associations;
 mod cli;
@@ -63,6 +64,10 @@ fn show_answer(answer: &clap::Error) -> ExitCode {
         // A reader that went away is no failure.
         let _ = answer.print();
         return ExitCode::SUCCESS;
+    }
+    if answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        output::tell("no command is given; see --help");
+        return ExitCode::from(2);
     }
     let text = answer.to_string();
     let mut parts = text

@@ -50,10 +50,12 @@ pub fn load(
     Ok((Arc::new(rules), report))
 }
 
-/// One line on standard error for every rule that is written wrong, and one
-/// that sums up what was skipped.
-pub fn tell_skipped(report: &LoadReport) {
-    for fault in &report.faults {
+/// One line on standard error for every rule that is written wrong, one for
+/// every rule that asks for what is not there if `each`, and one that sums up
+/// what was skipped.
+pub fn tell_skipped(report: &LoadReport, each: bool) {
+    let unsupported = report.unsupported.iter().filter(|_| each);
+    for fault in report.faults.iter().chain(unsupported) {
         tell(fault);
     }
     let skipped: u64 = report.skipped.values().sum();
@@ -73,7 +75,7 @@ pub fn tell_skipped(report: &LoadReport) {
             String::new()
         };
         tell(format_args!(
-            "{} of {} rules loaded; {skipped} skipped ({shown}{more})",
+            "{} of {} rules loaded, {skipped} skipped ({shown}{more})",
             report.loaded,
             report.rules()
         ));

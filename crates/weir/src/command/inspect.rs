@@ -18,8 +18,8 @@ use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     let (rule_set, load) = rules::load(&arguments.rules, arguments.variables.iter().cloned())?;
-    if !arguments.common.quiet {
-        rules::tell_skipped(&load);
+    if arguments.show_skipped || !arguments.common.quiet {
+        rules::tell_skipped(&load, arguments.show_skipped);
     }
     let inputs: Vec<&Path> = arguments
         .inputs

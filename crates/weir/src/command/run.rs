@@ -50,11 +50,15 @@ struct AlertRow {
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
-    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
+    let shared = Shared::load(
+        &mut config,
+        arguments.allow_insecure_permissions,
+        arguments.common.quiet,
+    )?;
     if let Some((_, load)) = &shared.rules
         && !arguments.common.quiet
     {
-        rules::tell_skipped(load);
+        rules::tell_skipped(load, false);
     }
     config.keep_files_apart(arguments.common.json.as_deref())?;
     let stop = StopFlag::default();
@@ -95,7 +99,11 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
 
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
-    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
+    let shared = Shared::load(
+        &mut config,
+        arguments.allow_insecure_permissions,
+        arguments.common.quiet,
+    )?;
     config.keep_files_apart(arguments.common.json.as_deref())?;
     for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
         // What a pipe holds is left to the run.
@@ -121,7 +129,7 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     }
     if !arguments.common.quiet {
         if let Some(load) = load {
-            rules::tell_skipped(load);
+            rules::tell_skipped(load, false);
         }
         output::show(&format!(
             "{}: in order: {}\n",
