@@ -1,0 +1,428 @@
+//! What every command promises: exit statuses, one line per error, JSON where
+//! it is asked for, silence where that is asked for.
+
+use std::fs::OpenOptions;
+use std::process::Stdio;
+
+use crate::captures::packets;
+use crate::processes::{Folder, Said, command, example, example_name, json_file, weir, weir_fed};
+
+/// Every verb that reads files, with arguments that work.
+fn calls(folder: &Folder) -> Vec<(&'static str, Vec<String>)> {
+    let traffic = example_name("traffic.pcapng");
+    let sa = example_name("sa.toml");
+    let config = folder.write(
+        "weir.toml",
+        format!("[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = []\n"),
+    );
+    let protected = folder.name("protected.pcapng");
+    let calls: [(&str, &[&str]); 7] = [
+        ("run", &[&config]),
+        ("check", &[&config]),
+        ("protect", &[&traffic, &protected, "--sa", &sa]),
+        (
+            "unprotect",
+            &[&protected, &folder.name("back.pcapng"), "--sa", &sa],
+        ),
+        (
+            "inspect",
+            &[&traffic, "--rules", &example_name("example.rules")],
+        ),
+        ("measure", &[&traffic]),
+        (
+            "generate",
+            &[&folder.name("generated.pcap"), "--packets", "100"],
+        ),
+    ];
+    let own = |(verb, rest): (&'static str, &[&str])| {
+        let all = [&[verb], rest].concat();
+        (verb, all.into_iter().map(str::to_owned).collect())
+    };
+    calls.into_iter().map(own).collect()
+}
+
+fn with(call: &[String], more: &[&str]) -> Said {
+    weir(call.iter().map(String::as_str).chain(more.iter().copied()))
+}
+
+#[test]
+fn every_verb_ends_with_0_and_is_quiet_when_told() {
+    let folder = Folder::new();
+    for (verb, call) in calls(&folder) {
+        let said = with(&call, &["--quiet"]).done();
+        assert_eq!(said.stderr, "", "{verb}");
+        // Alerts are what was asked for, not talk.
+        assert!(said.stdout.is_empty() || verb == "inspect", "{verb}");
+        let said = with(&call, &[]).done();
+        assert!(!said.stderr.is_empty() || !said.stdout.is_empty(), "{verb}");
+    }
+}
+
+#[test]
+fn every_verb_writes_one_document() {
+    let folder = Folder::new();
+    let json = folder.name("new folder/report.json");
+    for (verb, call) in calls(&folder) {
+        with(&call, &["--json", &json]).done();
+        let said = with(&call, &["--json", "-"]).done();
+        if verb == "inspect" {
+            continue;
+        }
+        let (from_file, from_stdout) = (json_file(json.as_ref()), said.json());
+        assert!(from_file.is_object(), "{verb}");
+        // But for times, it is the same document.
+        let names = |document: &serde_json::Value| -> Vec<String> {
+            let object = document.as_object().expect("an object");
+            object.keys().cloned().collect()
+        };
+        assert_eq!(names(&from_file), names(&from_stdout), "{verb}");
+    }
+    let leftovers = folder
+        .names()
+        .into_iter()
+        .filter(|name| name.ends_with(".tmp"));
+    assert_eq!(leftovers.count(), 0);
+}
+
+#[test]
+fn wrong_command_lines_end_with_2_and_one_line() {
+    weir(["--nonsense"]).failed(2, &["--nonsense", "--help"]);
+    weir(["nonsense"]).failed(2, &["nonsense", "--help"]);
+    weir::<&str>([]).failed(2, &["no command", "--help"]);
+    let folder = Folder::new();
+    for (_, call) in calls(&folder) {
+        with(&call, &["--nonsense"]).failed(2, &["--nonsense", "--help"]);
+        with(&call, &["--json"]).failed(2, &["--json"]);
+        weir([&call[0]]).failed(2, &["required", "--help"]);
+    }
+    let sa = example_name("sa.toml");
+    let traffic = example_name("traffic.pcapng");
+    let wrong: [(&[&str], &str); 14] = [
+        (&["run", "x.toml", "--shards", "0"], "1..=256"),
+        (&["run", "x.toml", "--shards", "many"], "--shards"),
+        (&["measure", &traffic, "--key", "nose"], "5-tuple"),
+        (
+            &["measure", &traffic, "--value", "money"],
+            "packets or bytes",
+        ),
+        (&["measure", &traffic, "--interval", "0"], "positive"),
+        (&["measure", &traffic, "--interval", "nan"], "positive"),
+        (&["measure", &traffic, "--interval=-1"], "positive"),
+        (&["measure", &traffic, "--epsilon", "0"], "epsilon"),
+        (&["measure", &traffic, "--delta", "2"], "delta"),
+        (&["measure", &traffic, "--top", "0"], "top list"),
+        (&["generate", "-", "--sizes", "huge"], "imix"),
+        (&["generate", "-", "--zipf", "nan"], "Zipf"),
+        (&["generate", "-", "--ipv6", "2"], "between 0 and 1"),
+        (
+            &["protect", &traffic, "-", "--sa", &sa, "--json", "-"],
+            "two outputs",
+        ),
+    ];
+    for (arguments, word) in wrong {
+        let said = weir([arguments, &["--quiet"]].concat()).failed(2, &[word]);
+        assert!(said.stdout.is_empty(), "{arguments:?}");
+    }
+    assert_eq!(folder.names(), ["weir.toml"]);
+}
+
+#[test]
+fn missing_files_end_with_2_and_are_named() {
+    let folder = Folder::new();
+    let (no_file, out) = (folder.name("not there"), folder.name("out.pcapng"));
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let rules = example_name("example.rules");
+    let calls: [&[&str]; 9] = [
+        &["run", &no_file],
+        &["check", &no_file],
+        &["protect", &no_file, &out, "--sa", &sa],
+        &["protect", &traffic, &out, "--sa", &no_file],
+        &["unprotect", &no_file, &out, "--sa", &sa],
+        &["inspect", &no_file, "--rules", &rules],
+        &["inspect", &traffic, "--rules", &no_file],
+        &["measure", &no_file],
+        &["measure", &traffic, &no_file],
+    ];
+    for call in calls {
+        weir([call, &["--quiet"]].concat()).failed(2, &["not there", "No such file"]);
+    }
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn outputs_never_overwrite_what_is_needed() {
+    let folder = Folder::new();
+    let sa = folder.write("sa.toml", std::fs::read(example("sa.toml")).expect("read"));
+    let rules = folder.write(
+        "a.rules",
+        std::fs::read(example("example.rules")).expect("read"),
+    );
+    let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
+    let input = folder.write("in.pcapng", &traffic);
+    let (linked, out) = (folder.name("link.pcapng"), folder.name("out.pcapng"));
+    std::os::unix::fs::symlink(&input, &linked).expect("a link");
+    let config = |name: &str, text: &str| folder.write(name, text);
+    let same = config(
+        "same.toml",
+        "[input]\npcap = [\"in.pcapng\"]\n[pipeline]\nstages = []\n[output]\npcap = \"link.pcapng\"\n",
+    );
+    let own = config(
+        "own.toml",
+        "[input]\npcap = [\"in.pcapng\"]\n[pipeline]\nstages = []\n[report]\njson = \"own.toml\"\n",
+    );
+    let calls: [&[&str]; 12] = [
+        &["protect", &input, &input, "--sa", &sa],
+        &["protect", &input, &linked, "--sa", &sa],
+        &["protect", &linked, &input, "--sa", &sa],
+        &["protect", &input, &sa, "--sa", &sa],
+        &["protect", &input, &out, "--sa", &sa, "--json", &out],
+        &[
+            "protect",
+            &input,
+            &out,
+            "--sa",
+            &sa,
+            "--wireshark-keys",
+            &input,
+        ],
+        &["unprotect", &input, &input, "--sa", &sa],
+        &["inspect", &input, "--rules", &rules, "--json", &input],
+        &["inspect", &input, "--rules", &rules, "--json", &rules],
+        &["measure", &input, "--json", &linked],
+        &["run", &same],
+        &["check", &own],
+    ];
+    let before = folder.names();
+    for call in calls {
+        weir([call, &["--quiet"]].concat()).failed(2, &["output"]);
+    }
+    assert_eq!(folder.names(), before);
+    assert_eq!(std::fs::read(&input).expect("read"), traffic);
+    let kept = std::fs::read(&rules).expect("read");
+    assert_eq!(kept, std::fs::read(example("example.rules")).expect("read"));
+}
+
+#[test]
+fn outputs_that_are_not_written_are_refused() {
+    let folder = Folder::new();
+    for name in ["out.tsh", "out.pcap.gz", "out.pcapng.zst"] {
+        let out = folder.name(name);
+        weir(["generate", &out, "-q"]).failed(2, &[name, "*.pcapng"]);
+    }
+    let in_folder = folder.name("");
+    weir(["generate", &in_folder, "-q"]).failed(2, &[&in_folder]);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn standard_streams_carry_captures() {
+    let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
+    let sa = example_name("sa.toml");
+    let said = weir_fed(["protect", "-", "-", "--sa", &sa, "-q"], &traffic).done();
+    let said = weir_fed(["measure", "-", "--json", "-", "-q"], &said.stdout).done();
+    assert_eq!(said.json()["packets"], 3564);
+    let said = weir_fed(["measure", "-", "-q"], b"");
+    said.failed(2, &["standard input", "empty"]);
+}
+
+#[test]
+fn the_same_arguments_generate_the_same_bytes() {
+    let folder = Folder::new();
+    let names = ["one.pcap", "two.pcap", "other.pcap"].map(|name| folder.name(name));
+    let plan = [
+        "--packets",
+        "1000",
+        "--flows",
+        "50",
+        "--payload",
+        "http",
+        "--plant",
+        "needle",
+    ];
+    for (name, seed) in names.iter().zip(["7", "7", "8"]) {
+        let arguments = [
+            &["generate", name, "--seed", seed, "--json", "-"],
+            &plan[..],
+        ]
+        .concat();
+        let report = weir(arguments).done().json();
+        assert_eq!(report["packets"], 1000);
+        assert_eq!(report["interrupted"], false);
+        let size = std::fs::metadata(name).expect("a file").len();
+        assert_eq!(report["file_bytes"], size);
+        let planted = packets(name)
+            .iter()
+            .filter(|packet| packet.bytes.windows(6).any(|window| window == b"needle"))
+            .count();
+        assert_eq!(report["planted"], planted);
+    }
+    let bytes = names
+        .each_ref()
+        .map(|name| std::fs::read(name).expect("read"));
+    assert!(bytes[0] == bytes[1] && bytes[0] != bytes[2]);
+    let piped = weir([&["generate", "-", "--seed", "7", "-q"], &plan[..]].concat()).done();
+    let piped = folder.write("piped.pcapng", piped.stdout);
+    let named: Vec<_> = packets(&names[0]).into_iter().map(|p| p.bytes).collect();
+    let piped: Vec<_> = packets(piped).into_iter().map(|p| p.bytes).collect();
+    assert_eq!(named, piped);
+}
+
+#[test]
+fn engines_pass_their_tests() {
+    let report = weir(["engines", "--json", "-"]).done().json();
+    let engines = report["engines"].as_array().expect("engines");
+    assert!(engines.iter().any(|engine| engine["available"] == true));
+    for engine in engines {
+        assert!(engine["engine"].is_string() && engine["can"].is_array());
+        if engine["available"] == true {
+            assert_eq!(engine["self_test"], "passed", "{engine}");
+        }
+    }
+    let tiers = report["tiers"].as_array().expect("tiers");
+    let in_use = tiers.iter().filter(|tier| tier["in_use"] == true).count();
+    assert_eq!(in_use, 1);
+}
+
+#[test]
+fn a_tier_is_forced_by_name() {
+    let engines = |tier: &str| {
+        let mut child = command(["engines", "--json", "-"]);
+        child
+            .env("WEIR_ISA", tier)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Said::of(child.spawn().expect("weir starts"))
+    };
+    let report = engines("scalar").done().json();
+    let tiers = report["tiers"].as_array().expect("tiers").clone();
+    let scalar = tiers.iter().find(|tier| tier["tier"] == "scalar");
+    assert_eq!(scalar.expect("a tier")["in_use"], true);
+    engines("abacus").failed(2, &["abacus", "scalar"]);
+}
+
+#[test]
+fn help_completions_and_pages_name_every_command() {
+    let help = weir(["--help"]).done();
+    let version = weir(["--version"]).done();
+    assert_eq!(
+        version.text(),
+        format!("weir {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    let verbs = [
+        "run",
+        "check",
+        "protect",
+        "unprotect",
+        "inspect",
+        "measure",
+        "generate",
+        "engines",
+        "completions",
+        "man",
+    ];
+    let folder = Folder::new();
+    let pages = folder.name("pages/man1");
+    weir(["man", &pages]).done();
+    for verb in verbs {
+        assert!(help.text().contains(&format!("\n  {verb} ")), "{verb}");
+        assert!(
+            weir([verb, "--help"])
+                .done()
+                .text()
+                .contains("Usage: weir ")
+        );
+        let page = folder.path(&format!("pages/man1/weir-{verb}.1"));
+        let page = std::fs::read_to_string(page).expect("a page");
+        assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"));
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = weir(["completions", shell]).done();
+        for verb in verbs {
+            assert!(script.text().contains(verb), "{shell}: {verb}");
+        }
+    }
+    weir(["completions", "ed"]).failed(2, &["ed", "zsh"]);
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let full = || {
+        OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("open")
+    };
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let rules = example_name("example.rules");
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = [\"inspect\"]\n\
+             [inspect]\nrules = [{rules:?}]\nalerts = \"/dev/full\"\n"
+        ),
+    );
+    let out = folder.name("out.pcapng");
+    let calls: [&[&str]; 7] = [
+        &["measure", &traffic, "--json", "/dev/full"],
+        &[
+            "inspect",
+            &traffic,
+            "--rules",
+            &rules,
+            "--json",
+            "/dev/full",
+        ],
+        &["protect", &traffic, "/dev/full", "--sa", &sa],
+        &[
+            "protect",
+            &traffic,
+            "/dev/full",
+            "--sa",
+            &sa,
+            "--shards",
+            "2",
+        ],
+        &[
+            "protect",
+            &traffic,
+            &out,
+            "--sa",
+            &sa,
+            "--json",
+            "/dev/full",
+        ],
+        &["generate", "/dev/full"],
+        &["run", &config],
+    ];
+    for call in calls {
+        weir([call, &["--quiet"]].concat()).failed(1, &["No space left on device"]);
+    }
+    assert!(std::fs::metadata("/dev/full").expect("a device").len() == 0);
+    let device = std::fs::metadata("/dev/full")
+        .expect("still there")
+        .file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_char_device(&device));
+
+    let to_full = |arguments: &[&str]| {
+        let child = command(arguments)
+            .stdout(full())
+            .stderr(Stdio::piped())
+            .spawn();
+        Said::of(child.expect("weir starts"))
+    };
+    to_full(&["measure", &traffic]).failed(1, &["standard output", "No space left"]);
+    to_full(&["engines", "--json", "-"]).failed(1, &["No space left"]);
+    // Where nobody can be told, the status still tells.
+    let deaf = |arguments: &[&str]| {
+        let mut child = command(arguments);
+        let status = child.stdout(Stdio::null()).stderr(full()).status();
+        status.expect("weir starts").code()
+    };
+    assert_eq!(deaf(&["measure", "/not/there"]), Some(2));
+    assert_eq!(deaf(&["--nonsense"]), Some(2));
+    assert_eq!(
+        deaf(&["protect", &traffic, "/dev/null", "--sa", &sa]),
+        Some(0)
+    );
+}

@@ -1,0 +1,196 @@
+//! `weir inspect`.
+
+use serde_json::{Value, json};
+
+use crate::processes::{Folder, example, example_name, json_lines, weir};
+
+const HOME: &str = "HOME_NET=[198.18.2.0/24,fd00:2::/64]";
+
+/// Packet, rule and flow of an alert, as `expected-alerts.jsonl` has them.
+fn in_short(alert: &Value) -> Value {
+    let mut short = json!({
+        "packet": alert["pcap_cnt"],
+        "sid": alert["alert"]["signature_id"],
+    });
+    for field in ["src_ip", "src_port", "dest_ip", "dest_port", "proto"] {
+        if let Some(value) = alert.get(field) {
+            short[field] = value.clone();
+        }
+    }
+    short
+}
+
+/// The alerts of the example, packet by packet and rule by rule.
+pub fn expected() -> Vec<Value> {
+    json_lines(&std::fs::read(example("expected-alerts.jsonl")).expect("read"))
+}
+
+/// Alerts of EVE lines in the order and form of [`expected`].
+pub fn alerts(lines: &[Value]) -> Vec<Value> {
+    let mut alerts: Vec<Value> = lines
+        .iter()
+        .filter(|line| line["event_type"] == "alert")
+        .map(in_short)
+        .collect();
+    alerts.sort_by_key(|alert| (alert["packet"].as_u64(), alert["sid"].as_u64()));
+    alerts
+}
+
+#[test]
+fn the_examples_raise_what_they_are_to_raise() {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    for shards in ["1", "2"] {
+        let arguments = [
+            &traffic, "--rules", &rules, "--set", HOME, "--shards", shards,
+        ];
+        let said = weir([&["inspect"], &arguments[..]].concat()).done();
+        let lines = json_lines(&said.stdout);
+        assert_eq!(alerts(&lines), expected());
+
+        let (summary, alerts) = lines.split_last().expect("lines");
+        assert!(alerts.iter().all(|line| line["event_type"] == "alert"));
+        assert_eq!(summary["event_type"], "summary");
+        assert_eq!(summary["packets"], 3564);
+        assert_eq!(summary["rules_loaded"], 20);
+        assert_eq!(summary["rules_skipped"], json!({}));
+        assert_eq!(summary["alerts"], expected().len());
+        assert_eq!(summary["truncated"], false);
+        assert_eq!(summary["interrupted"], false);
+        let number = |field: &str| summary[field].as_f64().expect("a number");
+        assert!(number("bytes") > 0.0 && number("seconds") > 0.0 && number("gbit_per_s") > 0.0);
+        assert!(number("candidates") >= number("false_candidates"));
+        if shards == "1" {
+            let order: Vec<_> = alerts.iter().map(|a| a["pcap_cnt"].as_u64()).collect();
+            assert!(order.is_sorted());
+        }
+    }
+}
+
+#[test]
+fn an_alert_says_what_was_seen_where_and_by_which_rule() {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let said = weir(["inspect", &traffic, "--rules", &rules, "--set", HOME, "-q"]).done();
+    let lines = json_lines(&said.stdout);
+    let alert = lines
+        .iter()
+        .find(|line| line["pcap_cnt"] == 126)
+        .expect("an alert");
+    assert_eq!(alert["timestamp"], "2026-11-21T02:13:38.265938+0000");
+    assert_eq!(alert["in_iface"], "a0");
+    assert_eq!(alert["icmp_type"], 8);
+    let rule = json!({
+        "action": "allowed", "gid": 1, "signature_id": 1_000_017, "rev": 1,
+        "signature": "EXAMPLE large echo", "category": "Potentially Bad Traffic", "severity": 2,
+    });
+    assert_eq!(alert["alert"], rule);
+}
+
+#[test]
+fn several_captures_are_one_stream_and_lines_go_to_a_file() {
+    let folder = Folder::new();
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let json = folder.write("alerts.jsonl", "what an older run left\n");
+    let arguments = [
+        &traffic, &traffic, "--rules", &rules, "--set", HOME, "--json", &json,
+    ];
+    let said = weir([&["inspect"], &arguments[..]].concat()).done();
+    assert!(said.stdout.is_empty());
+    let lines = json_lines(&std::fs::read(&json).expect("read"));
+    let summary = lines.last().expect("a summary");
+    assert_eq!(summary["packets"], 2 * 3564);
+    let last = lines
+        .iter()
+        .filter_map(|line| line["pcap_cnt"].as_u64())
+        .max();
+    assert!(last.expect("alerts") > 3564);
+}
+
+#[test]
+fn faulty_rules_are_named_and_the_rest_loads() {
+    let folder = Folder::new();
+    let rules = folder.write(
+        "local.rules",
+        "# a comment\n\
+         alert udp any any -> any 53 (msg:\"in order\"; content:\"|07|example\"; sid:1;)\n\
+         alert udp any any -> any 53 (msg:\"odd digits\"; content:\"|0|\"; sid:2;)\n\
+         alert udp any any -> any 53000000 (msg:\"a port\"; sid:3;)\n\
+         alert udp $NOWHERE any -> any any (msg:\"a variable\"; sid:4;)\n\
+         alert udp any any -> any any (msg:\"a keyword\"; nonsense:5; sid:5;)\n\
+         alert udp any any -> any any (msg:\"no end\"; sid:6\n\
+         alert icmp any any -> any any (msg:\"also in order\"; dsize:>900; sid:7;)\n",
+    );
+    let traffic = example_name("traffic.pcapng");
+    let said = weir(["inspect", &traffic, "--rules", &rules]).done();
+    let summary = json_lines(&said.stdout).pop().expect("a summary");
+    let skipped = summary["rules_skipped"].as_object().expect("reasons");
+    let skipped_rules: u64 = skipped.values().filter_map(Value::as_u64).sum();
+    assert_eq!(
+        summary["rules_loaded"].as_u64().expect("a number") + skipped_rules,
+        7
+    );
+    assert_eq!(skipped["keyword nonsense"], 1);
+    let told = |line: u32, word: &str| {
+        let place = format!("local.rules:{line}:");
+        let fault = said.stderr.lines().find(|told| told.contains(&place));
+        let fault = fault.unwrap_or_else(|| panic!("{place} is not in {}", said.stderr));
+        assert!(fault.starts_with("weir: "), "{fault}");
+        assert!(fault.contains(word), "{word} is not in {fault}");
+        let column = fault
+            .split(&place)
+            .nth(1)
+            .and_then(|rest| rest.split(':').next());
+        assert!(
+            column.is_some_and(|text| text.parse::<u32>().is_ok()),
+            "{fault}"
+        );
+    };
+    told(3, "hexadecimal digits");
+    told(4, "53000000");
+    told(5, "NOWHERE");
+    let alerts = json_lines(&said.stdout);
+    assert!(alerts.iter().any(|line| line["alert"]["signature_id"] == 7));
+    // A rule that asks for what is not there has no fault: it is told apart.
+    assert!(!said.stderr.contains("local.rules:6:"));
+    let said = weir([
+        "inspect",
+        &traffic,
+        "--rules",
+        &rules,
+        "-q",
+        "--show-skipped",
+    ])
+    .done();
+    assert!(said.stderr.contains("local.rules:6:"), "{}", said.stderr);
+    assert!(said.stderr.contains("not supported: keyword nonsense"));
+}
+
+#[test]
+fn a_file_without_any_rule_that_loads_is_wrong() {
+    let folder = Folder::new();
+    let rules = folder.write(
+        "bad.rules",
+        "alert udp any any -> any any (nonsense:1; sid:1;)\n",
+    );
+    let traffic = example_name("traffic.pcapng");
+    let said = weir(["inspect", &traffic, "--rules", &rules, "-q"]);
+    said.failed(2, &["none of 1 rules", "nonsense"]);
+    let arguments = [
+        "inspect",
+        &traffic,
+        "--rules",
+        &example_name("example.rules"),
+        "-q",
+    ];
+    let set = |definition: &'static str| weir([&arguments[..], &["--set", definition]].concat());
+    set("HOME_NET=[198.18.2.0/24").failed(2, &["HOME_NET"]);
+    set("no equals sign").failed(2, &["no equals sign"]);
+}

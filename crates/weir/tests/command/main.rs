@@ -1,0 +1,15 @@
+//! The command as scripts see it: exit statuses, streams, files.
+//!
+//! Nothing here looks inside: every test starts `weir` and reads what it
+//! wrote.
+
+mod captures;
+mod contract;
+mod damage;
+mod inspect;
+mod measure;
+mod nonces;
+mod processes;
+mod round_trip;
+mod run;
+mod running;

@@ -1,0 +1,298 @@
+//! `weir run` and `weir check` on configurations.
+
+use serde_json::{Value, json};
+
+use crate::captures::packets;
+use crate::inspect::{alerts, expected};
+use crate::processes::{Folder, example_name, json_file, json_lines, weir};
+
+/// The gateway of the examples with its outputs in a folder of the test.
+fn gateway(folder: &Folder) -> String {
+    let text = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
+    let mut text = text.replace("../out/", "out/");
+    for name in ["traffic.pcapng", "example.rules", "sa.toml"] {
+        let quoted = format!("{name:?}");
+        assert!(text.contains(&quoted), "{name}");
+        text = text.replace(&quoted, &format!("{:?}", example_name(name)));
+    }
+    folder.write("gateway.toml", text)
+}
+
+/// The alerts that the gateway raises: those that are expected, but for the
+/// packets that its firewall takes out first.
+fn expected_behind_the_filter() -> Vec<Value> {
+    let mut alerts = expected();
+    let count = alerts.len();
+    alerts.retain(|alert| alert["dest_port"] != 23);
+    assert_eq!(alerts.len(), count - 3, "a scan touches telnet three times");
+    alerts
+}
+
+fn sum(drops: &Value) -> u64 {
+    let drops = drops.as_object().expect("drops by reason");
+    drops.values().filter_map(Value::as_u64).sum()
+}
+
+#[test]
+fn the_gateway_of_the_examples_does_all_its_work() {
+    for shards in ["1", "2"] {
+        let folder = Folder::new();
+        let config = gateway(&folder);
+        let said = weir(["run", &config, "--shards", shards]).done();
+        // What a person reads.
+        for word in [
+            "no telnet",
+            "EXAMPLE",
+            "associations",
+            "throughput",
+            "latency",
+            "198.18.",
+        ] {
+            assert!(
+                said.text().contains(word),
+                "{word:?} is not in {}",
+                said.text()
+            );
+        }
+
+        let report = json_file(&folder.path("out/report.json"));
+        let count = |field: &str| report[field].as_u64().expect("a number");
+        assert_eq!(count("packets"), 3564);
+        assert_eq!(count("packets"), count("forwarded") + sum(&report["drops"]));
+        assert_eq!(report["alerts"], expected_behind_the_filter().len());
+        assert!(count("bytes") > 0);
+        // What the firewall takes, nobody else sees.
+        let denied = report["drops"].get("filter_denied").and_then(Value::as_u64);
+        let denied = denied.unwrap_or(0);
+        assert_eq!(count("protected") + count("bypassed") + denied, 3564);
+        let telnet = json!({"rule": "no telnet", "packets": denied});
+        assert_eq!(report["filter"][0]["rule"], telnet["rule"]);
+        assert_eq!(report["filter"][0]["packets"], telnet["packets"]);
+        assert_eq!(count("unprotected"), 0);
+        assert!(
+            report["seconds"]
+                .as_f64()
+                .is_some_and(|seconds| seconds > 0.0)
+        );
+        assert!(
+            report["gbit_per_s"]
+                .as_f64()
+                .is_some_and(|speed| speed > 0.0)
+        );
+        assert!(report["latency_ns"]["p50"].as_u64() <= report["latency_ns"]["p99"].as_u64());
+        assert!(report["alarms"].is_array());
+        assert_eq!(report["top"].as_array().expect("top").len(), 5);
+        assert_eq!(
+            report["associations"]
+                .as_array()
+                .expect("associations")
+                .len(),
+            7
+        );
+        assert_eq!(report["truncated"], false);
+        assert_eq!(report["interrupted"], false);
+
+        let lines = json_lines(&std::fs::read(folder.path("out/alerts.jsonl")).expect("read"));
+        assert_eq!(alerts(&lines), expected_behind_the_filter());
+        let written = packets(folder.path("out/protected.pcapng"));
+        assert_eq!(written.len() as u64, count("forwarded"));
+        let esp = written
+            .iter()
+            .filter(|packet| packet.esp().is_some())
+            .count();
+        assert_eq!(esp as u64, count("protected"));
+        assert_eq!(folder.names(), ["gateway.toml", "out"]);
+    }
+}
+
+#[test]
+fn alerts_are_appended_and_documents_replaced() {
+    let folder = Folder::new();
+    let config = gateway(&folder);
+    let json = folder.name("out/report.json");
+    weir(["run", &config, "--quiet"]).done();
+    // The place of the report may be named twice.
+    weir(["run", &config, "--quiet", "--json", &json]).done();
+    let lines = json_lines(&std::fs::read(folder.path("out/alerts.jsonl")).expect("read"));
+    assert_eq!(lines.len(), 2 * expected_behind_the_filter().len());
+    assert_eq!(json_file(&folder.path("out/report.json"))["packets"], 3564);
+}
+
+#[test]
+fn both_directions_run_side_by_side() {
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let protected = folder.name("protected.pcapng");
+    weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
+    let config = folder.write(
+        "both.toml",
+        format!(
+            r#"
+            [[port]]
+            name = "lan"
+            kind = "pcap"
+            side = "plain"
+            read = [{traffic:?}]
+            write = "lan.pcapng"
+            [[port]]
+            name = "wan"
+            kind = "pcap"
+            side = "cipher"
+            read = [{protected:?}]
+            write = "wan.pcapng"
+            [pipeline.outbound]
+            from = "lan"
+            to = "wan"
+            stages = ["measure", "protect"]
+            [pipeline.inbound]
+            from = "wan"
+            to = "lan"
+            stages = ["unprotect", "measure"]
+            [measure]
+            exact = true
+            [ipsec]
+            sa = {sa:?}
+            "#
+        ),
+    );
+    for shards in ["1", "2"] {
+        let said = weir(["run", &config, "--shards", shards, "--json", "-", "-q"]).done();
+        let report = said.json();
+        assert_eq!(report["packets"], 2 * 3564);
+        assert_eq!(report["protected"], 2973);
+        assert_eq!(report["unprotected"], 2973);
+        assert_eq!(report["bypassed"], 2 * 591);
+        assert_eq!(report["drops"], json!({}));
+        // Both ends of the tunnel measure the same packets inside.
+        let intervals = report["intervals"].as_array().expect("intervals");
+        let [inbound, outbound] = &intervals[..] else {
+            panic!("one interval for each direction");
+        };
+        assert_eq!(inbound["packets"], outbound["packets"]);
+        assert_eq!(inbound["distinct"], outbound["distinct"]);
+        let plain = |name: &str| {
+            let mut packets: Vec<_> = packets(folder.path(name))
+                .iter()
+                .map(|packet| packet.without_padding())
+                .collect();
+            packets.sort();
+            packets
+        };
+        let mut original: Vec<_> = packets(&traffic)
+            .iter()
+            .map(|p| p.without_padding())
+            .collect();
+        original.sort();
+        assert_eq!(plain("lan.pcapng"), original);
+        assert_eq!(packets(folder.path("wan.pcapng")).len(), 3564);
+    }
+}
+
+#[test]
+fn a_capture_on_standard_output_stays_clean() {
+    let folder = Folder::new();
+    let traffic = example_name("traffic.pcapng");
+    let config = folder.write(
+        "weir.toml",
+        format!("[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = []\n[output]\npcap = \"-\"\n"),
+    );
+    let said = weir(["run", &config]).done();
+    assert!(said.stderr.contains("whole run"));
+    let written = folder.write("out.pcapng", &said.stdout);
+    assert_eq!(packets(&written), packets(&traffic));
+}
+
+#[test]
+fn checks_find_what_is_wrong_and_change_nothing() {
+    let folder = Folder::new();
+    let good = gateway(&folder);
+    let said = weir(["check", &good, "--json", "-", "-q"]).done();
+    assert_eq!(said.json()["rules_loaded"], 20);
+    assert_eq!(said.json()["rules_skipped"], 0);
+    assert_eq!(said.json()["pipelines"], json!(["pipeline"]));
+    assert_eq!(folder.names(), ["gateway.toml"]);
+
+    let text = std::fs::read_to_string(&good).expect("read");
+    let traffic = format!("{:?}", example_name("traffic.pcapng"));
+    let rules = format!("{:?}", example_name("example.rules"));
+    let sa = format!("{:?}", example_name("sa.toml"));
+    let wrong: [(&str, &str, Place, &str); 12] = [
+        ("[input]", "[input", Place::Line, "unclosed"),
+        (
+            "default = \"allow\"",
+            "default = \"perhaps\"",
+            Place::Line,
+            "perhaps",
+        ),
+        (
+            "protocol = \"tcp\"",
+            "protocol = \"tpc\"",
+            Place::Line,
+            "tpc",
+        ),
+        (
+            "destination_port = \"23\"",
+            "destination_port = \"70000\"",
+            Place::Line,
+            "70000",
+        ),
+        ("\"measure\", ", "\"meter\", ", Place::Line, "meter"),
+        ("key = \"source\"", "key = \"sauce\"", Place::Line, "sauce"),
+        ("top = 5", "top = 0", Place::None, "top list"),
+        ("top = 5", "tip = 5", Place::Line, "tip"),
+        ("[ipsec]", "[ipsek]", Place::Line, "ipsek"),
+        (&traffic, "\"missing.pcap\"", Place::None, "missing.pcap"),
+        (&rules, "\"missing.rules\"", Place::None, "missing.rules"),
+        (&sa, "\"missing-sa.toml\"", Place::None, "missing-sa.toml"),
+    ];
+    for (from, to, place, word) in wrong {
+        let place = place.of(&text, from, "bad.toml");
+        let bad = folder.write("bad.toml", text.replacen(from, to, 1));
+        for verb in ["check", "run"] {
+            weir([verb, &bad, "--quiet"]).failed(2, &[&place, word]);
+        }
+        assert_eq!(folder.names(), ["bad.toml", "gateway.toml"]);
+    }
+}
+
+/// Where an error lies.
+enum Place {
+    /// On the line of the text that was replaced.
+    Line,
+    /// Between files.
+    None,
+}
+
+impl Place {
+    #[track_caller]
+    fn of(self, text: &str, replaced: &str, file: &str) -> String {
+        let (before, _) = text.split_once(replaced).expect("text to replace");
+        match self {
+            Place::Line => format!("{file}:{}:", before.matches('\n').count() + 1),
+            Place::None => String::new(),
+        }
+    }
+}
+
+#[test]
+fn sa_files_with_faults_are_refused_with_their_place() {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(example_name("sa.toml")).expect("read");
+    let key = "17c29ba23bb9d221730bf93a1f25f8228cabaf51";
+    let wrong = [
+        (key, "17c2", "a-to-b"),
+        (key, "no hex at all", "a-to-b"),
+        // Two that one receiver could not tell apart.
+        ("spi = 0x1004", "spi = 0x1001", "a-to-b-v6"),
+        ("aes-128-gcm-16", "rot-13", "rot-13"),
+        ("sa = \"dns\"", "sa = \"snd\"", "snd"),
+    ];
+    let (traffic, out) = (example_name("traffic.pcapng"), folder.name("out.pcapng"));
+    for (from, to, word) in wrong {
+        let place = Place::Line.of(&text, from, "bad.toml");
+        let bad = folder.write("bad.toml", text.replacen(from, to, 1));
+        let said = weir(["protect", &traffic, &out, "--sa", &bad, "-q"]).failed(2, &[&place, word]);
+        assert!(!said.stderr.contains(key), "a key was told");
+        assert_eq!(folder.names(), ["bad.toml"]);
+    }
+}
