@@ -40,7 +40,7 @@ pub struct Common {
     /// Write the results as JSON to a file, or to standard output with "-".
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
-    /// Print nothing but errors.
+    /// Print nothing but errors and what was asked for.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -63,6 +63,10 @@ pub struct Shards {
 }
 
 /// Run the pipelines of a configuration file.
+///
+/// Packets go from captures through stages (filter, inspect, measure, protect,
+/// unprotect) to captures; alerts and a report are written on the way. SIGINT
+/// and SIGTERM end a run in order, SIGHUP opens the alert log again.
 #[derive(Args, Debug)]
 pub struct Run {
     /// The configuration file (TOML); paths in it are relative to it.
@@ -80,7 +84,7 @@ pub struct Run {
 /// Check a configuration file and all files that it names, without running.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// The configuration file (TOML).
+    /// The configuration file (TOML); paths in it are relative to it.
     #[arg(value_name = "CONFIG.toml")]
     pub config: PathBuf,
     /// Accept key files that other users of this machine can read.
@@ -159,17 +163,21 @@ pub struct Unprotect {
 
 /// Inspect captures by Snort rules; alerts are EVE JSON lines.
 ///
-/// The lines go to standard output, or to --json PATH; the last one is a
-/// summary.
+/// The lines go to standard output, also when --quiet, or to --json PATH,
+/// which begins anew; the last one is a summary. Rules that ask for what is
+/// not there are skipped and counted by reason. SIGHUP opens PATH again.
 #[derive(Args, Debug)]
 pub struct Inspect {
     /// Captures to read, one after the other ("-" is standard input).
     #[arg(value_name = "PCAP", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Rule files, in the language of Snort and Suricata.
+    /// Rule files, in the language of Snort and Suricata. All names that follow
+    /// are rule files, up to the next option: give captures first.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub rules: Vec<PathBuf>,
-    /// Set a variable of the rules, as in HOME_NET=198.18.0.0/15.
+    /// Set a variable of the rules, as in HOME_NET=[198.18.0.0/15,fd00::/8];
+    /// may be given several times. Without it, HOME_NET is the private IPv4
+    /// networks and EXTERNAL_NET all that is not in HOME_NET.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub variables: Vec<String>,
     /// Print every rule that was skipped, with its place and reason, to
@@ -198,10 +206,11 @@ pub struct Measure {
     /// Length of an interval in seconds of capture time.
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     pub interval: f64,
-    /// How many of the largest keys are listed.
+    /// How many of the largest keys are listed for each interval.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Largest error of an estimate, as a share of the interval's total.
+    /// Largest error of an estimate, as a share of the interval's total: less
+    /// takes more memory.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0001)]
     pub epsilon: f64,
     /// Probability with which an estimate may exceed that error.
@@ -229,7 +238,7 @@ pub struct Generate {
     /// Number of packets.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub packets: u64,
-    /// Number of flows.
+    /// Number of flows, at most 16,777,216.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub flows: u32,
     /// Exponent of the flows' Zipf distribution; 0 is uniform.
@@ -240,19 +249,21 @@ pub struct Generate {
     /// for Ethernet frames of N bytes, check sequence included.
     #[arg(long, value_name = "MODEL", default_value = "imix")]
     pub sizes: String,
-    /// Payloads: random, zero or http.
+    /// Payloads: random bytes, zero bytes, or http (text as of clients and
+    /// servers).
     #[arg(long, value_name = "MODEL", default_value = "random")]
     pub payload: String,
-    /// Plant this text in payloads; may be given several times.
+    /// Plant this text in payloads, as for rules to find; may be given several
+    /// times, and one of them is chosen for each planted packet.
     #[arg(long, value_name = "TEXT")]
     pub plant: Vec<String>,
-    /// Of 1,000 packets, how many carry a planted content.
+    /// Of 1,000 packets, how many carry a planted text, on average.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub plant_per_mille: u16,
     /// Share of flows over IPv6, from 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub ipv6: f64,
-    /// Packets per second of capture time.
+    /// Packets per second of capture time, on average.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub rate: u64,
     /// Seed of everything random.
@@ -277,7 +288,8 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// Write the manual pages, one per command, into a folder.
+/// Write the manual pages, one per command, into a folder (read them with `man
+/// -l FOLDER/weir.1`).
 #[derive(Args, Debug)]
 pub struct Man {
     /// The folder.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{EveWriter, InspectStage, LoadReport, RuleSet};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, StateError};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
 use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
 
@@ -62,6 +62,33 @@ impl Shared {
             measurement(config, 1)?;
         }
         Ok(shared)
+    }
+
+    /// Whether a pipeline that protects would find its state file.
+    pub fn check_state(&self, config: &Config) -> Outcome {
+        let protects = config
+            .pipelines
+            .iter()
+            .any(|pipeline| pipeline.stages.contains(&StageName::Protect));
+        let Some(ipsec) = config.ipsec.as_ref().filter(|_| protects) else {
+            return Ok(());
+        };
+        let file = self.load_associations(ipsec, true)?;
+        match associations::sequences(
+            &file,
+            ipsec.state.as_ref(),
+            ipsec.init_state,
+            ipsec.repeatable_insecure,
+        ) {
+            Sequences::StateFile {
+                path,
+                initialize: false,
+                ..
+            } if file.needs_state() && !path.exists() => {
+                Err(Failure::usage(StateError::Missing { path }))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn load_associations(&self, ipsec: &IpsecConfig, quiet: bool) -> Outcome<SaFile> {

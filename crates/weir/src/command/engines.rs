@@ -83,6 +83,14 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
+/// All suites of an engine, or how many and one of them.
+fn in_short(suites: &[String]) -> String {
+    match suites {
+        [first, _, _, _, ..] => format!("{} suites, as {first}", suites.len()),
+        few => few.join(", "),
+    }
+}
+
 fn tables(document: &Document) -> String {
     let yes = |value: bool| if value { "yes" } else { "no" }.to_owned();
     let tiers = document
@@ -99,7 +107,7 @@ fn tables(document: &Document) -> String {
                 row.tier.to_owned(),
                 row.self_test.clone(),
                 row.packets_compared.to_string(),
-                row.can.join(", "),
+                in_short(&row.can),
             ]
         })
         .collect();
@@ -110,8 +118,8 @@ fn tables(document: &Document) -> String {
         tiers,
     ) + "\n"
         + &table::table(
-            "engines",
-            &["engine", "tier", "self-test", "packets", "can"],
+            "engines (--json lists all suites)",
+            &["engine", "tier", "self-test", "known answers", "can"],
             &[3],
             engines,
         )

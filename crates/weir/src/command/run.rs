@@ -111,6 +111,7 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
             weir_packet::file::Reader::open(path).map_err(Failure::usage)?;
         }
     }
+    shared.check_state(&config)?;
     let json = output::Document::asked_for(&arguments.common)?;
     #[derive(Serialize)]
     struct Checked {
@@ -132,7 +133,7 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
             rules::tell_skipped(load, false);
         }
         output::show(&format!(
-            "{}: in order: {}\n",
+            "{}: nothing is wrong with it, nor with the files that it names; pipelines: {}\n",
             arguments.config.display(),
             checked.pipelines.join(", ")
         ));

@@ -244,4 +244,12 @@ fn a_check_uses_nothing_up() {
     );
     weir(["check", &config, "--quiet"]).done();
     assert_eq!(folder.names(), ["in.pcapng", "own.toml", "weir.toml"]);
+    // A run would not begin without its state, so a check says so.
+    let text = std::fs::read_to_string(&config).expect("read");
+    folder.write("weir.toml", text.replace("init_state = true", ""));
+    for verb in ["check", "run"] {
+        let said = weir([verb, &config, "--quiet"]);
+        said.failed(2, &["own.toml.state", "no state file"]);
+    }
+    assert_eq!(folder.names(), ["in.pcapng", "own.toml", "weir.toml"]);
 }

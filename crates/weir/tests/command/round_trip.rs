@@ -1,7 +1,9 @@
 //! `weir protect`, then `weir unprotect`.
 
+use std::process::Stdio;
+
 use crate::captures::{Packet, packets};
-use crate::processes::{Folder, Said, example, example_name, json_file, weir};
+use crate::processes::{Folder, Said, command, example, example_name, json_file, weir, weir_fed};
 
 /// What `examples/README.md` counts in `traffic.pcapng`: site A to B and back,
 /// which the policies of `sa.toml` protect whatever the packet,
@@ -81,15 +83,46 @@ fn two_shards_lose_and_change_nothing() {
 }
 
 #[test]
+fn every_tier_seals_the_same_bytes_and_opens_them() {
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let engines = weir(["engines", "--json", "-"]).done().json();
+    let tiers = engines["tiers"].as_array().expect("tiers").iter();
+    let available: Vec<&str> = tiers
+        .filter(|tier| tier["available"] == true)
+        .filter_map(|tier| tier["tier"].as_str())
+        .collect();
+    assert!(available.contains(&"scalar"));
+    let by_tier = |tier: &str, arguments: &[&str]| {
+        let mut command = command(arguments);
+        let child = command.env("WEIR_ISA", tier).stderr(Stdio::piped()).spawn();
+        Said::of(child.expect("weir starts")).done()
+    };
+    let expected = kept(&packets(&traffic));
+    let mut sealed = Vec::new();
+    for tier in available {
+        let (out, back) = (folder.name("out.pcapng"), folder.name("back.pcapng"));
+        by_tier(tier, &["protect", &traffic, &out, "--sa", &sa, "-q"]);
+        by_tier(tier, &["unprotect", &out, &back, "--sa", &sa, "-q"]);
+        assert_eq!(kept(&packets(&back)), expected, "{tier}");
+        sealed.push((tier, std::fs::read(out).expect("read")));
+    }
+    let (_, first) = &sealed[0];
+    for (tier, bytes) in &sealed {
+        assert!(bytes == first, "{tier} differs");
+    }
+}
+
+#[test]
 fn a_pcap_and_a_pipe_carry_the_same() {
     let folder = Folder::new();
     let sa = example_name("sa.toml");
     let traffic = example("traffic.pcapng");
     let arguments = ["protect", "-", "-", "--sa", &sa, "--quiet"];
-    let protected = crate::processes::weir_fed(arguments, &std::fs::read(&traffic).expect("read"));
+    let protected = weir_fed(arguments, &std::fs::read(&traffic).expect("read"));
     let back = folder.name("back.pcap");
     let arguments = ["unprotect", "-", &back, "--sa", &sa, "--quiet"];
-    crate::processes::weir_fed(arguments, &protected.done().stdout).done();
+    weir_fed(arguments, &protected.done().stdout).done();
     let nameless = |packets: Vec<Packet>| -> Vec<Packet> {
         let nameless = packets.into_iter().map(|packet| Packet {
             interface: None,
