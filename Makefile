@@ -14,9 +14,12 @@ help:
 	echo 'make bench            benchmarks'
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
 
+# Alerts are appended to their file, as logs are; each of these runs begins a
+# new one.
 run:
 	cargo build --release
 	mkdir -p out
+	rm -f out/alerts.jsonl
 	"$${CARGO_TARGET_DIR:-target}/release/weir" run examples/gateway.toml
 
 # The interoperability tests run the program as it is shipped, and skip what
