@@ -150,6 +150,7 @@ fn both_directions_run_side_by_side() {
             stages = ["unprotect", "measure"]
             [measure]
             exact = true
+            seed = 1
             [ipsec]
             sa = {sa:?}
             "#
