@@ -140,7 +140,7 @@ impl GcmJob for RawSealJob<'_> {
             key: key.view(),
             nonce: key.nonce(*self.iv.first_chunk()?),
             associated: self.prefix,
-            text: self.text,
+            text: gcm::cells(self.text),
         })
     }
 

@@ -213,7 +213,7 @@ impl GcmJob for SealJob<'_> {
             key: key.view(),
             nonce: key.nonce(*self.iv.first_chunk()?),
             associated: self.prefix,
-            text: self.text,
+            text: gcm::cells(self.text),
         })
     }
 
@@ -315,7 +315,7 @@ impl GcmJob for OpenJob<'_> {
             key: key.view(),
             nonce: key.nonce(*self.iv.first_chunk()?),
             associated: self.prefix,
-            text: self.text,
+            text: gcm::cells(self.text),
         })
     }
 

@@ -96,7 +96,7 @@ impl OneTimeKey {
             },
             nonce: gcm::nonce(self.salt, iv),
             associated,
-            text,
+            text: gcm::cells(text),
         }
     }
 }

@@ -1,31 +1,28 @@
-//! The packets of a batch on their way to the kernels and back.
+//! The packets of a batch on their way to the kernels, and their tags back.
 
 use weir_simd::Tier;
 
 use super::packet::{GcmJob, Packet};
-use super::plan::Plan;
+use super::plan::{Plan, Task};
 use super::{scalar, simd};
-use crate::cipher::Block;
 
 /// Packets planned at once.
-pub(super) const MOST_PACKETS: usize = 256;
+const MOST_PACKETS: usize = 256;
 
-/// Packets of a small batch, which is not worth clearing tables for many.
-const FEW_PACKETS: usize = 16;
-
-/// Up to `N` packets, each of which a kernel takes out once, and their tags.
-pub(super) struct Batch<'b, 'a, const N: usize> {
-    packets: &'b mut [Option<Packet<'a>>; N],
-    tags: &'b mut [Block; N],
-}
+/// Packets of smaller batches, which are not worth clearing tables for many.
+const SOME_PACKETS: usize = 64;
+const FEW_PACKETS: usize = 8;
 
 /// Seals or opens the GCM packets among `jobs` with the kernels of `tier`.
 pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) {
-    if jobs.len() <= FEW_PACKETS {
-        process_some::<J, FEW_PACKETS>(tier, jobs);
-    } else {
-        for jobs in jobs.chunks_mut(MOST_PACKETS) {
-            process_some::<J, MOST_PACKETS>(tier, jobs);
+    match jobs.len() {
+        0 => (),
+        1..=FEW_PACKETS => process_some::<J, FEW_PACKETS>(tier, jobs),
+        ..=SOME_PACKETS => process_some::<J, SOME_PACKETS>(tier, jobs),
+        _ => {
+            for jobs in jobs.chunks_mut(MOST_PACKETS) {
+                process_some::<J, MOST_PACKETS>(tier, jobs);
+            }
         }
     }
 }
@@ -33,47 +30,29 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) {
 /// Processes at most `N` jobs.
 fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) {
     let mut plan = Plan::<N>::new(tier);
-    let mut packets = [const { None }; N];
-    let mut tags = [[0; 16]; N];
+    let mut packets = [Packet::EMPTY; N];
     for (place, (job, packet)) in jobs.iter_mut().zip(&mut packets).enumerate() {
-        *packet = job.packet();
-        if let Some(packet) = packet {
+        if let Some(of_job) = job.packet() {
+            *packet = of_job;
             plan.add(place, packet);
         }
     }
-    let mut batch = Batch {
-        packets: &mut packets,
-        tags: &mut tags,
-    };
+    let mut tags = [[0; 16]; N];
     plan.for_each(|kind, order| {
-        if !simd::run(tier, kind, J::OPEN, &mut batch, order) {
-            scalar::run(J::OPEN, &mut batch, order);
+        let mut task = Task {
+            kind,
+            open: J::OPEN,
+            packets: &packets,
+            order,
+            tags: &mut tags,
+        };
+        if !simd::run(tier, &mut task) {
+            scalar::run(&mut task);
         }
     });
     for (place, (job, tag)) in jobs.iter_mut().zip(&tags).enumerate() {
         if plan.has(place) {
             job.finish(tag);
-        }
-    }
-}
-
-impl<'a, const N: usize> Batch<'_, 'a, N> {
-    /// The packet at `place`, if it was not taken before.
-    #[inline]
-    pub(super) fn take(&mut self, place: u8) -> Option<Packet<'a>> {
-        self.packets.get_mut(usize::from(place))?.take()
-    }
-
-    /// A look at the packet at `place`, if it was not taken before.
-    #[inline]
-    pub(super) fn peek(&self, place: u8) -> Option<&Packet<'a>> {
-        self.packets.get(usize::from(place))?.as_ref()
-    }
-
-    #[inline]
-    pub(super) fn finish(&mut self, place: u8, tag: Block) {
-        if let Some(at) = self.tags.get_mut(usize::from(place)) {
-            *at = tag;
         }
     }
 }

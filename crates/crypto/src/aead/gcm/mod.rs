@@ -29,5 +29,5 @@ mod tests;
 
 pub(crate) use batch::process;
 pub(crate) use key::{Form, GcmKey, KeyView, nonce};
-pub(crate) use packet::{GcmJob, Packet, tags_agree};
+pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
 pub(crate) use simd::bytes_of_words;

@@ -1,9 +1,14 @@
 //! What a kernel sees of a batch.
 
-use super::key::KeyView;
-use crate::cipher::Block;
+use std::cell::Cell;
 
-/// One packet.
+use super::key::{Form, KeyView};
+use crate::cipher::Block;
+use crate::suite::AesKeySize;
+
+/// One packet. Kernels hold several at once, so that the text, which is
+/// borrowed for writing, is a slice of cells.
+#[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
     pub(crate) key: KeyView<'a>,
     /// The little-endian number of the nonce's 12 bytes.
@@ -11,7 +16,21 @@ pub(crate) struct Packet<'a> {
     /// Authenticated, not encrypted.
     pub(crate) associated: &'a [u8],
     /// Encrypted or decrypted in place; at most 2³⁶ - 32 bytes.
-    pub(crate) text: &'a mut [u8],
+    pub(crate) text: &'a [Cell<u8>],
+}
+
+impl Packet<'_> {
+    /// In place of a packet where there is none.
+    pub(super) const EMPTY: Packet<'static> = Packet {
+        key: KeyView {
+            size: AesKeySize::Aes128,
+            form: Form::Raw,
+            bytes: &[],
+        },
+        nonce: 0,
+        associated: &[],
+        text: &[],
+    };
 }
 
 /// A job of a batch, which may be of another algorithm.
@@ -27,6 +46,12 @@ pub(crate) trait GcmJob {
     /// constant time with the one received, and the text, which has been
     /// decrypted, is cleared unless they are equal.
     fn finish(&mut self, tag: &Block);
+}
+
+/// A packet's text as kernels take it.
+#[inline]
+pub(crate) fn cells(text: &mut [u8]) -> &[Cell<u8>] {
+    Cell::from_mut(text).as_slice_of_cells()
 }
 
 /// Whether the tag received is the one computed: one comparison of 128 bits, so

@@ -6,9 +6,9 @@
 
 use weir_simd::Tier;
 
-use super::key::Form;
 use super::packet::Packet;
 use super::simd::LaneLimits;
+use crate::cipher::Block;
 use crate::suite::AesKeySize;
 
 /// Associated data that fits the block in front of the text, as all of ESP's
@@ -43,6 +43,37 @@ pub(super) struct Kind {
     pub(super) size: AesKeySize,
 }
 
+/// The packets of a kind, in the order in which a kernel takes them.
+pub(super) struct Task<'t, 'a> {
+    pub(super) kind: Kind,
+    pub(super) open: bool,
+    /// Packets of any kind.
+    pub(super) packets: &'t [Packet<'a>],
+    /// Places of the packets of this kind, each once.
+    pub(super) order: &'t [u8],
+    /// Tags, by place.
+    pub(super) tags: &'t mut [Block],
+}
+
+impl<'t, 'a> Task<'t, 'a> {
+    /// The packet at `position` of the order.
+    #[inline]
+    pub(super) fn packet(&self, position: usize) -> Option<&'t Packet<'a>> {
+        let place = *self.order.get(position)?;
+        self.packets.get(usize::from(place))
+    }
+
+    /// Keeps the tag of the packet at `position` of the order.
+    #[inline]
+    pub(super) fn finish(&mut self, position: usize, tag: Block) {
+        if let Some(place) = self.order.get(position)
+            && let Some(at) = self.tags.get_mut(usize::from(*place))
+        {
+            *at = tag;
+        }
+    }
+}
+
 const ROUTES: [Route; 6] = [
     Route::RawLanes,
     Route::CompactLanes,
@@ -50,6 +81,14 @@ const ROUTES: [Route; 6] = [
     Route::CompactWide,
     Route::FullShort,
     Route::FullWide,
+];
+
+/// By [`super::Form`], for packets that are not short and for those that are.
+const ROUTES_OF_FORMS: [[Route; 2]; 4] = [
+    [Route::RawWide, Route::RawLanes],
+    [Route::RawWide, Route::RawWide],
+    [Route::CompactWide, Route::CompactLanes],
+    [Route::FullWide, Route::FullShort],
 ];
 
 const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
@@ -62,7 +101,8 @@ const NO_KIND: u8 = u8::MAX;
 
 /// Kind and length class of each of up to `N` packets.
 pub(super) struct Plan<const N: usize> {
-    lanes: LaneLimits,
+    /// The longest text of a short packet, by [`super::Form`].
+    short_text_bytes: [usize; 4],
     kinds: [u8; N],
     classes: [u8; N],
     /// Bit sets of the kinds and of the classes that there are.
@@ -75,8 +115,14 @@ pub(super) struct Plan<const N: usize> {
 impl<const N: usize> Plan<N> {
     /// No packets yet, for `tier`.
     pub(super) fn new(tier: Tier) -> Plan<N> {
+        let lanes = LaneLimits::of(tier);
         Plan {
-            lanes: LaneLimits::of(tier),
+            short_text_bytes: [
+                lanes.raw_text_bytes,
+                0,
+                lanes.compact_text_bytes,
+                SHORT_TEXT_BYTES,
+            ],
             kinds: [NO_KIND; N],
             classes: [0; N],
             kinds_present: 0,
@@ -89,7 +135,11 @@ impl<const N: usize> Plan<N> {
     /// `N`.
     #[inline]
     pub(super) fn add(&mut self, place: usize, packet: &Packet<'_>) {
-        let kind = 3 * self.route(packet) as u8 + packet.key.size as u8;
+        let form = packet.key.form as usize;
+        let is_short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES
+            && packet.text.len() <= self.short_text_bytes[form];
+        let route = ROUTES_OF_FORMS[form][usize::from(is_short)];
+        let kind = 3 * route as u8 + packet.key.size as u8;
         let class = class(packet.text.len());
         self.kinds[place] = kind;
         self.classes[place] = class;
@@ -116,22 +166,6 @@ impl<const N: usize> Plan<N> {
                     run(Kind { route, size }, &order[..packets]);
                 }
             }
-        }
-    }
-
-    #[inline]
-    fn route(&self, packet: &Packet<'_>) -> Route {
-        let short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES;
-        let text_bytes = packet.text.len();
-        match packet.key.form {
-            Form::Raw if short && text_bytes <= self.lanes.raw_text_bytes => Route::RawLanes,
-            Form::Raw | Form::RawAhead => Route::RawWide,
-            Form::Compact if short && text_bytes <= self.lanes.compact_text_bytes => {
-                Route::CompactLanes
-            }
-            Form::Compact => Route::CompactWide,
-            Form::Full if short && text_bytes <= SHORT_TEXT_BYTES => Route::FullShort,
-            Form::Full => Route::FullWide,
         }
     }
 

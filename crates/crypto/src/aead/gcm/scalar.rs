@@ -1,31 +1,33 @@
 //! The twin that defines GCM (SP 800-38D section 7): one packet after the
 //! other, in constant time, without instructions of any tier.
 
-use super::batch::Batch;
+use std::cell::Cell;
+
+use weir_simd::Tier;
+
 use super::field;
 use super::key::{Form, KeyView};
 use super::packet::Packet;
+use super::plan::Task;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, expand, rounds};
-use weir_simd::Tier;
 
-/// Processes the packets of `order`.
-pub(super) fn run<const N: usize>(open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
-    for &place in order {
-        if let Some(packet) = batch.take(place) {
-            batch.finish(place, packet.process(open));
+/// Processes the packets of a task.
+pub(super) fn run(task: &mut Task<'_, '_>) {
+    for position in 0..task.order.len() {
+        if let Some(packet) = task.packet(position) {
+            task.finish(position, packet.process(task.open));
         }
     }
 }
 
 impl Packet<'_> {
     /// Encrypts or decrypts the text and returns the tag.
-    fn process(self, open: bool) -> Block {
+    fn process(&self, open: bool) -> Block {
         let (key, h) = self.key.expanded();
         let mut hash = Hash { h, sum: 0 };
-        hash.absorb(self.associated);
-        if open {
-            hash.absorb(self.text);
+        for block in self.associated.chunks(16) {
+            hash.absorb(&mut block.iter().copied());
         }
         // The first counter is the tag's (J0), the others are the text's.
         let mut counter = 1u32;
@@ -39,28 +41,15 @@ impl Packet<'_> {
             key.encrypt(&mut blocks);
             blocks
         };
-        let first = next_blocks();
-        let (head, rest) = self
-            .text
-            .split_at_mut(self.text.len().min(16 * (BLOCKS - 1)));
-        xor(head, first[1..].as_flattened());
-        for text in rest.chunks_mut(16 * BLOCKS) {
-            xor(text, next_blocks().as_flattened());
+        let [tag_pad, first @ ..] = next_blocks();
+        let (head, rest) = self.text.split_at(self.text.len().min(16 * first.len()));
+        hash.apply(open, head, &first);
+        for text in rest.chunks(16 * BLOCKS) {
+            hash.apply(open, text, &next_blocks());
         }
-        if !open {
-            hash.absorb(self.text);
-        }
-        let bits = |bytes: &[u8]| 8 * bytes.len() as u128;
-        hash.absorb_element(bits(self.associated) << 64 | bits(self.text));
-        let mut tag = hash.sum.to_be_bytes();
-        xor(&mut tag, &first[0]);
-        tag
-    }
-}
-
-fn xor(text: &mut [u8], keystream: &[u8]) {
-    for (byte, key) in text.iter_mut().zip(keystream) {
-        *byte ^= key;
+        let bits = |bytes: usize| 8 * bytes as u128;
+        hash.absorb_element(bits(self.associated.len()) << 64 | bits(self.text.len()));
+        (hash.sum ^ u128::from_be_bytes(tag_pad)).to_be_bytes()
     }
 }
 
@@ -93,13 +82,29 @@ struct Hash {
 }
 
 impl Hash {
-    /// Absorbs bytes, padded with zeros to whole blocks.
-    fn absorb(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(16) {
-            let mut block = [0; 16];
-            block[..chunk.len()].copy_from_slice(chunk);
-            self.absorb_element(u128::from_be_bytes(block));
+    /// Adds the key stream to some blocks of text, of which the last may be
+    /// partial, and absorbs the ciphertext.
+    fn apply(&mut self, open: bool, text: &[Cell<u8>], key_stream: &[Block]) {
+        for (text, key) in text.chunks(16).zip(key_stream) {
+            if open {
+                self.absorb(&mut text.iter().map(Cell::get));
+            }
+            for (byte, key) in text.iter().zip(key) {
+                byte.set(byte.get() ^ key);
+            }
+            if !open {
+                self.absorb(&mut text.iter().map(Cell::get));
+            }
         }
+    }
+
+    /// Absorbs up to sixteen bytes, padded with zeros to a block.
+    fn absorb(&mut self, bytes: &mut dyn Iterator<Item = u8>) {
+        let mut block = [0; 16];
+        for (place, byte) in block.iter_mut().zip(bytes) {
+            *place = byte;
+        }
+        self.absorb_element(u128::from_be_bytes(block));
     }
 
     fn absorb_element(&mut self, element: u128) {

@@ -6,7 +6,7 @@ use aes_gcm::aead::consts::U12;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use weir_simd::{Tier, for_each_tier};
 
-use super::{GcmJob, GcmKey, Packet, process};
+use super::{GcmJob, GcmKey, Packet, cells, process};
 use crate::cipher::Block;
 use crate::keys::KeyPolicy;
 use crate::suite::AesKeySize;
@@ -80,7 +80,7 @@ impl<const OPEN: bool> GcmJob for Job<'_, OPEN> {
             key: self.key.view(),
             nonce: self.key.nonce(packet.iv),
             associated: &packet.associated,
-            text: &mut packet.buffer[packet.at..packet.at + packet.text_bytes],
+            text: cells(&mut packet.buffer[packet.at..packet.at + packet.text_bytes]),
         })
     }
 

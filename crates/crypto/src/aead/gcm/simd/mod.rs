@@ -7,9 +7,8 @@ mod avx512;
 
 use weir_simd::Tier;
 
-use super::batch::Batch;
 use super::key::Line;
-use super::plan::Kind;
+use super::plan::Task;
 use crate::cipher::Block;
 
 /// The longest texts that share vectors with others, one packet per lane.
@@ -37,27 +36,21 @@ impl LaneLimits {
     }
 }
 
-/// Processes the packets of `order`, which are of one kind, and returns true;
-/// or returns false where `tier` has no kernel or the processor no `tier`.
-pub(super) fn run<const N: usize>(
-    tier: Tier,
-    kind: Kind,
-    open: bool,
-    batch: &mut Batch<'_, '_, N>,
-    order: &[u8],
-) -> bool {
+/// Processes the packets of a task and returns true; or returns false where
+/// `tier` has no kernel or the processor no `tier`.
+pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier.is_available() {
         match tier {
             // SAFETY: the tier, and with it every feature that its kernels
             // enable, is there.
-            Tier::Avx512 => unsafe { avx512::run(kind, open, batch, order) },
+            Tier::Avx512 => unsafe { avx512::run(task) },
             Tier::Aesni => return false,
             Tier::Scalar => return false,
         }
         return true;
     }
-    let _ = (tier, kind, open, batch, order);
+    let _ = (tier, task);
     false
 }
 

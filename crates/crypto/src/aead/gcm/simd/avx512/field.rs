@@ -10,6 +10,7 @@
 //! The reduction is that of Gueron and Kounavis as POLYVAL has it: two folds of
 //! 64 bits from below by one multiplication each, no shift of the product.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 /// Sums of unreduced products, lane by lane.
@@ -39,6 +40,25 @@ impl Sums {
         }
     }
 
+    /// Makes what comes before in this computation and in that of `other` come
+    /// before what comes after in either. Instructions of different units are
+    /// written in turns, and the compiler, left to itself, would sort them.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn in_turns_with(&mut self, other: &mut __m512i) {
+        // SAFETY: there is no instruction, only the claim that values change.
+        unsafe {
+            asm!(
+                "/* {} {} {} {} */",
+                inout(zmm_reg) *other,
+                inout(zmm_reg) self.low,
+                inout(zmm_reg) self.middle,
+                inout(zmm_reg) self.high,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+    }
+
     /// The products `x`·`power`.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
@@ -57,13 +77,27 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     pub(super) fn add(&mut self, x: __m512i, power: __m512i) {
+        self.add_outer(x, power);
+        self.add_inner(x, power);
+    }
+
+    /// Of the products `x`·`power`, adds the low and the high part.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    pub(super) fn add_outer(&mut self, x: __m512i, power: __m512i) {
         self.low = _mm512_xor_si512(self.low, _mm512_clmulepi64_epi128::<0x00>(x, power));
+        self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
+    }
+
+    /// Of the products `x`·`power`, adds the middle part.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    pub(super) fn add_inner(&mut self, x: __m512i, power: __m512i) {
         self.middle = _mm512_ternarylogic_epi64::<XOR3>(
             self.middle,
             _mm512_clmulepi64_epi128::<0x01>(x, power),
             _mm512_clmulepi64_epi128::<0x10>(x, power),
         );
-        self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
     }
 
     /// Each lane reduced by itself.

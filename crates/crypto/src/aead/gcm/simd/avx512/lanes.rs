@@ -19,9 +19,9 @@
 
 use std::arch::x86_64::*;
 
-use super::super::super::batch::Batch;
 use super::super::super::key::Form;
 use super::super::super::packet::Packet;
+use super::super::super::plan::Task;
 use super::field::{Sums, hash_keys, reverse, square};
 use super::schedules::{RawKey, join, lanes_of, round_keys};
 use super::{expanded, load_raw, prefetch, transpose};
@@ -41,37 +41,31 @@ const LOOK_AHEAD: usize = 16;
 /// Processes the packets of `order`, whose keys are raw if `RAW` and compact if
 /// not, and whose associated data fits one block.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-pub(super) fn run<const RAW: bool, const N: usize>(
-    size: AesKeySize,
-    open: bool,
-    batch: &mut Batch<'_, '_, N>,
-    order: &[u8],
-) {
+pub(super) fn run<const RAW: bool>(task: &mut Task<'_, '_>) {
+    let size = task.kind.size;
     let mut flight = [Group::new(), Group::new()];
-    for (at, places) in order.chunks(2 * LANES).enumerate() {
-        for position in 0..places.len() {
-            prefetch(batch, order, 2 * LANES * at + position + LOOK_AHEAD);
+    for first in (0..task.order.len()).step_by(2 * LANES) {
+        let mut packets = [None; 2 * LANES];
+        for (packet, position) in packets.iter_mut().zip(first..) {
+            prefetch(task, position + LOOK_AHEAD);
+            *packet = task.packet(position);
         }
-        let mut packets = [const { None }; 2 * LANES];
-        for (packet, place) in packets.iter_mut().zip(places) {
-            *packet = batch.take(*place);
-        }
-        let (first, second) = packets.split_at_mut(LANES);
-        flight[0].load::<RAW>(size, first);
+        let (low, high) = packets.split_at(LANES);
         let mut tags = [[0; 16]; 2 * LANES];
-        let (first_tags, second_tags) = tags.split_at_mut(LANES);
-        if places.len() > LANES {
-            flight[1].load::<RAW>(size, second);
-            let [first, second] = process::<RAW, 2>(size, open, &mut flight);
-            store(first, first_tags);
-            store(second, second_tags);
+        let (low_tags, high_tags) = tags.split_at_mut(LANES);
+        flight[0].load::<RAW>(size, low);
+        if high[0].is_some() {
+            flight[1].load::<RAW>(size, high);
+            let [low, high] = process::<RAW, 2>(size, task.open, &mut flight);
+            store(low, low_tags);
+            store(high, high_tags);
         } else {
             let [first, _] = &mut flight;
-            let [first] = process::<RAW, 1>(size, open, std::array::from_mut(first));
-            store(first, first_tags);
+            let [low] = process::<RAW, 1>(size, task.open, std::array::from_mut(first));
+            store(low, low_tags);
         }
-        for (place, tag) in places.iter().zip(tags) {
-            batch.finish(*place, tag);
+        for (position, tag) in (first..).zip(tags) {
+            task.finish(position, tag);
         }
     }
     for group in &mut flight {
@@ -143,7 +137,7 @@ impl Group {
     /// Takes up to four packets; lanes without one have no text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &mut [Option<Packet<'_>>]) {
+    fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &[Option<&Packet<'_>>]) {
         let zero = _mm_setzero_si128();
         let (mut nonces, mut associated, mut lengths) = ([zero; 4], [zero; 4], [zero; 4]);
         let mut raw: [RawKey; LANES] = [[zero; 2]; LANES];
@@ -152,7 +146,7 @@ impl Group {
         for lane in 0..LANES {
             let text = &mut self.texts[lane];
             text.bytes = 0;
-            let Some(packet) = &mut packets[lane] else {
+            let Some(packet) = packets[lane] else {
                 continue;
             };
             if RAW {
@@ -173,7 +167,7 @@ impl Group {
                 8 * packet.associated.len() as i64,
                 8 * packet.text.len() as i64,
             );
-            text.at = packet.text.as_mut_ptr();
+            text.at = packet.text.as_ptr().cast::<u8>().cast_mut();
             text.bytes = packet.text.len();
             most_blocks = most_blocks.max(packet.text.len().div_ceil(16));
         }

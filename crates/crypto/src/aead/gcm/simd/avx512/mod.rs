@@ -7,39 +7,53 @@ mod short;
 mod wide;
 
 use std::arch::x86_64::*;
-use std::{ptr, slice};
+use std::marker::PhantomData;
+use std::ptr;
 
 use weir_simd::Lanes;
 
-use super::super::batch::Batch;
 use super::super::key::{Form, KeyView, POWERS};
 use super::super::packet::Packet;
-use super::super::plan::{Kind, Route};
+use super::super::plan::{Route, Task};
 use crate::cipher::{Block, rounds};
 use crate::suite::AesKeySize;
 use schedules::{AHEAD, Expanded, PowerTable, RawKey, expand, fill_powers};
 use short::SHORT;
-use wide::{Schedule, Stream};
+use wide::{Conveyor, Schedule};
 
 /// How many packets before its own a packet's key is asked for.
 const LOOK_AHEAD: usize = 16;
 
-/// Processes the packets of `order`, which are of one kind.
+/// Processes the packets of a task.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-pub(super) fn run<const N: usize>(
-    kind: Kind,
-    open: bool,
-    batch: &mut Batch<'_, '_, N>,
-    order: &[u8],
-) {
-    let Kind { route, size } = kind;
-    match route {
-        Route::FullShort => full_short(size, open, batch, order),
-        Route::FullWide => full(size, open, batch, order),
-        Route::CompactWide => compact(size, open, batch, order),
-        Route::RawWide => raw(size, open, batch, order),
-        Route::CompactLanes => lanes::run::<false, N>(size, open, batch, order),
-        Route::RawLanes => lanes::run::<true, N>(size, open, batch, order),
+pub(super) fn run(task: &mut Task<'_, '_>) {
+    match task.open {
+        true => run_one_way::<true>(task),
+        false => run_one_way::<false>(task),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    match task.kind.size {
+        AesKeySize::Aes128 => run_one_size::<10, OPEN>(task),
+        AesKeySize::Aes192 => run_one_size::<12, OPEN>(task),
+        AesKeySize::Aes256 => run_one_size::<14, OPEN>(task),
+    }
+}
+
+/// Keys of `ROUNDS` rounds.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn run_one_size<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+    match task.kind.route {
+        Route::FullShort => full_short::<ROUNDS, OPEN>(task),
+        Route::FullWide => full::<ROUNDS, OPEN>(task),
+        Route::CompactWide => compact::<ROUNDS, OPEN>(task),
+        Route::RawWide => raw::<ROUNDS, OPEN>(task),
+        Route::CompactLanes => lanes::run::<false>(task),
+        Route::RawLanes => lanes::run::<true>(task),
     }
 }
 
@@ -64,131 +78,189 @@ pub(super) fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
     for (block, power) in table.iter_mut().zip(&powers.0[unused..]) {
         *block = *power;
     }
-    wipe(slice::from_mut(&mut powers));
+    wipe(std::slice::from_mut(&mut powers));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full_short<const N: usize>(
-    size: AesKeySize,
-    open: bool,
-    batch: &mut Batch<'_, '_, N>,
-    order: &[u8],
-) {
-    for (four, places) in order.chunks(SHORT).enumerate() {
-        for position in 0..places.len() {
-            prefetch(batch, order, SHORT * four + position + LOOK_AHEAD);
+fn full_short<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+    // Packets that have not three neighbours of their width.
+    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    let mut position = 0;
+    while position < task.order.len() {
+        for ahead in position..position + SHORT {
+            prefetch_short(task, ahead + LOOK_AHEAD);
         }
-        let mut streams = [const { None }; SHORT];
-        for (stream, place) in streams.iter_mut().zip(places) {
-            *stream = batch
-                .take(*place)
-                .and_then(|packet| full_stream(size, packet));
-        }
-        // SAFETY: 17 powers precede H, which is their last, and round keys
-        // follow; the packets, which were taken out, are borrowed meanwhile.
-        let tags = unsafe { short::process(open, &streams) };
-        for (place, tag) in places.iter().zip(tags) {
-            batch.finish(*place, tag);
+        if let Some((packets, schedules)) = four_alike(task, position) {
+            // SAFETY: 17 powers precede H, which is their last, and round keys
+            // follow; the planner has seen to the packets' lengths.
+            let tags = unsafe { short::process::<OPEN>(ROUNDS, packets, schedules) };
+            for (position, tag) in (position..).zip(tags) {
+                task.finish(position, tag);
+            }
+            position += SHORT;
+        } else {
+            if let Some((packet, schedule)) = full_schedule(task, position) {
+                // SAFETY: as above.
+                let before = unsafe { conveyor.packet(position, packet, schedule) };
+                finish(task, before);
+            }
+            position += 1;
         }
     }
+    // SAFETY: the keys are still borrowed.
+    finish(task, unsafe { conveyor.finish() });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full<const N: usize>(size: AesKeySize, open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
-    for (position, &place) in order.iter().enumerate() {
-        prefetch(batch, order, position + LOOK_AHEAD);
-        let stream = batch
-            .take(place)
-            .and_then(|packet| full_stream(size, packet));
-        if let Some(stream) = stream {
-            // SAFETY: as in `full_short`.
-            batch.finish(place, unsafe { stream.process(open) });
+fn full<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    for position in 0..task.order.len() {
+        prefetch(task, position + LOOK_AHEAD);
+        if let Some((packet, schedule)) = full_schedule(task, position) {
+            // SAFETY: as in `full_short`, of any length.
+            let before = unsafe { conveyor.packet(position, packet, schedule) };
+            finish(task, before);
         }
     }
+    // SAFETY: the keys are still borrowed.
+    finish(task, unsafe { conveyor.finish() });
 }
 
-/// A packet with its schedule in memory; `None` where that is not so.
+/// Four packets from `position` on that are as many half vectors wide, and
+/// their schedules.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full_stream(size: AesKeySize, packet: Packet<'_>) -> Option<Stream<'_>> {
+fn four_alike<'t, 'a>(
+    task: &Task<'t, 'a>,
+    position: usize,
+) -> Option<([&'t Packet<'a>; SHORT], [Schedule<'a>; SHORT])> {
+    let (a, a_key) = full_schedule(task, position)?;
+    let (b, b_key) = full_schedule(task, position + 1)?;
+    let (c, c_key) = full_schedule(task, position + 2)?;
+    let (d, d_key) = full_schedule(task, position + 3)?;
+    // They are in ascending order.
+    (short::halves(a) == short::halves(d)).then_some(([a, b, c, d], [a_key, b_key, c_key, d_key]))
+}
+
+/// A packet and its schedule, which is in memory; `None` where there is no such
+/// packet.
+#[inline]
+fn full_schedule<'t, 'a>(
+    task: &Task<'t, 'a>,
+    position: usize,
+) -> Option<(&'t Packet<'a>, Schedule<'a>)> {
+    let packet = task.packet(position)?;
+    let size = task.kind.size;
     let keys = expanded(packet.key, size, Form::Full)?;
     let schedule = Schedule {
         hash_key: keys[POWERS - 1].as_ptr(),
         round_keys: keys[POWERS].as_ptr(),
-        rounds: rounds(size),
+        borrowed: PhantomData,
     };
-    Some(Stream::new(schedule, packet))
+    Some((packet, schedule))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn compact<const N: usize>(
-    size: AesKeySize,
-    open: bool,
-    batch: &mut Batch<'_, '_, N>,
-    order: &[u8],
-) {
-    let mut powers = PowerTable::default();
-    for (position, &place) in order.iter().enumerate() {
-        prefetch(batch, order, position + LOOK_AHEAD);
-        let Some(packet) = batch.take(place) else {
-            continue;
-        };
-        if let Some(keys) = expanded(packet.key, size, Form::Compact) {
-            let tag = with_powers(size, open, &keys[0], &keys[1..], &mut powers, packet);
-            batch.finish(place, tag);
+fn compact<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let size = task.kind.size;
+    // The powers of a packet, and those of the packet whose hash is pending.
+    let mut powers = [PowerTable::default(), PowerTable::default()];
+    let mut turn = 0;
+    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    for position in 0..task.order.len() {
+        prefetch(task, position + LOOK_AHEAD);
+        if let Some(packet) = task.packet(position)
+            && let Some(keys) = expanded(packet.key, size, Form::Compact)
+        {
+            turn = 1 - turn;
+            let powers = &raw mut powers[turn];
+            // SAFETY: the table's last user is two packets back, and the keys
+            // and the tables live until all packets are finished.
+            unsafe {
+                let schedule = with_powers(size, keys, powers, packet);
+                let before = conveyor.packet(position, packet, schedule);
+                finish(task, before);
+            }
         }
     }
-    wipe(slice::from_mut(&mut powers));
+    // SAFETY: as above.
+    finish(task, unsafe { conveyor.finish() });
+    wipe(&mut powers);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn raw<const N: usize>(size: AesKeySize, open: bool, batch: &mut Batch<'_, '_, N>, order: &[u8]) {
-    let mut powers = PowerTable::default();
-    let mut keys = [Expanded::default(); AHEAD];
-    for places in order.chunks(AHEAD) {
+fn raw<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let size = task.kind.size;
+    // As in `compact`, and the same for the round keys.
+    let mut powers = [PowerTable::default(), PowerTable::default()];
+    let mut turn = 0;
+    let mut keys = [[Expanded::default(); AHEAD]; 2];
+    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    for first in (0..task.order.len()).step_by(AHEAD) {
         let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
-        for (raw, place) in raw.iter_mut().zip(places) {
-            if let Some(packet) = batch.peek(*place) {
+        for (raw, position) in raw.iter_mut().zip(first..) {
+            if let Some(packet) = task.packet(position) {
                 *raw = load_raw(packet.key);
             }
         }
-        expand(size, &raw, &mut keys);
-        for (key, &place) in keys.iter().zip(places) {
-            if let Some(packet) = batch.take(place) {
-                let tag = with_powers(size, open, &key[0], &key[1..], &mut powers, packet);
-                batch.finish(place, tag);
+        let keys = &mut keys[first / AHEAD % 2];
+        expand(size, &raw, keys);
+        for (keys, position) in keys.iter().zip(first..) {
+            prefetch(task, position + AHEAD);
+            if let Some(packet) = task.packet(position) {
+                turn = 1 - turn;
+                let powers = &raw mut powers[turn];
+                // SAFETY: as in `compact`; the hash that is pending uses
+                // nothing of round keys, which may be overwritten.
+                unsafe {
+                    let schedule = with_powers(size, &keys.0, powers, packet);
+                    let before = conveyor.packet(position, packet, schedule);
+                    finish(task, before);
+                }
             }
         }
     }
-    wipe(slice::from_mut(&mut powers));
-    wipe(&mut keys);
+    // SAFETY: as in `compact`.
+    finish(task, unsafe { conveyor.finish() });
+    wipe(&mut powers);
+    wipe(keys.as_flattened_mut());
 }
 
-/// Processes a packet after computing as many powers of `h` as it needs.
+/// Computes as many powers of the hash key in front of `keys` as a packet
+/// needs, and returns the schedule.
+///
+/// # Safety
+/// Nobody else uses the table, and it and the keys stay where they are as long
+/// as the schedule is used.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn with_powers(
+unsafe fn with_powers<'a>(
     size: AesKeySize,
-    open: bool,
-    h: &Block,
-    round_keys: &[Block],
-    powers: &mut PowerTable,
-    packet: Packet<'_>,
-) -> Block {
-    assert!(round_keys.len() > rounds(size));
+    keys: &[Block],
+    powers: *mut PowerTable,
+    packet: &Packet<'_>,
+) -> Schedule<'a> {
+    let rounds = rounds(size);
+    assert!(keys.len() > 1 + rounds);
     // Long associated data is hashed four blocks at a time.
     let most = (2 + packet.text.len().div_ceil(16)).max(4);
-    // SAFETY: 16 bytes are readable.
-    let h = unsafe { _mm_loadu_si128(h.as_ptr().cast()) };
-    fill_powers(h, most, powers);
-    let schedule = Schedule {
-        hash_key: powers.0[POWERS - 1].as_ptr(),
-        round_keys: round_keys.as_ptr().cast(),
-        rounds: rounds(size),
-    };
-    // SAFETY: the powers that the packet needs are in the table, three blocks
-    // follow H there, and all round keys are in their slice.
-    unsafe { Stream::new(schedule, packet).process(open) }
+    // SAFETY: the caller's; 16 bytes are readable.
+    unsafe {
+        let h = _mm_loadu_si128(keys[0].as_ptr().cast());
+        fill_powers(h, most, &mut *powers);
+        Schedule {
+            hash_key: (*powers).0[POWERS - 1].as_ptr(),
+            round_keys: keys[1].as_ptr(),
+            borrowed: PhantomData,
+        }
+    }
+}
+
+/// Keeps the tag of a packet, if there is one.
+#[inline]
+fn finish(task: &mut Task<'_, '_>, tag: Option<(usize, Block)>) {
+    if let Some((position, tag)) = tag {
+        task.finish(position, tag);
+    }
 }
 
 #[inline]
@@ -202,7 +274,7 @@ fn bytes(block: __m128i) -> Block {
 
 /// The blocks of an expanded key, if it is of this size and form.
 #[inline]
-fn expanded(key: KeyView<'_>, size: AesKeySize, form: Form) -> Option<&[Block]> {
+fn expanded<'a>(key: KeyView<'a>, size: AesKeySize, form: Form) -> Option<&'a [Block]> {
     let (blocks, _) = key.bytes.as_chunks::<16>();
     let is_whole = blocks.len() > form.powers() + rounds(size);
     (key.form == form && is_whole).then_some(blocks)
@@ -228,12 +300,33 @@ fn load_raw(key: KeyView<'_>) -> RawKey {
 /// Asks for the key of the packet at `position`.
 #[inline]
 #[target_feature(enable = "sse")]
-fn prefetch<const N: usize>(batch: &Batch<'_, '_, N>, order: &[u8], position: usize) {
-    if let Some(packet) = order.get(position).and_then(|place| batch.peek(*place)) {
-        let needed = 2 + packet.text.len().div_ceil(16);
-        let unused = packet.key.form.powers().saturating_sub(needed);
-        for line in packet.key.bytes[16 * unused..].chunks(64) {
-            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+fn prefetch(task: &Task<'_, '_>, position: usize) {
+    if let Some(packet) = task.packet(position) {
+        let at = packet.key.bytes.as_ptr();
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        if matches!(packet.key.form, Form::Compact | Form::Full) {
+            for line in 1..4 {
+                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
+            }
+        }
+        if packet.key.form == Form::Full {
+            for line in 4..8 {
+                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
+            }
+        }
+    }
+}
+
+/// Asks for as much of the full schedule of the packet at `position` as a
+/// packet of a few vectors needs: nine powers and the round keys.
+#[inline]
+#[target_feature(enable = "sse")]
+fn prefetch_short(task: &Task<'_, '_>, position: usize) {
+    if let Some(packet) = task.packet(position) {
+        let at = packet.key.bytes.as_ptr();
+        // An address past a shorter schedule's end does no harm.
+        for line in 2..8 {
+            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
         }
     }
 }

@@ -13,13 +13,15 @@
 //! ```
 //!
 //! The table of powers lies in memory from the highest to H itself, so that the
-//! factors of a vector are one load, wherever the packet ends. More than sixteen
-//! slots are taken sixteen at a time with H¹⁶ … H; the hash of one such chunk
-//! runs between the rounds of the next one's cipher, so that both units work:
+//! factors of a vector are one load, wherever the packet ends. Packets are taken
+//! in chunks of sixteen slots, the last of one to sixteen. The cipher of a chunk
+//! and the hash of the chunk before it, which may be the packet before's, run in
+//! turns, so that both units work:
 //!
 //! ```text
-//! sealing   cipher 0 │ cipher 1, hash 0 │ cipher 2, hash 1 │ … │ hash last
-//! opening   cipher 0, hash 0 │ cipher 1, hash 1 │ …
+//! cipher   A 0    A 1    A 2    B 0    B 1    C 0
+//! hash     -      A 0    A 1    A 2    B 0    B 1    C 0
+//! tag                           A             B      C
 //! ```
 
 use std::arch::x86_64::*;
@@ -34,33 +36,21 @@ use crate::cipher::Block;
 pub(super) const VECTOR: usize = 64;
 const CHUNK: usize = 4 * VECTOR;
 
+/// Slot 0, which has no text.
+pub(super) const SLOT_0: __mmask64 = 0xffff;
+
 /// Where a key's schedule lies.
 #[derive(Clone, Copy)]
-pub(super) struct Schedule {
+pub(super) struct Schedule<'a> {
     /// H: preceded by its powers up to the 17th, or as far as the packets that
     /// use this schedule ask, and followed by three readable blocks.
     pub(super) hash_key: *const u8,
     /// Round key 0.
     pub(super) round_keys: *const u8,
-    pub(super) rounds: usize,
+    pub(super) borrowed: PhantomData<&'a [Block]>,
 }
 
-/// A packet under way.
-pub(super) struct Stream<'a> {
-    pub(super) schedule: Schedule,
-    /// Salt and IV, the counter's place zero.
-    pub(super) nonce: __m128i,
-    /// The text's address less the 16 bytes of slot 0.
-    pub(super) slots: *mut u8,
-    /// Bytes of all slots that end with the text.
-    pub(super) bytes: usize,
-    /// Element of the lengths.
-    pub(super) lengths: __m128i,
-    pub(super) associated: &'a [u8],
-    text: PhantomData<&'a mut [u8]>,
-}
-
-impl Schedule {
+impl Schedule<'_> {
     /// A round key in every lane.
     ///
     /// # Safety
@@ -72,8 +62,15 @@ impl Schedule {
         _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(self.round_keys.add(16 * round).cast()) })
     }
 
-    /// Hᵐ, Hᵐ⁻¹, Hᵐ⁻², Hᵐ⁻³ for m = `highest`; what lies behind H stands for
-    /// powers below the first.
+    /// Where Hᵐ, Hᵐ⁻¹, Hᵐ⁻², Hᵐ⁻³ for m = `highest` lie; what lies behind H
+    /// stands for powers below the first. H itself for a power below it, which
+    /// only elements that are zero are multiplied by.
+    #[inline]
+    fn powers_at(&self, highest: usize) -> *const u8 {
+        self.hash_key.wrapping_sub(16 * highest.saturating_sub(1))
+    }
+
+    /// As [`Schedule::powers_at`], loaded.
     ///
     /// # Safety
     /// There is such a power.
@@ -81,7 +78,7 @@ impl Schedule {
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn powers(&self, highest: usize) -> __m512i {
         // SAFETY: the caller's; three blocks behind H are readable.
-        unsafe { _mm512_loadu_si512(self.hash_key.sub(16 * (highest - 1)).cast()) }
+        unsafe { _mm512_loadu_si512(self.powers_at(highest).cast()) }
     }
 }
 
@@ -94,45 +91,52 @@ pub(super) fn mask_of(bytes: usize) -> __mmask64 {
     }
 }
 
-/// Slot 0, which has no text.
-pub(super) const SLOT_0: __mmask64 = 0xffff;
+/// Packets one after the other, of which the last chunk's hash is pending, under
+/// keys of `ROUNDS` rounds.
+pub(super) struct Conveyor<'a, const ROUNDS: usize, const OPEN: bool> {
+    pending: Pending<'a>,
+    /// The packet that the pending chunk is the last of.
+    last: Option<Last>,
+}
 
-impl<'a> Stream<'a> {
+/// A packet but for its tag.
+#[derive(Clone, Copy)]
+struct Last {
+    position: usize,
+    /// The first block of key stream.
+    tag_pad: __m128i,
+}
+
+/// Elements of a chunk that are still to be hashed.
+#[derive(Clone, Copy)]
+struct Pending<'a> {
+    /// The first with the hash so far added.
+    elements: [__m512i; 4],
+    /// What they are to be multiplied by.
+    powers: [*const u8; 4],
+    borrowed: PhantomData<&'a [Block]>,
+}
+
+/// Four blocks of zeros, in place of powers.
+static NO_POWERS: [Block; 4] = [[0; 16]; 4];
+
+impl<'a, const ROUNDS: usize, const OPEN: bool> Conveyor<'a, ROUNDS, OPEN> {
+    /// Without a packet.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    pub(super) fn new(schedule: Schedule, packet: Packet<'a>) -> Stream<'a> {
-        let Packet {
-            nonce,
-            associated,
-            text,
-            ..
-        } = packet;
-        Stream {
-            schedule,
-            nonce: _mm_set_epi64x((nonce >> 64) as i64, nonce as i64),
-            slots: text.as_mut_ptr().wrapping_sub(16),
-            bytes: 16 + text.len(),
-            lengths: _mm_set_epi64x(8 * associated.len() as i64, 8 * text.len() as i64),
-            associated,
-            text: PhantomData,
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn new() -> Conveyor<'a, ROUNDS, OPEN> {
+        Conveyor {
+            pending: Pending {
+                elements: [_mm512_setzero_si512(); 4],
+                powers: [NO_POWERS.as_ptr().cast(); 4],
+                borrowed: PhantomData,
+            },
+            last: None,
         }
     }
 
-    /// A packet without text under the same key.
-    #[inline]
-    pub(super) fn empty(of: &Stream<'_>) -> Stream<'static> {
-        Stream {
-            schedule: of.schedule,
-            nonce: of.nonce,
-            slots: std::ptr::dangling_mut(),
-            bytes: 16,
-            lengths: of.lengths,
-            associated: &[],
-            text: PhantomData,
-        }
-    }
-
-    /// Encrypts or decrypts the text and returns the tag.
+    /// Encrypts or decrypts the packet at `position`, and returns the position
+    /// and the tag of the packet before it.
     ///
     /// # Safety
     /// The schedule is readable as its fields say, up to power
@@ -140,223 +144,120 @@ impl<'a> Stream<'a> {
     /// than 16 bytes of associated data.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    pub(super) unsafe fn process(&self, open: bool) -> Block {
-        // SAFETY: the caller's.
-        let (tag_pad, hash) = unsafe {
-            match open {
-                true => self.chunks_and_rest::<true>(),
-                false => self.chunks_and_rest::<false>(),
-            }
-        };
-        bytes(_mm_xor_si128(reverse_one(hash), tag_pad))
-    }
-
-    /// # Safety
-    /// As for [`Stream::process`].
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn chunks_and_rest<const OPEN: bool>(&self) -> (__m128i, __m128i) {
-        // The last chunk is never empty: slot 0 at least is in it.
-        let chunks = (self.bytes - 1) / CHUNK;
-        let rest = self.bytes - chunks * CHUNK;
+    pub(super) unsafe fn packet(
+        &mut self,
+        position: usize,
+        packet: &Packet<'_>,
+        schedule: Schedule<'a>,
+    ) -> Option<(usize, Block)> {
         // SAFETY: the caller's.
         unsafe {
-            let head = self.head();
-            if chunks == 0 {
-                return match rest.div_ceil(VECTOR) {
-                    1 => self.rest::<1, OPEN>(0, head),
-                    2 => self.rest::<2, OPEN>(0, head),
-                    3 => self.rest::<3, OPEN>(0, head),
-                    _ => self.rest::<4, OPEN>(0, head),
-                };
-            }
-            let (tag_pad, hash) = self.chunks::<OPEN>(chunks, head);
-            let (_, hash) = match rest.div_ceil(VECTOR) {
-                1 => self.rest::<1, OPEN>(chunks, hash),
-                2 => self.rest::<2, OPEN>(chunks, hash),
-                3 => self.rest::<3, OPEN>(chunks, hash),
-                _ => self.rest::<4, OPEN>(chunks, hash),
-            };
-            (tag_pad, hash)
-        }
-    }
-
-    /// The element of slot 0: the only block of associated data, or the last
-    /// one with the hash of those before it added.
-    ///
-    /// # Safety
-    /// As for [`Stream::process`].
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    pub(super) unsafe fn head(&self) -> __m128i {
-        let before = self.associated.len().saturating_sub(1) / 16 * 16;
-        let (before, last) = self.associated.split_at(before);
-        let mask = ((1u32 << last.len()) - 1) as __mmask16;
-        // SAFETY: the mask covers the 0 to 16 bytes of `last`.
-        let last = unsafe { _mm_maskz_loadu_epi8(mask, last.as_ptr().cast()) };
-        let mut hash = _mm_setzero_si128();
-        for chunk in before.chunks(VECTOR) {
-            // SAFETY: the mask covers the chunk; there are four powers.
-            unsafe {
-                let x = _mm512_maskz_loadu_epi8(mask_of(chunk.len()), chunk.as_ptr().cast());
-                let x = _mm512_xor_si512(reverse(x), _mm512_zextsi128_si512(hash));
-                hash = Sums::of(x, self.schedule.powers(chunk.len() / 16)).reduce();
-            }
-        }
-        _mm_xor_si128(reverse_one(last), hash)
-    }
-
-    /// Counter blocks from the vector numbered `vector` on, four of them per
-    /// vector.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn counter_blocks(&self, vector: usize) -> CounterBlocks {
-        let first = _mm512_set1_epi32(4 * vector as i32 + 1);
-        let lanes = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
-        let nonce = reverse(_mm512_broadcast_i32x4(self.nonce));
-        CounterBlocks {
-            next: _mm512_mask_add_epi32(nonce, 0x1111, first, lanes),
-        }
-    }
-
-    /// Enciphers and hashes `chunks` chunks of sixteen slots, slot 0 first;
-    /// returns the encrypted first counter block and the hash of all chunks.
-    ///
-    /// # Safety
-    /// The text fills that many chunks, at least one, and the schedule has
-    /// sixteen powers.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn chunks<const OPEN: bool>(&self, chunks: usize, head: __m128i) -> (__m128i, __m128i) {
-        // SAFETY: all accesses are to the schedule and, slot 0 masked out, to
-        // the text.
-        unsafe {
-            let mut counters = self.counter_blocks(0);
-            let mut states = counters.take::<4>(self.schedule.round_key(0));
-            let mut hash = head;
-            if OPEN {
-                let data = elements(self.load(0, !SLOT_0));
-                hash = self.encrypt_and_hash(&mut states, data, hash);
+            let stream = Stream::new(schedule, packet);
+            // A copy of its own stays in registers.
+            let mut pending = self.pending;
+            // Whole chunks, and one to sixteen slots behind them.
+            let chunks = (stream.bytes - 1) / CHUNK;
+            let rest = stream.bytes - chunks * CHUNK;
+            let vectors = rest.div_ceil(VECTOR);
+            let (hash_before, tag_pad) = if chunks == 0 {
+                match vectors {
+                    1 => stream.chunk::<1, ROUNDS, true, true, OPEN>(&mut pending, 0),
+                    2 => stream.chunk::<2, ROUNDS, true, true, OPEN>(&mut pending, 0),
+                    3 => stream.chunk::<3, ROUNDS, true, true, OPEN>(&mut pending, 0),
+                    _ => stream.chunk::<4, ROUNDS, true, true, OPEN>(&mut pending, 0),
+                }
             } else {
-                self.encrypt(&mut states);
-            }
-            let tag_pad = _mm512_castsi512_si128(states[0]);
-            let mut sealed = self.apply(0, !SLOT_0, states);
-            for chunk in 1..chunks {
-                let mut states = counters.take::<4>(self.schedule.round_key(0));
-                let data = match OPEN {
-                    true => self.load(chunk, u64::MAX),
-                    false => sealed,
+                let first = stream.chunk::<4, ROUNDS, true, false, OPEN>(&mut pending, 0);
+                for chunk in 1..chunks {
+                    stream.chunk::<4, ROUNDS, false, false, OPEN>(&mut pending, chunk);
+                }
+                match vectors {
+                    1 => stream.chunk::<1, ROUNDS, false, true, OPEN>(&mut pending, chunks),
+                    2 => stream.chunk::<2, ROUNDS, false, true, OPEN>(&mut pending, chunks),
+                    3 => stream.chunk::<3, ROUNDS, false, true, OPEN>(&mut pending, chunks),
+                    _ => stream.chunk::<4, ROUNDS, false, true, OPEN>(&mut pending, chunks),
                 };
-                hash = self.encrypt_and_hash(&mut states, elements(data), hash);
-                sealed = self.apply(chunk, u64::MAX, states);
-            }
-            if !OPEN {
-                let mut data = elements(sealed);
-                data[0] = _mm512_xor_si512(data[0], _mm512_zextsi128_si512(hash));
-                let mut sums = Sums::zero();
-                for (vector, data) in data.iter().enumerate() {
-                    sums.add(*data, self.schedule.powers(16 - 4 * vector));
-                }
-                hash = sums.reduce();
-            }
-            (tag_pad, hash)
+                first
+            };
+            pending.add_lengths(&stream, rest.div_ceil(16));
+            self.pending = pending;
+            let before = self.last.replace(Last { position, tag_pad });
+            before.map(|before| before.tag(hash_before))
         }
     }
 
-    /// The four vectors of a chunk; `first` masks the first.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn load(&self, chunk: usize, first: __mmask64) -> [__m512i; 4] {
-        let at = self.slots.wrapping_add(chunk * CHUNK);
-        // SAFETY: the caller's.
-        unsafe {
-            [
-                _mm512_maskz_loadu_epi8(first, at.cast()),
-                _mm512_loadu_si512(at.wrapping_add(VECTOR).cast()),
-                _mm512_loadu_si512(at.wrapping_add(2 * VECTOR).cast()),
-                _mm512_loadu_si512(at.wrapping_add(3 * VECTOR).cast()),
-            ]
-        }
-    }
-
-    /// Adds the key stream to a chunk and returns the result.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn apply(
-        &self,
-        chunk: usize,
-        first: __mmask64,
-        key_stream: [__m512i; 4],
-    ) -> [__m512i; 4] {
-        let at = self.slots.wrapping_add(chunk * CHUNK);
-        // SAFETY: the caller's.
-        unsafe {
-            let mut data = self.load(chunk, first);
-            for (data, key) in data.iter_mut().zip(key_stream) {
-                *data = _mm512_xor_si512(*data, key);
-            }
-            data[0] = _mm512_maskz_mov_epi8(first, data[0]);
-            _mm512_mask_storeu_epi8(at.cast(), first, data[0]);
-            for (vector, data) in data.iter().enumerate().skip(1) {
-                _mm512_storeu_si512(at.wrapping_add(vector * VECTOR).cast(), *data);
-            }
-            data
-        }
-    }
-
-    /// Rounds 1 to the last of the cipher.
-    #[inline]
-    #[target_feature(enable = "avx512f,vaes")]
-    unsafe fn encrypt<const VECTORS: usize>(&self, states: &mut [__m512i; VECTORS]) {
-        // SAFETY: the caller's.
-        unsafe {
-            for round in 1..self.schedule.rounds {
-                let key = self.schedule.round_key(round);
-                for state in &mut *states {
-                    *state = _mm512_aesenc_epi128(*state, key);
-                }
-            }
-            let key = self.schedule.round_key(self.schedule.rounds);
-            for state in states {
-                *state = _mm512_aesenclast_epi128(*state, key);
-            }
-        }
-    }
-
-    /// Rounds 1 to the last of the cipher, and in between the hash of a chunk,
-    /// of which the sum is returned.
+    /// The position and the tag of the last packet.
+    ///
+    /// # Safety
+    /// What the packet borrowed still is.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn encrypt_and_hash(
+    pub(super) unsafe fn finish(&mut self) -> Option<(usize, Block)> {
+        let last = self.last.take()?;
+        // SAFETY: the caller's.
+        Some(last.tag(unsafe { self.pending.hash() }))
+    }
+}
+
+impl Last {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn tag(self, hash: __m128i) -> (usize, Block) {
+        let tag = _mm_xor_si128(reverse_one(hash), self.tag_pad);
+        (self.position, bytes(tag))
+    }
+}
+
+impl Pending<'_> {
+    /// The hash.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+    unsafe fn hash(&self) -> __m128i {
+        let mut sums = Sums::zero();
+        for vector in 0..4 {
+            // SAFETY: the caller's.
+            unsafe { self.multiply(vector, &mut sums) };
+        }
+        sums.reduce()
+    }
+
+    /// Adds the products of one vector.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    unsafe fn multiply(&self, vector: usize, sums: &mut Sums) {
+        // SAFETY: the powers are readable as long as they are borrowed.
+        let powers = unsafe { _mm512_loadu_si512(self.powers[vector].cast()) };
+        sums.add(self.elements[vector], powers);
+    }
+
+    /// Rounds 1 to the last of the cipher, and in between the hash, which is
+    /// returned.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+    unsafe fn hash_and_encrypt<const VECTORS: usize, const ROUNDS: usize>(
         &self,
-        states: &mut [__m512i; 4],
-        mut data: [__m512i; 4],
-        hash: __m128i,
+        states: &mut [__m512i; VECTORS],
+        schedule: &Schedule<'_>,
     ) -> __m128i {
+        let mut sums = Sums::zero();
         // SAFETY: the caller's.
         unsafe {
-            data[0] = _mm512_xor_si512(data[0], _mm512_zextsi128_si512(hash));
-            let mut sums = Sums::zero();
-            // Two rounds of the cipher for each vector of the hash, of which
-            // the first waits for the hash before: it comes last.
-            for vector in [3, 2, 1, 0] {
-                let round = 7 - 2 * vector;
-                for round in [round, round + 1] {
-                    let key = self.schedule.round_key(round);
-                    for state in &mut *states {
-                        *state = _mm512_aesenc_epi128(*state, key);
-                    }
-                }
-                sums.add(data[vector], self.schedule.powers(16 - 4 * vector));
+            // The first vector waits for the hash before: it comes last.
+            for (pair, vector) in [3, 2, 1, 0].into_iter().enumerate() {
+                let element = self.elements[vector];
+                let powers = _mm512_loadu_si512(self.powers[vector].cast());
+                aes_round(states, schedule.round_key(2 * pair + 1));
+                sums.add_outer(element, powers);
+                sums.in_turns_with(&mut states[0]);
+                aes_round(states, schedule.round_key(2 * pair + 2));
+                sums.add_inner(element, powers);
+                sums.in_turns_with(&mut states[0]);
             }
             let hash = sums.reduce();
-            for round in 9..self.schedule.rounds {
-                let key = self.schedule.round_key(round);
-                for state in &mut *states {
-                    *state = _mm512_aesenc_epi128(*state, key);
-                }
+            for round in 9..ROUNDS {
+                aes_round(states, schedule.round_key(round));
             }
-            let key = self.schedule.round_key(self.schedule.rounds);
+            let key = schedule.round_key(ROUNDS);
             for state in states {
                 *state = _mm512_aesenclast_epi128(*state, key);
             }
@@ -364,87 +265,180 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Enciphers and hashes the last one to sixteen slots, which lie in
-    /// `VECTORS` vectors and come after `chunks` chunks, and hashes the lengths;
-    /// `hash` is the hash so far, or the element of slot 0. Returns the first
-    /// block of key stream and the hash.
+    /// Adds the lengths behind the `slots` slots of a packet's last chunk.
     ///
     /// # Safety
-    /// The schedule has as many powers as there are slots, and one more.
+    /// As for [`Conveyor::packet`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn rest<const VECTORS: usize, const OPEN: bool>(
-        &self,
-        chunks: usize,
-        hash: __m128i,
-    ) -> (__m128i, __m128i) {
-        // SAFETY: all accesses are to the schedule and, under masks, to the
-        // text.
-        unsafe {
-            let bytes = self.bytes - chunks * CHUNK;
-            let at = self.slots.wrapping_add(chunks * CHUNK);
-            let slots = bytes.div_ceil(16);
-            let mut counters = self.counter_blocks(4 * chunks);
-            let mut states = counters.take::<VECTORS>(self.schedule.round_key(0));
-            self.encrypt(&mut states);
+    unsafe fn add_lengths(&mut self, stream: &Stream<'_>, slots: usize) {
+        let mut after = slots;
+        if slots == 16 {
+            // No slot is left: the lengths are a chunk of their own.
+            // SAFETY: the caller's.
+            let hash = unsafe { self.hash() };
+            self.elements = [_mm512_setzero_si512(); 4];
+            self.elements[0] = _mm512_zextsi128_si512(hash);
+            after = 0;
+        }
+        // Lane by lane, because registers have no index.
+        let lanes = 0xf_u64 << (4 * after);
+        for (vector, element) in self.elements.iter_mut().enumerate() {
+            let lanes = (lanes >> (16 * vector)) as __mmask16;
+            let lengths = _mm512_maskz_broadcast_i32x4(lanes, stream.lengths);
+            *element = _mm512_xor_si512(*element, lengths);
+        }
+        for (vector, powers) in self.powers.iter_mut().enumerate() {
+            *powers = stream
+                .schedule
+                .powers_at((after + 1).saturating_sub(4 * vector));
+        }
+    }
+}
 
-            // A length block that shares the last vector is added to it; one
-            // behind a full vector is hashed by itself.
-            let lengths_lane = slots % 4;
-            let mut sums = Sums::zero();
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn aes_round<const VECTORS: usize>(states: &mut [__m512i; VECTORS], key: __m512i) {
+    for state in states {
+        *state = _mm512_aesenc_epi128(*state, key);
+    }
+}
+
+/// A packet under way.
+struct Stream<'a> {
+    schedule: Schedule<'a>,
+    /// The nonce with its bytes reversed, so that the counter is the lowest
+    /// word: 1, 2, 3 and 4.
+    counters: __m512i,
+    /// The text's address less the 16 bytes of slot 0.
+    slots: *mut u8,
+    /// Bytes of all slots that end with the text.
+    bytes: usize,
+    /// Elements of slot 0 and of the lengths.
+    head: __m128i,
+    lengths: __m128i,
+}
+
+impl<'a> Stream<'a> {
+    /// # Safety
+    /// As for [`Conveyor::packet`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+    unsafe fn new(schedule: Schedule<'a>, packet: &Packet<'_>) -> Stream<'a> {
+        let (associated, text) = (packet.associated, packet.text);
+        let nonce = _mm_set_epi64x((packet.nonce >> 64) as i64, packet.nonce as i64);
+        let counters = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1);
+        let nonce = _mm512_broadcast_i32x4(reverse_one(nonce));
+        Stream {
+            schedule,
+            counters: _mm512_or_si512(nonce, counters),
+            slots: text.as_ptr().cast::<u8>().cast_mut().wrapping_sub(16),
+            bytes: 16 + text.len(),
+            // SAFETY: the caller's.
+            head: unsafe { head(&schedule, associated) },
+            lengths: _mm_set_epi64x(8 * associated.len() as i64, 8 * text.len() as i64),
+        }
+    }
+
+    /// Enciphers chunk number `chunk`, which lies in `VECTORS` vectors, while
+    /// the pending chunk is hashed, and leaves its own hash pending. The `FIRST`
+    /// chunk begins with slot 0, the `LAST` may end in a partial block. Returns
+    /// the hash that was pending and the chunk's first block of key stream.
+    ///
+    /// # Safety
+    /// As for [`Conveyor::packet`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+    unsafe fn chunk<
+        const VECTORS: usize,
+        const ROUNDS: usize,
+        const FIRST: bool,
+        const LAST: bool,
+        const OPEN: bool,
+    >(
+        &self,
+        pending: &mut Pending<'a>,
+        chunk: usize,
+    ) -> (__m128i, __m128i) {
+        // SAFETY: the caller's; masks cover the text.
+        unsafe {
+            let mut states = self.counter_blocks::<VECTORS>(chunk);
+            let hash = pending.hash_and_encrypt::<VECTORS, ROUNDS>(&mut states, &self.schedule);
+            let key_stream = _mm512_castsi512_si128(states[0]);
+            let carried = if FIRST { self.head } else { hash };
+            let at = self.slots.wrapping_add(chunk * CHUNK);
+            let mut elements = [_mm512_setzero_si512(); 4];
             for (vector, state) in states.iter().enumerate() {
                 let at = at.wrapping_add(VECTOR * vector);
-                let mut mask = mask_of(bytes - VECTOR * vector);
-                if vector == 0 && chunks == 0 {
+                let mut mask = u64::MAX;
+                if LAST && vector + 1 == VECTORS {
+                    mask = mask_of(self.bytes - chunk * CHUNK - VECTOR * vector);
+                }
+                if FIRST && vector == 0 {
                     mask &= !SLOT_0;
                 }
                 let input = _mm512_maskz_loadu_epi8(mask, at.cast());
-                let output = _mm512_maskz_mov_epi8(mask, _mm512_xor_si512(input, *state));
+                let mut output = _mm512_xor_si512(input, *state);
+                if !OPEN {
+                    output = _mm512_maskz_mov_epi8(mask, output);
+                }
                 _mm512_mask_storeu_epi8(at.cast(), mask, output);
-                let mut x = reverse(if OPEN { input } else { output });
-                if vector == 0 {
-                    x = _mm512_xor_si512(x, _mm512_zextsi128_si512(hash));
-                }
-                if vector + 1 == VECTORS && lengths_lane > 0 {
-                    let lane = 0xf << (4 * lengths_lane);
-                    x = _mm512_mask_broadcast_i32x4(x, lane, self.lengths);
-                }
-                sums.add(x, self.schedule.powers(slots + 1 - 4 * vector));
+                elements[vector] = reverse(if OPEN { input } else { output });
             }
-            if lengths_lane == 0 {
-                let lengths = _mm512_zextsi128_si512(self.lengths);
-                sums.add(lengths, self.schedule.powers(1));
+            elements[0] = _mm512_xor_si512(elements[0], _mm512_zextsi128_si512(carried));
+            pending.elements = elements;
+            for (vector, powers) in pending.powers.iter_mut().enumerate() {
+                *powers = self.schedule.powers_at(16 - 4 * vector);
             }
-            (_mm512_castsi512_si128(states[0]), sums.reduce())
+            (hash, key_stream)
         }
     }
-}
 
-/// Elements of a chunk.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn elements(chunk: [__m512i; 4]) -> [__m512i; 4] {
-    let [a, b, c, d] = chunk;
-    [reverse(a), reverse(b), reverse(c), reverse(d)]
-}
-
-/// Counter blocks of consecutive vectors, their bytes reversed so that the
-/// counter is the lowest word.
-struct CounterBlocks {
-    next: __m512i,
-}
-
-impl CounterBlocks {
-    /// The next counter blocks, with `key` added as round 0 adds it.
+    /// The counter blocks of a chunk, with round key 0 added.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn take<const VECTORS: usize>(&mut self, key: __m512i) -> [__m512i; VECTORS] {
-        let mut states = [key; VECTORS];
-        let four = _mm512_set4_epi32(0, 0, 0, 4);
-        for state in &mut states {
-            *state = _mm512_xor_si512(reverse(self.next), key);
-            self.next = _mm512_add_epi32(self.next, four);
+    unsafe fn counter_blocks<const VECTORS: usize>(&self, chunk: usize) -> [__m512i; VECTORS] {
+        // SAFETY: there is a round key 0.
+        let key = unsafe { self.schedule.round_key(0) };
+        let first = _mm512_maskz_set1_epi32(0x1111, 16 * chunk as i32);
+        let first = _mm512_add_epi32(self.counters, first);
+        let mut states = [reverse(first); VECTORS];
+        for (vector, state) in (0..).zip(&mut states) {
+            if chunk % 16 == 15 {
+                // The last counter has a carry, 15 chunks of 16 have none.
+                let slots = _mm512_set4_epi32(0, 0, 0, 4 * vector);
+                *state = reverse(_mm512_add_epi32(first, slots));
+            } else {
+                let slots = _mm512_set4_epi32((4 * vector) << 24, 0, 0, 0);
+                *state = _mm512_add_epi32(*state, slots);
+            }
+            *state = _mm512_xor_si512(*state, key);
         }
         states
     }
+}
+
+/// The element of slot 0: the only block of associated data, or the last one
+/// with the hash of those before it added.
+///
+/// # Safety
+/// As for [`Conveyor::packet`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+unsafe fn head(schedule: &Schedule<'_>, associated: &[u8]) -> __m128i {
+    let before = associated.len().saturating_sub(1) / 16 * 16;
+    let (before, last) = associated.split_at(before);
+    let mask = ((1u32 << last.len()) - 1) as __mmask16;
+    // SAFETY: the mask covers the 0 to 16 bytes of `last`.
+    let last = unsafe { _mm_maskz_loadu_epi8(mask, last.as_ptr().cast()) };
+    let mut hash = _mm_setzero_si128();
+    for chunk in before.chunks(VECTOR) {
+        // SAFETY: the mask covers the chunk; there are four powers.
+        unsafe {
+            let x = _mm512_maskz_loadu_epi8(mask_of(chunk.len()), chunk.as_ptr().cast());
+            let x = _mm512_xor_si512(reverse(x), _mm512_zextsi128_si512(hash));
+            hash = Sums::of(x, schedule.powers(chunk.len() / 16)).reduce();
+        }
+    }
+    _mm_xor_si128(reverse_one(last), hash)
 }
