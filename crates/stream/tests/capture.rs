@@ -186,3 +186,19 @@ fn a_pipe_that_stays_open_delays_neither_records_nor_the_end() {
         assert!(source.faults().is_empty());
     }
 }
+
+#[test]
+fn a_capture_that_cannot_be_opened_in_its_turn_is_a_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let capture = folder.path().join("three.pcapng");
+    write_capture(&capture, 3);
+    let paths = [capture.clone(), folder.path().join("gone"), capture];
+    let source = CaptureSource::opening(paths.into_iter().map(|path| Reader::open(&path)));
+    let outcome = Pipeline::new(source).run().expect("a run");
+    assert_eq!(outcome.statistics.packets(), 6);
+    let source = outcome.source::<CaptureSource>().expect("the source");
+    let [fault] = source.faults() else {
+        panic!("one fault");
+    };
+    assert!(fault.to_string().contains("gone"), "{fault}");
+}

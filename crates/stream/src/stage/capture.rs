@@ -46,7 +46,7 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// A file that is cut short or broken is read as far as it is whole; the rest
 /// of the files still follow, and [`faults`](CaptureSource::faults) tells.
 pub struct CaptureSource {
-    readers: std::vec::IntoIter<Reader>,
+    readers: Box<dyn Iterator<Item = Result<Reader, CaptureError>> + Send>,
     current: Option<CurrentFile>,
     interfaces: Arc<[Interface]>,
     entries: Vec<RecordEntry>,
@@ -73,8 +73,16 @@ struct CurrentFile {
 impl CaptureSource {
     /// A source over opened captures.
     pub fn new(readers: Vec<Reader>) -> CaptureSource {
+        CaptureSource::opening(readers.into_iter().map(Ok))
+    }
+
+    /// A source over captures that are opened when their turn comes. One that
+    /// cannot be is a fault, and the next follows.
+    pub fn opening(
+        readers: impl Iterator<Item = Result<Reader, CaptureError>> + Send + 'static,
+    ) -> CaptureSource {
         CaptureSource {
-            readers: readers.into_iter(),
+            readers: Box::new(readers),
             current: None,
             interfaces: Arc::new([]),
             entries: Vec::new(),
@@ -97,15 +105,19 @@ impl CaptureSource {
 
     /// Takes the next file where none is open. False at the end.
     fn open_next(&mut self) -> bool {
-        if self.current.is_none()
-            && let Some(reader) = self.readers.next()
-        {
-            self.current = Some(CurrentFile {
-                reader,
-                first_interface: self.interfaces.len(),
-            });
+        while self.current.is_none() {
+            match self.readers.next() {
+                Some(Ok(reader)) => {
+                    self.current = Some(CurrentFile {
+                        reader,
+                        first_interface: self.interfaces.len(),
+                    });
+                }
+                Some(Err(fault)) => self.faults.push(fault),
+                None => return false,
+            }
         }
-        self.current.is_some()
+        true
     }
 
     fn close_current(&mut self) {
