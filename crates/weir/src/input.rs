@@ -1,6 +1,6 @@
 //! Capture files that a command names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use weir_packet::file::{Reader, Writer};
@@ -10,18 +10,35 @@ use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
+/// So many files are kept open until their turn comes. The others are looked
+/// at and opened again: they would take a block of memory each.
+const KEPT_OPEN: usize = 16;
+
+/// A capture whose header is in order.
+enum Input {
+    Open(Box<Reader>),
+    Checked(PathBuf),
+}
+
 /// Opens captures to be read one after the other.
 pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
-    let mut readers = Vec::with_capacity(paths.len());
+    let mut inputs = Vec::with_capacity(paths.len());
     let mut total_bytes = Some(0);
     for path in paths {
-        let reader = Reader::open(path.as_ref()).map_err(Failure::usage)?;
-        total_bytes = total_bytes
-            .zip(reader.total_bytes())
-            .map(|(sum, bytes)| sum + bytes);
-        readers.push(reader);
+        let path = path.as_ref();
+        let reader = Reader::open(path).map_err(Failure::usage)?;
+        let bytes = reader.total_bytes();
+        total_bytes = total_bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
+        inputs.push(if bytes.is_some() && inputs.len() >= KEPT_OPEN {
+            Input::Checked(path.to_owned())
+        } else {
+            Input::Open(Box::new(reader))
+        });
     }
-    let source = CaptureSource::new(readers);
+    let source = CaptureSource::opening(inputs.into_iter().map(|input| match input {
+        Input::Open(reader) => Ok(*reader),
+        Input::Checked(path) => Reader::open(&path),
+    }));
     let watched = Watched {
         progress: source.progress(),
         total_bytes,

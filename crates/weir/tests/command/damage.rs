@@ -1,5 +1,7 @@
 //! Captures that are cut short, lie, or are none.
 
+use std::process::Stdio;
+
 use crate::captures::{packets, write_frames};
 use crate::processes::{
     Folder, Said, example, example_name, json_file, json_lines, weir, weir_fed,
@@ -68,6 +70,28 @@ fn captures_behind_a_cut_one_still_follow() {
     let said = weir(["measure", &traffic, &cut, &traffic, "-q", "--json", &json]);
     said.failed(1, &["cut.pcapng", "cut short"]);
     assert_eq!(json_file(json.as_ref())["packets"], 2 * 3564 + whole);
+}
+
+#[test]
+fn more_captures_than_can_be_open_are_read() {
+    let folder = Folder::new();
+    let capture = folder.name("two.pcapng");
+    write_frames(&capture, &[vec![0; 60], vec![0; 70]]);
+    let many = vec![capture.as_str(); 2000];
+    // A process may have 256 files open here.
+    let measure = format!(
+        "ulimit -n 256 && exec {:?} measure --quiet --json - {}",
+        env!("CARGO_BIN_EXE_weir"),
+        many.join(" ")
+    );
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", &measure])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let report = Said::of(shell.spawn().expect("sh starts")).done().json();
+    assert_eq!(report["packets"], 4000);
+    assert_eq!(report["bytes"], 2000 * 130);
 }
 
 fn measure(name: &str) -> Said {
