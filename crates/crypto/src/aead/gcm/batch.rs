@@ -17,8 +17,8 @@ const FEW_PACKETS: usize = 8;
 pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) {
     match jobs.len() {
         0 => (),
-        1..=FEW_PACKETS => process_some::<J, FEW_PACKETS>(tier, jobs),
-        ..=SOME_PACKETS => process_some::<J, SOME_PACKETS>(tier, jobs),
+        few if few <= FEW_PACKETS => process_some::<J, FEW_PACKETS>(tier, jobs),
+        some if some <= SOME_PACKETS => process_some::<J, SOME_PACKETS>(tier, jobs),
         _ => {
             for jobs in jobs.chunks_mut(MOST_PACKETS) {
                 process_some::<J, MOST_PACKETS>(tier, jobs);

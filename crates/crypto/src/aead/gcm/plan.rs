@@ -105,9 +105,6 @@ pub(super) struct Plan<const N: usize> {
     short_text_bytes: [usize; 4],
     kinds: [u8; N],
     classes: [u8; N],
-    /// Bit sets of the kinds and of the classes that there are.
-    kinds_present: u32,
-    classes_present: u64,
     /// One more than the place of the last packet.
     end: usize,
 }
@@ -125,8 +122,6 @@ impl<const N: usize> Plan<N> {
             ],
             kinds: [NO_KIND; N],
             classes: [0; N],
-            kinds_present: 0,
-            classes_present: 0,
             end: 0,
         }
     }
@@ -143,8 +138,6 @@ impl<const N: usize> Plan<N> {
         let class = class(packet.text.len());
         self.kinds[place] = kind;
         self.classes[place] = class;
-        self.kinds_present |= 1 << kind;
-        self.classes_present |= 1 << class;
         self.end = place + 1;
     }
 
@@ -157,29 +150,40 @@ impl<const N: usize> Plan<N> {
     /// Calls `run` for each kind with the packets of that kind, shortest first.
     #[inline]
     pub(super) fn for_each(&self, mut run: impl FnMut(Kind, &[u8])) {
+        // Bit sets of the kinds and of the classes that there are.
+        let (mut kinds, mut classes) = (0u32, 0u64);
+        for (kind, class) in self.kinds[..self.end].iter().zip(&self.classes) {
+            kinds |= 1u32.checked_shl((*kind).into()).unwrap_or(0);
+            classes |= 1u64.wrapping_shl((*class).into());
+        }
         let mut order = [0; N];
         for (index, route) in ROUTES.into_iter().enumerate() {
             for (at, size) in SIZES.into_iter().enumerate() {
                 let kind = 3 * index + at;
-                if self.kinds_present >> kind & 1 == 1 {
-                    let packets = self.sort(kind as u8, &mut order);
+                if kinds >> kind & 1 == 1 {
+                    let packets = match classes.is_power_of_two() {
+                        true => self.gather(kind as u8, &mut order),
+                        false => self.sort(kind as u8, &mut order),
+                    };
                     run(Kind { route, size }, &order[..packets]);
                 }
             }
         }
     }
 
+    /// Puts the packets of a kind into `order` and returns how many there are.
+    fn gather(&self, kind: u8, order: &mut [u8; N]) -> usize {
+        let mut packets = 0;
+        for (place, of) in self.kinds[..self.end].iter().enumerate() {
+            order[packets] = place as u8;
+            packets += usize::from(*of == kind);
+        }
+        packets
+    }
+
     /// Puts the packets of a kind into `order` by ascending length class,
     /// earlier ones first within a class, and returns how many there are.
     fn sort(&self, kind: u8, order: &mut [u8; N]) -> usize {
-        if self.classes_present.is_power_of_two() {
-            let mut packets = 0;
-            for (place, of) in self.kinds[..self.end].iter().enumerate() {
-                order[packets] = place as u8;
-                packets += usize::from(*of == kind);
-            }
-            return packets;
-        }
         let mut places = [0u16; CLASSES];
         let packets = || self.kinds[..self.end].iter().zip(&self.classes);
         for (of, class) in packets() {

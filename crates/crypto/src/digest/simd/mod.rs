@@ -29,6 +29,7 @@ pub(super) type Streams<'a> = [&'a [u8]; MOST_LANES];
 /// [`Candidate::under`] alone, so there is one only on a processor that has the
 /// instructions.
 pub(super) struct LaneKernel<W> {
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests name what failed"))]
     pub(super) name: &'static str,
     pub(super) tier: Tier,
     pub(super) lanes: usize,

@@ -24,7 +24,7 @@ use super::super::super::packet::Packet;
 use super::super::super::plan::Task;
 use super::field::{Sums, hash_keys, reverse, square};
 use super::schedules::{RawKey, join, lanes_of, round_keys};
-use super::{expanded, load_raw, prefetch, transpose};
+use super::{expanded, load_raw, nonce, prefetch, transpose};
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
@@ -162,7 +162,7 @@ impl Group {
             associated[lane] = unsafe {
                 _mm_maskz_loadu_epi8(mask as __mmask16, packet.associated.as_ptr().cast())
             };
-            nonces[lane] = _mm_set_epi64x((packet.nonce >> 64) as i64, packet.nonce as i64);
+            nonces[lane] = nonce(packet);
             lengths[lane] = _mm_set_epi64x(
                 8 * packet.associated.len() as i64,
                 8 * packet.text.len() as i64,
@@ -296,6 +296,10 @@ fn process<const RAW: bool, const GROUPS: usize>(
             states[2 + slot] = group.counter_block(0, slot);
         }
     }
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "round keys outnumber round constants, which only AES-128 uses here"
+    )]
     for round in 1..rounds {
         for (states, group) in states.iter_mut().zip(&mut *groups) {
             if on_the_fly {

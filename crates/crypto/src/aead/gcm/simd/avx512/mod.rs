@@ -280,6 +280,14 @@ fn expanded<'a>(key: KeyView<'a>, size: AesKeySize, form: Form) -> Option<&'a [B
     (key.form == form && is_whole).then_some(blocks)
 }
 
+/// A packet's nonce, the counter's place zero.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn nonce(packet: &Packet<'_>) -> __m128i {
+    // SAFETY: 16 bytes are readable.
+    unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) }
+}
+
 /// A raw key in two vectors; zeros where the key is not raw.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -11,6 +11,7 @@ use std::arch::x86_64::*;
 
 use super::super::super::packet::Packet;
 use super::field::{Sums, reverse, reverse_one};
+use super::nonce;
 use super::schedules::join;
 use super::wide::{SLOT_0, Schedule, VECTOR, mask_of};
 use crate::cipher::Block;
@@ -128,7 +129,7 @@ impl<const FULL: usize, const HALF: bool> States<FULL, HALF> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     unsafe fn new(packet: &Packet<'_>, schedule: &Schedule<'_>) -> States<FULL, HALF> {
-        let nonce = _mm_set_epi64x((packet.nonce >> 64) as i64, packet.nonce as i64);
+        let nonce = nonce(packet);
         // SAFETY: the caller's; the table holds sixteen counters.
         unsafe {
             let key = _mm_loadu_si128(schedule.round_keys.cast());

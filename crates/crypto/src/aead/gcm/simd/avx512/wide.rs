@@ -28,8 +28,8 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use super::super::super::packet::Packet;
-use super::bytes;
 use super::field::{Sums, reverse, reverse_one};
+use super::{bytes, nonce};
 use crate::cipher::Block;
 
 /// Bytes of a vector, and of a chunk of sixteen slots.
@@ -326,7 +326,7 @@ impl<'a> Stream<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     unsafe fn new(schedule: Schedule<'a>, packet: &Packet<'_>) -> Stream<'a> {
         let (associated, text) = (packet.associated, packet.text);
-        let nonce = _mm_set_epi64x((packet.nonce >> 64) as i64, packet.nonce as i64);
+        let nonce = nonce(packet);
         let counters = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1);
         let nonce = _mm512_broadcast_i32x4(reverse_one(nonce));
         Stream {
