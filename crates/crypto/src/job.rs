@@ -370,6 +370,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    #[inline]
     pub(crate) fn check(self, suite: Suite) -> Result<(), JobFault> {
         if self.iv_bytes != suite.iv_bytes() {
             return Err(JobFault::Iv {

@@ -110,6 +110,7 @@ impl Suite {
     }
 
     /// Bytes of the cipher's key, without salt.
+    #[inline]
     pub fn key_bytes(self) -> usize {
         match self {
             Suite::Aead(Aead::AesGcm16(size))
@@ -125,6 +126,7 @@ impl Suite {
     /// Bytes of salt: the secret part of a nonce, which key material carries
     /// after the key (RFC 4106 section 8.1; RFC 3686 section 5.1 calls it
     /// nonce; RFC 7634 section 2).
+    #[inline]
     pub fn salt_bytes(self) -> usize {
         match self {
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 4,
@@ -142,6 +144,7 @@ impl Suite {
     }
 
     /// Bytes of the initialization vector on the wire, in front of the text.
+    #[inline]
     pub fn iv_bytes(self) -> usize {
         match self {
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 8,
@@ -153,6 +156,7 @@ impl Suite {
 
     /// The text's length must be a multiple of this many bytes; 1 where any
     /// length will do. ESP's own alignment to 4 bytes is not counted here.
+    #[inline]
     pub fn block_bytes(self) -> usize {
         match self {
             Suite::EncryptThenMac(Cipher::AesCbc(_), _) => 16,
@@ -162,6 +166,7 @@ impl Suite {
     }
 
     /// Bytes of the tag (integrity check value) behind the text.
+    #[inline]
     pub fn tag_bytes(self) -> usize {
         match self {
             Suite::Aead(_) => 16,
@@ -184,6 +189,7 @@ impl Suite {
     }
 
     /// How much one key may protect.
+    #[inline]
     pub fn limits(self) -> Limits {
         Limits::of(self)
     }

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 
 use weir_simd::Tier;
@@ -45,7 +47,8 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
             // SAFETY: the tier, and with it every feature that its kernels
             // enable, is there.
             Tier::Avx512 => unsafe { avx512::run(task) },
-            Tier::Aesni => return false,
+            // SAFETY: as above.
+            Tier::Aesni => unsafe { aesni::run(task) },
             Tier::Scalar => return false,
         }
         return true;
@@ -62,7 +65,8 @@ pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Blo
         match tier {
             // SAFETY: as in `run`.
             Tier::Avx512 => unsafe { avx512::hash_key_powers(round_keys, table) },
-            Tier::Aesni => return false,
+            // SAFETY: as in `run`.
+            Tier::Aesni => unsafe { aesni::hash_key_powers(round_keys, table) },
             Tier::Scalar => return false,
         }
         return true;

@@ -14,7 +14,7 @@ schedules! {
 
 /// Writes the round keys of a key of 16, 24 or 32 bytes and returns true.
 #[target_feature(enable = "aes,ssse3,sse4.1")]
-pub(super) fn expand(key: &[u8], round_keys: &mut [Block; MOST_ROUND_KEYS]) -> bool {
+pub(crate) fn expand(key: &[u8], round_keys: &mut [Block; MOST_ROUND_KEYS]) -> bool {
     let Some((low, rest)) = key.split_first_chunk::<16>() else {
         return false;
     };

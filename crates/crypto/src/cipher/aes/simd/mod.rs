@@ -12,6 +12,8 @@ use weir_simd::Tier;
 use super::{Block, MOST_ROUND_KEYS};
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) use aesni::expand as expand_one;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{expand_128_lanes, expand_192_lanes, expand_256_lanes, next_128_lanes};
 
 /// Writes the round keys of `key` (16, 24 or 32 bytes) and returns true; or
