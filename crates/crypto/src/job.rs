@@ -1,7 +1,10 @@
 //! A batch of packets, each with its own key, sealed or opened in one call.
 
+use weir_simd::Tier;
+
 use crate::aead::gcm::{self, GcmJob, Packet};
 use crate::cipher::Block;
+use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
 use crate::kernel::{Kernel, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
@@ -139,9 +142,8 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
             fault: refused.into(),
         })?;
     }
-    let tier = weir_simd::tier();
-    gcm::process(tier, jobs);
-    etm::seal(tier, jobs).map_err(|job| JobError {
+    gcm::process(tier_in_use(Family::Gcm), jobs);
+    etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
         job,
         fault: JobFault::Refused,
     })
@@ -152,12 +154,18 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
 /// text of a packet that is not authentic, or whose lengths are not its
 /// suite's, is zeros when this returns.
 pub fn open(jobs: &mut [OpenJob<'_>]) {
+    let (gcm, etm) = (Family::Gcm, Family::EncryptThenMac);
+    open_at(tier_in_use(gcm), tier_in_use(etm), jobs);
+}
+
+/// As [`open`], with the kernels of one tier for GCM and of one for
+/// encrypt-then-MAC.
+pub(crate) fn open_at(gcm_tier: Tier, etm_tier: Tier, jobs: &mut [OpenJob<'_>]) {
     for job in &mut *jobs {
         job.begin();
     }
-    let tier = weir_simd::tier();
-    gcm::process(tier, jobs);
-    etm::open(tier, jobs);
+    gcm::process(gcm_tier, jobs);
+    etm::open(etm_tier, jobs);
 }
 
 impl SealJob<'_> {

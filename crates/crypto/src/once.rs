@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::aead::gcm::{self, Form, GcmJob, KeyView, Packet};
 use crate::cipher::Block;
+use crate::engine::{Family, tier_in_use, trusted_tier};
 use crate::job::{JobError, JobFault, Shape};
 use crate::keys::KeyError;
 use crate::suite::{Aead, AesKeySize, Suite};
@@ -59,7 +60,7 @@ impl OneTimeKey {
     /// [`crate::KeyMaterial::new`].
     ///
     /// # Errors
-    /// A length that is not that of `size`.
+    /// A length that is not that of `size`, or [`KeyError::NoEngine`].
     #[inline]
     pub fn new(size: AesKeySize, key: &[u8]) -> Result<OneTimeKey, KeyError> {
         let wrong_key = KeyError::CipherKey {
@@ -70,6 +71,7 @@ impl OneTimeKey {
         if key.len() != size.key_bytes() {
             return Err(wrong_key);
         }
+        trusted_tier(Family::Gcm).ok_or(KeyError::NoEngine)?;
         let mut words = Zeroizing::new([0; 4]);
         for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
             *word = u64::from_ne_bytes(*bytes);
@@ -115,7 +117,7 @@ pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<(), JobError> {
     for job in &mut *jobs {
         job.key.spent = true;
     }
-    gcm::process(weir_simd::tier(), jobs);
+    gcm::process(tier_in_use(Family::Gcm), jobs);
     Ok(())
 }
 
@@ -129,7 +131,7 @@ pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) {
             job.text.fill(0);
         }
     }
-    gcm::process(weir_simd::tier(), jobs);
+    gcm::process(tier_in_use(Family::Gcm), jobs);
 }
 
 fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {

@@ -4,9 +4,15 @@
 mod known_answers;
 mod self_test;
 
+mod trust;
+
+use weir_simd::Tier;
+
 use crate::suite::{Aead, Cipher, Suite};
 
 pub use self_test::SelfTestError;
+
+pub(crate) use trust::{Family, tier_in_use, trusted_tier};
 
 #[cfg(test)]
 pub(crate) use known_answers::unhex;
@@ -21,6 +27,9 @@ pub struct Engine {
     pub tier: &'static str,
     /// Whether this processor can run it.
     pub available: bool,
+    /// Whether packets of its suites are processed by it: it is of the widest
+    /// tier, up to the one in force, whose engines passed their self-test.
+    pub in_use: bool,
     /// What it can do.
     pub suites: Vec<Suite>,
 }
@@ -28,49 +37,73 @@ pub struct Engine {
 /// The tier of an engine that chooses its instructions itself.
 pub const SELF_DETECTING: &str = "self-detecting";
 
-/// Every engine of this build; together they cover [`Suite::all`].
+/// Engines that there are for each tier.
+const OF_EVERY_TIER: [&str; 5] = [
+    "weir-gcm",
+    "weir-cbc-hmac",
+    "weir-ctr-hmac",
+    "weir-null-hmac",
+    "weir-3des-hmac",
+];
+
+const CHACHA20_POLY1305: &str = "rustcrypto-chacha20-poly1305";
+
+/// Every engine of this build; those in use cover [`Suite::all`].
 pub fn engines() -> Vec<Engine> {
-    [
-        "rustcrypto-gcm",
-        "rustcrypto-chacha20-poly1305",
-        "rustcrypto-cbc-hmac",
-        "rustcrypto-ctr-hmac",
-        "rustcrypto-3des-hmac",
-        "rustcrypto-null-hmac",
-    ]
-    .map(|name| Engine {
-        name,
+    let tiered = OF_EVERY_TIER.into_iter().flat_map(|name| {
+        Tier::ALL.map(|tier| {
+            let suites = suites_of(name);
+            let family = suites.first().map(|suite| Family::of(*suite));
+            let trusted = family.and_then(trusted_tier);
+            Engine {
+                name,
+                tier: tier.name(),
+                available: tier.is_available(),
+                in_use: trusted == Some(tier),
+                suites,
+            }
+        })
+    });
+    let kept = Engine {
+        name: CHACHA20_POLY1305,
         tier: SELF_DETECTING,
         available: true,
-        suites: Suite::all()
-            .filter(|&suite| engine_of(suite) == name)
-            .collect(),
-    })
-    .into()
+        in_use: true,
+        suites: suites_of(CHACHA20_POLY1305),
+    };
+    tiered.chain([kept]).collect()
+}
+
+fn suites_of(engine: &str) -> Vec<Suite> {
+    Suite::all()
+        .filter(|suite| engine_of(*suite) == engine)
+        .collect()
 }
 
 fn engine_of(suite: Suite) -> &'static str {
     match suite {
-        Suite::Aead(Aead::AesGcm16(_)) => "rustcrypto-gcm",
-        Suite::Aead(Aead::ChaCha20Poly1305) => "rustcrypto-chacha20-poly1305",
-        Suite::EncryptThenMac(Cipher::AesCbc(_), _) => "rustcrypto-cbc-hmac",
-        Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "rustcrypto-ctr-hmac",
-        Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => "rustcrypto-3des-hmac",
-        Suite::EncryptThenMac(Cipher::Null, _) => "rustcrypto-null-hmac",
+        Suite::Aead(Aead::AesGcm16(_)) => "weir-gcm",
+        Suite::Aead(Aead::ChaCha20Poly1305) => CHACHA20_POLY1305,
+        Suite::EncryptThenMac(Cipher::AesCbc(_), _) => "weir-cbc-hmac",
+        Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "weir-ctr-hmac",
+        Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => "weir-3des-hmac",
+        Suite::EncryptThenMac(Cipher::Null, _) => "weir-null-hmac",
     }
 }
 
 impl Engine {
-    /// Seals and opens the published answers of each suite, now, and returns
-    /// how many packets were compared.
+    /// Seals and opens the published answers of each suite, now, under every
+    /// key policy and several packets at once, and returns how many packets
+    /// were compared.
     ///
     /// # Errors
     /// The first answer that came out differently, or a damaged packet that
-    /// was taken for authentic: the engine must not be used.
+    /// was taken for authentic: the engine is not used.
     pub fn self_test(&self) -> Result<usize, SelfTestError> {
-        self.suites
-            .iter()
-            .try_fold(0, |packets, &suite| Ok(packets + self_test::of(suite)?))
+        let tier = self.tier.parse().unwrap_or(Tier::Scalar);
+        self.suites.iter().try_fold(0, |packets, &suite| {
+            Ok(packets + self_test::of(suite, tier)?)
+        })
     }
 }
 
@@ -79,17 +112,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_suite_has_an_engine_that_passes_its_self_test() {
-        let engines = engines();
-        for engine in &engines {
+    fn every_engine_that_can_run_passes_its_self_test() {
+        for engine in engines().iter().filter(|engine| engine.available) {
             let packets = engine.self_test().unwrap_or_else(|error| {
-                panic!("{}: {error}", engine.name);
+                panic!("{} {}: {error}", engine.name, engine.tier);
             });
             assert!(packets >= engine.suites.len(), "{}", engine.name);
         }
+    }
+
+    #[test]
+    fn one_engine_is_in_use_for_each_suite_and_it_is_of_the_tier_in_force() {
+        let engines = engines();
         for suite in Suite::all() {
-            let able = engines.iter().filter(|e| e.suites.contains(&suite));
-            assert_eq!(able.count(), 1, "{suite}");
+            let in_use: Vec<&Engine> = engines
+                .iter()
+                .filter(|engine| engine.in_use && engine.suites.contains(&suite))
+                .collect();
+            let [engine] = in_use[..] else {
+                panic!("{suite}: {in_use:?}");
+            };
+            let tier = weir_simd::tier().name();
+            assert!([tier, SELF_DETECTING].contains(&engine.tier), "{suite}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Known answers through the job interface.
 
 use super::known_answers::{AEADS, AeadAnswer, CIPHERS, CipherAnswer, MACS, MacAnswer, unhex};
-use crate::hazmat::RawSealingKey;
-use crate::job::{OpenJob, open};
-use crate::keys::{KeyMaterial, OpeningKey};
-use crate::suite::{Cipher, Mac, Suite};
+use weir_simd::Tier;
+
+use crate::hazmat::{self, RawSealJob, RawSealingKey};
+use crate::job::{OpenJob, open_at};
+use crate::keys::{KeyMaterial, KeyPolicy, OpeningKey};
+use crate::suite::{Aead, Cipher, Mac, Suite};
 
 /// A suite did not give a published answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,19 +20,21 @@ pub struct SelfTestError {
     pub what: &'static str,
 }
 
-/// Tests one suite and counts the packets compared.
-pub(super) fn of(suite: Suite) -> Result<usize, SelfTestError> {
+/// Tests one suite with the kernels of `tier` and counts the packets compared.
+pub(super) fn of(suite: Suite, tier: Tier) -> Result<usize, SelfTestError> {
     let compared = match suite {
         Suite::Aead(aead) => AEADS
             .iter()
             .filter(|answer| answer.aead == aead)
-            .map(check_aead)
+            .map(|answer| check_aead(answer, tier))
             .sum::<Result<usize, _>>(),
-        Suite::EncryptThenMac(Cipher::Null, mac) => answers_of(mac).map(check_mac).sum(),
+        Suite::EncryptThenMac(Cipher::Null, mac) => {
+            answers_of(mac).map(|answer| check_mac(answer, tier)).sum()
+        }
         Suite::EncryptThenMac(cipher, mac) => CIPHERS
             .iter()
             .filter(|answer| answer.cipher == cipher)
-            .flat_map(|text| answers_of(mac).map(move |tag| check_pair(text, tag)))
+            .flat_map(|text| answers_of(mac).map(move |tag| check_pair(text, tag, tier)))
             .sum(),
     }?;
     if compared == 0 {
@@ -47,9 +51,9 @@ fn answers_of(mac: Mac) -> impl Iterator<Item = &'static MacAnswer> {
     MACS.iter().filter(move |answer| answer.mac == mac)
 }
 
-fn check_aead(answer: &AeadAnswer) -> Result<usize, SelfTestError> {
+fn check_aead(answer: &AeadAnswer, tier: Tier) -> Result<usize, SelfTestError> {
     let suite = Suite::Aead(answer.aead);
-    check(suite, answer.source, || {
+    check(suite, answer.source, tier, || {
         Some(Packet {
             suite,
             key: unhex(answer.key)?,
@@ -65,9 +69,9 @@ fn check_aead(answer: &AeadAnswer) -> Result<usize, SelfTestError> {
 }
 
 /// The MAC alone: its message, spread over all that a packet authenticates.
-fn check_mac(answer: &MacAnswer) -> Result<usize, SelfTestError> {
+fn check_mac(answer: &MacAnswer, tier: Tier) -> Result<usize, SelfTestError> {
     let suite = Suite::EncryptThenMac(Cipher::Null, answer.mac);
-    check(suite, answer.source, || {
+    check(suite, answer.source, tier, || {
         let message = unhex(answer.message)?;
         let (prefix, rest) = message.split_at_checked(2)?;
         let (text, suffix) = rest.split_at_checked(rest.len() / 2)?;
@@ -88,10 +92,10 @@ fn check_mac(answer: &MacAnswer) -> Result<usize, SelfTestError> {
 /// A cipher's published text under a MAC's published key. The tag is that of
 /// NULL encryption over the same bytes in one piece, which [`check_mac`] has
 /// held against published tags.
-fn check_pair(text: &CipherAnswer, tag: &MacAnswer) -> Result<usize, SelfTestError> {
-    check_mac(tag)?;
+fn check_pair(text: &CipherAnswer, tag: &MacAnswer, tier: Tier) -> Result<usize, SelfTestError> {
+    check_mac(tag, tier)?;
     let suite = Suite::EncryptThenMac(text.cipher, tag.mac);
-    check(suite, text.source, || {
+    check(suite, text.source, tier, || {
         let prefix = [0, 0, 0x43, 0x21, 0, 0, 0, 1];
         let suffix = [0, 0, 0, 7];
         let iv = unhex(text.iv)?;
@@ -99,16 +103,17 @@ fn check_pair(text: &CipherAnswer, tag: &MacAnswer) -> Result<usize, SelfTestErr
         let integrity_key = unhex(tag.key)?;
         let null = Suite::EncryptThenMac(Cipher::Null, tag.mac);
         let mut whole_tag = vec![0; null.tag_bytes()];
-        RawSealingKey::new(&KeyMaterial::new(null, &[], &integrity_key).ok()?)
-            .ok()?
-            .seal(
-                &[&prefix[..], &iv, &sealed, &suffix].concat(),
-                &[],
-                &mut [],
-                &[],
-                &mut whole_tag,
-            )
-            .ok()?;
+        let null = KeyMaterial::new(null, &[], &integrity_key).ok()?;
+        let null = RawSealingKey::with_policy(&null, tier, KeyPolicy::Precomputed).ok()?;
+        let mut whole = [RawSealJob {
+            key: &null,
+            prefix: &[&prefix[..], &iv, &sealed, &suffix].concat(),
+            iv: &[],
+            text: &mut [],
+            suffix: &[],
+            tag: &mut whole_tag,
+        }];
+        hazmat::seal(tier, &mut whole).ok()?;
         Some(Packet {
             suite,
             key: unhex(text.key)?,
@@ -139,12 +144,22 @@ struct Packet {
 fn check(
     suite: Suite,
     published_in: &'static str,
+    tier: Tier,
     packet: impl FnOnce() -> Option<Packet>,
 ) -> Result<usize, SelfTestError> {
+    // Policies make a difference to GCM's kernels only.
+    let policies: &[KeyPolicy] = match suite {
+        Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL,
+        _ => &[KeyPolicy::Precomputed],
+    };
     packet()
         .ok_or("the answer cannot be read")
-        .and_then(|packet| packet.check())
-        .map(|()| 1)
+        .and_then(|packet| {
+            policies
+                .iter()
+                .try_for_each(|policy| packet.check(tier, *policy))
+        })
+        .map(|()| policies.len() * COPIES)
         .map_err(|what| SelfTestError {
             suite,
             published_in,
@@ -152,60 +167,81 @@ fn check(
         })
 }
 
-impl Packet {
-    fn check(&self) -> Result<(), &'static str> {
-        let material = KeyMaterial::new(self.suite, &self.key, &self.integrity_key)
-            .map_err(|_| "the key is refused")?;
-        let sealing = RawSealingKey::new(&material).map_err(|_| "the key is refused")?;
-        let opening = OpeningKey::new(&material).map_err(|_| "the key is refused")?;
+/// How many times a packet is processed at once: the kernels take four together
+/// and find a fifth left over.
+const COPIES: usize = 5;
 
-        let mut text = self.text.clone();
-        let mut tag = vec![0; self.suite.tag_bytes()];
-        sealing
-            .seal(&self.prefix, &self.iv, &mut text, &self.suffix, &mut tag)
-            .map_err(|_| "the packet is refused")?;
-        if text != self.sealed {
+/// Which of the copies arrives damaged.
+const DAMAGED: usize = 2;
+
+impl Packet {
+    fn check(&self, tier: Tier, policy: KeyPolicy) -> Result<(), &'static str> {
+        let refused = |_| "the key is refused";
+        let material =
+            KeyMaterial::new(self.suite, &self.key, &self.integrity_key).map_err(refused)?;
+        let sealing = RawSealingKey::with_policy(&material, tier, policy).map_err(refused)?;
+        let opening = OpeningKey::at_tier(&material, tier, policy).map_err(refused)?;
+
+        let mut texts = [const { Vec::new() }; COPIES];
+        texts.fill(self.text.clone());
+        let mut tags = [const { Vec::new() }; COPIES];
+        tags.fill(vec![0; self.suite.tag_bytes()]);
+        let mut jobs: Vec<RawSealJob<'_>> = texts
+            .iter_mut()
+            .zip(&mut tags)
+            .map(|(text, tag)| RawSealJob {
+                key: &sealing,
+                prefix: &self.prefix,
+                iv: &self.iv,
+                text,
+                suffix: &self.suffix,
+                tag,
+            })
+            .collect();
+        hazmat::seal(tier, &mut jobs).map_err(|_| "the packet is refused")?;
+        if texts.iter().any(|text| *text != self.sealed) {
             return Err("the ciphertext differs");
         }
-        if tag != self.tag {
+        if tags.iter().any(|tag| *tag != self.tag) {
             return Err("the tag differs");
         }
 
-        let opened = self.open(&opening, &mut text, &tag);
-        if !opened || text != self.text {
-            return Err("the packet does not open");
-        }
-
-        text.copy_from_slice(&self.sealed);
-        tag[0] ^= 1;
-        if self.open(&opening, &mut text, &tag) {
-            return Err("a wrong tag is accepted");
-        }
-        if text.iter().any(|&byte| byte != 0) {
-            return Err("a wrong tag releases text");
+        tags[DAMAGED][0] ^= 1;
+        let mut jobs: Vec<OpenJob<'_>> = texts
+            .iter_mut()
+            .zip(&tags)
+            .map(|(text, tag)| OpenJob {
+                key: &opening,
+                prefix: &self.prefix,
+                iv: &self.iv,
+                text,
+                suffix: &self.suffix,
+                tag,
+                verified: false,
+            })
+            .collect();
+        open_at(tier, tier, &mut jobs);
+        for (copy, job) in jobs.iter().enumerate() {
+            match (copy == DAMAGED, job.verified) {
+                (false, false) => return Err("the packet does not open"),
+                (true, true) => return Err("a wrong tag is accepted"),
+                (false, true) if *job.text != self.text[..] => {
+                    return Err("the packet opens to another text");
+                }
+                (true, false) if job.text.iter().any(|byte| *byte != 0) => {
+                    return Err("a wrong tag releases text");
+                }
+                _ => {}
+            }
         }
         Ok(())
-    }
-
-    fn open(&self, key: &OpeningKey, text: &mut [u8], tag: &[u8]) -> bool {
-        let mut jobs = [OpenJob {
-            key,
-            prefix: &self.prefix,
-            iv: &self.iv,
-            text,
-            suffix: &self.suffix,
-            tag,
-            verified: false,
-        }];
-        open(&mut jobs);
-        jobs[0].verified
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::{Aead, AesKeySize};
+    use crate::suite::AesKeySize;
 
     #[test]
     fn a_wrong_answer_fails_the_test() {
@@ -216,11 +252,15 @@ mod tests {
         let mut mac = MACS[0];
         mac.tag = "00112233445566778899aabb";
 
+        let tier = Tier::Scalar;
         for (result, what) in [
-            (check_aead(&aead), "the tag differs"),
-            (check_pair(&cipher, &MACS[0]), "the ciphertext differs"),
-            (check_pair(&CIPHERS[0], &mac), "the tag differs"),
-            (check_mac(&mac), "the tag differs"),
+            (check_aead(&aead, tier), "the tag differs"),
+            (
+                check_pair(&cipher, &MACS[0], tier),
+                "the ciphertext differs",
+            ),
+            (check_pair(&CIPHERS[0], &mac, tier), "the tag differs"),
+            (check_mac(&mac, tier), "the tag differs"),
         ] {
             assert_eq!(result.map_err(|error| error.what), Err(what));
         }
@@ -230,7 +270,7 @@ mod tests {
     fn an_answer_that_cannot_be_read_fails_the_test() {
         let mut aead = AEADS[0];
         aead.tag = "0x";
-        let error = check_aead(&aead).expect_err("no hexadecimal");
+        let error = check_aead(&aead, Tier::Scalar).expect_err("no hexadecimal");
         assert_eq!(error.what, "the answer cannot be read");
         assert_eq!(error.published_in, AEADS[0].source);
     }

@@ -43,6 +43,10 @@ pub enum KeyError {
     /// The operating system gave no random bytes.
     #[error("no random bytes for initialization vectors: {0}")]
     Entropy(getrandom::Error),
+    /// No kernel of this build gave the published answers of the key's suite on
+    /// this machine: see [`crate::engines`].
+    #[error("no engine for this suite passed its self-test: see `weir engines`")]
+    NoEngine,
     /// The lengths passed [`KeyMaterial::new`] and the cipher refused them all
     /// the same: a defect of this crate.
     #[error("the cipher refused a key of its own length")]

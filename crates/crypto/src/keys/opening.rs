@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use weir_simd::Tier;
+
+use crate::engine::{Family, trusted_tier};
 use crate::kernel::{Kernel, OpenKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::suite::Suite;
@@ -18,7 +21,7 @@ impl OpeningKey {
     /// [`KeyPolicy::Precomputed`].
     ///
     /// # Errors
-    /// [`KeyError::Refused`], which would be a defect of this crate.
+    /// As there.
     pub fn new(material: &KeyMaterial) -> Result<OpeningKey, KeyError> {
         OpeningKey::with_policy(material, KeyPolicy::Precomputed)
     }
@@ -26,11 +29,22 @@ impl OpeningKey {
     /// Expands `material` as far as `policy` says.
     ///
     /// # Errors
-    /// [`KeyError::Refused`], which would be a defect of this crate.
+    /// [`KeyError::NoEngine`], or [`KeyError::Refused`], which would be a defect
+    /// of this crate.
     pub fn with_policy(material: &KeyMaterial, policy: KeyPolicy) -> Result<OpeningKey, KeyError> {
+        let tier = trusted_tier(Family::of(material.suite())).ok_or(KeyError::NoEngine)?;
+        OpeningKey::at_tier(material, tier, policy)
+    }
+
+    /// As [`OpeningKey::with_policy`], with the instructions of `tier`.
+    pub(crate) fn at_tier(
+        material: &KeyMaterial,
+        tier: Tier,
+        policy: KeyPolicy,
+    ) -> Result<OpeningKey, KeyError> {
         Ok(OpeningKey {
             suite: material.suite(),
-            kernel: Kernel::new(material, weir_simd::tier(), policy)?,
+            kernel: Kernel::new(material, tier, policy)?,
         })
     }
 

@@ -28,3 +28,13 @@ pub enum KeyPolicy {
     /// processed as under [`KeyPolicy::ExpandedAhead`].
     OnTheFly,
 }
+
+impl KeyPolicy {
+    /// Every policy.
+    pub const ALL: [KeyPolicy; 4] = [
+        KeyPolicy::Precomputed,
+        KeyPolicy::Compact,
+        KeyPolicy::ExpandedAhead,
+        KeyPolicy::OnTheFly,
+    ];
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::{Family, trusted_tier};
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::{CbcCipher, CbcIvKey};
@@ -98,7 +99,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// [`KeyError::Entropy`] where random IVs were asked for and the operating
-    /// system gave no random bytes.
+    /// system gave no random bytes; [`KeyError::NoEngine`].
     pub fn with_policy(
         material: KeyMaterial,
         first: u64,
@@ -106,10 +107,11 @@ impl SealingKey {
         policy: KeyPolicy,
     ) -> Result<SealingKey, KeyError> {
         let suite = material.suite();
+        let tier = trusted_tier(Family::of(suite)).ok_or(KeyError::NoEngine)?;
         Ok(SealingKey {
             suite,
             id: KeyId::unique(),
-            kernel: Kernel::new(&material, weir_simd::tier(), policy)?,
+            kernel: Kernel::new(&material, tier, policy)?,
             ivs: Ivs::new(&material, ivs)?,
             next: first,
             allowed: first,

@@ -1,0 +1,94 @@
+//! Which tier's kernels process packets: the widest, up to the one in force,
+//! that gives the published answers on this machine. They are asked when the
+//! first key of their kind is made, once in the life of a process.
+
+use std::sync::OnceLock;
+
+use weir_simd::Tier;
+
+use super::self_test;
+use crate::suite::{Aead, Suite};
+
+/// Suites whose packets are processed by the same kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    /// AES-GCM.
+    Gcm,
+    /// A cipher and HMAC.
+    EncryptThenMac,
+    /// A kept crate.
+    ChaCha20Poly1305,
+}
+
+static GCM: OnceLock<Option<Tier>> = OnceLock::new();
+static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
+
+impl Family {
+    pub(crate) fn of(suite: Suite) -> Family {
+        match suite {
+            Suite::Aead(Aead::AesGcm16(_)) => Family::Gcm,
+            Suite::Aead(Aead::ChaCha20Poly1305) => Family::ChaCha20Poly1305,
+            Suite::EncryptThenMac(..) => Family::EncryptThenMac,
+        }
+    }
+
+    /// Where the answer is kept; none for what has no tier to choose.
+    #[inline]
+    fn verdict(self) -> Option<&'static OnceLock<Option<Tier>>> {
+        match self {
+            Family::Gcm => Some(&GCM),
+            Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
+            Family::ChaCha20Poly1305 => None,
+        }
+    }
+}
+
+/// The tier whose kernels may be used for a new key; none where no tier's
+/// kernels passed.
+#[inline]
+pub(crate) fn trusted_tier(family: Family) -> Option<Tier> {
+    match family.verdict() {
+        None => Some(Tier::Scalar),
+        Some(verdict) => *verdict.get_or_init(|| ask(family)),
+    }
+}
+
+/// The tier of packets whose keys were made, which has been asked for: without
+/// such keys there are no such packets, and the answer does not matter.
+#[inline]
+pub(crate) fn tier_in_use(family: Family) -> Tier {
+    family
+        .verdict()
+        .and_then(|verdict| *verdict.get()?)
+        .unwrap_or(Tier::Scalar)
+}
+
+fn ask(family: Family) -> Option<Tier> {
+    widest_that_passes(weir_simd::tier(), |tier| {
+        Suite::all()
+            .filter(|suite| Family::of(*suite) == family)
+            .all(|suite| self_test::of(suite, tier).is_ok())
+    })
+}
+
+fn widest_that_passes(in_force: Tier, passes: impl Fn(Tier) -> bool) -> Option<Tier> {
+    let mut narrower = Tier::ALL.into_iter().rev();
+    narrower.find(|tier| *tier <= in_force && passes(*tier))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_that_fails_is_passed_over() {
+        let widest = |in_force, failing: &[Tier]| {
+            widest_that_passes(in_force, |tier| !failing.contains(&tier))
+        };
+        assert_eq!(widest(Tier::Avx512, &[]), Some(Tier::Avx512));
+        assert_eq!(widest(Tier::Avx512, &[Tier::Avx512]), Some(Tier::Aesni));
+        assert_eq!(widest(Tier::Aesni, &[Tier::Aesni]), Some(Tier::Scalar));
+        assert_eq!(widest(Tier::Scalar, &[]), Some(Tier::Scalar));
+        assert_eq!(widest(Tier::Avx512, &Tier::ALL), None);
+    }
+}
