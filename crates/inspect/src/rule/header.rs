@@ -33,10 +33,21 @@ impl<'v> HeaderReader<'v> {
 
     /// Reads a header of seven words, or of two as Snort 3 allows:
     /// `alert http (…)` for any addresses and ports.
-    pub(super) fn read(&mut self, text: &[u8], words: &[Range<usize>]) -> Result<Header, Fault> {
+    /// `options_at` is where the options begin: the place to blame where there
+    /// is no word.
+    pub(super) fn read(
+        &mut self,
+        text: &[u8],
+        words: &[Range<usize>],
+        options_at: usize,
+    ) -> Result<Header, Fault> {
         let word = |index: usize| (words[index].start, &text[words[index].clone()]);
         let Some(first) = words.first() else {
-            return Err(Fault::syntax(0, b"", "a rule starts with its action"));
+            return Err(Fault::syntax(
+                options_at,
+                b"",
+                "a rule starts with its action",
+            ));
         };
         let action = action(first.start, &text[first.clone()])?;
         if words.len() != 2 && words.len() != 7 {

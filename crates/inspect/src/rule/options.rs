@@ -22,7 +22,11 @@ pub(crate) fn read_rule(
     headers: &mut HeaderReader<'_>,
     patterns: &mut Patterns,
 ) -> Result<Rule, Fault> {
-    let header = headers.read(text, &rule.header)?;
+    let options_at = rule
+        .options
+        .first()
+        .map_or(rule.end, |option| option.name.start);
+    let header = headers.read(text, &rule.header, options_at)?;
     let mut draft = Draft::default();
     for option in &rule.options {
         let name = Word {

@@ -84,8 +84,8 @@ pub(super) fn parse(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
         LinkType::RawIpv6 => Ok(untagged(0, ETHER_IPV6)),
         LinkType::LinuxSll => ether_type_at(bytes, 14),
         LinkType::LinuxSll2 => {
-            let ether_type = be16(bytes, 0)?;
-            skip_tags(bytes, 20, ether_type)
+            let header: &[u8; 20] = bytes.first_chunk().ok_or(Fault::LinkHeaderCut)?;
+            skip_tags(bytes, 20, be16(header, 0)?)
         }
         LinkType::Null | LinkType::Loop => address_family(link, bytes),
         LinkType::Other(_) => Err(Fault::UnknownLinkType),

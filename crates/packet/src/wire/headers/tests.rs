@@ -107,6 +107,13 @@ fn every_link_type_finds_the_network_header() {
 }
 
 #[test]
+fn a_link_header_that_names_its_protocol_first_may_still_be_cut() {
+    let headers = Headers::parse(LinkType::LinuxSll2, &[0x1e, 0]);
+    assert_eq!(headers.fault, Some(Fault::LinkHeaderCut));
+    assert_eq!((headers.network_offset, headers.end_offset), (0, 0));
+}
+
+#[test]
 fn ipv6_extensions_are_walked() {
     let chain = [
         &[ROUTING, 0, 0, 0, 0, 0, 0, 0][..],
