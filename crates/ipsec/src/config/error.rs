@@ -61,15 +61,16 @@ impl Blame<'_> {
     /// What the TOML reader says. Its message is taken without the line of
     /// source that it would print, in which a key may stand.
     pub fn toml(&self, error: &toml::de::Error) -> ConfigError {
+        let message = in_one_line(error.message());
         let Some(span) = error.span() else {
             return ConfigError::File {
                 path: self.path.into(),
-                message: error.message().to_owned(),
+                message,
             };
         };
         match self.name_at(span.start) {
-            Some(name) => self.at(span, format!("{name}: {}", error.message())),
-            None => self.at(span, error.message()),
+            Some(name) => self.at(span, format!("{name}: {message}")),
+            None => self.at(span, message),
         }
     }
 
@@ -83,6 +84,11 @@ impl Blame<'_> {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
         (!name.is_empty() && is_bare).then_some(name)
     }
+}
+
+/// Messages quote what is in the file: its line ends become visible.
+fn in_one_line(message: &str) -> String {
+    message.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 #[cfg(test)]
