@@ -59,15 +59,6 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
 }
 
 impl RawSealingKey {
-    /// Expands `material`: [`RawSealingKey::with_policy`] with
-    /// [`KeyPolicy::Precomputed`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn new(material: &KeyMaterial) -> Result<RawSealingKey, KeyError> {
-        RawSealingKey::with_policy(material, weir_simd::tier(), KeyPolicy::Precomputed)
-    }
-
     /// Expands `material` with the instructions of `tier`, as far as `policy`
     /// says.
     ///
@@ -82,6 +73,18 @@ impl RawSealingKey {
             suite: material.suite(),
             kernel: Kernel::new(material, tier, policy)?,
         })
+    }
+}
+
+#[cfg(feature = "hazmat")]
+impl RawSealingKey {
+    /// Expands `material`: [`RawSealingKey::with_policy`] with
+    /// [`KeyPolicy::Precomputed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(material: &KeyMaterial) -> Result<RawSealingKey, KeyError> {
+        RawSealingKey::with_policy(material, weir_simd::tier(), KeyPolicy::Precomputed)
     }
 
     /// Encrypts `text` in place under `iv` and writes `tag`; parts and lengths

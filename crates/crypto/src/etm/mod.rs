@@ -57,7 +57,9 @@ impl<C: CbcKey> EtmKey<C> {
         Ok(EtmKey {
             cipher: match cipher {
                 Cipher::Null => EtmCipher::Null,
-                Cipher::AesCtr(size) => EtmCipher::Ctr(CtrKey::new(size, key, material.salt())?),
+                Cipher::AesCtr(size) => {
+                    EtmCipher::Ctr(CtrKey::new(size, tier, key, material.salt())?)
+                }
                 Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
                 Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
             },
