@@ -6,6 +6,7 @@
 //! of jobs; IVs are given to both, keys are expanded beforehand. `1420` bytes
 //! are padded to whole blocks, as ESP does.
 
+use std::fmt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const FLOWS: usize = 64;
 const ROUNDS: usize = 11;
 
 /// How long a subject's turn is, at least.
-const TURN: Duration = Duration::from_micros(1500);
+const TURN: Duration = Duration::from_millis(4);
 
 /// One packet of every flow.
 struct Packets {
@@ -31,6 +32,21 @@ struct Packets {
     ivs: Vec<[u8; 16]>,
     texts: Vec<Vec<u8>>,
     tags: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Seal,
+    Open,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Work::Seal => "seal",
+            Work::Open => "open",
+        })
+    }
 }
 
 /// Something that seals and opens them.
@@ -53,6 +69,11 @@ struct KeptCrates<H> {
 }
 
 fn main() {
+    // Cargo passes `--bench`; anything else selects rows by what they contain.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
     println!("tier {}, {FLOWS} flows, {ROUNDS} rounds", weir_simd::tier());
     for name in ["aes-128-cbc+hmac-sha1-96", "aes-128-cbc+hmac-sha2-256-128"] {
         let suite = Suite::parse(name).expect("a suite");
@@ -62,58 +83,60 @@ fn main() {
             _ => Box::new(KeptCrates::<Hmac<Sha256>>::new(suite)),
         };
         for text_bytes in [64, 576, 1420] {
-            rows(suite, text_bytes, &[&weir, &*kept]);
-        }
-    }
-}
-
-fn rows(suite: Suite, text_bytes: usize, subjects: &[&dyn Subject]) {
-    let mut packets = Packets::new(suite, text_bytes);
-    for opens in [false, true] {
-        let mut samples = vec![Vec::with_capacity(ROUNDS); subjects.len()];
-        for _ in 0..ROUNDS {
-            for (subject, samples) in subjects.iter().zip(&mut samples) {
-                samples.push(turn(*subject, opens, &mut packets));
+            for work in [Work::Seal, Work::Open] {
+                let name = format!("{suite} {work} {text_bytes:>5} B");
+                if wanted.iter().all(|part| name.contains(part)) {
+                    row(&name, suite, text_bytes, work, &[&weir, &*kept]);
+                }
             }
         }
-        for samples in &mut samples {
-            samples.sort_by(f64::total_cmp);
-        }
-        let slowest = samples
-            .last()
-            .map_or(f64::NAN, |samples| samples[ROUNDS / 2]);
-        for (subject, samples) in subjects.iter().zip(&samples) {
-            let median = samples[ROUNDS / 2];
-            println!(
-                "{suite} {} {text_bytes:>5} B  {:<12} {median:>7.1} ns  ({:.1} to {:.1})  {:>5.2} times",
-                if opens { "open" } else { "seal" },
-                subject.name(),
-                samples[ROUNDS / 4],
-                samples[3 * ROUNDS / 4],
-                slowest / median,
-            );
-        }
     }
 }
 
-/// Nanoseconds per packet.
-fn turn(subject: &dyn Subject, opens: bool, packets: &mut Packets) -> f64 {
+fn row(name: &str, suite: Suite, text_bytes: usize, work: Work, subjects: &[&dyn Subject]) {
+    let mut packets = Packets::new(suite, text_bytes);
+    let mut samples = vec![Vec::with_capacity(ROUNDS); subjects.len()];
+    for _ in 0..ROUNDS {
+        for (subject, samples) in subjects.iter().zip(&mut samples) {
+            samples.push(turn(*subject, work, &mut packets));
+        }
+    }
+    for samples in &mut samples {
+        samples.sort_by(f64::total_cmp);
+    }
+    let kept_ns = samples.last().map_or(f64::NAN, |ns| ns[ROUNDS / 2]);
+    for (subject, ns) in subjects.iter().zip(&samples) {
+        let (subject, median) = (subject.name(), ns[ROUNDS / 2]);
+        let (low, high) = (ns[ROUNDS / 4], ns[3 * ROUNDS / 4]);
+        let times = kept_ns / median;
+        println!(
+            "{name}  {subject:<12} {median:>7.1} ns  ({low:.1} to {high:.1})  {times:>5.2} times"
+        );
+    }
+}
+
+/// Nanoseconds per packet: the median batch of the turn, which a batch that was
+/// interrupted does not move.
+fn turn(subject: &dyn Subject, work: Work, packets: &mut Packets) -> f64 {
+    let mut batches = Vec::new();
     let mut spent = Duration::ZERO;
-    let mut batches = 0;
     while spent < TURN {
         let start = Instant::now();
         subject.seal(packets);
         let sealed = Instant::now();
-        if opens {
-            assert!(subject.open(packets), "a packet was refused");
-            spent += sealed.elapsed();
-        } else {
-            spent += sealed - start;
-        }
-        batches += 1;
+        let batch = match work {
+            Work::Seal => sealed - start,
+            Work::Open => {
+                assert!(subject.open(packets), "a packet was refused");
+                sealed.elapsed()
+            }
+        };
+        spent += batch;
+        batches.push(batch);
     }
     black_box(&packets.tags);
-    spent.as_nanos() as f64 / (batches * FLOWS) as f64
+    batches.sort_unstable();
+    batches[batches.len() / 2].as_nanos() as f64 / FLOWS as f64
 }
 
 impl Packets {

@@ -172,6 +172,16 @@ impl<'a> EtmJob<'a> for RawSealJob<'a> {
     }
 
     #[inline]
+    fn part(&self, index: usize) -> &[u8] {
+        match index {
+            0 => self.prefix,
+            1 => self.iv,
+            2 => self.text,
+            _ => self.suffix,
+        }
+    }
+
+    #[inline]
     fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
         (self.iv, self.text)
     }

@@ -250,6 +250,16 @@ impl<'a> EtmJob<'a> for SealJob<'a> {
     }
 
     #[inline]
+    fn part(&self, index: usize) -> &[u8] {
+        match index {
+            0 => self.prefix,
+            1 => self.iv,
+            2 => self.text,
+            _ => self.suffix,
+        }
+    }
+
+    #[inline]
     fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
         (self.iv, self.text)
     }
@@ -348,6 +358,16 @@ impl<'a> EtmJob<'a> for OpenJob<'a> {
     #[inline]
     fn parts(&self) -> [&[u8]; 4] {
         [self.prefix, self.iv, self.text, self.suffix]
+    }
+
+    #[inline]
+    fn part(&self, index: usize) -> &[u8] {
+        match index {
+            0 => self.prefix,
+            1 => self.iv,
+            2 => self.text,
+            _ => self.suffix,
+        }
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 use weir_simd::Tier;
 use zeroize::Zeroize;
 
-use super::kernel::{Kernel, MOST_LANES, WipedStates};
+use super::kernel::{Kernel, MOST_LANES, WipedStates, Words};
 use super::simd::{self, Candidates};
 
 /// One compression function over words `W`, and the padding of the hash
@@ -25,30 +25,64 @@ pub(crate) trait Word: Copy + Default + Zeroize + 'static {
     /// The message's length at the end of the last block has two.
     const LENGTH_BYTES: usize = 2 * size_of::<Self>();
 
-    type Bytes: AsRef<[u8]>;
-    fn big_endian(self) -> Self::Bytes;
-    fn little_endian(self) -> Self::Bytes;
+    /// Room for the blocks that a lane gathers: one that ties parts together, or
+    /// the end of a message, with its padding at most two. Two blocks.
+    type Gathered: AsRef<[u8]> + AsMut<[u8]>;
+    const NOTHING_GATHERED: Self::Gathered;
+
+    /// The word whose first byte in memory order is `0x80`, which ends a message.
+    fn end_mark(big_endian: bool) -> Self;
+
+    /// Bits of a message that has so many bytes; lengths that need more than
+    /// 32 bits do not come in words.
+    fn bit_length(bytes: u32) -> Self;
+
+    /// Writes the first bytes of `state`, at most all, to `out`.
+    fn write(state: &[Self; 8], big_endian: bool, out: &mut [u8]);
 }
 
-impl Word for u32 {
-    type Bytes = [u8; 4];
-    fn big_endian(self) -> [u8; 4] {
-        self.to_be_bytes()
-    }
-    fn little_endian(self) -> [u8; 4] {
-        self.to_le_bytes()
-    }
-}
+macro_rules! word {
+    ($word:ty) => {
+        impl Word for $word {
+            type Gathered = [u8; 2 * Self::BLOCK_BYTES];
+            const NOTHING_GATHERED: Self::Gathered = [0; _];
 
-impl Word for u64 {
-    type Bytes = [u8; 8];
-    fn big_endian(self) -> [u8; 8] {
-        self.to_be_bytes()
-    }
-    fn little_endian(self) -> [u8; 8] {
-        self.to_le_bytes()
-    }
+            fn end_mark(big_endian: bool) -> $word {
+                if big_endian {
+                    1 << (<$word>::BITS - 1)
+                } else {
+                    0x80
+                }
+            }
+
+            fn bit_length(bytes: u32) -> $word {
+                <$word>::from(bytes.saturating_mul(8))
+            }
+
+            #[inline(always)]
+            fn write(state: &[$word; 8], big_endian: bool, out: &mut [u8]) {
+                let bytes_of = |word: $word| {
+                    if big_endian {
+                        word.to_be_bytes()
+                    } else {
+                        word.to_le_bytes()
+                    }
+                };
+                let (whole, part) = out.as_chunks_mut();
+                for (bytes, word) in whole.iter_mut().zip(state) {
+                    *bytes = bytes_of(*word);
+                }
+                if let Some(word) = state.get(whole.len()) {
+                    for (byte, value) in part.iter_mut().zip(bytes_of(*word)) {
+                        *byte = value;
+                    }
+                }
+            }
+        }
+    };
 }
+word!(u32);
+word!(u64);
 
 /// RFC 1321.
 pub(crate) static MD5: Compression<u32> = Compression {
@@ -101,45 +135,55 @@ impl<W: Word> Compression<W> {
         state
     }
 
-    /// Takes one block of each of the first streams into the state of its lane,
-    /// with the kernels that suit so many.
-    pub(crate) fn take_blocks(
+    /// Takes one block of each of the first `count` lanes into its state, with
+    /// the kernels that suit so many.
+    pub(crate) fn take_words(
         &'static self,
         tier: Tier,
         states: &mut WipedStates<W>,
-        streams: &[&[u8]; MOST_LANES],
+        words: &Words<W>,
         count: usize,
     ) {
         let mut first = 0;
         while first < count {
             let kernel = self.kernel(tier, count - first);
             let end = count.min(first + kernel.lanes());
-            kernel.advance(states, first..end, streams, 1);
+            kernel.take_words(states, words, first..end, self.big_endian);
             first = end;
         }
     }
 
     /// Writes the first bytes of a state, as many as `out` takes (at most the
     /// state's).
+    #[inline(always)]
     pub(crate) fn write(&self, state: &[W; 8], out: &mut [u8]) {
-        let bytes_per_word = size_of::<W>();
-        for (word, out) in state.iter().zip(out.chunks_mut(bytes_per_word)) {
-            let bytes = if self.big_endian {
-                word.big_endian()
-            } else {
-                word.little_endian()
-            };
-            out.copy_from_slice(&bytes.as_ref()[..out.len()]);
-        }
+        W::write(state, self.big_endian, out);
     }
 
-    /// Ends a message whose last `used` bytes, fewer than a block, are at the
-    /// front of `blocks`, two blocks that are zero otherwise; `total_bytes` is
-    /// the length of the whole message. Returns how many of the blocks (one or
-    /// two) are its end.
+    /// The words of every lane's last block, after `words` words that are still
+    /// to come, when the whole message has `bytes` bytes.
+    pub(crate) fn padded_words(&self, words: usize, bytes: u32) -> Words<W> {
+        let mut rows = Words::default();
+        rows[words] = [W::end_mark(self.big_endian); MOST_LANES];
+        // The length has two words, of which the upper one is zero.
+        let lower = if self.big_endian { 15 } else { 14 };
+        rows[lower] = [W::bit_length(bytes); MOST_LANES];
+        rows
+    }
+
+    /// Pads what `used` bytes at the front of `blocks` will be, the end of a
+    /// message of `total_bytes`. Returns how many blocks that fills; the padding
+    /// must fit.
     pub(crate) fn pad(&self, blocks: &mut [u8], used: usize, total_bytes: u64) -> usize {
         let count = (used + 1 + W::LENGTH_BYTES).div_ceil(W::BLOCK_BYTES);
         let end = count * W::BLOCK_BYTES;
+        // What is zero lies in the last block, or as far before it as the
+        // length is long: of a fixed length, which takes no call.
+        let last = end - W::BLOCK_BYTES;
+        blocks[last..][..W::BLOCK_BYTES].fill(0);
+        if last > 0 {
+            blocks[last - W::LENGTH_BYTES..][..W::LENGTH_BYTES].fill(0);
+        }
         blocks[used] = 0x80;
         // A length of more than 64 bits does not occur.
         let bits = total_bytes.wrapping_mul(8);

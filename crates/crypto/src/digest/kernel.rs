@@ -1,12 +1,15 @@
 //! Which code runs a compression function, chosen once for a batch.
 
+use std::ops::Range;
+
 use weir_simd::Tier;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::compression::{Compression, Word};
+use super::scheduler::bits;
 use super::simd::{LaneKernel, States, Streams};
 
-pub(crate) use super::simd::MOST_LANES;
+pub(crate) use super::simd::{MOST_LANES, Words};
 
 /// One compression function's code: a kernel in lanes, or the kept crate one
 /// message at a time.
@@ -41,34 +44,71 @@ impl<W: Word> Kernel<W> {
         }
     }
 
-    /// Takes `blocks` blocks of the streams of `lanes` into their states.
-    /// `lanes` ascends, and has at most as many as the kernel.
+    /// Takes `blocks` blocks of the streams of some lanes into their states:
+    /// those whose bits are set in `lanes`, at most as many as the kernel has.
+    /// The other streams are as long and of no interest.
     pub(super) fn advance(
         &self,
         states: &mut WipedStates<W>,
-        lanes: impl Iterator<Item = usize> + Clone,
-        streams: &[&[u8]; MOST_LANES],
+        lanes: u32,
+        streams: &Streams<'_>,
         blocks: usize,
     ) {
-        let (Some(first), Some(last)) = (lanes.clone().next(), lanes.clone().last()) else {
+        let in_place = u32::BITS - lanes.leading_zeros() <= self.lanes() as u32;
+        if in_place {
+            self.run(&mut states.0, streams, blocks);
             return;
-        };
-        // An idle lane reads what another one does, and nobody its state.
-        let mut side_by_side = [streams[first]; MOST_LANES];
-        if last < self.lanes() {
-            for lane in lanes {
-                side_by_side[lane] = streams[lane];
+        }
+        let mut few = WipedStates::default();
+        let mut side_by_side = *streams;
+        for (place, lane) in bits(lanes).enumerate() {
+            side_by_side[place] = streams[lane];
+            few.set_column(place, &states.column(lane));
+        }
+        self.run(&mut few.0, &side_by_side, blocks);
+        for (place, lane) in bits(lanes).enumerate() {
+            states.set_column(lane, &few.column(place));
+        }
+    }
+
+    /// Takes one block of each of `lanes`, at most as many as the kernel has,
+    /// into its state. `big_endian` is how the words of the block are written.
+    pub(super) fn take_words(
+        &self,
+        states: &mut WipedStates<W>,
+        words: &Words<W>,
+        lanes: Range<usize>,
+        big_endian: bool,
+    ) {
+        match self {
+            Kernel::Lanes(kernel) if lanes.end <= kernel.lanes => {
+                kernel.take_words(&mut states.0, words);
             }
-            self.run(&mut states.0, &side_by_side, blocks);
-        } else {
-            let mut few = WipedStates::default();
-            for (place, lane) in lanes.clone().enumerate() {
-                side_by_side[place] = streams[lane];
-                few.set_column(place, &states.column(lane));
+            Kernel::Lanes(kernel) => {
+                let mut few = WipedStates::default();
+                let mut few_words = Words::default();
+                for (place, lane) in lanes.clone().enumerate() {
+                    few.set_column(place, &states.column(lane));
+                    for (few, row) in few_words.iter_mut().zip(words.iter()) {
+                        few[place] = row[lane];
+                    }
+                }
+                kernel.take_words(&mut few.0, &few_words);
+                for (place, lane) in lanes.enumerate() {
+                    states.set_column(lane, &few.column(place));
+                }
             }
-            self.run(&mut few.0, &side_by_side, blocks);
-            for (place, lane) in lanes.enumerate() {
-                states.set_column(lane, &few.column(place));
+            Kernel::Twin(twin) => {
+                for lane in lanes {
+                    let mut block = Zeroizing::new([0; 128]);
+                    let (front, back) = block[..W::BLOCK_BYTES].split_at_mut(W::BLOCK_BYTES / 2);
+                    let half = |first: usize| std::array::from_fn(|i| words[first + i][lane]);
+                    W::write(&half(0), big_endian, front);
+                    W::write(&half(8), big_endian, back);
+                    let mut state = states.column(lane);
+                    twin(&mut state, &block[..W::BLOCK_BYTES]);
+                    states.set_column(lane, &state);
+                }
             }
         }
     }
@@ -93,10 +133,12 @@ impl<W: Word> Kernel<W> {
 pub(crate) struct WipedStates<W: Word>(States<W>);
 
 impl<W: Word> WipedStates<W> {
+    #[inline(always)]
     pub(crate) fn column(&self, lane: usize) -> [W; 8] {
         std::array::from_fn(|word| self.0[word][lane])
     }
 
+    #[inline(always)]
     pub(crate) fn set_column(&mut self, lane: usize, state: &[W; 8]) {
         for (row, word) in self.0.iter_mut().zip(state) {
             row[lane] = *word;

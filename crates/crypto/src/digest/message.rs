@@ -2,15 +2,20 @@
 //! copying what already lies in blocks.
 
 use super::compression::{Compression, Word};
+use super::copy::{SHORT_BYTES, copy_short};
 
 /// Something to be hashed: parts that follow each other, wherever they lie.
 pub(crate) trait Message {
-    /// Part `index`, below [`PARTS`]; the same bytes at every call.
-    fn part(&self, index: usize) -> &[u8];
+    /// The same bytes at every call; those of no use are empty.
+    fn parts(&self) -> [&[u8]; PARTS];
+
+    /// One of them.
+    fn part(&self, index: usize) -> &[u8] {
+        self.parts()[index]
+    }
 }
 
-/// Prefix, IV, text and suffix of a packet; shorter messages leave the rest
-/// empty.
+/// Prefix, IV, text and suffix of a packet.
 pub(crate) const PARTS: usize = 4;
 
 /// A lane: its message, and how far that has come.
@@ -42,10 +47,6 @@ enum Source {
     Part { index: usize, at: usize },
 }
 
-/// The blocks that a lane gathers. Three of the longest kind: one that ties
-/// parts together, and an end that padding can make two.
-pub(super) type Gathered = [u8; 3 * 128];
-
 impl<M: Message> Lane<M> {
     /// A lane without a message.
     pub(super) fn idle() -> Lane<M> {
@@ -67,9 +68,9 @@ impl<M: Message> Lane<M> {
         message: M,
         bytes_before: u64,
         of: &Compression<W>,
-        gathered: &mut Gathered,
+        gathered: &mut W::Gathered,
     ) {
-        self.bytes_left = (0..PARTS).map(|index| message.part(index).len()).sum();
+        self.bytes_left = message.parts().iter().map(|part| part.len()).sum();
         self.total_bytes = bytes_before + self.bytes_left as u64;
         self.part = 0;
         self.at = 0;
@@ -78,26 +79,29 @@ impl<M: Message> Lane<M> {
     }
 
     /// Blocks that [`Lane::stream`] has.
+    #[inline]
     pub(super) fn blocks_left(&self) -> usize {
         self.blocks_left
     }
 
     /// The rest of the current run.
-    pub(super) fn stream<'a>(&'a self, gathered: &'a Gathered) -> &'a [u8] {
+    #[inline]
+    pub(super) fn stream<'a, W: Word>(&'a self, gathered: &'a W::Gathered) -> &'a [u8] {
         match (self.source, &self.message) {
             (Source::Part { index, at }, Some(message)) => &message.part(index)[at..],
-            (Source::Gathered { at }, _) => &gathered[at..],
+            (Source::Gathered { at }, _) => &gathered.as_ref()[at..],
             (Source::Part { .. }, None) => &[],
         }
     }
 
     /// Moves on by `blocks`, at most those that are left, and returns the
     /// message where that is its end.
+    #[inline]
     pub(super) fn advance<W: Word>(
         &mut self,
         blocks: usize,
         of: &Compression<W>,
-        gathered: &mut Gathered,
+        gathered: &mut W::Gathered,
     ) -> Option<M> {
         self.blocks_left -= blocks;
         if self.blocks_left > 0 {
@@ -115,52 +119,45 @@ impl<M: Message> Lane<M> {
     }
 
     /// Finds the next blocks that lie together, or gathers some.
-    fn next_run<W: Word>(&mut self, message: &M, of: &Compression<W>, gathered: &mut Gathered) {
-        self.is_last = false;
-        let mut filled = 0;
-        while filled + 2 * W::BLOCK_BYTES <= gathered.len() {
-            while self.part < PARTS && self.at == message.part(self.part).len() {
-                self.part += 1;
-                self.at = 0;
-            }
-            if self.part < PARTS {
-                let blocks = (message.part(self.part).len() - self.at) / W::BLOCK_BYTES;
-                if blocks > 0 && filled > 0 {
-                    break;
-                }
-                if blocks > 0 {
-                    self.source = Source::Part {
-                        index: self.part,
-                        at: self.at,
-                    };
-                    self.blocks_left = blocks;
-                    self.at += blocks * W::BLOCK_BYTES;
-                    self.bytes_left -= blocks * W::BLOCK_BYTES;
-                    return;
-                }
-            }
-            if self.bytes_left < W::BLOCK_BYTES {
-                let used = self.bytes_left;
-                gathered[filled..filled + 2 * W::BLOCK_BYTES].fill(0);
-                self.gather(message, &mut gathered[filled..filled + used]);
-                let end = &mut gathered[filled..];
-                filled += W::BLOCK_BYTES * of.pad(end, used, self.total_bytes);
-                self.is_last = true;
-                break;
-            }
-            self.gather(message, &mut gathered[filled..filled + W::BLOCK_BYTES]);
-            filled += W::BLOCK_BYTES;
-        }
+    fn next_run<W: Word>(&mut self, message: &M, of: &Compression<W>, gathered: &mut W::Gathered) {
+        let parts = &message.parts();
+        let gathered = gathered.as_mut();
         self.source = Source::Gathered { at: 0 };
-        self.blocks_left = filled / W::BLOCK_BYTES;
+        self.is_last = self.bytes_left + 1 + W::LENGTH_BYTES <= gathered.len();
+        if self.is_last {
+            let used = self.bytes_left;
+            self.blocks_left = of.pad(gathered, used, self.total_bytes);
+            self.gather(parts, &mut gathered[..used]);
+            return;
+        }
+        while self.part < PARTS && self.at == parts[self.part].len() {
+            self.part += 1;
+            self.at = 0;
+        }
+        let straight = match parts.get(self.part) {
+            Some(part) => (part.len() - self.at) / W::BLOCK_BYTES,
+            None => 0,
+        };
+        if straight > 0 {
+            self.source = Source::Part {
+                index: self.part,
+                at: self.at,
+            };
+            self.blocks_left = straight;
+            self.at += straight * W::BLOCK_BYTES;
+            self.bytes_left -= straight * W::BLOCK_BYTES;
+        } else {
+            self.blocks_left = 1;
+            self.gather(parts, &mut gathered[..W::BLOCK_BYTES]);
+        }
     }
 
     /// Fills `to` with the next bytes, of which there are as many.
-    fn gather(&mut self, message: &M, mut to: &mut [u8]) {
+    fn gather(&mut self, parts: &[&[u8]; PARTS], mut to: &mut [u8]) {
         self.bytes_left -= to.len();
         while self.part < PARTS && !to.is_empty() {
-            let part = &message.part(self.part)[self.at..];
-            let taken = part.len().min(to.len());
+            let part = &parts[self.part][self.at..];
+            let taken = part.len().min(to.len()).min(SHORT_BYTES);
             let (now, later) = to.split_at_mut(taken);
             copy_short(now, &part[..taken]);
             to = later;
@@ -171,36 +168,5 @@ impl<M: Message> Lane<M> {
                 self.at += taken;
             }
         }
-    }
-}
-
-/// Copies at most a block without calling for it: two pieces of a fixed length,
-/// which may overlap.
-#[inline(always)]
-fn copy_short(to: &mut [u8], from: &[u8]) {
-    /// The first and the last `N` bytes.
-    #[inline(always)]
-    fn ends<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
-        let (Some(head), Some(tail)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else {
-            return false;
-        };
-        // Read before anything is written, so that both stay in registers.
-        let (head, tail) = (*head, *tail);
-        if let Some(to) = to.first_chunk_mut() {
-            *to = head;
-        }
-        if let Some(to) = to.last_chunk_mut() {
-            *to = tail;
-        }
-        true
-    }
-    let copied = ends::<64>(to, from)
-        || ends::<32>(to, from)
-        || ends::<16>(to, from)
-        || ends::<8>(to, from)
-        || ends::<4>(to, from)
-        || ends::<2>(to, from);
-    if !copied {
-        ends::<1>(to, from);
     }
 }

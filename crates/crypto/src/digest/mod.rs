@@ -17,6 +17,7 @@
 //! vectors; `message` cuts messages into blocks and `scheduler` fills lanes.
 
 mod compression;
+mod copy;
 mod kernel;
 mod message;
 mod order;
@@ -31,8 +32,9 @@ use weir_simd::Tier;
 use compression::{MD5, SHA1, SHA256, SHA512};
 
 pub(crate) use compression::{Compression, Word};
-pub(crate) use kernel::{MOST_LANES, WipedStates};
+pub(crate) use kernel::{MOST_LANES, WipedStates, Words};
 pub(crate) use message::Message;
+use message::PARTS;
 pub(crate) use order::longest_first;
 pub(crate) use scheduler::{Room, Scheduler};
 
@@ -150,8 +152,8 @@ pub(crate) enum Initial {
 }
 
 impl Message for &mut DigestJob<'_> {
-    fn part(&self, index: usize) -> &[u8] {
-        if index == 0 { self.message } else { &[] }
+    fn parts(&self) -> [&[u8]; PARTS] {
+        [self.message, &[], &[], &[]]
     }
 }
 

@@ -8,22 +8,24 @@ pub(crate) fn longest_first<'a, T>(
     mut each: impl FnMut(usize, &'a mut T),
 ) {
     for (chunk, neighbours) in jobs.chunks_mut(NEIGHBOURS).enumerate() {
-        let mut order = [(0, 0); NEIGHBOURS];
+        let mut order = [0; NEIGHBOURS];
         let mut places = [const { None }; NEIGHBOURS];
         let mut count = 0;
         for (place, job) in neighbours.iter_mut().enumerate() {
             if let Some(bytes) = bytes(job) {
                 // Negated, so that equal lengths are in order already.
-                order[count] = (!bytes, place);
+                let key = !u32::try_from(bytes).unwrap_or(u32::MAX);
+                order[count] = u64::from(key) << 32 | place as u64;
                 places[place] = Some(job);
                 count += 1;
             }
         }
         let order = &mut order[..count];
         order.sort_unstable();
-        for (_, place) in order {
-            if let Some(job) = places[*place].take() {
-                each(chunk * NEIGHBOURS + *place, job);
+        for key in order {
+            let place = *key as u32 as usize;
+            if let Some(job) = places[place].take() {
+                each(chunk * NEIGHBOURS + place, job);
             }
         }
     }

@@ -9,19 +9,20 @@ use weir_simd::Tier;
 
 use super::compression::{Compression, Word};
 use super::kernel::{Kernel, MOST_LANES, WipedStates};
-use super::message::{Gathered, Lane, Message};
+use super::message::{Lane, Message};
 
 /// Memory that lanes work in, kept apart so that it is never moved.
 pub(crate) struct Room<W: Word> {
     states: WipedStates<W>,
-    gathered: [Gathered; MOST_LANES],
+    gathered: [W::Gathered; MOST_LANES],
 }
 
 impl<W: Word> Room<W> {
+    #[inline]
     pub(crate) fn new() -> Room<W> {
         Room {
             states: WipedStates::default(),
-            gathered: [[0; _]; MOST_LANES],
+            gathered: [W::NOTHING_GATHERED; MOST_LANES],
         }
     }
 }
@@ -34,7 +35,7 @@ pub(crate) struct Scheduler<'r, W: Word, M> {
     fewest: u32,
     lanes: [Lane<M>; MOST_LANES],
     /// A bit for each lane that has a message.
-    active: u16,
+    active: u32,
     room: &'r mut Room<W>,
 }
 
@@ -95,7 +96,7 @@ impl<'r, W: Word, M: Message> Scheduler<'r, W, M> {
     }
 
     /// Hashes what the lanes hold to its end.
-    pub(crate) fn finish(mut self, done: &mut impl FnMut(M, [W; 8])) {
+    pub(crate) fn finish(&mut self, done: &mut impl FnMut(M, [W; 8])) {
         while self.active != 0 {
             let messages = self.active.count_ones();
             if messages < self.fewest {
@@ -110,27 +111,40 @@ impl<'r, W: Word, M: Message> Scheduler<'r, W, M> {
     /// with a message, to the end of the shortest run among them.
     fn advance(&mut self, done: &mut impl FnMut(M, [W; 8])) {
         let Room { states, gathered } = &mut *self.room;
-        let taken = || bits(self.active).take(self.kernel.lanes());
-        let Some(blocks) = taken().map(|lane| self.lanes[lane].blocks_left()).min() else {
+        let taken = lowest(self.active, self.kernel.lanes());
+        let first = taken.trailing_zeros() as usize;
+        let Some(lane) = self.lanes.get(first) else {
             return;
         };
-        let mut streams = [&[][..]; MOST_LANES];
-        for lane in taken() {
-            streams[lane] = self.lanes[lane].stream(&gathered[lane]);
+        let mut blocks = lane.blocks_left();
+        // An idle lane reads what another one does, and nobody its state.
+        let mut streams = [lane.stream::<W>(&gathered[first]); MOST_LANES];
+        for index in bits(taken) {
+            let lane = &self.lanes[index];
+            blocks = blocks.min(lane.blocks_left());
+            streams[index] = lane.stream::<W>(&gathered[index]);
         }
-        self.kernel.advance(states, taken(), &streams, blocks);
-        for lane in bits(self.active).take(self.kernel.lanes()) {
-            let gathered = &mut gathered[lane];
-            if let Some(message) = self.lanes[lane].advance(blocks, self.of, gathered) {
-                self.active &= !(1 << lane);
-                done(message, states.column(lane));
+        self.kernel.advance(states, taken, &streams, blocks);
+        for index in bits(taken) {
+            let lane = &mut self.lanes[index];
+            if let Some(message) = lane.advance(blocks, self.of, &mut gathered[index]) {
+                self.active &= !(1 << index);
+                done(message, states.column(index));
             }
         }
     }
 }
 
+/// The lowest ones of `mask`, at most so many.
+fn lowest(mask: u32, most: usize) -> u32 {
+    if mask.count_ones() as usize <= most {
+        return mask;
+    }
+    bits(mask).take(most).fold(0, |low, index| low | 1 << index)
+}
+
 /// The positions of the ones in `mask`, lowest first.
-fn bits(mut mask: u16) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let index = mask.trailing_zeros() as usize;
         mask &= mask.wrapping_sub(1);

@@ -157,7 +157,7 @@ fn every_length_up_to_three_blocks_equals_the_kept_crate() {
         let expected: Vec<Vec<u8>> = messages.iter().map(|m| by_kept_crate(digest, m)).collect();
         for_each_tier(|tier| {
             with_every_kernel(digest, tier, &messages, |kernel, digests| {
-                assert_eq!(digests, expected, "{digest:?} by {kernel}");
+                assert!(digests == expected, "{digest:?} by {kernel}");
             });
         });
     }

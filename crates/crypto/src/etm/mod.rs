@@ -20,11 +20,11 @@ mod tests;
 
 use weir_simd::Tier;
 
-use crate::digest::Message;
+use crate::digest::{Digest, Message};
 use crate::kernel::Misshapen;
 use crate::keys::KeyMaterial;
 use crate::mac::HmacKey;
-use crate::mode::{CbcCipher, CbcKey, Chained, CtrKey};
+use crate::mode::{AesRoundKeys, CbcCipher, CbcKey, Chained, CtrKey};
 use crate::suite::{Cipher, Mac};
 
 pub(crate) use open::{EtmOpenJob, open};
@@ -33,9 +33,18 @@ pub(crate) use seal::{EtmSealJob, seal};
 /// The expanded keys of a suite. `C` is the direction, as in
 /// [`crate::kernel::Kernel`].
 pub(crate) struct EtmKey<C> {
+    /// Keys of one group share lanes.
+    group: Group,
     cipher: EtmCipher<C>,
     mac: HmacKey,
 }
+
+/// A number below [`GROUPS`]: of the hash function and, where packets chain in
+/// lanes, of the kind of key.
+type Group = u8;
+
+/// Hash functions, times the kinds of key that have lanes and one that has not.
+const GROUPS: usize = Digest::ALL.len() * (AesRoundKeys::KINDS + 1);
 
 #[expect(
     clippy::large_enum_variant,
@@ -54,16 +63,21 @@ impl<C: CbcKey> EtmKey<C> {
         tier: Tier,
     ) -> Result<EtmKey<C>, Misshapen> {
         let key = material.cipher_key();
+        let cipher = match cipher {
+            Cipher::Null => EtmCipher::Null,
+            Cipher::AesCtr(size) => EtmCipher::Ctr(CtrKey::new(size, tier, key, material.salt())?),
+            Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
+            Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
+        };
+        let mac = HmacKey::of_suite(mac, material.integrity_key());
+        let lanes = match &cipher {
+            EtmCipher::Cbc(key) => key.lanes_kind().map_or(0, |kind| 1 + kind),
+            EtmCipher::Null | EtmCipher::Ctr(_) => 0,
+        };
         Ok(EtmKey {
-            cipher: match cipher {
-                Cipher::Null => EtmCipher::Null,
-                Cipher::AesCtr(size) => {
-                    EtmCipher::Ctr(CtrKey::new(size, tier, key, material.salt())?)
-                }
-                Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
-                Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
-            },
-            mac: HmacKey::of_suite(mac, material.integrity_key()),
+            group: lanes * Digest::ALL.len() as u8 + mac.digest() as u8,
+            cipher,
+            mac,
         })
     }
 }
@@ -79,6 +93,9 @@ pub(crate) trait EtmJob<'k> {
     /// What the tag covers: prefix, IV, text, suffix.
     fn parts(&self) -> [&[u8]; 4];
 
+    /// One of them.
+    fn part(&self, index: usize) -> &[u8];
+
     fn iv_and_text(&mut self) -> (&[u8], &mut [u8]);
 }
 
@@ -87,8 +104,13 @@ struct InLanes<'j, J>(&'j mut J);
 
 impl<'k, J: EtmJob<'k>> Message for InLanes<'_, J> {
     #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        self.0.parts()
+    }
+
+    #[inline]
     fn part(&self, index: usize) -> &[u8] {
-        self.0.parts()[index]
+        self.0.part(index)
     }
 }
 
@@ -99,7 +121,44 @@ impl<'k, J: EtmJob<'k>> Chained for InLanes<'_, J> {
     }
 }
 
-/// What the tag of `job` covers, in bytes.
-fn covered_bytes<'k, J: EtmJob<'k>>(job: &J) -> usize {
-    job.parts().iter().map(|part| part.len()).sum()
+/// The packets of a batch by group, and how many each has.
+struct Groups {
+    counts: [usize; GROUPS],
+}
+
+impl Groups {
+    fn of<'k, J: EtmJob<'k>>(jobs: &[J]) -> Groups {
+        let mut counts = [0; GROUPS];
+        for key in jobs.iter().filter_map(EtmJob::key) {
+            counts[usize::from(key.group)] += 1;
+        }
+        Groups { counts }
+    }
+
+    /// Calls `each` with a group that has packets, one of their keys, and how
+    /// many they are.
+    fn for_each<'k, J: EtmJob<'k>>(
+        &self,
+        jobs: &mut [J],
+        mut each: impl FnMut(&mut [J], &'k EtmKey<J::Direction>, usize),
+    ) {
+        for (group, &count) in self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
+            let mut keys = jobs.iter().filter_map(EtmJob::key);
+            if let Some(key) = keys.find(|key| usize::from(key.group) == group) {
+                each(jobs, key, count);
+            }
+        }
+    }
+}
+
+/// What the tag of `job` covers, in bytes, if it is of that group.
+#[inline]
+fn bytes_in_group<'k, J: EtmJob<'k>>(job: &J, group: Group) -> Option<usize> {
+    let is_ours = job.key().is_some_and(|key| key.group == group);
+    is_ours.then(|| job.parts().iter().map(|part| part.len()).sum())
 }

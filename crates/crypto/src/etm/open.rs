@@ -4,8 +4,8 @@ use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
-use super::{EtmCipher, EtmJob, EtmKey, InLanes, covered_bytes};
-use crate::digest::{Digest, longest_first};
+use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
+use crate::digest::longest_first;
 use crate::kernel::Misshapen;
 use crate::mac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::CbcDecryptKey;
@@ -24,16 +24,10 @@ type Key = EtmKey<CbcDecryptKey>;
 
 /// Opens the encrypt-then-MAC packets among `jobs` with the kernels of `tier`.
 pub(crate) fn open<'k, J: EtmOpenJob<'k>>(tier: Tier, jobs: &mut [J]) {
-    for digest in Digest::ALL {
-        let keys = || jobs.iter().filter_map(EtmJob::key);
-        match keys().find(|key| key.mac.digest() == digest) {
-            None => {}
-            Some(key) => match key.mac.pads() {
-                Pads::Narrow(pads) => open_group(tier, digest, pads, jobs),
-                Pads::Wide(pads) => open_group(tier, digest, pads, jobs),
-            },
-        }
-    }
+    Groups::of(jobs).for_each(jobs, |jobs, key, count| match key.mac.pads() {
+        Pads::Narrow(pads) => open_group(tier, key, pads, jobs, count),
+        Pads::Wide(pads) => open_group(tier, key, pads, jobs, count),
+    });
 }
 
 impl Key {
@@ -47,19 +41,19 @@ impl Key {
     }
 }
 
-/// Opens the packets whose MAC is by `digest`, whose states are such as `like`.
+/// Opens the packets of the same group as `like`, so many, whose MAC's states
+/// are such as `pads`.
 fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
     tier: Tier,
-    digest: Digest,
-    like: &PadStates<W>,
+    like: &Key,
+    pads: &PadStates<W>,
     jobs: &mut [J],
+    count: usize,
 ) {
-    let of = like.of;
-    let is_ours = |job: &J| job.key().is_some_and(|key| key.mac.digest() == digest);
-    let bytes = |job: &J| is_ours(job).then(|| covered_bytes(job));
-    let count = jobs.iter().filter(|job| is_ours(job)).count();
+    let of = pads.of;
+    let bytes = |job: &J| bytes_in_group(job, like.group);
 
-    let mut room = HmacRoom::new(like);
+    let mut room = HmacRoom::new(pads);
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
     let mut expected = Zeroizing::new([0; MOST_TAG_BYTES]);
     let mut tagged = |packet: InLanes<'_, J>, state| {

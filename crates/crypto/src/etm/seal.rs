@@ -2,7 +2,7 @@
 
 use weir_simd::Tier;
 
-use super::{EtmCipher, EtmJob, EtmKey, InLanes, covered_bytes};
+use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
 use crate::kernel::Misshapen;
 use crate::mac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
@@ -22,35 +22,17 @@ type Key = EtmKey<CbcEncryptKey>;
 /// The index of a job that its cipher refused. It has not been encrypted.
 pub(crate) fn seal<'k, J: EtmSealJob<'k>>(tier: Tier, jobs: &mut [J]) -> Result<(), usize> {
     let mut result = Ok(());
-    let mut sealed_groups = 0u64;
-    let mut next = 0;
-    while let Some(job) = jobs.get(next) {
-        let key = job.key();
-        next += 1;
-        let Some(key) = key else { continue };
-        let group = 1 << key.group();
-        if sealed_groups & group == 0 {
-            sealed_groups |= group;
-            let sealed = match key.mac.pads() {
-                Pads::Narrow(pads) => seal_group(tier, key, pads, jobs),
-                Pads::Wide(pads) => seal_group(tier, key, pads, jobs),
-            };
-            result = result.and(sealed);
-        }
-    }
+    Groups::of(jobs).for_each(jobs, |jobs, key, count| {
+        let sealed = match key.mac.pads() {
+            Pads::Narrow(pads) => seal_group(tier, key, pads, jobs, count),
+            Pads::Wide(pads) => seal_group(tier, key, pads, jobs, count),
+        };
+        result = result.and(sealed);
+    });
     result
 }
 
 impl Key {
-    /// Keys of one group share lanes: below 64.
-    fn group(&self) -> u32 {
-        let lanes = match &self.cipher {
-            EtmCipher::Cbc(CbcEncryptKey::AesLanes(keys)) => 1 + keys.kind(),
-            EtmCipher::Null | EtmCipher::Ctr(_) | EtmCipher::Cbc(_) => 0,
-        };
-        lanes * 6 + self.mac.digest() as u32
-    }
-
     /// Encrypts one packet.
     fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
         match &self.cipher {
@@ -68,19 +50,17 @@ impl Key {
     }
 }
 
-/// Seals the packets of the same group as `like`, whose MAC's states are
-/// `pads`.
+/// Seals the packets of the same group as `like`, so many, whose MAC's states
+/// are such as `pads`.
 fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
     tier: Tier,
     like: &Key,
     pads: &PadStates<W>,
     jobs: &'j mut [J],
+    count: usize,
 ) -> Result<(), usize> {
     let of = pads.of;
-    let group = like.group();
-    let is_ours = |job: &J| job.key().is_some_and(|key| key.group() == group);
-    let bytes = |job: &J| is_ours(job).then(|| covered_bytes(job));
-    let count = jobs.iter().filter(|job| is_ours(job)).count();
+    let bytes = |job: &J| bytes_in_group(job, like.group);
     let mut result = Ok(());
 
     let mut room = HmacRoom::new(pads);

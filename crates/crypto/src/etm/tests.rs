@@ -209,6 +209,10 @@ impl<'k, C: 'k> EtmJob<'k> for Job<'k, C> {
         self.packet.parts()
     }
 
+    fn part(&self, index: usize) -> &[u8] {
+        self.packet.parts()[index]
+    }
+
     fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
         let packet = &mut self.packet;
         (&packet.iv, &mut packet.buffer[packet.offset..])

@@ -84,7 +84,7 @@ fn write_tags_of<W: PadWord>(
 }
 
 impl Message for &mut MacJob<'_> {
-    fn part(&self, index: usize) -> &[u8] {
-        self.parts[index]
+    fn parts(&self) -> [&[u8]; 4] {
+        self.parts
     }
 }

@@ -9,28 +9,28 @@
 use weir_simd::Tier;
 
 use super::hmac::PadStates;
-use crate::digest::{Compression, MOST_LANES, Message, Room, Scheduler, WipedStates, Word};
+use crate::digest::{Compression, MOST_LANES, Message, Room, Scheduler, WipedStates, Word, Words};
 
 /// Memory that the lanes work in, kept apart so that it is never moved.
 pub(crate) struct HmacRoom<W: Word> {
     inner: Room<W>,
     /// The blocks of the outer hash, padded: only digests are written to them.
-    outer_blocks: [[u8; 128]; MOST_LANES],
+    outer_words: Words<W>,
     outer_states: WipedStates<W>,
-    digest_bytes: usize,
+    digest_words: usize,
 }
 
 impl<W: Word> HmacRoom<W> {
     /// Room for keys like this one.
+    #[inline]
     pub(crate) fn new(like: &PadStates<W>) -> HmacRoom<W> {
-        let mut block = [0; 128];
-        let bytes = (W::BLOCK_BYTES + like.digest_bytes) as u64;
-        like.of.pad(&mut block, like.digest_bytes, bytes);
+        let digest_words = like.digest_bytes / size_of::<W>();
+        let bytes = W::BLOCK_BYTES + like.digest_bytes;
         HmacRoom {
             inner: Room::new(),
-            outer_blocks: [block; MOST_LANES],
+            outer_words: like.of.padded_words(digest_words, bytes as u32),
             outer_states: WipedStates::default(),
-            digest_bytes: like.digest_bytes,
+            digest_words,
         }
     }
 }
@@ -48,6 +48,12 @@ struct Keyed<'k, W: Word, M> {
 }
 
 impl<W: Word, M: Message> Message for Keyed<'_, W, M> {
+    #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        self.message.parts()
+    }
+
+    #[inline]
     fn part(&self, index: usize) -> &[u8] {
         self.message.part(index)
     }
@@ -59,13 +65,14 @@ struct Outer<'r, W: Word, M> {
     tier: Tier,
     waiting: [Option<M>; MOST_LANES],
     count: usize,
-    blocks: &'r mut [[u8; 128]; MOST_LANES],
+    words: &'r mut Words<W>,
     states: &'r mut WipedStates<W>,
-    digest_bytes: usize,
+    digest_words: usize,
 }
 
 impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
     /// Lanes of `tier` for about so many messages with keys for `of`.
+    #[inline]
     pub(crate) fn new(
         of: &'static Compression<W>,
         tier: Tier,
@@ -79,9 +86,9 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
                 tier,
                 waiting: [const { None }; MOST_LANES],
                 count: 0,
-                blocks: &mut room.outer_blocks,
+                words: &mut room.outer_words,
                 states: &mut room.outer_states,
-                digest_bytes: room.digest_bytes,
+                digest_words: room.digest_words,
             },
         }
     }
@@ -107,8 +114,8 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
     }
 
     /// Brings all messages to their end.
-    pub(crate) fn finish(self, done: &mut impl FnMut(M, [W; 8])) {
-        let HmacLanes { inner, mut outer } = self;
+    pub(crate) fn finish(&mut self, done: &mut impl FnMut(M, [W; 8])) {
+        let HmacLanes { inner, outer } = self;
         inner.finish(&mut |keyed, state| outer.take(keyed, &state, done));
         outer.finish(done);
     }
@@ -122,8 +129,9 @@ impl<W: Word, M> Outer<'_, W, M> {
         done: &mut impl FnMut(M, [W; 8]),
     ) {
         let place = self.count;
-        self.of
-            .write(inner, &mut self.blocks[place][..self.digest_bytes]);
+        for (row, word) in self.words[..self.digest_words].iter_mut().zip(inner) {
+            row[place] = *word;
+        }
         self.states.set_column(place, &pads.outer);
         self.waiting[place] = Some(message);
         self.count += 1;
@@ -133,9 +141,8 @@ impl<W: Word, M> Outer<'_, W, M> {
     }
 
     fn finish(&mut self, done: &mut impl FnMut(M, [W; 8])) {
-        let streams = self.blocks.each_ref().map(|block| &block[..]);
         self.of
-            .take_blocks(self.tier, self.states, &streams, self.count);
+            .take_words(self.tier, self.states, self.words, self.count);
         for (lane, message) in self.waiting[..self.count].iter_mut().enumerate() {
             if let Some(message) = message.take() {
                 done(message, self.states.column(lane));

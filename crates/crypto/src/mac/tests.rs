@@ -247,7 +247,7 @@ fn tags_equal_the_kept_crates_whatever_the_batch() {
                 })
                 .collect();
             assert_eq!(write_tags(tier, &mut jobs), Ok(()));
-            assert_eq!(tags, expected, "{tier}");
+            assert!(tags == expected, "{tier}");
         });
         Ok(())
     };

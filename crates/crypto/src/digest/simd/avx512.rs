@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::super::rounds::{md5::Md5, sha1::Sha1, sha2::Sha256, sha2::Sha512};
-use super::{Isa, States, Streams, Vector, advance};
+use super::{Isa, States, Streams, Vector, Words};
 
 /// Proof that the processor has AVX-512 F, BW and VL. So is every vector below:
 /// it is made from this one, or from another vector.
@@ -22,18 +22,33 @@ pub(super) struct U64x8(__m512i);
 macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident: $rounds:ty, $word:ty;)*) => {$(
         $(#[$doc])*
-        ///
-        /// # Safety
-        /// The processor has AVX-512 F, BW and VL; the streams of all lanes
-        /// have so many blocks.
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-        pub(super) unsafe fn $name(
-            states: &mut States<$word>,
-            streams: &Streams<'_>,
-            blocks: usize,
-        ) {
-            // SAFETY: as the caller promises.
-            unsafe { advance::<$word, $rounds, _>(Avx512(()), states, streams, blocks) }
+        pub(super) mod $name {
+            use super::*;
+
+            /// # Safety
+            /// The processor has AVX-512 F, BW and VL; the streams of all lanes
+            /// have so many blocks.
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+            pub(in super::super) unsafe fn advance(
+                states: &mut States<$word>,
+                streams: &Streams<'_>,
+                blocks: usize,
+            ) {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    super::super::advance::<$word, $rounds, _>(Avx512(()), states, streams, blocks);
+                }
+            }
+
+            /// # Safety
+            /// The processor has AVX-512 F, BW and VL.
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+            pub(in super::super) unsafe fn take_words(
+                states: &mut States<$word>,
+                words: &Words<$word>,
+            ) {
+                super::super::take_words::<$word, $rounds, _>(Avx512(()), states, words);
+            }
         }
     )*};
 }
@@ -229,8 +244,11 @@ impl Isa<u64> for Avx512 {
                         *row = _mm512_shuffle_epi8(*row, swap);
                     }
                 }
-                let even = [0, 2, 4, 6].map(|i| _mm512_unpacklo_epi64(rows[i], rows[i + 1]));
-                let odd = [0, 2, 4, 6].map(|i| _mm512_unpackhi_epi64(rows[i], rows[i + 1]));
+                let (mut even, mut odd) = ([rows[0]; 4], [rows[0]; 4]);
+                for (i, [a, b]) in rows.as_chunks().0.iter().enumerate() {
+                    even[i] = _mm512_unpacklo_epi64(*a, *b);
+                    odd[i] = _mm512_unpackhi_epi64(*a, *b);
+                }
                 let even = transpose_quarters(even);
                 let odd = transpose_quarters(odd);
                 for i in 0..4 {

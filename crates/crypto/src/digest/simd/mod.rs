@@ -22,6 +22,9 @@ pub(crate) const MOST_LANES: usize = 16;
 /// of all lanes. Kernels with fewer lanes use the front of each row.
 pub(super) type States<W> = Lanes<[W; MOST_LANES], 8>;
 
+/// One block of every lane, word by word, as [`States`].
+pub(crate) type Words<W> = Lanes<[W; MOST_LANES], 16>;
+
 /// What each lane reads next; as many as the kernel has lanes count.
 pub(super) type Streams<'a> = [&'a [u8]; MOST_LANES];
 
@@ -36,11 +39,15 @@ pub(super) struct LaneKernel<W> {
     /// With fewer messages than this a narrower kernel is done sooner.
     pub(super) fewest: u32,
     advance: Advance<W>,
+    take_words: TakeWords<W>,
 }
 
 /// Needs the instructions that its module names, and streams of at least so
 /// many blocks.
 type Advance<W> = unsafe fn(&mut States<W>, &Streams<'_>, usize);
+
+/// Needs the instructions that its module names.
+type TakeWords<W> = unsafe fn(&mut States<W>, &Words<W>);
 
 impl<W: Word> LaneKernel<W> {
     /// Takes `blocks` blocks of every stream into the state of its lane.
@@ -53,6 +60,12 @@ impl<W: Word> LaneKernel<W> {
         // SAFETY: `Candidate::under` has found the instructions, and the
         // streams are long enough.
         unsafe { (self.advance)(states, streams, blocks) }
+    }
+
+    /// Takes one block of every lane, given as words, into its state.
+    pub(super) fn take_words(&self, states: &mut States<W>, words: &Words<W>) {
+        // SAFETY: `Candidate::under` has found the instructions.
+        unsafe { (self.take_words)(states, words) }
     }
 }
 
@@ -78,7 +91,7 @@ impl<W> Candidate<W> {
 /// messages, code. Empty on processors without any.
 macro_rules! candidates {
     ($name:ident: $word:ty; $(
-        $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal, $advance:path;
+        $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal, $module:ident::$function:ident;
     )*) => {
         #[cfg(target_arch = "x86_64")]
         pub(super) static $name: Candidates<$word> = &[$(Candidate {
@@ -87,7 +100,8 @@ macro_rules! candidates {
                 tier: Tier::$tier,
                 lanes: $lanes,
                 fewest: $fewest,
-                advance: $advance,
+                advance: $module::$function::advance,
+                take_words: $module::$function::take_words,
             },
             beyond_tier: $beyond_tier,
         }),*];
@@ -163,16 +177,47 @@ unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
     streams: &Streams<'_>,
     blocks: usize,
 ) {
-    let [first, ..] = &states.0;
-    let mut state = [isa.load(first); 8];
-    for (vector, row) in state[1..R::STATE_WORDS].iter_mut().zip(&states[1..]) {
-        *vector = isa.load(row);
-    }
+    let mut state = load_state::<W, R, I>(isa, states);
     for block in 0..blocks {
         // SAFETY: the block lies within the streams, as the caller promises.
         let words = unsafe { isa.load_block(streams, block * W::BLOCK_BYTES, R::BIG_ENDIAN) };
         R::compress(&mut state, words);
     }
+    store_state::<W, R, I>(isa, states, &state);
+}
+
+/// The body of a kernel that is given words.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn take_words<W: Word, R: Rounds<W>, I: Isa<W>>(isa: I, states: &mut States<W>, words: &Words<W>) {
+    let mut state = load_state::<W, R, I>(isa, states);
+    let [first, ..] = &words.0;
+    let mut block = [isa.load(first); 16];
+    for (vector, row) in block.iter_mut().zip(words.iter()) {
+        *vector = isa.load(row);
+    }
+    R::compress(&mut state, block);
+    store_state::<W, R, I>(isa, states, &state);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn load_state<W: Word, R: Rounds<W>, I: Isa<W>>(isa: I, states: &States<W>) -> [I::Vector; 8] {
+    let [first, ..] = &states.0;
+    let mut state = [isa.load(first); 8];
+    for (vector, row) in state[1..R::STATE_WORDS].iter_mut().zip(&states[1..]) {
+        *vector = isa.load(row);
+    }
+    state
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn store_state<W: Word, R: Rounds<W>, I: Isa<W>>(
+    isa: I,
+    states: &mut States<W>,
+    state: &[I::Vector; 8],
+) {
     for (vector, row) in state[..R::STATE_WORDS].iter().zip(&mut states.0) {
         isa.store(row, *vector);
     }

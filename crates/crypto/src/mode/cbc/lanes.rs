@@ -19,7 +19,7 @@ pub(crate) struct CbcRoom {
 }
 
 impl CbcRoom {
-    /// Room for keys of the same [`AesRoundKeys::kind`] as this one.
+    /// Room for keys of the same size as this one.
     pub(crate) fn new(like: &AesRoundKeys) -> CbcRoom {
         CbcRoom {
             keys: KeyTable::new(like.rounds),
@@ -33,7 +33,7 @@ pub(crate) struct CbcLanes<'r, M> {
     like: &'r AesRoundKeys,
     lanes: [Lane<M>; MOST_LANES],
     /// A bit for each lane that has a packet.
-    active: u16,
+    active: u32,
     room: &'r mut CbcRoom,
 }
 
@@ -45,7 +45,7 @@ struct Lane<M> {
 }
 
 impl<'r, M: Chained> CbcLanes<'r, M> {
-    /// Lanes for keys of the same [`AesRoundKeys::kind`] as this one.
+    /// Lanes for keys of the same size and tier as this one.
     pub(crate) fn new(like: &'r AesRoundKeys, room: &'r mut CbcRoom) -> Self {
         CbcLanes {
             like,
@@ -59,7 +59,7 @@ impl<'r, M: Chained> CbcLanes<'r, M> {
         }
     }
 
-    /// Takes a packet in, with a key of the lanes' kind; it is encrypted in
+    /// Takes a packet in, with a key of the lanes' size and tier; it is encrypted in
     /// place. Packets that end meanwhile go to `done`.
     pub(crate) fn submit(
         &mut self,
@@ -90,7 +90,7 @@ impl<'r, M: Chained> CbcLanes<'r, M> {
     }
 
     /// Brings all packets to their end.
-    pub(crate) fn finish(mut self, done: &mut impl FnMut(M)) {
+    pub(crate) fn finish(&mut self, done: &mut impl FnMut(M)) {
         while self.active != 0 {
             self.advance(done);
         }
@@ -102,10 +102,12 @@ impl<'r, M: Chained> CbcLanes<'r, M> {
         let Some(bytes) = occupied.map(|lane| lane.bytes_left).min() else {
             return;
         };
-        let texts = self.lanes.each_mut().map(|lane| {
-            let text = lane.packet.as_mut()?.text();
-            text.get_mut(lane.at..lane.at + bytes)
-        });
+        let mut texts = [const { None }; MOST_LANES];
+        for (text, lane) in texts.iter_mut().zip(&mut self.lanes) {
+            if let Some(packet) = &mut lane.packet {
+                *text = packet.text().get_mut(lane.at..lane.at + bytes);
+            }
+        }
         simd::encrypt(
             self.like.tier,
             &self.room.keys,

@@ -56,6 +56,10 @@ pub(crate) enum CbcCipher {
 pub(crate) trait CbcKey: Sized {
     /// Expands `key` for the kernels of `tier`.
     fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen>;
+
+    /// A number that keys have in common which share lanes, below
+    /// [`AesRoundKeys::KINDS`]; none for those that do not use lanes.
+    fn lanes_kind(&self) -> Option<u8>;
 }
 
 impl CbcKey for CbcEncryptKey {
@@ -67,6 +71,13 @@ impl CbcKey for CbcEncryptKey {
             },
             CbcCipher::TripleDes => CbcEncryptKey::TripleDes(TripleDesKey::new(key)?),
         })
+    }
+
+    fn lanes_kind(&self) -> Option<u8> {
+        match self {
+            CbcEncryptKey::AesLanes(keys) => Some(keys.kind()),
+            CbcEncryptKey::Aes(_) | CbcEncryptKey::TripleDes(_) => None,
+        }
     }
 }
 
@@ -82,6 +93,11 @@ impl CbcKey for CbcDecryptKey {
             },
             CbcCipher::TripleDes => CbcDecryptKey::TripleDes(TripleDesKey::new(key)?),
         })
+    }
+
+    /// Decryption takes packets one by one.
+    fn lanes_kind(&self) -> Option<u8> {
+        None
     }
 }
 
@@ -100,14 +116,16 @@ impl AesRoundKeys {
         }))
     }
 
-    /// A number below six that keys have in common which share lanes.
-    pub(crate) fn kind(&self) -> u32 {
+    /// Key sizes, times tiers with lanes.
+    pub(crate) const KINDS: usize = 3 * 2;
+
+    fn kind(&self) -> u8 {
         let size = match self.rounds {
             0..=10 => 0,
             11 | 12 => 1,
             _ => 2,
         };
-        size * 2 + u32::from(self.tier > Tier::Aesni)
+        size * 2 + u8::from(self.tier > Tier::Aesni)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{KeyTable, MOST_LANES};
+use super::{KeyRow, KeyTable, MOST_LANES, Text};
 use crate::cipher::Block;
 
 /// Instructions that a unit has in flight until the first is done.
@@ -15,19 +15,21 @@ const LANES: usize = 8;
 pub(super) unsafe fn encrypt(
     keys: &KeyTable,
     chains: &mut [Block; MOST_LANES],
-    texts: &[Option<*mut u8>; MOST_LANES],
+    texts: &[Text; MOST_LANES],
     blocks: usize,
 ) {
     let [first, middle @ .., last] = &keys.rows[..=keys.rounds] else {
         return;
     };
-    let key = |row: &[u128; MOST_LANES], lane: usize| vector(&row[lane].to_ne_bytes());
-    let mut states: [__m128i; LANES] = std::array::from_fn(|lane| vector(&chains[lane]));
+    let mut states = [_mm_setzero_si128(); LANES];
+    for (state, chain) in states.iter_mut().zip(&*chains) {
+        *state = vector(chain);
+    }
     for block in 0..blocks {
         for lane in 0..LANES {
             if let Some(text) = texts[lane] {
                 // SAFETY: the block lies within the text.
-                let plain = unsafe { _mm_loadu_si128(text.add(block * 16).cast()) };
+                let plain = unsafe { _mm_loadu_si128(text.as_ptr().add(block * 16).cast()) };
                 let whitened = _mm_xor_si128(plain, key(first, lane));
                 states[lane] = _mm_xor_si128(states[lane], whitened);
             }
@@ -41,7 +43,7 @@ pub(super) unsafe fn encrypt(
             *state = _mm_aesenclast_si128(*state, key(last, lane));
             if let Some(text) = texts[lane] {
                 // SAFETY: the block lies within the text.
-                unsafe { _mm_storeu_si128(text.add(block * 16).cast(), *state) };
+                unsafe { _mm_storeu_si128(text.as_ptr().add(block * 16).cast(), *state) };
             }
         }
     }
@@ -94,8 +96,13 @@ fn decrypt_few<const N: usize>(
     let [first, middle @ .., last] = round_keys else {
         return chain;
     };
-    let sealed: [__m128i; N] = std::array::from_fn(|i| vector(&blocks[i]));
-    let mut states = sealed.map(|block| _mm_xor_si128(block, vector(first)));
+    // Closures would not be inlined: what they are passed to lacks AES-NI.
+    let mut sealed = [_mm_setzero_si128(); N];
+    let mut states = sealed;
+    for ((state, sealed), block) in states.iter_mut().zip(&mut sealed).zip(&*blocks) {
+        *sealed = vector(block);
+        *state = _mm_xor_si128(*sealed, vector(first));
+    }
     for key in middle {
         let key = vector(key);
         for state in &mut states {
@@ -122,6 +129,14 @@ pub(super) unsafe fn invert(round_keys: &mut [Block]) {
             *key = block_of(_mm_aesimc_si128(vector(key)));
         }
     }
+}
+
+/// The round key of a lane.
+#[inline]
+#[target_feature(enable = "avx")]
+fn key(row: &KeyRow, lane: usize) -> __m128i {
+    // SAFETY: 16 bytes are readable; the load needs no alignment.
+    unsafe { _mm_loadu_si128((&raw const row[lane]).cast()) }
 }
 
 #[inline]

@@ -1,17 +1,19 @@
-//! VAES: sixteen packets side by side, four to a vector; or sixteen blocks of
-//! one packet.
+//! VAES: sixteen packets side by side, two to a vector; or sixteen blocks of one
+//! packet, four to a vector.
 
 use std::arch::x86_64::*;
 
-use super::{KeyTable, MOST_LANES};
+use super::{KeyRow, KeyTable, MOST_LANES, Text};
 use crate::cipher::{Block, MOST_ROUND_KEYS};
 
-/// Packets in a vector.
-const QUARTERS: usize = 4;
+/// Vectors of two packets each. The units do two of 256 bits in the time of one
+/// of 512, and a pair of lanes is put together and taken apart at less cost than
+/// four.
+const PAIRS: usize = MOST_LANES / 2;
 
-/// Vectors in flight: as many instructions as a unit takes up until the first
-/// is done.
-const VECTORS: usize = MOST_LANES / QUARTERS;
+/// Vectors of 512 bits in flight: as many instructions as the units take up
+/// until the first is done.
+const VECTORS: usize = 4;
 
 /// # Safety
 /// The processor has AVX-512 F, BW and VL, and VAES; each text has so many
@@ -20,58 +22,103 @@ const VECTORS: usize = MOST_LANES / QUARTERS;
 pub(super) unsafe fn encrypt(
     keys: &KeyTable,
     chains: &mut [Block; MOST_LANES],
-    texts: &[Option<*mut u8>; MOST_LANES],
+    texts: &[Text; MOST_LANES],
     blocks: usize,
 ) {
-    let mut states = load_rows(chains.as_flattened());
-    let mut block = 0;
-    // SAFETY: the blocks lie within the texts, as the caller promises.
+    // SAFETY: as the caller promises.
     unsafe {
-        while block + 4 <= blocks {
-            encrypt_four(keys, &mut states, texts, block);
-            block += 4;
+        match keys.rounds + 1 {
+            11 => encrypt_by::<11>(keys, chains, texts, blocks),
+            13 => encrypt_by::<13>(keys, chains, texts, blocks),
+            _ => encrypt_by::<MOST_ROUND_KEYS>(keys, chains, texts, blocks),
         }
-        while block < blocks {
-            encrypt_one(keys, &mut states, texts, block);
-            block += 1;
-        }
-    }
-    for (chains, state) in chains.as_flattened_mut().chunks_exact_mut(64).zip(states) {
-        store(chains, state);
     }
 }
 
-/// Four blocks of every text, from number `at`. A load takes four blocks of one
-/// packet; they are turned so that a vector has one block of four packets.
-///
 /// # Safety
-/// The blocks lie within the texts.
+/// As for [`encrypt`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-unsafe fn encrypt_four(
+unsafe fn encrypt_by<const KEYS: usize>(
     keys: &KeyTable,
-    states: &mut [__m512i; VECTORS],
-    texts: &[Option<*mut u8>; MOST_LANES],
+    chains: &mut [Block; MOST_LANES],
+    texts: &[Text; MOST_LANES],
+    blocks: usize,
+) {
+    let Some(keys) = keys.rows.first_chunk::<KEYS>() else {
+        return;
+    };
+    let mut states = [_mm256_setzero_si256(); PAIRS];
+    for (state, chains) in states.iter_mut().zip(chains.as_chunks().0) {
+        *state = load_pair(chains);
+    }
+    let all = texts.iter().all(Option::is_some);
+    let mut at = 0;
+    // SAFETY: the blocks lie within the texts, as the caller promises.
+    unsafe {
+        while at + 2 <= blocks {
+            if all {
+                encrypt_two::<true, KEYS>(keys, &mut states, texts, at);
+            } else {
+                encrypt_two::<false, KEYS>(keys, &mut states, texts, at);
+            }
+            at += 2;
+        }
+        if at < blocks {
+            encrypt_one(keys, &mut states, texts, at);
+        }
+    }
+    for (chains, state) in chains.as_chunks_mut().0.iter_mut().zip(states) {
+        store_pair(chains, state);
+    }
+}
+
+/// Two blocks of every text, from number `at`. Lanes may lack a text unless
+/// `ALL` is set. A load takes two blocks of one packet; they are turned so that
+/// a vector has one block of two packets.
+///
+/// # Safety
+/// The blocks lie within the texts, and `ALL` is set only if all lanes have
+/// one.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
+unsafe fn encrypt_two<const ALL: bool, const KEYS: usize>(
+    keys: &[KeyRow; KEYS],
+    states: &mut [__m256i; PAIRS],
+    texts: &[Text; MOST_LANES],
     at: usize,
 ) {
-    let mut blocks = [[_mm512_setzero_si512(); 4]; VECTORS];
-    for (blocks, texts) in blocks.iter_mut().zip(texts.as_chunks::<QUARTERS>().0) {
-        for (block, text) in blocks.iter_mut().zip(texts) {
-            if let Some(text) = text {
-                // SAFETY: four blocks are readable from there.
-                *block = unsafe { _mm512_loadu_si512(text.add(at * 16).cast()) };
+    let (texts, _) = texts.as_chunks::<2>();
+    let mut blocks = [[_mm256_setzero_si256(); PAIRS]; 2];
+    for (pair, texts) in texts.iter().enumerate() {
+        let mut rows = [_mm256_setzero_si256(); 2];
+        for (row, text) in rows.iter_mut().zip(texts) {
+            if ALL || text.is_some() {
+                // SAFETY: there is a text, and two blocks are readable.
+                unsafe {
+                    let from = text.unwrap_unchecked().as_ptr().add(at * 16);
+                    *row = _mm256_loadu_si256(from.cast());
+                }
             }
         }
-        *blocks = transpose(*blocks);
+        blocks[0][pair] = _mm256_permute2x128_si256::<0x20>(rows[0], rows[1]);
+        blocks[1][pair] = _mm256_permute2x128_si256::<0x31>(rows[0], rows[1]);
     }
-    for i in 0..4 {
-        encrypt_rows(keys, states, blocks.each_mut().map(|blocks| &mut blocks[i]));
-    }
-    for (blocks, texts) in blocks.into_iter().zip(texts.as_chunks::<QUARTERS>().0) {
-        for (block, text) in transpose(blocks).into_iter().zip(texts) {
-            if let Some(text) = text {
-                // SAFETY: four blocks are writable from there.
-                unsafe { _mm512_storeu_si512(text.add(at * 16).cast(), block) };
+    encrypt_row(keys, states, &mut blocks[0]);
+    encrypt_row(keys, states, &mut blocks[1]);
+    for (pair, texts) in texts.iter().enumerate() {
+        let (first, second) = (blocks[0][pair], blocks[1][pair]);
+        let rows = [
+            _mm256_permute2x128_si256::<0x20>(first, second),
+            _mm256_permute2x128_si256::<0x31>(first, second),
+        ];
+        for (row, text) in rows.into_iter().zip(texts) {
+            if ALL || text.is_some() {
+                // SAFETY: there is a text, and two blocks are writable.
+                unsafe {
+                    let to = text.unwrap_unchecked().as_ptr().add(at * 16);
+                    _mm256_storeu_si256(to.cast(), row);
+                }
             }
         }
     }
@@ -83,10 +130,10 @@ unsafe fn encrypt_four(
 /// The block lies within the texts.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-unsafe fn encrypt_one(
-    keys: &KeyTable,
-    states: &mut [__m512i; VECTORS],
-    texts: &[Option<*mut u8>; MOST_LANES],
+unsafe fn encrypt_one<const KEYS: usize>(
+    keys: &[KeyRow; KEYS],
+    states: &mut [__m256i; PAIRS],
+    texts: &[Text; MOST_LANES],
     at: usize,
 ) {
     let mut bytes = [[0; 16]; MOST_LANES];
@@ -96,10 +143,13 @@ unsafe fn encrypt_one(
             *bytes = unsafe { text.add(at * 16).cast::<Block>().read_unaligned() };
         }
     }
-    let mut blocks = load_rows(bytes.as_flattened());
-    encrypt_rows(keys, states, blocks.each_mut());
-    for (bytes, block) in bytes.as_flattened_mut().chunks_exact_mut(64).zip(blocks) {
-        store(bytes, block);
+    let mut blocks = [_mm256_setzero_si256(); PAIRS];
+    for (block, bytes) in blocks.iter_mut().zip(bytes.as_chunks().0) {
+        *block = load_pair(bytes);
+    }
+    encrypt_row(keys, states, &mut blocks);
+    for (bytes, block) in bytes.as_chunks_mut().0.iter_mut().zip(blocks) {
+        store_pair(bytes, block);
     }
     for (bytes, text) in bytes.iter().zip(texts) {
         if let Some(text) = text {
@@ -109,40 +159,58 @@ unsafe fn encrypt_one(
     }
 }
 
-/// One block of every lane: chained, encrypted, and the next one's chain.
+/// A block of every lane: chained, encrypted, and the next one's chain.
+///
+/// Loops here and elsewhere do without closures: what a closure of a function
+/// with these features is passed to, lacks them and cannot inline it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-fn encrypt_rows(
-    keys: &KeyTable,
-    states: &mut [__m512i; VECTORS],
-    mut blocks: [&mut __m512i; VECTORS],
+fn encrypt_row<const KEYS: usize>(
+    keys: &[KeyRow; KEYS],
+    states: &mut [__m256i; PAIRS],
+    blocks: &mut [__m256i; PAIRS],
 ) {
-    let [first, middle @ .., last] = &keys.rows[..=keys.rounds] else {
-        return;
-    };
+    // The keys of all lanes are more than the registers hold. Loaded anew for
+    // each block they are operands of the instructions that use them; known to
+    // be the same, they would be loaded, spilled and loaded again.
+    let keys = std::hint::black_box(keys);
     // What does not wait for the chain comes first.
-    for (vector, block) in blocks.iter_mut().enumerate() {
-        let whitened = _mm512_xor_si512(**block, key(first, vector));
-        states[vector] = _mm512_xor_si512(states[vector], whitened);
+    for (pair, state) in states.iter_mut().enumerate() {
+        let whitened = _mm256_xor_si256(blocks[pair], load_keys(&keys[0], pair));
+        *state = _mm256_xor_si256(*state, whitened);
     }
-    for row in middle {
-        for (vector, state) in states.iter_mut().enumerate() {
-            *state = _mm512_aesenc_epi128(*state, key(row, vector));
+    for row in &keys[1..KEYS - 1] {
+        for (pair, state) in states.iter_mut().enumerate() {
+            *state = _mm256_aesenc_epi128(*state, load_keys(row, pair));
         }
     }
-    for (vector, (state, block)) in states.iter_mut().zip(blocks).enumerate() {
-        *state = _mm512_aesenclast_epi128(*state, key(last, vector));
-        *block = *state;
+    for (pair, state) in states.iter_mut().enumerate() {
+        *state = _mm256_aesenclast_epi128(*state, load_keys(&keys[KEYS - 1], pair));
+        blocks[pair] = *state;
     }
 }
 
-/// The round keys of the four lanes of a vector.
+/// The round keys of a pair of lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn key(row: &[u128; MOST_LANES], vector: usize) -> __m512i {
-    let lanes = &row.as_chunks::<QUARTERS>().0[vector];
-    // SAFETY: 64 bytes are readable; the load needs no alignment.
-    unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) }
+fn load_keys(row: &KeyRow, pair: usize) -> __m256i {
+    let keys = &row.as_chunks::<2>().0[pair];
+    // SAFETY: 32 bytes are readable; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(keys.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_pair(blocks: &[Block; 2]) -> __m256i {
+    // SAFETY: 32 bytes are readable; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_pair(blocks: &mut [Block; 2], vector: __m256i) {
+    // SAFETY: 32 bytes are writable; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(blocks.as_mut_ptr().cast(), vector) };
 }
 
 /// # Safety
@@ -196,7 +264,10 @@ fn decrypt_rows<const N: usize, const KEYS: usize>(
     before: &mut __m512i,
     sealed: [__m512i; N],
 ) -> [__m512i; N] {
-    let mut states = sealed.map(|sealed| _mm512_xor_si512(sealed, keys[0]));
+    let mut states = sealed;
+    for state in &mut states {
+        *state = _mm512_xor_si512(*state, keys[0]);
+    }
     for key in &keys[1..KEYS - 1] {
         for state in &mut states {
             *state = _mm512_aesdec_epi128(*state, *key);
@@ -211,22 +282,6 @@ fn decrypt_rows<const N: usize, const KEYS: usize>(
     states
 }
 
-/// Turns four vectors of four blocks about the diagonal.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    let ab_low = _mm512_shuffle_i32x4::<0x44>(a, b);
-    let ab_high = _mm512_shuffle_i32x4::<0xee>(a, b);
-    let cd_low = _mm512_shuffle_i32x4::<0x44>(c, d);
-    let cd_high = _mm512_shuffle_i32x4::<0xee>(c, d);
-    [
-        _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
-        _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
-        _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
-        _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
-    ]
-}
-
 /// Sixteen blocks, four a vector.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -234,11 +289,12 @@ fn load_rows(bytes: &[u8]) -> [__m512i; VECTORS] {
     let (rows, []) = bytes.as_chunks::<64>() else {
         return [_mm512_setzero_si512(); VECTORS];
     };
-    std::array::from_fn(|i| {
-        let row: &[u8; 64] = &rows[i];
+    let mut vectors = [_mm512_setzero_si512(); VECTORS];
+    for (vector, row) in vectors.iter_mut().zip(rows) {
         // SAFETY: 64 bytes are readable; the load needs no alignment.
-        unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
-    })
+        *vector = unsafe { _mm512_loadu_si512(row.as_ptr().cast()) };
+    }
+    vectors
 }
 
 #[inline]

@@ -8,6 +8,9 @@ mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+#[cfg(target_arch = "x86_64")]
+use std::ptr::NonNull;
+
 use weir_simd::Tier;
 use zeroize::Zeroize;
 
@@ -20,9 +23,16 @@ pub(super) const MOST_LANES: usize = 16;
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct KeyTable {
-    rows: [[u128; MOST_LANES]; MOST_ROUND_KEYS],
+    rows: [KeyRow; MOST_ROUND_KEYS],
     rounds: usize,
 }
+
+/// Where a lane's text begins.
+#[cfg(target_arch = "x86_64")]
+type Text = Option<NonNull<u8>>;
+
+/// One round key of every lane.
+type KeyRow = [u128; MOST_LANES];
 
 impl KeyTable {
     /// A table for keys of so many rounds.
@@ -77,13 +87,16 @@ pub(super) fn encrypt(
     assert!(texts[lanes(tier)..].iter().all(Option::is_none));
     #[cfg(target_arch = "x86_64")]
     {
-        let texts = texts.map(|text| text.map(<[u8]>::as_mut_ptr));
+        let mut starts = [None; MOST_LANES];
+        for (start, text) in starts.iter_mut().zip(texts) {
+            *start = text.map(|text| NonNull::from(text).cast());
+        }
         let blocks = bytes / size_of::<Block>();
         match tier {
             // SAFETY: the tier is there, and the texts have so many blocks.
-            Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &texts, blocks) },
+            Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &starts, blocks) },
             // SAFETY: as above.
-            Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &texts, blocks) },
+            Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &starts, blocks) },
             Tier::Scalar => {}
         }
     }
