@@ -8,6 +8,7 @@ use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
 use crate::kernel::{Kernel, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
+use crate::lane_use::LaneUse;
 use crate::mode::{CbcDecryptKey, CbcEncryptKey};
 use crate::suite::Suite;
 
@@ -126,12 +127,12 @@ impl From<Misshapen> for JobFault {
 }
 
 /// Encrypts and tags a batch of packets; keys, suites and lengths may differ
-/// from job to job. Tickets are spent.
+/// from job to job. Tickets are spent. Returns how full the lanes were.
 ///
 /// # Errors
 /// The first job at fault, found before any byte of any job is written and
 /// before any ticket is spent.
-pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
+pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
     for (index, job) in jobs.iter().enumerate() {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
@@ -142,30 +143,32 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<(), JobError> {
             fault: refused.into(),
         })?;
     }
-    gcm::process(tier_in_use(Family::Gcm), jobs);
+    let lanes = gcm::process(tier_in_use(Family::Gcm), jobs);
     etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
         job,
         fault: JobFault::Refused,
-    })
+    })?;
+    Ok(lanes)
 }
 
 /// Verifies a batch of packets and decrypts those that are authentic, telling
 /// them apart by [`OpenJob::verified`]. Tags are compared in constant time; the
 /// text of a packet that is not authentic, or whose lengths are not its
-/// suite's, is zeros when this returns.
-pub fn open(jobs: &mut [OpenJob<'_>]) {
+/// suite's, is zeros when this returns. Returns how full the lanes were.
+pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
     let (gcm, etm) = (Family::Gcm, Family::EncryptThenMac);
-    open_at(tier_in_use(gcm), tier_in_use(etm), jobs);
+    open_at(tier_in_use(gcm), tier_in_use(etm), jobs)
 }
 
 /// As [`open`], with the kernels of one tier for GCM and of one for
 /// encrypt-then-MAC.
-pub(crate) fn open_at(gcm_tier: Tier, etm_tier: Tier, jobs: &mut [OpenJob<'_>]) {
+pub(crate) fn open_at(gcm_tier: Tier, etm_tier: Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
     for job in &mut *jobs {
         job.begin();
     }
-    gcm::process(gcm_tier, jobs);
+    let lanes = gcm::process(gcm_tier, jobs);
     etm::open(etm_tier, jobs);
+    lanes
 }
 
 impl SealJob<'_> {

@@ -84,6 +84,7 @@ mod etm;
 mod job;
 mod kernel;
 mod keys;
+mod lane_use;
 mod limits;
 mod mac;
 mod mode;
@@ -101,6 +102,7 @@ pub use job::{JobError, JobFault, OpenJob, SealJob, open, seal};
 pub use keys::{
     Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
 };
+pub use lane_use::LaneUse;
 pub use limits::{Limit, Limits};
 pub use mac::{HmacKey, MacJob, TagLengthError, write_tags};
 pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};

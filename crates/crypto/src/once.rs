@@ -10,6 +10,7 @@ use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use, trusted_tier};
 use crate::job::{JobError, JobFault, Shape};
 use crate::keys::KeyError;
+use crate::lane_use::LaneUse;
 use crate::suite::{Aead, AesKeySize, Suite};
 
 /// An AES-GCM key that seals one packet: with any IV, since no second text will
@@ -104,12 +105,12 @@ impl OneTimeKey {
 }
 
 /// Encrypts and tags a batch of packets, each under a key of its own. Keys are
-/// spent.
+/// spent. Returns how full the lanes were.
 ///
 /// # Errors
 /// The first job whose key is spent or whose tag or text has a wrong length,
 /// found before any byte of any job is written and before any key is spent.
-pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<(), JobError> {
+pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<LaneUse, JobError> {
     for (index, job) in jobs.iter().enumerate() {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
@@ -117,13 +118,12 @@ pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<(), JobError> {
     for job in &mut *jobs {
         job.key.spent = true;
     }
-    gcm::process(tier_in_use(Family::Gcm), jobs);
-    Ok(())
+    Ok(gcm::process(tier_in_use(Family::Gcm), jobs))
 }
 
 /// Verifies a batch of packets, each under a key of its own, and decrypts those
 /// that are authentic, as [`crate::open`] does.
-pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) {
+pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) -> LaneUse {
     for job in &mut *jobs {
         let shape = shape(job.text.len(), job.tag.len());
         job.verified = shape.check(job.key.suite()).is_ok();
@@ -131,7 +131,7 @@ pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) {
             job.text.fill(0);
         }
     }
-    gcm::process(tier_in_use(Family::Gcm), jobs);
+    gcm::process(tier_in_use(Family::Gcm), jobs)
 }
 
 fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {
@@ -218,7 +218,7 @@ mod tests {
                     tag,
                 }])
             };
-            assert_eq!(seal(&mut key, &mut text, &mut tag), Ok(()));
+            assert!(seal(&mut key, &mut text, &mut tag).is_ok());
             let refused = JobError {
                 job: 0,
                 fault: JobFault::SpentKey,

@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use weir_crypto::LaneUse;
 use weir_inspect::{Rule, RuleSet};
-use weir_stream::Statistics;
+use weir_ipsec::{Protect, Unprotect};
+use weir_stream::{Outcome as Finished, Statistics};
 
 pub mod table;
 
@@ -69,6 +71,20 @@ impl Traffic {
     pub fn dropped(&self) -> u64 {
         self.drops.values().sum()
     }
+}
+
+/// How full the cipher's lanes were, over all pipelines.
+pub fn lane_use(pipelines: &[Finished]) -> LaneUse {
+    let mut sum = LaneUse::default();
+    for pipeline in pipelines {
+        for stage in pipeline.stages::<Protect>() {
+            sum += stage.lane_use();
+        }
+        for stage in pipeline.stages::<Unprotect>() {
+            sum += stage.lane_use();
+        }
+    }
+    sum
 }
 
 /// Alerts by rule, most frequent first.

@@ -1,6 +1,6 @@
 //! From packets to ESP packets, a batch at a time.
 
-use weir_crypto::{SealJob, Ticket, seal};
+use weir_crypto::{LaneUse, SealJob, Ticket, seal};
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError};
 
 use super::{Displaced, sort_by_place};
@@ -27,6 +27,7 @@ pub struct Protect {
     jobs: Vec<SealJob<'static>>,
     batches: u64,
     protected: u64,
+    lane_use: LaneUse,
     reports: Vec<AssociationReport>,
     state_error: Option<StateError>,
 }
@@ -51,6 +52,7 @@ impl Protect {
             jobs: Vec::new(),
             batches: 0,
             protected: 0,
+            lane_use: LaneUse::default(),
             reports: Vec::new(),
             state_error: None,
         }
@@ -59,6 +61,11 @@ impl Protect {
     /// Packets that were protected.
     pub fn protected(&self) -> u64 {
         self.protected
+    }
+
+    /// How full the cipher's lanes were.
+    pub fn lane_use(&self) -> LaneUse {
+        self.lane_use
     }
 
     /// What each association of this shard did, after the run.
@@ -163,7 +170,7 @@ impl Protect {
                 tag: parts.tag,
             });
         }
-        seal(&mut jobs).map_err(|error| StageError::new(NAME, error))?;
+        self.lane_use += seal(&mut jobs).map_err(|error| StageError::new(NAME, error))?;
         self.jobs = SealJob::recycle(jobs);
         Ok(())
     }

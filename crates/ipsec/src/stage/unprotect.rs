@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_crypto::{OpenJob, open};
+use weir_crypto::{LaneUse, OpenJob, open};
 use weir_packet::file::Block;
 use weir_packet::wire::LinkType;
 use weir_select::Tuple;
@@ -34,6 +34,7 @@ pub struct Unprotect {
     /// Empty between batches.
     jobs: Vec<OpenJob<'static>>,
     unprotected: u64,
+    lane_use: LaneUse,
 }
 
 /// A record that is admitted and waits for the cipher.
@@ -56,12 +57,18 @@ impl Unprotect {
             places: Vec::new(),
             jobs: Vec::new(),
             unprotected: 0,
+            lane_use: LaneUse::default(),
         }
     }
 
     /// Packets that were unprotected.
     pub fn unprotected(&self) -> u64 {
         self.unprotected
+    }
+
+    /// How full the cipher's lanes were.
+    pub fn lane_use(&self) -> LaneUse {
+        self.lane_use
     }
 
     /// What each association of this shard did so far.
@@ -188,7 +195,7 @@ impl Unprotect {
                 verified: false,
             });
         }
-        open(&mut jobs);
+        self.lane_use += open(&mut jobs);
         for (position, job) in self.order.iter().zip(&jobs) {
             planned[*position].verified = job.verified;
         }

@@ -14,7 +14,7 @@ use crate::associations::{self, AssociationRow};
 use crate::cli::{self, Associations, Common};
 use crate::execute::{Execution, Watched, execute};
 use crate::failure::{Failure, Outcome};
-use crate::report::{Traffic, table};
+use crate::report::{self, Traffic, table};
 use crate::{input, output};
 
 /// The document of `--json`.
@@ -27,6 +27,9 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     unprotected: Option<u64>,
     bypassed: u64,
+    /// Share of the cipher's lanes that were filled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane_efficiency: Option<f64>,
     associations: Vec<AssociationRow>,
 }
 
@@ -71,6 +74,7 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         protected: Some(protected),
         unprotected: None,
         bypassed: sum(&done.execution, ClassifyOutbound::bypassed),
+        lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
     let state_error = done
@@ -125,6 +129,7 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
         protected: None,
         unprotected: Some(unprotected),
         bypassed: sum(&done.execution, ClassifyInbound::bypassed),
+        lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
     done.tell(&document, "unprotected", unprotected)?;
@@ -222,6 +227,10 @@ impl Converted<'_> {
         )
     }
 
+    fn lane_efficiency(&self) -> Option<f64> {
+        report::lane_use(&self.execution.pipelines).efficiency()
+    }
+
     /// Writes the document and the table, then fails where the capture was
     /// not whole.
     fn tell(self, document: &Document, verb: &str, done: u64) -> Outcome {
@@ -238,11 +247,14 @@ impl Converted<'_> {
             let rows = [
                 table::traffic_rows(&document.traffic),
                 vec![row(verb, done), row("bypassed", document.bypassed)],
+                table::lane_row(document.lane_efficiency)
+                    .into_iter()
+                    .collect(),
                 table::speed_rows(&document.traffic),
             ]
             .concat();
             let text = table::table("", &[], &[], rows)
-                + &crate::report::associations_table(&document.associations);
+                + &report::associations_table(&document.associations);
             // Standard output may carry the capture.
             output::show(&text);
         }

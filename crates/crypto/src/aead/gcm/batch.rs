@@ -2,9 +2,11 @@
 
 use weir_simd::Tier;
 
+use super::occupancy::lane_use;
 use super::packet::{GcmJob, Packet};
 use super::plan::{Plan, Task};
 use super::{scalar, simd};
+use crate::lane_use::LaneUse;
 
 /// Packets planned at once.
 const MOST_PACKETS: usize = 256;
@@ -14,21 +16,23 @@ const SOME_PACKETS: usize = 64;
 const FEW_PACKETS: usize = 8;
 
 /// Seals or opens the GCM packets among `jobs` with the kernels of `tier`.
-pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) {
+pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     match jobs.len() {
-        0 => (),
+        0 => LaneUse::default(),
         few if few <= FEW_PACKETS => process_some::<J, FEW_PACKETS>(tier, jobs),
         some if some <= SOME_PACKETS => process_some::<J, SOME_PACKETS>(tier, jobs),
         _ => {
+            let mut lanes = LaneUse::default();
             for jobs in jobs.chunks_mut(MOST_PACKETS) {
-                process_some::<J, MOST_PACKETS>(tier, jobs);
+                lanes += process_some::<J, MOST_PACKETS>(tier, jobs);
             }
+            lanes
         }
     }
 }
 
 /// Processes at most `N` jobs.
-fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) {
+fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     let mut plan = Plan::<N>::new(tier);
     let mut packets = [Packet::EMPTY; N];
     for (place, (job, packet)) in jobs.iter_mut().zip(&mut packets).enumerate() {
@@ -38,6 +42,7 @@ fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) {
         }
     }
     let mut tags = [[0; 16]; N];
+    let mut lanes = LaneUse::default();
     plan.for_each(|kind, order| {
         let mut task = Task {
             kind,
@@ -46,8 +51,11 @@ fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) {
             order,
             tags: &mut tags,
         };
-        if !simd::run(tier, &mut task) {
+        if simd::run(tier, &mut task) {
+            lanes += lane_use(tier, &task);
+        } else {
             scalar::run(&mut task);
+            lanes += lane_use(Tier::Scalar, &task);
         }
     });
     for (place, (job, tag)) in jobs.iter_mut().zip(&tags).enumerate() {
@@ -55,4 +63,5 @@ fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) {
             job.finish(tag);
         }
     }
+    lanes
 }

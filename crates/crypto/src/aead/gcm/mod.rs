@@ -20,6 +20,7 @@
 mod batch;
 mod field;
 mod key;
+mod occupancy;
 mod packet;
 mod plan;
 mod scalar;

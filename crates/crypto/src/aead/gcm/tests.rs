@@ -9,6 +9,7 @@ use weir_simd::{Tier, for_each_tier};
 use super::{GcmJob, GcmKey, Packet, cells, process};
 use crate::cipher::Block;
 use crate::keys::KeyPolicy;
+use crate::lane_use::LaneUse;
 use crate::suite::AesKeySize;
 
 const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
@@ -93,7 +94,7 @@ impl<const OPEN: bool> GcmJob for Job<'_, OPEN> {
     }
 }
 
-fn run<const OPEN: bool>(tier: Tier, keys: &[Vec<GcmKey>], packets: &mut [TestPacket]) {
+fn run<const OPEN: bool>(tier: Tier, keys: &[Vec<GcmKey>], packets: &mut [TestPacket]) -> LaneUse {
     let mut jobs: Vec<Job<'_, OPEN>> = packets
         .iter_mut()
         .map(|packet| Job {
@@ -101,7 +102,7 @@ fn run<const OPEN: bool>(tier: Tier, keys: &[Vec<GcmKey>], packets: &mut [TestPa
             packet,
         })
         .collect();
-    process(tier, &mut jobs);
+    process(tier, &mut jobs)
 }
 
 /// The text and the tag by the oracle.
@@ -153,7 +154,14 @@ fn check(random: &mut Random, keys: &[TestKey], packets: &[TestPacket]) {
             })
             .collect();
         let mut sealed = packets.to_vec();
-        run::<false>(tier, &expanded, &mut sealed);
+        let lanes = run::<false>(tier, &expanded, &mut sealed);
+        let blocks = packets.iter().map(|packet| packet.text_bytes.div_ceil(16));
+        let filled: usize = blocks.map(|blocks| blocks + 1).sum();
+        assert_eq!(lanes.filled, filled as u64, "{tier}");
+        match tier {
+            Tier::Avx512 => assert!(lanes.offered >= lanes.filled),
+            _ => assert_eq!(lanes.offered, lanes.filled),
+        }
         for ((sealed, before), (text, tag)) in sealed.iter().zip(packets).zip(&expected) {
             let what = format!(
                 "{tier}, {:?}, {:?}, {} + {} bytes",
@@ -179,7 +187,8 @@ fn check(random: &mut Random, keys: &[TestKey], packets: &[TestPacket]) {
                 packet.tag[index % 16] ^= 1 << (index / 16 % 8);
             }
         }
-        run::<true>(tier, &expanded, &mut opened);
+        let lanes_of_opening = run::<true>(tier, &expanded, &mut opened);
+        assert_eq!(lanes_of_opening, lanes, "{tier}");
         for (index, (opened, before)) in opened.iter().zip(packets).enumerate() {
             assert_eq!(opened.verified, index % 8 != damaged, "{tier}");
             assert!(opened.buffer == before.buffer, "{tier}");
@@ -290,5 +299,48 @@ fn all_packets_of_a_batch_may_be_alike() {
                 .collect();
             check(&mut random, &keys, &packets);
         }
+    }
+}
+
+#[test]
+fn lanes_that_run_empty_are_counted() {
+    const PRECOMPUTED: usize = 0;
+    const ON_THE_FLY: usize = 3;
+    let mut random = Random(5);
+    let keys = test_keys(&mut random, 1);
+    for (policy, text_bytes, filled, offered) in [
+        // Five blocks each, on one and a half vectors, four packets at a time.
+        (PRECOMPUTED, &[64; 4][..], 20, 24),
+        // Six blocks, as a minimal packet in ESP has: nothing is empty.
+        (PRECOMPUTED, &[68; 8], 48, 48),
+        // A packet without three others like it takes whole vectors.
+        (PRECOMPUTED, &[64; 5], 25, 32),
+        (PRECOMPUTED, &[0], 1, 4),
+        (PRECOMPUTED, &[1420], 90, 92),
+        // Lanes of their own, which end together.
+        (ON_THE_FLY, &[64; 8], 40, 40),
+        (ON_THE_FLY, &[64; 3], 15, 20),
+        (ON_THE_FLY, &[64; 5], 25, 40),
+        (ON_THE_FLY, &[1, 64, 65, 128], 2 + 5 + 6 + 9, 36),
+    ] {
+        let packets: Vec<TestPacket> = text_bytes
+            .iter()
+            .map(|text_bytes| TestPacket {
+                policy,
+                ..test_packet(&mut random, 1, 8, *text_bytes)
+            })
+            .collect();
+        for_each_tier(|tier| {
+            let key = &keys[0];
+            let key =
+                POLICIES.map(|policy| GcmKey::new(tier, key.size, &key.bytes, key.salt, policy));
+            let expanded = [key.map(|key| key.expect("a key")).into()];
+            let lanes = run::<false>(tier, &expanded, &mut packets.clone());
+            let offered = match tier {
+                Tier::Avx512 => offered,
+                _ => filled,
+            };
+            assert_eq!(lanes, LaneUse { filled, offered }, "{tier}, {text_bytes:?}");
+        });
     }
 }
