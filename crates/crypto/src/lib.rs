@@ -90,11 +90,14 @@ mod mac;
 mod mode;
 mod once;
 mod suite;
+mod verdict;
 
 #[cfg(feature = "hazmat")]
 pub mod hazmat;
 #[cfg(not(feature = "hazmat"))]
 mod hazmat;
+#[cfg(feature = "memcheck")]
+pub mod memcheck;
 
 pub use digest::{Digest, DigestJob, DigestLengthError};
 pub use engine::{Engine, SELF_DETECTING, SelfTestError, engines};

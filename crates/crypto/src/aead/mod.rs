@@ -7,6 +7,7 @@ pub(crate) mod gcm;
 use chacha20poly1305::aead::{AeadInOut, Nonce, Tag};
 
 use crate::kernel::Misshapen;
+use crate::verdict::publish;
 
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
 
@@ -41,6 +42,6 @@ fn open<A: AeadInOut>(
     let Ok(tag) = <&Tag<A>>::try_from(tag) else {
         return false;
     };
-    key.decrypt_inout_detached(nonce, associated, text.into(), tag)
-        .is_ok()
+    let opened = key.decrypt_inout_detached(nonce, associated, text.into(), tag);
+    publish(opened.is_ok())
 }

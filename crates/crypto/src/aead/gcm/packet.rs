@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::key::{Form, KeyView};
 use crate::cipher::Block;
 use crate::suite::AesKeySize;
+use crate::verdict::publish;
 
 /// One packet. Kernels hold several at once, so that the text, which is
 /// borrowed for writing, is a slice of cells.
@@ -61,6 +62,6 @@ pub(crate) fn cells(text: &mut [u8]) -> &[Cell<u8>] {
 pub(crate) fn tags_agree(received: &[u8], computed: &Block) -> bool {
     <Block>::try_from(received).is_ok_and(|received| {
         let difference = u128::from_ne_bytes(received) ^ u128::from_ne_bytes(*computed);
-        std::hint::black_box(difference) == 0
+        publish(std::hint::black_box(difference) == 0)
     })
 }
