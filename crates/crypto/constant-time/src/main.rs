@@ -14,7 +14,7 @@
 //! not do and fails where memcheck does not report it. Both need valgrind and
 //! are started by `.ci/constant-time`, once per CPU tier that valgrind knows.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod hashes;
 mod once;

@@ -1,5 +1,8 @@
 //! What code must not do with a secret.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
 use std::hint::black_box;
 
 use crate::Case;
