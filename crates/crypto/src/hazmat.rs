@@ -1,15 +1,20 @@
-//! Hazardous material: sealing with IVs of the caller's choice.
+//! Hazardous material: sealing with IVs of the caller's choice, and single
+//! blocks.
 //!
 //! Under one key, an IV used for two texts reveals their difference in a
 //! counter mode and lets tags be forged in GCM and ChaCha20-Poly1305; a
 //! predictable IV breaks CBC. Only known answers and measurements, whose keys
 //! protect nothing, have business here. Packets are sealed by [`crate::seal`].
 
+#[cfg(feature = "hazmat")]
+mod ecb;
+
 use std::fmt;
 
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
+use crate::aead::{self, AeadJob, Parts};
 use crate::cipher::Block;
 use crate::etm::{self, EtmJob, EtmKey, EtmSealJob};
 use crate::job::{JobError, JobFault, Shape};
@@ -17,6 +22,9 @@ use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::CbcEncryptKey;
 use crate::suite::Suite;
+
+#[cfg(feature = "hazmat")]
+pub use ecb::{EcbJob, EcbKey, ecb_decrypt, ecb_encrypt};
 
 /// A sealing key without a counter.
 pub struct RawSealingKey {
@@ -51,10 +59,15 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     for (index, job) in jobs.iter().enumerate() {
         job.shape().check(job.key.suite).map_err(at(index))?;
     }
+    let mut others = false;
     for (index, job) in jobs.iter_mut().enumerate() {
+        others |= job.key.kernel.aead().is_some();
         job.begin().map_err(JobFault::from).map_err(at(index))?;
     }
     gcm::process(tier, jobs);
+    if others {
+        aead::process(|_| tier, jobs);
+    }
     etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))
 }
 
@@ -125,7 +138,7 @@ impl RawSealJob<'_> {
     /// Seals the packet unless it is of a kind that follows together.
     fn begin(&mut self) -> Result<(), Misshapen> {
         match &self.key.kernel {
-            Kernel::Gcm(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }
@@ -152,6 +165,25 @@ impl GcmJob for RawSealJob<'_> {
         if let Some(place) = self.tag.first_chunk_mut() {
             *place = *tag;
         }
+    }
+}
+
+impl AeadJob for RawSealJob<'_> {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Parts<'_>> {
+        Some(Parts {
+            key: self.key.kernel.aead()?,
+            iv: *self.iv.first_chunk()?,
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        GcmJob::finish(self, tag);
     }
 }
 

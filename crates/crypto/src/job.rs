@@ -3,6 +3,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
+use crate::aead::{self, AeadJob, Parts};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
@@ -137,13 +138,18 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
     }
+    let mut others = false;
     for (index, job) in jobs.iter_mut().enumerate() {
         job.begin().map_err(|refused| JobError {
             job: index,
             fault: refused.into(),
         })?;
+        others |= job.key.kernel().aead().is_some();
     }
     let lanes = gcm::process(tier_in_use(Family::Gcm), jobs);
+    if others {
+        aead::process(tier_in_use, jobs);
+    }
     etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
         job,
         fault: JobFault::Refused,
@@ -156,18 +162,21 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
 /// text of a packet that is not authentic, or whose lengths are not its
 /// suite's, is zeros when this returns. Returns how full the lanes were.
 pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
-    let (gcm, etm) = (Family::Gcm, Family::EncryptThenMac);
-    open_at(tier_in_use(gcm), tier_in_use(etm), jobs)
+    open_at(tier_in_use, jobs)
 }
 
-/// As [`open`], with the kernels of one tier for GCM and of one for
-/// encrypt-then-MAC.
-pub(crate) fn open_at(gcm_tier: Tier, etm_tier: Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
+/// As [`open`], with the kernels of the tiers that `tier` says.
+pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
+    let mut others = false;
     for job in &mut *jobs {
         job.begin();
+        others |= job.key.kernel().aead().is_some();
     }
-    let lanes = gcm::process(gcm_tier, jobs);
-    etm::open(etm_tier, jobs);
+    let lanes = gcm::process(tier(Family::Gcm), jobs);
+    if others {
+        aead::process(&tier, jobs);
+    }
+    etm::open(tier(Family::EncryptThenMac), jobs);
     lanes
 }
 
@@ -206,7 +215,7 @@ impl SealJob<'_> {
         self.ticket.spend();
         self.key.write_iv(&self.ticket, self.iv)?;
         match self.key.kernel() {
-            Kernel::Gcm(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }
@@ -233,6 +242,25 @@ impl GcmJob for SealJob<'_> {
         if let Some(place) = self.tag.first_chunk_mut() {
             *place = *tag;
         }
+    }
+}
+
+impl AeadJob for SealJob<'_> {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Parts<'_>> {
+        Some(Parts {
+            key: self.key.kernel().aead()?,
+            iv: *self.iv.first_chunk()?,
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        GcmJob::finish(self, tag);
     }
 }
 
@@ -290,7 +318,7 @@ impl OpenJob<'_> {
     fn begin(&mut self) {
         let is_open = self.is_well_shaped()
             && match self.key.kernel() {
-                Kernel::Gcm(_) | Kernel::Etm(_) => {
+                Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => {
                     self.verified = true;
                     return;
                 }
@@ -343,6 +371,30 @@ impl GcmJob for OpenJob<'_> {
     #[inline]
     fn finish(&mut self, tag: &Block) {
         self.conclude(gcm::tags_agree(self.tag, tag));
+    }
+}
+
+impl AeadJob for OpenJob<'_> {
+    const OPEN: bool = true;
+
+    #[inline]
+    fn packet(&mut self) -> Option<Parts<'_>> {
+        let key = self.key.kernel().aead()?;
+        // Lengths that are not the suite's were refused before.
+        if !self.verified {
+            return None;
+        }
+        Some(Parts {
+            key,
+            iv: *self.iv.first_chunk()?,
+            associated: self.prefix,
+            text: self.text,
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &Block) {
+        GcmJob::finish(self, tag);
     }
 }
 

@@ -6,8 +6,8 @@
 
 use weir_simd::Tier;
 
-use crate::aead::ChaCha20Poly1305Key;
 use crate::aead::gcm::GcmKey;
+use crate::aead::{AeadKey, ChaCha20Poly1305Key, Ocb3Key};
 use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
@@ -29,6 +29,8 @@ pub(crate) enum Kernel<C> {
     /// Its packets are processed by [`crate::etm::seal`] and
     /// [`crate::etm::open`].
     Etm(Box<EtmKey<C>>),
+    /// Its packets are processed by [`crate::aead::process`].
+    Ocb3(Ocb3Key),
     /// Its packets are processed one by one.
     ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
 }
@@ -56,10 +58,24 @@ impl<C: CbcKey> Kernel<C> {
             Suite::Aead(Aead::ChaCha20Poly1305) => {
                 Kernel::ChaCha20Poly1305(Box::new(ChaCha20Poly1305Key::new(key, salt)?))
             }
+            Suite::Aead(Aead::AesOcb3(size)) => {
+                Kernel::Ocb3(Ocb3Key::new(tier, size, key, salt, C::DECRYPTS)?)
+            }
             Suite::EncryptThenMac(cipher, mac) => {
                 Kernel::Etm(Box::new(EtmKey::new(material, (cipher, mac), tier)?))
             }
         })
+    }
+}
+
+impl<C> Kernel<C> {
+    /// The key, if it is of a mode that [`crate::aead::process`] serves.
+    #[inline]
+    pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {
+        match self {
+            Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
+            Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::ChaCha20Poly1305(_) => None,
+        }
     }
 }
 

@@ -62,6 +62,15 @@ impl Limits {
                 },
                 block_bytes: 64,
             },
+            Suite::Aead(Aead::AesOcb3(_)) => Limits {
+                packets: IV_64_BITS,
+                blocks: OCB3_BLOCKS,
+                text_bytes: Limit {
+                    most: OCB3_BLOCKS.most * 16,
+                    source: OCB3_BLOCKS.source,
+                },
+                block_bytes: 16,
+            },
             Suite::EncryptThenMac(Cipher::AesCtr(_), _) => Limits {
                 packets: IV_64_BITS,
                 blocks: BIRTHDAY_128,
@@ -111,6 +120,11 @@ const BIRTHDAY_128: Limit = Limit {
     most: 1 << 48,
     source: "advantage s^2/2^128 at most 2^-32 after s blocks \
              (Bellare, Desai, Jokipii, Rogaway, FOCS 1997)",
+};
+
+const OCB3_BLOCKS: Limit = Limit {
+    most: 1 << 48,
+    source: "RFC 7253 section 5: 2^48 blocks per key, associated data included",
 };
 
 const TRIPLE_DES: Limit = Limit {

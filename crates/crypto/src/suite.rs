@@ -7,7 +7,7 @@ use crate::limits::Limits;
 
 /// What protects a packet: a cipher with its own integrity, or a cipher and a
 /// MAC over its ciphertext (encrypt-then-MAC, the order of RFC 4303 section
-/// 3.3.2). Every value is a combination that ESP may use.
+/// 3.3.2). ESP may use every value but those that [`Suite::is_esp`] excepts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Suite {
     /// One algorithm for both ("combined mode" in RFC 4303).
@@ -34,6 +34,8 @@ pub enum Aead {
     AesGcm16(AesKeySize),
     /// ChaCha20 and Poly1305, RFC 7634.
     ChaCha20Poly1305,
+    /// AES-OCB3 with a tag of 16 bytes, RFC 7253. No RFC puts it into ESP.
+    AesOcb3(AesKeySize),
 }
 
 /// A cipher without integrity of its own.
@@ -113,7 +115,7 @@ impl Suite {
     #[inline]
     pub fn key_bytes(self) -> usize {
         match self {
-            Suite::Aead(Aead::AesGcm16(size))
+            Suite::Aead(Aead::AesGcm16(size) | Aead::AesOcb3(size))
             | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => {
                 size.key_bytes()
             }
@@ -172,6 +174,11 @@ impl Suite {
             Suite::Aead(_) => 16,
             Suite::EncryptThenMac(_, mac) => mac.tag_bytes(),
         }
+    }
+
+    /// Whether an RFC says how ESP uses the suite.
+    pub fn is_esp(self) -> bool {
+        !matches!(self, Suite::Aead(Aead::AesOcb3(_)))
     }
 
     /// Whether the cipher is kept for old captures only.
@@ -251,6 +258,7 @@ impl fmt::Display for Aead {
         match self {
             Aead::AesGcm16(size) => write!(f, "aes-{}-gcm-16", size.bits()),
             Aead::ChaCha20Poly1305 => f.write_str("chacha20-poly1305"),
+            Aead::AesOcb3(size) => write!(f, "aes-{}-ocb3", size.bits()),
         }
     }
 }
@@ -284,6 +292,9 @@ impl Aead {
         Aead::AesGcm16(AesKeySize::Aes192),
         Aead::AesGcm16(AesKeySize::Aes256),
         Aead::ChaCha20Poly1305,
+        Aead::AesOcb3(AesKeySize::Aes128),
+        Aead::AesOcb3(AesKeySize::Aes192),
+        Aead::AesOcb3(AesKeySize::Aes256),
     ];
 }
 
@@ -320,7 +331,7 @@ mod tests {
         for suite in Suite::all() {
             assert_eq!(Suite::parse(&suite.name()), Ok(suite));
         }
-        assert_eq!(Suite::all().count(), 4 + 8 * 4);
+        assert_eq!(Suite::all().count(), 7 + 8 * 4);
     }
 
     #[test]

@@ -60,7 +60,7 @@ const LINKS: [LinkType; 6] = [
 ];
 
 fn suite() -> impl Strategy<Value = Suite> {
-    let suites: Vec<Suite> = Suite::all().collect();
+    let suites: Vec<Suite> = Suite::all().filter(|suite| suite.is_esp()).collect();
     (0..suites.len()).prop_map(move |index| suites[index])
 }
 
@@ -139,7 +139,7 @@ proptest! {
 
 #[test]
 fn every_suite_mode_and_family_at_every_small_length() {
-    for suite in Suite::all() {
+    for suite in Suite::all().filter(|suite| suite.is_esp()) {
         for (mode, tunnel) in [("tunnel", TUNNEL4), ("tunnel", TUNNEL6), ("transport", "")] {
             let file = one(&suite.name().to_string(), mode, tunnel);
             let records: Vec<Vec<u8>> = (0..40)
@@ -388,7 +388,10 @@ fn routers_decrement_and_captures_do_not() {
 /// Associations of every suite in one batch, each with packets of its own.
 #[test]
 fn suites_mix_in_a_batch() {
-    let suites: Vec<String> = Suite::all().map(|suite| suite.name().to_string()).collect();
+    let suites: Vec<String> = Suite::all()
+        .filter(|suite| suite.is_esp())
+        .map(|suite| suite.name().to_string())
+        .collect();
     let mut file = LEGACY.to_owned();
     for (index, suite) in suites.iter().enumerate() {
         let spi = 0x1000 + index as u32;

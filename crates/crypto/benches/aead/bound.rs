@@ -35,11 +35,18 @@ impl Bound {
     /// AES-128-GCM with one block of associated data: one block of cipher for
     /// the tag, one of hash for the associated data and one for the lengths; ten
     /// rounds and four multiplications a block.
+    #[allow(dead_code, reason = "this file is part of several benchmarks")]
     pub fn packet_ns(&self, text_bytes: usize) -> f64 {
         let blocks = text_bytes.div_ceil(16) as f64;
         let aes = 10.0 * (blocks + 1.0) * self.aes_ns;
         let multiply = 4.0 * (blocks + 2.0) * self.multiply_ns;
         aes.max(multiply) / self.lanes as f64
+    }
+
+    /// So many blocks of AES-128, ten rounds each.
+    #[allow(dead_code, reason = "this file is part of several benchmarks")]
+    pub fn cipher_ns(&self, blocks: usize) -> f64 {
+        10.0 * blocks as f64 * self.aes_ns / self.lanes as f64
     }
 }
 

@@ -1,8 +1,10 @@
-//! Authenticated encryption with associated data: GCM by the batch, others for
-//! one packet in place.
+//! Authenticated encryption with associated data: GCM and OCB3 by the batch,
+//! ChaCha20-Poly1305 for one packet in place.
 
 mod chacha20_poly1305;
 pub(crate) mod gcm;
+mod job;
+mod ocb3;
 
 use chacha20poly1305::aead::{AeadInOut, Nonce, Tag};
 
@@ -10,6 +12,8 @@ use crate::kernel::Misshapen;
 use crate::verdict::publish;
 
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
+pub(crate) use job::{AeadJob, AeadKey, Parts, process};
+pub(crate) use ocb3::Ocb3Key;
 
 fn seal<A: AeadInOut>(
     key: &A,

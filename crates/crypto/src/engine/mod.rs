@@ -1,6 +1,7 @@
 //! What can seal and open packets on this machine, and whether it does so
 //! rightly: the rows of `weir engines`.
 
+mod iterated;
 mod known_answers;
 mod self_test;
 
@@ -38,8 +39,9 @@ pub struct Engine {
 pub const SELF_DETECTING: &str = "self-detecting";
 
 /// Engines that there are for each tier.
-const OF_EVERY_TIER: [&str; 5] = [
+const OF_EVERY_TIER: [&str; 6] = [
     "weir-gcm",
+    "weir-ocb3",
     "weir-cbc-hmac",
     "weir-ctr-hmac",
     "weir-null-hmac",
@@ -84,6 +86,7 @@ fn engine_of(suite: Suite) -> &'static str {
     match suite {
         Suite::Aead(Aead::AesGcm16(_)) => "weir-gcm",
         Suite::Aead(Aead::ChaCha20Poly1305) => CHACHA20_POLY1305,
+        Suite::Aead(Aead::AesOcb3(_)) => "weir-ocb3",
         Suite::EncryptThenMac(Cipher::AesCbc(_), _) => "weir-cbc-hmac",
         Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "weir-ctr-hmac",
         Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => "weir-3des-hmac",

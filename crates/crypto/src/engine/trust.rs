@@ -14,6 +14,8 @@ use crate::suite::{Aead, Suite};
 pub(crate) enum Family {
     /// AES-GCM.
     Gcm,
+    /// AES-OCB3.
+    Ocb3,
     /// A cipher and HMAC.
     EncryptThenMac,
     /// A kept crate.
@@ -21,6 +23,7 @@ pub(crate) enum Family {
 }
 
 static GCM: OnceLock<Option<Tier>> = OnceLock::new();
+static OCB3: OnceLock<Option<Tier>> = OnceLock::new();
 static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 
 impl Family {
@@ -28,6 +31,7 @@ impl Family {
         match suite {
             Suite::Aead(Aead::AesGcm16(_)) => Family::Gcm,
             Suite::Aead(Aead::ChaCha20Poly1305) => Family::ChaCha20Poly1305,
+            Suite::Aead(Aead::AesOcb3(_)) => Family::Ocb3,
             Suite::EncryptThenMac(..) => Family::EncryptThenMac,
         }
     }
@@ -37,6 +41,7 @@ impl Family {
     fn verdict(self) -> Option<&'static OnceLock<Option<Tier>>> {
         match self {
             Family::Gcm => Some(&GCM),
+            Family::Ocb3 => Some(&OCB3),
             Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
             Family::ChaCha20Poly1305 => None,
         }

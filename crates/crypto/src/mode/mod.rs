@@ -2,6 +2,7 @@
 
 mod cbc;
 mod ctr;
+pub(crate) mod ecb;
 mod iv;
 
 pub(crate) use cbc::{

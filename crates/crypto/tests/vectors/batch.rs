@@ -12,12 +12,13 @@ use weir_simd::tier;
 use crate::case::Case;
 use crate::packets::Packet;
 use crate::shuffle::Shuffle;
-use crate::{nist, wycheproof_sets};
+use crate::{nist, rfc7253, wycheproof_sets};
 
 /// Every vector there is, in the order of its document.
 pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let mut cases = wycheproof_sets::cases();
     cases.extend(nist::cases());
+    cases.extend(rfc7253::cases());
     cases
 });
 
@@ -287,6 +288,7 @@ fn no_set_and_no_suite_is_left_out() {
         ("Wycheproof HmacSha256 ", 66, 100),
         ("Wycheproof HmacSha384 ", 60, 100),
         ("Wycheproof HmacSha512 ", 60, 100),
+        ("RFC 7253", 16 + 3 * 385, 0),
         ("NIST gcm", 557, 193),
         ("NIST CBC", 698, 0),
         ("NIST TCBC", 20, 0),

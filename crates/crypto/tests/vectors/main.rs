@@ -1,6 +1,6 @@
 //! Published vectors through the public interface, packets of all sources mixed.
 //!
-//! `wycheproof_sets` and `nist` read vectors and turn each into a [`Case`], a
+//! `wycheproof_sets`, `nist` and `rfc7253` read vectors and turn each into a [`Case`], a
 //! packet of one suite. A vector for a part of a suite becomes a whole packet:
 //! what a MAC's vector authenticates is laid out as header, IV, ciphertext and
 //! trailer of each cipher in turn; a cipher's vector is given each MAC in turn.
@@ -13,6 +13,7 @@
 //! each narrower one.
 
 mod batch;
+mod blocks;
 mod case;
 mod chains;
 mod digests;
@@ -21,5 +22,6 @@ mod mutations;
 mod nist;
 mod oracle;
 mod packets;
+mod rfc7253;
 mod shuffle;
 mod wycheproof_sets;

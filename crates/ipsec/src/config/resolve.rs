@@ -163,6 +163,12 @@ impl Resolver<'_> {
             .get_ref()
             .parse()
             .map_err(|error| (name.span(), format!("suite: {error}")))?;
+        if !suite.is_esp() {
+            let message = format!(
+                "suite: no RFC says how ESP uses {suite}; choose another, such as aes-128-gcm-16"
+            );
+            return Err((name.span(), message));
+        }
         if suite.is_legacy() && !self.allow_legacy {
             let message = format!(
                 "suite: {suite} is legacy and no longer secure; set allow_legacy = true at the \

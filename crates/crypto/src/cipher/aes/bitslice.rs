@@ -12,9 +12,13 @@
 //! each half of a word by whole bytes. No look-up, no branch and no address
 //! depends on a secret.
 
+mod inverse;
+
 use zeroize::Zeroize;
 
 use super::Block;
+
+pub(crate) use inverse::invert;
 
 /// Blocks that are encrypted at once.
 pub(crate) const BLOCKS: usize = 4;
@@ -123,21 +127,27 @@ fn add(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Row r moves r columns to the left. The module's diagram shows why columns an
-/// odd number apart exchange halves, and why a step past column 3 exchanges
-/// neighbouring bits.
+const ROW_0: u64 = 0x0000_00ff_0000_00ff;
+const ROW_1: u64 = ROW_0 << 8;
+const ROW_2: u64 = ROW_0 << 16;
+const ROW_3: u64 = ROW_0 << 24;
+
+/// Row r moves r columns to the left.
 fn shift_rows(state: &mut Planes) {
-    const ROW_0: u64 = 0x0000_00ff_0000_00ff;
-    const ROW_1: u64 = ROW_0 << 8;
-    const ROW_2: u64 = ROW_0 << 16;
-    const ROW_3: u64 = ROW_0 << 24;
+    shift_columns(state, [ROW_1, ROW_2, ROW_3]);
+}
+
+/// The rows of each mask move one, two and three columns to the left. The
+/// module's diagram shows why columns an odd number apart exchange halves, and
+/// why a step past column 3 exchanges neighbouring bits.
+fn shift_columns(state: &mut Planes, [by_one, by_two, by_three]: [u64; 3]) {
     const EVEN_COLUMNS: u64 = 0x0000_0000_ffff_ffff;
     for x in state {
         let swapped = ((*x & 0x5555_5555_5555_5555) << 1) | ((*x >> 1) & 0x5555_5555_5555_5555);
         *x = (*x & ROW_0)
-            | (((*x >> 32) & EVEN_COLUMNS | swapped << 32) & ROW_1)
-            | (swapped & ROW_2)
-            | (((swapped >> 32) & EVEN_COLUMNS | *x << 32) & ROW_3);
+            | (((*x >> 32) & EVEN_COLUMNS | swapped << 32) & by_one)
+            | (swapped & by_two)
+            | (((swapped >> 32) & EVEN_COLUMNS | *x << 32) & by_three);
     }
 }
 
@@ -149,9 +159,16 @@ fn mix_columns(state: &mut Planes) {
     for (t, (a, next)) in t.iter_mut().zip(a.iter().zip(next)) {
         *t = a ^ next;
     }
-    // 2t modulo x⁸ + x⁴ + x³ + x + 1.
+    let doubled = double(t);
+    for (bit, plane) in state.iter_mut().enumerate() {
+        *plane = doubled[bit] ^ next[bit] ^ rows_up(t[bit], 2);
+    }
+}
+
+/// Each byte times x, modulo x⁸ + x⁴ + x³ + x + 1.
+fn double(t: Planes) -> Planes {
     let top = t[7];
-    let doubled = [
+    [
         top,
         t[0] ^ top,
         t[1],
@@ -160,10 +177,7 @@ fn mix_columns(state: &mut Planes) {
         t[4],
         t[5],
         t[6],
-    ];
-    for (bit, plane) in state.iter_mut().enumerate() {
-        *plane = doubled[bit] ^ next[bit] ^ rows_up(t[bit], 2);
-    }
+    ]
 }
 
 /// Each row becomes the one `rows` below it, in every column.

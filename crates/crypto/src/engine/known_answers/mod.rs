@@ -3,10 +3,12 @@
 mod aead;
 mod cipher;
 mod mac;
+mod ocb3;
 
 pub(crate) use aead::AEADS;
 pub(crate) use cipher::CIPHERS;
 pub(crate) use mac::MACS;
+pub(crate) use ocb3::{OCB3, iterated};
 
 use crate::suite::{Aead, Cipher, Mac};
 

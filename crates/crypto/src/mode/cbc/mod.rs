@@ -54,6 +54,9 @@ pub(crate) enum CbcCipher {
 
 /// A key for one of the two directions.
 pub(crate) trait CbcKey: Sized {
+    /// Whether this is the direction that decrypts.
+    const DECRYPTS: bool;
+
     /// Expands `key` for the kernels of `tier`.
     fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen>;
 
@@ -63,6 +66,8 @@ pub(crate) trait CbcKey: Sized {
 }
 
 impl CbcKey for CbcEncryptKey {
+    const DECRYPTS: bool = false;
+
     fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
         Ok(match cipher {
             CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
@@ -82,6 +87,8 @@ impl CbcKey for CbcEncryptKey {
 }
 
 impl CbcKey for CbcDecryptKey {
+    const DECRYPTS: bool = true;
+
     fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
         Ok(match cipher {
             CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {

@@ -1,0 +1,46 @@
+//! What modes other than GCM, whose jobs have a form of their own, see of a
+//! batch.
+
+use weir_simd::Tier;
+
+use super::ocb3::{self, Ocb3Key};
+use crate::cipher::Block;
+use crate::engine::Family;
+
+/// A job of a batch, which may be of another algorithm.
+pub(crate) trait AeadJob {
+    /// Whether packets are opened, not sealed.
+    const OPEN: bool;
+
+    /// The job's packet; `None` where it is of no mode of [`AeadKey`], or was
+    /// refused.
+    fn packet(&mut self) -> Option<Parts<'_>>;
+
+    /// Takes the tag that was computed for the packet. Where packets are
+    /// sealed, it is the packet's tag; where they are opened, it is compared in
+    /// constant time with the one received, and the text, which has been
+    /// decrypted, is cleared unless they are equal.
+    fn finish(&mut self, tag: &Block);
+}
+
+/// One packet.
+pub(crate) struct Parts<'a> {
+    pub(crate) key: AeadKey<'a>,
+    pub(crate) iv: [u8; 8],
+    /// Authenticated, not encrypted.
+    pub(crate) associated: &'a [u8],
+    /// Encrypted or decrypted in place.
+    pub(crate) text: &'a mut [u8],
+}
+
+/// A key of one of the modes.
+#[derive(Clone, Copy)]
+pub(crate) enum AeadKey<'a> {
+    Ocb3(&'a Ocb3Key),
+}
+
+/// Seals or opens the packets of these modes among `jobs` with the kernels of
+/// the tiers that `tier` says.
+pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, jobs: &mut [J]) {
+    ocb3::process(tier(Family::Ocb3), jobs);
+}

@@ -1,0 +1,115 @@
+//! Keys of OCB3 in the form that kernels load.
+
+use weir_simd::{Lanes, Tier};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
+use crate::kernel::Misshapen;
+use crate::mode::ecb;
+use crate::suite::AesKeySize;
+
+/// Blocks in front of the round keys: `L⁎, L$, L₀, …, L₉`.
+pub(super) const OFFSETS: usize = 12;
+
+/// Where L₀ lies.
+pub(super) const L_0: usize = 2;
+
+/// The last Lᵢ in memory: enough for texts below 16 KiB. Longer ones compute
+/// what they need.
+pub(super) const LAST_L: u32 = (OFFSETS - L_0 - 1) as u32;
+
+/// One key of OCB3, and the salt that starts its nonces: `offsets, round keys`,
+/// and for opening the round keys of the inverse cipher. In a box of its own,
+/// and wiped when dropped.
+pub(crate) struct Ocb3Key {
+    lines: Box<[Line]>,
+    size: AesKeySize,
+    salt: [u8; 4],
+}
+
+/// A cache line.
+type Line = Lanes<Block, 4>;
+
+impl Ocb3Key {
+    /// Expands `key` for sealing, or for `opening`.
+    pub(crate) fn new(
+        tier: Tier,
+        size: AesKeySize,
+        key: &[u8],
+        salt: [u8; 4],
+        opening: bool,
+    ) -> Result<Ocb3Key, Misshapen> {
+        let keys = rounds(size) + 1;
+        let mut blocks = Zeroizing::new([[0; 16]; OFFSETS + 2 * MOST_ROUND_KEYS]);
+        let (offsets, round_keys) = blocks.split_at_mut(OFFSETS);
+        let (round_keys, inverse_keys) = round_keys.split_at_mut(keys);
+        round_keys.copy_from_slice(&expand(tier, size, key)?[..keys]);
+        let mut used = OFFSETS + keys;
+        if opening {
+            let inverse_keys = &mut inverse_keys[..keys];
+            inverse_keys.copy_from_slice(round_keys);
+            bitslice::invert(inverse_keys);
+            used += keys;
+        }
+        ecb::encrypt(tier, round_keys, &mut offsets[..1]);
+        for i in 1..OFFSETS {
+            offsets[i] = double(offsets[i - 1]);
+        }
+        let mut lines: Box<[Line]> = (0..used.div_ceil(4)).map(|_| Line::default()).collect();
+        for (line, blocks) in lines.iter_mut().zip(blocks[..used].chunks(4)) {
+            line.0[..blocks.len()].copy_from_slice(blocks);
+        }
+        Ok(Ocb3Key { lines, size, salt })
+    }
+
+    #[inline]
+    pub(super) fn size(&self) -> AesKeySize {
+        self.size
+    }
+
+    /// The blocks in their order, some zeros behind them.
+    #[inline]
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Whether it has the keys of the inverse cipher.
+    #[inline]
+    pub(super) fn opens(&self) -> bool {
+        4 * self.lines.len() >= OFFSETS + 2 * (rounds(self.size) + 1)
+    }
+
+    /// One of the blocks; zeros where there is none.
+    pub(super) fn block(&self, at: usize) -> Block {
+        self.lines.get(at / 4).map_or([0; 16], |line| line[at % 4])
+    }
+
+    /// The block that the nonce makes, as two little-endian words: RFC 7253
+    /// section 4.2, with TAGLEN = 128 and a nonce of 96 bits.
+    #[inline]
+    pub(super) fn nonce(&self, iv: [u8; 8]) -> [u64; 2] {
+        let salt = u64::from(u32::from_le_bytes(self.salt));
+        [1 << 24 | salt << 32, u64::from_le_bytes(iv)]
+    }
+}
+
+/// double() of RFC 7253 section 2: times x in GF(2¹²⁸), big-endian.
+pub(super) fn double(block: Block) -> Block {
+    let x = u128::from_be_bytes(block);
+    let reduction = 0x87 & 0u128.wrapping_sub(x >> 127);
+    ((x << 1) ^ reduction).to_be_bytes()
+}
+
+/// Lᵢ from the last one in memory, for `i` behind it.
+#[cold]
+pub(super) fn l_beyond(last: Block, i: u32) -> Block {
+    (LAST_L..i).fold(last, |l, _| double(l))
+}
+
+impl Drop for Ocb3Key {
+    fn drop(&mut self) {
+        for line in &mut self.lines {
+            line.0.zeroize();
+        }
+    }
+}

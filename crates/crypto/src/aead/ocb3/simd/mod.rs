@@ -1,0 +1,37 @@
+//! OCB3 with AES instructions.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod schedule;
+
+use weir_simd::Tier;
+
+use super::packet::Task;
+
+/// Processes the packets of a task and returns true; or returns false where
+/// `tier` has no kernel or the processor no `tier`.
+pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match (tier, task.open) {
+            // SAFETY: the tier, and with it every feature that its kernels
+            // enable, is there.
+            (Tier::Avx512, false) => unsafe { avx512::run::<false>(task) },
+            // SAFETY: as above.
+            (Tier::Avx512, true) => unsafe { avx512::run::<true>(task) },
+            // SAFETY: as above.
+            (Tier::Aesni, false) => unsafe { aesni::run::<false>(task) },
+            // SAFETY: as above.
+            (Tier::Aesni, true) => unsafe { aesni::run::<true>(task) },
+            (Tier::Scalar, _) => return false,
+        }
+        return true;
+    }
+    let _ = (tier, task);
+    false
+}

@@ -1,0 +1,127 @@
+//! Where the blocks of a key lie, for kernels of any width.
+
+use std::arch::x86_64::*;
+use std::marker::PhantomData;
+
+use super::super::key::{L_0, LAST_L, OFFSETS, Ocb3Key, l_beyond};
+use crate::cipher::{Block, rounds};
+
+/// A key's blocks, borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct Schedule<'a> {
+    /// `L⁎, L$, L₀, …, L₉`; 64-byte aligned.
+    pub(super) offsets: *const Block,
+    /// Round key 0.
+    pub(super) round_keys: *const Block,
+    /// Round key 0 of the inverse cipher; only keys that open have them.
+    pub(super) inverse_keys: *const Block,
+    borrowed: PhantomData<&'a Ocb3Key>,
+}
+
+impl<'a> Schedule<'a> {
+    /// The schedule of a key; none where packets are opened and the key cannot.
+    #[inline]
+    pub(super) fn of<const OPEN: bool>(key: &'a Ocb3Key) -> Option<Schedule<'a>> {
+        let offsets: *const Block = key.lines().as_ptr().cast();
+        let round_keys = offsets.wrapping_add(OFFSETS);
+        (!OPEN || key.opens()).then_some(Schedule {
+            offsets,
+            round_keys,
+            inverse_keys: round_keys.wrapping_add(rounds(key.size()) + 1),
+            borrowed: PhantomData,
+        })
+    }
+
+    /// The keys that texts are processed with.
+    #[inline]
+    pub(super) fn text_keys<const OPEN: bool>(&self) -> *const Block {
+        match OPEN {
+            true => self.inverse_keys,
+            false => self.round_keys,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn l_star(&self) -> __m128i {
+        // SAFETY: every key has the block.
+        unsafe { load(self.offsets) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn l_dollar(&self) -> __m128i {
+        // SAFETY: every key has the block.
+        unsafe { load(self.offsets.add(1)) }
+    }
+
+    /// Lᵢ.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn l(&self, i: u32) -> __m128i {
+        // SAFETY: every key has L₀ to the last; a block is 16 readable bytes.
+        unsafe {
+            if i > LAST_L {
+                let last = self.offsets.add(L_0 + LAST_L as usize);
+                return load(&raw const *l_beyond(*last, i).as_ptr().cast());
+            }
+            load(self.offsets.add(L_0 + i as usize))
+        }
+    }
+}
+
+/// # Safety
+/// A block is readable.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub(super) unsafe fn load(block: *const Block) -> __m128i {
+    // SAFETY: the caller's; the load needs no alignment.
+    unsafe { _mm_loadu_si128(block.cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+pub(super) fn bytes(block: __m128i) -> Block {
+    let mut bytes = [0; 16];
+    // SAFETY: 16 bytes are writable; the store needs no alignment.
+    unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), block) };
+    bytes
+}
+
+/// Offset₀ from Ktop: RFC 7253 section 4.2.
+///
+/// ```text
+/// Ktop           k₀ … k₇   k₈ … k₁₅
+/// behind it      k₈ … k₁₅  k₀+k₁ … k₇+k₈     what shifts in from the right
+/// ```
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn first_offset(k_top: __m128i, bottom: u32) -> __m128i {
+    let differences = _mm_xor_si128(k_top, _mm_srli_si128::<1>(k_top));
+    let behind = _mm_alignr_epi8::<8>(differences, k_top);
+    // Bytes of each half reversed: halves are numbers.
+    let reversed = _mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607);
+    let (k_top, behind) = (
+        _mm_shuffle_epi8(k_top, reversed),
+        _mm_shuffle_epi8(behind, reversed),
+    );
+    let bottom = i64::from(bottom);
+    let offset = _mm_or_si128(
+        _mm_sll_epi64(k_top, _mm_cvtsi64_si128(bottom)),
+        _mm_srl_epi64(behind, _mm_cvtsi64_si128(64 - bottom)),
+    );
+    _mm_shuffle_epi8(offset, reversed)
+}
+
+/// A block of up to 16 bytes; shorter ones with a one bit behind their last.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub(super) fn padded(bytes: &[u8]) -> __m128i {
+    let mut block = [0; 16];
+    block[..bytes.len()].copy_from_slice(bytes);
+    if let Some(behind) = block.get_mut(bytes.len()) {
+        *behind = 0x80;
+    }
+    // SAFETY: a block is readable.
+    unsafe { load(&block) }
+}

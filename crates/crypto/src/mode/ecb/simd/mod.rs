@@ -1,0 +1,42 @@
+//! AES instructions on independent blocks.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use weir_simd::Tier;
+
+use crate::cipher::Block;
+
+/// Encrypts the blocks and returns true; or returns false where `tier` has no
+/// kernel or the processor no `tier`.
+pub(super) fn encrypt(tier: Tier, round_keys: &[Block], blocks: &mut [Block]) -> bool {
+    apply::<false>(tier, round_keys, blocks)
+}
+
+/// Decrypts the blocks by the keys of the equivalent inverse cipher, or returns
+/// false as [`encrypt`] does.
+#[cfg(feature = "hazmat")]
+pub(super) fn decrypt(tier: Tier, inverse_keys: &[Block], blocks: &mut [Block]) -> bool {
+    apply::<true>(tier, inverse_keys, blocks)
+}
+
+fn apply<const DECRYPT: bool>(tier: Tier, keys: &[Block], blocks: &mut [Block]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match tier {
+            // SAFETY: the tier, and with it every feature that its kernel
+            // enables, is there.
+            Tier::Avx512 => unsafe { avx512::apply::<DECRYPT>(keys, blocks) },
+            // SAFETY: as above.
+            Tier::Aesni => unsafe { aesni::apply::<DECRYPT>(keys, blocks) },
+            Tier::Scalar => return false,
+        }
+        return true;
+    }
+    let _ = (tier, keys, blocks);
+    false
+}
