@@ -195,10 +195,10 @@ impl SealJob<'_> {
 
     fn check(&self) -> Result<(), JobFault> {
         if !self.ticket.is_of(self.key) {
-            return Err(JobFault::ForeignTicket);
-        }
-        if self.ticket.is_spent() {
-            return Err(JobFault::SpentTicket);
+            return Err(match self.ticket.is_spent() {
+                true => JobFault::SpentTicket,
+                false => JobFault::ForeignTicket,
+            });
         }
         let shape = Shape {
             iv_bytes: self.iv.len(),

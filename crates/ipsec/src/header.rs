@@ -32,6 +32,7 @@ pub fn version(packet: &[u8]) -> u8 {
 
 /// Reads what the outer header inherits. Default values where the packet is
 /// shorter than its header.
+#[inline]
 pub fn inherited(packet: &[u8]) -> Inherited {
     match *packet {
         [first, second, third, fourth, ..] if first >> 4 == 6 => Inherited {
@@ -63,16 +64,25 @@ pub fn set_ecn(packet: &mut [u8], ecn: u8) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtlExceeded;
 
+/// Whether a router may pass a packet on: its TTL or hop limit, which is
+/// returned with its place, is more than one.
+///
+/// # Errors
+/// It is not.
+pub fn check_ttl(packet: &[u8]) -> Result<(usize, u8), TtlExceeded> {
+    let at = if version(packet) == 6 { 7 } else { 8 };
+    match packet.get(at) {
+        Some(ttl) if *ttl > 1 => Ok((at, *ttl)),
+        _ => Err(TtlExceeded),
+    }
+}
+
 /// Takes one from the TTL or hop limit, as a router does.
 ///
 /// # Errors
 /// Nothing would be left.
 pub fn decrement_ttl(packet: &mut [u8]) -> Result<(), TtlExceeded> {
-    let at = if version(packet) == 6 { 7 } else { 8 };
-    let ttl = packet.get(at).copied().unwrap_or(0);
-    if ttl <= 1 {
-        return Err(TtlExceeded);
-    }
+    let (at, ttl) = check_ttl(packet)?;
     match packet.get(9).copied() {
         Some(protocol) if at == 8 => set_word(packet, 8, [ttl - 1, protocol]),
         _ => packet[at] = ttl - 1,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_crypto::OpeningKey;
 use weir_stream::DropReason;
 
+use crate::esp::Template;
 use crate::lifetime::Usage;
 use crate::replay::ReplayWindow;
 use crate::report::Traffic;
@@ -14,6 +15,7 @@ use crate::sequence;
 
 /// An association in the hands of the shard that it belongs to.
 pub(crate) struct Inbound {
+    template: Template,
     parameters: Arc<Parameters>,
     key: OpeningKey,
     window: ReplayWindow,
@@ -39,6 +41,7 @@ const LONGEST_STEP: u64 = 1 << 31;
 impl Inbound {
     pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
         Inbound {
+            template: Template::new(&parameters),
             window: ReplayWindow::new(parameters.replay_window),
             usage: Usage::of_opening(parameters.lifetime),
             parameters,
@@ -51,6 +54,12 @@ impl Inbound {
         &self.parameters
     }
 
+    #[inline]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    #[inline]
     pub fn key(&self) -> &OpeningKey {
         &self.key
     }
@@ -61,11 +70,12 @@ impl Inbound {
 
     /// Whether a packet is worth verifying (RFC 4303, section 3.4.3: the window
     /// is asked first, and moved only afterwards), and as which one.
+    #[inline]
     pub fn admit(&self, sequence_low: u32) -> Result<Admitted, DropReason> {
         if self.usage.is_expired() {
             return Err(DropReason::LifetimeExpired);
         }
-        let sequence = if self.parameters.esn {
+        let sequence = if self.template.esn {
             sequence::extended(sequence_low, self.window.highest(), self.window.size())
                 .ok_or(DropReason::Replay)?
         } else {
@@ -76,13 +86,14 @@ impl Inbound {
         }
         Ok(Admitted {
             sequence,
-            is_leap: self.parameters.esn
+            is_leap: self.template.esn
                 && sequence.saturating_sub(self.window.highest()) > LONGEST_STEP,
         })
     }
 
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
     /// soft lifetime.
+    #[inline]
     pub fn accept(&mut self, sequence: u64, text_bytes: u64) -> Result<bool, DropReason> {
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);

@@ -38,12 +38,17 @@ impl Lifetime {
     };
 }
 
+/// The longest text of a packet, rounded up.
+pub const LONGEST_TEXT_BYTES: u64 = 1 << 16;
+
 /// What an association has protected or verified, held against its lifetime
 /// and the limits of its suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     lifetime: Lifetime,
     limits: Option<Limits>,
+    /// A text that does not fill its last block uses it all the same.
+    has_partial_blocks: bool,
     packets: u64,
     bytes: u64,
     /// Cipher blocks, in which a suite's limit counts.
@@ -61,19 +66,13 @@ impl Usage {
     /// and `bytes` is what it sealed before, at most.
     pub fn of_sealing(lifetime: Lifetime, suite: Suite, packets: u64, bytes: u64) -> Usage {
         let limits = suite.limits();
-        // A text that does not fill its last block uses it all the same.
-        let partial_blocks = if suite.block_bytes() == limits.block_bytes {
-            0
-        } else {
-            packets
-        };
-        Usage {
+        let mut usage = Usage {
             limits: Some(limits),
-            packets,
-            bytes,
-            blocks: limits.blocks_of(bytes).saturating_add(partial_blocks),
+            has_partial_blocks: suite.block_bytes() != limits.block_bytes,
             ..Usage::of_opening(lifetime)
-        }
+        };
+        usage.book(packets, bytes);
+        usage
     }
 
     /// The use of a key that opens; its limits are the sender's business.
@@ -81,6 +80,7 @@ impl Usage {
         Usage {
             lifetime,
             limits: None,
+            has_partial_blocks: false,
             packets: 0,
             bytes: 0,
             blocks: 0,
@@ -118,6 +118,43 @@ impl Usage {
         Ok(is_news)
     }
 
+    /// How many packets may come, of whatever length, before a limit can be
+    /// met: they need not be charged one by one, but may be
+    /// [`book`](Usage::book)ed together.
+    pub fn leeway(&self) -> u64 {
+        if self.is_expired {
+            return 0;
+        }
+        let mut leeway = self.leeway_to(&self.lifetime.hard);
+        if !self.is_soft_noted {
+            leeway = leeway.min(self.leeway_to(&self.lifetime.soft));
+        }
+        if let Some(limits) = self.limits {
+            let packet_blocks = limits.blocks_of(LONGEST_TEXT_BYTES) + 1;
+            leeway = leeway
+                .min(limits.packets.most.saturating_sub(self.packets))
+                .min(limits.blocks.most.saturating_sub(self.blocks) / packet_blocks);
+        }
+        leeway
+    }
+
+    fn leeway_to(&self, quota: &Quota) -> u64 {
+        let packets = quota.packets.saturating_sub(self.packets);
+        packets.min(quota.bytes.saturating_sub(self.bytes) / LONGEST_TEXT_BYTES)
+    }
+
+    /// Takes packets that a [`leeway`](Usage::leeway) covered, or that were
+    /// sealed before, from the lifetime.
+    pub fn book(&mut self, packets: u64, bytes: u64) {
+        self.packets = self.packets.saturating_add(packets);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if let Some(limits) = self.limits {
+            let partial_blocks = if self.has_partial_blocks { packets } else { 0 };
+            let blocks = limits.blocks_of(bytes).saturating_add(partial_blocks);
+            self.blocks = self.blocks.saturating_add(blocks);
+        }
+    }
+
     /// Whether the hard lifetime was reached.
     pub fn is_expired(&self) -> bool {
         self.is_expired
@@ -135,6 +172,8 @@ fn exceeds(packets: u64, bytes: u64, quota: &Quota) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn suite(name: &str) -> Suite {
@@ -189,6 +228,36 @@ mod tests {
         let mut next_run = Usage::of_sealing(Lifetime::UNLIMITED, suite, 10, 8 * ((1 << 20) - 1));
         assert_eq!(next_run.charge(8), Ok(false));
         assert_eq!(next_run.charge(8), Err(Expired));
+    }
+
+    proptest! {
+        /// Packets within the leeway meet no limit, whatever their lengths, and
+        /// booked together they count no less than one by one.
+        #[test]
+        fn leeway_promises_no_more_than_there_is(
+            packets in 1u64..100,
+            bytes in 1u64..20_000_000,
+            soft in 1u64..40,
+            is_legacy: bool,
+            texts in prop::collection::vec(1u64..LONGEST_TEXT_BYTES / 8, 1..60),
+        ) {
+            let suite = suite(if is_legacy { "3des-cbc+hmac-sha1-96" } else { "aes-128-gcm-16" });
+            let lifetime = lifetime((soft, u64::MAX), (packets, bytes));
+            let mut usage = Usage::of_sealing(lifetime, suite, 0, 0);
+            let mut booked = usage;
+            let leeway = usage.leeway();
+            let (mut together, mut sum) = (0, 0);
+            for text_bytes in texts.iter().map(|text| text * 8) {
+                if together < leeway {
+                    prop_assert_eq!(usage.charge(text_bytes), Ok(false));
+                    together += 1;
+                    sum += text_bytes;
+                }
+            }
+            booked.book(together, sum);
+            prop_assert_eq!((booked.packets, booked.bytes), (usage.packets, usage.bytes));
+            prop_assert!(booked.blocks >= usage.blocks);
+        }
     }
 
     #[test]

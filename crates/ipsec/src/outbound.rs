@@ -6,16 +6,29 @@ use std::sync::Arc;
 use weir_crypto::{Exhausted, SealingKey, Ticket};
 use weir_stream::DropReason;
 
+use crate::esp::Template;
 use crate::lifetime::Usage;
 use crate::report::Traffic;
 use crate::sa::Parameters;
 use crate::sequence;
 use crate::state::{Progress, Reservations, StateError};
 
-/// An association in the hands of the shard that it belongs to.
+/// An association in the hands of the shard that it belongs to: what each packet
+/// takes from it, and behind a pointer what one packet in many needs.
+#[repr(align(64))]
 pub(crate) struct Outbound {
-    parameters: Arc<Parameters>,
+    template: Template,
     key: SealingKey,
+    /// So many packets may be protected before the books are asked.
+    leeway: u64,
+    /// What was protected and is not in the books yet.
+    unbooked: Traffic,
+    books: Box<Books>,
+}
+
+/// What an association has used, and how much it may.
+struct Books {
+    parameters: Arc<Parameters>,
     usage: Usage,
     /// `None` where numbers need no record: nothing counts on them across
     /// runs.
@@ -38,7 +51,7 @@ pub(crate) struct Drawn {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub reason: DropReason,
-    pub state: Option<StateError>,
+    pub state: Option<Box<StateError>>,
 }
 
 impl From<DropReason> for Refusal {
@@ -62,54 +75,57 @@ impl Outbound {
             bytes,
         } = reservations.end();
         let mut outbound = Outbound::unrecorded(parameters, key);
-        outbound.usage = Usage::of_sealing(
-            outbound.parameters.lifetime,
-            outbound.parameters.suite,
+        let books = &mut outbound.books;
+        books.usage = Usage::of_sealing(
+            books.parameters.lifetime,
+            books.parameters.suite,
             next_sequence.saturating_sub(1),
             bytes,
         );
-        outbound.reservations = Some(reservations);
+        books.reservations = Some(reservations);
         outbound
     }
 
     /// An association that starts afresh in every run.
     pub fn unrecorded(parameters: Arc<Parameters>, key: SealingKey) -> Outbound {
         Outbound {
-            usage: Usage::of_sealing(parameters.lifetime, parameters.suite, 0, 0),
-            parameters,
+            template: Template::new(&parameters),
             key,
-            reservations: None,
-            failed_in: None,
-            traffic: Traffic::default(),
+            leeway: 0,
+            unbooked: Traffic::default(),
+            books: Box::new(Books {
+                usage: Usage::of_sealing(parameters.lifetime, parameters.suite, 0, 0),
+                parameters,
+                reservations: None,
+                failed_in: None,
+                traffic: Traffic::default(),
+            }),
         }
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.parameters
+        &self.books.parameters
     }
 
+    #[inline]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    #[inline]
     pub fn key(&self) -> &SealingKey {
         &self.key
     }
 
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        self.books.traffic.plus(self.unbooked)
     }
 
     /// Takes the next sequence number for a packet of `text_bytes`, reserving
     /// more where needed. `batch` counts batches.
+    #[inline]
     pub fn draw(&mut self, text_bytes: u64, batch: u64) -> Result<Drawn, Refusal> {
-        if self.usage.is_expired() {
-            return Err(DropReason::LifetimeExpired.into());
-        }
-        if self.key.next_counter() > sequence::last(self.parameters.esn) {
-            return Err(DropReason::SequenceExhausted.into());
-        }
-        self.reserve(text_bytes, batch)?;
-        let is_soft_expired = self
-            .usage
-            .charge(text_bytes)
-            .map_err(|_| DropReason::LifetimeExpired)?;
+        let is_soft_expired = self.leeway == 0 && self.ask_books(text_bytes, batch)?;
         let ticket = self
             .key
             .next_ticket()
@@ -117,21 +133,75 @@ impl Outbound {
                 Exhausted::Key { .. } => DropReason::LifetimeExpired,
                 Exhausted::Reservation { .. } => DropReason::SequenceExhausted,
             })?;
-        self.traffic.add(text_bytes);
+        if self.leeway > 0 {
+            self.leeway -= 1;
+            self.unbooked.add(text_bytes);
+        } else {
+            self.books.traffic.add(text_bytes);
+        }
         Ok(Drawn {
             ticket,
             is_soft_expired,
         })
     }
 
-    fn reserve(&mut self, text_bytes: u64, batch: u64) -> Result<(), Refusal> {
-        let used = self.progress();
+    /// Finds out how many packets may be protected unasked, or if there is none,
+    /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it
+    /// is the first beyond the soft lifetime.
+    #[cold]
+    fn ask_books(&mut self, text_bytes: u64, batch: u64) -> Result<bool, Refusal> {
+        self.book();
+        let books = &mut *self.books;
+        if books.usage.is_expired() {
+            return Err(DropReason::LifetimeExpired.into());
+        }
+        let (next, last) = (self.key.next_counter(), sequence::last(self.template.esn));
+        if next > last {
+            return Err(DropReason::SequenceExhausted.into());
+        }
+        books.reserve(&mut self.key, text_bytes, batch)?;
+        self.leeway = books.leeway(&self.key).min(last - next);
+        if self.leeway > 0 {
+            return Ok(false);
+        }
+        let is_soft_expired = books
+            .usage
+            .charge(text_bytes)
+            .map_err(|_| DropReason::LifetimeExpired)?;
+        Ok(is_soft_expired)
+    }
+
+    /// Brings the books up to date.
+    fn book(&mut self) {
+        let Traffic { packets, bytes } = std::mem::take(&mut self.unbooked);
+        let books = &mut *self.books;
+        books.usage.book(packets, bytes);
+        books.traffic = books.traffic.plus(Traffic { packets, bytes });
+    }
+
+    /// Ends the association: its key is wiped, and what is left of its
+    /// reservation may go back.
+    pub fn close(mut self) -> Option<(Reservations, Progress)> {
+        self.book();
+        let used = self.books.progress(&self.key);
+        Some((self.books.reservations?, used))
+    }
+}
+
+impl Books {
+    fn reserve(
+        &mut self,
+        key: &mut SealingKey,
+        text_bytes: u64,
+        batch: u64,
+    ) -> Result<(), Refusal> {
+        let used = self.progress(key);
         let Some(reservations) = &mut self.reservations else {
-            self.key.allow_until(u64::MAX);
+            key.allow_until(u64::MAX);
             return Ok(());
         };
         let has_bytes = used.bytes.saturating_add(text_bytes) <= reservations.end().bytes;
-        if self.key.reserved() > 0 && has_bytes {
+        if key.reserved() > 0 && has_bytes {
             return Ok(());
         }
         if self.failed_in == Some(batch) {
@@ -139,40 +209,43 @@ impl Outbound {
         }
         match reservations.extend(used, text_bytes) {
             Ok(()) => {
-                self.key.allow_until(reservations.end().next_sequence);
+                key.allow_until(reservations.end().next_sequence);
                 Ok(())
             }
             Err(error) => {
                 self.failed_in = Some(batch);
                 Err(Refusal {
                     reason: DropReason::SequenceExhausted,
-                    state: Some(error),
+                    state: Some(Box::new(error)),
                 })
             }
         }
     }
 
-    fn progress(&self) -> Progress {
-        Progress {
-            next_sequence: self.key.next_counter(),
-            bytes: self.usage.bytes(),
+    /// How many packets of whatever length meet neither the lifetime nor the
+    /// end of what is reserved.
+    fn leeway(&self, key: &SealingKey) -> u64 {
+        let leeway = self.usage.leeway().min(key.reserved());
+        match &self.reservations {
+            Some(reservations) => leeway.min(reservations.leeway(self.progress(key))),
+            None => leeway,
         }
     }
 
-    /// Ends the association: its key is wiped, and what is left of its
-    /// reservation may go back.
-    pub fn close(self) -> Option<(Reservations, Progress)> {
-        let used = self.progress();
-        Some((self.reservations?, used))
+    fn progress(&self, key: &SealingKey) -> Progress {
+        Progress {
+            next_sequence: key.next_counter(),
+            bytes: self.usage.bytes(),
+        }
     }
 }
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
-            .field("parameters", &self.parameters)
+            .field("parameters", &self.books.parameters)
             .field("key", &self.key)
-            .field("usage", &self.usage)
+            .field("usage", &self.books.usage)
             .finish_non_exhaustive()
     }
 }

@@ -14,9 +14,17 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    #[inline]
     pub(crate) fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
+    }
+
+    pub(crate) fn plus(self, other: Traffic) -> Traffic {
+        Traffic {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+        }
     }
 }
 

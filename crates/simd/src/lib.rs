@@ -6,12 +6,14 @@
 //! run each kernel under [`for_each_tier`], so that a tier is never left out
 //! in silence.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod lanes;
+mod simd;
 mod tier;
 
 pub use lanes::Lanes;
+pub use simd::prefetch;
 pub use tier::{
     FORCE_TIER, REQUIRE_TIERS, Tier, TierError, detect, for_each_tier, force_from_environment, tier,
 };

@@ -19,7 +19,7 @@ mod limits;
 mod slab;
 
 pub use limits::BatchLimits;
-use slab::{Place, Room, Slab};
+use slab::{Place, Remains, Room, Slab};
 
 /// The most records that a batch holds.
 pub const BATCH_RECORDS: usize = 256;
@@ -509,6 +509,38 @@ impl Batch {
         &mut self.slab.bytes_mut()[grown.range()]
     }
 
+    /// Makes a record writable with `gap` undefined bytes behind its first
+    /// `kept` ones, ending at what was its byte `end`, and `back` undefined bytes
+    /// behind that; and returns it. It is what [`shrink`](Batch::shrink),
+    /// [`grow`](Batch::grow) and moving the first bytes to the front would make
+    /// of it, with every byte copied once. `kept` and `end` are brought into
+    /// `0..=end` and `0..=` the record's length.
+    pub fn open_gap(
+        &mut self,
+        index: usize,
+        kept: usize,
+        gap: usize,
+        end: usize,
+        back: usize,
+    ) -> &mut [u8] {
+        self.check(index);
+        let place = self.columns.place[index];
+        let end = end.min(place.len());
+        let kept = kept.min(end);
+        let Some(block) = self.blocks.get(place.block_index()) else {
+            self.shrink(index, 0, place.len() - end);
+            let record = self.grow(index, gap, back);
+            record.copy_within(gap..gap + kept, 0);
+            return record;
+        };
+        let (first, rest) = block[place.range()].split_at(kept);
+        let second = &rest[..end - kept];
+        let (place, room) = self.slab.copy_apart(first, gap, second, back);
+        self.columns.place[index] = place;
+        self.columns.room[index] = room;
+        &mut self.slab.bytes_mut()[place.range()]
+    }
+
     /// Cuts bytes off a record's front and back. Cuts that overlap leave an
     /// empty record.
     pub fn shrink(&mut self, index: usize, front: usize, back: usize) {
@@ -523,30 +555,39 @@ impl Batch {
         self.grow(index, 0, 0)
     }
 
-    /// Several records for writing at once, in the order given: what a kernel
-    /// that works on many packets needs. Records that [`grow`](Batch::grow)
-    /// or [`record_mut`](Batch::record_mut) did not make writable, and
-    /// records that were named before, come out as `None`.
-    pub fn records_mut<'a>(
-        &'a mut self,
-        indices: &'a [usize],
-    ) -> impl Iterator<Item = Option<&'a mut [u8]>> {
-        let places = &self.columns.place[..self.len];
-        self.slab
-            .disjoint_mut(indices.iter().map(|index| places.get(*index).copied()))
+    /// Where a record begins in the memory that it lies in. Of records that
+    /// were made writable one after the other, each begins behind the one
+    /// before, unless one outgrew its room and moved behind all others.
+    #[inline]
+    pub fn offset(&self, index: usize) -> usize {
+        self.columns.place[..self.len][index].range().start
+    }
+
+    /// Several records for writing at once: what a kernel that works on many
+    /// packets needs.
+    pub fn records_mut(&mut self) -> RecordsMut<'_> {
+        RecordsMut {
+            places: &self.columns.place[..self.len],
+            remains: self.slab.take_apart(),
+        }
     }
 
     /// Reads a record's headers again, after it was rewritten, and sets its
     /// wire length to its present one.
     pub fn reparse(&mut self, index: usize) {
-        let link = self.arrival(index).link;
-        let record = self.record(index);
-        let wire_bytes = record.len() as u32;
-        let headers = Headers::parse(link, record);
-        let flow_hash = headers.symmetric_flow_hash(record);
-        self.columns.arrival[index].wire_bytes = wire_bytes;
-        self.columns.headers[index] = headers;
-        self.columns.flow_hash[index] = flow_hash;
+        self.check(index);
+        let columns = &mut *self.columns;
+        let place = columns.place[index];
+        let memory: &[u8] = match self.blocks.get(place.block_index()) {
+            Some(block) => block,
+            None => self.slab.bytes(),
+        };
+        let record = &memory[place.range()];
+        let arrival = &mut columns.arrival[index];
+        arrival.wire_bytes = record.len() as u32;
+        let headers = &mut columns.headers[index];
+        headers.parse_in_place(arrival.link, record);
+        columns.flow_hash[index] = headers.symmetric_flow_hash(record);
     }
 
     // ---- events and accounts --------------------------------------------
@@ -596,6 +637,23 @@ impl Batch {
             }
         }
         tally
+    }
+}
+
+/// The writable records of a batch, each to be taken once, in ascending order
+/// of their [`offset`](Batch::offset).
+pub struct RecordsMut<'a> {
+    places: &'a [Place],
+    remains: Remains<'a>,
+}
+
+impl<'a> RecordsMut<'a> {
+    /// A record. `None` where [`grow`](Batch::grow) or another method did not
+    /// make it writable, where it or one behind it was taken before, and where
+    /// there is no such record.
+    #[inline]
+    pub fn take(&mut self, index: usize) -> Option<&'a mut [u8]> {
+        self.remains.take(*self.places.get(index)?)
     }
 }
 

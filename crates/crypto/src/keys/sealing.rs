@@ -1,6 +1,7 @@
 //! Keys that encrypt and tag, and the counter that keeps their nonces apart.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::{Family, trusted_tier};
@@ -48,14 +49,14 @@ pub struct SealingKey {
 /// ```
 #[derive(PartialEq, Eq, Debug)]
 pub struct Ticket {
+    /// Nobody's when it is spent.
     key: KeyId,
     counter: u64,
-    spent: bool,
 }
 
 /// Tells the sealing keys of this process apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct KeyId(u64);
+struct KeyId(NonZeroU64);
 
 /// A sealing key has no counter value to give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -143,7 +144,6 @@ impl SealingKey {
         Ok(Ticket {
             key: self.id,
             counter,
-            spent: false,
         })
     }
 
@@ -204,18 +204,21 @@ impl Ticket {
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.spent
+        self.key == KeyId::NOBODY
     }
 
     pub(crate) fn spend(&mut self) {
-        self.spent = true;
+        self.key = KeyId::NOBODY;
     }
 }
 
 impl KeyId {
+    /// No key has it: 2⁶⁴ - 1 keys are more than a process can make.
+    const NOBODY: KeyId = KeyId(NonZeroU64::MAX);
+
     fn unique() -> KeyId {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        KeyId(NEXT.fetch_add(1, Ordering::Relaxed))
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        KeyId(NonZeroU64::MIN.saturating_add(MADE.fetch_add(1, Ordering::Relaxed)))
     }
 }
 

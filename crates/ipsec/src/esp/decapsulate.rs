@@ -5,11 +5,10 @@ use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
 use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
 use weir_stream::DropReason;
 
-use super::{ESP_HEADER_BYTES, Layout, Trailer};
+use super::{ESP_HEADER_BYTES, Layout, Template, Trailer};
 use crate::ecn::{self, ECN_MASK};
 use crate::header;
 use crate::nat_t::Datagram;
-use crate::sa::{Mode, Parameters};
 use crate::{chain, link};
 
 /// An ESP packet as it arrives: what can be read before it is verified.
@@ -22,9 +21,9 @@ pub struct Arrival {
     /// Whether it came in UDP.
     pub in_udp: bool,
     /// Start of the ESP header, from the start of the record.
-    pub esp_offset: usize,
+    pub esp_offset: u32,
     /// Bytes from there to the end of the IP packet.
-    pub esp_bytes: usize,
+    pub esp_bytes: u32,
 }
 
 impl Arrival {
@@ -65,8 +64,8 @@ impl Arrival {
             spi: u32::from_be_bytes([s0, s1, s2, s3]),
             sequence_low: u32::from_be_bytes([n0, n1, n2, n3]),
             in_udp: is_nat_t,
-            esp_offset: usize::from(headers.payload_offset),
-            esp_bytes: esp.len(),
+            esp_offset: u32::from(headers.payload_offset),
+            esp_bytes: esp.len() as u32,
         }))
     }
 }
@@ -91,21 +90,21 @@ pub enum Inner {
 
 impl Inner {
     /// Reads a verified text: the padding must count 1, 2, 3, …, and what is
-    /// in front of it must be of the association's mode.
+    /// in front of it must be of the association's mode, tunnel or transport.
     ///
     /// # Errors
     /// [`DropReason::BadPadding`], [`DropReason::DummyPacket`] or
     /// [`DropReason::BadInnerPacket`].
-    pub fn read(mode: &Mode, text: &[u8]) -> Result<Inner, DropReason> {
+    pub fn read(is_tunnel: bool, text: &[u8]) -> Result<Inner, DropReason> {
         let trailer = Trailer::read(text).map_err(|_| DropReason::BadPadding)?;
         let payload = &text[..trailer.payload_bytes];
-        match (trailer.next_header, mode) {
+        match (trailer.next_header, is_tunnel) {
             (NO_NEXT_HEADER, _) => Err(DropReason::DummyPacket),
-            (next_header, Mode::Transport) => Ok(Inner::Payload {
+            (next_header, false) => Ok(Inner::Payload {
                 next_header,
                 payload_bytes: payload.len(),
             }),
-            (IPV4 | IPV6, Mode::Tunnel(_)) => {
+            (IPV4 | IPV6, true) => {
                 let announced = if trailer.next_header == IPV6 { 6 } else { 4 };
                 let headers = Headers::parse(LinkType::RawIp, payload);
                 if header::version(payload) != announced || !headers.is_whole_ip() {
@@ -115,7 +114,7 @@ impl Inner {
                     packet_bytes: headers.end_offset as usize,
                 })
             }
-            (_, Mode::Tunnel(_)) => Err(DropReason::BadInnerPacket),
+            (_, true) => Err(DropReason::BadInnerPacket),
         }
     }
 }
@@ -144,12 +143,12 @@ impl Decapsulation {
     /// # Errors
     /// [`DropReason::EspLength`]: the suite makes no packet of this length.
     pub fn plan(
-        parameters: &Parameters,
+        template: &Template,
         link: LinkType,
         headers: &Headers,
         arrival: &Arrival,
     ) -> Result<Decapsulation, DropReason> {
-        let layout = Layout::of_packet(parameters.suite, arrival.esp_offset, arrival.esp_bytes)
+        let layout = Layout::of_packet(template, arrival.esp_offset, arrival.esp_bytes)
             .ok_or(DropReason::EspLength)?;
         Ok(Decapsulation {
             link,
@@ -169,19 +168,15 @@ impl Decapsulation {
     ///
     /// # Errors
     /// What is wrong with the packet inside, although its sender had the key.
-    pub fn unwrap_packet(
-        &self,
-        parameters: &Parameters,
-        record: &mut [u8],
-    ) -> Result<Cut, DropReason> {
+    pub fn unwrap_packet(&self, template: &Template, record: &mut [u8]) -> Result<Cut, DropReason> {
         let text_offset = self.layout.text_offset();
         let record_bytes = record.len();
         let text = record
-            .get_mut(text_offset..text_offset + self.layout.text_bytes)
+            .get_mut(text_offset..text_offset + self.layout.text_bytes())
             .ok_or(DropReason::EspLength)?;
-        match Inner::read(&parameters.mode, text)? {
+        match Inner::read(template.outer.is_some(), text)? {
             Inner::Packet { packet_bytes } => {
-                self.unwrap_tunnel(parameters, record)?;
+                self.unwrap_tunnel(template, record)?;
                 let front_bytes = text_offset - self.link_bytes;
                 record.copy_within(..self.link_bytes, front_bytes);
                 Ok(Cut {
@@ -205,7 +200,7 @@ impl Decapsulation {
     }
 
     /// Corrects the inner header by the outer one, and the link header.
-    fn unwrap_tunnel(&self, parameters: &Parameters, record: &mut [u8]) -> Result<(), DropReason> {
+    fn unwrap_tunnel(&self, template: &Template, record: &mut [u8]) -> Result<(), DropReason> {
         let (outside, inner) = record.split_at_mut(self.layout.text_offset());
         let (link_header, outer) = outside.split_at_mut(self.link_bytes);
         let inner_class = header::inherited(inner).traffic_class;
@@ -215,7 +210,7 @@ impl Decapsulation {
         if ecn != inner_class & ECN_MASK {
             header::set_ecn(inner, ecn);
         }
-        if parameters.decrement_ttl {
+        if template.decrement_ttl {
             header::decrement_ttl(inner).map_err(|_| DropReason::TtlExceeded)?;
         }
         let version = header::version(inner);

@@ -4,11 +4,10 @@ use weir_packet::wire::protocol::{ESP, IPV4, IPV6, UDP};
 use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
 use weir_stream::DropReason;
 
-use super::{ESP_HEADER_BYTES, Layout, TRAILER_BYTES, Trailer, padding_bytes};
-use crate::header::{self, IPV6_BYTES};
+use super::template::OuterTemplate;
+use super::{ESP_HEADER_BYTES, Layout, Template, Trailer};
+use crate::header::{self, IPV6_BYTES, Inherited};
 use crate::nat_t::{UDP_BYTES, set_checksum, udp_header};
-use crate::outer::Tunnel;
-use crate::sa::{Mode, Parameters};
 use crate::sequence::low_half;
 use crate::{chain, link};
 
@@ -17,16 +16,17 @@ use crate::{chain, link};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
     link: LinkType,
-    link_bytes: usize,
+    link_bytes: u32,
     /// Bytes in front of ESP that stay: the link header, and in transport mode
     /// the IP header.
-    kept_bytes: usize,
-    outer_bytes: usize,
-    udp_bytes: usize,
-    trailer: Trailer,
+    kept_bytes: u32,
+    payload_bytes: u32,
+    next_header: u8,
+    inner_version: u8,
     layout: Layout,
+    inherited: Inherited,
     /// Where the kept IP header says what follows, from its own start.
-    next_field: usize,
+    next_field: u32,
 }
 
 impl Encapsulation {
@@ -34,8 +34,9 @@ impl Encapsulation {
     ///
     /// # Errors
     /// The reason why it cannot.
+    #[inline]
     pub fn plan(
-        parameters: &Parameters,
+        template: &Template,
         link: LinkType,
         headers: &Headers,
         record: &[u8],
@@ -47,172 +48,189 @@ impl Encapsulation {
             });
         }
         let packet = headers.ip_packet(record);
-        let link_bytes = usize::from(headers.network_offset);
         let version = header::version(packet);
-        let (kept_ip_bytes, outer_bytes, next_field, next_header) = match parameters.mode {
-            Mode::Tunnel(tunnel) => {
-                if tunnel.ends.version() != version && !link::carries_both_versions(link) {
+        let (kept_ip_bytes, outer_bytes, outer_version, next_field, next_header) = match &template
+            .outer
+        {
+            Some(outer) => {
+                if outer.version() != version && !link::carries_both_versions(link) {
                     return Err(DropReason::NoSecurityAssociation);
                 }
+                if template.decrement_ttl {
+                    header::check_ttl(packet).map_err(|_| DropReason::TtlExceeded)?;
+                }
                 let next_header = if version == 6 { IPV6 } else { IPV4 };
-                (0, tunnel.ends.header_bytes(), 0, next_header)
+                (0, outer.header_bytes(), outer.version(), 0, next_header)
             }
-            Mode::Transport if headers.fragment != Fragment::Whole => {
+            None if headers.fragment != Fragment::Whole => {
                 return Err(DropReason::FragmentUnprotectable);
             }
-            Mode::Transport => {
+            None => {
                 let joint = chain::before_payload(packet).ok_or(DropReason::MalformedHeaders)?;
-                (joint.offset, 0, joint.next_field, joint.next_protocol)
+                (
+                    joint.offset,
+                    0,
+                    version,
+                    joint.next_field,
+                    joint.next_protocol,
+                )
             }
         };
 
-        let suite = parameters.suite;
-        let payload_bytes = packet.len() - kept_ip_bytes;
-        let udp_bytes = parameters.nat_t.map_or(0, |_| UDP_BYTES);
+        let link_bytes = usize::from(headers.network_offset);
         let kept_bytes = link_bytes + kept_ip_bytes;
-        let encapsulation = Encapsulation {
-            link,
-            link_bytes,
-            kept_bytes,
-            outer_bytes,
-            udp_bytes,
-            trailer: Trailer {
-                payload_bytes,
-                next_header,
-            },
-            layout: Layout {
-                esp_offset: kept_bytes + outer_bytes + udp_bytes,
-                iv_bytes: suite.iv_bytes(),
-                text_bytes: payload_bytes + padding_bytes(suite, payload_bytes) + TRAILER_BYTES,
-                tag_bytes: suite.tag_bytes(),
-            },
-            next_field,
+        let payload_bytes = packet.len() - kept_ip_bytes;
+        let udp_bytes = template.nat_t.map_or(0, |_| UDP_BYTES);
+        let layout = Layout {
+            esp_offset: (kept_bytes + outer_bytes + udp_bytes) as u32,
+            text_bytes: template.text_bytes(payload_bytes) as u32,
+            iv_bytes: template.iv_bytes,
+            tag_bytes: template.tag_bytes,
         };
-
-        let packet_bytes = encapsulation.layout.end() - link_bytes;
-        let outer_version = match parameters.mode {
-            Mode::Tunnel(tunnel) => tunnel.ends.version(),
-            Mode::Transport => version,
-        };
-        if packet_bytes > longest_packet(outer_version).min(parameters.mtu_bytes as usize) {
+        let packet_bytes = layout.end() - link_bytes;
+        if packet_bytes > longest_packet(outer_version).min(template.mtu_bytes as usize) {
             return Err(DropReason::TooLong);
         }
-        Ok(encapsulation)
+        Ok(Encapsulation {
+            link,
+            link_bytes: link_bytes as u32,
+            kept_bytes: kept_bytes as u32,
+            payload_bytes: payload_bytes as u32,
+            next_header,
+            inner_version: version,
+            layout,
+            inherited: header::inherited(packet),
+            next_field: next_field as u32,
+        })
     }
 
-    /// Bytes that the record grows in front.
+    /// Bytes at the record's front that stay there.
+    #[inline]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes as usize
+    }
+
+    /// Bytes that the record grows behind them.
+    #[inline]
     pub fn front_bytes(&self) -> usize {
-        self.layout.text_offset() - self.kept_bytes
+        self.layout.text_offset() - self.kept_bytes()
     }
 
     /// Bytes that the record grows behind the IP packet; link padding is gone
     /// by then.
+    #[inline]
     pub fn back_bytes(&self) -> usize {
-        self.layout.text_bytes - self.trailer.payload_bytes + self.layout.tag_bytes
+        self.layout.text_bytes() - self.payload_bytes as usize + self.layout.tag_bytes()
     }
 
     /// Where the parts for the cipher lie in the grown record.
+    #[inline]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
     /// Bytes that the association's lifetime is charged with.
+    #[inline]
     pub fn text_bytes(&self) -> u64 {
-        self.layout.text_bytes as u64
+        u64::from(self.layout.text_bytes)
     }
 
     /// Writes all headers, the padding and the trailer into a record that has
-    /// grown by [`front_bytes`](Encapsulation::front_bytes) and
-    /// [`back_bytes`](Encapsulation::back_bytes). What is left to do is to
-    /// seal its [`layout`](Encapsulation::layout), then
-    /// [`finish`](Encapsulation::finish).
-    ///
-    /// # Errors
-    /// The inner TTL is used up, where the association decrements it.
-    pub fn compose(
-        &self,
-        parameters: &Parameters,
-        record: &mut [u8],
-        sequence: u64,
-    ) -> Result<(), DropReason> {
-        let front_bytes = self.front_bytes();
-        record.copy_within(front_bytes..front_bytes + self.kept_bytes, 0);
+    /// grown by [`front_bytes`](Encapsulation::front_bytes) behind its
+    /// [`kept_bytes`](Encapsulation::kept_bytes) and by
+    /// [`back_bytes`](Encapsulation::back_bytes) at its end. What is left to do
+    /// is to seal its [`layout`](Encapsulation::layout), then the
+    /// [`late_checksum`](Encapsulation::late_checksum).
+    #[inline]
+    pub fn compose(&self, template: &Template, record: &mut [u8], sequence: u64) {
+        let esp_offset = self.layout.esp_offset as usize;
         if let Some(text) = record
             .get_mut(self.layout.text_offset()..)
-            .and_then(|rest| rest.get_mut(..self.layout.text_bytes))
+            .and_then(|rest| rest.get_mut(..self.layout.text_bytes()))
         {
-            self.trailer.write(text);
+            let trailer = Trailer {
+                payload_bytes: self.payload_bytes as usize,
+                next_header: self.next_header,
+            };
+            trailer.write(text);
+            // What the planner saw is here, behind the headers to come.
+            if template.decrement_ttl && template.outer.is_some() {
+                let _ = header::decrement_ttl(text);
+            }
         }
         if let Some(esp) = record
-            .get_mut(self.layout.esp_offset..)
+            .get_mut(esp_offset..)
             .and_then(|rest| rest.first_chunk_mut::<ESP_HEADER_BYTES>())
         {
-            esp[..4].copy_from_slice(&parameters.spi.to_be_bytes());
-            esp[4..].copy_from_slice(&low_half(sequence).to_be_bytes());
+            let spi_and_number = u64::from(template.spi) << 32 | u64::from(low_half(sequence));
+            *esp = spi_and_number.to_be_bytes();
         }
-        if let Some(ports) = parameters.nat_t {
-            let start = self.layout.esp_offset - UDP_BYTES;
-            let esp_bytes = self.layout.end() - self.layout.esp_offset;
-            record[start..self.layout.esp_offset]
-                .copy_from_slice(&udp_header(ports, esp_bytes as u16));
+        if let Some(ports) = template.nat_t {
+            let start = esp_offset - UDP_BYTES;
+            let esp_bytes = self.layout.end() - esp_offset;
+            record[start..esp_offset].copy_from_slice(&udp_header(ports, esp_bytes as u16));
         }
-        let protocol = if self.udp_bytes > 0 { UDP } else { ESP };
-        match parameters.mode {
-            Mode::Transport => {
-                let packet = &mut record[self.link_bytes..];
-                let packet_bytes = packet.len();
-                header::set_next_protocol(packet, self.next_field, protocol);
-                header::set_length(packet, packet_bytes);
-                Ok(())
+        let Some((link_header, packet)) = record.split_at_mut_checked(self.link_bytes as usize)
+        else {
+            return;
+        };
+        match &template.outer {
+            Some(outer) => {
+                // Successive packets get successive numbers, and associations
+                // between the same ends start apart.
+                let identification = low_half(sequence).wrapping_add(template.spi) as u16;
+                outer.write(packet, self.inherited, identification);
+                if outer.version() != self.inner_version {
+                    link::set_ip_version(self.link, link_header, outer.version());
+                }
             }
-            Mode::Tunnel(tunnel) => self.wrap(&tunnel, parameters, record, protocol, sequence),
+            None => {
+                let protocol = if template.nat_t.is_some() { UDP } else { ESP };
+                let packet_bytes = packet.len();
+                header::set_next_protocol(packet, self.next_field as usize, protocol);
+                header::set_length(packet, packet_bytes);
+            }
         }
     }
 
-    fn wrap(
-        &self,
-        tunnel: &Tunnel,
-        parameters: &Parameters,
-        record: &mut [u8],
-        protocol: u8,
-        sequence: u64,
-    ) -> Result<(), DropReason> {
-        let inner = &mut record[self.layout.text_offset()..];
-        if parameters.decrement_ttl {
-            header::decrement_ttl(inner).map_err(|_| DropReason::TtlExceeded)?;
-        }
-        let inherited = header::inherited(inner);
-        let inner_version = header::version(inner);
-        let (link_header, packet) = record.split_at_mut(self.link_bytes);
-        // Successive packets get successive numbers, and associations between
-        // the same ends start apart.
-        let identification = low_half(sequence).wrapping_add(parameters.spi) as u16;
-        tunnel.write_header(packet, inherited, protocol, identification);
-        if tunnel.ends.version() != inner_version {
-            link::set_ip_version(self.link, link_header, tunnel.ends.version());
-        }
-        Ok(())
+    /// What is left to do when the record is sealed, if anything.
+    #[inline]
+    pub fn late_checksum(&self, template: &Template) -> Option<LateChecksum> {
+        let outer_version = template.outer.as_ref().map(OuterTemplate::version);
+        let is_udp_over_ipv6 =
+            template.nat_t.is_some() && outer_version.unwrap_or(self.inner_version) == 6;
+        is_udp_over_ipv6.then_some(LateChecksum {
+            ip_offset: self.link_bytes,
+            udp_offset: self.layout.esp_offset - UDP_BYTES as u32,
+        })
     }
+}
 
-    /// Writes what depends on the ciphertext: the checksum of UDP over IPv6.
-    pub fn finish(&self, record: &mut [u8]) {
-        let Some(packet) = record.get_mut(self.link_bytes..) else {
+/// The checksum of UDP over IPv6, which depends on the ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateChecksum {
+    ip_offset: u32,
+    udp_offset: u32,
+}
+
+impl LateChecksum {
+    /// Sets it in a sealed record.
+    pub fn set(&self, record: &mut [u8]) {
+        let Some((headers, datagram)) = record.split_at_mut_checked(self.udp_offset as usize)
+        else {
             return;
         };
-        if self.udp_bytes == 0 || header::version(packet) != 6 {
-            return;
-        }
-        let udp_offset = self.layout.esp_offset - UDP_BYTES - self.link_bytes;
-        let Some((headers, datagram)) = packet.split_at_mut_checked(udp_offset) else {
-            return;
-        };
-        if let Some(addresses) = headers.get(8..IPV6_BYTES) {
+        if let Some(addresses) = headers
+            .get(self.ip_offset as usize..)
+            .and_then(|ip| ip.get(8..IPV6_BYTES))
+        {
             set_checksum(addresses, datagram);
         }
     }
 }
 
 /// The longest packet whose length field can say so.
+#[inline]
 fn longest_packet(version: u8) -> usize {
     let field = usize::from(u16::MAX);
     if version == 6 {

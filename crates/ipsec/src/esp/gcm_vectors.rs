@@ -4,7 +4,7 @@
 
 use weir_crypto::{KeyMaterial, OpenJob, OpeningKey, Suite, open};
 
-use super::{Associated, Layout, Trailer};
+use super::{Associated, Layout, Template, Trailer};
 
 struct Vector {
     key: &'static str,
@@ -80,10 +80,11 @@ fn opened(vector: &Vector, sequence: u64) -> Option<Vec<u8>> {
     let material = KeyMaterial::new(suite, &key, &[]).expect("a key");
     let key = OpeningKey::new(&material).expect("a key");
     let mut packet = unhex(vector.packet);
-    let layout = Layout::of_packet(suite, 0, packet.len()).expect("a possible length");
-    assert_eq!(layout.end(), packet.len());
     let spi = u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]);
-    let associated = Associated::new(suite, true, spi, sequence);
+    let template = Template::of_suite(suite, spi, true);
+    let layout = Layout::of_packet(&template, 0, packet.len() as u32).expect("a possible length");
+    assert_eq!(layout.end(), packet.len());
+    let associated = Associated::new(&template, sequence);
     let parts = layout.parts(&mut packet).expect("parts");
     let mut jobs = [OpenJob {
         key: &key,

@@ -11,15 +11,13 @@ mod decapsulate;
 mod encapsulate;
 #[cfg(test)]
 mod gcm_vectors;
+mod template;
 mod trailer;
 
-use weir_crypto::Suite;
-
 pub use decapsulate::{Arrival, Decapsulation};
-pub use encapsulate::Encapsulation;
-pub use trailer::{Trailer, padding_bytes};
-
-use crate::sequence::{high_half, low_half};
+pub use encapsulate::{Encapsulation, LateChecksum};
+pub use template::Template;
+pub use trailer::Trailer;
 
 /// Bytes of SPI and sequence number.
 pub const ESP_HEADER_BYTES: usize = 8;
@@ -45,15 +43,14 @@ pub struct Associated {
 impl Associated {
     /// Of the packet with this number.
     #[inline]
-    pub fn new(suite: Suite, esn: bool, spi: u32, sequence: u64) -> Associated {
+    pub fn new(template: &Template, sequence: u64) -> Associated {
         let mut spi_high_low = [0; 12];
-        spi_high_low[..4].copy_from_slice(&spi.to_be_bytes());
-        spi_high_low[4..8].copy_from_slice(&high_half(sequence).to_be_bytes());
-        spi_high_low[8..].copy_from_slice(&low_half(sequence).to_be_bytes());
+        spi_high_low[..4].copy_from_slice(&template.spi.to_be_bytes());
+        spi_high_low[4..].copy_from_slice(&sequence.to_be_bytes());
         Associated {
             spi_high_low,
-            esn,
-            is_aead: matches!(suite, Suite::Aead(_)),
+            esn: template.esn,
+            is_aead: template.is_aead,
         }
     }
 
@@ -94,50 +91,68 @@ pub struct Parts<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Start of the ESP header, from the start of the record.
-    pub esp_offset: usize,
-    /// Bytes of the IV.
-    pub iv_bytes: usize,
+    pub esp_offset: u32,
     /// Bytes of payload, padding and trailer.
-    pub text_bytes: usize,
+    pub text_bytes: u32,
+    /// Bytes of the IV.
+    pub iv_bytes: u8,
     /// Bytes of the ICV.
-    pub tag_bytes: usize,
+    pub tag_bytes: u8,
 }
 
 impl Layout {
     /// The layout of `esp_bytes` of ESP at `esp_offset`; `None` where the
-    /// suite cannot have made a packet of that length.
-    pub fn of_packet(suite: Suite, esp_offset: usize, esp_bytes: usize) -> Option<Layout> {
-        let layout = Layout {
+    /// association's suite cannot have made a packet of that length.
+    #[inline]
+    pub fn of_packet(template: &Template, esp_offset: u32, esp_bytes: u32) -> Option<Layout> {
+        let Template {
+            iv_bytes,
+            tag_bytes,
+            unit_bytes,
+            ..
+        } = *template;
+        let beside_text = ESP_HEADER_BYTES as u32 + u32::from(iv_bytes) + u32::from(tag_bytes);
+        let text_bytes = esp_bytes.checked_sub(beside_text)?;
+        let is_possible = text_bytes > 0 && text_bytes & (u32::from(unit_bytes) - 1) == 0;
+        is_possible.then_some(Layout {
             esp_offset,
-            iv_bytes: suite.iv_bytes(),
-            tag_bytes: suite.tag_bytes(),
-            text_bytes: esp_bytes
-                .checked_sub(ESP_HEADER_BYTES + suite.iv_bytes() + suite.tag_bytes())?,
-        };
-        let unit = suite.block_bytes().max(ALIGNMENT_BYTES);
-        let is_possible = layout.text_bytes > 0 && layout.text_bytes.is_multiple_of(unit);
-        is_possible.then_some(layout)
+            text_bytes,
+            iv_bytes,
+            tag_bytes,
+        })
+    }
+
+    /// Bytes of payload, padding and trailer.
+    #[inline]
+    pub fn text_bytes(&self) -> usize {
+        self.text_bytes as usize
+    }
+
+    /// Bytes of the ICV.
+    #[inline]
+    pub fn tag_bytes(&self) -> usize {
+        usize::from(self.tag_bytes)
     }
 
     /// Start of the text, from the start of the record.
     #[inline]
     pub fn text_offset(&self) -> usize {
-        self.esp_offset + ESP_HEADER_BYTES + self.iv_bytes
+        self.esp_offset as usize + ESP_HEADER_BYTES + usize::from(self.iv_bytes)
     }
 
     /// End of the ICV, from the start of the record.
     #[inline]
     pub fn end(&self) -> usize {
-        self.text_offset() + self.text_bytes + self.tag_bytes
+        self.text_offset() + self.text_bytes() + self.tag_bytes()
     }
 
     /// The parts; `None` where the record ends before them.
     #[inline]
     pub fn parts<'a>(&self, record: &'a mut [u8]) -> Option<Parts<'a>> {
-        let packet = record.get_mut(self.esp_offset..self.end())?;
+        let packet = record.get_mut(self.esp_offset as usize..self.end())?;
         let (esp_header, rest) = packet.split_at_mut_checked(ESP_HEADER_BYTES)?;
-        let (iv, rest) = rest.split_at_mut_checked(self.iv_bytes)?;
-        let (text, tag) = rest.split_at_mut_checked(self.text_bytes)?;
+        let (iv, rest) = rest.split_at_mut_checked(usize::from(self.iv_bytes))?;
+        let (text, tag) = rest.split_at_mut_checked(self.text_bytes())?;
         Some(Parts {
             esp_header,
             iv,
@@ -149,6 +164,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use weir_crypto::Suite;
+
     use super::*;
 
     #[test]
@@ -157,7 +174,7 @@ mod tests {
         let sequence = 9 << 32 | 5;
         let of = |suite: &str, esn| {
             let suite = Suite::parse(suite).expect("a suite");
-            Associated::new(suite, esn, 0x1001, sequence)
+            Associated::new(&Template::of_suite(suite, 0x1001, esn), sequence)
         };
         let aead = of("aes-128-gcm-16", true);
         assert_eq!(
@@ -181,7 +198,8 @@ mod tests {
     fn lengths_that_a_suite_cannot_have() {
         let layout = |suite: &str, bytes| {
             let suite = Suite::parse(suite).expect("a suite");
-            Layout::of_packet(suite, 0, bytes).map(|layout| layout.text_bytes)
+            let template = Template::of_suite(suite, 0x1001, false);
+            Layout::of_packet(&template, 0, bytes).map(|layout| layout.text_bytes)
         };
         // Header 8, IV 8, tag 16.
         assert_eq!(layout("aes-128-gcm-16", 32), None);

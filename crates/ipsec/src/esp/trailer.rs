@@ -1,17 +1,17 @@
 //! Padding, pad length and next header (RFC 4303, sections 2.4 to 2.6).
 
-use weir_crypto::Suite;
+use super::TRAILER_BYTES;
 
-use super::{ALIGNMENT_BYTES, TRAILER_BYTES};
-
-/// Bytes of padding behind `payload_bytes` of payload: as few as fill the
-/// cipher's block and end on a multiple of 4.
-#[inline]
-pub fn padding_bytes(suite: Suite, payload_bytes: usize) -> usize {
-    let unit = suite.block_bytes().max(ALIGNMENT_BYTES);
-    let unpadded = payload_bytes + TRAILER_BYTES;
-    unpadded.next_multiple_of(unit) - unpadded
-}
+/// The longest padding: 1, 2, 3, ….
+const PADDING: [u8; 255] = {
+    let mut padding = [0; 255];
+    let mut count = 0;
+    while count < padding.len() {
+        padding[count] = count as u8 + 1;
+        count += 1;
+    }
+    padding
+};
 
 /// What stands at the end of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl Trailer {
     ///
     /// # Errors
     /// Which of the sender's rules is broken.
+    #[inline]
     pub fn read(text: &[u8]) -> Result<Trailer, TrailerError> {
         let (rest, &[pad_bytes, next_header]) =
             text.split_last_chunk().ok_or(TrailerError::Length)?;
@@ -43,8 +44,7 @@ impl Trailer {
             .len()
             .checked_sub(usize::from(pad_bytes))
             .ok_or(TrailerError::Length)?;
-        let is_counted = rest[payload_bytes..].iter().copied().eq(1..=pad_bytes);
-        if !is_counted {
+        if rest[payload_bytes..] != PADDING[..usize::from(pad_bytes)] {
             return Err(TrailerError::Contents);
         }
         Ok(Trailer {
@@ -55,6 +55,7 @@ impl Trailer {
 
     /// Writes padding and trailer behind the payload, up to the end of `text`.
     /// There must be room for the trailer and at most 255 bytes of padding.
+    #[inline]
     pub fn write(&self, text: &mut [u8]) {
         let Some(end) = text.get_mut(self.payload_bytes..) else {
             return;
@@ -62,8 +63,8 @@ impl Trailer {
         let Some((padding, trailer)) = end.split_last_chunk_mut::<TRAILER_BYTES>() else {
             return;
         };
-        for (byte, count) in padding.iter_mut().zip(1..=u8::MAX) {
-            *byte = count;
+        if let Some(counted) = PADDING.get(..padding.len()) {
+            padding.copy_from_slice(counted);
         }
         *trailer = [padding.len() as u8, self.next_header];
     }
@@ -75,17 +76,16 @@ mod tests {
 
     #[test]
     fn every_length_is_padded_and_read_back() {
-        for suite in Suite::all() {
-            let unit = suite.block_bytes().max(4);
-            for payload_bytes in 0..70 {
-                let bytes = payload_bytes + padding_bytes(suite, payload_bytes) + TRAILER_BYTES;
-                assert!(bytes.is_multiple_of(unit) && bytes < payload_bytes + TRAILER_BYTES + unit);
-                let mut text = vec![0xee; bytes];
+        for pad_bytes in 0..=255 {
+            for payload_bytes in [0, 1, 2, 3, 64, 70] {
+                let mut text = vec![0xee; payload_bytes + pad_bytes + TRAILER_BYTES];
                 let trailer = Trailer {
                     payload_bytes,
                     next_header: 41,
                 };
                 trailer.write(&mut text);
+                let padding: Vec<u8> = (1..=255).take(pad_bytes).collect();
+                assert_eq!(text[payload_bytes..][..pad_bytes], padding);
                 assert_eq!(Trailer::read(&text), Ok(trailer));
             }
         }

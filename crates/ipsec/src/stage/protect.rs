@@ -1,10 +1,11 @@
 //! From packets to ESP packets, a batch at a time.
 
 use weir_crypto::{LaneUse, SealJob, Ticket, seal};
+use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError};
 
-use super::{Displaced, sort_by_place};
-use crate::esp::{Associated, Encapsulation};
+use super::{Displaced, LOOK_AHEAD};
+use crate::esp::{Associated, Encapsulation, LateChecksum, Layout};
 use crate::outbound::{Drawn, Outbound};
 use crate::report::AssociationReport;
 use crate::state::{Reservations, StateError};
@@ -17,12 +18,10 @@ const NAME: &str = "protect";
 pub struct Protect {
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Outbound>>,
+    /// Records of this batch that are to be protected, and by which
+    /// association.
+    wanted: Vec<(u32, u32)>,
     planned: Vec<Planned>,
-    /// Parallel to `planned`, since jobs borrow it while tickets move.
-    associated: Vec<Associated>,
-    /// Positions in `planned`, by place in memory, and their records.
-    order: Vec<usize>,
-    places: Vec<usize>,
     /// Empty between batches.
     jobs: Vec<SealJob<'static>>,
     batches: u64,
@@ -34,9 +33,13 @@ pub struct Protect {
 
 /// A record that is composed and waits for the cipher.
 struct Planned {
-    index: usize,
+    index: u32,
     association: u32,
-    encapsulation: Encapsulation,
+    /// [`Batch::offset`].
+    offset: u32,
+    layout: Layout,
+    late_checksum: Option<LateChecksum>,
+    associated: Associated,
     /// Taken when the job is made.
     ticket: Option<Ticket>,
 }
@@ -45,10 +48,8 @@ impl Protect {
     pub(crate) fn new(associations: Vec<Option<Outbound>>) -> Protect {
         Protect {
             associations,
+            wanted: Vec::new(),
             planned: Vec::new(),
-            associated: Vec::new(),
-            order: Vec::new(),
-            places: Vec::new(),
             jobs: Vec::new(),
             batches: 0,
             protected: 0,
@@ -81,6 +82,7 @@ impl Protect {
     }
 
     /// Grows and fills in a record, up to encryption.
+    #[inline]
     fn compose(
         &mut self,
         batch: &mut Batch,
@@ -92,44 +94,43 @@ impl Protect {
             .get_mut(association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let parameters = outbound.parameters();
-        let headers = *batch.headers(index);
-        let record = batch.record(index);
+        let headers = batch.headers(index);
+        let end = headers.end_offset as usize;
         let link = batch.arrival(index).link;
-        let encapsulation = Encapsulation::plan(parameters, link, &headers, record)?;
-        let padding_bytes = record.len() - headers.end_offset as usize;
-
+        let encapsulation =
+            Encapsulation::plan(outbound.template(), link, headers, batch.record(index))?;
         let Drawn {
             ticket,
             is_soft_expired,
         } = outbound
             .draw(encapsulation.text_bytes(), self.batches)
             .map_err(|refusal| {
-                self.state_error = refusal.state.or(self.state_error.take());
+                if let Some(error) = refusal.state {
+                    self.state_error = Some(*error);
+                }
                 refusal.reason
             })?;
-        let parameters = outbound.parameters();
+        let template = outbound.template();
         if is_soft_expired {
-            let spi = parameters.spi;
+            let spi = template.spi;
             batch.notice(index, EventKind::SoftLifetime { spi });
         }
-        batch.shrink(index, 0, padding_bytes);
-        let record = batch.grow(
+        let record = batch.open_gap(
             index,
+            encapsulation.kept_bytes(),
             encapsulation.front_bytes(),
+            end,
             encapsulation.back_bytes(),
         );
-        encapsulation.compose(parameters, record, ticket.counter())?;
-        self.associated.push(Associated::new(
-            parameters.suite,
-            parameters.esn,
-            parameters.spi,
-            ticket.counter(),
-        ));
+        let sequence = ticket.counter();
+        encapsulation.compose(template, record, sequence);
         self.planned.push(Planned {
-            index,
+            index: index as u32,
             association,
-            encapsulation,
+            offset: batch.offset(index) as u32,
+            layout: encapsulation.layout(),
+            late_checksum: encapsulation.late_checksum(template),
+            associated: Associated::new(template, sequence),
             ticket: Some(ticket),
         });
         Ok(())
@@ -137,18 +138,14 @@ impl Protect {
 
     /// One call of the cipher for all composed records.
     fn seal(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        let planned = &mut self.planned;
-        sort_by_place(batch, &mut self.order, planned.len(), |position| {
-            planned[position].index
-        });
-        self.places.clear();
-        self.places
-            .extend(self.order.iter().map(|position| planned[*position].index));
-
+        // It is the order of arrival unless a record outgrew its room.
+        if !self.planned.is_sorted_by_key(|plan| plan.offset) {
+            self.planned.sort_unstable_by_key(|plan| plan.offset);
+        }
+        let mut records = batch.records_mut();
         let mut jobs = std::mem::take(&mut self.jobs);
-        for (position, record) in self.order.iter().zip(batch.records_mut(&self.places)) {
-            let plan = &mut planned[*position];
-            let layout = plan.encapsulation.layout();
+        for plan in &mut self.planned {
+            let layout = plan.layout;
             let displaced = || StageError::new(NAME, Displaced { layout });
             let key = self
                 .associations
@@ -156,17 +153,17 @@ impl Protect {
                 .and_then(Option::as_ref)
                 .map(Outbound::key)
                 .ok_or_else(displaced)?;
-            let parts = record
+            let parts = records
+                .take(plan.index as usize)
                 .and_then(|record| layout.parts(record))
                 .ok_or_else(displaced)?;
-            let associated = &self.associated[*position];
             jobs.push(SealJob {
                 key,
                 ticket: plan.ticket.take().ok_or_else(displaced)?,
-                prefix: associated.prefix(parts.esp_header),
+                prefix: plan.associated.prefix(parts.esp_header),
                 iv: parts.iv,
                 text: parts.text,
-                suffix: associated.suffix(),
+                suffix: plan.associated.suffix(),
                 tag: parts.tag,
             });
         }
@@ -183,12 +180,21 @@ impl Stage for Protect {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.batches += 1;
+        self.wanted.clear();
         self.planned.clear();
-        self.associated.clear();
-        for index in batch.live() {
-            if let Some(association) = batch.work(index).protect()
-                && let Err(reason) = self.compose(batch, index, association)
+        let wanted = batch
+            .live()
+            .filter_map(|index| Some((index as u32, batch.work(index).protect()?)));
+        self.wanted.extend(wanted);
+        for position in 0..self.wanted.len() {
+            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
+                && let Some(slot) = self.associations.get(*association as usize)
             {
+                prefetch(slot);
+            }
+            let (index, association) = self.wanted[position];
+            let index = index as usize;
+            if let Err(reason) = self.compose(batch, index, association) {
                 batch.drop_record(index, reason);
             }
         }
@@ -197,10 +203,12 @@ impl Stage for Protect {
         }
         self.seal(batch)?;
         for plan in &self.planned {
-            plan.encapsulation.finish(batch.record_mut(plan.index));
-            batch.reparse(plan.index);
-            let work = batch.work(plan.index);
-            batch.set_work(plan.index, work.without_association());
+            let index = plan.index as usize;
+            if let Some(checksum) = plan.late_checksum {
+                checksum.set(batch.record_mut(index));
+            }
+            batch.reparse(index);
+            batch.set_work(index, batch.work(index).without_association());
         }
         self.protected += self.planned.len() as u64;
         Ok(())

@@ -6,12 +6,13 @@ use weir_crypto::{LaneUse, OpenJob, open};
 use weir_packet::file::Block;
 use weir_packet::wire::LinkType;
 use weir_select::Tuple;
+use weir_simd::prefetch;
 use weir_stream::{
-    Arrival as RecordArrival, Batch, BatchLimits, Disposition, DropReason, EventKind, Stage,
-    StageError, Work,
+    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Disposition, DropReason,
+    EventKind, Stage, StageError, Work,
 };
 
-use super::{Displaced, sort_by_place};
+use super::{Displaced, LOOK_AHEAD};
 use crate::esp::{Arrival, Associated, Decapsulation};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
@@ -25,12 +26,10 @@ pub struct Unprotect {
     databases: Arc<Databases>,
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Inbound>>,
+    /// Records of this batch that are to be unprotected, and by which
+    /// association.
+    wanted: Vec<(u32, u32)>,
     planned: Vec<Planned>,
-    /// Parallel to `planned`, since jobs borrow it while verdicts come in.
-    associated: Vec<Associated>,
-    /// Positions in `planned`, by place in memory, and their records.
-    order: Vec<usize>,
-    places: Vec<usize>,
     /// Empty between batches.
     jobs: Vec<OpenJob<'static>>,
     unprotected: u64,
@@ -39,9 +38,12 @@ pub struct Unprotect {
 
 /// A record that is admitted and waits for the cipher.
 struct Planned {
-    index: usize,
+    index: u32,
     association: u32,
+    /// [`Batch::offset`].
+    offset: u32,
     decapsulation: Decapsulation,
+    associated: Associated,
     sequence: u64,
     verified: bool,
 }
@@ -51,10 +53,8 @@ impl Unprotect {
         Unprotect {
             databases,
             associations,
+            wanted: Vec::new(),
             planned: Vec::new(),
-            associated: Vec::new(),
-            order: Vec::new(),
-            places: Vec::new(),
             jobs: Vec::new(),
             unprotected: 0,
             lane_use: LaneUse::default(),
@@ -122,6 +122,7 @@ impl Unprotect {
     }
 
     /// Lays a record out for the cipher.
+    #[inline]
     fn admit(
         &mut self,
         batch: &mut Batch,
@@ -133,46 +134,41 @@ impl Unprotect {
             .get(association as usize)
             .and_then(Option::as_ref)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let parameters = inbound.parameters();
+        let template = inbound.template();
         let headers = batch.headers(index);
         let nat_t_ports = self.databases.sad.nat_t_ports();
         let arrival = Arrival::find(headers, batch.record(index), nat_t_ports)?
             .ok_or(DropReason::MalformedHeaders)?;
         let link = batch.arrival(index).link;
-        let decapsulation = Decapsulation::plan(parameters, link, headers, &arrival)?;
+        let decapsulation = Decapsulation::plan(template, link, headers, &arrival)?;
         let admitted = inbound.admit(arrival.sequence_low)?;
         let sequence = admitted.sequence;
-        self.associated.push(Associated::new(
-            parameters.suite,
-            parameters.esn,
-            arrival.spi,
-            sequence,
-        ));
+        let associated = Associated::new(template, sequence);
+        // Decryption is in place: the record leaves its block here.
+        batch.record_mut(index);
         self.planned.push(Planned {
-            index,
+            index: index as u32,
             association,
+            offset: batch.offset(index) as u32,
             decapsulation,
+            associated,
             sequence,
             verified: false,
         });
-        // Decryption is in place: the record leaves its block here.
-        batch.record_mut(index);
         Ok(admitted)
     }
 
     /// One call of the cipher for all admitted records.
     fn open(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        let planned = &mut self.planned;
-        sort_by_place(batch, &mut self.order, planned.len(), |position| {
-            planned[position].index
-        });
-        self.places.clear();
-        self.places
-            .extend(self.order.iter().map(|position| planned[*position].index));
-
+        // It is the order of arrival unless a record outgrew its room.
+        let is_in_order = self.planned.is_sorted_by_key(|plan| plan.offset);
+        if !is_in_order {
+            self.planned.sort_unstable_by_key(|plan| plan.offset);
+        }
+        let mut records = batch.records_mut();
         let mut jobs = std::mem::take(&mut self.jobs);
-        for (position, record) in self.order.iter().zip(batch.records_mut(&self.places)) {
-            let plan = &planned[*position];
+        let mut verdicts = [false; BATCH_RECORDS];
+        for plan in &self.planned {
             let layout = plan.decapsulation.layout();
             let displaced = || StageError::new(NAME, Displaced { layout });
             let key = self
@@ -181,25 +177,31 @@ impl Unprotect {
                 .and_then(Option::as_ref)
                 .map(Inbound::key)
                 .ok_or_else(displaced)?;
-            let parts = record
+            let parts = records
+                .take(plan.index as usize)
                 .and_then(|record| layout.parts(record))
                 .ok_or_else(displaced)?;
-            let associated = &self.associated[*position];
             jobs.push(OpenJob {
                 key,
-                prefix: associated.prefix(parts.esp_header),
+                prefix: plan.associated.prefix(parts.esp_header),
                 iv: parts.iv,
                 text: parts.text,
-                suffix: associated.suffix(),
+                suffix: plan.associated.suffix(),
                 tag: parts.tag,
                 verified: false,
             });
         }
         self.lane_use += open(&mut jobs);
-        for (position, job) in self.order.iter().zip(&jobs) {
-            planned[*position].verified = job.verified;
+        for (verdict, job) in verdicts.iter_mut().zip(&jobs) {
+            *verdict = job.verified;
         }
         self.jobs = OpenJob::recycle(jobs);
+        for (plan, verdict) in self.planned.iter_mut().zip(verdicts) {
+            plan.verified = verdict;
+        }
+        if !is_in_order {
+            self.planned.sort_unstable_by_key(|plan| plan.index);
+        }
         Ok(())
     }
 
@@ -212,17 +214,17 @@ impl Unprotect {
         for position in 0..self.planned.len() {
             match self.release(batch, position) {
                 Ok(()) => self.unprotected += 1,
-                Err(reason) => batch.drop_record(self.planned[position].index, reason),
+                Err(reason) => batch.drop_record(self.planned[position].index as usize, reason),
             }
         }
         self.planned.clear();
-        self.associated.clear();
         Ok(())
     }
 
     /// Takes in a record that came back from the cipher.
     fn release(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
         let plan = &self.planned[position];
+        let index = plan.index as usize;
         if !plan.verified {
             return Err(DropReason::IntegrityFailed);
         }
@@ -231,29 +233,29 @@ impl Unprotect {
             .get_mut(plan.association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let text_bytes = plan.decapsulation.layout().text_bytes as u64;
+        let text_bytes = u64::from(plan.decapsulation.layout().text_bytes);
         if inbound.accept(plan.sequence, text_bytes)? {
-            let spi = inbound.parameters().spi;
-            batch.notice(plan.index, EventKind::SoftLifetime { spi });
+            let spi = inbound.template().spi;
+            batch.notice(index, EventKind::SoftLifetime { spi });
         }
-        let record = batch.record_mut(plan.index);
+        let record = batch.record_mut(index);
         let cut = plan
             .decapsulation
-            .unwrap_packet(inbound.parameters(), record)?;
-        batch.shrink(plan.index, cut.front_bytes, cut.back_bytes);
-        batch.reparse(plan.index);
-        let headers = batch.headers(plan.index);
+            .unwrap_packet(inbound.template(), record)?;
+        batch.shrink(index, cut.front_bytes, cut.back_bytes);
+        batch.reparse(index);
+        let headers = batch.headers(index);
         if !headers.is_whole_ip() {
             return Err(DropReason::BadInnerPacket);
         }
-        let interface = batch.arrival(plan.index).interface;
-        let tuple = Tuple::from_headers(headers, batch.record(plan.index), interface);
+        let interface = batch.arrival(index).interface;
+        let tuple = Tuple::from_headers(headers, batch.record(index), interface);
         if !self.databases.spd.accepts(plan.association, &tuple) {
             return Err(DropReason::SelectorMismatch);
         }
         inbound.count(text_bytes);
         // What was read in the outer header holds no more.
-        batch.set_work(plan.index, Work::UNCLASSIFIED);
+        batch.set_work(index, Work::UNCLASSIFIED);
         Ok(())
     }
 }
@@ -265,11 +267,19 @@ impl Stage for Unprotect {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.planned.clear();
-        self.associated.clear();
-        for index in batch.live() {
-            let Some(association) = batch.work(index).unprotect() else {
-                continue;
-            };
+        self.wanted.clear();
+        let wanted = batch
+            .live()
+            .filter_map(|index| Some((index as u32, batch.work(index).unprotect()?)));
+        self.wanted.extend(wanted);
+        for position in 0..self.wanted.len() {
+            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
+                && let Some(slot) = self.associations.get(*association as usize)
+            {
+                prefetch(slot);
+            }
+            let (index, association) = self.wanted[position];
+            let index = index as usize;
             match self.admit(batch, index, association) {
                 Ok(Admitted { is_leap: false, .. }) => {}
                 Ok(Admitted { is_leap: true, .. }) => self.finish_planned(batch)?,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_crypto::Suite;
 
 use super::{Fingerprint, Progress, StateError, StateFile};
-use crate::lifetime::Lifetime;
+use crate::lifetime::{LONGEST_TEXT_BYTES, Lifetime};
 
 /// A key, and the association that uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +32,6 @@ pub struct Reservations {
 /// A reservation takes at most one part in so many of a lifetime, so that a
 /// crash costs no more.
 const LIFETIME_PARTS: u64 = 16;
-
-/// The longest text of a packet, rounded up.
-const LONGEST_TEXT_BYTES: u64 = 1 << 16;
 
 impl Reservations {
     /// The reservations of a key, `sequences` numbers at a time, or fewer
@@ -72,6 +69,12 @@ impl Reservations {
     /// How far the key has come, reserved numbers included.
     pub fn end(&self) -> Progress {
         self.end
+    }
+
+    /// How many packets may come after those `used`, of whatever length, before
+    /// bytes must be reserved.
+    pub fn leeway(&self, used: Progress) -> u64 {
+        self.end.bytes.saturating_sub(used.bytes) / LONGEST_TEXT_BYTES
     }
 
     /// Reserves another range from `next_sequence` on, and bytes for at least

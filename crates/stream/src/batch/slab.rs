@@ -108,9 +108,24 @@ impl Slab {
     /// Copies a record in, with `front` and `back` undefined bytes around it
     /// that belong to it.
     pub fn copy_in(&mut self, bytes: &[u8], front: usize, back: usize) -> (Place, Room) {
-        let (place, room) = self.allocate(front + bytes.len() + back);
-        let start = place.start as usize + front;
-        self.memory[start..start + bytes.len()].copy_from_slice(bytes);
+        self.copy_apart(&[], front, bytes, back)
+    }
+
+    /// Copies a record in, in two parts, with `gap` undefined bytes between
+    /// them and `back` behind them that belong to it.
+    #[inline]
+    pub fn copy_apart(
+        &mut self,
+        first: &[u8],
+        gap: usize,
+        second: &[u8],
+        back: usize,
+    ) -> (Place, Room) {
+        let (place, room) = self.allocate(first.len() + gap + second.len() + back);
+        let record = &mut self.memory[place.range()];
+        record[..first.len()].copy_from_slice(first);
+        let start = first.len() + gap;
+        record[start..start + second.len()].copy_from_slice(second);
         (place, room)
     }
 
@@ -132,13 +147,14 @@ impl Slab {
         (moved, room)
     }
 
+    #[inline]
     fn allocate(&mut self, bytes: usize) -> (Place, Room) {
         let room_start = self.used.next_multiple_of(ALIGNMENT);
         let start = room_start + HEADROOM;
         let end = start + bytes;
         let room_end = end + TAILROOM;
         if self.memory.len() < room_end {
-            self.memory.resize(room_end.next_power_of_two(), 0);
+            self.extend(room_end);
         }
         self.used = room_end;
         let place = Place {
@@ -153,23 +169,41 @@ impl Slab {
         (place, room)
     }
 
-    /// The records at `places`, all writable at once. A place outside the
-    /// slab, or one that was taken before or lies before one that was,
-    /// yields `None`.
-    pub fn disjoint_mut(
-        &mut self,
-        places: impl Iterator<Item = Option<Place>>,
-    ) -> impl Iterator<Item = Option<&mut [u8]>> {
-        let mut rest: &mut [u8] = &mut self.memory;
-        let mut passed = 0;
-        places.map(move |place| {
-            let range = place.filter(|place| place.block == IN_SLAB)?.range();
-            let skip = range.start.checked_sub(passed)?;
-            let (_, from_start) = std::mem::take(&mut rest).split_at_mut(skip);
-            let (record, behind) = from_start.split_at_mut(range.len());
-            rest = behind;
-            passed = range.end;
-            Some(record)
-        })
+    #[cold]
+    fn extend(&mut self, bytes: usize) {
+        self.memory.resize(bytes.next_power_of_two(), 0);
+    }
+
+    /// All of the memory, to be taken record by record.
+    pub fn take_apart(&mut self) -> Remains<'_> {
+        Remains {
+            rest: &mut self.memory,
+            passed: 0,
+        }
+    }
+}
+
+/// What of a slab nobody has taken.
+pub(super) struct Remains<'a> {
+    rest: &'a mut [u8],
+    /// Bytes in front of it.
+    passed: usize,
+}
+
+impl<'a> Remains<'a> {
+    /// The record at `place`; `None` outside the slab, or where it was taken
+    /// before or lies before one that was.
+    #[inline]
+    pub fn take(&mut self, place: Place) -> Option<&'a mut [u8]> {
+        if place.block != IN_SLAB {
+            return None;
+        }
+        let range = place.range();
+        let skip = range.start.checked_sub(self.passed)?;
+        let (_, from_start) = std::mem::take(&mut self.rest).split_at_mut(skip);
+        let (record, behind) = from_start.split_at_mut(range.len());
+        self.rest = behind;
+        self.passed = range.end;
+        Some(record)
     }
 }

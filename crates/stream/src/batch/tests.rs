@@ -48,16 +48,16 @@ fn records_are_writable_together_but_none_twice() {
         batch.record_mut(index);
     }
     {
-        let mut records = batch.records_mut(&[0, 1, 1, 2, 3, 0, 77]);
-        let (first, second) = (records.next().flatten(), records.next().flatten());
+        let mut records = batch.records_mut();
+        let (first, second) = (records.take(0), records.take(1));
         if let (Some(first), Some(second)) = (first, second) {
             std::mem::swap(&mut first[0], &mut second[0]);
         }
-        assert!(records.next().flatten().is_none(), "named before");
-        assert!(records.next().flatten().is_none(), "still in its block");
-        assert_eq!(records.next().flatten().as_deref(), Some(&b"d"[..]));
-        assert!(records.next().flatten().is_none(), "named before");
-        assert!(records.next().flatten().is_none(), "no such record");
+        assert!(records.take(1).is_none(), "taken before");
+        assert!(records.take(2).is_none(), "still in its block");
+        assert_eq!(records.take(3).as_deref(), Some(&b"d"[..]));
+        assert!(records.take(0).is_none(), "taken before");
+        assert!(records.take(77).is_none(), "no such record");
     }
     assert_eq!((batch.record(0), batch.record(1)), (&b"b"[..], &b"a"[..]));
 }
@@ -137,5 +137,34 @@ proptest! {
             prop_assert_eq!(batch.record(1), &model[..]);
         }
         prop_assert_eq!(batch.record(0), b"neighbour");
+    }
+
+    /// A gap is what cutting, growing and moving make, in a block and in the
+    /// slab, the first time and again.
+    #[test]
+    fn a_gap_equals_its_steps(
+        kept in 0usize..12,
+        gap in 0usize..300,
+        end in 0usize..12,
+        back in 0usize..100,
+        is_writable: bool,
+        times in 1usize..3,
+    ) {
+        let mut batch = received(&[b"neighbour", b"a record", b"another"]);
+        let mut model = b"a record".to_vec();
+        if is_writable {
+            batch.record_mut(1);
+        }
+        for _ in 0..times {
+            let end = end.min(model.len());
+            let kept = kept.min(end);
+            let bytes = batch.open_gap(1, kept, gap, end, back);
+            bytes[kept..kept + gap].fill(1);
+            let rest = bytes.len() - back;
+            bytes[rest..].fill(2);
+            model = [&model[..kept], &vec![1; gap], &model[kept..end], &vec![2; back]].concat();
+        }
+        prop_assert_eq!(batch.record(1), &model[..]);
+        prop_assert_eq!((batch.record(0), batch.record(2)), (&b"neighbour"[..], &b"another"[..]));
     }
 }

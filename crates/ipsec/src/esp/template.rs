@@ -1,0 +1,289 @@
+//! What the packets of an association have in common, worked out once.
+
+use weir_crypto::Suite;
+use weir_packet::wire::internet_checksum;
+use weir_packet::wire::protocol::{ESP, UDP};
+
+use super::ALIGNMENT_BYTES;
+use crate::ecn::ECN_MASK;
+use crate::header::{IPV4_BYTES, IPV6_BYTES, Inherited};
+use crate::nat_t::UdpPorts;
+use crate::outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
+use crate::sa::{Mode, Parameters};
+
+/// DF in the word that it shares with IPv4's fragment offset.
+const DONT_FRAGMENT: u16 = 1 << 14;
+
+/// The bits of an IPv6 header's first word that are a flow label.
+const FLOW_LABEL: u32 = 0x000f_ffff;
+
+/// How an association's packets are built: its [`Parameters`], as far as a
+/// packet needs them, close together.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// The outer header; `None` in transport mode.
+    pub outer: Option<OuterTemplate>,
+    /// UDP ports, where ESP travels in UDP.
+    pub nat_t: Option<UdpPorts>,
+    /// Security parameters index.
+    pub spi: u32,
+    /// [`Parameters::mtu_bytes`].
+    pub mtu_bytes: u32,
+    /// [`Parameters::decrement_ttl`].
+    pub decrement_ttl: bool,
+    /// [`Parameters::esn`].
+    pub esn: bool,
+    /// Whether the suite is an AEAD.
+    pub is_aead: bool,
+    /// Bytes of the IV.
+    pub iv_bytes: u8,
+    /// Bytes of the ICV.
+    pub tag_bytes: u8,
+    /// What a text's length is a multiple of, a power of two.
+    pub unit_bytes: u8,
+}
+
+impl Template {
+    /// The template of an association.
+    pub fn new(parameters: &Parameters) -> Template {
+        let suite = parameters.suite;
+        let protocol = if parameters.nat_t.is_some() { UDP } else { ESP };
+        Template {
+            outer: match &parameters.mode {
+                Mode::Transport => None,
+                Mode::Tunnel(tunnel) => Some(OuterTemplate::new(tunnel, protocol)),
+            },
+            nat_t: parameters.nat_t,
+            spi: parameters.spi,
+            mtu_bytes: parameters.mtu_bytes,
+            decrement_ttl: parameters.decrement_ttl,
+            esn: parameters.esn,
+            is_aead: matches!(suite, Suite::Aead(_)),
+            // An IV is a block of at most 16 bytes, an ICV half a digest.
+            iv_bytes: suite.iv_bytes() as u8,
+            tag_bytes: suite.tag_bytes() as u8,
+            unit_bytes: suite.block_bytes().max(ALIGNMENT_BYTES) as u8,
+        }
+    }
+
+    /// Bytes of payload, padding and trailer, of which there are as few as fill
+    /// the cipher's block and end on a multiple of 4.
+    #[inline]
+    pub fn text_bytes(&self, payload_bytes: usize) -> usize {
+        let unit = usize::from(self.unit_bytes);
+        (payload_bytes + super::TRAILER_BYTES + unit - 1) & !(unit - 1)
+    }
+}
+
+/// A tunnel's outer header but for what differs from packet to packet: the
+/// fields that the inner header may give, the length, and IPv4's identification
+/// and checksum. [`Tunnel::write_header`] defines it.
+#[derive(Clone, Copy, Debug)]
+pub struct OuterTemplate {
+    /// Zero where packets differ; of IPv4, the first 20 bytes.
+    header: [u8; IPV6_BYTES],
+    /// Sum of the 16-bit words of an IPv4 header.
+    sum: u32,
+    /// Which bits of the inner flow label stand in the outer header.
+    flow_label_copied: u32,
+    /// Which bits of the inner traffic class do.
+    traffic_class_copied: u8,
+    /// Whether the inner DF does, as the bit itself.
+    dont_fragment_copied: u16,
+    is_ipv6: bool,
+}
+
+impl OuterTemplate {
+    /// The header of a tunnel's packets, in which `protocol` follows.
+    pub fn new(tunnel: &Tunnel, protocol: u8) -> OuterTemplate {
+        let nothing = Inherited::default();
+        let mut header = [0; IPV6_BYTES];
+        let is_ipv6 = tunnel.ends.version() == 6;
+        let header_bytes = tunnel.ends.header_bytes();
+        tunnel.write_header(&mut header[..header_bytes], nothing, protocol, 0);
+        if !is_ipv6 {
+            header[2..4].fill(0);
+            header[10..12].fill(0);
+        }
+        OuterTemplate {
+            header,
+            // A checksum is the complement of the sum that it stands for.
+            sum: match tunnel.ends {
+                Ends::V4 { .. } => u32::from(!internet_checksum(&header[..IPV4_BYTES])),
+                Ends::V6 { .. } => 0,
+            },
+            flow_label_copied: match tunnel.flow_label {
+                FlowLabel::Copy => FLOW_LABEL,
+                FlowLabel::Fixed(_) => 0,
+            },
+            traffic_class_copied: match tunnel.dscp {
+                Dscp::Copy => 0xff,
+                Dscp::Fixed(_) => ECN_MASK,
+            },
+            dont_fragment_copied: match tunnel.dont_fragment {
+                DontFragment::Copy => DONT_FRAGMENT,
+                DontFragment::Set | DontFragment::Clear => 0,
+            },
+            is_ipv6,
+        }
+    }
+
+    /// 4 or 6.
+    #[inline]
+    pub fn version(&self) -> u8 {
+        if self.is_ipv6 { 6 } else { 4 }
+    }
+
+    /// Bytes of the header.
+    #[inline]
+    pub fn header_bytes(&self) -> usize {
+        if self.is_ipv6 { IPV6_BYTES } else { IPV4_BYTES }
+    }
+
+    /// Writes the header into the first bytes of `packet`, as
+    /// [`Tunnel::write_header`] does.
+    #[inline]
+    pub fn write(&self, packet: &mut [u8], inner: Inherited, identification: u16) {
+        let packet_bytes = packet.len();
+        let traffic_class = inner.traffic_class & self.traffic_class_copied;
+        if self.is_ipv6 {
+            let Some(header) = packet.first_chunk_mut::<IPV6_BYTES>() else {
+                return;
+            };
+            let copied = u32::from(traffic_class) << 20 | inner.flow_label & self.flow_label_copied;
+            let [b0, b1, b2, b3, ..] = self.header;
+            let first = u32::from_be_bytes([b0, b1, b2, b3]) | copied;
+            let payload_bytes = packet_bytes.saturating_sub(IPV6_BYTES) as u16;
+            *header = self.header;
+            header[..4].copy_from_slice(&first.to_be_bytes());
+            header[4..6].copy_from_slice(&payload_bytes.to_be_bytes());
+            return;
+        }
+        let (Some(header), Some(template)) = (
+            packet.first_chunk_mut::<IPV4_BYTES>(),
+            self.header.first_chunk::<IPV4_BYTES>(),
+        ) else {
+            return;
+        };
+        let flag = if inner.dont_fragment {
+            self.dont_fragment_copied
+        } else {
+            0
+        };
+        let packet_bytes = packet_bytes as u16;
+        // Fields that packets differ in are zero in the template, so that their
+        // words add up whatever their other bits are.
+        let sum = self.sum
+            + u32::from(traffic_class)
+            + u32::from(packet_bytes)
+            + u32::from(identification)
+            + u32::from(flag);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        *header = *template;
+        header[1] |= traffic_class;
+        header[2..4].copy_from_slice(&packet_bytes.to_be_bytes());
+        header[4..6].copy_from_slice(&identification.to_be_bytes());
+        header[6] |= (flag >> 8) as u8;
+        header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+impl Template {
+    /// The template of an association in transport mode.
+    pub fn of_suite(suite: Suite, spi: u32, esn: bool) -> Template {
+        Template::new(&Parameters {
+            name: String::new(),
+            spi,
+            suite,
+            mode: Mode::Transport,
+            esn,
+            replay_window: 64,
+            nat_t: None,
+            decrement_ttl: false,
+            mtu_bytes: u32::MAX,
+            lifetime: crate::lifetime::Lifetime::UNLIMITED,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::esp::TRAILER_BYTES;
+
+    fn ends() -> impl Strategy<Value = Ends> {
+        let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| Ends::V4 {
+            source: source.into(),
+            destination: destination.into(),
+        });
+        let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(source, destination)| Ends::V6 {
+            source: source.into(),
+            destination: destination.into(),
+        });
+        prop_oneof![v4, v6]
+    }
+
+    fn tunnel() -> impl Strategy<Value = Tunnel> {
+        let dscp = prop_oneof![Just(Dscp::Copy), (0u8..64).prop_map(Dscp::Fixed)];
+        let flow_label = prop_oneof![
+            Just(FlowLabel::Copy),
+            (0u32..1 << 20).prop_map(FlowLabel::Fixed)
+        ];
+        let dont_fragment = prop_oneof![
+            Just(DontFragment::Copy),
+            Just(DontFragment::Set),
+            Just(DontFragment::Clear)
+        ];
+        (ends(), any::<u8>(), dscp, dont_fragment, flow_label).prop_map(
+            |(ends, ttl, dscp, dont_fragment, flow_label)| Tunnel {
+                ends,
+                ttl,
+                dscp,
+                dont_fragment,
+                flow_label,
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        /// The twin writes the header field by field and sums it up.
+        #[test]
+        fn a_template_writes_what_the_tunnel_writes(
+            tunnel in tunnel(),
+            traffic_class: u8,
+            dont_fragment: bool,
+            flow_label in 0u32..1 << 20,
+            protocol: u8,
+            identification: u16,
+            packet_bytes in prop_oneof![0usize..200, 65_500usize..65_536],
+        ) {
+            let inner = Inherited { traffic_class, dont_fragment, flow_label };
+            let mut expected = vec![0xee; packet_bytes];
+            tunnel.write_header(&mut expected, inner, protocol, identification);
+            let mut packet = vec![0xee; packet_bytes];
+            OuterTemplate::new(&tunnel, protocol).write(&mut packet, inner, identification);
+            prop_assert!(packet == expected, "{:?} is not {:?}", &packet, &expected);
+        }
+    }
+
+    #[test]
+    fn every_suite_is_padded_as_it_asks() {
+        for suite in Suite::all() {
+            let template = Template::of_suite(suite, 0x1000, false);
+            assert_eq!(usize::from(template.iv_bytes), suite.iv_bytes());
+            assert_eq!(usize::from(template.tag_bytes), suite.tag_bytes());
+            let unit = suite.block_bytes().max(4);
+            for payload_bytes in 0..70 {
+                let unpadded = payload_bytes + TRAILER_BYTES;
+                let text_bytes = template.text_bytes(payload_bytes);
+                assert_eq!(text_bytes, unpadded.next_multiple_of(unit), "{suite}");
+            }
+        }
+    }
+}
