@@ -31,11 +31,18 @@ AEADS = {
     "aes-128-gcm-16": ("AES-GCM", "AES-GCM with 16 octet ICV [RFC4106]", 16, 4),
     "aes-192-gcm-16": ("AES-GCM", "AES-GCM with 16 octet ICV [RFC4106]", 24, 4),
     "aes-256-gcm-16": ("AES-GCM", "AES-GCM with 16 octet ICV [RFC4106]", 32, 4),
+    # tshark knows neither CCM nor GMAC.
+    "aes-128-ccm-16": ("AES-CCM", None, 16, 3),
+    "aes-192-ccm-16": ("AES-CCM", None, 24, 3),
+    "aes-256-ccm-16": ("AES-CCM", None, 32, 3),
+    "aes-128-gmac": ("AES-NULL-GMAC", None, 16, 4),
+    "aes-192-gmac": ("AES-NULL-GMAC", None, 24, 4),
+    "aes-256-gmac": ("AES-NULL-GMAC", None, 32, 4),
     # tshark has no ChaCha20-Poly1305 that works.
     "chacha20-poly1305": ("CHACHA20-POLY1305", None, 32, 4),
 }
 SUITES = [*AEADS, *(f"{cipher}+{mac}" for cipher, mac in itertools.product(CIPHERS, MACS))]
-TSHARK_SUITES = [suite for suite in SUITES if suite != "chacha20-poly1305"]
+TSHARK_SUITES = [suite for suite in SUITES if suite not in AEADS or AEADS[suite][1]]
 
 MODES = ("tunnel", "transport")
 FAMILIES = ("ipv4", "ipv6")

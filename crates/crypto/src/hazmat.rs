@@ -138,7 +138,11 @@ impl RawSealJob<'_> {
     /// Seals the packet unless it is of a kind that follows together.
     fn begin(&mut self) -> Result<(), Misshapen> {
         match &self.key.kernel {
-            Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::Gcm(_)
+            | Kernel::Gmac(_)
+            | Kernel::Ccm(_)
+            | Kernel::Ocb3(_)
+            | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }

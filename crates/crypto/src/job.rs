@@ -215,7 +215,11 @@ impl SealJob<'_> {
         self.ticket.spend();
         self.key.write_iv(&self.ticket, self.iv)?;
         match self.key.kernel() {
-            Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => Ok(()),
+            Kernel::Gcm(_)
+            | Kernel::Gmac(_)
+            | Kernel::Ccm(_)
+            | Kernel::Ocb3(_)
+            | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
         }
     }
@@ -318,7 +322,11 @@ impl OpenJob<'_> {
     fn begin(&mut self) {
         let is_open = self.is_well_shaped()
             && match self.key.kernel() {
-                Kernel::Gcm(_) | Kernel::Ocb3(_) | Kernel::Etm(_) => {
+                Kernel::Gcm(_)
+                | Kernel::Gmac(_)
+                | Kernel::Ccm(_)
+                | Kernel::Ocb3(_)
+                | Kernel::Etm(_) => {
                     self.verified = true;
                     return;
                 }

@@ -7,7 +7,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
-use crate::aead::{AeadKey, ChaCha20Poly1305Key, Ocb3Key};
+use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, Ocb3Key};
 use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
@@ -31,6 +31,10 @@ pub(crate) enum Kernel<C> {
     Etm(Box<EtmKey<C>>),
     /// Its packets are processed by [`crate::aead::process`].
     Ocb3(Ocb3Key),
+    /// As above.
+    Gmac(GcmKey),
+    /// As above.
+    Ccm(Box<CcmKey>),
     /// Its packets are processed one by one.
     ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
 }
@@ -58,6 +62,13 @@ impl<C: CbcKey> Kernel<C> {
             Suite::Aead(Aead::ChaCha20Poly1305) => {
                 Kernel::ChaCha20Poly1305(Box::new(ChaCha20Poly1305Key::new(key, salt)?))
             }
+            Suite::Aead(Aead::AesGmac(size)) => {
+                let policy = KeyPolicy::Precomputed;
+                Kernel::Gmac(GcmKey::new(tier, size, key, salt, policy)?)
+            }
+            Suite::Aead(Aead::AesCcm16(size)) => {
+                Kernel::Ccm(Box::new(CcmKey::new(tier, size, key, salt)?))
+            }
             Suite::Aead(Aead::AesOcb3(size)) => {
                 Kernel::Ocb3(Ocb3Key::new(tier, size, key, salt, C::DECRYPTS)?)
             }
@@ -74,6 +85,8 @@ impl<C> Kernel<C> {
     pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {
         match self {
             Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
+            Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
+            Kernel::Gmac(key) => Some(AeadKey::Gmac(key)),
             Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::ChaCha20Poly1305(_) => None,
         }
     }

@@ -49,6 +49,32 @@ impl Limits {
                 },
                 block_bytes: 16,
             },
+            Suite::Aead(Aead::AesCcm16(_)) => Limits {
+                packets: IV_64_BITS,
+                blocks: Limit {
+                    most: BIRTHDAY_128.most / 2,
+                    source: "as for CTR, with two blocks of cipher for each of text \
+                             (Jonsson, SAC 2002)",
+                },
+                text_bytes: Limit {
+                    most: (1 << 32) - 1,
+                    source: "RFC 4309 section 4: lengths of four bytes",
+                },
+                block_bytes: 16,
+            },
+            Suite::Aead(Aead::AesGmac(_)) => Limits {
+                packets: IV_64_BITS,
+                blocks: Limit {
+                    most: 1 << 48,
+                    source: "as for GCM, of which blocks are hashed and not encrypted",
+                },
+                text_bytes: Limit {
+                    // The IV and a header of any length are hashed, too.
+                    most: 1 << 60,
+                    source: "NIST SP 800-38D section 5.2.1.1: 2^64 - 1 bits of associated data",
+                },
+                block_bytes: 16,
+            },
             Suite::Aead(Aead::ChaCha20Poly1305) => Limits {
                 packets: IV_64_BITS,
                 blocks: Limit {

@@ -32,6 +32,11 @@ pub enum AesKeySize {
 pub enum Aead {
     /// AES-GCM with a tag of 16 bytes, RFC 4106.
     AesGcm16(AesKeySize),
+    /// AES-CCM with a tag of 16 bytes, RFC 4309.
+    AesCcm16(AesKeySize),
+    /// AES-GMAC with a tag of 16 bytes, RFC 4543: the text is authenticated and
+    /// not encrypted.
+    AesGmac(AesKeySize),
     /// ChaCha20 and Poly1305, RFC 7634.
     ChaCha20Poly1305,
     /// AES-OCB3 with a tag of 16 bytes, RFC 7253. No RFC puts it into ESP.
@@ -115,7 +120,12 @@ impl Suite {
     #[inline]
     pub fn key_bytes(self) -> usize {
         match self {
-            Suite::Aead(Aead::AesGcm16(size) | Aead::AesOcb3(size))
+            Suite::Aead(
+                Aead::AesGcm16(size)
+                | Aead::AesCcm16(size)
+                | Aead::AesGmac(size)
+                | Aead::AesOcb3(size),
+            )
             | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => {
                 size.key_bytes()
             }
@@ -127,10 +137,11 @@ impl Suite {
 
     /// Bytes of salt: the secret part of a nonce, which key material carries
     /// after the key (RFC 4106 section 8.1; RFC 3686 section 5.1 calls it
-    /// nonce; RFC 7634 section 2).
+    /// nonce; RFC 7634 section 2; RFC 4309 section 4 has three bytes).
     #[inline]
     pub fn salt_bytes(self) -> usize {
         match self {
+            Suite::Aead(Aead::AesCcm16(_)) => 3,
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 4,
             Suite::EncryptThenMac(_, _) => 0,
         }
@@ -257,6 +268,8 @@ impl fmt::Display for Aead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Aead::AesGcm16(size) => write!(f, "aes-{}-gcm-16", size.bits()),
+            Aead::AesCcm16(size) => write!(f, "aes-{}-ccm-16", size.bits()),
+            Aead::AesGmac(size) => write!(f, "aes-{}-gmac", size.bits()),
             Aead::ChaCha20Poly1305 => f.write_str("chacha20-poly1305"),
             Aead::AesOcb3(size) => write!(f, "aes-{}-ocb3", size.bits()),
         }
@@ -291,6 +304,12 @@ impl Aead {
         Aead::AesGcm16(AesKeySize::Aes128),
         Aead::AesGcm16(AesKeySize::Aes192),
         Aead::AesGcm16(AesKeySize::Aes256),
+        Aead::AesCcm16(AesKeySize::Aes128),
+        Aead::AesCcm16(AesKeySize::Aes192),
+        Aead::AesCcm16(AesKeySize::Aes256),
+        Aead::AesGmac(AesKeySize::Aes128),
+        Aead::AesGmac(AesKeySize::Aes192),
+        Aead::AesGmac(AesKeySize::Aes256),
         Aead::ChaCha20Poly1305,
         Aead::AesOcb3(AesKeySize::Aes128),
         Aead::AesOcb3(AesKeySize::Aes192),
@@ -331,7 +350,7 @@ mod tests {
         for suite in Suite::all() {
             assert_eq!(Suite::parse(&suite.name()), Ok(suite));
         }
-        assert_eq!(Suite::all().count(), 7 + 8 * 4);
+        assert_eq!(Suite::all().count(), 13 + 8 * 4);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use weir_simd::Tier;
 
+use super::ccm::{self, CcmKey};
+use super::gcm::{GcmKey, gmac};
 use super::ocb3::{self, Ocb3Key};
 use crate::cipher::Block;
 use crate::engine::Family;
@@ -37,10 +39,15 @@ pub(crate) struct Parts<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum AeadKey<'a> {
     Ocb3(&'a Ocb3Key),
+    /// A full schedule.
+    Gmac(&'a GcmKey),
+    Ccm(&'a CcmKey),
 }
 
 /// Seals or opens the packets of these modes among `jobs` with the kernels of
 /// the tiers that `tier` says.
 pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, jobs: &mut [J]) {
     ocb3::process(tier(Family::Ocb3), jobs);
+    gmac::process(tier(Family::Gmac), jobs);
+    ccm::process(tier(Family::Ccm), jobs);
 }

@@ -1,6 +1,7 @@
-//! Authenticated encryption with associated data: GCM and OCB3 by the batch,
-//! ChaCha20-Poly1305 for one packet in place.
+//! Authenticated encryption with associated data: ChaCha20-Poly1305
+//! for one packet in place, the others by the batch.
 
+mod ccm;
 mod chacha20_poly1305;
 pub(crate) mod gcm;
 mod job;
@@ -11,6 +12,7 @@ use chacha20poly1305::aead::{AeadInOut, Nonce, Tag};
 use crate::kernel::Misshapen;
 use crate::verdict::publish;
 
+pub(crate) use ccm::CcmKey;
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
 pub(crate) use job::{AeadJob, AeadKey, Parts, process};
 pub(crate) use ocb3::Ocb3Key;

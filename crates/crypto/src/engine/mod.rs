@@ -39,8 +39,10 @@ pub struct Engine {
 pub const SELF_DETECTING: &str = "self-detecting";
 
 /// Engines that there are for each tier.
-const OF_EVERY_TIER: [&str; 6] = [
+const OF_EVERY_TIER: [&str; 8] = [
     "weir-gcm",
+    "weir-ccm",
+    "weir-gmac",
     "weir-ocb3",
     "weir-cbc-hmac",
     "weir-ctr-hmac",
@@ -86,6 +88,8 @@ fn engine_of(suite: Suite) -> &'static str {
     match suite {
         Suite::Aead(Aead::AesGcm16(_)) => "weir-gcm",
         Suite::Aead(Aead::ChaCha20Poly1305) => CHACHA20_POLY1305,
+        Suite::Aead(Aead::AesCcm16(_)) => "weir-ccm",
+        Suite::Aead(Aead::AesGmac(_)) => "weir-gmac",
         Suite::Aead(Aead::AesOcb3(_)) => "weir-ocb3",
         Suite::EncryptThenMac(Cipher::AesCbc(_), _) => "weir-cbc-hmac",
         Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "weir-ctr-hmac",

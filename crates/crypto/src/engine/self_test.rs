@@ -2,7 +2,7 @@
 
 use super::iterated;
 use super::known_answers::{
-    AEADS, AeadAnswer, CIPHERS, CipherAnswer, MACS, MacAnswer, OCB3, unhex,
+    AEADS, AeadAnswer, CCM, CIPHERS, CipherAnswer, MACS, MacAnswer, OCB3, unhex,
 };
 use weir_simd::Tier;
 
@@ -28,6 +28,12 @@ pub(super) fn of(suite: Suite, tier: Tier) -> Result<usize, SelfTestError> {
     let compared = match suite {
         Suite::Aead(Aead::AesOcb3(size)) => check_iterated(size, tier)
             .and_then(|packets| Ok(packets + check_aeads(OCB3, suite, tier)?)),
+        Suite::Aead(Aead::AesGmac(size)) => AEADS
+            .iter()
+            .filter(|answer| answer.aead == Aead::AesGcm16(size))
+            .map(|answer| check_gmac(answer, size, tier))
+            .sum(),
+        Suite::Aead(Aead::AesCcm16(_)) => check_aeads(CCM, suite, tier),
         Suite::Aead(_) => check_aeads(AEADS, suite, tier),
         Suite::EncryptThenMac(Cipher::Null, mac) => {
             answers_of(mac).map(|answer| check_mac(answer, tier)).sum()
@@ -81,6 +87,43 @@ fn check_aead(answer: &AeadAnswer, tier: Tier) -> Result<usize, SelfTestError> {
             sealed: unhex(answer.sealed)?,
             suffix: Vec::new(),
             tag: unhex(answer.tag)?,
+        })
+    })
+}
+
+/// GMAC under a key of GCM's. The tag is that of GCM over the same bytes as
+/// associated data in one piece, after [`check_aead`] has held GCM against its
+/// published answer.
+fn check_gmac(answer: &AeadAnswer, size: AesKeySize, tier: Tier) -> Result<usize, SelfTestError> {
+    check_aead(answer, tier)?;
+    let suite = Suite::Aead(Aead::AesGmac(size));
+    check(suite, answer.source, tier, || {
+        let key = unhex(answer.key)?;
+        let prefix = unhex(answer.associated)?;
+        let iv = unhex(answer.iv)?;
+        let text = unhex(answer.text)?;
+        let mut tag = vec![0; suite.tag_bytes()];
+        let gcm = KeyMaterial::new(Suite::Aead(answer.aead), &key, &[]).ok()?;
+        let gcm = RawSealingKey::with_policy(&gcm, tier, KeyPolicy::Precomputed).ok()?;
+        let mut whole = [RawSealJob {
+            key: &gcm,
+            prefix: &[&prefix[..], &iv, &text].concat(),
+            iv: &iv,
+            text: &mut [],
+            suffix: &[],
+            tag: &mut tag,
+        }];
+        hazmat::seal(tier, &mut whole).ok()?;
+        Some(Packet {
+            suite,
+            key,
+            integrity_key: Vec::new(),
+            prefix,
+            iv,
+            sealed: text.clone(),
+            text,
+            suffix: Vec::new(),
+            tag,
         })
     })
 }

@@ -14,6 +14,10 @@ use crate::suite::{Aead, Suite};
 pub(crate) enum Family {
     /// AES-GCM.
     Gcm,
+    /// AES-CCM.
+    Ccm,
+    /// AES-GMAC.
+    Gmac,
     /// AES-OCB3.
     Ocb3,
     /// A cipher and HMAC.
@@ -23,6 +27,8 @@ pub(crate) enum Family {
 }
 
 static GCM: OnceLock<Option<Tier>> = OnceLock::new();
+static CCM: OnceLock<Option<Tier>> = OnceLock::new();
+static GMAC: OnceLock<Option<Tier>> = OnceLock::new();
 static OCB3: OnceLock<Option<Tier>> = OnceLock::new();
 static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 
@@ -31,6 +37,8 @@ impl Family {
         match suite {
             Suite::Aead(Aead::AesGcm16(_)) => Family::Gcm,
             Suite::Aead(Aead::ChaCha20Poly1305) => Family::ChaCha20Poly1305,
+            Suite::Aead(Aead::AesCcm16(_)) => Family::Ccm,
+            Suite::Aead(Aead::AesGmac(_)) => Family::Gmac,
             Suite::Aead(Aead::AesOcb3(_)) => Family::Ocb3,
             Suite::EncryptThenMac(..) => Family::EncryptThenMac,
         }
@@ -41,6 +49,8 @@ impl Family {
     fn verdict(self) -> Option<&'static OnceLock<Option<Tier>>> {
         match self {
             Family::Gcm => Some(&GCM),
+            Family::Ccm => Some(&CCM),
+            Family::Gmac => Some(&GMAC),
             Family::Ocb3 => Some(&OCB3),
             Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
             Family::ChaCha20Poly1305 => None,

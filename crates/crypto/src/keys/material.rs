@@ -90,8 +90,7 @@ impl KeyMaterial {
         Ok(KeyMaterial {
             suite,
             cipher_key: Zeroizing::new(cipher_key.into()),
-            // A suite without salt never reads these zeros.
-            salt: Zeroizing::new(salt.try_into().unwrap_or_default()),
+            salt: Zeroizing::new(filled_up(salt)),
             integrity_key: Zeroizing::new(integrity_key.into()),
         })
     }
@@ -112,6 +111,11 @@ impl KeyMaterial {
     pub(crate) fn integrity_key(&self) -> &[u8] {
         &self.integrity_key
     }
+}
+
+/// A salt, and zeros that suites with a shorter one, or with none, never read.
+fn filled_up(salt: &[u8]) -> [u8; 4] {
+    std::array::from_fn(|i| salt.get(i).copied().unwrap_or(0))
 }
 
 impl fmt::Debug for KeyMaterial {

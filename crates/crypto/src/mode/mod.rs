@@ -6,7 +6,8 @@ pub(crate) mod ecb;
 mod iv;
 
 pub(crate) use cbc::{
-    AesRoundKeys, CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CbcLanes, CbcRoom, Chained,
+    AesRoundKeys, CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CbcLanes, CbcRoom, ChainLanes,
+    Chained, MOST_CHAINS,
 };
 pub(crate) use ctr::CtrKey;
 pub(crate) use iv::CbcIvKey;

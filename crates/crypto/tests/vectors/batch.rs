@@ -279,7 +279,9 @@ fn no_set_and_no_suite_is_left_out() {
     for (source, authentic, forged) in [
         ("Wycheproof AesGcm ", 116, 81),
         ("Wycheproof ChaCha20Poly1305 ", 256, 60),
+        ("Wycheproof AesCcm ", 18, 0),
         ("Wycheproof Gmac ", 45, 162),
+        ("Wycheproof Gmac in ESP ", 45, 162),
         ("Wycheproof Aes128CbcHmacSha256 ", 67, 27),
         ("Wycheproof Aes192CbcHmacSha384 ", 67, 27),
         ("Wycheproof Aes256CbcHmacSha512 ", 67, 27),

@@ -37,10 +37,10 @@ pub struct AeadVector<'a> {
 }
 
 impl Case {
-    /// The packet of an AEAD's vector; `None` where its nonce is not the 12
-    /// bytes of salt and IV that ESP has.
+    /// The packet of an AEAD's vector; `None` where its nonce is not as
+    /// long as the salt and IV that ESP has.
     pub fn of_aead(source: String, suite: Suite, vector: &AeadVector<'_>) -> Option<Case> {
-        let (salt, iv) = vector.nonce.split_first_chunk::<4>()?;
+        let (salt, iv) = vector.nonce.split_at_checked(suite.salt_bytes())?;
         if iv.len() != suite.iv_bytes() {
             return None;
         }

@@ -5,6 +5,8 @@ use aes::cipher::{
     consts::U16,
 };
 use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::aead::{AeadInOut, consts::U12};
+use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use hmac::Hmac;
 use weir_crypto::{AesKeySize, Cipher, Mac, Suite};
 
@@ -46,6 +48,22 @@ pub fn equal_hmac_key(mac: Mac, key: &[u8]) -> Option<Vec<u8>> {
         Mac::HmacSha2_384_192 => sha2::Sha384::digest(key).to_vec(),
         Mac::HmacSha2_512_256 => sha2::Sha512::digest(key).to_vec(),
     })
+}
+
+/// GMAC is GCM without a text (SP 800-38D section 3).
+pub fn gmac(key: &[u8], nonce: &[u8], message: &[u8]) -> Vec<u8> {
+    fn tag<A: AeadInOut + KeyInit>(key: &[u8], nonce: &[u8], message: &[u8]) -> Vec<u8> {
+        let nonce = nonce.try_into().expect("12 bytes");
+        let tag = A::new_from_slice(key)
+            .expect("a key")
+            .encrypt_inout_detached(nonce, message, (&mut [][..]).into());
+        tag.expect("a short message").to_vec()
+    }
+    match key.len() {
+        16 => tag::<Aes128Gcm>(key, nonce, message),
+        24 => tag::<AesGcm<Aes192, U12>>(key, nonce, message),
+        _ => tag::<Aes256Gcm>(key, nonce, message),
+    }
 }
 
 /// The text of a packet whose suite encrypts and then authenticates.

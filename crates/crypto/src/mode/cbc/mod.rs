@@ -7,6 +7,7 @@
 //! needs; the kept crates are the scalar twin, and do 3DES.
 
 mod lanes;
+mod mac;
 mod simd;
 
 use aes::cipher::{
@@ -23,6 +24,7 @@ use crate::kernel::Misshapen;
 use crate::suite::AesKeySize;
 
 pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
+pub(crate) use mac::{ChainLanes, MOST_CHAINS};
 
 /// A key that chains forwards.
 pub(crate) enum CbcEncryptKey {

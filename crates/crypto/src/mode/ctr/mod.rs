@@ -37,6 +37,10 @@ impl CtrKey {
         })
     }
 
+    pub(crate) fn round_keys(&self) -> &[Block; MOST_ROUND_KEYS] {
+        &self.round_keys
+    }
+
     /// Encrypts or decrypts in place, which is the same.
     pub(crate) fn apply(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
         let mut nonce = [0; 16];

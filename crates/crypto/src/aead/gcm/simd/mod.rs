@@ -75,6 +75,22 @@ pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Blo
     false
 }
 
+/// The GHASH of `blocks` after `sum`, under a full schedule; none as [`run`].
+pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> Option<u128> {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        return match tier {
+            // SAFETY: as in `run`.
+            Tier::Avx512 => Some(unsafe { avx512::hash::absorb(key, sum, blocks) }),
+            // SAFETY: as in `run`.
+            Tier::Aesni => Some(unsafe { aesni::hash::absorb(key, sum, blocks) }),
+            Tier::Scalar => None,
+        };
+    }
+    let _ = (tier, key, sum, blocks);
+    None
+}
+
 /// The bytes of a raw key held in words.
 #[inline]
 pub(crate) fn bytes_of_words(words: &[u64; 4]) -> &[u8; 32] {

@@ -35,7 +35,7 @@ unsafe fn process<const OPEN: bool>(
     packet: &Packet<'_>,
 ) -> Block {
     let cipher = Cipher {
-        round_keys: schedule.round_keys,
+        round_keys: schedule.round_keys(),
         rounds,
     };
     let ([low, high], bottom) = packet.top_and_bottom();
@@ -183,7 +183,7 @@ impl Text<'_> {
             *offset = self.offset;
         }
         let cipher = Cipher {
-            round_keys: self.schedule.text_keys::<OPEN>(),
+            round_keys: self.schedule.text_keys::<OPEN>(self.rounds),
             rounds: self.rounds,
         };
         // SAFETY: the caller's.

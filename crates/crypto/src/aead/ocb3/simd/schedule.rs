@@ -4,17 +4,13 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use super::super::key::{L_0, LAST_L, OFFSETS, Ocb3Key, l_beyond};
-use crate::cipher::{Block, rounds};
+use crate::cipher::Block;
 
 /// A key's blocks, borrowed.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule<'a> {
-    /// `L⁎, L$, L₀, …, L₉`; 64-byte aligned.
+    /// `L⁎, L$, L₀, …, L₉`, and round keys behind them; 64-byte aligned.
     pub(super) offsets: *const Block,
-    /// Round key 0.
-    pub(super) round_keys: *const Block,
-    /// Round key 0 of the inverse cipher; only keys that open have them.
-    pub(super) inverse_keys: *const Block,
     borrowed: PhantomData<&'a Ocb3Key>,
 }
 
@@ -22,22 +18,25 @@ impl<'a> Schedule<'a> {
     /// The schedule of a key; none where packets are opened and the key cannot.
     #[inline]
     pub(super) fn of<const OPEN: bool>(key: &'a Ocb3Key) -> Option<Schedule<'a>> {
-        let offsets: *const Block = key.lines().as_ptr().cast();
-        let round_keys = offsets.wrapping_add(OFFSETS);
         (!OPEN || key.opens()).then_some(Schedule {
-            offsets,
-            round_keys,
-            inverse_keys: round_keys.wrapping_add(rounds(key.size()) + 1),
+            offsets: key.lines().as_ptr().cast(),
             borrowed: PhantomData,
         })
     }
 
-    /// The keys that texts are processed with.
+    /// Round key 0.
     #[inline]
-    pub(super) fn text_keys<const OPEN: bool>(&self) -> *const Block {
+    pub(super) fn round_keys(&self) -> *const Block {
+        self.offsets.wrapping_add(OFFSETS)
+    }
+
+    /// The keys that texts are processed with: to open them, those of the
+    /// inverse cipher behind the others.
+    #[inline]
+    pub(super) fn text_keys<const OPEN: bool>(&self, rounds: usize) -> *const Block {
         match OPEN {
-            true => self.inverse_keys,
-            false => self.round_keys,
+            true => self.round_keys().wrapping_add(rounds + 1),
+            false => self.round_keys(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! AES-NI and PCLMULQDQ: one block per instruction.
 
 mod field;
+pub(super) mod hash;
 mod packet;
 
 use std::arch::x86_64::*;

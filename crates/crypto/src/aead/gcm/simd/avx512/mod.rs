@@ -1,6 +1,7 @@
 //! VAES and VPCLMULQDQ: four blocks per instruction.
 
 mod field;
+pub(super) mod hash;
 mod lanes;
 mod schedules;
 mod short;

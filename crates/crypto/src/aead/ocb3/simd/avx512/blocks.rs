@@ -6,7 +6,9 @@ use super::super::super::packet::Packet;
 use super::super::schedule::{Schedule, first_offset, load};
 use super::FLIGHT;
 
-/// Offset₀ and the hash of the associated data of each packet.
+/// Writes Offset₀ and the hash of the associated data of each packet. (Arrays
+/// that are returned are copied by whole vectors, before their elements have
+/// come to rest.)
 ///
 /// ```text
 /// lane     0        1
@@ -22,10 +24,11 @@ pub(super) unsafe fn begin(
     rounds: usize,
     packets: &[&Packet<'_>; FLIGHT],
     schedules: &[Schedule<'_>; FLIGHT],
-) -> ([__m128i; FLIGHT], [__m128i; FLIGHT]) {
+    offsets: &mut [__m128i; FLIGHT],
+    hashes: &mut [__m128i; FLIGHT],
+) {
     let zero = _mm_setzero_si128();
     let mut states = [_mm256_setzero_si256(); FLIGHT];
-    let mut hashes = [zero; FLIGHT];
     // SAFETY: the caller's.
     unsafe {
         for index in 0..FLIGHT {
@@ -35,6 +38,7 @@ pub(super) unsafe fn begin(
             let mut last = packet.associated;
             let mut offset = zero;
             let mut number = 1;
+            hashes[index] = zero;
             if last.len() > 16 {
                 (last, offset, hashes[index]) = hash_head(rounds, schedule, last);
                 number += (packet.associated.len() - last.len()) / 16;
@@ -50,19 +54,18 @@ pub(super) unsafe fn begin(
                 _ => schedule.l_star(),
             };
             let block = _mm_xor_si128(_mm_xor_si128(block, offset), l);
-            let key = _mm256_broadcastsi128_si256(load(schedule.round_keys));
+            let key = _mm256_broadcastsi128_si256(load(schedule.round_keys()));
             let pair = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(nonce), block);
             states[index] = _mm256_xor_si256(pair, key);
         }
         for round in 1..rounds {
             for (state, schedule) in states.iter_mut().zip(schedules) {
-                let key = _mm256_broadcastsi128_si256(load(schedule.round_keys.add(round)));
+                let key = _mm256_broadcastsi128_si256(load(schedule.round_keys().add(round)));
                 *state = _mm256_aesenc_epi128(*state, key);
             }
         }
-        let mut offsets = [zero; FLIGHT];
         for index in 0..FLIGHT {
-            let key = load(schedules[index].round_keys.add(rounds));
+            let key = load(schedules[index].round_keys().add(rounds));
             let key = _mm256_broadcastsi128_si256(key);
             let state = _mm256_aesenclast_epi128(states[index], key);
             let (_, bottom) = packets[index].top_and_bottom();
@@ -72,7 +75,6 @@ pub(super) unsafe fn begin(
             let hashed = _mm256_extracti128_si256::<1>(state);
             hashes[index] = _mm_mask_xor_epi64(zero, some, hashes[index], hashed);
         }
-        (offsets, hashes)
     }
 }
 
@@ -96,11 +98,11 @@ unsafe fn hash_head<'a>(
         // SAFETY: the caller's, and a block is readable.
         unsafe {
             let mut state = _mm_xor_si128(load(block), offset);
-            state = _mm_xor_si128(state, load(schedule.round_keys));
+            state = _mm_xor_si128(state, load(schedule.round_keys()));
             for round in 1..rounds {
-                state = _mm_aesenc_si128(state, load(schedule.round_keys.add(round)));
+                state = _mm_aesenc_si128(state, load(schedule.round_keys().add(round)));
             }
-            state = _mm_aesenclast_si128(state, load(schedule.round_keys.add(rounds)));
+            state = _mm_aesenclast_si128(state, load(schedule.round_keys().add(rounds)));
             sum = _mm_xor_si128(sum, state);
         }
     }
@@ -121,15 +123,15 @@ pub(super) unsafe fn encrypt(
     // SAFETY: the caller's.
     unsafe {
         for (block, schedule) in blocks.iter_mut().zip(schedules) {
-            *block = _mm_xor_si128(*block, load(schedule.round_keys));
+            *block = _mm_xor_si128(*block, load(schedule.round_keys()));
         }
         for round in 1..rounds {
             for (block, schedule) in blocks.iter_mut().zip(schedules) {
-                *block = _mm_aesenc_si128(*block, load(schedule.round_keys.add(round)));
+                *block = _mm_aesenc_si128(*block, load(schedule.round_keys().add(round)));
             }
         }
         for (block, schedule) in blocks.iter_mut().zip(schedules) {
-            *block = _mm_aesenclast_si128(*block, load(schedule.round_keys.add(rounds)));
+            *block = _mm_aesenclast_si128(*block, load(schedule.round_keys().add(rounds)));
         }
     }
 }

@@ -33,143 +33,122 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.size);
     for first in (0..task.order.len()).step_by(FLIGHT) {
         for position in first..first + FLIGHT {
-            prefetch::<OPEN>(task, position + LOOK_AHEAD);
+            prefetch(task, position + LOOK_AHEAD);
         }
+        let count = FLIGHT.min(task.order.len() - first);
+        // Places that stay empty repeat the first packet, but for its text.
         let Some(packet) = task.packet(first) else {
             return;
         };
-        // Places that stay empty repeat the first packet, but for its text.
-        let mut packets = [packet; FLIGHT];
-        let count = FLIGHT.min(task.order.len() - first);
-        for (packet, position) in packets[..count].iter_mut().zip(first..) {
-            if let Some(other) = task.packet(position) {
-                *packet = other;
-            }
-        }
         let Some(schedule) = Schedule::of::<OPEN>(packet.key) else {
             return;
         };
-        let mut schedules = [schedule; FLIGHT];
-        for (schedule, packet) in schedules.iter_mut().zip(packets) {
-            if let Some(other) = Schedule::of::<OPEN>(packet.key) {
-                *schedule = other;
-            }
+        let mut flight = Flight {
+            packets: [packet; FLIGHT],
+            schedules: [schedule; FLIGHT],
+            count,
+        };
+        for index in 1..count {
+            let Some(packet) = task.packet(first + index) else {
+                return;
+            };
+            let Some(schedule) = Schedule::of::<OPEN>(packet.key) else {
+                return;
+            };
+            flight.packets[index] = packet;
+            flight.schedules[index] = schedule;
         }
+        let mut tags = [_mm_setzero_si128(); FLIGHT];
         // SAFETY: the schedules are those of the packets' keys, of these rounds,
-        // and can open where `OPEN` says so; texts are in bounds and no two are
-        // the same.
-        let tags = unsafe { process::<OPEN>(rounds, &packets, &schedules, count) };
+        // and can open where `OPEN` says so; no two packets are the same.
+        unsafe { flight.process::<OPEN>(rounds, &mut tags) };
         for (position, tag) in (first..).zip(&tags[..count]) {
             task.finish(position, bytes(*tag));
         }
     }
 }
 
-/// Encrypts or decrypts the texts of the first `count` packets and returns the
-/// tags.
-///
-/// # Safety
-/// The schedules are the packets', and have so many rounds.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-unsafe fn process<const OPEN: bool>(
-    rounds: usize,
-    packets: &[&Packet<'_>; FLIGHT],
-    schedules: &[Schedule<'_>; FLIGHT],
+/// Packets in flight.
+struct Flight<'f> {
+    packets: [&'f Packet<'f>; FLIGHT],
+    schedules: [Schedule<'f>; FLIGHT],
+    /// How many are packets of their own.
     count: usize,
-) -> [__m128i; FLIGHT] {
-    // SAFETY: the caller's.
-    unsafe {
-        let (offsets, hashes) = begin(rounds, packets, schedules);
-        let mut pads = [_mm_setzero_si128(); FLIGHT];
-        if OPEN && packets.iter().any(|packet| packet.text.len() % 16 != 0) {
-            // What opens a partial block is encryption.
-            for (index, pad) in pads.iter_mut().enumerate() {
-                let blocks = packets[index].text.len() / 16;
-                *pad = text::offset_of_partial(&schedules[index], offsets[index], blocks);
+}
+
+impl Flight<'_> {
+    /// Encrypts or decrypts the texts and writes the tags.
+    ///
+    /// # Safety
+    /// The schedules are the packets', of so many rounds.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+    unsafe fn process<const OPEN: bool>(&self, rounds: usize, tags: &mut [__m128i; FLIGHT]) {
+        let zero = [_mm_setzero_si128(); FLIGHT];
+        let (mut offsets, mut hashes, mut pads) = (zero, zero, zero);
+        let (packets, schedules) = (&self.packets, &self.schedules);
+        // SAFETY: the caller's.
+        unsafe {
+            begin(rounds, packets, schedules, &mut offsets, &mut hashes);
+            let is_partial = |packet: &&Packet<'_>| !packet.text.len().is_multiple_of(16);
+            if OPEN && packets.iter().any(is_partial) {
+                // What opens a partial block is encryption.
+                for (index, pad) in pads.iter_mut().enumerate() {
+                    let blocks = packets[index].text.len() / 16;
+                    *pad = text::offset_of_partial(&schedules[index], offsets[index], blocks);
+                }
+                encrypt(rounds, schedules, &mut pads);
             }
-            encrypt(rounds, schedules, &mut pads);
-        }
-        let mut sums = [_mm_setzero_si128(); FLIGHT];
-        let text = |index: usize| {
-            Text::new(
-                schedules[index],
-                packets[index],
-                offsets[index],
-                pads[index],
-            )
-        };
-        let mut index = 0;
-        while index < count {
-            let vectors = text::vectors(packets[index]);
-            let alike = |packets_together: usize| {
-                let last = index + packets_together - 1;
-                last < count && text::vectors(packets[last]) == vectors
+            let text = |index: usize| {
+                Text::new(
+                    schedules[index],
+                    packets[index],
+                    offsets[index],
+                    pads[index],
+                )
             };
-            match vectors {
-                1 if alike(4) => {
-                    let mut four = [
+            let mut index = 0;
+            while index < self.count {
+                let vectors = text::vectors(packets[index]);
+                let alike = |texts: usize| {
+                    let last = index + texts - 1;
+                    last < self.count && text::vectors(packets[last]) == vectors
+                };
+                let four = || {
+                    [
                         text(index),
                         text(index + 1),
                         text(index + 2),
                         text(index + 3),
-                    ];
-                    text::short::<4, 1, OPEN>(rounds, &mut four);
-                    for text in four {
-                        sums[index] = text.sum();
-                        index += 1;
-                    }
-                }
-                2 if alike(4) => {
-                    let mut four = [
-                        text(index),
-                        text(index + 1),
-                        text(index + 2),
-                        text(index + 3),
-                    ];
-                    text::short::<4, 2, OPEN>(rounds, &mut four);
-                    for text in four {
-                        sums[index] = text.sum();
-                        index += 1;
-                    }
-                }
-                3 if alike(2) => {
-                    let mut two = [text(index), text(index + 1)];
-                    text::short::<2, 3, OPEN>(rounds, &mut two);
-                    for text in two {
-                        sums[index] = text.sum();
-                        index += 1;
-                    }
-                }
-                4 if alike(2) => {
-                    let mut two = [text(index), text(index + 1)];
-                    text::short::<2, 4, OPEN>(rounds, &mut two);
-                    for text in two {
-                        sums[index] = text.sum();
-                        index += 1;
-                    }
-                }
-                _ => {
-                    sums[index] = text::long::<OPEN>(rounds, text(index));
-                    index += 1;
-                }
+                    ]
+                };
+                let two = || [text(index), text(index + 1)];
+                let sums = &mut tags[index..];
+                index += match vectors {
+                    1 if alike(4) => text::short::<4, 1, OPEN>(rounds, &four(), sums),
+                    2 if alike(4) => text::short::<4, 2, OPEN>(rounds, &four(), sums),
+                    3 if alike(2) => text::short::<2, 3, OPEN>(rounds, &two(), sums),
+                    4 if alike(2) => text::short::<2, 4, OPEN>(rounds, &two(), sums),
+                    _ => text::long::<OPEN>(rounds, text(index), sums),
+                };
             }
+            encrypt(rounds, schedules, tags);
         }
-        encrypt(rounds, schedules, &mut sums);
-        for (tag, hash) in sums.iter_mut().zip(hashes) {
+        for (tag, hash) in tags.iter_mut().zip(hashes) {
             *tag = _mm_xor_si128(*tag, hash);
         }
-        sums
     }
 }
 
-/// Asks for the key of the packet at `position`.
+/// Asks for the key of the packet at `position`, as far as it encrypts a short
+/// packet under the shortest key: the rest is the processor's to guess.
 #[inline]
 #[target_feature(enable = "sse")]
-fn prefetch<const OPEN: bool>(task: &Task<'_, '_>, position: usize) {
+fn prefetch(task: &Task<'_, '_>, position: usize) {
     if let Some(packet) = task.packet(position) {
-        for line in packet.key.lines() {
-            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast());
+        let at: *const u8 = packet.key.lines().as_ptr().cast();
+        for line in [0, 1, 3, 4, 5] {
+            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
         }
     }
 }

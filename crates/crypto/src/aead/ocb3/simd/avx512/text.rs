@@ -41,18 +41,13 @@ pub(super) fn offset_of_partial(schedule: &Schedule<'_>, first: __m128i, blocks:
     offset
 }
 
-/// A text under way.
+/// A text, and where its key's blocks lie.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     schedule: Schedule<'a>,
-    /// What is left of it.
     at: *mut u8,
     bytes: usize,
-    /// The offset of the block before, in every lane.
-    before: __m512i,
-    /// Plaintext blocks summed up, lane by lane; at the end with the last
-    /// offset.
-    checksum: __m512i,
+    first_offset: __m128i,
     /// What a partial block is added to when it is opened.
     pad: __m128i,
 }
@@ -70,54 +65,78 @@ impl<'a> Text<'a> {
             schedule,
             at: packet.text.as_ptr().cast::<u8>().cast_mut(),
             bytes: packet.text.len(),
-            before: _mm512_broadcast_i32x4(first_offset),
-            checksum: _mm512_setzero_si512(),
+            first_offset,
             pad,
         }
     }
 
-    /// What the tag is the encryption of, at the end.
+    /// What the tag is the encryption of.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    pub(super) fn sum(&self) -> __m128i {
-        let low = _mm512_castsi512_si256(self.checksum);
-        let half = _mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(self.checksum));
+    fn sum(&self, checksum: __m512i) -> __m128i {
+        let low = _mm512_castsi512_si256(checksum);
+        let half = _mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(checksum));
         let quarter = _mm256_extracti128_si256::<1>(half);
         let sum = _mm_xor_si128(_mm256_castsi256_si128(half), quarter);
         _mm_xor_si128(sum, self.schedule.l_dollar())
     }
+}
 
-    /// The offsets of a chunk's vectors, and before each of them.
+/// How far a text has come.
+#[derive(Clone, Copy)]
+struct Progress {
+    /// Chunks done.
+    chunks: usize,
+    /// The offset of the block before, in every lane.
+    before: __m512i,
+    /// Plaintext blocks summed up, lane by lane; at the end with the last
+    /// offset.
+    checksum: __m512i,
+}
+
+impl Progress {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(text: &Text<'_>) -> Progress {
+        Progress {
+            chunks: 0,
+            before: _mm512_broadcast_i32x4(text.first_offset),
+            checksum: _mm512_setzero_si512(),
+        }
+    }
+
+    /// The offsets of the next vectors, and before the last of them.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     fn offsets<const VECTORS: usize>(
         &mut self,
-        chunk: usize,
-    ) -> ([__m512i; VECTORS], [__m512i; VECTORS]) {
+        schedule: &Schedule<'_>,
+    ) -> ([__m512i; VECTORS], __m512i) {
         // SAFETY: every key has L⁎, L$, L₀ and L₁ in its first cache line.
-        let line = unsafe { _mm512_load_si512(self.schedule.offsets.cast()) };
+        let line = unsafe { _mm512_load_si512(schedule.offsets.cast()) };
         let l_0 = _mm512_shuffle_i32x4::<0xaa>(line, line);
         let l_1 = _mm512_shuffle_i32x4::<0xff>(line, line);
         let lanes = _mm512_shuffle_i32x4::<0xfe>(line, line);
         let lanes = _mm512_mask_xor_epi64(lanes, 0b0000_1100, lanes, l_0);
         let mut offsets = [self.before; VECTORS];
-        let mut befores = [self.before; VECTORS];
+        let mut before_last = self.before;
         for vector in 0..VECTORS {
             let l = match vector + 1 {
-                CHUNK => self.schedule.l(5 + (chunk + 1).trailing_zeros()),
-                number => self.schedule.l(2 + number.trailing_zeros()),
+                CHUNK => schedule.l(5 + (self.chunks + 1).trailing_zeros()),
+                number => schedule.l(2 + number.trailing_zeros()),
             };
             let l = _mm512_broadcast_i32x4(l);
             let in_last_lane = _mm512_maskz_mov_epi64(0b1100_0000, l);
-            befores[vector] = self.before;
+            before_last = self.before;
             offsets[vector] = xor3(self.before, lanes, in_last_lane);
             self.before = xor3(self.before, l_1, l);
         }
-        (offsets, befores)
+        (offsets, before_last)
     }
 }
 
-/// Encrypts or decrypts texts of `VECTORS` vectors, at most eight.
+/// Encrypts or decrypts texts of `VECTORS` vectors, at most eight, writes what
+/// their tags are encryptions of, and returns how many they are.
 ///
 /// # Safety
 /// The texts are of that length, in bounds and no two the same; their schedules
@@ -126,41 +145,56 @@ impl<'a> Text<'a> {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
 pub(super) unsafe fn short<const TEXTS: usize, const VECTORS: usize, const OPEN: bool>(
     rounds: usize,
-    texts: &mut [Text<'_>; TEXTS],
-) {
+    texts: &[Text<'_>; TEXTS],
+    sums: &mut [__m128i],
+) -> usize {
+    let mut progress = [Progress::new(&texts[0]); TEXTS];
+    for index in 1..TEXTS {
+        progress[index] = Progress::new(&texts[index]);
+    }
     // SAFETY: the caller's.
-    unsafe { vectors_of::<TEXTS, VECTORS, true, OPEN>(rounds, texts, 0) };
+    unsafe { vectors_of::<TEXTS, VECTORS, true, OPEN>(rounds, texts, &mut progress) };
+    for index in 0..TEXTS {
+        sums[index] = texts[index].sum(progress[index].checksum);
+    }
+    TEXTS
 }
 
-/// Encrypts or decrypts a text of any length and returns what the tag is the
-/// encryption of.
+/// Encrypts or decrypts a text of any length, writes what its tag is the
+/// encryption of, and returns 1.
 ///
 /// # Safety
 /// The text is in bounds, and its schedule has so many rounds.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-pub(super) unsafe fn long<const OPEN: bool>(rounds: usize, text: Text<'_>) -> __m128i {
-    let mut one = [text];
-    let mut chunk = 0;
-    // SAFETY: the caller's; vectors are as many as the text fills.
+pub(super) unsafe fn long<const OPEN: bool>(
+    rounds: usize,
+    text: Text<'_>,
+    sums: &mut [__m128i],
+) -> usize {
+    let one = &[text];
+    let mut progress = [Progress::new(&text)];
+    let mut bytes = text.bytes;
+    // SAFETY: the caller's; vectors are as many as are left.
     unsafe {
-        while one[0].bytes > CHUNK * VECTOR {
-            vectors_of::<1, CHUNK, false, OPEN>(rounds, &mut one, chunk);
-            chunk += 1;
+        while bytes > CHUNK * VECTOR {
+            vectors_of::<1, CHUNK, false, OPEN>(rounds, one, &mut progress);
+            bytes -= CHUNK * VECTOR;
         }
-        match one[0].bytes.div_ceil(VECTOR) {
-            0 => one[0].checksum = _mm512_zextsi128_si512(_mm512_castsi512_si128(one[0].before)),
-            1 => vectors_of::<1, 1, true, OPEN>(rounds, &mut one, chunk),
-            2 => vectors_of::<1, 2, true, OPEN>(rounds, &mut one, chunk),
-            3 => vectors_of::<1, 3, true, OPEN>(rounds, &mut one, chunk),
-            4 => vectors_of::<1, 4, true, OPEN>(rounds, &mut one, chunk),
-            5 => vectors_of::<1, 5, true, OPEN>(rounds, &mut one, chunk),
-            6 => vectors_of::<1, 6, true, OPEN>(rounds, &mut one, chunk),
-            7 => vectors_of::<1, 7, true, OPEN>(rounds, &mut one, chunk),
-            _ => vectors_of::<1, 8, true, OPEN>(rounds, &mut one, chunk),
+        match bytes.div_ceil(VECTOR) {
+            0 => progress[0].checksum = _mm512_zextsi128_si512(text.first_offset),
+            1 => vectors_of::<1, 1, true, OPEN>(rounds, one, &mut progress),
+            2 => vectors_of::<1, 2, true, OPEN>(rounds, one, &mut progress),
+            3 => vectors_of::<1, 3, true, OPEN>(rounds, one, &mut progress),
+            4 => vectors_of::<1, 4, true, OPEN>(rounds, one, &mut progress),
+            5 => vectors_of::<1, 5, true, OPEN>(rounds, one, &mut progress),
+            6 => vectors_of::<1, 6, true, OPEN>(rounds, one, &mut progress),
+            7 => vectors_of::<1, 7, true, OPEN>(rounds, one, &mut progress),
+            _ => vectors_of::<1, 8, true, OPEN>(rounds, one, &mut progress),
         }
     }
-    one[0].sum()
+    sums[0] = text.sum(progress[0].checksum);
+    1
 }
 
 /// The next vectors of each text; if `LAST`, all that are left, of which the
@@ -177,8 +211,8 @@ unsafe fn vectors_of<
     const OPEN: bool,
 >(
     rounds: usize,
-    texts: &mut [Text<'_>; TEXTS],
-    chunk: usize,
+    texts: &[Text<'_>; TEXTS],
+    progress: &mut [Progress; TEXTS],
 ) {
     let zero = _mm512_setzero_si512();
     let mut states = [[zero; VECTORS]; TEXTS];
@@ -188,43 +222,47 @@ unsafe fn vectors_of<
     let mut ends = [End::of(VECTOR); TEXTS];
     // SAFETY: the caller's; masks cover the text.
     unsafe {
-        for (index, text) in texts.iter_mut().enumerate() {
-            let key = broadcast(text.schedule.text_keys::<OPEN>());
-            let (offsets, befores) = text.offsets::<VECTORS>(chunk);
+        for index in 0..TEXTS {
+            let text = &texts[index];
+            let done = CHUNK * VECTOR * progress[index].chunks;
+            let key = broadcast(text.schedule.text_keys::<OPEN>(rounds));
+            let (offsets, before_last) = progress[index].offsets::<VECTORS>(&text.schedule);
+            let mut checksum = progress[index].checksum;
             for vector in 0..VECTORS {
-                let at = text.at.add(VECTOR * vector);
+                let at = text.at.add(done + VECTOR * vector);
                 let mut offset = offsets[vector];
                 if LAST && vector + 1 == VECTORS {
-                    let end = End::of(text.bytes - VECTOR * vector);
+                    let end = End::of(text.bytes - done - VECTOR * vector);
                     ends[index] = end;
                     let input = _mm512_maskz_loadu_epi8(end.bytes, at.cast());
                     // The offset of the block before each.
-                    let shifted = _mm512_alignr_epi64::<6>(offset, befores[vector]);
+                    let shifted = _mm512_alignr_epi64::<6>(offset, before_last);
                     let l_star = broadcast(text.schedule.offsets);
                     offset = _mm512_mask_xor_epi64(offset, end.partial, shifted, l_star);
                     behind[index][vector] = _mm512_mask_mov_epi64(offset, end.partial, input);
                     let whole = _mm512_maskz_mov_epi64(!end.partial, input);
                     states[index][vector] = xor3(whole, offset, key);
                     // The last offset goes into the sum.
-                    let sum = _mm512_mask_xor_epi64(text.checksum, end.last, text.checksum, offset);
-                    text.checksum = sum;
+                    checksum = _mm512_mask_xor_epi64(checksum, end.last, checksum, offset);
                     if !OPEN {
-                        text.checksum = _mm512_xor_si512(sum, end.padded(input));
+                        checksum = _mm512_xor_si512(checksum, end.padded(input));
                     }
                 } else {
                     let input = _mm512_loadu_si512(at.cast());
                     states[index][vector] = xor3(input, offset, key);
                     behind[index][vector] = offset;
                     if !OPEN {
-                        text.checksum = _mm512_xor_si512(text.checksum, input);
+                        checksum = _mm512_xor_si512(checksum, input);
                     }
                 }
             }
+            progress[index].checksum = checksum;
         }
         for round in 1..rounds {
-            for (states, text) in states.iter_mut().zip(&*texts) {
-                let key = broadcast(text.schedule.text_keys::<OPEN>().add(round));
-                for state in states {
+            for index in 0..TEXTS {
+                let keys = texts[index].schedule.text_keys::<OPEN>(rounds);
+                let key = broadcast(keys.add(round));
+                for state in &mut states[index] {
                     *state = match OPEN {
                         true => _mm512_aesdec_epi128(*state, key),
                         false => _mm512_aesenc_epi128(*state, key),
@@ -232,10 +270,13 @@ unsafe fn vectors_of<
                 }
             }
         }
-        for (index, text) in texts.iter_mut().enumerate() {
-            let key = broadcast(text.schedule.text_keys::<OPEN>().add(rounds));
+        for index in 0..TEXTS {
+            let text = &texts[index];
+            let done = CHUNK * VECTOR * progress[index].chunks;
+            let key = broadcast(text.schedule.text_keys::<OPEN>(rounds).add(rounds));
+            let mut checksum = progress[index].checksum;
             for vector in 0..VECTORS {
-                let at = text.at.add(VECTOR * vector);
+                let at = text.at.add(done + VECTOR * vector);
                 let last = _mm512_xor_si512(key, behind[index][vector]);
                 let state = states[index][vector];
                 let mut output = match OPEN {
@@ -249,20 +290,18 @@ unsafe fn vectors_of<
                         let input = behind[index][vector];
                         output = _mm512_mask_xor_epi64(output, end.partial, input, pad);
                         let plain = end.padded(_mm512_maskz_mov_epi8(end.bytes, output));
-                        text.checksum = _mm512_xor_si512(text.checksum, plain);
+                        checksum = _mm512_xor_si512(checksum, plain);
                     }
                     _mm512_mask_storeu_epi8(at.cast(), end.bytes, output);
                 } else {
                     if OPEN {
-                        text.checksum = _mm512_xor_si512(text.checksum, output);
+                        checksum = _mm512_xor_si512(checksum, output);
                     }
                     _mm512_storeu_si512(at.cast(), output);
                 }
             }
-            if !LAST {
-                text.at = text.at.add(VECTOR * VECTORS);
-                text.bytes -= VECTOR * VECTORS;
-            }
+            progress[index].checksum = checksum;
+            progress[index].chunks += 1;
         }
     }
 }

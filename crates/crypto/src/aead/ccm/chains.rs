@@ -1,0 +1,88 @@
+//! Messages on their way through the lanes: where one ends, the next begins.
+
+use weir_simd::Tier;
+use zeroize::Zeroize;
+
+use super::message::Message;
+use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
+use crate::mode::{ChainLanes, MOST_CHAINS};
+use crate::suite::AesKeySize;
+
+/// Bytes of each message that are chained at once.
+const CHUNK: usize = 256;
+
+pub(super) struct Chains<'a> {
+    chains: ChainLanes,
+    lanes: [Option<Lane<'a>>; MOST_CHAINS],
+    room: [[u8; CHUNK]; MOST_CHAINS],
+}
+
+struct Lane<'a> {
+    /// Where the last block of the chain goes.
+    place: usize,
+    message: Message<'a>,
+}
+
+impl<'a> Chains<'a> {
+    /// Lanes for keys of one size.
+    pub(super) fn new(tier: Tier, size: AesKeySize) -> Chains<'a> {
+        Chains {
+            chains: ChainLanes::new(tier, rounds(size)),
+            lanes: [const { None }; MOST_CHAINS],
+            room: [[0; CHUNK]; MOST_CHAINS],
+        }
+    }
+
+    /// Takes a message in; chains that end meanwhile go to their places.
+    pub(super) fn submit(
+        &mut self,
+        place: usize,
+        round_keys: &[Block; MOST_ROUND_KEYS],
+        message: Message<'a>,
+        ends: &mut [Block],
+    ) {
+        let free = loop {
+            let lanes = &self.lanes[..self.chains.lanes()];
+            if let Some(free) = lanes.iter().position(Option::is_none) {
+                break free;
+            }
+            self.advance(ends);
+        };
+        self.chains.begin(free, round_keys);
+        self.lanes[free] = Some(Lane { place, message });
+    }
+
+    /// Brings all chains to their end.
+    pub(super) fn finish(mut self, ends: &mut [Block]) {
+        while self.lanes.iter().any(Option::is_some) {
+            self.advance(ends);
+        }
+    }
+
+    /// Advances all chains by a chunk, or to the end of the shortest message.
+    fn advance(&mut self, ends: &mut [Block]) {
+        let left = self.lanes.iter().flatten().map(|lane| lane.message.bytes());
+        let bytes = left.min().unwrap_or(0).min(CHUNK);
+        let mut texts = [const { None }; MOST_CHAINS];
+        for ((text, lane), room) in texts.iter_mut().zip(&mut self.lanes).zip(&mut self.room) {
+            if let Some(lane) = lane {
+                let room = &mut room[..bytes];
+                lane.message.fill(room);
+                *text = Some(room);
+            }
+        }
+        self.chains.absorb(texts);
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(ended) = lane.take_if(|lane| lane.message.bytes() == 0) {
+                ends[ended.place] = self.chains.last(index);
+            }
+        }
+    }
+}
+
+/// Texts went through the room.
+impl Drop for Chains<'_> {
+    fn drop(&mut self) {
+        self.room.as_flattened_mut().zeroize();
+    }
+}

@@ -1,0 +1,144 @@
+//! CCM as ESP uses it: SP 800-38C, RFC 4309, a tag of 16 bytes.
+//!
+//! A chain of CBC authenticates the text, counter mode encrypts it. A chain
+//! waits for its last block, so that the AES units are filled with other
+//! packets, each in a lane of its own: [`chains`]. What is chained is
+//!
+//! ```text
+//! flags, salt, IV, length of the text │ length, associated data, zeros │ text, zeros
+//!               16                    │         whole blocks           │ whole blocks
+//! ```
+//!
+//! with salt and IV in the places of a nonce of 11 bytes, and a length of 4.
+//! Counter blocks are flags, salt, IV and a counter of 4 bytes, which is 0 for
+//! the block that masks the tag.
+
+mod chains;
+mod message;
+#[cfg(test)]
+mod tests;
+
+use weir_simd::Tier;
+
+use super::job::{AeadJob, AeadKey, Parts};
+use crate::cipher::rounds;
+use crate::kernel::Misshapen;
+use crate::mode::{CtrKey, ecb};
+use crate::suite::AesKeySize;
+use chains::Chains;
+use message::Message;
+
+/// One key of CCM, and its salt.
+pub(crate) struct CcmKey {
+    /// Its salt is a counter block's first four bytes: the flags and the salt.
+    ctr: CtrKey,
+    size: AesKeySize,
+    salt: [u8; 3],
+}
+
+/// The flags of a counter block: a length of four bytes, less one.
+const COUNTER_FLAGS: u8 = 3;
+
+impl CcmKey {
+    /// Expands `key`; the fourth byte of `salt` does not count.
+    pub(crate) fn new(
+        tier: Tier,
+        size: AesKeySize,
+        key: &[u8],
+        salt: [u8; 4],
+    ) -> Result<CcmKey, Misshapen> {
+        let [a, b, c, _] = salt;
+        Ok(CcmKey {
+            ctr: CtrKey::new(size, tier, key, [COUNTER_FLAGS, a, b, c])?,
+            size,
+            salt: [a, b, c],
+        })
+    }
+
+    /// The block that masks the tag.
+    fn tag_pad(&self, tier: Tier, iv: [u8; 8]) -> u128 {
+        let mut block = [0; 16];
+        block[0] = COUNTER_FLAGS;
+        block[1..4].copy_from_slice(&self.salt);
+        block[4..12].copy_from_slice(&iv);
+        let mut pad = [block];
+        let used = ..=rounds(self.size);
+        ecb::encrypt(tier, &self.ctr.round_keys()[used], &mut pad);
+        u128::from_ne_bytes(pad[0])
+    }
+}
+
+/// Packets whose chains are planned at once.
+const MOST_PACKETS: usize = 64;
+
+const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
+
+/// Seals or opens the CCM packets among `jobs` with the kernels of `tier`.
+pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
+    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+        for size in SIZES {
+            process_some(tier, size, jobs);
+        }
+    }
+}
+
+/// Processes packets under keys of one size: decrypted before they are chained
+/// if they are opened, encrypted after that if they are sealed.
+fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
+    let mut packets = [const { None }; MOST_PACKETS];
+    let mut tags = [[0; 16]; MOST_PACKETS];
+    // Blocks to chain, place: the longest first, so that lanes end together.
+    let mut order = [(0, 0); MOST_PACKETS];
+    let mut count = 0;
+    for (place, (job, packet)) in jobs.iter_mut().zip(&mut packets).enumerate() {
+        if let Some(parts) = job.packet()
+            && let AeadKey::Ccm(key) = parts.key
+            && key.size == size
+        {
+            order[count] = (Message::bytes_of(&parts), place);
+            count += 1;
+            *packet = Some((key, parts));
+        }
+    }
+    let order = &mut order[..count];
+    if order.is_empty() {
+        return;
+    }
+    order.sort_unstable_by(|a, b| b.cmp(a));
+
+    if J::OPEN {
+        for (key, parts) in packets.iter_mut().flatten() {
+            key.encipher(parts);
+        }
+    }
+    let mut chains = Chains::new(tier, size);
+    for (_, place) in &*order {
+        if let Some((key, parts)) = &packets[*place] {
+            let message = Message::new(key.salt, parts);
+            chains.submit(*place, key.ctr.round_keys(), message, &mut tags);
+        }
+    }
+    chains.finish(&mut tags);
+    for (packet, tag) in packets.iter_mut().zip(&mut tags) {
+        let Some((key, parts)) = packet else {
+            continue;
+        };
+        if !J::OPEN {
+            key.encipher(parts);
+        }
+        let masked = u128::from_ne_bytes(*tag) ^ key.tag_pad(tier, parts.iv);
+        *tag = masked.to_ne_bytes();
+    }
+    for (_, place) in &*order {
+        jobs[*place].finish(&tags[*place]);
+    }
+}
+
+impl CcmKey {
+    /// Encrypts or decrypts, which is the same. An IV of eight bytes, which it
+    /// is, is not refused.
+    fn encipher(&self, parts: &mut Parts<'_>) {
+        let enciphered = self.ctr.apply(&parts.iv, parts.text);
+        debug_assert_eq!(enciphered, Ok(()));
+    }
+}
