@@ -12,7 +12,7 @@ use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::LinkType;
 
-use crate::harness::{Contest, Scoreboard, WEIR};
+use crate::harness::{Contest, Scoreboard, WEIR, timed};
 use crate::machine::versioned;
 
 /// Size of the file, about.
@@ -30,11 +30,20 @@ pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
     for packet_bytes in [64u16, 576] {
         let packets = FILE_BYTES / (u64::from(packet_bytes) + RECORD_HEADER_BYTES);
         let path = write_capture(folder.path(), packet_bytes, packets)?;
-        let mut contest = Contest::new("read pcap", packet_bytes.into(), "none", packets);
-        contest.enter(WEIR, || weir(&path).map(Some));
-        contest.enter(versioned("pcap-file"), || pcap_file(&path).map(Some));
-        contest.enter(versioned("pcap-parser"), || pcap_parser(&path).map(Some));
-        contest.enter("cat to /dev/null", || cat(&path).map(|()| None));
+        let mut contest = Contest::new("read pcap", packet_bytes.into(), "none");
+        contest.enter(WEIR, timed(packets, || weir(&path).map(Some)));
+        contest.enter(
+            versioned("pcap-file"),
+            timed(packets, || pcap_file(&path).map(Some)),
+        );
+        contest.enter(
+            versioned("pcap-parser"),
+            timed(packets, || pcap_parser(&path).map(Some)),
+        );
+        contest.enter(
+            "cat to /dev/null",
+            timed(packets, || cat(&path).map(|()| None)),
+        );
         contest.note("the floor: bytes moved, records not looked at; a process of its own");
         scoreboard.run(contest)?;
     }

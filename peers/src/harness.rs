@@ -1,20 +1,26 @@
 //! Contests: several subjects at one kind of work, round after round.
 
-use std::time::Instant;
+use std::cmp::Ordering::Equal;
+use std::fmt;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::bars::{self, Against, Bar};
 use crate::machine::Machine;
 
 /// Rounds of a contest. In each, every subject has one turn.
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 35;
 
 /// Name of the subject that all others are compared with.
 pub const WEIR: &str = "weir";
 
+/// Weir at the opposite work, where one bar is about both.
+pub const SEALING: &str = "weir, sealing them";
+
 /// What one subject needed for one kind of work.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// Kind of work, as in `aes-128-gcm`.
     pub work: String,
@@ -37,20 +43,91 @@ pub struct Row {
     pub ratio_to_weir_quartiles: Option<[f64; 2]>,
     /// Rounds measured.
     pub rounds: usize,
+    /// On Weir's row, what was promised of this work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bars: Vec<Verdict>,
     /// What to know about the row, as why the subject is missing.
     pub note: Option<String>,
     /// Processor and software that the row was measured with.
     pub machine: String,
 }
 
-/// A subject's turn: all packets once. What it returns must be the same for
-/// all subjects; `None` where the subject cannot tell.
-pub type Turn<'a> = Box<dyn FnMut() -> Result<Option<u64>> + 'a>;
+/// Whether a promise was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Who Weir is compared with: a subject, as its row calls it.
+    pub against: String,
+    /// How many times as fast as that Weir should be.
+    pub at_least: f64,
+    /// How many times as fast it is, as a median; absent where there is nobody
+    /// to compare with.
+    pub ratio: Option<f64>,
+    /// Lower and upper quartile of that.
+    pub ratio_quartiles: Option<[f64; 2]>,
+    /// The bar lies at or below the upper quartile; absent where a peer that
+    /// might be the best one is not installed.
+    pub met: Option<bool>,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "bar {} x {}: ",
+            bars::factor(self.at_least),
+            self.against
+        )?;
+        f.write_str(match self.met {
+            Some(true) => "met",
+            Some(false) => "not met",
+            None => "undecided, for want of a peer",
+        })?;
+        match (self.ratio, self.ratio_quartiles) {
+            (Some(ratio), Some([lower, upper])) => {
+                write!(f, ", {ratio:.2} ({lower:.2}-{upper:.2})")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a turn came to.
+#[derive(Clone, Copy, Default)]
+pub struct Lap {
+    /// Packets processed.
+    pub packets: u64,
+    /// Time that took.
+    pub elapsed: Duration,
+    /// What must be the same for all subjects; `None` where a subject cannot
+    /// tell.
+    pub result: Option<u64>,
+}
+
+/// A subject's turn.
+pub type Turn<'a> = Box<dyn FnMut() -> Result<Lap> + 'a>;
+
+/// A turn of so many packets that is timed from start to end.
+pub fn timed<'a>(
+    packets: u64,
+    mut work: impl FnMut() -> Result<Option<u64>> + 'a,
+) -> impl FnMut() -> Result<Lap> + 'a {
+    move || {
+        let start = Instant::now();
+        let result = work()?;
+        Ok(Lap {
+            packets,
+            elapsed: start.elapsed(),
+            result,
+        })
+    }
+}
 
 struct Entrant<'a> {
     subject: String,
     /// Or why there is no such subject here.
     turn: Result<Turn<'a>, String>,
+    /// It could take part if it were installed.
+    absent: bool,
     note: Option<String>,
 }
 
@@ -59,32 +136,26 @@ pub struct Contest<'a> {
     work: String,
     bytes: usize,
     keys: &'static str,
-    /// Packets of one turn.
-    packets: u64,
     entrants: Vec<Entrant<'a>>,
 }
 
 impl<'a> Contest<'a> {
-    /// A contest over `packets` packets a turn of `bytes` bytes each.
-    pub fn new(work: &str, bytes: usize, keys: &'static str, packets: u64) -> Contest<'a> {
+    /// A contest over packets of `bytes` bytes each, or on average.
+    pub fn new(work: &str, bytes: usize, keys: &'static str) -> Contest<'a> {
         Contest {
             work: work.to_owned(),
             bytes,
             keys,
-            packets,
             entrants: Vec::new(),
         }
     }
 
     /// Adds a subject.
-    pub fn enter(
-        &mut self,
-        subject: impl Into<String>,
-        turn: impl FnMut() -> Result<Option<u64>> + 'a,
-    ) {
+    pub fn enter(&mut self, subject: impl Into<String>, turn: impl FnMut() -> Result<Lap> + 'a) {
         self.entrants.push(Entrant {
             subject: subject.into(),
             turn: Ok(Box::new(turn)),
+            absent: false,
             note: None,
         });
     }
@@ -94,6 +165,19 @@ impl<'a> Contest<'a> {
         self.entrants.push(Entrant {
             subject: subject.into(),
             turn: Err(reason.into()),
+            absent: false,
+            note: None,
+        });
+    }
+
+    /// Adds a subject that is not installed, and says what to install.
+    pub fn absent(&mut self, subject: impl Into<String>, package: &str) {
+        self.entrants.push(Entrant {
+            subject: subject.into(),
+            turn: Err(format!(
+                "it was not here when this was built; Debian's package is {package}"
+            )),
+            absent: true,
             note: None,
         });
     }
@@ -102,6 +186,13 @@ impl<'a> Contest<'a> {
     pub fn note(&mut self, note: impl Into<String>) {
         if let Some(last) = self.entrants.last_mut() {
             last.note = Some(note.into());
+        }
+    }
+
+    /// Says something about the subject that was added first.
+    pub fn note_first(&mut self, note: impl Into<String>) {
+        if let Some(first) = self.entrants.first_mut() {
+            first.note = Some(note.into());
         }
     }
 
@@ -118,13 +209,47 @@ impl<'a> Contest<'a> {
                 let Ok(turn) = &mut self.entrants[number].turn else {
                     continue;
                 };
-                let start = Instant::now();
-                turn()?;
-                let ns = start.elapsed().as_nanos() as f64;
-                times[number].push(ns / self.packets as f64);
+                let lap = turn()?;
+                times[number].push(lap.elapsed.as_nanos() as f64 / lap.packets as f64);
             }
         }
         Ok(times)
+    }
+
+    /// Whether the bars of this work are met in these times.
+    fn verdicts(&self, times: &[Vec<f64>]) -> Vec<Verdict> {
+        let bars = bars::of(&self.work, self.bytes, self.keys);
+        bars.map(|bar| self.verdict(bar, times)).collect()
+    }
+
+    fn verdict(&self, bar: &Bar, times: &[Vec<f64>]) -> Verdict {
+        let median = |number: usize| Quartiles::of(&times[number]).map(|ns| ns.median);
+        let others = (0..times.len()).filter(|number| median(*number).is_some());
+        let subject = |number: usize| self.entrants[number].subject.as_str();
+        let other = match bar.against {
+            Against::BestPeer => others
+                .filter(|number| !subject(*number).starts_with(WEIR))
+                .min_by(|one, other| median(*one).partial_cmp(&median(*other)).unwrap_or(Equal)),
+            Against::Named(name) => {
+                let mut others = others;
+                others.find(|number| subject(*number).starts_with(name))
+            }
+        };
+        let weir = (0..times.len()).find(|number| subject(*number) == WEIR);
+        let ratio = other
+            .zip(weir)
+            .and_then(|(other, weir)| Quartiles::of_ratios(&times[other], &times[weir]));
+        let rival_is_absent = matches!(bar.against, Against::BestPeer)
+            && self.entrants.iter().any(|entrant| entrant.absent);
+        Verdict {
+            against: other.map_or(bar.against.to_string(), |number| subject(number).to_owned()),
+            at_least: bar.at_least,
+            ratio: ratio.map(|ratio| ratio.median),
+            ratio_quartiles: ratio.map(Quartiles::outer),
+            met: ratio
+                .filter(|_| !rival_is_absent)
+                .map(|ratio| bar.at_least <= ratio.upper),
+        }
     }
 
     /// One turn each, whose results are compared.
@@ -134,7 +259,7 @@ impl<'a> Contest<'a> {
             let Ok(turn) = &mut entrant.turn else {
                 continue;
             };
-            let Some(result) = turn()? else {
+            let Some(result) = turn()?.result else {
                 continue;
             };
             match &first {
@@ -155,14 +280,16 @@ impl<'a> Contest<'a> {
 /// Runs contests, prints what came out, and keeps the rows.
 pub struct Scoreboard {
     machine: String,
+    only: Option<String>,
     rows: Vec<Row>,
 }
 
 impl Scoreboard {
-    /// An empty one.
-    pub fn new(machine: &Machine) -> Scoreboard {
+    /// An empty one, for contests in whose `WORK/BYTES/KEYS` a text occurs.
+    pub fn new(machine: &Machine, only: Option<String>) -> Scoreboard {
         Scoreboard {
             machine: machine.summary(),
+            only,
             rows: Vec::new(),
         }
     }
@@ -172,8 +299,12 @@ impl Scoreboard {
         &self.rows
     }
 
-    /// Runs one contest.
+    /// Runs one contest, if it is wanted.
     pub fn run(&mut self, mut contest: Contest<'_>) -> Result<()> {
+        let name = format!("{}/{}/{}", contest.work, contest.bytes, contest.keys);
+        if self.only.as_ref().is_some_and(|only| !name.contains(only)) {
+            return Ok(());
+        }
         let times = contest.run()?;
         println!(
             "\n{}, packets of {} bytes, keys: {}",
@@ -187,33 +318,17 @@ impl Scoreboard {
             .entrants
             .iter()
             .position(|entrant| entrant.subject == WEIR);
+        let mut verdicts = contest.verdicts(&times);
         for (entrant, own) in contest.entrants.iter().zip(&times) {
-            let ratios: Vec<f64> = match weir {
-                Some(weir) => own
-                    .iter()
-                    .zip(&times[weir])
-                    .map(|(own, weir)| own / weir)
-                    .collect(),
-                None => Vec::new(),
-            };
             let ns = Quartiles::of(own);
-            let ratio = Quartiles::of(&ratios);
+            let ratio = weir.and_then(|weir| Quartiles::of_ratios(own, &times[weir]));
             let gbit_per_s = ns.map(|ns| contest.bytes as f64 * 8.0 / ns.median);
             let missing = entrant.turn.as_ref().err();
-            self.rows.push(Row {
-                work: contest.work.clone(),
-                bytes: contest.bytes,
-                keys: contest.keys.to_owned(),
-                subject: entrant.subject.clone(),
-                ns_per_packet: ns.map(|ns| ns.median),
-                ns_per_packet_quartiles: ns.map(Quartiles::outer),
-                gbit_per_s,
-                ratio_to_weir: ratio.map(|ratio| ratio.median),
-                ratio_to_weir_quartiles: ratio.map(Quartiles::outer),
-                rounds: own.len(),
-                note: missing.or(entrant.note.as_ref()).cloned(),
-                machine: self.machine.clone(),
-            });
+            let bars = if entrant.subject == WEIR {
+                std::mem::take(&mut verdicts)
+            } else {
+                Vec::new()
+            };
             match (ns, gbit_per_s, ratio) {
                 (Some(ns), Some(gbit_per_s), Some(ratio)) => println!(
                     "  {:44} {:>8.1} ({:>6.1}-{:>6.1}) {:>9.2}  {:>6.2} ({:>5.2}-{:>5.2})",
@@ -235,6 +350,24 @@ impl Scoreboard {
             if let Some(note) = &entrant.note {
                 println!("  {:44}   {note}", "");
             }
+            for verdict in &bars {
+                println!("  {:44}   {verdict}", "");
+            }
+            self.rows.push(Row {
+                work: contest.work.clone(),
+                bytes: contest.bytes,
+                keys: contest.keys.to_owned(),
+                subject: entrant.subject.clone(),
+                ns_per_packet: ns.map(|ns| ns.median),
+                ns_per_packet_quartiles: ns.map(Quartiles::outer),
+                gbit_per_s,
+                ratio_to_weir: ratio.map(|ratio| ratio.median),
+                ratio_to_weir_quartiles: ratio.map(Quartiles::outer),
+                rounds: own.len(),
+                bars,
+                note: missing.or(entrant.note.as_ref()).cloned(),
+                machine: self.machine.clone(),
+            });
         }
         Ok(())
     }
@@ -271,6 +404,12 @@ impl Quartiles {
         })
     }
 
+    /// Of how many times as long as the others these took, round by round.
+    fn of_ratios(these: &[f64], others: &[f64]) -> Option<Quartiles> {
+        let ratios = these.iter().zip(others).map(|(this, other)| this / other);
+        Quartiles::of(&ratios.collect::<Vec<f64>>())
+    }
+
     fn outer(self) -> [f64; 2] {
         [self.lower, self.upper]
     }
@@ -294,12 +433,50 @@ mod tests {
 
     #[test]
     fn subjects_that_disagree_are_not_compared() {
-        let mut contest = Contest::new("adding", 1, "none", 1);
-        contest.enter("one", || Ok(Some(2)));
-        contest.enter("silent", || Ok(None));
+        let mut contest = Contest::new("adding", 1, "none");
+        contest.enter("one", timed(1, || Ok(Some(2))));
+        contest.enter("silent", timed(1, || Ok(None)));
         contest.miss("absent", "it is not here");
         assert!(contest.warm_up().is_ok());
-        contest.enter("other", || Ok(Some(3)));
+        contest.enter("other", timed(1, || Ok(Some(3))));
         assert!(contest.warm_up().is_err());
+    }
+
+    #[test]
+    fn a_bar_is_met_that_lies_at_or_below_the_upper_quartile() {
+        let mut contest = Contest::new("adding", 1, "none");
+        for subject in [WEIR, "weir, twice", "slow 1.0", "absent", "fast 2.0"] {
+            contest.enter(subject, timed(1, || Ok(None)));
+        }
+        let ramp = |from: f64| (0..5).map(|step| from + f64::from(step)).collect();
+        let times: [Vec<f64>; 5] = [vec![1.0; 5], vec![1.5; 5], ramp(7.0), vec![], ramp(3.0)];
+        let verdict = |against, at_least| {
+            let bar = Bar::new(at_least, against, "adding", None, None);
+            contest.verdict(&bar, &times)
+        };
+        let met = verdict(Against::BestPeer, 6.0);
+        let expected = Verdict {
+            against: "fast 2.0".to_owned(),
+            at_least: 6.0,
+            ratio: Some(5.0),
+            ratio_quartiles: Some([4.0, 6.0]),
+            met: Some(true),
+        };
+        assert_eq!(met, expected);
+        assert_eq!(verdict(Against::BestPeer, 6.01).met, Some(false));
+        assert_eq!(verdict(Against::Named("slow"), 9.5).met, Some(true));
+        let missing = verdict(Against::Named("absent"), 0.1);
+        assert_eq!((missing.ratio, missing.met), (None, None));
+    }
+
+    #[test]
+    fn no_bar_is_met_while_a_peer_is_not_installed() {
+        let mut contest = Contest::new("adding", 1, "none");
+        contest.enter(WEIR, timed(1, || Ok(None)));
+        contest.enter("slow 1.0", timed(1, || Ok(None)));
+        contest.absent("fast", "fast-dev");
+        let bar = Bar::new(1.0, Against::BestPeer, "adding", None, None);
+        let verdict = contest.verdict(&bar, &[vec![1.0], vec![2.0], vec![]]);
+        assert_eq!((verdict.ratio, verdict.met), (Some(2.0), None));
     }
 }

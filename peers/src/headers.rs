@@ -7,7 +7,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::{FlowKey, Headers, LinkType};
 
-use crate::harness::{Contest, Scoreboard, WEIR};
+use crate::harness::{Contest, Scoreboard, WEIR, timed};
 use crate::machine::versioned;
 
 const PACKET_BYTES: usize = 64;
@@ -22,11 +22,15 @@ const PASSES: usize = 64;
 pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
     let frames = frames()?;
     let packets = (PACKETS * PASSES) as u64;
-    let mut contest = Contest::new("headers and flow key", PACKET_BYTES, "none", packets);
-    contest.enter(WEIR, || Ok(Some(sum_of_keys(&frames, weir))));
-    contest.enter(versioned("etherparse"), || {
-        Ok(Some(sum_of_keys(&frames, etherparse)))
-    });
+    let mut contest = Contest::new("headers and flow key", PACKET_BYTES, "none");
+    contest.enter(
+        WEIR,
+        timed(packets, || Ok(Some(sum_of_keys(&frames, weir)))),
+    );
+    contest.enter(
+        versioned("etherparse"),
+        timed(packets, || Ok(Some(sum_of_keys(&frames, etherparse)))),
+    );
     scoreboard.run(contest)
 }
 

@@ -61,21 +61,27 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Name and version of a crate that this program was built with.
+/// Name and version of a crate that this program was built with; the newest of
+/// several.
 pub fn versioned(name: &str) -> String {
-    match version(name) {
+    versioned_as(name, "")
+}
+
+/// Name and version of a crate of which there are several, by how the version
+/// begins.
+pub fn versioned_as(name: &str, prefix: &str) -> String {
+    match version(name, prefix) {
         Some(version) => format!("{name} {version}"),
         None => name.to_owned(),
     }
 }
 
-/// The crate's version by the lock file; the newest of several, which stands
-/// last.
-fn version(name: &str) -> Option<&'static str> {
+/// The crate's version by the lock file, where the newest stands last.
+fn version(name: &str, prefix: &str) -> Option<&'static str> {
     let lock = include_str!("../../Cargo.lock");
-    let entry = format!("name = \"{name}\"\nversion = \"");
-    let (_, rest) = lock.rsplit_once(&entry)?;
-    rest.split('"').next()
+    let entry = format!("name = \"{name}\"\nversion = \"{prefix}");
+    let start = lock.rfind(&entry)? + entry.len() - prefix.len();
+    lock[start..].split('"').next()
 }
 
 fn processor() -> Option<String> {
@@ -120,5 +126,7 @@ mod tests {
             concat!("weir-peers ", env!("CARGO_PKG_VERSION"))
         );
         assert_eq!(versioned("no-such-crate"), "no-such-crate");
+        assert!(versioned_as("aes-gcm", "0.10.").starts_with("aes-gcm 0.10."));
+        assert!(versioned("aes-gcm").starts_with("aes-gcm 0.11."));
     }
 }

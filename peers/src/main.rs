@@ -8,25 +8,30 @@
 //! ```text
 //!  capture   reading a capture file from the page cache
 //!  headers   headers and flow keys of packets in memory
-//!  seal      encrypting and tagging packets
+//!  cipher    packets encrypted and tagged, verified and decrypted
 //! ```
+//!
+//! What Weir promises of a work is a bar in [`bars`]: Weir's row says whether it
+//! is met. [`table`] makes the README's table of the rows.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod bars;
 mod capture;
+mod cipher;
 mod harness;
 mod headers;
 mod machine;
-mod seal;
+mod table;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
-use harness::Scoreboard;
+use harness::{Row, Scoreboard};
 
 /// Measures Weir and its peers at the same work and prints the times side by side.
 #[derive(Parser)]
@@ -37,32 +42,47 @@ struct Arguments {
     /// The works to measure; all of them where none is named.
     #[arg(long, value_enum, value_delimiter = ',')]
     work: Vec<Work>,
+    /// Of these, what has this text in WORK/BYTES/KEYS, as in
+    /// aes-128-gcm/64/new.
+    #[arg(long)]
+    only: Option<String>,
+    /// Measures nothing: prints the README's table of the rows in OUTPUT.
+    #[arg(long, conflicts_with_all = ["work", "only"])]
+    table: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Work {
     Capture,
     Headers,
-    Seal,
+    Cipher,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    let path = &arguments.output;
+    if arguments.table {
+        let text = fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}: run `make peers` first", path.display()))?;
+        let rows: Vec<Row> = serde_json::from_str(&text)
+            .with_context(|| format!("{} holds no rows", path.display()))?;
+        print!("{}", table::markdown(&rows));
+        return Ok(());
+    }
     let machine = machine::Machine::ask();
     println!("{machine}");
     let works = match &arguments.work[..] {
         [] => Work::value_variants(),
         named => named,
     };
-    let mut scoreboard = Scoreboard::new(&machine);
+    let mut scoreboard = Scoreboard::new(&machine, arguments.only);
     for work in works {
         match work {
             Work::Capture => capture::measure(&mut scoreboard)?,
             Work::Headers => headers::measure(&mut scoreboard)?,
-            Work::Seal => seal::measure(&mut scoreboard)?,
+            Work::Cipher => cipher::measure(&mut scoreboard)?,
         }
     }
-    let path = &arguments.output;
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     serde_json::to_writer_pretty(BufWriter::new(file), scoreboard.rows())
         .with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,0 +1,134 @@
+//! What Weir promises: how many times as fast as others it is at which work.
+//! Bars are raised, never lowered.
+
+use std::fmt;
+
+use crate::harness::SEALING;
+
+/// A promise.
+pub struct Bar {
+    work: &'static str,
+    /// Any where none is named.
+    bytes: Option<usize>,
+    /// Any where none are named.
+    keys: Option<&'static str>,
+    /// Who Weir is compared with.
+    pub against: Against,
+    /// How many times as fast Weir is.
+    pub at_least: f64,
+}
+
+/// Who Weir is compared with.
+#[derive(Clone, Copy)]
+pub enum Against {
+    /// Whoever has the least median.
+    BestPeer,
+    /// The first subject whose name begins so.
+    Named(&'static str),
+}
+
+impl fmt::Display for Against {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Against::BestPeer => "best peer",
+            Against::Named(name) => name,
+        })
+    }
+}
+
+impl Bar {
+    /// So many times as fast as someone.
+    pub const fn new(
+        at_least: f64,
+        against: Against,
+        work: &'static str,
+        bytes: Option<usize>,
+        keys: Option<&'static str>,
+    ) -> Bar {
+        Bar {
+            work,
+            bytes,
+            keys,
+            against,
+            at_least,
+        }
+    }
+
+    const fn best(
+        at_least: f64,
+        work: &'static str,
+        bytes: Option<usize>,
+        keys: Option<&'static str>,
+    ) -> Bar {
+        Bar::new(at_least, Against::BestPeer, work, bytes, keys)
+    }
+}
+
+const GCM: &str = "aes-128-gcm";
+const CBC_SHA1: &str = "aes-128-cbc+hmac-sha1-96";
+const CBC_SHA256: &str = "aes-128-cbc+hmac-sha2-256-128";
+
+/// As it configures itself, which is the form that is entered first.
+const IPSEC_MB: Against = Against::Named("ipsec-mb");
+const OWN_SEALING: Against = Against::Named(SEALING);
+
+const BARS: &[Bar] = &[
+    Bar::best(6.5, GCM, Some(64), Some("new")),
+    Bar::new(10.0, IPSEC_MB, GCM, Some(64), Some("new")),
+    Bar::best(3.6, GCM, Some(256), Some("new")),
+    Bar::best(2.2, GCM, Some(576), Some("new")),
+    Bar::best(1.4, GCM, Some(1024), Some("new")),
+    Bar::best(2.5, GCM, Some(64), Some("4096")),
+    Bar::best(1.5, GCM, Some(576), Some("4096")),
+    Bar::best(1.15, GCM, Some(1420), Some("4096")),
+    Bar::best(1.0, GCM, Some(1420), Some("few")),
+    Bar::best(1.0, GCM, Some(9000), Some("few")),
+    Bar::best(3.0, "aes-128-gcm-imix", None, Some("new")),
+    Bar::best(3.0, "aes-128-gcm-internet", None, Some("new")),
+    Bar::best(6.0, "aes-128-ocb3", Some(64), None),
+    Bar::best(3.5, "aes-128-ocb3", Some(1420), None),
+    Bar::best(1.0, CBC_SHA1, Some(64), Some("64")),
+    Bar::best(1.0, CBC_SHA1, Some(576), Some("64")),
+    Bar::best(1.0, CBC_SHA1, Some(1420), Some("64")),
+    Bar::best(1.0, CBC_SHA256, Some(64), Some("64")),
+    Bar::best(1.0, CBC_SHA256, Some(576), Some("64")),
+    Bar::best(1.0, CBC_SHA256, Some(1420), Some("64")),
+    // Opening takes at most a tenth longer than sealing.
+    Bar::new(1.0 / 1.1, OWN_SEALING, "aes-128-gcm-open", None, None),
+];
+
+/// The bars of a row.
+pub fn of(work: &str, bytes: usize, keys: &str) -> impl Iterator<Item = &'static Bar> {
+    BARS.iter().filter(move |bar| {
+        bar.work == work
+            && bar.bytes.is_none_or(|own| own == bytes)
+            && bar.keys.is_none_or(|own| own == keys)
+    })
+}
+
+/// A factor as people write it: `2.5`, `0.91`, `10`.
+pub fn factor(factor: f64) -> String {
+    let text = format!("{factor:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_written_without_zeros_at_their_end() {
+        let texts = [10.0, 2.5, 1.15, 1.0 / 1.1].map(factor);
+        assert_eq!(texts, ["10", "2.5", "1.15", "0.91"]);
+    }
+
+    #[test]
+    fn a_row_finds_its_bars() {
+        let bars: Vec<f64> = of("aes-128-gcm", 64, "new")
+            .map(|bar| bar.at_least)
+            .collect();
+        assert_eq!(bars, [6.5, 10.0]);
+        assert_eq!(of("aes-128-gcm", 64, "few").count(), 0);
+        assert_eq!(of("aes-128-gcm-open", 1420, "4096").count(), 1);
+    }
+}
