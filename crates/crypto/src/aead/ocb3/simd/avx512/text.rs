@@ -120,7 +120,7 @@ impl Progress {
         let lanes = _mm512_mask_xor_epi64(lanes, 0b0000_1100, lanes, l_0);
         let mut offsets = [self.before; VECTORS];
         let mut before_last = self.before;
-        for vector in 0..VECTORS {
+        for (vector, offset) in offsets.iter_mut().enumerate() {
             let l = match vector + 1 {
                 CHUNK => schedule.l(5 + (self.chunks + 1).trailing_zeros()),
                 number => schedule.l(2 + number.trailing_zeros()),
@@ -128,7 +128,7 @@ impl Progress {
             let l = _mm512_broadcast_i32x4(l);
             let in_last_lane = _mm512_maskz_mov_epi64(0b1100_0000, l);
             before_last = self.before;
-            offsets[vector] = xor3(self.before, lanes, in_last_lane);
+            *offset = xor3(self.before, lanes, in_last_lane);
             self.before = xor3(self.before, l_1, l);
         }
         (offsets, before_last)
