@@ -55,7 +55,7 @@ class Reviewed:
 
     def covers(self, finding):
         is_covered = (finding.function.startswith(self.function) and finding.kind == self.kind
-                      and self.source in finding.names)
+                      and self.source in ("*", *finding.names))
         self.is_used |= is_covered
         return is_covered
 
@@ -155,6 +155,8 @@ def main():
     reviewed = [Reviewed(line) for line in lines]
     results = [check(executable, reviewed) for executable in sys.argv[1:]]
     for entry in reviewed:
+        if entry.reason.startswith("NOT JUDGED"):
+            print(f"{entry.function}: {entry.reason}")
         if not entry.is_used:
             print(f"not needed any more: {entry.function} | {entry.kind} | {entry.source}")
     sys.exit(0 if results and all(results) else 1)

@@ -9,12 +9,14 @@ Every register and every place of the frame has a value of two parts:
 
 Values are followed along all paths of one function until nothing changes. An
 offset that differs between paths is None; what a callee returns is a place of its
-own, and what it wrote into the frame is a vector's where a vector reads it.
+own, and what it wrote into the frame is a vector's where a vector reads it. Of an
+offset that is not known, `floor` says where the object begins; an array in the frame
+is judged by its first element, since all are of one type.
 """
 
 from collections import namedtuple
 
-Value = namedtuple("Value", "sources places offset")
+Value = namedtuple("Value", "sources places offset floor", defaults=(None,))
 Source = namedtuple("Source", "kind place offset bytes")
 Event = namedtuple("Event", "kind sources instruction")
 
@@ -27,6 +29,12 @@ DEEPEST = 5
 
 # Bytes that an access at an offset unknown to us may reach beyond the one known.
 REACH = 512
+
+# Bytes that a callee is taken to write where an argument points to.
+CERTAIN = 256
+
+# Bytes of the frame that are told apart.
+CELL = 4
 
 # Instructions whose first operand is only written, among those without a `v`.
 WRITE_ONLY = {
@@ -55,10 +63,20 @@ ARGUMENTS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
 
 
 def join(a, b):
-    if a == b:
+    if a is b or a == b:
         return a
-    return Value(a.sources | b.sources, capped(a.places | b.places),
-                 a.offset if a.offset == b.offset else None)
+    offset = a.offset if a.offset == b.offset else None
+    floor = None
+    if offset is None:
+        floor = start(b) if start(a) is None else start(a)
+        if None not in (a.offset, b.offset):
+            floor = min(a.offset, b.offset)
+    return Value(a.sources | b.sources, capped(a.places | b.places), offset, floor)
+
+
+def start(value):
+    """Where the object begins that a pointer points into."""
+    return value.floor if value.offset is None else value.offset
 
 
 def capped(places):
@@ -91,8 +109,11 @@ class State:
         changed = False
         for mine, theirs in ((self.registers, other.registers), (self.frame, other.frame)):
             for key, value in theirs.items():
-                joined = join(mine[key], value) if key in mine else value
-                if mine.get(key) != joined:
+                old = mine.get(key)
+                if old is value:
+                    continue
+                joined = value if old is None else join(old, value)
+                if old != joined:
                     mine[key], changed = joined, True
         return changed
 
@@ -241,7 +262,8 @@ class Flow:
             places, offset, sources = self.address(rest[0].memory, state)
             if rest[0].memory.is_constant:
                 places = frozenset([f"data {instruction.referred or 0:x}"])
-            value = Value(sources, places, offset)
+            floor = self.floor(rest[0].memory, state) if offset is None else None
+            value = Value(sources, places, offset, floor)
         elif is_move and not first.mask:
             value = self.read(rest[0], state)
             if first.is_part:
@@ -249,10 +271,8 @@ class Flow:
         elif clears(name, operands):
             value = PUBLIC
         elif name in ("add", "sub") and rest and constant(rest[0]) is not None:
-            value = self.read(first, state)
-            if value.offset is not None:
-                by = constant(rest[0])
-                value = value._replace(offset=value.offset + (by if name == "add" else -by))
+            by = constant(rest[0]) * (1 if name == "add" else -1)
+            value = moved(self.read(first, state), by)
         elif name == "and" and first.register == "rsp":
             # From here on offsets count from an aligned address.
             value = Value(NOTHING, frozenset(["frame aligned"]), 0)
@@ -268,7 +288,10 @@ class Flow:
                     value = join(value, Value(state.get(operand.mask).sources, NOTHING, None))
             if name.startswith("set") or name in ("adc", "sbb") or name.startswith("cmov"):
                 value = join(value, Value(state.get("flags").sources, NOTHING, None))
-            value = value._replace(offset=None)
+            pointers = [state.get(o.register) for o in operands if o.register] \
+                if name == "add" else []
+            floors = [start(p) for p in pointers if any(map(is_frame, p.places))]
+            value = value._replace(offset=None, floor=floors[0] if floors else None)
         if not is_move and name != "lea" and name[0] not in "vk" and not name.startswith(
                 ("cmov", "set", "movzx", "movs")):
             state.registers["flags"] = Value(value.sources, NOTHING, None)
@@ -288,11 +311,16 @@ class Flow:
         # What the callee may write: the frame from where an argument points on.
         for register in ARGUMENTS:
             value = state.get(register)
-            if value.offset is not None and any(map(is_frame, value.places)):
-                for key in [k for k in state.frame
-                            if k[0] in value.places and k[1] != "*"
-                            and value.offset <= 8 * k[1] < value.offset + REACH]:
-                    del state.frame[key]
+            begin = start(value)
+            if begin is not None and any(map(is_frame, value.places)):
+                for place, at in ((p, a) for p in value.places if is_frame(p)
+                                  for a in cells_of(begin, REACH)):
+                    if (place, at) in state.frame or at * CELL < begin + CERTAIN:
+                        cell = state.frame.get((place, at), PUBLIC)
+                        written = Source("callee", place, at * CELL, CELL)
+                        if written not in cell.sources:
+                            state.frame[place, at] = cell._replace(
+                                sources=cell.sources | {written})
         place = frozenset([f"result of {instruction.address:x}"])
         for register in VOLATILE:
             state.registers[register] = Value(NOTHING, place, 0)
@@ -319,8 +347,12 @@ class Flow:
         return capped(places), None, sources
 
     def floor(self, memory, state):
-        base = state.get(memory.base) if memory.base else PUBLIC
-        return None if base.offset is None else base.offset + memory.offset
+        """Where the object in the frame begins that an operand is of."""
+        for register in memory.registers():
+            value = state.get(register)
+            if any(map(is_frame, value.places)) and start(value) is not None:
+                return start(value) + memory.offset
+        return None
 
     def read(self, operand, state):
         if operand.register:
@@ -349,13 +381,9 @@ class Flow:
     def read_frame(self, state, pointer, length, is_vector, floor=None):
         (place, *_) = pointer.places
         if pointer.offset is None:
-            first, last = (0, 0) if floor is None else (floor, floor + REACH)
-            cells = [value for (where, cell), value in state.frame.items()
-                     if where == place and (cell == "*" or first <= 8 * cell < last)]
+            cells = array(state.frame, place, floor)
         else:
             keys = [(place, cell) for cell in cells_of(pointer.offset, length)]
-            if length <= 8 and keys[0] in state.frame:
-                return state.frame[keys[0]]
             cells = [state.frame[key] for key in keys if key in state.frame]
             if is_vector and len(cells) < len(keys):
                 source = Source("vector", place, pointer.offset, length)
@@ -363,7 +391,9 @@ class Flow:
         value = PUBLIC
         for position, cell in enumerate(cells):
             value = cell if position == 0 else join(value, cell)
-        return value
+        return value._replace(sources=frozenset(
+            source._replace(kind="vector") if source.kind == "callee" else source
+            for source in value.sources if source.kind != "callee" or is_vector))
 
     def write(self, operand, value, state):
         if operand.register:
@@ -376,7 +406,7 @@ class Flow:
                 if offset is None:
                     floor = self.floor(memory, state)
                     if floor is not None:
-                        key = (frames[0], floor // 8)
+                        key = (frames[0], floor // CELL)
                         state.frame[key] = join(state.frame.get(key, value), value)
                 else:
                     if operand.mask:
@@ -394,7 +424,7 @@ class Flow:
             value = Value(value.sources, NOTHING, None) if length > 8 else value
         for cell in cells_of(pointer.offset, length):
             key = (place, cell)
-            if length < 8 and key in state.frame:
+            if length < CELL and key in state.frame:
                 value = join(value, state.frame[key])
             state.frame[key] = value
 
@@ -403,8 +433,30 @@ class Flow:
             self.events.append(Event(kind, sources, instruction))
 
 
+def array(frame, place, floor):
+    """What is in the frame from `floor` on that is as secret as its beginning."""
+    if floor is None:
+        return [value for (where, _), value in frame.items() if where == place]
+    near = [frame.get((place, cell)) for cell in cells_of(floor, REACH)]
+    if near[0] is None:
+        return [value for value in near if value]
+    end = next((at for at, value in enumerate(near)
+                if value is None or is_secret(value) != is_secret(near[0])), len(near))
+    return near[:end]
+
+
+def is_secret(value):
+    return any(source.kind == "vector" for source in value.sources)
+
+
+def moved(value, by):
+    return value._replace(
+        offset=None if value.offset is None else value.offset + by,
+        floor=None if value.floor is None else value.floor + by)
+
+
 def cells_of(offset, length):
-    return range(offset // 8, (offset + length - 1) // 8 + 1)
+    return range(offset // CELL, (offset + length - 1) // CELL + 1)
 
 
 def constant(operand):
