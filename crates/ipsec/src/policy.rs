@@ -80,11 +80,24 @@ pub enum Verdict {
 pub struct Spd {
     outbound: Ordered,
     inbound: Ordered,
-    /// Per association, what may come out of it; `None` for anything.
-    accepted: Vec<Option<Table>>,
+    /// Per association, what may come out of it.
+    accepted: Vec<Accepted>,
     unmatched: Unmatched,
     clear_text_is_checked: bool,
 }
+
+/// What may come out of an association.
+#[derive(Clone, Debug)]
+enum Accepted {
+    Anything,
+    /// What one of so few selectors matches that asking each takes less time,
+    /// and less memory, than a table of them.
+    Few(Box<[Selector]>),
+    Many(Box<Table>),
+}
+
+/// Selectors up to which each is asked.
+const FEW_SELECTORS: usize = 4;
 
 /// The policies of one direction, in order.
 #[derive(Clone, Debug)]
@@ -114,10 +127,7 @@ impl Spd {
                 }
             }
         }
-        let accepted = selectors
-            .iter()
-            .map(|selectors| (!selectors.is_empty()).then(|| Table::new(selectors)))
-            .collect();
+        let accepted = selectors.into_iter().map(Accepted::by).collect();
         Spd {
             outbound: Ordered::new(policies, Direction::is_outbound),
             inbound: Ordered::new(policies, Direction::is_inbound),
@@ -200,8 +210,7 @@ impl Spd {
     /// An association that none names may carry anything.
     pub fn accepts(&self, association: u32, tuple: &Tuple) -> bool {
         match self.accepted.get(association as usize) {
-            Some(Some(selectors)) => selectors.first(tuple).is_some(),
-            Some(None) => true,
+            Some(accepted) => accepted.contains(tuple),
             None => false,
         }
     }
@@ -210,6 +219,25 @@ impl Spd {
         match self.unmatched {
             Unmatched::Discard => Verdict::Drop(DropReason::NoPolicy),
             Unmatched::Bypass => Verdict::Bypass,
+        }
+    }
+}
+
+impl Accepted {
+    fn by(selectors: Vec<Selector>) -> Accepted {
+        match selectors.len() {
+            0 => Accepted::Anything,
+            1..=FEW_SELECTORS => Accepted::Few(selectors.into()),
+            _ => Accepted::Many(Box::new(Table::new(&selectors))),
+        }
+    }
+
+    #[inline]
+    fn contains(&self, tuple: &Tuple) -> bool {
+        match self {
+            Accepted::Anything => true,
+            Accepted::Few(selectors) => selectors.iter().any(|selector| selector.matches(tuple)),
+            Accepted::Many(table) => table.first(tuple).is_some(),
         }
     }
 }

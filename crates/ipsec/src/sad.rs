@@ -11,22 +11,36 @@ use crate::sa::Parameters;
 #[derive(Clone, Debug)]
 pub struct Sad {
     associations: Vec<Arc<Parameters>>,
-    /// SPI and index, sorted.
-    by_spi: Vec<(u32, u32)>,
+    /// What received packets are held against, sorted by SPI.
+    by_spi: Vec<Row>,
     nat_t_ports: Vec<u16>,
     /// Per association, the number that steers its packets.
     homes: Vec<u32>,
+}
+
+/// What an association is told by.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    spi: u32,
+    index: u32,
+    in_udp: bool,
+    destination: Option<IpAddr>,
 }
 
 impl Sad {
     /// Builds the database. `homes` steer the packets of each association
     /// ([`Sad::home`]).
     pub(crate) fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
-        let mut by_spi: Vec<(u32, u32)> = (0..)
+        let mut by_spi: Vec<Row> = (0..)
             .zip(&associations)
-            .map(|(index, parameters)| (parameters.spi, index))
+            .map(|(index, parameters)| Row {
+                spi: parameters.spi,
+                index,
+                in_udp: parameters.nat_t.is_some(),
+                destination: parameters.destination(),
+            })
             .collect();
-        by_spi.sort_unstable();
+        by_spi.sort_unstable_by_key(|row| (row.spi, row.index));
         let mut nat_t_ports: Vec<u16> = associations
             .iter()
             .filter_map(|parameters| Some(parameters.nat_t?.destination))
@@ -55,21 +69,14 @@ impl Sad {
     /// address where the association is a tunnel's, and the way of
     /// encapsulation must fit.
     pub(crate) fn find(&self, arrival: &Arrival, destination: IpAddr) -> Option<u32> {
-        let from = self.by_spi.partition_point(|(spi, _)| *spi < arrival.spi);
+        let from = self.by_spi.partition_point(|row| row.spi < arrival.spi);
         self.by_spi[from..]
             .iter()
-            .take_while(|(spi, _)| *spi == arrival.spi)
-            .map(|(_, index)| *index)
-            .find(|index| {
-                self.associations
-                    .get(*index as usize)
-                    .is_some_and(|parameters| {
-                        parameters.nat_t.is_some() == arrival.in_udp
-                            && parameters
-                                .destination()
-                                .is_none_or(|end| end == destination)
-                    })
+            .take_while(|row| row.spi == arrival.spi)
+            .find(|row| {
+                row.in_udp == arrival.in_udp && row.destination.is_none_or(|end| end == destination)
             })
+            .map(|row| row.index)
     }
 
     /// The number that steers an association's packets to a shard, modulo the

@@ -123,7 +123,7 @@ impl Slab {
     ) -> (Place, Room) {
         let (place, room) = self.allocate(first.len() + gap + second.len() + back);
         let record = &mut self.memory[place.range()];
-        record[..first.len()].copy_from_slice(first);
+        copy_header(&mut record[..first.len()], first);
         let start = first.len() + gap;
         record[start..start + second.len()].copy_from_slice(second);
         (place, room)
@@ -180,6 +180,22 @@ impl Slab {
             rest: &mut self.memory,
             passed: 0,
         }
+    }
+}
+
+/// Copies what is mostly a link header, without a call where it is as short as
+/// Ethernet's: in two halves that overlap.
+#[inline]
+fn copy_header(to: &mut [u8], from: &[u8]) {
+    if let (8..=16, Some(head), Some(tail)) = (from.len(), from.first_chunk(), from.last_chunk()) {
+        if let Some(to) = to.first_chunk_mut::<8>() {
+            *to = *head;
+        }
+        if let Some(to) = to.last_chunk_mut::<8>() {
+            *to = *tail;
+        }
+    } else {
+        to.copy_from_slice(from);
     }
 }
 
