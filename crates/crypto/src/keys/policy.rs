@@ -6,7 +6,7 @@
 ///
 /// | policy | AES-128 | AES-192 | AES-256 | for |
 /// | --- | --- | --- | --- | --- |
-/// | `Precomputed` | 448 | 512 | 512 bytes | up to some thousand keys |
+/// | `Precomputed` | 704 | 768 | 768 bytes | up to some thousand keys |
 /// | `Compact` | 192 | 256 | 256 | many keys, short packets |
 /// | `ExpandedAhead`, `OnTheFly` | 64 | 64 | 64 | keys by the million, or used once |
 ///
@@ -14,7 +14,7 @@
 /// length asks for; where keys do not fit the cache, less is faster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KeyPolicy {
-    /// Round keys and 17 powers of the hash key, computed when the key is made.
+    /// Round keys and 33 powers of the hash key, computed when the key is made.
     #[default]
     Precomputed,
     /// Round keys and the hash key, computed when the key is made; further

@@ -10,9 +10,9 @@ use crate::kernel::Misshapen;
 use crate::keys::KeyPolicy;
 use crate::suite::AesKeySize;
 
-/// Hash-key powers of a full schedule: one for each of the sixteen blocks that
-/// are hashed with one reduction, and one for the block of lengths behind them.
-pub(crate) const POWERS: usize = 17;
+/// Hash-key powers of a full schedule: one for each of the 32 blocks that are
+/// hashed with one reduction, and one for the block of lengths behind them.
+pub(crate) const POWERS: usize = 33;
 
 /// Blocks of the longest schedule.
 pub(crate) const MOST_BLOCKS: usize = POWERS + MOST_ROUND_KEYS;
@@ -39,7 +39,7 @@ pub(crate) enum Form {
     RawAhead,
     /// `H, round keys`.
     Compact,
-    /// `H¹⁷, …, H², H, round keys`.
+    /// `H³³, …, H², H, round keys`.
     Full,
 }
 

@@ -40,12 +40,15 @@ impl Sums {
         }
     }
 
-    /// Makes what comes before in this computation and in that of `other` come
+    /// Makes what comes before in this computation and in that of `others` come
     /// before what comes after in either. Instructions of different units are
     /// written in turns, and the compiler, left to itself, would sort them.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn in_turns_with(&mut self, other: &mut __m512i) {
+    pub(super) fn in_turns_with(&mut self, others: &mut [__m512i]) {
+        let Some(other) = others.first_mut() else {
+            return;
+        };
         // SAFETY: there is no instruction, only the claim that values change.
         unsafe {
             asm!(
@@ -129,9 +132,34 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
     pub(super) fn reduce(self) -> __m128i {
-        let middle = add_lanes(self.middle);
-        let low = _mm_xor_si128(add_lanes(self.low), _mm_slli_si128::<8>(middle));
-        let high = _mm_xor_si128(add_lanes(self.high), _mm_srli_si128::<8>(middle));
+        let zero = _mm_setzero_si128();
+        self.reduce_onto([zero; 3])
+    }
+
+    /// All lanes and the product `x`·`power` added up and reduced.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
+    pub(super) fn reduce_with(self, x: __m128i, power: __m128i) -> __m128i {
+        self.reduce_onto([
+            _mm_clmulepi64_si128::<0x00>(x, power),
+            _mm_xor_si128(
+                _mm_clmulepi64_si128::<0x01>(x, power),
+                _mm_clmulepi64_si128::<0x10>(x, power),
+            ),
+            _mm_clmulepi64_si128::<0x11>(x, power),
+        ])
+    }
+
+    /// All lanes and the parts of one more product, the low part first, added up
+    /// and reduced.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
+    fn reduce_onto(self, [low, middle, high]: [__m128i; 3]) -> __m128i {
+        let middle = _mm_xor_si128(add_lanes(self.middle), middle);
+        let low = _mm_xor_si128(add_lanes(self.low), low);
+        let high = _mm_xor_si128(add_lanes(self.high), high);
+        let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
+        let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
         let polynomial = _mm_set1_epi64x(POLYNOMIAL);
         let fold = _mm_clmulepi64_si128::<0x00>(low, polynomial);
         let low = _mm_xor_si128(_mm_shuffle_epi32::<0x4e>(low), fold);

@@ -37,22 +37,11 @@ pub(super) fn run(task: &mut Task<'_, '_>) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    match task.kind.size {
-        AesKeySize::Aes128 => run_one_size::<10, OPEN>(task),
-        AesKeySize::Aes192 => run_one_size::<12, OPEN>(task),
-        AesKeySize::Aes256 => run_one_size::<14, OPEN>(task),
-    }
-}
-
-/// Keys of `ROUNDS` rounds.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn run_one_size<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
-        Route::FullShort => full_short::<ROUNDS, OPEN>(task),
-        Route::FullWide => full::<ROUNDS, OPEN>(task),
-        Route::CompactWide => compact::<ROUNDS, OPEN>(task),
-        Route::RawWide => raw::<ROUNDS, OPEN>(task),
+        Route::FullShort => full_short::<OPEN>(task),
+        Route::FullWide => full::<OPEN>(task),
+        Route::CompactWide => compact::<OPEN>(task),
+        Route::RawWide => raw::<OPEN>(task),
         Route::CompactLanes => lanes::run::<false>(task),
         Route::RawLanes => lanes::run::<true>(task),
     }
@@ -83,18 +72,19 @@ pub(super) fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full_short<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let rounds = rounds(task.kind.size);
     // Packets that have not three neighbours of their width.
-    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    let mut conveyor = Conveyor::<OPEN>::new(rounds);
     let mut position = 0;
     while position < task.order.len() {
         for ahead in position..position + SHORT {
-            prefetch_short(task, ahead + LOOK_AHEAD);
+            prefetch(task, ahead + LOOK_AHEAD);
         }
         if let Some((packets, schedules)) = four_alike(task, position) {
-            // SAFETY: 17 powers precede H, which is their last, and round keys
+            // SAFETY: the powers end with H, and round keys
             // follow; the planner has seen to the packets' lengths.
-            let tags = unsafe { short::process::<OPEN>(ROUNDS, packets, schedules) };
+            let tags = unsafe { short::process::<OPEN>(rounds, packets, schedules) };
             for (position, tag) in (position..).zip(tags) {
                 task.finish(position, tag);
             }
@@ -113,8 +103,8 @@ fn full_short<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn full<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
     for position in 0..task.order.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some((packet, schedule)) = full_schedule(task, position) {
@@ -161,12 +151,12 @@ fn full_schedule<'t, 'a>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn compact<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let size = task.kind.size;
     // The powers of a packet, and those of the packet whose hash is pending.
     let mut powers = [PowerTable::default(), PowerTable::default()];
     let mut turn = 0;
-    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
     for position in 0..task.order.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
@@ -189,13 +179,13 @@ fn compact<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn raw<const ROUNDS: usize, const OPEN: bool>(task: &mut Task<'_, '_>) {
+fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let size = task.kind.size;
     // As in `compact`, and the same for the round keys.
     let mut powers = [PowerTable::default(), PowerTable::default()];
     let mut turn = 0;
     let mut keys = [[Expanded::default(); AHEAD]; 2];
-    let mut conveyor = Conveyor::<ROUNDS, OPEN>::new();
+    let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
     for first in (0..task.order.len()).step_by(AHEAD) {
         let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
         for (raw, position) in raw.iter_mut().zip(first..) {
@@ -306,36 +296,17 @@ fn load_raw(key: KeyView<'_>) -> RawKey {
     ]
 }
 
-/// Asks for the key of the packet at `position`.
+/// Asks for as much of the key of the packet at `position` as it needs.
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch(task: &Task<'_, '_>, position: usize) {
     if let Some(packet) = task.packet(position) {
-        let at = packet.key.bytes.as_ptr();
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-        if matches!(packet.key.form, Form::Compact | Form::Full) {
-            for line in 1..4 {
-                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
-            }
-        }
-        if packet.key.form == Form::Full {
-            for line in 4..8 {
-                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
-            }
-        }
-    }
-}
-
-/// Asks for as much of the full schedule of the packet at `position` as a
-/// packet of a few vectors needs: nine powers and the round keys.
-#[inline]
-#[target_feature(enable = "sse")]
-fn prefetch_short(task: &Task<'_, '_>, position: usize) {
-    if let Some(packet) = task.packet(position) {
-        let at = packet.key.bytes.as_ptr();
+        let key = packet.key;
+        let needed_powers = packet.text.len().div_ceil(16) + 2;
+        let unused = 16 * key.form.powers().saturating_sub(needed_powers);
         // An address past a shorter schedule's end does no harm.
-        for line in 2..8 {
-            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
+        for line in (unused / 64..12).take_while(|line| 64 * line < key.bytes.len()) {
+            _mm_prefetch::<_MM_HINT_T0>(key.bytes.as_ptr().wrapping_add(64 * line).cast());
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) type RawKey = [__m128i; 2];
 /// `H, round keys` of one key.
 pub(super) type Expanded = Lanes<Block, 16>;
 
-/// Powers of a hash key up to the 17th, highest first, and three blocks that a
+/// Powers of a hash key up to the 33rd, highest first, and three blocks that a
 /// vector of powers may reach into.
 pub(super) type PowerTable = Lanes<Block, { POWERS + 3 }>;
 
@@ -95,8 +95,8 @@ pub(super) fn expand(size: AesKeySize, keys: &[RawKey; AHEAD], expanded: &mut [E
 /// Fills `table` with powers of `h`, at least up to number `most`.
 ///
 /// ```text
-/// table    H¹⁷ │ H¹⁶ H¹⁵ H¹⁴ H¹³ │ H¹² H¹¹ H¹⁰ H⁹ │ H⁸ H⁷ H⁶ H⁵ │ H⁴ H³ H² H │ zeros
-///                 H⁸ · H⁸…H⁵        H⁸ · H⁴…H        H⁴ · H⁴…H     H² · H² H
+/// table    H³³ │ H³² … H¹⁷   │ H¹⁶ … H⁹        │ H⁸ … H⁵   │ H⁴ H³ H² H │ zeros
+///                H¹⁶ · H¹⁶…H   H⁸ · H⁸…H         H⁴ · H⁴…H   H² · H² H
 /// ```
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
@@ -106,25 +106,20 @@ pub(super) fn fill_powers(h: __m128i, most: usize, table: &mut PowerTable) {
     let pair = _mm512_mask_mov_epi64(squared, 0b1100, h);
     let pair_above = product(pair, squared);
     // H⁴ H³ from the lower half of one, H² H from the lower half of the other.
-    let first = _mm512_inserti64x4::<1>(pair_above, _mm512_castsi512_si256(pair));
-    store(table, 4, first);
-    if most <= 4 {
-        return;
+    let mut powers = [_mm512_inserti64x4::<1>(pair_above, _mm512_castsi512_si256(pair)); 8];
+    store(table, 4, powers[0]);
+    let mut known = 1;
+    while known < powers.len() && 4 * known < most {
+        // The highest power there is times all there are.
+        let highest = _mm512_shuffle_i32x4::<0>(powers[known - 1], powers[known - 1]);
+        for vector in 0..known {
+            powers[known + vector] = product(powers[vector], highest);
+            store(table, 4 * (known + vector + 1), powers[known + vector]);
+        }
+        known *= 2;
     }
-    let second = product(first, _mm512_shuffle_i32x4::<0>(first, first));
-    store(table, 8, second);
-    if most <= 8 {
-        return;
-    }
-    let eighth = _mm512_shuffle_i32x4::<0>(second, second);
-    store(table, 12, product(first, eighth));
-    if most <= 12 {
-        return;
-    }
-    let fourth = product(second, eighth);
-    store(table, 16, fourth);
-    if most > 16 {
-        let top = product(fourth, h);
+    if 4 * known < most {
+        let top = product(powers[7], h);
         // SAFETY: the first block is writable.
         unsafe { _mm_storeu_si128(table.0.as_mut_ptr().cast(), _mm512_castsi512_si128(top)) };
     }

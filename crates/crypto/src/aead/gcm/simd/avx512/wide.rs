@@ -1,4 +1,5 @@
-//! One packet in all lanes: four slots per vector, sixteen slots in flight.
+//! One packet in all lanes: four slots per vector, up to thirty-two slots in
+//! flight.
 //!
 //! ```text
 //! lane               0       1       2       3
@@ -8,15 +9,16 @@
 //!           times    Hᵐ      Hᵐ⁻¹    Hᵐ⁻²    Hᵐ⁻³     one load from the table
 //! vector 1  cipher   5       6       7       8
 //!           …
-//! last      hash     block   lengths 0       0
-//!           times    H²      H       (what follows the table, times nothing)
+//! last      hash     block   -       -       -
+//!           times    H²      (H and what follows it, times nothing)
+//! lengths   times    H
 //! ```
 //!
 //! The table of powers lies in memory from the highest to H itself, so that the
-//! factors of a vector are one load, wherever the packet ends. Packets are taken
-//! in chunks of sixteen slots, the last of one to sixteen. The cipher of a chunk
-//! and the hash of the chunk before it, which may be the packet before's, run in
-//! turns, so that both units work:
+//! factors of a vector are one load, wherever the packet ends. A packet is taken
+//! in chunks of up to eight vectors, as even as they can be. The cipher of a
+//! chunk and the hash of the chunk before it, which may be the packet before's,
+//! run in turns, so that both units work:
 //!
 //! ```text
 //! cipher   A 0    A 1    A 2    B 0    B 1    C 0
@@ -32,9 +34,11 @@ use super::field::{Sums, reverse, reverse_one};
 use super::{bytes, nonce};
 use crate::cipher::Block;
 
-/// Bytes of a vector, and of a chunk of sixteen slots.
+/// Bytes of a vector.
 pub(super) const VECTOR: usize = 64;
-const CHUNK: usize = 4 * VECTOR;
+
+/// The most vectors of a chunk, which is hashed with one reduction.
+const CHUNK: usize = 8;
 
 /// Slot 0, which has no text.
 pub(super) const SLOT_0: __mmask64 = 0xffff;
@@ -42,7 +46,7 @@ pub(super) const SLOT_0: __mmask64 = 0xffff;
 /// Where a key's schedule lies.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule<'a> {
-    /// H: preceded by its powers up to the 17th, or as far as the packets that
+    /// H: preceded by its powers up to the 33rd, or as far as the packets that
     /// use this schedule ask, and followed by three readable blocks.
     pub(super) hash_key: *const u8,
     /// Round key 0.
@@ -62,12 +66,12 @@ impl Schedule<'_> {
         _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(self.round_keys.add(16 * round).cast()) })
     }
 
-    /// Where Hᵐ, Hᵐ⁻¹, Hᵐ⁻², Hᵐ⁻³ for m = `highest` lie; what lies behind H
-    /// stands for powers below the first. H itself for a power below it, which
-    /// only elements that are zero are multiplied by.
+    /// Where Hᵐ, Hᵐ⁻¹, Hᵐ⁻², Hᵐ⁻³ for m = `highest` lie, and 64 bytes further
+    /// on the next four; what lies behind H stands for powers below the first,
+    /// which only elements that are zero are multiplied by.
     #[inline]
     fn powers_at(&self, highest: usize) -> *const u8 {
-        self.hash_key.wrapping_sub(16 * highest.saturating_sub(1))
+        self.hash_key.wrapping_add(16).wrapping_sub(16 * highest)
     }
 
     /// As [`Schedule::powers_at`], loaded.
@@ -91,9 +95,9 @@ pub(super) fn mask_of(bytes: usize) -> __mmask64 {
     }
 }
 
-/// Packets one after the other, of which the last chunk's hash is pending, under
-/// keys of `ROUNDS` rounds.
-pub(super) struct Conveyor<'a, const ROUNDS: usize, const OPEN: bool> {
+/// Packets one after the other, of which the last chunk's hash is pending.
+pub(super) struct Conveyor<'a, const OPEN: bool> {
+    rounds: usize,
     pending: Pending<'a>,
     /// The packet that the pending chunk is the last of.
     last: Option<Last>,
@@ -108,27 +112,35 @@ struct Last {
 }
 
 /// Elements of a chunk that are still to be hashed.
-#[derive(Clone, Copy)]
 struct Pending<'a> {
-    /// The first with the hash so far added.
-    elements: [__m512i; 4],
-    /// What they are to be multiplied by.
-    powers: [*const u8; 4],
+    /// The last ones, as many as there are, the first with the hash so far
+    /// added.
+    elements: [__m512i; CHUNK],
+    vectors: usize,
+    /// What the first of all eight would be multiplied by; the others' follow.
+    powers: *const u8,
+    /// The element of the lengths and what it is to be multiplied by.
+    lengths: __m128i,
+    hash_key: *const u8,
     borrowed: PhantomData<&'a [Block]>,
 }
 
-/// Four blocks of zeros, in place of powers.
-static NO_POWERS: [Block; 4] = [[0; 16]; 4];
+/// A block of zeros, in place of a hash key.
+static NO_HASH_KEY: Block = [0; 16];
 
-impl<'a, const ROUNDS: usize, const OPEN: bool> Conveyor<'a, ROUNDS, OPEN> {
-    /// Without a packet.
+impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
+    /// Without a packet, for keys of so many rounds.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn new() -> Conveyor<'a, ROUNDS, OPEN> {
+    pub(super) fn new(rounds: usize) -> Conveyor<'a, OPEN> {
         Conveyor {
+            rounds,
             pending: Pending {
-                elements: [_mm512_setzero_si512(); 4],
-                powers: [NO_POWERS.as_ptr().cast(); 4],
+                elements: [_mm512_setzero_si512(); CHUNK],
+                vectors: 0,
+                powers: NO_HASH_KEY.as_ptr(),
+                lengths: _mm_setzero_si128(),
+                hash_key: NO_HASH_KEY.as_ptr(),
                 borrowed: PhantomData,
             },
             last: None,
@@ -140,7 +152,7 @@ impl<'a, const ROUNDS: usize, const OPEN: bool> Conveyor<'a, ROUNDS, OPEN> {
     ///
     /// # Safety
     /// The schedule is readable as its fields say, up to power
-    /// `min(17, 2 + blocks of text)`, and up to the fourth where there are more
+    /// `min(33, 2 + blocks of text)`, and up to the fourth where there are more
     /// than 16 bytes of associated data.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
@@ -150,37 +162,27 @@ impl<'a, const ROUNDS: usize, const OPEN: bool> Conveyor<'a, ROUNDS, OPEN> {
         packet: &Packet<'_>,
         schedule: Schedule<'a>,
     ) -> Option<(usize, Block)> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's; a chunk has as many vectors as it is called with.
         unsafe {
-            let stream = Stream::new(schedule, packet);
-            // A copy of its own stays in registers.
-            let mut pending = self.pending;
-            // Whole chunks, and one to sixteen slots behind them.
-            let chunks = (stream.bytes - 1) / CHUNK;
-            let rest = stream.bytes - chunks * CHUNK;
-            let vectors = rest.div_ceil(VECTOR);
-            let (hash_before, tag_pad) = if chunks == 0 {
-                match vectors {
-                    1 => stream.chunk::<1, ROUNDS, true, true, OPEN>(&mut pending, 0),
-                    2 => stream.chunk::<2, ROUNDS, true, true, OPEN>(&mut pending, 0),
-                    3 => stream.chunk::<3, ROUNDS, true, true, OPEN>(&mut pending, 0),
-                    _ => stream.chunk::<4, ROUNDS, true, true, OPEN>(&mut pending, 0),
-                }
-            } else {
-                let first = stream.chunk::<4, ROUNDS, true, false, OPEN>(&mut pending, 0);
-                for chunk in 1..chunks {
-                    stream.chunk::<4, ROUNDS, false, false, OPEN>(&mut pending, chunk);
-                }
-                match vectors {
-                    1 => stream.chunk::<1, ROUNDS, false, true, OPEN>(&mut pending, chunks),
-                    2 => stream.chunk::<2, ROUNDS, false, true, OPEN>(&mut pending, chunks),
-                    3 => stream.chunk::<3, ROUNDS, false, true, OPEN>(&mut pending, chunks),
-                    _ => stream.chunk::<4, ROUNDS, false, true, OPEN>(&mut pending, chunks),
-                };
-                first
+            let stream = Stream::new(schedule, packet, self.rounds);
+            let vectors = stream.bytes.div_ceil(VECTOR);
+            let chunks = vectors.div_ceil(CHUNK);
+            let width = vectors.div_ceil(chunks);
+            let pending = &mut self.pending;
+            let (hash_before, tag_pad) = match (chunks, width) {
+                (1, 1) => stream.chunk::<1, true, true, OPEN>(pending, 0),
+                (1, 2) => stream.chunk::<2, true, true, OPEN>(pending, 0),
+                (1, 3) => stream.chunk::<3, true, true, OPEN>(pending, 0),
+                (1, 4) => stream.chunk::<4, true, true, OPEN>(pending, 0),
+                (1, 5) => stream.chunk::<5, true, true, OPEN>(pending, 0),
+                (1, 6) => stream.chunk::<6, true, true, OPEN>(pending, 0),
+                (1, 7) => stream.chunk::<7, true, true, OPEN>(pending, 0),
+                (1, _) => stream.chunk::<8, true, true, OPEN>(pending, 0),
+                (_, 5) => stream.chunks::<5, OPEN>(pending, vectors),
+                (_, 6) => stream.chunks::<6, OPEN>(pending, vectors),
+                (_, 7) => stream.chunks::<7, OPEN>(pending, vectors),
+                _ => stream.chunks::<8, OPEN>(pending, vectors),
             };
-            pending.add_lengths(&stream, rest.div_ceil(16));
-            self.pending = pending;
             let before = self.last.replace(Last { position, tag_pad });
             before.map(|before| before.tag(hash_before))
         }
@@ -194,9 +196,15 @@ impl<'a, const ROUNDS: usize, const OPEN: bool> Conveyor<'a, ROUNDS, OPEN> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     pub(super) unsafe fn finish(&mut self) -> Option<(usize, Block)> {
         let last = self.last.take()?;
-        // SAFETY: the caller's.
-        Some(last.tag(unsafe { self.pending.hash() }))
+        // SAFETY: the caller's; without states, no round key is asked for.
+        Some(last.tag(unsafe { self.pending.hash_and_cipher(&mut [], |_| zero()) }))
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn zero() -> __m512i {
+    _mm512_setzero_si512()
 }
 
 impl Last {
@@ -209,89 +217,31 @@ impl Last {
 }
 
 impl Pending<'_> {
-    /// The hash.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn hash(&self) -> __m128i {
-        let mut sums = Sums::zero();
-        for vector in 0..4 {
-            // SAFETY: the caller's.
-            unsafe { self.multiply(vector, &mut sums) };
-        }
-        sums.reduce()
-    }
-
-    /// Adds the products of one vector.
-    #[inline]
-    #[target_feature(enable = "avx512f,vpclmulqdq")]
-    unsafe fn multiply(&self, vector: usize, sums: &mut Sums) {
-        // SAFETY: the powers are readable as long as they are borrowed.
-        let powers = unsafe { _mm512_loadu_si512(self.powers[vector].cast()) };
-        sums.add(self.elements[vector], powers);
-    }
-
-    /// Rounds 1 to the last of the cipher, and in between the hash, which is
-    /// returned.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn hash_and_encrypt<const VECTORS: usize, const ROUNDS: usize>(
-        &self,
-        states: &mut [__m512i; VECTORS],
-        schedule: &Schedule<'_>,
-    ) -> __m128i {
-        let mut sums = Sums::zero();
-        // SAFETY: the caller's.
-        unsafe {
-            // The first vector waits for the hash before: it comes last.
-            for (pair, vector) in [3, 2, 1, 0].into_iter().enumerate() {
-                let element = self.elements[vector];
-                let powers = _mm512_loadu_si512(self.powers[vector].cast());
-                aes_round(states, schedule.round_key(2 * pair + 1));
-                sums.add_outer(element, powers);
-                sums.in_turns_with(&mut states[0]);
-                aes_round(states, schedule.round_key(2 * pair + 2));
-                sums.add_inner(element, powers);
-                sums.in_turns_with(&mut states[0]);
-            }
-            let hash = sums.reduce();
-            for round in 9..ROUNDS {
-                aes_round(states, schedule.round_key(round));
-            }
-            let key = schedule.round_key(ROUNDS);
-            for state in states {
-                *state = _mm512_aesenclast_epi128(*state, key);
-            }
-            hash
-        }
-    }
-
-    /// Adds the lengths behind the `slots` slots of a packet's last chunk.
+    /// The hash, and in between rounds 1 to 8 of the cipher.
     ///
     /// # Safety
-    /// As for [`Conveyor::packet`].
+    /// The powers are readable, and so is the hash key.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn add_lengths(&mut self, stream: &Stream<'_>, slots: usize) {
-        let mut after = slots;
-        if slots == 16 {
-            // No slot is left: the lengths are a chunk of their own.
-            // SAFETY: the caller's.
-            let hash = unsafe { self.hash() };
-            self.elements = [_mm512_setzero_si512(); 4];
-            self.elements[0] = _mm512_zextsi128_si512(hash);
-            after = 0;
-        }
-        // Lane by lane, because registers have no index.
-        let lanes = 0xf_u64 << (4 * after);
-        for (vector, element) in self.elements.iter_mut().enumerate() {
-            let lanes = (lanes >> (16 * vector)) as __mmask16;
-            let lengths = _mm512_maskz_broadcast_i32x4(lanes, stream.lengths);
-            *element = _mm512_xor_si512(*element, lengths);
-        }
-        for (vector, powers) in self.powers.iter_mut().enumerate() {
-            *powers = stream
-                .schedule
-                .powers_at((after + 1).saturating_sub(4 * vector));
+    unsafe fn hash_and_cipher<const VECTORS: usize>(
+        &self,
+        states: &mut [__m512i; VECTORS],
+        round_key: impl Fn(usize) -> __m512i,
+    ) -> __m128i {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut sums = Sums::zero();
+            // The first vector waits for the hash before: it comes last.
+            for (round, vector) in (1..).zip((0..CHUNK).rev()) {
+                aes_round(states, round_key(round));
+                if vector + self.vectors >= CHUNK {
+                    let powers = self.powers.wrapping_add(VECTOR * vector);
+                    let powers = _mm512_loadu_si512(powers.cast());
+                    sums.add(self.elements[vector], powers);
+                    sums.in_turns_with(states);
+                }
+            }
+            sums.reduce_with(self.lengths, _mm_loadu_si128(self.hash_key.cast()))
         }
     }
 }
@@ -307,6 +257,7 @@ fn aes_round<const VECTORS: usize>(states: &mut [__m512i; VECTORS], key: __m512i
 /// A packet under way.
 struct Stream<'a> {
     schedule: Schedule<'a>,
+    rounds: usize,
     /// The nonce with its bytes reversed, so that the counter is the lowest
     /// word: 1, 2, 3 and 4.
     counters: __m512i,
@@ -324,13 +275,14 @@ impl<'a> Stream<'a> {
     /// As for [`Conveyor::packet`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn new(schedule: Schedule<'a>, packet: &Packet<'_>) -> Stream<'a> {
+    unsafe fn new(schedule: Schedule<'a>, packet: &Packet<'_>, rounds: usize) -> Stream<'a> {
         let (associated, text) = (packet.associated, packet.text);
         let nonce = nonce(packet);
         let counters = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1);
         let nonce = _mm512_broadcast_i32x4(reverse_one(nonce));
         Stream {
             schedule,
+            rounds,
             counters: _mm512_or_si512(nonce, counters),
             slots: text.as_ptr().cast::<u8>().cast_mut().wrapping_sub(16),
             bytes: 16 + text.len(),
@@ -340,39 +292,79 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Enciphers chunk number `chunk`, which lies in `VECTORS` vectors, while
-    /// the pending chunk is hashed, and leaves its own hash pending. The `FIRST`
-    /// chunk begins with slot 0, the `LAST` may end in a partial block. Returns
-    /// the hash that was pending and the chunk's first block of key stream.
+    /// Enciphers a packet of so many vectors, which are more than a chunk's, in
+    /// chunks of `WIDTH` and a last one of what remains. Returns as
+    /// [`Stream::chunk`] does for the first.
     ///
     /// # Safety
     /// As for [`Conveyor::packet`].
-    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+    unsafe fn chunks<const WIDTH: usize, const OPEN: bool>(
+        &self,
+        pending: &mut Pending<'a>,
+        vectors: usize,
+    ) -> (__m128i, __m128i) {
+        // SAFETY: the caller's.
+        unsafe {
+            let first = self.chunk::<WIDTH, true, false, OPEN>(pending, 0);
+            let mut done = WIDTH;
+            while vectors - done > WIDTH {
+                self.chunk::<WIDTH, false, false, OPEN>(pending, done);
+                done += WIDTH;
+            }
+            match vectors - done {
+                1 => self.chunk::<1, false, true, OPEN>(pending, done),
+                2 => self.chunk::<2, false, true, OPEN>(pending, done),
+                3 => self.chunk::<3, false, true, OPEN>(pending, done),
+                4 => self.chunk::<4, false, true, OPEN>(pending, done),
+                5 => self.chunk::<5, false, true, OPEN>(pending, done),
+                6 => self.chunk::<6, false, true, OPEN>(pending, done),
+                7 => self.chunk::<7, false, true, OPEN>(pending, done),
+                _ => self.chunk::<8, false, true, OPEN>(pending, done),
+            };
+            first
+        }
+    }
+
+    /// Enciphers a chunk of `VECTORS` vectors behind the `done` ones before it,
+    /// while the pending chunk is hashed, and leaves its own hash pending. The
+    /// `FIRST` chunk begins with slot 0, the `LAST` may end in a partial block
+    /// and takes the lengths along. Returns the hash that was pending and the
+    /// chunk's first block of key stream.
+    ///
+    /// # Safety
+    /// As for [`Conveyor::packet`].
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     unsafe fn chunk<
         const VECTORS: usize,
-        const ROUNDS: usize,
         const FIRST: bool,
         const LAST: bool,
         const OPEN: bool,
     >(
         &self,
         pending: &mut Pending<'a>,
-        chunk: usize,
+        done: usize,
     ) -> (__m128i, __m128i) {
         // SAFETY: the caller's; masks cover the text.
         unsafe {
-            let mut states = self.counter_blocks::<VECTORS>(chunk);
-            let hash = pending.hash_and_encrypt::<VECTORS, ROUNDS>(&mut states, &self.schedule);
+            let round_key = |round| self.schedule.round_key(round);
+            let mut states = self.counter_blocks::<VECTORS>(done);
+            let hash = pending.hash_and_cipher(&mut states, round_key);
+            for round in 1 + CHUNK..self.rounds {
+                aes_round(&mut states, round_key(round));
+            }
+            let key = round_key(self.rounds);
+            for state in &mut states {
+                *state = _mm512_aesenclast_epi128(*state, key);
+            }
             let key_stream = _mm512_castsi512_si128(states[0]);
             let carried = if FIRST { self.head } else { hash };
-            let at = self.slots.wrapping_add(chunk * CHUNK);
-            let mut elements = [_mm512_setzero_si512(); 4];
+            let at = self.slots.wrapping_add(VECTOR * done);
             for (vector, state) in states.iter().enumerate() {
                 let at = at.wrapping_add(VECTOR * vector);
                 let mut mask = u64::MAX;
                 if LAST && vector + 1 == VECTORS {
-                    mask = mask_of(self.bytes - chunk * CHUNK - VECTOR * vector);
+                    mask = mask_of(self.bytes - VECTOR * (done + vector));
                 }
                 if FIRST && vector == 0 {
                     mask &= !SLOT_0;
@@ -383,29 +375,41 @@ impl<'a> Stream<'a> {
                     output = _mm512_maskz_mov_epi8(mask, output);
                 }
                 _mm512_mask_storeu_epi8(at.cast(), mask, output);
-                elements[vector] = reverse(if OPEN { input } else { output });
+                let mut element = reverse(if OPEN { input } else { output });
+                if vector == 0 {
+                    element = _mm512_xor_si512(element, _mm512_zextsi128_si512(carried));
+                }
+                pending.elements[CHUNK - VECTORS + vector] = element;
             }
-            elements[0] = _mm512_xor_si512(elements[0], _mm512_zextsi128_si512(carried));
-            pending.elements = elements;
-            for (vector, powers) in pending.powers.iter_mut().enumerate() {
-                *powers = self.schedule.powers_at(16 - 4 * vector);
+            pending.vectors = VECTORS;
+            let mut slots = 4 * VECTORS;
+            pending.lengths = _mm_setzero_si128();
+            if LAST {
+                // The lengths come behind.
+                slots = (self.bytes - VECTOR * done).div_ceil(16) + 1;
+                pending.lengths = self.lengths;
             }
+            let unused = VECTOR * (CHUNK - VECTORS);
+            pending.powers = self.schedule.powers_at(slots).wrapping_sub(unused);
+            pending.hash_key = self.schedule.hash_key;
             (hash, key_stream)
         }
     }
 
-    /// The counter blocks of a chunk, with round key 0 added.
+    /// The counter blocks of a chunk behind `done` vectors, with round key 0
+    /// added.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn counter_blocks<const VECTORS: usize>(&self, chunk: usize) -> [__m512i; VECTORS] {
+    unsafe fn counter_blocks<const VECTORS: usize>(&self, done: usize) -> [__m512i; VECTORS] {
         // SAFETY: there is a round key 0.
         let key = unsafe { self.schedule.round_key(0) };
-        let first = _mm512_maskz_set1_epi32(0x1111, 16 * chunk as i32);
-        let first = _mm512_add_epi32(self.counters, first);
+        let before = _mm512_maskz_set1_epi32(0x1111, 4 * done as i32);
+        let first = _mm512_add_epi32(self.counters, before);
         let mut states = [reverse(first); VECTORS];
+        // Counters whose lowest byte alone grows need not be reversed one by one.
+        let has_carry = (4 * done) % 256 + 4 * VECTORS > 255;
         for (vector, state) in (0..).zip(&mut states) {
-            if chunk % 16 == 15 {
-                // The last counter has a carry, 15 chunks of 16 have none.
+            if has_carry {
                 let slots = _mm512_set4_epi32(0, 0, 0, 4 * vector);
                 *state = reverse(_mm512_add_epi32(first, slots));
             } else {
