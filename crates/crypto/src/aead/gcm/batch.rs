@@ -3,65 +3,55 @@
 use weir_simd::Tier;
 
 use super::occupancy::lane_use;
-use super::packet::{GcmJob, Packet};
-use super::plan::{Plan, Task};
+use super::packet::GcmJob;
+use super::plan::{MOST_PACKETS, Plan, Task};
 use super::{scalar, simd};
+use crate::cipher::Block;
 use crate::lane_use::LaneUse;
-
-/// Packets planned at once.
-const MOST_PACKETS: usize = 256;
-
-/// Packets of smaller batches, which are not worth clearing tables for many.
-const SOME_PACKETS: usize = 64;
-const FEW_PACKETS: usize = 8;
 
 /// Seals or opens the GCM packets among `jobs` with the kernels of `tier`.
 pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
-    match jobs.len() {
-        0 => LaneUse::default(),
-        few if few <= FEW_PACKETS => process_some::<J, FEW_PACKETS>(tier, jobs),
-        some if some <= SOME_PACKETS => process_some::<J, SOME_PACKETS>(tier, jobs),
-        _ => {
-            let mut lanes = LaneUse::default();
-            for jobs in jobs.chunks_mut(MOST_PACKETS) {
-                lanes += process_some::<J, MOST_PACKETS>(tier, jobs);
+    let mut lanes = LaneUse::default();
+    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+        let mut tags = [[0; 16]; MOST_PACKETS];
+        lanes += compute_tags(tier, jobs, &mut tags);
+        let mut tags = tags.iter();
+        for job in jobs {
+            if job.packet().is_some()
+                && let Some(tag) = tags.next()
+            {
+                job.finish(tag);
             }
-            lanes
         }
     }
+    lanes
 }
 
-/// Processes at most `N` jobs.
-fn process_some<J: GcmJob, const N: usize>(tier: Tier, jobs: &mut [J]) -> LaneUse {
-    let mut plan = Plan::<N>::new(tier);
-    let mut packets = [Packet::EMPTY; N];
-    for (place, (job, packet)) in jobs.iter_mut().zip(&mut packets).enumerate() {
-        if let Some(of_job) = job.packet() {
-            *packet = of_job;
-            plan.add(place, packet);
+/// Encrypts or decrypts all texts, and writes the tags of those jobs that are
+/// GCM's, in their order.
+fn compute_tags<J: GcmJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block]) -> LaneUse {
+    let mut plan = Plan::new(tier);
+    for job in jobs {
+        if let Some(packet) = job.packet() {
+            plan.add(packet);
         }
     }
-    let mut tags = [[0; 16]; N];
     let mut lanes = LaneUse::default();
-    plan.for_each(|kind, order| {
+    plan.for_each(|kind, packets, order| {
         let mut task = Task {
             kind,
             open: J::OPEN,
-            packets: &packets,
+            packets,
             order,
-            tags: &mut tags,
+            tags,
         };
+        let alike = !plan.is_mixed();
         if simd::run(tier, &mut task) {
-            lanes += lane_use(tier, &task);
+            lanes += lane_use(tier, &task, alike);
         } else {
             scalar::run(&mut task);
-            lanes += lane_use(Tier::Scalar, &task);
+            lanes += lane_use(Tier::Scalar, &task, alike);
         }
     });
-    for (place, (job, tag)) in jobs.iter_mut().zip(&tags).enumerate() {
-        if plan.has(place) {
-            job.finish(tag);
-        }
-    }
     lanes
 }

@@ -12,16 +12,34 @@ const LANES: usize = 4;
 /// Packets whose lanes end together: two vectors' worth.
 const FLIGHT: usize = 2 * LANES;
 
-/// What the kernels of `tier` make of a task.
-pub(super) fn lane_use(tier: Tier, task: &Task<'_, '_>) -> LaneUse {
-    let slots = |position| task.packet(position).map_or(0, slots);
-    let positions = 0..task.order.len();
+/// What the kernels of `tier` make of a task, whose packets may all be `alike`.
+pub(super) fn lane_use(tier: Tier, task: &Task<'_, '_>, alike: bool) -> LaneUse {
+    let packets = task.order.len();
+    if !alike || packets <= FLIGHT {
+        return of_range(tier, task, 0, packets);
+    }
+    // Whole flights of like packets are as full as the first.
+    let mut first = of_range(tier, task, 0, FLIGHT);
+    let flights = (packets / FLIGHT) as u64;
+    first.filled *= flights;
+    first.offered *= flights;
+    first += of_range(tier, task, packets / FLIGHT * FLIGHT, packets);
+    first
+}
+
+/// As [`lane_use`], of the packets from position `begin` to before `end`.
+fn of_range(tier: Tier, task: &Task<'_, '_>, begin: usize, end: usize) -> LaneUse {
+    let slots = |position| match position < end {
+        true => task.packet(position).map_or(0, slots),
+        false => 0,
+    };
+    let positions = begin..end;
     let filled: usize = positions.clone().map(slots).sum();
     let offered = match (tier, task.kind.route) {
         (Tier::Avx512, Route::RawLanes | Route::CompactLanes) => positions
             .step_by(FLIGHT)
             .map(|first| {
-                let packets = (task.order.len() - first).min(FLIGHT);
+                let packets = (end - first).min(FLIGHT);
                 // Packets are in the order of their length classes, not quite
                 // of their lengths.
                 let most = (first..first + packets).map(slots).max().unwrap_or(0);
@@ -31,8 +49,8 @@ pub(super) fn lane_use(tier: Tier, task: &Task<'_, '_>) -> LaneUse {
             .sum(),
         (Tier::Avx512, Route::FullShort) => {
             let mut offered = 0;
-            let mut position = 0;
-            while position < task.order.len() {
+            let mut position = begin;
+            while position < end {
                 let first = slots(position);
                 // Four alike share a shape, whose last vector may be half.
                 if slots(position + 3).div_ceil(2) == first.div_ceil(2) {

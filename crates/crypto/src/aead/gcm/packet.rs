@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 
-use super::key::{Form, KeyView};
+use super::key::KeyView;
 use crate::cipher::Block;
-use crate::suite::AesKeySize;
 use crate::verdict::publish;
 
 /// One packet. Kernels hold several at once, so that the text, which is
@@ -20,26 +19,13 @@ pub(crate) struct Packet<'a> {
     pub(crate) text: &'a [Cell<u8>],
 }
 
-impl Packet<'_> {
-    /// In place of a packet where there is none.
-    pub(super) const EMPTY: Packet<'static> = Packet {
-        key: KeyView {
-            size: AesKeySize::Aes128,
-            form: Form::Raw,
-            bytes: &[],
-        },
-        nonce: 0,
-        associated: &[],
-        text: &[],
-    };
-}
-
 /// A job of a batch, which may be of another algorithm.
 pub(crate) trait GcmJob {
     /// Whether packets are opened, not sealed.
     const OPEN: bool;
 
-    /// The job's packet; `None` where it is not GCM's.
+    /// The job's packet; `None` where it is not GCM's, before and after the
+    /// packet has been processed.
     fn packet(&mut self) -> Option<Packet<'_>>;
 
     /// Takes the tag that was computed for the packet. Where packets are

@@ -4,6 +4,7 @@
 //! a kernel they are ordered by length: lanes of a vector then end together,
 //! and branches on lengths go the same way many times in a row.
 
+use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use super::packet::Packet;
@@ -74,15 +75,6 @@ impl<'t, 'a> Task<'t, 'a> {
     }
 }
 
-const ROUTES: [Route; 6] = [
-    Route::RawLanes,
-    Route::CompactLanes,
-    Route::RawWide,
-    Route::CompactWide,
-    Route::FullShort,
-    Route::FullWide,
-];
-
 /// By [`super::Form`], for packets that are not short and for those that are.
 const ROUTES_OF_FORMS: [[Route; 2]; 4] = [
     [Route::RawWide, Route::RawLanes],
@@ -93,25 +85,41 @@ const ROUTES_OF_FORMS: [[Route; 2]; 4] = [
 
 const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
 
+/// Numbers of kinds: a form, a size, and whether packets are short.
+const KINDS: usize = ROUTES_OF_FORMS.len() * SIZES.len() * 2;
+
+/// The most packets planned at once.
+pub(super) const MOST_PACKETS: usize = 256;
+
+/// Every place, in order.
+static PLACES: [u8; MOST_PACKETS] = {
+    let mut places = [0; MOST_PACKETS];
+    let mut place = 0;
+    while place < MOST_PACKETS {
+        places[place] = place as u8;
+        place += 1;
+    }
+    places
+};
+
 /// Lengths that are told apart.
 const CLASSES: usize = 64;
 
-/// In place of a kind where there is no packet.
-const NO_KIND: u8 = u8::MAX;
-
-/// Kind and length class of each of up to `N` packets.
-pub(super) struct Plan<const N: usize> {
+/// Up to [`MOST_PACKETS`] packets, and which of them go together.
+pub(super) struct Plan<'a> {
     /// The longest text of a short packet, by [`super::Form`].
     short_text_bytes: [usize; 4],
-    kinds: [u8; N],
-    classes: [u8; N],
-    /// One more than the place of the last packet.
-    end: usize,
+    packets: ArrayVec<Packet<'a>, MOST_PACKETS>,
+    /// Of the first packet, its kind and the bytes of its text.
+    first: (usize, usize),
+    /// Whether another packet differs from the first in either.
+    is_mixed: bool,
 }
 
-impl<const N: usize> Plan<N> {
+impl<'a> Plan<'a> {
     /// No packets yet, for `tier`.
-    pub(super) fn new(tier: Tier) -> Plan<N> {
+    #[inline]
+    pub(super) fn new(tier: Tier) -> Plan<'a> {
         let lanes = LaneLimits::of(tier);
         Plan {
             short_text_bytes: [
@@ -120,99 +128,101 @@ impl<const N: usize> Plan<N> {
                 lanes.compact_text_bytes,
                 SHORT_TEXT_BYTES,
             ],
-            kinds: [NO_KIND; N],
-            classes: [0; N],
-            end: 0,
+            packets: ArrayVec::new(),
+            first: (0, 0),
+            is_mixed: false,
         }
     }
 
-    /// Adds the packet at `place`, which is after those added before and below
-    /// `N`.
+    /// Adds a packet, as long as there are fewer than [`MOST_PACKETS`].
     #[inline]
-    pub(super) fn add(&mut self, place: usize, packet: &Packet<'_>) {
-        let form = packet.key.form as usize;
+    pub(super) fn add(&mut self, packet: Packet<'a>) {
+        let sort = (self.kind(&packet), packet.text.len());
+        if self.packets.is_empty() {
+            self.first = sort;
+        }
+        self.is_mixed |= sort != self.first;
+        let _ = self.packets.try_push(packet);
+    }
+
+    /// The number of a packet's kind.
+    #[inline]
+    fn kind(&self, packet: &Packet<'_>) -> usize {
+        let (form, size) = (packet.key.form as usize, packet.key.size as usize);
         let is_short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES
             && packet.text.len() <= self.short_text_bytes[form];
-        let route = ROUTES_OF_FORMS[form][usize::from(is_short)];
-        let kind = 3 * route as u8 + packet.key.size as u8;
-        let class = class(packet.text.len());
-        self.kinds[place] = kind;
-        self.classes[place] = class;
-        self.end = place + 1;
+        (SIZES.len() * form + size) * 2 + usize::from(is_short)
     }
 
-    /// Whether there is a packet at `place`.
+    /// Whether packets are of several kinds or lengths.
+    pub(super) fn is_mixed(&self) -> bool {
+        self.is_mixed
+    }
+
+    /// Calls `run` for each kind with all packets, and the places of those of
+    /// that kind, shortest first.
     #[inline]
-    pub(super) fn has(&self, place: usize) -> bool {
-        self.kinds[place] != NO_KIND
-    }
-
-    /// Calls `run` for each kind with the packets of that kind, shortest first.
-    #[inline]
-    pub(super) fn for_each(&self, mut run: impl FnMut(Kind, &[u8])) {
-        // Bit sets of the kinds and of the classes that there are.
-        let (mut kinds, mut classes) = (0u32, 0u64);
-        for (kind, class) in self.kinds[..self.end].iter().zip(&self.classes) {
-            kinds |= 1u32.checked_shl((*kind).into()).unwrap_or(0);
-            classes |= 1u64.wrapping_shl((*class).into());
-        }
-        let mut order = [0; N];
-        for (index, route) in ROUTES.into_iter().enumerate() {
-            for (at, size) in SIZES.into_iter().enumerate() {
-                let kind = 3 * index + at;
-                if kinds >> kind & 1 == 1 {
-                    let packets = match classes.is_power_of_two() {
-                        true => self.gather(kind as u8, &mut order),
-                        false => self.sort(kind as u8, &mut order),
-                    };
-                    run(Kind { route, size }, &order[..packets]);
-                }
-            }
+    pub(super) fn for_each(&self, mut run: impl FnMut(Kind, &[Packet<'a>], &[u8])) {
+        let places = &PLACES[..self.packets.len()];
+        if self.is_mixed {
+            self.sort_and_run(places, &mut run);
+        } else if !places.is_empty() {
+            run(Kind::of(self.first.0), &self.packets, places);
         }
     }
 
-    /// Puts the packets of a kind into `order` and returns how many there are.
-    fn gather(&self, kind: u8, order: &mut [u8; N]) -> usize {
-        let mut packets = 0;
-        for (place, of) in self.kinds[..self.end].iter().enumerate() {
-            order[packets] = place as u8;
-            packets += usize::from(*of == kind);
+    #[inline(never)]
+    fn sort_and_run(&self, places: &[u8], run: &mut impl FnMut(Kind, &[Packet<'a>], &[u8])) {
+        // Packets of each kind and class, then where the next of them goes.
+        let mut bins = [0u16; KINDS * CLASSES];
+        let bin = |packet: &Packet<'_>| CLASSES * self.kind(packet) + class(packet.text.len());
+        for packet in &self.packets {
+            bins[bin(packet)] += 1;
         }
-        packets
-    }
-
-    /// Puts the packets of a kind into `order` by ascending length class,
-    /// earlier ones first within a class, and returns how many there are.
-    fn sort(&self, kind: u8, order: &mut [u8; N]) -> usize {
-        let mut places = [0u16; CLASSES];
-        let packets = || self.kinds[..self.end].iter().zip(&self.classes);
-        for (of, class) in packets() {
-            places[usize::from(*class) % CLASSES] += u16::from(*of == kind);
-        }
+        let mut ends = [0; KINDS];
         let mut total = 0;
-        for place in &mut places {
-            (*place, total) = (total, total + *place);
-        }
-        for (place, (of, class)) in packets().enumerate() {
-            let at = &mut places[usize::from(*class) % CLASSES];
-            if *of == kind {
-                order[usize::from(*at)] = place as u8;
-                *at += 1;
+        for (classes, end) in bins.as_chunks_mut::<CLASSES>().0.iter_mut().zip(&mut ends) {
+            for place in classes {
+                (*place, total) = (total, total + *place);
             }
+            *end = usize::from(total);
         }
-        usize::from(total)
+        let mut order = [0; MOST_PACKETS];
+        for (place, packet) in places.iter().zip(&self.packets) {
+            let at = &mut bins[bin(packet)];
+            order[usize::from(*at)] = *place;
+            *at += 1;
+        }
+        let mut begin = 0;
+        for (kind, end) in ends.into_iter().enumerate() {
+            if end > begin {
+                run(Kind::of(kind), &self.packets, &order[begin..end]);
+            }
+            begin = end;
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of this number.
+    fn of(number: usize) -> Kind {
+        let (form_and_size, is_short) = (number / 2, number % 2);
+        Kind {
+            route: ROUTES_OF_FORMS[form_and_size / SIZES.len()][is_short],
+            size: SIZES[form_and_size % SIZES.len()],
+        }
     }
 }
 
 /// Lengths by pairs of blocks up to sixteen blocks, counting the tag's, and by
 /// sixteen blocks from there.
 #[inline]
-fn class(text_bytes: usize) -> u8 {
+fn class(text_bytes: usize) -> usize {
     let blocks = text_bytes.div_ceil(16) + 1;
     let class = if blocks <= 16 {
         blocks.div_ceil(2)
     } else {
         8 + blocks / 16
     };
-    class.min(CLASSES - 1) as u8
+    class.min(CLASSES - 1)
 }

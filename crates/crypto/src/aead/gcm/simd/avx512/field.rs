@@ -84,6 +84,38 @@ impl Sums {
         self.add_inner(x, power);
     }
 
+    /// Adds the products `x`·`power` of two lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,vpclmulqdq")]
+    pub(super) fn add_half(&mut self, x: __m256i, power: __m256i) {
+        let add = |sum: &mut __m512i, products| {
+            *sum = _mm512_xor_si512(*sum, _mm512_zextsi256_si512(products));
+        };
+        add(&mut self.low, _mm256_clmulepi64_epi128::<0x00>(x, power));
+        let middle = _mm256_xor_si256(
+            _mm256_clmulepi64_epi128::<0x01>(x, power),
+            _mm256_clmulepi64_epi128::<0x10>(x, power),
+        );
+        add(&mut self.middle, middle);
+        add(&mut self.high, _mm256_clmulepi64_epi128::<0x11>(x, power));
+    }
+
+    /// Adds the product `x`·`power` of one lane.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,vpclmulqdq,pclmulqdq")]
+    pub(super) fn add_one(&mut self, x: __m128i, power: __m128i) {
+        let add = |sum: &mut __m512i, product| {
+            *sum = _mm512_xor_si512(*sum, _mm512_zextsi128_si512(product));
+        };
+        add(&mut self.low, _mm_clmulepi64_si128::<0x00>(x, power));
+        let middle = _mm_xor_si128(
+            _mm_clmulepi64_si128::<0x01>(x, power),
+            _mm_clmulepi64_si128::<0x10>(x, power),
+        );
+        add(&mut self.middle, middle);
+        add(&mut self.high, _mm_clmulepi64_si128::<0x11>(x, power));
+    }
+
     /// Of the products `x`·`power`, adds the low and the high part.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
@@ -132,34 +164,9 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
     pub(super) fn reduce(self) -> __m128i {
-        let zero = _mm_setzero_si128();
-        self.reduce_onto([zero; 3])
-    }
-
-    /// All lanes and the product `x`·`power` added up and reduced.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
-    pub(super) fn reduce_with(self, x: __m128i, power: __m128i) -> __m128i {
-        self.reduce_onto([
-            _mm_clmulepi64_si128::<0x00>(x, power),
-            _mm_xor_si128(
-                _mm_clmulepi64_si128::<0x01>(x, power),
-                _mm_clmulepi64_si128::<0x10>(x, power),
-            ),
-            _mm_clmulepi64_si128::<0x11>(x, power),
-        ])
-    }
-
-    /// All lanes and the parts of one more product, the low part first, added up
-    /// and reduced.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,pclmulqdq,sse2")]
-    fn reduce_onto(self, [low, middle, high]: [__m128i; 3]) -> __m128i {
-        let middle = _mm_xor_si128(add_lanes(self.middle), middle);
-        let low = _mm_xor_si128(add_lanes(self.low), low);
-        let high = _mm_xor_si128(add_lanes(self.high), high);
-        let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
-        let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
+        let middle = add_lanes(self.middle);
+        let low = _mm_xor_si128(add_lanes(self.low), _mm_slli_si128::<8>(middle));
+        let high = _mm_xor_si128(add_lanes(self.high), _mm_srli_si128::<8>(middle));
         let polynomial = _mm_set1_epi64x(POLYNOMIAL);
         let fold = _mm_clmulepi64_si128::<0x00>(low, polynomial);
         let low = _mm_xor_si128(_mm_shuffle_epi32::<0x4e>(low), fold);

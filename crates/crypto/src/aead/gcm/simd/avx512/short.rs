@@ -237,13 +237,19 @@ impl<const FULL: usize, const HALF: bool> States<FULL, HALF> {
                     let lanes = (0xf_u32 << (4 * (slots - 4 * vector))) as __mmask16;
                     x = _mm512_mask_broadcast_i32x4(x, lanes, lengths);
                 }
-                sums.add(x, schedule.powers(slots + 1 - 4 * vector));
+                let powers = schedule.powers_at(slots + 1 - 4 * vector);
+                if vector < FULL {
+                    sums.add(x, _mm512_loadu_si512(powers.cast()));
+                } else {
+                    let powers = _mm256_loadu_si256(powers.cast());
+                    sums.add_half(_mm512_castsi512_si256(x), powers);
+                }
             }
         }
-        if slots == 4 * vectors {
+        if slots == 4 * FULL + 2 * usize::from(HALF) {
             // SAFETY: there is one power at least.
-            let h = unsafe { schedule.powers(1) };
-            sums.add(_mm512_zextsi128_si512(lengths), h);
+            let h = unsafe { _mm_loadu_si128(schedule.hash_key.cast()) };
+            sums.add_one(lengths, h);
         }
         sums
     }

@@ -16,7 +16,7 @@
 //!
 //! The table of powers lies in memory from the highest to H itself, so that the
 //! factors of a vector are one load, wherever the packet ends. A packet is taken
-//! in chunks of up to eight vectors, as even as they can be. The cipher of a
+//! in chunks of up to eight vectors. The cipher of a
 //! chunk and the hash of the chunk before it, which may be the packet before's,
 //! run in turns, so that both units work:
 //!
@@ -70,7 +70,7 @@ impl Schedule<'_> {
     /// on the next four; what lies behind H stands for powers below the first,
     /// which only elements that are zero are multiplied by.
     #[inline]
-    fn powers_at(&self, highest: usize) -> *const u8 {
+    pub(super) fn powers_at(&self, highest: usize) -> *const u8 {
         self.hash_key.wrapping_add(16).wrapping_sub(16 * highest)
     }
 
@@ -154,7 +154,7 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
     /// The schedule is readable as its fields say, up to power
     /// `min(33, 2 + blocks of text)`, and up to the fourth where there are more
     /// than 16 bytes of associated data.
-    #[inline]
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     pub(super) unsafe fn packet(
         &mut self,
@@ -166,23 +166,23 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
         unsafe {
             let stream = Stream::new(schedule, packet, self.rounds);
             let vectors = stream.bytes.div_ceil(VECTOR);
-            let chunks = vectors.div_ceil(CHUNK);
-            let width = vectors.div_ceil(chunks);
             let pending = &mut self.pending;
-            let (hash_before, tag_pad) = match (chunks, width) {
-                (1, 1) => stream.chunk::<1, true, true, OPEN>(pending, 0),
-                (1, 2) => stream.chunk::<2, true, true, OPEN>(pending, 0),
-                (1, 3) => stream.chunk::<3, true, true, OPEN>(pending, 0),
-                (1, 4) => stream.chunk::<4, true, true, OPEN>(pending, 0),
-                (1, 5) => stream.chunk::<5, true, true, OPEN>(pending, 0),
-                (1, 6) => stream.chunk::<6, true, true, OPEN>(pending, 0),
-                (1, 7) => stream.chunk::<7, true, true, OPEN>(pending, 0),
-                (1, _) => stream.chunk::<8, true, true, OPEN>(pending, 0),
-                (_, 5) => stream.chunks::<5, OPEN>(pending, vectors),
-                (_, 6) => stream.chunks::<6, OPEN>(pending, vectors),
-                (_, 7) => stream.chunks::<7, OPEN>(pending, vectors),
-                _ => stream.chunks::<8, OPEN>(pending, vectors),
+            let no_carry = _mm_setzero_si128();
+            let (sums_before, tag_pad) = match vectors {
+                1 => stream.chunk::<1, true, true, OPEN>(pending, 0, no_carry),
+                2 => stream.chunk::<2, true, true, OPEN>(pending, 0, no_carry),
+                3 => stream.chunk::<3, true, true, OPEN>(pending, 0, no_carry),
+                4 => stream.chunk::<4, true, true, OPEN>(pending, 0, no_carry),
+                5 => stream.chunk::<5, true, true, OPEN>(pending, 0, no_carry),
+                6 => stream.chunk::<6, true, true, OPEN>(pending, 0, no_carry),
+                7 => stream.chunk::<7, true, true, OPEN>(pending, 0, no_carry),
+                8 => stream.chunk::<8, true, true, OPEN>(pending, 0, no_carry),
+                _ => stream.chunk::<8, true, false, OPEN>(pending, 0, no_carry),
             };
+            let hash_before = sums_before.reduce();
+            if vectors > CHUNK {
+                stream.further_chunks::<OPEN>(pending, vectors);
+            }
             let before = self.last.replace(Last { position, tag_pad });
             before.map(|before| before.tag(hash_before))
         }
@@ -197,7 +197,11 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
     pub(super) unsafe fn finish(&mut self) -> Option<(usize, Block)> {
         let last = self.last.take()?;
         // SAFETY: the caller's; without states, no round key is asked for.
-        Some(last.tag(unsafe { self.pending.hash_and_cipher(&mut [], |_| zero()) }))
+        let sums = unsafe {
+            self.pending
+                .hash_and_cipher::<0, false>(&mut [], |_| zero(), _mm_setzero_si128())
+        };
+        Some(last.tag(sums.reduce()))
     }
 }
 
@@ -217,32 +221,48 @@ impl Last {
 }
 
 impl Pending<'_> {
-    /// The hash, and in between rounds 1 to 8 of the cipher.
+    /// The sums of the hash, and in between rounds 1 to 8 of the cipher.
     ///
     /// # Safety
-    /// The powers are readable, and so is the hash key.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn hash_and_cipher<const VECTORS: usize>(
+    /// The powers are readable, and so is the hash key; features as for
+    /// [`Stream::chunk`].
+    #[inline(always)]
+    unsafe fn hash_and_cipher<const VECTORS: usize, const WHOLE: bool>(
         &self,
         states: &mut [__m512i; VECTORS],
         round_key: impl Fn(usize) -> __m512i,
-    ) -> __m128i {
+        carried: __m128i,
+    ) -> Sums {
         // SAFETY: the caller's.
         unsafe {
             let mut sums = Sums::zero();
             // The first vector waits for the hash before: it comes last.
             for (round, vector) in (1..).zip((0..CHUNK).rev()) {
                 aes_round(states, round_key(round));
-                if vector + self.vectors >= CHUNK {
+                if WHOLE || vector + self.vectors >= CHUNK {
                     let powers = self.powers.wrapping_add(VECTOR * vector);
                     let powers = _mm512_loadu_si512(powers.cast());
-                    sums.add(self.elements[vector], powers);
+                    let mut element = self.elements[vector];
+                    if WHOLE && vector == 0 {
+                        element = _mm512_xor_si512(element, _mm512_zextsi128_si512(carried));
+                    }
+                    sums.add(element, powers);
                     sums.in_turns_with(states);
                 }
             }
-            sums.reduce_with(self.lengths, _mm_loadu_si128(self.hash_key.cast()))
+            if !WHOLE {
+                sums.add_one(self.lengths, _mm_loadu_si128(self.hash_key.cast()));
+            }
+            sums
         }
+    }
+
+    /// Adds the hash of what comes before.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn carry(&mut self, hash: __m128i) {
+        let first = &mut self.elements[CHUNK - self.vectors];
+        *first = _mm512_xor_si512(*first, _mm512_zextsi128_si512(hash));
     }
 }
 
@@ -292,64 +312,63 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Enciphers a packet of so many vectors, which are more than a chunk's, in
-    /// chunks of `WIDTH` and a last one of what remains. Returns as
-    /// [`Stream::chunk`] does for the first.
+    /// Enciphers what is behind the first chunk of a packet of so many vectors:
+    /// whole chunks, and a last one of what remains.
     ///
     /// # Safety
-    /// As for [`Conveyor::packet`].
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn chunks<const WIDTH: usize, const OPEN: bool>(
-        &self,
-        pending: &mut Pending<'a>,
-        vectors: usize,
-    ) -> (__m128i, __m128i) {
+    /// As for [`Stream::chunk`].
+    #[inline(always)]
+    unsafe fn further_chunks<const OPEN: bool>(&self, pending: &mut Pending<'a>, vectors: usize) {
+        let mut done = CHUNK;
         // SAFETY: the caller's.
         unsafe {
-            let first = self.chunk::<WIDTH, true, false, OPEN>(pending, 0);
-            let mut done = WIDTH;
-            while vectors - done > WIDTH {
-                self.chunk::<WIDTH, false, false, OPEN>(pending, done);
-                done += WIDTH;
+            let mut hash = _mm_setzero_si128();
+            while vectors - done > CHUNK {
+                let (sums, _) = self.chunk::<8, false, false, OPEN>(pending, done, hash);
+                hash = sums.reduce();
+                done += CHUNK;
             }
-            match vectors - done {
-                1 => self.chunk::<1, false, true, OPEN>(pending, done),
-                2 => self.chunk::<2, false, true, OPEN>(pending, done),
-                3 => self.chunk::<3, false, true, OPEN>(pending, done),
-                4 => self.chunk::<4, false, true, OPEN>(pending, done),
-                5 => self.chunk::<5, false, true, OPEN>(pending, done),
-                6 => self.chunk::<6, false, true, OPEN>(pending, done),
-                7 => self.chunk::<7, false, true, OPEN>(pending, done),
-                _ => self.chunk::<8, false, true, OPEN>(pending, done),
+            let (sums, _) = match vectors - done {
+                1 => self.chunk::<1, false, true, OPEN>(pending, done, hash),
+                2 => self.chunk::<2, false, true, OPEN>(pending, done, hash),
+                3 => self.chunk::<3, false, true, OPEN>(pending, done, hash),
+                4 => self.chunk::<4, false, true, OPEN>(pending, done, hash),
+                5 => self.chunk::<5, false, true, OPEN>(pending, done, hash),
+                6 => self.chunk::<6, false, true, OPEN>(pending, done, hash),
+                7 => self.chunk::<7, false, true, OPEN>(pending, done, hash),
+                _ => self.chunk::<8, false, true, OPEN>(pending, done, hash),
             };
-            first
+            pending.carry(sums.reduce());
         }
     }
 
     /// Enciphers a chunk of `VECTORS` vectors behind the `done` ones before it,
     /// while the pending chunk is hashed, and leaves its own hash pending. The
     /// `FIRST` chunk begins with slot 0, the `LAST` may end in a partial block
-    /// and takes the lengths along. Returns the hash that was pending and the
-    /// chunk's first block of key stream.
+    /// and takes the lengths along. Returns the sums of the hash that was pending
+    /// and the chunk's first block of key stream.
+    ///
+    /// It is always inlined, since a call between functions that use vectors
+    /// costs as much as half a chunk, and so has no features of its own.
     ///
     /// # Safety
-    /// As for [`Conveyor::packet`].
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    unsafe fn chunk<
-        const VECTORS: usize,
-        const FIRST: bool,
-        const LAST: bool,
-        const OPEN: bool,
-    >(
+    /// As for [`Conveyor::packet`], whose features the caller has.
+    #[inline(always)]
+    unsafe fn chunk<const VECTORS: usize, const FIRST: bool, const LAST: bool, const OPEN: bool>(
         &self,
         pending: &mut Pending<'a>,
         done: usize,
-    ) -> (__m128i, __m128i) {
+        carried: __m128i,
+    ) -> (Sums, __m128i) {
         // SAFETY: the caller's; masks cover the text.
         unsafe {
             let round_key = |round| self.schedule.round_key(round);
             let mut states = self.counter_blocks::<VECTORS>(done);
-            let hash = pending.hash_and_cipher(&mut states, round_key);
+            let sums = if FIRST {
+                pending.hash_and_cipher::<VECTORS, false>(&mut states, round_key, carried)
+            } else {
+                pending.hash_and_cipher::<VECTORS, true>(&mut states, round_key, carried)
+            };
             for round in 1 + CHUNK..self.rounds {
                 aes_round(&mut states, round_key(round));
             }
@@ -358,7 +377,6 @@ impl<'a> Stream<'a> {
                 *state = _mm512_aesenclast_epi128(*state, key);
             }
             let key_stream = _mm512_castsi512_si128(states[0]);
-            let carried = if FIRST { self.head } else { hash };
             let at = self.slots.wrapping_add(VECTOR * done);
             for (vector, state) in states.iter().enumerate() {
                 let at = at.wrapping_add(VECTOR * vector);
@@ -376,8 +394,8 @@ impl<'a> Stream<'a> {
                 }
                 _mm512_mask_storeu_epi8(at.cast(), mask, output);
                 let mut element = reverse(if OPEN { input } else { output });
-                if vector == 0 {
-                    element = _mm512_xor_si512(element, _mm512_zextsi128_si512(carried));
+                if FIRST && vector == 0 {
+                    element = _mm512_xor_si512(element, _mm512_zextsi128_si512(self.head));
                 }
                 pending.elements[CHUNK - VECTORS + vector] = element;
             }
@@ -392,7 +410,7 @@ impl<'a> Stream<'a> {
             let unused = VECTOR * (CHUNK - VECTORS);
             pending.powers = self.schedule.powers_at(slots).wrapping_sub(unused);
             pending.hash_key = self.schedule.hash_key;
-            (hash, key_stream)
+            (sums, key_stream)
         }
     }
 
