@@ -31,8 +31,8 @@ impl LaneLimits {
                 compact_text_bytes: 0,
             },
             Tier::Avx512 => LaneLimits {
-                raw_text_bytes: 256,
-                compact_text_bytes: 256,
+                raw_text_bytes: 2048,
+                compact_text_bytes: 1536,
             },
         }
     }

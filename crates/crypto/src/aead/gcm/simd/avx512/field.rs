@@ -40,26 +40,13 @@ impl Sums {
         }
     }
 
-    /// Makes what comes before in this computation and in that of `others` come
-    /// before what comes after in either. Instructions of different units are
-    /// written in turns, and the compiler, left to itself, would sort them.
+    /// As [`in_turns`].
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn in_turns_with(&mut self, others: &mut [__m512i]) {
-        let Some(other) = others.first_mut() else {
-            return;
-        };
-        // SAFETY: there is no instruction, only the claim that values change.
-        unsafe {
-            asm!(
-                "/* {} {} {} {} */",
-                inout(zmm_reg) *other,
-                inout(zmm_reg) self.low,
-                inout(zmm_reg) self.middle,
-                inout(zmm_reg) self.high,
-                options(nomem, nostack, preserves_flags)
-            );
-        }
+        in_turns(&mut self.low, others);
+        in_turns(&mut self.middle, others);
+        in_turns(&mut self.high, others);
     }
 
     /// The products `x`·`power`.
@@ -172,6 +159,25 @@ impl Sums {
         let low = _mm_xor_si128(_mm_shuffle_epi32::<0x4e>(low), fold);
         let fold = _mm_clmulepi64_si128::<0x00>(low, polynomial);
         _mm_ternarylogic_epi64::<XOR3>(_mm_shuffle_epi32::<0x4e>(low), fold, high)
+    }
+}
+
+/// Makes what comes before in the computation of `one` and in that of `others`
+/// come before what comes after in either. Instructions of different units are
+/// written in turns, and the compiler, left to itself, would sort them.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn in_turns(one: &mut __m512i, others: &mut [__m512i]) {
+    if let Some(other) = others.first_mut() {
+        // SAFETY: there is no instruction, only the claim that values change.
+        unsafe {
+            asm!(
+                "/* {} {} */",
+                inout(zmm_reg) * other,
+                inout(zmm_reg) * one,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
     }
 }
 

@@ -22,9 +22,9 @@ use std::arch::x86_64::*;
 use super::super::super::key::Form;
 use super::super::super::packet::Packet;
 use super::super::super::plan::Task;
-use super::field::{Sums, hash_keys, reverse, square};
+use super::field::{Sums, hash_keys, in_turns, reverse, square};
 use super::schedules::{RawKey, join, lanes_of, round_keys};
-use super::{expanded, load_raw, nonce, prefetch, transpose};
+use super::{aes_round, expanded, load_raw, nonce, prefetch, transpose};
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
@@ -53,16 +53,23 @@ pub(super) fn run<const RAW: bool>(task: &mut Task<'_, '_>) {
         let (low, high) = packets.split_at(LANES);
         let mut tags = [[0; 16]; 2 * LANES];
         let (low_tags, high_tags) = tags.split_at_mut(LANES);
-        flight[0].load::<RAW>(size, low);
-        if high[0].is_some() {
-            flight[1].load::<RAW>(size, high);
-            let [low, high] = process::<RAW, 2>(size, task.open, &mut flight);
-            store(low, low_tags);
-            store(high, high_tags);
-        } else {
-            let [first, _] = &mut flight;
-            let [low] = process::<RAW, 1>(size, task.open, std::array::from_mut(first));
-            store(low, low_tags);
+        // SAFETY: these are this function's features.
+        unsafe {
+            flight[0].load::<RAW>(size, low);
+            if high[0].is_some() {
+                flight[1].load::<RAW>(size, high);
+                let chunks = flight[0].chunks.max(flight[1].chunks);
+                flight[0].end_with(chunks);
+                flight[1].end_with(chunks);
+                let [low, high] = process::<RAW, 2>(size, task.open, &mut flight);
+                store(low, low_tags);
+                store(high, high_tags);
+            } else {
+                let [first, _] = &mut flight;
+                first.end_with(first.chunks);
+                let [low] = process::<RAW, 1>(size, task.open, std::array::from_mut(first));
+                store(low, low_tags);
+            }
         }
         for (position, tag) in (first..).zip(tags) {
             task.finish(position, tag);
@@ -99,11 +106,14 @@ struct Group {
     /// Of raw keys it is computed along with the first blocks.
     hash_key: __m512i,
     texts: [Text; LANES],
-    /// Chunks of the longest text.
+    /// Chunks up to the one with which all texts end.
     chunks: usize,
     /// The most empty slots of any lane.
     most_empty: usize,
-    /// Reversed counter blocks of slot x₀.
+    /// Chunks before this one end in whole blocks in every lane.
+    whole_until: usize,
+    /// Reversed nonces, and reversed counter blocks of slot x₀.
+    nonces: __m512i,
     counters: __m512i,
     /// Empty slots, in every word of a lane.
     empty: __m512i,
@@ -127,6 +137,8 @@ impl Group {
             }; LANES],
             chunks: 0,
             most_empty: 0,
+            whole_until: 0,
+            nonces: zero,
             counters: zero,
             empty: zero,
             associated: zero,
@@ -135,76 +147,98 @@ impl Group {
     }
 
     /// Takes up to four packets; lanes without one have no text.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &[Option<&Packet<'_>>]) {
-        let zero = _mm_setzero_si128();
-        let (mut nonces, mut associated, mut lengths) = ([zero; 4], [zero; 4], [zero; 4]);
-        let mut raw: [RawKey; LANES] = [[zero; 2]; LANES];
-        let mut rows = [[_mm512_setzero_si512(); LANES]; 4];
-        let mut most_blocks = 0;
-        for lane in 0..LANES {
-            let text = &mut self.texts[lane];
-            text.bytes = 0;
-            let Some(packet) = packets[lane] else {
-                continue;
-            };
-            if RAW {
-                raw[lane] = load_raw(packet.key);
-            } else if let Some(blocks) = expanded(packet.key, size, Form::Compact) {
-                for (row, blocks) in rows.iter_mut().zip(blocks.as_chunks::<4>().0) {
-                    // SAFETY: four blocks are readable.
-                    row[lane] = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
+    ///
+    /// It is always inlined, since vectors cross a call through memory, and so
+    /// has no features of its own.
+    ///
+    /// # Safety
+    /// The caller has the features of [`run`].
+    #[inline(always)]
+    unsafe fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &[Option<&Packet<'_>>]) {
+        // SAFETY: the caller's; reads are explained where they are.
+        unsafe {
+            let zero = _mm_setzero_si128();
+            let (mut nonces, mut associated) = ([zero; LANES], [zero; LANES]);
+            let mut raw: [RawKey; LANES] = [[zero; 2]; LANES];
+            let mut rows = [[_mm512_setzero_si512(); LANES]; 4];
+            let mut bits = [[0u64; 2]; LANES];
+            let mut most_blocks = 0;
+            for lane in 0..LANES {
+                let text = &mut self.texts[lane];
+                text.bytes = 0;
+                let Some(packet) = packets[lane] else {
+                    continue;
+                };
+                if RAW {
+                    raw[lane] = load_raw(packet.key, size);
+                } else if let Some(blocks) = expanded(packet.key, size, Form::Compact) {
+                    for (row, blocks) in rows.iter_mut().zip(blocks.as_chunks::<4>().0) {
+                        // SAFETY: four blocks are readable.
+                        row[lane] = _mm512_loadu_si512(blocks.as_ptr().cast());
+                    }
                 }
+                let mask = (1u32 << packet.associated.len().min(16)) - 1;
+                // SAFETY: the mask covers no more than the associated data.
+                associated[lane] =
+                    _mm_maskz_loadu_epi8(mask as __mmask16, packet.associated.as_ptr().cast());
+                nonces[lane] = nonce(packet);
+                bits[lane] = [
+                    8 * packet.text.len() as u64,
+                    8 * packet.associated.len() as u64,
+                ];
+                text.at = packet.text.as_ptr().cast::<u8>().cast_mut();
+                text.bytes = packet.text.len();
+                most_blocks = most_blocks.max(packet.text.len().div_ceil(16));
             }
-            let mask = (1u32 << packet.associated.len().min(16)) - 1;
-            // SAFETY: the mask covers no more than the associated data.
-            associated[lane] = unsafe {
-                _mm_maskz_loadu_epi8(mask as __mmask16, packet.associated.as_ptr().cast())
-            };
-            nonces[lane] = nonce(packet);
-            lengths[lane] = _mm_set_epi64x(
-                8 * packet.associated.len() as i64,
-                8 * packet.text.len() as i64,
-            );
-            text.at = packet.text.as_ptr().cast::<u8>().cast_mut();
-            text.bytes = packet.text.len();
-            most_blocks = most_blocks.max(packet.text.len().div_ceil(16));
-        }
-        if RAW {
-            match size {
-                AesKeySize::Aes128 => self.round_keys[0] = lanes_of(&raw)[0],
-                _ => round_keys(size, &raw, &mut self.round_keys),
-            }
-        } else {
-            for (row, keys) in rows.into_iter().zip(0..) {
-                let column = transpose(row);
-                for (block, key) in column.into_iter().enumerate() {
-                    match (4 * keys + block).checked_sub(1) {
-                        None => self.hash_key = key,
-                        Some(round) => self.round_keys[round] = key,
+            if RAW {
+                match size {
+                    AesKeySize::Aes128 => self.round_keys[0] = lanes_of(&raw)[0],
+                    _ => round_keys(size, &raw, &mut self.round_keys),
+                }
+            } else {
+                for (row, keys) in rows.into_iter().zip(0..) {
+                    let column = transpose(row);
+                    for (block, key) in column.into_iter().enumerate() {
+                        match (4 * keys + block).checked_sub(1) {
+                            None => self.hash_key = key,
+                            Some(round) => self.round_keys[round] = key,
+                        }
                     }
                 }
             }
+            self.nonces = reverse(join(nonces));
+            self.associated = reverse(join(associated));
+            self.lengths = _mm512_loadu_si512(bits.as_ptr().cast());
+            self.chunks = most_blocks.div_ceil(4);
         }
-        self.chunks = most_blocks.div_ceil(4);
-        self.most_empty = 0;
-        for text in &mut self.texts {
-            text.empty = 4 * self.chunks - text.bytes.div_ceil(16);
-            self.most_empty = self.most_empty.max(text.empty);
+    }
+
+    /// Lets all texts end with this chunk, which is no earlier than the longest
+    /// text asks for.
+    ///
+    /// # Safety
+    /// As for [`Group::load`].
+    #[inline(always)]
+    unsafe fn end_with(&mut self, chunks: usize) {
+        self.chunks = chunks;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut empty = [0i32; LANES];
+            self.most_empty = 0;
+            self.whole_until = self.chunks;
+            for (text, empty) in self.texts.iter_mut().zip(&mut empty) {
+                text.empty = 4 * self.chunks - text.bytes.div_ceil(16);
+                *empty = text.empty as i32;
+                self.most_empty = self.most_empty.max(text.empty);
+                self.whole_until = self.whole_until.min((text.bytes + 16 * text.empty) / CHUNK);
+            }
+            // SAFETY: four words are readable.
+            let empty = _mm512_castsi128_si512(_mm_loadu_si128(empty.as_ptr().cast()));
+            let lanes = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+            self.empty = _mm512_permutexvar_epi32(lanes, empty);
+            let first = _mm512_sub_epi32(_mm512_set1_epi32(2), self.empty);
+            self.counters = _mm512_mask_mov_epi32(self.nonces, 0x1111, first);
         }
-        let [a, b, c, d] = &self.texts;
-        let [a, b, c, d] = [
-            a.empty as i32,
-            b.empty as i32,
-            c.empty as i32,
-            d.empty as i32,
-        ];
-        self.empty = _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
-        let first = _mm512_sub_epi32(_mm512_set1_epi32(2), self.empty);
-        self.counters = _mm512_mask_mov_epi32(reverse(join(nonces)), 0x1111, first);
-        self.associated = reverse(join(associated));
-        self.lengths = join(lengths);
     }
 
     /// Clears the keys, by writes that the compiler may not leave out.
@@ -241,21 +275,29 @@ impl Group {
     fn apply(&self, open: bool, chunk: usize, key_stream: [__m512i; 4]) -> [__m512i; 4] {
         let key_stream = transpose(key_stream);
         let mut hashed = [_mm512_setzero_si512(); LANES];
+        let is_whole = self.most_empty <= 4 * chunk && chunk < self.whole_until;
         for lane in 0..LANES {
             let text = self.texts[lane];
             // Where this chunk begins, from the text's first byte.
             let from = (CHUNK * chunk) as isize - 16 * text.empty as isize;
             let at = text.at.wrapping_offset(from);
-            let mask = mask_between(-from, text.bytes as isize - from);
-            // SAFETY: the mask covers bytes of the text only, which is borrowed
-            // while the group is processed.
-            unsafe {
-                let input = _mm512_maskz_loadu_epi8(mask, at.cast());
-                let output = _mm512_xor_si512(input, key_stream[lane]);
-                let output = _mm512_maskz_mov_epi8(mask, output);
-                _mm512_mask_storeu_epi8(at.cast(), mask, output);
-                hashed[lane] = if open { input } else { output };
-            }
+            // SAFETY: the chunk, or what the mask covers of it, is text, which is
+            // borrowed while the group is processed.
+            hashed[lane] = unsafe {
+                if is_whole {
+                    let input = _mm512_loadu_si512(at.cast());
+                    let output = _mm512_xor_si512(input, key_stream[lane]);
+                    _mm512_storeu_si512(at.cast(), output);
+                    if open { input } else { output }
+                } else {
+                    let mask = mask_between(-from, text.bytes as isize - from);
+                    let input = _mm512_maskz_loadu_epi8(mask, at.cast());
+                    let output = _mm512_xor_si512(input, key_stream[lane]);
+                    let output = _mm512_maskz_mov_epi8(mask, output);
+                    _mm512_mask_storeu_epi8(at.cast(), mask, output);
+                    if open { input } else { output }
+                }
+            };
         }
         let mut elements = transpose(hashed);
         for element in &mut elements {
@@ -296,35 +338,37 @@ fn process<const RAW: bool, const GROUPS: usize>(
             states[2 + slot] = group.counter_block(0, slot);
         }
     }
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "round keys outnumber round constants, which only AES-128 uses here"
-    )]
-    for round in 1..rounds {
-        for (states, group) in states.iter_mut().zip(&mut *groups) {
-            if on_the_fly {
-                group.round_keys[round] =
-                    next_128_lanes(group.round_keys[round - 1], ROUND_CONSTANTS[round]);
-            }
-            let key = group.round_keys[round];
-            for state in &mut states[!RAW as usize..] {
-                *state = _mm512_aesenc_epi128(*state, key);
+    if on_the_fly {
+        let mut keys = [zero; GROUPS];
+        for (key, group) in keys.iter_mut().zip(&*groups) {
+            *key = group.round_keys[0];
+        }
+        for (round, constant) in ROUND_CONSTANTS.into_iter().enumerate().skip(1) {
+            for ((states, group), key) in states.iter_mut().zip(&mut *groups).zip(&mut keys) {
+                *key = next_128_lanes(*key, constant);
+                group.round_keys[round] = *key;
+                if round < 10 {
+                    aes_round(states, *key);
+                } else {
+                    aes_last_round(states, *key);
+                }
             }
         }
-    }
-    for (states, group) in states.iter_mut().zip(&mut *groups) {
-        if on_the_fly {
-            group.round_keys[rounds] =
-                next_128_lanes(group.round_keys[rounds - 1], ROUND_CONSTANTS[10]);
+    } else {
+        // The zero block is only asked for where the hash key is.
+        let first = usize::from(!RAW);
+        for round in 1..rounds {
+            for (states, group) in states.iter_mut().zip(&*groups) {
+                aes_round(&mut states[first..], group.round_keys[round]);
+            }
         }
-        let key = group.round_keys[rounds];
-        for state in &mut states[!RAW as usize..] {
-            *state = _mm512_aesenclast_epi128(*state, key);
+        for (states, group) in states.iter_mut().zip(&*groups) {
+            aes_last_round(&mut states[first..], group.round_keys[rounds]);
         }
     }
 
     let mut hashes = [Hash::new(zero); GROUPS];
-    let mut chunks = 0;
+    let chunks = groups[0].chunks;
     for ((hash, group), states) in hashes.iter_mut().zip(&*groups).zip(&states) {
         let h = if RAW {
             hash_keys(states[0])
@@ -333,7 +377,6 @@ fn process<const RAW: bool, const GROUPS: usize>(
         };
         *hash = Hash::new(h);
         hash.waiting = _mm512_maskz_mov_epi32(group.starting(0), group.associated);
-        chunks = chunks.max(group.chunks);
     }
     for chunk in 0..chunks {
         let mut elements = [[zero; 4]; GROUPS];
@@ -341,15 +384,46 @@ fn process<const RAW: bool, const GROUPS: usize>(
             let [_, _, x0, x1, x2, x3] = *states;
             *elements = group.apply(open, chunk, [x0, x1, x2, x3]);
         }
-        if chunk + 1 < chunks {
-            encrypt(rounds, chunk + 1, groups, &mut states);
+        let is_last = chunk + 1 == chunks;
+        if !is_last {
+            for (states, group) in states.iter_mut().zip(&*groups) {
+                for slot in 0..4 {
+                    states[2 + slot] = group.counter_block(chunk + 1, slot);
+                }
+            }
         }
-        for half in 0..2 {
-            for ((hash, elements), group) in hashes.iter_mut().zip(&elements).zip(&*groups) {
-                // A shorter group has nothing to hash any more.
-                if chunk < group.chunks {
+        // The hash of this chunk and the cipher of the next take turns.
+        if is_last {
+            for half in 0..2 {
+                for (hash, elements) in hashes.iter_mut().zip(&elements) {
                     hash.absorb(half, elements);
                 }
+            }
+        } else {
+            let first = &mut hashes[0];
+            aes_rounds::<2, GROUPS>(1, groups, &mut states);
+            first.absorb(0, &elements[0]);
+            first.in_turns_with(&mut states[0][2..]);
+            aes_rounds::<2, GROUPS>(3, groups, &mut states);
+            if let Some(second) = hashes.get_mut(1) {
+                second.absorb(0, &elements[1]);
+                second.in_turns_with(&mut states[1][2..]);
+            }
+            let first = &mut hashes[0];
+            aes_rounds::<2, GROUPS>(5, groups, &mut states);
+            first.absorb(1, &elements[0]);
+            first.in_turns_with(&mut states[0][2..]);
+            aes_rounds::<2, GROUPS>(7, groups, &mut states);
+            if let Some(second) = hashes.get_mut(1) {
+                second.absorb(1, &elements[1]);
+                second.in_turns_with(&mut states[1][2..]);
+            }
+            aes_rounds::<1, GROUPS>(9, groups, &mut states);
+            for round in 10..rounds {
+                aes_rounds::<1, GROUPS>(round, groups, &mut states);
+            }
+            for (states, group) in states.iter_mut().zip(&*groups) {
+                aes_last_round(&mut states[2..], group.round_keys[rounds]);
             }
         }
     }
@@ -362,33 +436,26 @@ fn process<const RAW: bool, const GROUPS: usize>(
     tags
 }
 
-/// Encrypts the counter blocks of a chunk.
+/// So many rounds from `first` on of all groups' text blocks.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,vaes")]
-fn encrypt<const GROUPS: usize>(
-    rounds: usize,
-    chunk: usize,
+#[target_feature(enable = "avx512f,vaes")]
+fn aes_rounds<const ROUNDS: usize, const GROUPS: usize>(
+    first: usize,
     groups: &[Group; GROUPS],
     states: &mut [[__m512i; 6]; GROUPS],
 ) {
-    for (states, group) in states.iter_mut().zip(groups) {
-        for slot in 0..4 {
-            states[2 + slot] = group.counter_block(chunk, slot);
-        }
-    }
-    for round in 1..rounds {
+    for round in first..first + ROUNDS {
         for (states, group) in states.iter_mut().zip(groups) {
-            let key = group.round_keys[round];
-            for state in &mut states[2..] {
-                *state = _mm512_aesenc_epi128(*state, key);
-            }
+            aes_round(&mut states[2..], group.round_keys[round]);
         }
     }
-    for (states, group) in states.iter_mut().zip(groups) {
-        let key = group.round_keys[rounds];
-        for state in &mut states[2..] {
-            *state = _mm512_aesenclast_epi128(*state, key);
-        }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn aes_last_round(states: &mut [__m512i], key: __m512i) {
+    for state in states {
+        *state = _mm512_aesenclast_epi128(*state, key);
     }
 }
 
@@ -432,6 +499,13 @@ impl Hash {
         let mut sums = Sums::of(y, self.h);
         sums.add(_mm512_xor_si512(self.sum, x), self.h_squared);
         self.sum = sums.reduce_lanes();
+    }
+
+    /// As [`Sums::in_turns_with`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn in_turns_with(&mut self, others: &mut [__m512i]) {
+        in_turns(&mut self.sum, others);
     }
 
     /// One of two steps that absorb the elements of a chunk.

@@ -190,7 +190,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
         let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
         for (raw, position) in raw.iter_mut().zip(first..) {
             if let Some(packet) = task.packet(position) {
-                *raw = load_raw(packet.key);
+                *raw = load_raw(packet.key, size);
             }
         }
         let keys = &mut keys[first / AHEAD % 2];
@@ -279,21 +279,26 @@ fn nonce(packet: &Packet<'_>) -> __m128i {
     unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) }
 }
 
-/// A raw key in two vectors; zeros where the key is not raw.
+/// A raw key of this size in two vectors; zeros where the key is not raw.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load_raw(key: KeyView<'_>) -> RawKey {
-    let bytes = match key.form {
-        Form::Raw | Form::RawAhead => &key.bytes[..key.bytes.len().min(32)],
-        Form::Compact | Form::Full => &[],
-    };
-    let mask = ((1u64 << bytes.len()) - 1) as u32;
-    // SAFETY: the mask covers the key's bytes.
-    let key = unsafe { _mm256_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) };
-    [
-        _mm256_castsi256_si128(key),
-        _mm256_extracti128_si256::<1>(key),
-    ]
+fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
+    let zero = _mm_setzero_si128();
+    let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
+    if !is_raw || key.bytes.len() < size.key_bytes() {
+        return [zero; 2];
+    }
+    let mask = ((1u32 << (size.key_bytes() - 16)) - 1) as __mmask16;
+    // SAFETY: 16 bytes are readable, and those that the mask covers behind them.
+    unsafe {
+        [
+            _mm_loadu_si128(key.bytes.as_ptr().cast()),
+            match size {
+                AesKeySize::Aes128 => zero,
+                _ => _mm_maskz_loadu_epi8(mask, key.bytes.as_ptr().wrapping_add(16).cast()),
+            },
+        ]
+    }
 }
 
 /// Asks for as much of the key of the packet at `position` as it needs.
@@ -321,6 +326,14 @@ fn wipe<const N: usize>(schedules: &mut [Lanes<Block, N>]) {
     for line in 0..bytes / 64 {
         // SAFETY: as many whole lines are writable, aligned to 64 bytes.
         unsafe { ptr::write_volatile(lines.cast::<__m512i>().add(line), _mm512_setzero_si512()) };
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn aes_round(states: &mut [__m512i], key: __m512i) {
+    for state in states {
+        *state = _mm512_aesenc_epi128(*state, key);
     }
 }
 

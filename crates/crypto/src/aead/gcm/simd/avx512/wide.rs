@@ -31,7 +31,7 @@ use std::marker::PhantomData;
 
 use super::super::super::packet::Packet;
 use super::field::{Sums, reverse, reverse_one};
-use super::{bytes, nonce};
+use super::{aes_round, bytes, nonce};
 use crate::cipher::Block;
 
 /// Bytes of a vector.
@@ -263,14 +263,6 @@ impl Pending<'_> {
     fn carry(&mut self, hash: __m128i) {
         let first = &mut self.elements[CHUNK - self.vectors];
         *first = _mm512_xor_si512(*first, _mm512_zextsi128_si512(hash));
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,vaes")]
-fn aes_round<const VECTORS: usize>(states: &mut [__m512i; VECTORS], key: __m512i) {
-    for state in states {
-        *state = _mm512_aesenc_epi128(*state, key);
     }
 }
 
