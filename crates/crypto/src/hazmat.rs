@@ -14,7 +14,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{self, AeadJob, Parts};
+use crate::aead::{self, AeadJob, Modes, Parts};
 use crate::cipher::Block;
 use crate::etm::{self, EtmJob, EtmKey, EtmSealJob};
 use crate::job::{JobError, JobFault, Shape};
@@ -59,15 +59,13 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     for (index, job) in jobs.iter().enumerate() {
         job.shape().check(job.key.suite).map_err(at(index))?;
     }
-    let mut others = false;
+    let mut modes = Modes::default();
     for (index, job) in jobs.iter_mut().enumerate() {
-        others |= job.key.kernel.aead().is_some();
+        modes.add(job.key.kernel.aead());
         job.begin().map_err(JobFault::from).map_err(at(index))?;
     }
     gcm::process(tier, jobs);
-    if others {
-        aead::process(|_| tier, jobs);
-    }
+    aead::process(|_| tier, modes, jobs);
     etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))
 }
 

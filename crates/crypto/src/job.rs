@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{self, AeadJob, Parts};
+use crate::aead::{self, AeadJob, Modes, Parts};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
@@ -138,18 +138,16 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
     }
-    let mut others = false;
+    let mut modes = Modes::default();
     for (index, job) in jobs.iter_mut().enumerate() {
         job.begin().map_err(|refused| JobError {
             job: index,
             fault: refused.into(),
         })?;
-        others |= job.key.kernel().aead().is_some();
+        modes.add(job.key.kernel().aead());
     }
     let lanes = gcm::process(tier_in_use(Family::Gcm), jobs);
-    if others {
-        aead::process(tier_in_use, jobs);
-    }
+    aead::process(tier_in_use, modes, jobs);
     etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
         job,
         fault: JobFault::Refused,
@@ -167,15 +165,13 @@ pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
 
 /// As [`open`], with the kernels of the tiers that `tier` says.
 pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
-    let mut others = false;
+    let mut modes = Modes::default();
     for job in &mut *jobs {
         job.begin();
-        others |= job.key.kernel().aead().is_some();
+        modes.add(job.key.kernel().aead());
     }
     let lanes = gcm::process(tier(Family::Gcm), jobs);
-    if others {
-        aead::process(&tier, jobs);
-    }
+    aead::process(&tier, modes, jobs);
     etm::open(tier(Family::EncryptThenMac), jobs);
     lanes
 }

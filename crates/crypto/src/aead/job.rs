@@ -44,10 +44,41 @@ pub(crate) enum AeadKey<'a> {
     Ccm(&'a CcmKey),
 }
 
-/// Seals or opens the packets of these modes among `jobs` with the kernels of
-/// the tiers that `tier` says.
-pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, jobs: &mut [J]) {
-    ocb3::process(tier(Family::Ocb3), jobs);
-    gmac::process(tier(Family::Gmac), jobs);
-    ccm::process(tier(Family::Ccm), jobs);
+/// Which of the modes a batch has packets of.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Modes(u8);
+
+impl Modes {
+    /// Adds the mode of a key, if it is one of these.
+    #[inline]
+    pub(crate) fn add(&mut self, key: Option<AeadKey<'_>>) {
+        self.0 |= match key {
+            None => 0,
+            Some(AeadKey::Ocb3(_)) => Self::OCB3,
+            Some(AeadKey::Gmac(_)) => Self::GMAC,
+            Some(AeadKey::Ccm(_)) => Self::CCM,
+        };
+    }
+
+    const OCB3: u8 = 1;
+    const GMAC: u8 = 2;
+    const CCM: u8 = 4;
+
+    fn has(self, mode: u8) -> bool {
+        self.0 & mode != 0
+    }
+}
+
+/// Seals or opens the packets of `modes` among `jobs` with the kernels of the
+/// tiers that `tier` says.
+pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, modes: Modes, jobs: &mut [J]) {
+    if modes.has(Modes::OCB3) {
+        ocb3::process(tier(Family::Ocb3), jobs);
+    }
+    if modes.has(Modes::GMAC) {
+        gmac::process(tier(Family::Gmac), jobs);
+    }
+    if modes.has(Modes::CCM) {
+        ccm::process(tier(Family::Ccm), jobs);
+    }
 }

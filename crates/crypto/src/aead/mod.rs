@@ -14,7 +14,7 @@ use crate::verdict::publish;
 
 pub(crate) use ccm::CcmKey;
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
-pub(crate) use job::{AeadJob, AeadKey, Parts, process};
+pub(crate) use job::{AeadJob, AeadKey, Modes, Parts, process};
 pub(crate) use ocb3::Ocb3Key;
 
 fn seal<A: AeadInOut>(

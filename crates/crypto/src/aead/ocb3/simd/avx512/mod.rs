@@ -31,9 +31,10 @@ const LOOK_AHEAD: usize = 16;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
 pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.size);
+    let lines = task.packet(0).map_or(0, |packet| packet.key.lines().len());
     for first in (0..task.order.len()).step_by(FLIGHT) {
         for position in first..first + FLIGHT {
-            prefetch(task, position + LOOK_AHEAD);
+            prefetch(task, lines, position + LOOK_AHEAD);
         }
         let count = FLIGHT.min(task.order.len() - first);
         // Places that stay empty repeat the first packet, but for its text.
@@ -140,14 +141,13 @@ impl Flight<'_> {
     }
 }
 
-/// Asks for the key of the packet at `position`, as far as it encrypts a short
-/// packet under the shortest key: the rest is the processor's to guess.
+/// Asks for the key of the packet at `position`, which has so many lines.
 #[inline]
 #[target_feature(enable = "sse")]
-fn prefetch(task: &Task<'_, '_>, position: usize) {
+fn prefetch(task: &Task<'_, '_>, lines: usize, position: usize) {
     if let Some(packet) = task.packet(position) {
         let at: *const u8 = packet.key.lines().as_ptr().cast();
-        for line in [0, 1, 3, 4, 5] {
+        for line in 0..lines {
             _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
         }
     }
