@@ -14,6 +14,7 @@ use crate::sa::Parameters;
 use crate::sequence;
 
 /// An association in the hands of the shard that it belongs to.
+#[repr(align(64))]
 pub(crate) struct Inbound {
     template: Template,
     parameters: Arc<Parameters>,
@@ -101,6 +102,12 @@ impl Inbound {
         self.usage
             .charge(text_bytes)
             .map_err(|_| DropReason::LifetimeExpired)
+    }
+
+    /// Asks for the memory behind it that [`admit`](Inbound::admit) reads.
+    #[inline]
+    pub fn look_ahead(&self) {
+        self.window.prefetch();
     }
 
     /// Counts a packet that was unprotected.

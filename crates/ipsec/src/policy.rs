@@ -3,6 +3,7 @@
 
 use weir_packet::wire::{Fault, Headers};
 use weir_select::{Selector, Table, Tuple};
+use weir_simd::prefetch;
 use weir_stream::DropReason;
 
 /// Which packets a policy is for.
@@ -212,6 +213,22 @@ impl Spd {
         match self.accepted.get(association as usize) {
             Some(accepted) => accepted.contains(tuple),
             None => false,
+        }
+    }
+
+    /// Asks for what says where the selectors of an association lie.
+    #[inline]
+    pub(crate) fn look_ahead(&self, association: u32) {
+        if let Some(accepted) = self.accepted.get(association as usize) {
+            prefetch(accepted);
+        }
+    }
+
+    /// Asks for the selectors themselves.
+    #[inline]
+    pub(crate) fn look_ahead_at_selectors(&self, association: u32) {
+        if let Some(Accepted::Few(selectors)) = self.accepted.get(association as usize) {
+            prefetch(&**selectors);
         }
     }
 

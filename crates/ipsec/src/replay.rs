@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use weir_simd::prefetch;
+
 /// Remembers which of the last sequence numbers were received.
 ///
 /// A bit of a 64-bit word stands for each number. There is one word more than
@@ -67,6 +69,12 @@ impl ReplayWindow {
         let word = self.word(sequence);
         self.words[word] |= bit(sequence);
         true
+    }
+
+    /// Asks for the bitmap.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.words);
     }
 
     fn slide_to(&mut self, sequence: u64) {

@@ -15,6 +15,10 @@ use crate::esp::Layout;
 /// the next cache but one is away.
 const LOOK_AHEAD: usize = 24;
 
+/// How many packets before its own that is asked for which an association points
+/// to: the association must be there.
+const LOOK_AHEAD_FURTHER: usize = 12;
+
 /// A stage's own accounts do not fit the batch: a defect, after which packets
 /// must not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

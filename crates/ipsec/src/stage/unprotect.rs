@@ -12,7 +12,7 @@ use weir_stream::{
     EventKind, Stage, StageError, Work,
 };
 
-use super::{Displaced, LOOK_AHEAD};
+use super::{Displaced, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Associated, Decapsulation};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
@@ -121,6 +121,22 @@ impl Unprotect {
         }
     }
 
+    /// Asks for what later packets of `wanted` take from their associations.
+    #[inline]
+    fn look_ahead(&self, position: usize) {
+        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
+            && let Some(slot) = self.associations.get(*association as usize)
+        {
+            prefetch(slot);
+            self.databases.spd.look_ahead(*association);
+        }
+        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER)
+            && let Some(Some(inbound)) = self.associations.get(*association as usize)
+        {
+            inbound.look_ahead();
+        }
+    }
+
     /// Lays a record out for the cipher.
     #[inline]
     fn admit(
@@ -212,6 +228,9 @@ impl Unprotect {
         }
         self.open(batch)?;
         for position in 0..self.planned.len() {
+            if let Some(plan) = self.planned.get(position + LOOK_AHEAD_FURTHER) {
+                self.databases.spd.look_ahead_at_selectors(plan.association);
+            }
             match self.release(batch, position) {
                 Ok(()) => self.unprotected += 1,
                 Err(reason) => batch.drop_record(self.planned[position].index as usize, reason),
@@ -273,11 +292,7 @@ impl Stage for Unprotect {
             .filter_map(|index| Some((index as u32, batch.work(index).unprotect()?)));
         self.wanted.extend(wanted);
         for position in 0..self.wanted.len() {
-            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
-                && let Some(slot) = self.associations.get(*association as usize)
-            {
-                prefetch(slot);
-            }
+            self.look_ahead(position);
             let (index, association) = self.wanted[position];
             let index = index as usize;
             match self.admit(batch, index, association) {
