@@ -299,10 +299,15 @@ impl Scoreboard {
         &self.rows
     }
 
+    /// Whether a contest is wanted.
+    pub fn wants(&self, work: &str, bytes: usize, keys: &str) -> bool {
+        let name = format!("{work}/{bytes}/{keys}");
+        self.only.as_ref().is_none_or(|only| name.contains(only))
+    }
+
     /// Runs one contest, if it is wanted.
     pub fn run(&mut self, mut contest: Contest<'_>) -> Result<()> {
-        let name = format!("{}/{}/{}", contest.work, contest.bytes, contest.keys);
-        if self.only.as_ref().is_some_and(|only| !name.contains(only)) {
+        if !self.wants(&contest.work, contest.bytes, contest.keys) {
             return Ok(());
         }
         let times = contest.run()?;

@@ -58,35 +58,40 @@ pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
                 new_keys: matches!(keys, Keys::New),
             };
             for sizes in *sizes {
-                let contest = contest(work, &setting, *keys, *sizes)
+                contest(scoreboard, work, &setting, *keys, *sizes)
                     .with_context(|| format!("{}, {sizes:?}, {keys:?}", work.name))?;
-                scoreboard.run(contest)?;
             }
         }
     }
     Ok(())
 }
 
-fn contest(work: &Work, setting: &Setting, keys: Keys, sizes: Sizes) -> Result<Contest<'static>> {
+fn contest(
+    scoreboard: &mut Scoreboard,
+    work: &Work,
+    setting: &Setting,
+    keys: Keys,
+    sizes: Sizes,
+) -> Result<()> {
     let (name, text_bytes) = match sizes {
         Sizes::All(bytes) => (work.name.to_owned(), vec![bytes; PACKETS]),
         Sizes::Mix(model) => (format!("{}-{model}", work.name), mix(model)?),
     };
+    let mean_bytes = text_bytes.iter().sum::<usize>() / PACKETS;
+    if !scoreboard.wants(&name, mean_bytes, keys.name()) {
+        return Ok(());
+    }
     let order = match keys {
         Keys::Held(_, count) => Order::Random(count),
         Keys::New => Order::Own,
     };
     let packets = Packets::new(setting.suite, &text_bytes, order);
-    let bytes = match sizes {
-        Sizes::All(bytes) => bytes,
-        Sizes::Mix(_) => packets.mean_text_bytes(),
-    };
-    let mut contest = Contest::new(&name, bytes, keys.name());
+    let mut contest = Contest::new(&name, mean_bytes, keys.name());
     contest::enter(&mut contest, setting, packets, (work.peers)(setting)?)?;
     if let Some(note) = work.note {
         contest.note_first(note);
     }
-    Ok(contest)
+    scoreboard.run(contest)
 }
 
 /// Sizes of generated IP packets: what a tunnel encrypts.

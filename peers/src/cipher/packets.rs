@@ -220,11 +220,6 @@ impl Packets {
         self.batches.len()
     }
 
-    /// Bytes of text of a packet on average.
-    pub fn mean_text_bytes(&self) -> usize {
-        self.text_bytes.iter().sum::<usize>() / self.text_bytes.len().max(1)
-    }
-
     /// Lays a batch out in a buffer.
     pub fn lay_out<'a>(&'a self, number: usize, buffer: &'a mut Buffer) -> Batch<'a> {
         let records = &self.records[number];

@@ -46,7 +46,7 @@ fn material(suite: Suite, secret: Secret<'_>) -> Result<KeyMaterial> {
 
 fn sealing_key(suite: Suite, secret: Secret<'_>, policy: KeyPolicy) -> Result<SealingKey> {
     let material = material(suite, secret)?;
-    let mut key = SealingKey::with_policy(material, 1, IvSource::RepeatableInsecure, policy)?;
+    let mut key = SealingKey::with_policy(material, 1, IvSource::Random, policy)?;
     key.allow_until(u64::MAX);
     Ok(key)
 }
