@@ -171,6 +171,40 @@ impl Outbound {
         Ok(is_soft_expired)
     }
 
+    /// Whether the next packet must wait for a reservation to be written.
+    #[inline]
+    pub fn lacks_reservation(&self) -> bool {
+        self.leeway == 0 && self.has_none_reserved()
+    }
+
+    #[cold]
+    fn has_none_reserved(&self) -> bool {
+        self.books.reservations.is_some()
+            && self.key.reserved() == 0
+            && !self.books.usage.is_expired()
+            && self.key.next_counter() <= sequence::last(self.template.esn)
+    }
+
+    /// Reserves more numbers for several associations in one writing. Where that
+    /// fails, each asks for itself when its packet comes.
+    pub fn reserve_together<'a>(of: impl Iterator<Item = &'a mut Outbound>) {
+        let mut keys = Vec::new();
+        let mut extended = Vec::new();
+        for outbound in of {
+            outbound.book();
+            let used = outbound.books.progress(&outbound.key);
+            if let Some(reservations) = &mut outbound.books.reservations {
+                keys.push(&mut outbound.key);
+                extended.push((reservations, used));
+            }
+        }
+        if Reservations::extend_together(&mut extended).is_ok() {
+            for (key, (reservations, _)) in keys.into_iter().zip(extended) {
+                key.allow_until(reservations.end().next_sequence);
+            }
+        }
+    }
+
     /// Brings the books up to date.
     fn book(&mut self) {
         let Traffic { packets, bytes } = std::mem::take(&mut self.unbooked);

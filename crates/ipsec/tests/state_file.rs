@@ -192,6 +192,47 @@ fn an_older_file_is_noticed() {
 }
 
 #[test]
+fn associations_of_a_batch_reserve_in_one_writing() {
+    const ASSOCIATIONS: u8 = 20;
+    let (_folder, path) = place();
+    let names: Vec<String> = (0..ASSOCIATIONS).map(|n| format!("\"{n}\"")).collect();
+    let mut text: String = (0..ASSOCIATIONS)
+        .map(|n| {
+            let spi = 0x1000 + u32::from(n);
+            keyed_association(&n.to_string(), spi, "aes-128-gcm-16", "tunnel", TUNNEL4, n)
+        })
+        .collect();
+    text += "[[policy]]\naction = \"protect\"\n";
+    text += &format!("sa = [{}]\n", names.join(", "));
+    // A flow each, so that they are divided among the associations.
+    let packets: Vec<Vec<u8>> = (0u16..64)
+        .map(|port| {
+            let mut datagram = vec![0x10, 0, 0x20, 0, 0, 12, 0, 0, 1, 2, 3, 4];
+            datagram[..2].copy_from_slice(&(1024 + port * 77).to_be_bytes());
+            ipv4(17, &datagram)
+        })
+        .collect();
+    let run = protect_with(
+        load(&text),
+        &sequences(&path, true),
+        LinkType::RawIp,
+        &packets,
+    );
+    assert_eq!(run.drops(), []);
+    let spis: HashSet<&[u8]> = run.records.iter().map(|packet| &packet[20..24]).collect();
+    assert!(spis.len() > 5, "{} associations have packets", spis.len());
+    // The file is made, numbers are reserved, and what is left goes back.
+    let state = fs::read_to_string(&path).expect("the state file");
+    assert!(state.contains("generation = 3\n"), "{state}");
+    // Of one batch, so that no association needed a second range.
+    assert!(
+        numbers(&run)
+            .iter()
+            .all(|(number, _)| u64::from(*number) <= RESERVE)
+    );
+}
+
+#[test]
 fn one_process_at_a_time() {
     let (_directory, path) = place();
     let first = open(&gcm(), &path, true).expect("a stage");

@@ -25,6 +25,8 @@ pub struct Protect {
     /// Empty between batches.
     jobs: Vec<SealJob<'static>>,
     batches: u64,
+    /// The batch for which numbers were reserved last.
+    reserved_in: u64,
     protected: u64,
     lane_use: LaneUse,
     reports: Vec<AssociationReport>,
@@ -52,6 +54,7 @@ impl Protect {
             planned: Vec::new(),
             jobs: Vec::new(),
             batches: 0,
+            reserved_in: 0,
             protected: 0,
             lane_use: LaneUse::default(),
             reports: Vec::new(),
@@ -79,6 +82,35 @@ impl Protect {
     /// [`DropReason::SequenceExhausted`] for it.
     pub fn state_error(&self) -> Option<&StateError> {
         self.state_error.as_ref()
+    }
+
+    #[inline]
+    fn lacks_reservation(&self, association: u32) -> bool {
+        matches!(
+            self.associations.get(association as usize),
+            Some(Some(outbound)) if outbound.lacks_reservation()
+        )
+    }
+
+    /// Reserves numbers for all associations that the packets of `wanted` from a
+    /// position on will ask for some: once a batch, with one writing of the state
+    /// file instead of one each.
+    #[cold]
+    fn reserve_from(&mut self, position: usize) {
+        self.reserved_in = self.batches;
+        let behind = self.wanted.get(position..).unwrap_or_default();
+        let mut lacking: Vec<u32> = behind
+            .iter()
+            .map(|(_, association)| *association)
+            .filter(|association| self.lacks_reservation(*association))
+            .collect();
+        lacking.sort_unstable();
+        lacking.dedup();
+        let slots = (0..).zip(&mut self.associations);
+        let of = slots
+            .filter(|(association, _)| lacking.binary_search(association).is_ok())
+            .filter_map(|(_, slot)| slot.as_mut());
+        Outbound::reserve_together(of);
     }
 
     /// Grows and fills in a record, up to encryption.
@@ -193,6 +225,9 @@ impl Stage for Protect {
                 prefetch(slot);
             }
             let (index, association) = self.wanted[position];
+            if self.reserved_in != self.batches && self.lacks_reservation(association) {
+                self.reserve_from(position);
+            }
             let index = index as usize;
             if let Err(reason) = self.compose(batch, index, association) {
                 batch.drop_record(index, reason);

@@ -83,7 +83,36 @@ impl Reservations {
     /// # Errors
     /// The file could not be written: nothing new is reserved.
     pub fn extend(&mut self, used: Progress, text_bytes: u64) -> Result<(), StateError> {
-        let end = Progress {
+        let end = self.next_end(used, text_bytes);
+        lock(&self.state).record([(&self.identity, end)])?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// As [`extend`](Reservations::extend) for several associations of one file,
+    /// each with what it has used, in one writing.
+    ///
+    /// # Errors
+    /// The file could not be written: nothing new is reserved for any of them.
+    pub fn extend_together(of: &mut [(&mut Reservations, Progress)]) -> Result<(), StateError> {
+        let Some((first, _)) = of.first() else {
+            return Ok(());
+        };
+        let state = Arc::clone(&first.state);
+        let ends: Vec<Progress> = of
+            .iter()
+            .map(|(reservations, used)| reservations.next_end(*used, 0))
+            .collect();
+        let identities = of.iter().map(|(reservations, _)| &reservations.identity);
+        lock(&state).record(identities.zip(ends.iter().copied()))?;
+        for ((reservations, _), end) in of.iter_mut().zip(ends) {
+            reservations.end = end;
+        }
+        Ok(())
+    }
+
+    fn next_end(&self, used: Progress, text_bytes: u64) -> Progress {
+        Progress {
             next_sequence: used
                 .next_sequence
                 .saturating_add(self.step.next_sequence)
@@ -92,10 +121,7 @@ impl Reservations {
                 .bytes
                 .saturating_add(self.step.bytes.max(text_bytes))
                 .max(self.end.bytes),
-        };
-        lock(&self.state).record([(&self.identity, end)])?;
-        self.end = end;
-        Ok(())
+        }
     }
 
     /// Writes back how far associations really came, in one go. Their keys
