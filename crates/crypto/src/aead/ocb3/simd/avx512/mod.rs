@@ -19,7 +19,7 @@ use super::super::packet::{Packet, Task};
 use super::schedule::{Schedule, bytes};
 use crate::cipher::rounds;
 use blocks::{begin, encrypt};
-use text::Text;
+use text::Texts;
 
 /// Packets in flight: enough to hide the latency of AES.
 const FLIGHT: usize = 8;
@@ -100,13 +100,11 @@ impl Flight<'_> {
                 }
                 encrypt(rounds, schedules, &mut pads);
             }
-            let text = |index: usize| {
-                Text::new(
-                    schedules[index],
-                    packets[index],
-                    offsets[index],
-                    pads[index],
-                )
+            let texts = Texts {
+                packets,
+                schedules,
+                first_offsets: &offsets,
+                pads: &pads,
             };
             let mut index = 0;
             while index < self.count {
@@ -115,22 +113,12 @@ impl Flight<'_> {
                     let last = index + texts - 1;
                     last < self.count && text::vectors(packets[last]) == vectors
                 };
-                let four = || {
-                    [
-                        text(index),
-                        text(index + 1),
-                        text(index + 2),
-                        text(index + 3),
-                    ]
-                };
-                let two = || [text(index), text(index + 1)];
-                let sums = &mut tags[index..];
                 index += match vectors {
-                    1 if alike(4) => text::short::<4, 1, OPEN>(rounds, &four(), sums),
-                    2 if alike(4) => text::short::<4, 2, OPEN>(rounds, &four(), sums),
-                    3 if alike(2) => text::short::<2, 3, OPEN>(rounds, &two(), sums),
-                    4 if alike(2) => text::short::<2, 4, OPEN>(rounds, &two(), sums),
-                    _ => text::long::<OPEN>(rounds, text(index), sums),
+                    1 if alike(4) => text::short::<4, 1, OPEN>(rounds, &texts, index, tags),
+                    2 if alike(4) => text::short::<4, 2, OPEN>(rounds, &texts, index, tags),
+                    3 if alike(2) => text::short::<2, 3, OPEN>(rounds, &texts, index, tags),
+                    4 if alike(2) => text::short::<2, 4, OPEN>(rounds, &texts, index, tags),
+                    _ => text::long::<OPEN>(rounds, &texts, index, tags),
                 };
             }
             encrypt(rounds, schedules, tags);

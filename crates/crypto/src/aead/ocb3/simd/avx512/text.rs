@@ -13,6 +13,7 @@ use std::arch::x86_64::*;
 
 use super::super::super::packet::Packet;
 use super::super::schedule::{Schedule, load};
+use super::FLIGHT;
 use crate::cipher::Block;
 
 /// Bytes of a vector.
@@ -41,44 +42,25 @@ pub(super) fn offset_of_partial(schedule: &Schedule<'_>, first: __m128i, blocks:
     offset
 }
 
-/// A text, and where its key's blocks lie.
-#[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
-    schedule: Schedule<'a>,
-    at: *mut u8,
-    bytes: usize,
-    first_offset: __m128i,
-    /// What a partial block is added to when it is opened.
-    pad: __m128i,
+/// The texts of packets in flight.
+pub(super) struct Texts<'f> {
+    pub(super) packets: &'f [&'f Packet<'f>; FLIGHT],
+    pub(super) schedules: &'f [Schedule<'f>; FLIGHT],
+    pub(super) first_offsets: &'f [__m128i; FLIGHT],
+    /// What partial blocks are added to when they are opened.
+    pub(super) pads: &'f [__m128i; FLIGHT],
 }
 
-impl<'a> Text<'a> {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn new(
-        schedule: Schedule<'a>,
-        packet: &Packet<'_>,
-        first_offset: __m128i,
-        pad: __m128i,
-    ) -> Text<'a> {
-        Text {
-            schedule,
-            at: packet.text.as_ptr().cast::<u8>().cast_mut(),
-            bytes: packet.text.len(),
-            first_offset,
-            pad,
-        }
-    }
-
-    /// What the tag is the encryption of.
+impl Texts<'_> {
+    /// What a tag is the encryption of.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    fn sum(&self, checksum: __m512i) -> __m128i {
+    fn sum(&self, index: usize, checksum: __m512i) -> __m128i {
         let low = _mm512_castsi512_si256(checksum);
         let half = _mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(checksum));
         let quarter = _mm256_extracti128_si256::<1>(half);
         let sum = _mm_xor_si128(_mm256_castsi256_si128(half), quarter);
-        _mm_xor_si128(sum, self.schedule.l_dollar())
+        _mm_xor_si128(sum, self.schedules[index].l_dollar())
     }
 }
 
@@ -97,10 +79,10 @@ struct Progress {
 impl Progress {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(text: &Text<'_>) -> Progress {
+    fn new(first_offset: __m128i) -> Progress {
         Progress {
             chunks: 0,
-            before: _mm512_broadcast_i32x4(text.first_offset),
+            before: _mm512_broadcast_i32x4(first_offset),
             checksum: _mm512_setzero_si512(),
         }
     }
@@ -135,8 +117,9 @@ impl Progress {
     }
 }
 
-/// Encrypts or decrypts texts of `VECTORS` vectors, at most eight, writes what
-/// their tags are encryptions of, and returns how many they are.
+/// Encrypts or decrypts the texts from `first` on, of `VECTORS` vectors each and
+/// at most eight together, writes what their tags are encryptions of, and
+/// returns how many they are.
 ///
 /// # Safety
 /// The texts are of that length, in bounds and no two the same; their schedules
@@ -145,23 +128,24 @@ impl Progress {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
 pub(super) unsafe fn short<const TEXTS: usize, const VECTORS: usize, const OPEN: bool>(
     rounds: usize,
-    texts: &[Text<'_>; TEXTS],
-    sums: &mut [__m128i],
+    texts: &Texts<'_>,
+    first: usize,
+    sums: &mut [__m128i; FLIGHT],
 ) -> usize {
-    let mut progress = [Progress::new(&texts[0]); TEXTS];
-    for index in 1..TEXTS {
-        progress[index] = Progress::new(&texts[index]);
+    let mut progress = [Progress::new(texts.first_offsets[first]); TEXTS];
+    for (progress, index) in progress.iter_mut().zip(first..) {
+        progress.before = _mm512_broadcast_i32x4(texts.first_offsets[index]);
     }
     // SAFETY: the caller's.
-    unsafe { vectors_of::<TEXTS, VECTORS, true, OPEN>(rounds, texts, &mut progress) };
-    for index in 0..TEXTS {
-        sums[index] = texts[index].sum(progress[index].checksum);
+    unsafe { vectors_of::<TEXTS, VECTORS, true, OPEN>(rounds, texts, first, &mut progress) };
+    for (progress, index) in progress.iter().zip(first..) {
+        sums[index] = texts.sum(index, progress.checksum);
     }
     TEXTS
 }
 
-/// Encrypts or decrypts a text of any length, writes what its tag is the
-/// encryption of, and returns 1.
+/// Encrypts or decrypts the text at `first`, of any length, writes what its tag
+/// is the encryption of, and returns 1.
 ///
 /// # Safety
 /// The text is in bounds, and its schedule has so many rounds.
@@ -169,35 +153,36 @@ pub(super) unsafe fn short<const TEXTS: usize, const VECTORS: usize, const OPEN:
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
 pub(super) unsafe fn long<const OPEN: bool>(
     rounds: usize,
-    text: Text<'_>,
-    sums: &mut [__m128i],
+    texts: &Texts<'_>,
+    first: usize,
+    sums: &mut [__m128i; FLIGHT],
 ) -> usize {
-    let one = &[text];
-    let mut progress = [Progress::new(&text)];
-    let mut bytes = text.bytes;
+    let first_offset = texts.first_offsets[first];
+    let mut progress = [Progress::new(first_offset)];
+    let mut bytes = texts.packets[first].text.len();
     // SAFETY: the caller's; vectors are as many as are left.
     unsafe {
         while bytes > CHUNK * VECTOR {
-            vectors_of::<1, CHUNK, false, OPEN>(rounds, one, &mut progress);
+            vectors_of::<1, CHUNK, false, OPEN>(rounds, texts, first, &mut progress);
             bytes -= CHUNK * VECTOR;
         }
         match bytes.div_ceil(VECTOR) {
-            0 => progress[0].checksum = _mm512_zextsi128_si512(text.first_offset),
-            1 => vectors_of::<1, 1, true, OPEN>(rounds, one, &mut progress),
-            2 => vectors_of::<1, 2, true, OPEN>(rounds, one, &mut progress),
-            3 => vectors_of::<1, 3, true, OPEN>(rounds, one, &mut progress),
-            4 => vectors_of::<1, 4, true, OPEN>(rounds, one, &mut progress),
-            5 => vectors_of::<1, 5, true, OPEN>(rounds, one, &mut progress),
-            6 => vectors_of::<1, 6, true, OPEN>(rounds, one, &mut progress),
-            7 => vectors_of::<1, 7, true, OPEN>(rounds, one, &mut progress),
-            _ => vectors_of::<1, 8, true, OPEN>(rounds, one, &mut progress),
+            0 => progress[0].checksum = _mm512_zextsi128_si512(first_offset),
+            1 => vectors_of::<1, 1, true, OPEN>(rounds, texts, first, &mut progress),
+            2 => vectors_of::<1, 2, true, OPEN>(rounds, texts, first, &mut progress),
+            3 => vectors_of::<1, 3, true, OPEN>(rounds, texts, first, &mut progress),
+            4 => vectors_of::<1, 4, true, OPEN>(rounds, texts, first, &mut progress),
+            5 => vectors_of::<1, 5, true, OPEN>(rounds, texts, first, &mut progress),
+            6 => vectors_of::<1, 6, true, OPEN>(rounds, texts, first, &mut progress),
+            7 => vectors_of::<1, 7, true, OPEN>(rounds, texts, first, &mut progress),
+            _ => vectors_of::<1, 8, true, OPEN>(rounds, texts, first, &mut progress),
         }
     }
-    sums[0] = text.sum(progress[0].checksum);
+    sums[first] = texts.sum(first, progress[0].checksum);
     1
 }
 
-/// The next vectors of each text; if `LAST`, all that are left, of which the
+/// The next vectors of each text from `first` on; if `LAST`, all that are left, of which the
 /// last may not be full.
 ///
 /// # Safety
@@ -211,7 +196,8 @@ unsafe fn vectors_of<
     const OPEN: bool,
 >(
     rounds: usize,
-    texts: &[Text<'_>; TEXTS],
+    texts: &Texts<'_>,
+    first: usize,
     progress: &mut [Progress; TEXTS],
 ) {
     let zero = _mm512_setzero_si512();
@@ -223,21 +209,22 @@ unsafe fn vectors_of<
     // SAFETY: the caller's; masks cover the text.
     unsafe {
         for index in 0..TEXTS {
-            let text = &texts[index];
+            let text = texts.packets[first + index].text;
+            let schedule = texts.schedules[first + index];
             let done = CHUNK * VECTOR * progress[index].chunks;
-            let key = broadcast(text.schedule.text_keys::<OPEN>(rounds));
-            let (offsets, before_last) = progress[index].offsets::<VECTORS>(&text.schedule);
+            let key = broadcast(schedule.text_keys::<OPEN>(rounds));
+            let (offsets, before_last) = progress[index].offsets::<VECTORS>(&schedule);
             let mut checksum = progress[index].checksum;
             for vector in 0..VECTORS {
-                let at = text.at.add(done + VECTOR * vector);
+                let at = text.as_ptr().cast::<u8>().add(done + VECTOR * vector);
                 let mut offset = offsets[vector];
                 if LAST && vector + 1 == VECTORS {
-                    let end = End::of(text.bytes - done - VECTOR * vector);
+                    let end = End::of(text.len() - done - VECTOR * vector);
                     ends[index] = end;
                     let input = _mm512_maskz_loadu_epi8(end.bytes, at.cast());
                     // The offset of the block before each.
                     let shifted = _mm512_alignr_epi64::<6>(offset, before_last);
-                    let l_star = broadcast(text.schedule.offsets);
+                    let l_star = broadcast(schedule.offsets);
                     offset = _mm512_mask_xor_epi64(offset, end.partial, shifted, l_star);
                     behind[index][vector] = _mm512_mask_mov_epi64(offset, end.partial, input);
                     let whole = _mm512_maskz_mov_epi64(!end.partial, input);
@@ -259,10 +246,10 @@ unsafe fn vectors_of<
             progress[index].checksum = checksum;
         }
         for round in 1..rounds {
-            for index in 0..TEXTS {
-                let keys = texts[index].schedule.text_keys::<OPEN>(rounds);
+            for (states, index) in states.iter_mut().zip(first..) {
+                let keys = texts.schedules[index].text_keys::<OPEN>(rounds);
                 let key = broadcast(keys.add(round));
-                for state in &mut states[index] {
+                for state in states {
                     *state = match OPEN {
                         true => _mm512_aesdec_epi128(*state, key),
                         false => _mm512_aesenc_epi128(*state, key),
@@ -271,12 +258,14 @@ unsafe fn vectors_of<
             }
         }
         for index in 0..TEXTS {
-            let text = &texts[index];
+            let text = texts.packets[first + index].text;
             let done = CHUNK * VECTOR * progress[index].chunks;
-            let key = broadcast(text.schedule.text_keys::<OPEN>(rounds).add(rounds));
+            let keys = texts.schedules[first + index].text_keys::<OPEN>(rounds);
+            let key = broadcast(keys.add(rounds));
             let mut checksum = progress[index].checksum;
             for vector in 0..VECTORS {
-                let at = text.at.add(done + VECTOR * vector);
+                let at = text.as_ptr().cast::<u8>().cast_mut();
+                let at = at.add(done + VECTOR * vector);
                 let last = _mm512_xor_si512(key, behind[index][vector]);
                 let state = states[index][vector];
                 let mut output = match OPEN {
@@ -286,7 +275,7 @@ unsafe fn vectors_of<
                 if LAST && vector + 1 == VECTORS {
                     let end = ends[index];
                     if OPEN {
-                        let pad = _mm512_broadcast_i32x4(text.pad);
+                        let pad = _mm512_broadcast_i32x4(texts.pads[first + index]);
                         let input = behind[index][vector];
                         output = _mm512_mask_xor_epi64(output, end.partial, input, pad);
                         let plain = end.padded(_mm512_maskz_mov_epi8(end.bytes, output));
