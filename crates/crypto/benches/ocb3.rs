@@ -7,6 +7,10 @@
 //! building the list of jobs. Every figure is the median of the rounds, with
 //! quartiles; rounds of all subjects of a row are interleaved.
 //!
+//! The peer is many times faster where it is built for this processor, with
+//! `RUSTFLAGS="-C target-cpu=native"`: only then do its AES instructions come
+//! inline. A comparison without that says little; `make peers` makes it with.
+//!
 //! `bound` is the time that the packet's AES rounds need at the rate measured
 //! in this run: of its text, of one block of associated data, of the nonce and
 //! of the tag.
