@@ -12,13 +12,14 @@ use weir_simd::tier;
 use crate::case::Case;
 use crate::packets::Packet;
 use crate::shuffle::Shuffle;
-use crate::{nist, rfc7253, wycheproof_sets};
+use crate::{nist, random, rfc7253, wycheproof_sets};
 
-/// Every vector there is, in the order of its document.
+/// Every vector there is, in the order of its document, and random packets.
 pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let mut cases = wycheproof_sets::cases();
     cases.extend(nist::cases());
     cases.extend(rfc7253::cases());
+    cases.extend(random::cases());
     cases
 });
 
@@ -295,6 +296,9 @@ fn no_set_and_no_suite_is_left_out() {
         ("NIST CBC", 698, 0),
         ("NIST TCBC", 20, 0),
         ("NIST HMAC", 180, 0),
+        ("RustCrypto", 45 * random::PACKETS_PER_SUITE, 0),
+        #[cfg(not(target_arch = "aarch64"))]
+        ("AWS-LC", 35 * random::PACKETS_PER_SUITE, 0),
     ] {
         let found = count(source);
         assert!(

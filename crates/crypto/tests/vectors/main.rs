@@ -1,17 +1,21 @@
-//! Published vectors through the public interface, packets of all sources mixed.
+//! Published vectors, and random packets that other libraries sealed, through
+//! the public interface, packets of all sources mixed.
 //!
 //! `wycheproof_sets`, `nist` and `rfc7253` read vectors and turn each into a [`Case`], a
 //! packet of one suite. A vector for a part of a suite becomes a whole packet:
 //! what a MAC's vector authenticates is laid out as header, IV, ciphertext and
 //! trailer of each cipher in turn; a cipher's vector is given each MAC in turn.
 //! What no document publishes of such a packet comes from `oracle`, kept crates
-//! used one packet at a time.
+//! used one packet at a time. `random` has packets of any length under random
+//! keys, whose ciphertexts and tags come from the same crates and from AWS-LC.
 //!
 //! `batch` seals and opens the cases as jobs, in shuffled batches of 1 to 256,
 //! under every key policy, at all alignments and between guard bytes. It does
 //! so under the tier in force; `every_tier` runs the whole program again under
 //! each narrower one.
 
+#[cfg(not(target_arch = "aarch64"))]
+mod aws_lc;
 mod batch;
 mod blocks;
 mod case;
@@ -22,6 +26,7 @@ mod mutations;
 mod nist;
 mod oracle;
 mod packets;
+mod random;
 mod rfc7253;
 mod shuffle;
 mod wycheproof_sets;

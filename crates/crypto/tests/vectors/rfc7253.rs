@@ -5,15 +5,11 @@
 //! authenticates what came out of all others, so that the oracle, which must
 //! come to the same tag, vouches for each of them.
 
-use aes::cipher::KeyInit;
-use aes::{Aes128, Aes192, Aes256};
-use ocb3::Ocb3;
-use ocb3::aead::AeadInOut;
-use ocb3::aead::consts::U12;
 use weir_crypto::{Aead, AesKeySize, Suite};
 
 use crate::case::{AeadVector, Case};
 use crate::nist::SIZES;
+use crate::oracle;
 
 /// Every vector with a tag of 16 bytes.
 pub fn cases() -> Vec<Case> {
@@ -86,11 +82,10 @@ fn iterated(size: AesKeySize) -> Vec<Case> {
 
 fn packet(suite: Suite, key: &[u8], number: u64, associated: &[u8], text: &[u8]) -> Case {
     let nonce = [&[0; 4][..], &number.to_be_bytes()].concat();
-    let (sealed, tag) = match key.len() {
-        16 => seal::<Ocb3<Aes128, U12>>(key, &nonce, associated, text),
-        24 => seal::<Ocb3<Aes192, U12>>(key, &nonce, associated, text),
-        _ => seal::<Ocb3<Aes256, U12>>(key, &nonce, associated, text),
+    let Suite::Aead(aead) = suite else {
+        panic!("OCB3 is an AEAD");
     };
+    let (sealed, tag) = oracle::seal_aead(aead, key, &nonce, associated, text);
     let vector = AeadVector {
         key,
         nonce: &nonce,
@@ -102,24 +97,6 @@ fn packet(suite: Suite, key: &[u8], number: u64, associated: &[u8], text: &[u8])
     };
     let source = format!("RFC 7253 appendix A, iterated, {suite}, packet {number}");
     Case::of_aead(source, suite, &vector).expect("a nonce of 12 bytes")
-}
-
-fn seal<A: AeadInOut + KeyInit>(
-    key: &[u8],
-    nonce: &[u8],
-    associated: &[u8],
-    text: &[u8],
-) -> (Vec<u8>, Vec<u8>) {
-    let mut text = text.to_vec();
-    let tag = A::new_from_slice(key)
-        .expect("a key")
-        .encrypt_inout_detached(
-            nonce.try_into().expect("12 bytes"),
-            associated,
-            text.as_mut_slice().into(),
-        )
-        .expect("a short packet");
-    (text, tag.to_vec())
 }
 
 fn hex(digits: &str) -> Vec<u8> {

@@ -19,6 +19,18 @@ impl Shuffle {
         (self.0.next_u64() % end as u64) as usize
     }
 
+    pub fn bytes(&mut self, bytes: usize) -> Vec<u8> {
+        let mut filled = vec![0; bytes];
+        self.0.fill_bytes(&mut filled);
+        filled
+    }
+
+    /// Fewer than `end` bytes.
+    pub fn some_bytes(&mut self, end: usize) -> Vec<u8> {
+        let bytes = self.below(end);
+        self.bytes(bytes)
+    }
+
     /// All numbers below `end`, in some order, cut into batches of 1 to 256.
     /// Half of the batches are small: lanes then stay empty.
     pub fn batches(&mut self, end: usize) -> Vec<Vec<usize>> {
