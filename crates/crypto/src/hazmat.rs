@@ -59,14 +59,18 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     for (index, job) in jobs.iter().enumerate() {
         job.shape().check(job.key.suite).map_err(at(index))?;
     }
-    let mut modes = Modes::default();
+    let (mut modes, mut has_etm) = (Modes::default(), false);
     for (index, job) in jobs.iter_mut().enumerate() {
         modes.add(job.key.kernel.aead());
+        has_etm |= job.key.kernel.is_etm();
         job.begin().map_err(JobFault::from).map_err(at(index))?;
     }
     gcm::process(tier, jobs);
     aead::process(|_| tier, modes, jobs);
-    etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))
+    if has_etm {
+        etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))?;
+    }
+    Ok(())
 }
 
 impl RawSealingKey {

@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::lane_use::LaneUse;
 use crate::mode::{CbcDecryptKey, CbcEncryptKey};
-use crate::suite::Suite;
+use crate::suite::{Aead, Suite};
 
 /// One packet to encrypt and tag. The parts lie on the wire in the order
 /// prefix, IV, text, tag; they may come from anywhere in memory, at any
@@ -138,20 +138,23 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
     }
-    let mut modes = Modes::default();
+    let (mut modes, mut has_etm) = (Modes::default(), false);
     for (index, job) in jobs.iter_mut().enumerate() {
         job.begin().map_err(|refused| JobError {
             job: index,
             fault: refused.into(),
         })?;
         modes.add(job.key.kernel().aead());
+        has_etm |= job.key.kernel().is_etm();
     }
     let lanes = gcm::process(tier_in_use(Family::Gcm), jobs);
     aead::process(tier_in_use, modes, jobs);
-    etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
-        job,
-        fault: JobFault::Refused,
-    })?;
+    if has_etm {
+        etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
+            job,
+            fault: JobFault::Refused,
+        })?;
+    }
     Ok(lanes)
 }
 
@@ -165,14 +168,17 @@ pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
 
 /// As [`open`], with the kernels of the tiers that `tier` says.
 pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
-    let mut modes = Modes::default();
+    let (mut modes, mut has_etm) = (Modes::default(), false);
     for job in &mut *jobs {
         job.begin();
         modes.add(job.key.kernel().aead());
+        has_etm |= job.key.kernel().is_etm();
     }
     let lanes = gcm::process(tier(Family::Gcm), jobs);
     aead::process(&tier, modes, jobs);
-    etm::open(tier(Family::EncryptThenMac), jobs);
+    if has_etm {
+        etm::open(tier(Family::EncryptThenMac), jobs);
+    }
     lanes
 }
 
@@ -459,6 +465,19 @@ pub(crate) struct Shape {
 impl Shape {
     #[inline]
     pub(crate) fn check(self, suite: Suite) -> Result<(), JobFault> {
+        // What most packets are is told at one glance.
+        let is_gcm = matches!(suite, Suite::Aead(Aead::AesGcm16(_)));
+        let has_gcm_shape = self.iv_bytes == 8
+            && self.tag_bytes == 16
+            && self.suffix_bytes == 0
+            && self.text_bytes <= usize::from(u16::MAX);
+        match is_gcm && has_gcm_shape {
+            true => Ok(()),
+            false => self.check_each(suite),
+        }
+    }
+
+    fn check_each(self, suite: Suite) -> Result<(), JobFault> {
         if self.iv_bytes != suite.iv_bytes() {
             return Err(JobFault::Iv {
                 needed_bytes: suite.iv_bytes(),

@@ -80,6 +80,12 @@ impl<C: CbcKey> Kernel<C> {
 }
 
 impl<C> Kernel<C> {
+    /// Whether packets are processed by [`crate::etm`].
+    #[inline]
+    pub(crate) fn is_etm(&self) -> bool {
+        matches!(self, Kernel::Etm(_))
+    }
+
     /// The key, if it is of a mode that [`crate::aead::process`] serves.
     #[inline]
     pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {

@@ -53,7 +53,7 @@ fn of_range(tier: Tier, task: &Task<'_, '_>, begin: usize, end: usize) -> LaneUs
             while position < end {
                 let first = slots(position);
                 // Four alike share a shape, whose last vector may be half.
-                if slots(position + 3).div_ceil(2) == first.div_ceil(2) {
+                if slots(position + 3) == first {
                     offered += 4 * first.next_multiple_of(LANES / 2);
                     position += 4;
                 } else {

@@ -16,8 +16,8 @@ use crate::suite::AesKeySize;
 /// does (RFC 4106 section 5).
 pub(super) const SHORT_ASSOCIATED_BYTES: usize = 16;
 
-/// The longest text that takes no more than sixteen slots with the tag's.
-pub(super) const SHORT_TEXT_BYTES: usize = 15 * 16;
+/// The longest text that takes no more than twelve slots with the tag's.
+pub(super) const SHORT_TEXT_BYTES: usize = 11 * 16;
 
 /// How a packet is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,15 +214,15 @@ impl Kind {
     }
 }
 
-/// Lengths by pairs of blocks up to sixteen blocks, counting the tag's, and by
-/// sixteen blocks from there.
+/// Lengths by blocks up to sixteen, counting the tag's, and by sixteen blocks
+/// from there.
 #[inline]
 fn class(text_bytes: usize) -> usize {
     let blocks = text_bytes.div_ceil(16) + 1;
     let class = if blocks <= 16 {
-        blocks.div_ceil(2)
+        blocks
     } else {
-        8 + blocks / 16
+        16 + blocks / 16
     };
     class.min(CLASSES - 1)
 }

@@ -63,6 +63,21 @@ impl Sums {
         }
     }
 
+    /// The products `x`·`power` of two lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,vpclmulqdq")]
+    pub(super) fn of_half(x: __m256i, power: __m256i) -> Sums {
+        let middle = _mm256_xor_si256(
+            _mm256_clmulepi64_epi128::<0x01>(x, power),
+            _mm256_clmulepi64_epi128::<0x10>(x, power),
+        );
+        Sums {
+            low: _mm512_zextsi256_si512(_mm256_clmulepi64_epi128::<0x00>(x, power)),
+            middle: _mm512_zextsi256_si512(middle),
+            high: _mm512_zextsi256_si512(_mm256_clmulepi64_epi128::<0x11>(x, power)),
+        }
+    }
+
     /// Adds the products `x`·`power`.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
@@ -75,16 +90,10 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,vpclmulqdq")]
     pub(super) fn add_half(&mut self, x: __m256i, power: __m256i) {
-        let add = |sum: &mut __m512i, products| {
-            *sum = _mm512_xor_si512(*sum, _mm512_zextsi256_si512(products));
-        };
-        add(&mut self.low, _mm256_clmulepi64_epi128::<0x00>(x, power));
-        let middle = _mm256_xor_si256(
-            _mm256_clmulepi64_epi128::<0x01>(x, power),
-            _mm256_clmulepi64_epi128::<0x10>(x, power),
-        );
-        add(&mut self.middle, middle);
-        add(&mut self.high, _mm256_clmulepi64_epi128::<0x11>(x, power));
+        let half = Sums::of_half(x, power);
+        self.low = _mm512_xor_si512(self.low, half.low);
+        self.middle = _mm512_xor_si512(self.middle, half.middle);
+        self.high = _mm512_xor_si512(self.high, half.high);
     }
 
     /// Adds the product `x`·`power` of one lane.

@@ -19,7 +19,6 @@ use super::super::plan::{Route, Task};
 use crate::cipher::{Block, rounds};
 use crate::suite::AesKeySize;
 use schedules::{AHEAD, Expanded, PowerTable, RawKey, expand, fill_powers};
-use short::SHORT;
 use wide::{Conveyor, Schedule};
 
 /// How many packets before its own a packet's key is asked for.
@@ -74,29 +73,23 @@ pub(super) fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
-    // Packets that have not three neighbours of their width.
+    // Packets that have not three neighbours of their length.
     let mut conveyor = Conveyor::<OPEN>::new(rounds);
     let mut position = 0;
-    while position < task.order.len() {
-        for ahead in position..position + SHORT {
-            prefetch(task, ahead + LOOK_AHEAD);
-        }
-        if let Some((packets, schedules)) = four_alike(task, position) {
-            // SAFETY: the powers end with H, and round keys
-            // follow; the planner has seen to the packets' lengths.
-            let tags = unsafe { short::process::<OPEN>(rounds, packets, schedules) };
-            for (position, tag) in (position..).zip(tags) {
-                task.finish(position, tag);
-            }
-            position += SHORT;
-        } else {
+    while let Some(packet) = task.packet(position) {
+        let blocks = |packet: &Packet<'_>| packet.text.len().div_ceil(16);
+        let like_this = |at: &usize| task.packet(*at).map(blocks) == Some(blocks(packet));
+        let end = position + 1 + (position + 1..).take_while(like_this).count();
+        position += short::run::<OPEN>(task, rounds, blocks(packet), position..end);
+        for position in position..end {
             if let Some((packet, schedule)) = full_schedule(task, position) {
-                // SAFETY: as above.
+                // SAFETY: the powers end with H, and round keys follow; the
+                // planner has seen to the packets' lengths.
                 let before = unsafe { conveyor.packet(position, packet, schedule) };
                 finish(task, before);
             }
-            position += 1;
         }
+        position = end;
     }
     // SAFETY: the keys are still borrowed.
     finish(task, unsafe { conveyor.finish() });
@@ -115,21 +108,6 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     }
     // SAFETY: the keys are still borrowed.
     finish(task, unsafe { conveyor.finish() });
-}
-
-/// Four packets from `position` on that are as many half vectors wide, and
-/// their schedules.
-#[inline]
-fn four_alike<'t, 'a>(
-    task: &Task<'t, 'a>,
-    position: usize,
-) -> Option<([&'t Packet<'a>; SHORT], [Schedule<'a>; SHORT])> {
-    let (a, a_key) = full_schedule(task, position)?;
-    let (b, b_key) = full_schedule(task, position + 1)?;
-    let (c, c_key) = full_schedule(task, position + 2)?;
-    let (d, d_key) = full_schedule(task, position + 3)?;
-    // They are in ascending order.
-    (short::halves(a) == short::halves(d)).then_some(([a, b, c, d], [a_key, b_key, c_key, d_key]))
 }
 
 /// A packet and its schedule, which is in memory; `None` where there is no such
