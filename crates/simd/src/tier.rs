@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Environment variable that forces a tier: `WEIR_ISA=scalar|aesni|avx512`.
+/// Environment variable that forces a tier: `WEIR_ISA=scalar|aesni|avx512`, on
+/// aarch64 `WEIR_ISA=scalar|neon-aes`.
 pub const FORCE_TIER: &str = "WEIR_ISA";
 
 /// Environment variable that lists the tiers a test run must cover, as in
@@ -12,12 +13,16 @@ pub const FORCE_TIER: &str = "WEIR_ISA";
 /// one of them is missing.
 pub const REQUIRE_TIERS: &str = "WEIR_REQUIRE_TIERS";
 
-/// A set of instructions, ordered: a wider tier includes the narrower ones.
+/// A set of instructions, ordered: of one architecture, a wider tier includes
+/// the narrower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Portable code without data-dependent table look-ups or branches where
     /// secrets are handled.
     Scalar,
+    /// Advanced SIMD (NEON) with the AES and PMULL instructions of Armv8's
+    /// Cryptographic Extension (FEAT_AES, FEAT_PMULL).
+    NeonAes,
     /// AES-NI, PCLMULQDQ, SSE4.1 and AVX2 (Haswell, Zen and later).
     Aesni,
     /// AVX-512 F/BW/DQ/VL, VBMI, IFMA, VAES and VPCLMULQDQ (Ice Lake, Zen 4
@@ -29,7 +34,7 @@ pub enum Tier {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TierError {
     /// The name is not one of the tiers.
-    #[error("unknown CPU tier {0:?}: use scalar, aesni or avx512")]
+    #[error("unknown CPU tier {0:?}: use one of {names}", names = names())]
     Unknown(String),
     /// The processor lacks the tier's instructions.
     #[error("this processor has no {0} tier: its widest is {widest}", widest = detect())]
@@ -37,13 +42,21 @@ pub enum TierError {
 }
 
 impl Tier {
-    /// Every tier, narrowest first.
+    /// Every tier of the architecture that this is built for, narrowest first.
+    #[cfg(target_arch = "x86_64")]
     pub const ALL: [Tier; 3] = [Tier::Scalar, Tier::Aesni, Tier::Avx512];
+    /// Every tier of the architecture that this is built for, narrowest first.
+    #[cfg(target_arch = "aarch64")]
+    pub const ALL: [Tier; 2] = [Tier::Scalar, Tier::NeonAes];
+    /// Every tier of the architecture that this is built for, narrowest first.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub const ALL: [Tier; 1] = [Tier::Scalar];
 
     /// The name that `WEIR_ISA` takes.
     pub const fn name(self) -> &'static str {
         match self {
             Tier::Scalar => "scalar",
+            Tier::NeonAes => "neon-aes",
             Tier::Aesni => "aesni",
             Tier::Avx512 => "avx512",
         }
@@ -51,8 +64,21 @@ impl Tier {
 
     /// Whether this processor executes the tier.
     pub fn is_available(self) -> bool {
-        self <= detect()
+        self.is_native() && self <= detect()
     }
+
+    /// Whether the architecture has the tier.
+    const fn is_native(self) -> bool {
+        match self {
+            Tier::Scalar => true,
+            Tier::NeonAes => cfg!(target_arch = "aarch64"),
+            Tier::Aesni | Tier::Avx512 => cfg!(target_arch = "x86_64"),
+        }
+    }
+}
+
+fn names() -> String {
+    Tier::ALL.map(Tier::name).join(", ")
 }
 
 impl fmt::Display for Tier {
@@ -100,7 +126,18 @@ fn ask_processor() -> Tier {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn ask_processor() -> Tier {
+    let neon_aes = std::arch::is_aarch64_feature_detected!("neon")
+        && std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    match neon_aes {
+        true => Tier::NeonAes,
+        false => Tier::Scalar,
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn ask_processor() -> Tier {
     Tier::Scalar
 }
@@ -172,6 +209,16 @@ mod tests {
             "sse9".parse::<Tier>(),
             Err(TierError::Unknown("sse9".into()))
         );
+    }
+
+    #[test]
+    fn only_tiers_of_the_architecture_are_listed_and_available() {
+        let every = [Tier::Scalar, Tier::NeonAes, Tier::Aesni, Tier::Avx512];
+        assert!(every.is_sorted());
+        for tier in every {
+            assert_eq!(Tier::ALL.contains(&tier), tier.is_native(), "{tier}");
+            assert!(tier.is_native() || !tier.is_available(), "{tier}");
+        }
     }
 
     #[test]

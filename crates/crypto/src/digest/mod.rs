@@ -21,6 +21,7 @@ mod copy;
 mod kernel;
 mod message;
 mod order;
+#[cfg(target_arch = "x86_64")]
 mod rounds;
 mod scheduler;
 mod simd;

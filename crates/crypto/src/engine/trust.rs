@@ -100,10 +100,11 @@ mod tests {
         let widest = |in_force, failing: &[Tier]| {
             widest_that_passes(in_force, |tier| !failing.contains(&tier))
         };
-        assert_eq!(widest(Tier::Avx512, &[]), Some(Tier::Avx512));
-        assert_eq!(widest(Tier::Avx512, &[Tier::Avx512]), Some(Tier::Aesni));
-        assert_eq!(widest(Tier::Aesni, &[Tier::Aesni]), Some(Tier::Scalar));
-        assert_eq!(widest(Tier::Scalar, &[]), Some(Tier::Scalar));
-        assert_eq!(widest(Tier::Avx512, &Tier::ALL), None);
+        for (i, &tier) in Tier::ALL.iter().enumerate() {
+            let narrower = i.checked_sub(1).map(|i| Tier::ALL[i]);
+            assert_eq!(widest(tier, &[]), Some(tier));
+            assert_eq!(widest(tier, &[tier]), narrower);
+            assert_eq!(widest(tier, &Tier::ALL), None);
+        }
     }
 }

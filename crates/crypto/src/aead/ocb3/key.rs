@@ -68,12 +68,14 @@ impl Ocb3Key {
     }
 
     /// The blocks in their order, some zeros behind them.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn lines(&self) -> &[Line] {
         &self.lines
     }
 
     /// Whether it has the keys of the inverse cipher.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn opens(&self) -> bool {
         4 * self.lines.len() >= OFFSETS + 2 * (rounds(self.size) + 1)

@@ -22,6 +22,10 @@ pub(super) struct Packet<'a> {
 
 /// Packets under keys of one size, in the order in which a kernel takes them.
 pub(super) struct Task<'t, 'a> {
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "the twin asks each key")
+    )]
     pub(super) size: AesKeySize,
     pub(super) open: bool,
     /// Packets of any size of key.

@@ -33,13 +33,14 @@ pub(crate) fn expand(
         expand_words(
             key,
             &mut round_keys.as_flattened_mut()[..16 * (rounds(size) + 1)],
+            bitslice::substitute_word,
         );
     }
     Ok(round_keys)
 }
 
-/// The twin: word by word, in constant time.
-fn expand_words(key: &[u8], schedule: &mut [u8]) {
+/// The twin: word by word, in as constant a time as `substitute_word` takes.
+pub(super) fn expand_words(key: &[u8], schedule: &mut [u8], substitute_word: impl Fn(u32) -> u32) {
     let key_bytes = key.len();
     schedule[..key_bytes].copy_from_slice(key);
     let mut rcon = 1u8;
@@ -51,10 +52,10 @@ fn expand_words(key: &[u8], schedule: &mut [u8]) {
         };
         let mut last = word(at - 4);
         if at % key_bytes == 0 {
-            last = bitslice::substitute_word(last.rotate_right(8)) ^ u32::from(rcon);
+            last = substitute_word(last.rotate_right(8)) ^ u32::from(rcon);
             rcon = (rcon << 1) ^ (0x1b * (rcon >> 7));
         } else if key_bytes == 32 && at % key_bytes == 16 {
-            last = bitslice::substitute_word(last);
+            last = substitute_word(last);
         }
         let next = word(at - key_bytes) ^ last;
         schedule[at..at + 4].copy_from_slice(&next.to_le_bytes());

@@ -23,7 +23,7 @@ pub(super) fn buckets(tier: Tier, family: &Ms52, keys: &KeyColumns, out: &mut Bu
             Tier::Avx512 => unsafe { avx512::buckets(family, keys, out) },
             // SAFETY: the tier, and with it AVX2, is there.
             Tier::Aesni => unsafe { avx2::buckets(family, keys, out) },
-            Tier::Scalar => return false,
+            Tier::Scalar | Tier::NeonAes => return false,
         }
         return true;
     }

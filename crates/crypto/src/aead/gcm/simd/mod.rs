@@ -6,6 +6,8 @@
 mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon_aes;
 
 use weir_simd::Tier;
 
@@ -26,7 +28,7 @@ pub(super) struct LaneLimits {
 impl LaneLimits {
     pub(super) fn of(tier: Tier) -> LaneLimits {
         match tier {
-            Tier::Scalar | Tier::Aesni => LaneLimits {
+            Tier::Scalar | Tier::NeonAes | Tier::Aesni => LaneLimits {
                 raw_text_bytes: 0,
                 compact_text_bytes: 0,
             },
@@ -49,8 +51,15 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
             Tier::Avx512 => unsafe { avx512::run(task) },
             // SAFETY: as above.
             Tier::Aesni => unsafe { aesni::run(task) },
-            Tier::Scalar => return false,
+            Tier::Scalar | Tier::NeonAes => return false,
         }
+        return true;
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it every feature that its kernels enable,
+        // is there.
+        unsafe { neon_aes::run(task) };
         return true;
     }
     let _ = (tier, task);
@@ -67,8 +76,14 @@ pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Blo
             Tier::Avx512 => unsafe { avx512::hash_key_powers(round_keys, table) },
             // SAFETY: as in `run`.
             Tier::Aesni => unsafe { aesni::hash_key_powers(round_keys, table) },
-            Tier::Scalar => return false,
+            Tier::Scalar | Tier::NeonAes => return false,
         }
+        return true;
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: as in `run`.
+        unsafe { neon_aes::hash_key_powers(round_keys, table) };
         return true;
     }
     let _ = (tier, round_keys, table);
@@ -84,8 +99,13 @@ pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> 
             Tier::Avx512 => Some(unsafe { avx512::hash::absorb(key, sum, blocks) }),
             // SAFETY: as in `run`.
             Tier::Aesni => Some(unsafe { aesni::hash::absorb(key, sum, blocks) }),
-            Tier::Scalar => None,
+            Tier::Scalar | Tier::NeonAes => None,
         };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: as in `run`.
+        return Some(unsafe { neon_aes::absorb(key, sum, blocks) });
     }
     let _ = (tier, key, sum, blocks);
     None

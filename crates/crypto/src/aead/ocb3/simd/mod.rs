@@ -28,7 +28,7 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
             (Tier::Aesni, false) => unsafe { aesni::run::<false>(task) },
             // SAFETY: as above.
             (Tier::Aesni, true) => unsafe { aesni::run::<true>(task) },
-            (Tier::Scalar, _) => return false,
+            (Tier::Scalar | Tier::NeonAes, _) => return false,
         }
         return true;
     }

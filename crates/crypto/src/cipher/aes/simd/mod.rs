@@ -6,6 +6,8 @@
 mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon_aes;
 
 use weir_simd::Tier;
 
@@ -18,11 +20,16 @@ pub(crate) use avx512::{expand_128_lanes, expand_192_lanes, expand_256_lanes, ne
 
 /// Writes the round keys of `key` (16, 24 or 32 bytes) and returns true; or
 /// returns false where `tier` has no kernel or the processor no `tier`.
-pub(super) fn expand(tier: Tier, key: &[u8], round_keys: &mut [Block; MOST_ROUND_KEYS]) -> bool {
+pub(crate) fn expand(tier: Tier, key: &[u8], round_keys: &mut [Block; MOST_ROUND_KEYS]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier >= Tier::Aesni && tier.is_available() {
         // SAFETY: the tier, and with it AES-NI, SSSE3 and SSE4.1, is there.
         return unsafe { aesni::expand(key, round_keys) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it NEON and FEAT_AES, is there.
+        return unsafe { neon_aes::expand(key, round_keys) };
     }
     let _ = (tier, key, round_keys);
     false

@@ -64,7 +64,7 @@ pub(super) fn lanes(tier: Tier) -> usize {
         _ if !cfg!(target_arch = "x86_64") => 0,
         Tier::Avx512 => 16,
         Tier::Aesni => 8,
-        Tier::Scalar => 0,
+        Tier::Scalar | Tier::NeonAes => 0,
     }
 }
 
@@ -97,9 +97,11 @@ pub(super) fn encrypt(
             Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &starts, blocks) },
             // SAFETY: as above.
             Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &starts, blocks) },
-            Tier::Scalar => {}
+            Tier::Scalar | Tier::NeonAes => {}
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (keys, chains);
 }
 
 /// Encrypts one packet's blocks in place, one after the other.
@@ -140,7 +142,7 @@ pub(super) fn decrypt(
         Tier::Avx512 => unsafe { avx512::decrypt(&round_keys[..=rounds], iv, blocks) },
         // SAFETY: the tier is there.
         Tier::Aesni => unsafe { aesni::decrypt(&round_keys[..=rounds], iv, blocks) },
-        Tier::Scalar => {}
+        Tier::Scalar | Tier::NeonAes => {}
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (round_keys, iv, blocks);

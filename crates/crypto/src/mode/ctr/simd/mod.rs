@@ -6,6 +6,8 @@
 mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon_aes;
 
 use weir_simd::Tier;
 
@@ -22,8 +24,15 @@ pub(super) fn apply(tier: Tier, round_keys: &[Block], nonce: &Block, text: &mut 
             Tier::Avx512 => unsafe { avx512::apply(round_keys, nonce, text) },
             // SAFETY: as above.
             Tier::Aesni => unsafe { aesni::apply(round_keys, nonce, text) },
-            Tier::Scalar => return false,
+            Tier::Scalar | Tier::NeonAes => return false,
         }
+        return true;
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it every feature that its kernel enables,
+        // is there.
+        unsafe { neon_aes::apply(round_keys, nonce, text) };
         return true;
     }
     let _ = (tier, round_keys, nonce, text);

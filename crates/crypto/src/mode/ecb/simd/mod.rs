@@ -6,6 +6,8 @@
 mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon_aes;
 
 use weir_simd::Tier;
 
@@ -33,8 +35,15 @@ fn apply<const DECRYPT: bool>(tier: Tier, keys: &[Block], blocks: &mut [Block]) 
             Tier::Avx512 => unsafe { avx512::apply::<DECRYPT>(keys, blocks) },
             // SAFETY: as above.
             Tier::Aesni => unsafe { aesni::apply::<DECRYPT>(keys, blocks) },
-            Tier::Scalar => return false,
+            Tier::Scalar | Tier::NeonAes => return false,
         }
+        return true;
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it every feature that its kernel enables,
+        // is there.
+        unsafe { neon_aes::apply::<DECRYPT>(keys, blocks) };
         return true;
     }
     let _ = (tier, keys, blocks);

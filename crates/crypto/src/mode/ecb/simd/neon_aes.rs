@@ -1,0 +1,31 @@
+//! One block per vector, eight in flight.
+
+use std::arch::aarch64::vdupq_n_u8;
+
+use crate::cipher::Block;
+#[cfg(feature = "hazmat")]
+use crate::cipher::simd::neon_aes::decrypt;
+use crate::cipher::simd::neon_aes::{encrypt, load, store};
+
+/// Blocks in flight: enough to hide the latency of AES.
+const MOST_BLOCKS: usize = 8;
+
+#[target_feature(enable = "neon,aes")]
+pub(super) fn apply<const DECRYPT: bool>(keys: &[Block], blocks: &mut [Block]) {
+    for blocks in blocks.chunks_mut(MOST_BLOCKS) {
+        let mut states = [vdupq_n_u8(0); MOST_BLOCKS];
+        for (state, block) in states.iter_mut().zip(&*blocks) {
+            *state = load(block);
+        }
+        match DECRYPT {
+            false => encrypt(keys, &mut states),
+            #[cfg(feature = "hazmat")]
+            true => decrypt(keys, &mut states),
+            #[cfg(not(feature = "hazmat"))]
+            true => {}
+        }
+        for (block, state) in blocks.iter_mut().zip(states) {
+            store(block, state);
+        }
+    }
+}
