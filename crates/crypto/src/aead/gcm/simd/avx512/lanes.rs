@@ -343,16 +343,18 @@ fn process<const RAW: bool, const GROUPS: usize>(
         for (key, group) in keys.iter_mut().zip(&*groups) {
             *key = group.round_keys[0];
         }
-        for (round, constant) in ROUND_CONSTANTS.into_iter().enumerate().skip(1) {
+        #[expect(clippy::needless_range_loop, reason = "constant bounds are unrolled")]
+        for round in 1..10 {
             for ((states, group), key) in states.iter_mut().zip(&mut *groups).zip(&mut keys) {
-                *key = next_128_lanes(*key, constant);
+                *key = next_128_lanes(*key, ROUND_CONSTANTS[round]);
                 group.round_keys[round] = *key;
-                if round < 10 {
-                    aes_round(states, *key);
-                } else {
-                    aes_last_round(states, *key);
-                }
+                aes_round(states, *key);
             }
+        }
+        for ((states, group), key) in states.iter_mut().zip(&mut *groups).zip(&mut keys) {
+            *key = next_128_lanes(*key, ROUND_CONSTANTS[10]);
+            group.round_keys[10] = *key;
+            aes_last_round(states, *key);
         }
     } else {
         // The zero block is only asked for where the hash key is.

@@ -279,17 +279,23 @@ fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
     }
 }
 
-/// Asks for as much of the key of the packet at `position` as it needs.
+/// Asks for the beginning of the text of the packet at `position`, and for as
+/// much of its key as it needs.
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch(task: &Task<'_, '_>, position: usize) {
     if let Some(packet) = task.packet(position) {
+        _mm_prefetch::<_MM_HINT_T0>(packet.text.as_ptr().cast());
         let key = packet.key;
+        let at = key.bytes.as_ptr();
+        if matches!(key.form, Form::Raw | Form::RawAhead) {
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            return;
+        }
         let needed_powers = packet.text.len().div_ceil(16) + 2;
         let unused = 16 * key.form.powers().saturating_sub(needed_powers);
-        // An address past a shorter schedule's end does no harm.
-        for line in (unused / 64..12).take_while(|line| 64 * line < key.bytes.len()) {
-            _mm_prefetch::<_MM_HINT_T0>(key.bytes.as_ptr().wrapping_add(64 * line).cast());
+        for line in unused / 64..key.bytes.len() / 64 {
+            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
         }
     }
 }
