@@ -20,7 +20,6 @@
 use std::arch::x86_64::*;
 
 use super::super::super::key::Form;
-use super::super::super::packet::Packet;
 use super::super::super::plan::Task;
 use super::field::{Sums, hash_keys, in_turns, reverse, square};
 use super::schedules::{RawKey, join, lanes_of, round_keys};
@@ -45,19 +44,16 @@ pub(super) fn run<const RAW: bool>(task: &mut Task<'_, '_>) {
     let size = task.kind.size;
     let mut flight = [Group::new(), Group::new()];
     for first in (0..task.order.len()).step_by(2 * LANES) {
-        let mut packets = [None; 2 * LANES];
-        for (packet, position) in packets.iter_mut().zip(first..) {
+        for position in first..first + 2 * LANES {
             prefetch(task, position + LOOK_AHEAD);
-            *packet = task.packet(position);
         }
-        let (low, high) = packets.split_at(LANES);
         let mut tags = [[0; 16]; 2 * LANES];
         let (low_tags, high_tags) = tags.split_at_mut(LANES);
         // SAFETY: these are this function's features.
         unsafe {
-            flight[0].load::<RAW>(size, low);
-            if high[0].is_some() {
-                flight[1].load::<RAW>(size, high);
+            flight[0].load::<RAW>(task, first);
+            if first + LANES < task.order.len() {
+                flight[1].load::<RAW>(task, first + LANES);
                 let chunks = flight[0].chunks.max(flight[1].chunks);
                 flight[0].end_with(chunks);
                 flight[1].end_with(chunks);
@@ -146,7 +142,8 @@ impl Group {
         }
     }
 
-    /// Takes up to four packets; lanes without one have no text.
+    /// Takes up to four packets from position `first` on; lanes without one have
+    /// no text.
     ///
     /// It is always inlined, since vectors cross a call through memory, and so
     /// has no features of its own.
@@ -154,7 +151,8 @@ impl Group {
     /// # Safety
     /// The caller has the features of [`run`].
     #[inline(always)]
-    unsafe fn load<const RAW: bool>(&mut self, size: AesKeySize, packets: &[Option<&Packet<'_>>]) {
+    unsafe fn load<const RAW: bool>(&mut self, task: &Task<'_, '_>, first: usize) {
+        let size = task.kind.size;
         // SAFETY: the caller's; reads are explained where they are.
         unsafe {
             let zero = _mm_setzero_si128();
@@ -166,7 +164,7 @@ impl Group {
             for lane in 0..LANES {
                 let text = &mut self.texts[lane];
                 text.bytes = 0;
-                let Some(packet) = packets[lane] else {
+                let Some(packet) = task.packet(first + lane) else {
                     continue;
                 };
                 if RAW {
