@@ -84,9 +84,8 @@ pub fn engines() -> Vec<Engine> {
 /// ones, where that has none.
 fn kernels_under(engine: &str, tier: Tier) -> Tier {
     match (tier, engine) {
-        (Tier::NeonAes, "weir-gcm" | "weir-gmac" | "weir-ctr-hmac") => tier,
-        (Tier::NeonAes, _) => Tier::Scalar,
-        (Tier::Scalar | Tier::Aesni | Tier::Avx512, _) => tier,
+        (Tier::NeonAes, "weir-ocb3" | "weir-null-hmac" | "weir-3des-hmac") => Tier::Scalar,
+        _ => tier,
     }
 }
 

@@ -57,7 +57,6 @@ pub(crate) fn encrypt<const BLOCKS: usize>(
 /// Decrypts blocks side by side by the round keys of the equivalent inverse
 /// cipher (FIPS 197 section 5.3.5), in the order of decryption.
 #[inline]
-#[cfg(feature = "hazmat")]
 #[target_feature(enable = "neon,aes")]
 pub(crate) fn decrypt<const BLOCKS: usize>(
     inverse_keys: &[Block],

@@ -7,8 +7,9 @@
 mod aesni;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon_aes;
 
-#[cfg(target_arch = "x86_64")]
 use std::ptr::NonNull;
 
 use weir_simd::Tier;
@@ -28,7 +29,6 @@ pub(super) struct KeyTable {
 }
 
 /// Where a lane's text begins.
-#[cfg(target_arch = "x86_64")]
 type Text = Option<NonNull<u8>>;
 
 /// One round key of every lane.
@@ -61,11 +61,16 @@ impl Drop for KeyTable {
 /// How many packets `tier` encrypts side by side; none where it has no kernel.
 pub(super) fn lanes(tier: Tier) -> usize {
     match tier {
-        _ if !cfg!(target_arch = "x86_64") => 0,
-        Tier::Avx512 => 16,
-        Tier::Aesni => 8,
-        Tier::Scalar | Tier::NeonAes => 0,
+        Tier::Avx512 if cfg!(target_arch = "x86_64") => 16,
+        Tier::Aesni if cfg!(target_arch = "x86_64") => 8,
+        Tier::NeonAes if cfg!(target_arch = "aarch64") => 8,
+        _ => 0,
     }
+}
+
+/// Whether any tier that the processor has is one with kernels.
+fn has_kernels() -> bool {
+    lanes(weir_simd::detect()) > 0
 }
 
 /// Encrypts the texts in place, all of the same length, each by the keys of its
@@ -85,23 +90,25 @@ pub(super) fn encrypt(
     assert!(tier.is_available() && bytes.is_multiple_of(size_of::<Block>()));
     assert!(texts.iter().flatten().all(|text| text.len() == bytes));
     assert!(texts[lanes(tier)..].iter().all(Option::is_none));
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut starts = [None; MOST_LANES];
-        for (start, text) in starts.iter_mut().zip(texts) {
-            *start = text.map(|text| NonNull::from(text).cast());
-        }
-        let blocks = bytes / size_of::<Block>();
-        match tier {
-            // SAFETY: the tier is there, and the texts have so many blocks.
-            Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &starts, blocks) },
-            // SAFETY: as above.
-            Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &starts, blocks) },
-            Tier::Scalar | Tier::NeonAes => {}
+    let mut starts: [Text; MOST_LANES] = [None; MOST_LANES];
+    for (start, text) in starts.iter_mut().zip(texts) {
+        *start = text.map(|text| NonNull::from(text).cast());
+    }
+    let blocks = bytes / size_of::<Block>();
+    match tier {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the tier is there, and the texts have so many blocks.
+        Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &starts, blocks) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Tier::Aesni => unsafe { aesni::encrypt(keys, chains, &starts, blocks) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        Tier::NeonAes => unsafe { neon_aes::encrypt(keys, chains, &starts, blocks) },
+        _ => {
+            let _ = (keys, chains, starts, blocks);
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (keys, chains);
 }
 
 /// Encrypts one packet's blocks in place, one after the other.
@@ -114,13 +121,18 @@ pub(super) fn encrypt_one(
     iv: &Block,
     blocks: &mut [Block],
 ) {
-    assert!(Tier::Aesni.is_available() && rounds < MOST_ROUND_KEYS);
+    assert!(has_kernels() && rounds < MOST_ROUND_KEYS);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the AES instructions are there.
     unsafe {
         aesni::encrypt_one(&round_keys[..=rounds], iv, blocks);
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the AES instructions are there.
+    unsafe {
+        neon_aes::encrypt_one(&round_keys[..=rounds], iv, blocks);
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = (round_keys, iv, blocks);
 }
 
@@ -136,16 +148,20 @@ pub(super) fn decrypt(
     blocks: &mut [Block],
 ) {
     assert!(tier.is_available() && lanes(tier) > 0 && rounds < MOST_ROUND_KEYS);
-    #[cfg(target_arch = "x86_64")]
     match tier {
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: the tier is there.
         Tier::Avx512 => unsafe { avx512::decrypt(&round_keys[..=rounds], iv, blocks) },
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: the tier is there.
         Tier::Aesni => unsafe { aesni::decrypt(&round_keys[..=rounds], iv, blocks) },
-        Tier::Scalar | Tier::NeonAes => {}
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the tier is there.
+        Tier::NeonAes => unsafe { neon_aes::decrypt(&round_keys[..=rounds], iv, blocks) },
+        _ => {
+            let _ = (round_keys, iv, blocks);
+        }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (round_keys, iv, blocks);
 }
 
 /// Round keys for encryption become those of the equivalent inverse cipher
@@ -154,12 +170,17 @@ pub(super) fn decrypt(
 /// # Panics
 /// The processor has no AES instructions.
 pub(super) fn invert(round_keys: &mut [Block; MOST_ROUND_KEYS], rounds: usize) {
-    assert!(Tier::Aesni.is_available() && rounds < MOST_ROUND_KEYS);
+    assert!(has_kernels() && rounds < MOST_ROUND_KEYS);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the AES instructions are there.
     unsafe {
         aesni::invert(&mut round_keys[..=rounds]);
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the AES instructions are there.
+    unsafe {
+        neon_aes::invert(&mut round_keys[..=rounds]);
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = round_keys;
 }

@@ -3,9 +3,7 @@
 use std::arch::aarch64::vdupq_n_u8;
 
 use crate::cipher::Block;
-#[cfg(feature = "hazmat")]
-use crate::cipher::simd::neon_aes::decrypt;
-use crate::cipher::simd::neon_aes::{encrypt, load, store};
+use crate::cipher::simd::neon_aes::{decrypt, encrypt, load, store};
 
 /// Blocks in flight: enough to hide the latency of AES.
 const MOST_BLOCKS: usize = 8;
@@ -19,10 +17,7 @@ pub(super) fn apply<const DECRYPT: bool>(keys: &[Block], blocks: &mut [Block]) {
         }
         match DECRYPT {
             false => encrypt(keys, &mut states),
-            #[cfg(feature = "hazmat")]
             true => decrypt(keys, &mut states),
-            #[cfg(not(feature = "hazmat"))]
-            true => {}
         }
         for (block, state) in blocks.iter_mut().zip(states) {
             store(block, state);
