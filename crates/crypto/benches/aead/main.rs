@@ -8,9 +8,10 @@
 //! the median of the rounds, with quartiles; rounds of all subjects of a row
 //! are interleaved.
 //!
-//! `bound` is the time that the packet's AES rounds, or its carry-less
-//! multiplications if they take longer, need at the rates measured for the two
-//! instructions in this run; key expansion is not counted.
+//! `bound` is the share of the time that the packet's AES rounds and carry-less
+//! multiplications need at the rate measured in this run for the two among each
+//! other, and in brackets the share that the slower of the two would need alone;
+//! key expansion is not counted.
 
 mod bound;
 mod subjects;
@@ -49,7 +50,10 @@ fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
             samples.push(packets.sample(subject, keys));
         }
     }
-    let bound_ns = bound.packet_ns(text_bytes);
+    let (bound_ns, apart_ns) = (
+        bound.packet_ns(text_bytes),
+        bound.packet_apart_ns(text_bytes),
+    );
     let mut medians = Vec::new();
     for samples in &mut samples {
         samples.sort_by(f64::total_cmp);
@@ -58,7 +62,7 @@ fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
     let peer = medians.last().copied().unwrap_or(f64::NAN);
     for ((subject, samples), median) in subjects.iter().zip(&samples).zip(&medians) {
         println!(
-            "{:>5} B  {:<5} {:<22} {:>8.1} ns  ({:.1} to {:.1})  {:>6.2} cycles/B  bound {:>3.0} %  peer/this {:>5.2}",
+            "{:>5} B  {:<5} {:<22} {:>8.1} ns  ({:.1} to {:.1})  {:>6.2} cycles/B  bound {:>3.0} % ({:>2.0} %)  peer/this {:>5.2}",
             text_bytes,
             format!("{keys:?}").to_lowercase(),
             subject.name,
@@ -67,6 +71,7 @@ fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
             samples[3 * ROUNDS / 4],
             median * bound.ghz / text_bytes as f64,
             100.0 * bound_ns / median,
+            100.0 * apart_ns / median,
             peer / median,
         );
     }
