@@ -129,8 +129,15 @@ impl<W: Word, M> Outer<'_, W, M> {
         done: &mut impl FnMut(M, [W; 8]),
     ) {
         let place = self.count;
-        for (row, word) in self.words[..self.digest_words].iter_mut().zip(inner) {
-            row[place] = *word;
+        // All eight, so that their number is known: the digest's words, and of
+        // the padding what is there already.
+        for (index, word) in inner.iter().enumerate() {
+            let row = &mut self.words[index];
+            row[place] = if index < self.digest_words {
+                *word
+            } else {
+                row[place]
+            };
         }
         self.states.set_column(place, &pads.outer);
         self.waiting[place] = Some(message);

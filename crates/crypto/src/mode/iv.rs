@@ -36,12 +36,7 @@ impl CbcIvKey {
 
     /// Writes the IV of `counter`: its encryption as a big-endian block.
     pub(crate) fn write(&self, counter: u64, iv: &mut [u8]) -> Result<(), Misshapen> {
-        let (high, low) = iv.split_last_chunk_mut::<8>().ok_or(Misshapen)?;
-        high.fill(0);
-        *low = counter.to_be_bytes();
-        // Chaining one block to zero is to encrypt it.
-        const ZERO: [u8; 16] = [0; 16];
-        self.0.encrypt(ZERO.get(..iv.len()).ok_or(Misshapen)?, iv)
+        self.0.encrypt_counter(counter, iv)
     }
 }
 
@@ -54,4 +49,37 @@ fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), Misshapen> {
         tag: iv_key,
     };
     write_tags(Tier::Scalar, &mut [job]).map_err(|_| Misshapen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::AesKeySize;
+
+    #[test]
+    fn an_iv_is_its_counter_encrypted_whatever_the_tier() {
+        let ciphers = [
+            (CbcCipher::Aes(AesKeySize::Aes128), 16, 16),
+            (CbcCipher::Aes(AesKeySize::Aes192), 24, 16),
+            (CbcCipher::Aes(AesKeySize::Aes256), 32, 16),
+            (CbcCipher::TripleDes, 24, 8),
+        ];
+        for (cipher, key_bytes, block_bytes) in ciphers {
+            let key: Vec<u8> = (1..=key_bytes).collect();
+            weir_simd::for_each_tier(|tier| {
+                let iv_key = CbcIvKey(CbcEncryptKey::new(cipher, tier, &key).unwrap());
+                let scalar = CbcEncryptKey::new(cipher, Tier::Scalar, &key).unwrap();
+                for counter in [0, 1, 0x0102_0304_0506_0708, u64::MAX] {
+                    let mut expected = vec![0; block_bytes];
+                    expected[block_bytes - 8..].copy_from_slice(&counter.to_be_bytes());
+                    let zero = vec![0; block_bytes];
+                    scalar.encrypt(&zero, &mut expected).unwrap();
+                    let mut iv = vec![0xa5; block_bytes];
+                    iv_key.write(counter, &mut iv).unwrap();
+                    assert_eq!(iv, expected, "{tier} {counter}");
+                    assert!(iv_key.write(counter, &mut [0; 7]).is_err());
+                }
+            });
+        }
+    }
 }

@@ -139,6 +139,21 @@ impl AesRoundKeys {
 }
 
 impl CbcEncryptKey {
+    /// Writes the encryption of `counter`, a big-endian number of one block.
+    pub(crate) fn encrypt_counter(&self, counter: u64, block: &mut [u8]) -> Result<(), Misshapen> {
+        if let CbcEncryptKey::AesLanes(AesRoundKeys { keys, rounds, .. }) = self {
+            let block: &mut Block = block.try_into().map_err(|_| Misshapen)?;
+            *block = simd::encrypt_number(keys, *rounds, counter.into());
+            return Ok(());
+        }
+        let (high, low) = block.split_last_chunk_mut::<8>().ok_or(Misshapen)?;
+        high.fill(0);
+        *low = counter.to_be_bytes();
+        // Chaining one block to zero is to encrypt it.
+        const ZERO: Block = [0; 16];
+        self.encrypt(ZERO.get(..block.len()).ok_or(Misshapen)?, block)
+    }
+
     /// Encrypts whole blocks of one packet in place.
     pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
         match self {
