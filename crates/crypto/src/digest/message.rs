@@ -9,7 +9,8 @@ pub(crate) trait Message {
     /// The same bytes at every call; those of no use are empty.
     fn parts(&self) -> [&[u8]; PARTS];
 
-    /// One of them.
+    /// One of them: what to ask for where not all are of use, for a copy of all
+    /// would go through memory.
     fn part(&self, index: usize) -> &[u8] {
         self.parts()[index]
     }
@@ -119,24 +120,24 @@ impl<M: Message> Lane<M> {
     }
 
     /// Finds the next blocks that lie together, or gathers some.
+    #[inline]
     fn next_run<W: Word>(&mut self, message: &M, of: &Compression<W>, gathered: &mut W::Gathered) {
-        let parts = &message.parts();
         let gathered = gathered.as_mut();
         self.source = Source::Gathered { at: 0 };
         self.is_last = self.bytes_left + 1 + W::LENGTH_BYTES <= gathered.len();
         if self.is_last {
             let used = self.bytes_left;
             self.blocks_left = of.pad(gathered, used, self.total_bytes);
-            self.gather(parts, &mut gathered[..used]);
+            self.gather(message, &mut gathered[..used]);
             return;
         }
-        while self.part < PARTS && self.at == parts[self.part].len() {
+        while self.part < PARTS && self.at == message.part(self.part).len() {
             self.part += 1;
             self.at = 0;
         }
-        let straight = match parts.get(self.part) {
-            Some(part) => (part.len() - self.at) / W::BLOCK_BYTES,
-            None => 0,
+        let straight = match self.part {
+            PARTS.. => 0,
+            index => (message.part(index).len() - self.at) / W::BLOCK_BYTES,
         };
         if straight > 0 {
             self.source = Source::Part {
@@ -148,15 +149,15 @@ impl<M: Message> Lane<M> {
             self.bytes_left -= straight * W::BLOCK_BYTES;
         } else {
             self.blocks_left = 1;
-            self.gather(parts, &mut gathered[..W::BLOCK_BYTES]);
+            self.gather(message, &mut gathered[..W::BLOCK_BYTES]);
         }
     }
 
     /// Fills `to` with the next bytes, of which there are as many.
-    fn gather(&mut self, parts: &[&[u8]; PARTS], mut to: &mut [u8]) {
+    fn gather(&mut self, message: &M, mut to: &mut [u8]) {
         self.bytes_left -= to.len();
         while self.part < PARTS && !to.is_empty() {
-            let part = &parts[self.part][self.at..];
+            let part = &message.part(self.part)[self.at..];
             let taken = part.len().min(to.len()).min(SHORT_BYTES);
             let (now, later) = to.split_at_mut(taken);
             copy_short(now, &part[..taken]);
