@@ -145,6 +145,17 @@ impl Outbound {
         })
     }
 
+    /// What [`draw`](Outbound::draw) does for a packet that the books need not
+    /// be asked for; `None`, and nothing is drawn, where they must.
+    #[inline]
+    pub fn draw_unasked(&mut self, text_bytes: u64) -> Option<Ticket> {
+        let leeway = self.leeway.checked_sub(1)?;
+        let ticket = self.key.next_ticket().ok()?;
+        self.leeway = leeway;
+        self.unbooked.add(text_bytes);
+        Some(ticket)
+    }
+
     /// Finds out how many packets may be protected unasked, or if there is none,
     /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it
     /// is the first beyond the soft lifetime.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use weir_packet::file::{Block, Interface};
-use weir_packet::wire::{FlowKey, Headers, LinkType};
+use weir_packet::wire::{FlowKey, Headers, LinkType, Network};
 
 use crate::disposition::{Disposition, DropReason};
 use crate::event::{Event, EventKind};
@@ -515,6 +515,7 @@ impl Batch {
     /// [`grow`](Batch::grow) and moving the first bytes to the front would make
     /// of it, with every byte copied once. `kept` and `end` are brought into
     /// `0..=end` and `0..=` the record's length.
+    #[inline]
     pub fn open_gap(
         &mut self,
         index: usize,
@@ -588,6 +589,34 @@ impl Batch {
         let headers = &mut columns.headers[index];
         headers.parse_in_place(arrival.link, record);
         columns.flow_hash[index] = headers.symmetric_flow_hash(record);
+    }
+
+    /// What [`reparse`](Batch::reparse) does, for a record whose IP packet went
+    /// into another one ([`Headers::enclose`]) and whose flow hash is known.
+    #[inline]
+    pub fn enclose(
+        &mut self,
+        index: usize,
+        network: Network,
+        protocol: u8,
+        header_bytes: u16,
+        flow_hash: u32,
+    ) {
+        self.check(index);
+        let columns = &mut *self.columns;
+        let record_bytes = columns.place[index].len() as u32;
+        columns.arrival[index].wire_bytes = record_bytes;
+        columns.headers[index].enclose(network, protocol, header_bytes, record_bytes);
+        columns.flow_hash[index] = flow_hash;
+        debug_assert_eq!(
+            (columns.headers[index], flow_hash),
+            {
+                let link = self.columns.arrival[index].link;
+                let headers = Headers::parse(link, self.record(index));
+                (headers, headers.symmetric_flow_hash(self.record(index)))
+            },
+            "what stands in the record"
+        );
     }
 
     // ---- events and accounts --------------------------------------------

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::{Family, trusted_tier};
+use crate::job::Lengths;
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::{CbcCipher, CbcIvKey};
@@ -28,6 +29,8 @@ pub enum IvSource {
 /// dropped; `Debug` shows no secret.
 pub struct SealingKey {
     suite: Suite,
+    /// The suite's, kept at hand: every packet is held against them.
+    lengths: Lengths,
     id: KeyId,
     kernel: SealKernel,
     ivs: Ivs,
@@ -111,6 +114,7 @@ impl SealingKey {
         let tier = trusted_tier(Family::of(suite)).ok_or(KeyError::NoEngine)?;
         Ok(SealingKey {
             suite,
+            lengths: Lengths::of(suite),
             id: KeyId::unique(),
             kernel: Kernel::new(&material, tier, policy)?,
             ivs: Ivs::new(&material, ivs)?,
@@ -132,6 +136,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// [`Exhausted`], and the counter stays where it is.
+    #[inline]
     pub fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
         if self.next >= self.limit {
             return Err(Exhausted::Key { end: self.limit });
@@ -148,24 +153,34 @@ impl SealingKey {
     }
 
     /// The suite of this key.
+    #[inline]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
     /// The counter value that [`SealingKey::next_ticket`] would take.
+    #[inline]
     pub fn next_counter(&self) -> u64 {
         self.next
     }
 
     /// How many more tickets the reservation holds.
+    #[inline]
     pub fn reserved(&self) -> u64 {
         self.allowed.min(self.limit).saturating_sub(self.next)
     }
 
+    #[inline]
+    pub(crate) fn lengths(&self) -> Lengths {
+        self.lengths
+    }
+
+    #[inline]
     pub(crate) fn kernel(&self) -> &SealKernel {
         &self.kernel
     }
 
+    #[inline]
     pub(crate) fn write_iv(&self, ticket: &Ticket, iv: &mut [u8]) -> Result<(), Misshapen> {
         match &self.ivs {
             Ivs::Counter if iv.is_empty() => Ok(()),
@@ -195,18 +210,22 @@ impl Ivs {
 
 impl Ticket {
     /// The counter value, which is also ESP's (extended) sequence number.
+    #[inline]
     pub fn counter(&self) -> u64 {
         self.counter
     }
 
+    #[inline]
     pub(crate) fn is_of(&self, key: &SealingKey) -> bool {
         self.key == key.id
     }
 
+    #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.key == KeyId::NOBODY
     }
 
+    #[inline]
     pub(crate) fn spend(&mut self) {
         self.key = KeyId::NOBODY;
     }

@@ -231,7 +231,7 @@ impl LateChecksum {
 
 /// The longest packet whose length field can say so.
 #[inline]
-fn longest_packet(version: u8) -> usize {
+pub(super) fn longest_packet(version: u8) -> usize {
     let field = usize::from(u16::MAX);
     if version == 6 {
         field + IPV6_BYTES

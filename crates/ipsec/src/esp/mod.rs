@@ -9,6 +9,7 @@
 
 mod decapsulate;
 mod encapsulate;
+mod enclosure;
 #[cfg(test)]
 mod gcm_vectors;
 mod template;
@@ -16,6 +17,7 @@ mod trailer;
 
 pub use decapsulate::{Arrival, Decapsulation};
 pub use encapsulate::{Encapsulation, LateChecksum};
+pub use enclosure::Enclosure;
 pub use template::Template;
 pub use trailer::Trailer;
 

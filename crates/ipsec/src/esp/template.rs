@@ -1,10 +1,10 @@
 //! What the packets of an association have in common, worked out once.
 
 use weir_crypto::Suite;
-use weir_packet::wire::internet_checksum;
 use weir_packet::wire::protocol::{ESP, UDP};
+use weir_packet::wire::{Headers, LinkType, Network, internet_checksum};
 
-use super::ALIGNMENT_BYTES;
+use super::{ALIGNMENT_BYTES, Enclosure};
 use crate::ecn::ECN_MASK;
 use crate::header::{IPV4_BYTES, IPV6_BYTES, Inherited};
 use crate::nat_t::UdpPorts;
@@ -41,6 +41,9 @@ pub struct Template {
     pub tag_bytes: u8,
     /// What a text's length is a multiple of, a power of two.
     pub unit_bytes: u8,
+    /// Whether packets are mostly such that [`Enclosure`](super::Enclosure)
+    /// composes them.
+    pub encloses: bool,
 }
 
 impl Template {
@@ -48,6 +51,9 @@ impl Template {
     pub fn new(parameters: &Parameters) -> Template {
         let suite = parameters.suite;
         let protocol = if parameters.nat_t.is_some() { UDP } else { ESP };
+        // An IV is a block of at most 16 bytes, an ICV half a digest.
+        let (iv_bytes, tag_bytes) = (suite.iv_bytes() as u8, suite.tag_bytes() as u8);
+        let unit_bytes = suite.block_bytes().max(ALIGNMENT_BYTES) as u8;
         Template {
             outer: match &parameters.mode {
                 Mode::Transport => None,
@@ -59,10 +65,13 @@ impl Template {
             decrement_ttl: parameters.decrement_ttl,
             esn: parameters.esn,
             is_aead: matches!(suite, Suite::Aead(_)),
-            // An IV is a block of at most 16 bytes, an ICV half a digest.
-            iv_bytes: suite.iv_bytes() as u8,
-            tag_bytes: suite.tag_bytes() as u8,
-            unit_bytes: suite.block_bytes().max(ALIGNMENT_BYTES) as u8,
+            iv_bytes,
+            tag_bytes,
+            unit_bytes,
+            encloses: matches!(parameters.mode, Mode::Tunnel(_))
+                && parameters.nat_t.is_none()
+                && !parameters.decrement_ttl
+                && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes),
         }
     }
 
@@ -84,6 +93,8 @@ pub struct OuterTemplate {
     header: [u8; IPV6_BYTES],
     /// Sum of the 16-bit words of an IPv4 header.
     sum: u32,
+    /// Of all packets, which differ in nothing that it covers.
+    flow_hash: u32,
     /// Which bits of the inner flow label stand in the outer header.
     flow_label_copied: u32,
     /// Which bits of the inner traffic class do.
@@ -105,8 +116,11 @@ impl OuterTemplate {
             header[2..4].fill(0);
             header[10..12].fill(0);
         }
+        let whole = &mut header.clone()[..header_bytes];
+        tunnel.write_header(whole, nothing, protocol, 0);
         OuterTemplate {
             header,
+            flow_hash: Headers::parse(LinkType::RawIp, whole).symmetric_flow_hash(whole),
             // A checksum is the complement of the sum that it stands for.
             sum: match tunnel.ends {
                 Ends::V4 { .. } => u32::from(!internet_checksum(&header[..IPV4_BYTES])),
@@ -132,6 +146,22 @@ impl OuterTemplate {
     #[inline]
     pub fn version(&self) -> u8 {
         if self.is_ipv6 { 6 } else { 4 }
+    }
+
+    /// The same as what a packet's headers say.
+    #[inline]
+    pub fn network(&self) -> Network {
+        if self.is_ipv6 {
+            Network::Ipv6
+        } else {
+            Network::Ipv4
+        }
+    }
+
+    /// The flow hash of packets in which a protocol without ports follows.
+    #[inline]
+    pub fn flow_hash(&self) -> u32 {
+        self.flow_hash
     }
 
     /// Bytes of the header.

@@ -1,11 +1,12 @@
 //! From packets to ESP packets, a batch at a time.
 
 use weir_crypto::{LaneUse, SealJob, Ticket, seal};
+use weir_packet::wire::protocol::ESP;
 use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError};
 
 use super::{Displaced, LOOK_AHEAD};
-use crate::esp::{Associated, Encapsulation, LateChecksum, Layout};
+use crate::esp::{Associated, Encapsulation, Enclosure, LateChecksum, Layout};
 use crate::outbound::{Drawn, Outbound};
 use crate::report::AssociationReport;
 use crate::state::{Reservations, StateError};
@@ -40,10 +41,18 @@ struct Planned {
     /// [`Batch::offset`].
     offset: u32,
     layout: Layout,
-    late_checksum: Option<LateChecksum>,
+    late: Late,
     associated: Associated,
     /// Taken when the job is made.
     ticket: Option<Ticket>,
+}
+
+/// What is left to do when a record is sealed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Nothing,
+    Headers,
+    ChecksumAndHeaders(LateChecksum),
 }
 
 impl Protect {
@@ -113,8 +122,45 @@ impl Protect {
         Outbound::reserve_together(of);
     }
 
-    /// Grows and fills in a record, up to encryption.
+    /// Does what [`compose`](Protect::compose) does for an ordinary packet, and
+    /// nothing for others.
     #[inline]
+    fn enclose(&mut self, batch: &mut Batch, index: usize, association: u32) -> Option<()> {
+        let slot = self.associations.get_mut(association as usize)?;
+        let outbound = slot.as_mut()?;
+        let headers = batch.headers(index);
+        let end = headers.end_offset as usize;
+        let link = batch.arrival(index).link;
+        let enclosure = Enclosure::plan(outbound.template(), link, headers, batch.record(index))?;
+        let ticket = outbound.draw_unasked(enclosure.text_bytes())?;
+        let template = outbound.template();
+        let record = batch.open_gap(
+            index,
+            enclosure.kept_bytes(),
+            enclosure.front_bytes(),
+            end,
+            enclosure.back_bytes(),
+        );
+        let sequence = ticket.counter();
+        enclosure.compose(template, record, sequence);
+        if let Some(outer) = &template.outer {
+            let header_bytes = outer.header_bytes() as u16;
+            batch.enclose(index, outer.network(), ESP, header_bytes, outer.flow_hash());
+        }
+        self.planned.push(Planned {
+            index: index as u32,
+            association,
+            offset: batch.offset(index) as u32,
+            layout: enclosure.layout(),
+            late: Late::Nothing,
+            associated: Associated::new(template, sequence),
+            ticket: Some(ticket),
+        });
+        Some(())
+    }
+
+    /// Grows and fills in a record, up to encryption.
+    #[inline(never)]
     fn compose(
         &mut self,
         batch: &mut Batch,
@@ -161,7 +207,10 @@ impl Protect {
             association,
             offset: batch.offset(index) as u32,
             layout: encapsulation.layout(),
-            late_checksum: encapsulation.late_checksum(template),
+            late: match encapsulation.late_checksum(template) {
+                Some(checksum) => Late::ChecksumAndHeaders(checksum),
+                None => Late::Headers,
+            },
             associated: Associated::new(template, sequence),
             ticket: Some(ticket),
         });
@@ -229,9 +278,13 @@ impl Stage for Protect {
                 self.reserve_from(position);
             }
             let index = index as usize;
-            if let Err(reason) = self.compose(batch, index, association) {
+            if self.enclose(batch, index, association).is_none()
+                && let Err(reason) = self.compose(batch, index, association)
+            {
                 batch.drop_record(index, reason);
+                continue;
             }
+            batch.set_work(index, batch.work(index).without_association());
         }
         if self.planned.is_empty() {
             return Ok(());
@@ -239,11 +292,12 @@ impl Stage for Protect {
         self.seal(batch)?;
         for plan in &self.planned {
             let index = plan.index as usize;
-            if let Some(checksum) = plan.late_checksum {
-                checksum.set(batch.record_mut(index));
+            match plan.late {
+                Late::Nothing => continue,
+                Late::Headers => {}
+                Late::ChecksumAndHeaders(checksum) => checksum.set(batch.record_mut(index)),
             }
             batch.reparse(index);
-            batch.set_work(index, batch.work(index).without_association());
         }
         self.protected += self.planned.len() as u64;
         Ok(())

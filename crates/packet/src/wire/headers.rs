@@ -141,6 +141,36 @@ impl Headers {
         self.fault = self.read(link, bytes).err();
     }
 
+    /// Describes the record, of `record_bytes` now, after its IP packet went into
+    /// another one: behind the link header an IP header of `network` and
+    /// `header_bytes`, without extensions and no fragment, and behind that
+    /// `protocol`, which has no ports, to the record's end. It is what
+    /// [`parse`](Headers::parse) would read, for callers that wrote the header
+    /// themselves.
+    #[inline]
+    pub fn enclose(
+        &mut self,
+        network: Network,
+        protocol: u8,
+        header_bytes: u16,
+        record_bytes: u32,
+    ) {
+        self.network = network;
+        self.protocol = protocol;
+        self.fragment = Fragment::Whole;
+        self.fault = None;
+        self.ether_type = match network {
+            Network::Ipv6 => ETHER_IPV6,
+            _ => ETHER_IPV4,
+        };
+        self.tcp_flags = 0;
+        self.transport_offset = self.network_offset.saturating_add(header_bytes);
+        self.payload_offset = self.transport_offset;
+        self.source_port = 0;
+        self.destination_port = 0;
+        self.end_offset = record_bytes;
+    }
+
     #[inline(always)]
     fn read(&mut self, link: LinkType, bytes: &[u8]) -> Result<(), Fault> {
         if link == LinkType::Ethernet && bytes.get(12..14) == Some(&ETHER_IPV4.to_be_bytes()) {

@@ -12,6 +12,9 @@ const TAILROOM: usize = 64;
 /// Records start on a cache line, less their headroom.
 const ALIGNMENT: usize = 64;
 
+/// The longest packet that is copied piece by piece.
+const SHORT_BYTES: usize = 160;
+
 /// Marks a place in the slab.
 const IN_SLAB: u8 = u8::MAX;
 
@@ -125,7 +128,7 @@ impl Slab {
         let record = &mut self.memory[place.range()];
         copy_header(&mut record[..first.len()], first);
         let start = first.len() + gap;
-        record[start..start + second.len()].copy_from_slice(second);
+        copy_packet(&mut record[start..start + second.len()], second);
         (place, room)
     }
 
@@ -192,6 +195,24 @@ fn copy_header(to: &mut [u8], from: &[u8]) {
             *to = *head;
         }
         if let Some(to) = to.last_chunk_mut::<8>() {
+            *to = *tail;
+        }
+    } else {
+        to.copy_from_slice(from);
+    }
+}
+
+/// Copies what is mostly a short packet, without a call where it is one: in
+/// pieces of which the last overlaps the one before.
+#[inline]
+fn copy_packet(to: &mut [u8], from: &[u8]) {
+    const PIECE: usize = 32;
+    if let (PIECE..=SHORT_BYTES, Some(tail)) = (from.len(), from.last_chunk::<PIECE>()) {
+        let pieces = to.as_chunks_mut::<PIECE>().0;
+        for (to, from) in pieces.iter_mut().zip(from.as_chunks::<PIECE>().0) {
+            *to = *from;
+        }
+        if let Some(to) = to.last_chunk_mut() {
             *to = *tail;
         }
     } else {

@@ -236,3 +236,25 @@ proptest! {
         prop_assert!(headers.end_offset as usize <= bytes.len());
     }
 }
+
+/// Read from the record, or said by the one who wrote it.
+#[test]
+fn enclosed_packets_are_described_as_they_are_read() {
+    let inner = ipv4(6, 0, &tcp(2, &[], b"payload"));
+    let vlan = [&[0, 7, 0x08, 0x00], &inner[..]].concat();
+    for (frame, tags) in [
+        (ethernet(0x0800, &inner), &[][..]),
+        (ethernet(0x8100, &vlan), &[0x81, 0, 0, 7]),
+    ] {
+        let esp = [0x11; 60];
+        for (outer, network, ether_type, header_bytes) in [
+            (ipv4(50, 0x4000, &esp), Network::Ipv4, [0x08, 0x00], 20),
+            (ipv6(50, &esp), Network::Ipv6, [0x86, 0xdd], 40),
+        ] {
+            let mut headers = Headers::parse(LinkType::Ethernet, &frame);
+            let record = [&frame[..12], tags, &ether_type, &outer].concat();
+            headers.enclose(network, 50, header_bytes, record.len() as u32);
+            assert_eq!(headers, Headers::parse(LinkType::Ethernet, &record));
+        }
+    }
+}
