@@ -116,7 +116,7 @@ impl OuterTemplate {
             header[2..4].fill(0);
             header[10..12].fill(0);
         }
-        let whole = &mut header.clone()[..header_bytes];
+        let whole = &mut { header }[..header_bytes];
         tunnel.write_header(whole, nothing, protocol, 0);
         OuterTemplate {
             header,
