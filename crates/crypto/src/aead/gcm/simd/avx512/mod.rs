@@ -279,13 +279,11 @@ fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
     }
 }
 
-/// Asks for the beginning of the text of the packet at `position`, and for as
-/// much of its key as it needs.
+/// Asks for as much of the key of the packet at `position` as it needs.
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch(task: &Task<'_, '_>, position: usize) {
     if let Some(packet) = task.packet(position) {
-        _mm_prefetch::<_MM_HINT_T0>(packet.text.as_ptr().cast());
         let key = packet.key;
         let at = key.bytes.as_ptr();
         if matches!(key.form, Form::Raw | Form::RawAhead) {
