@@ -70,9 +70,10 @@
 //!
 //! Inside, `cipher` holds block ciphers, `mode` what chains them, `aead` and
 //! `mac` what authenticates, `keys` the secrets and their counter, and `kernel`
-//! joins them into one packet's worth of work. The work itself is done by the
-//! RustCrypto crates. [`engines`] lists what there is and tests it against
-//! published answers.
+//! joins them into one packet's worth of work. AES, its modes, the SHA family and
+//! MD5 have kernels of their own for every CPU tier, each beside a scalar twin
+//! that defines it; triple DES and ChaCha20-Poly1305 are kept crates. [`engines`]
+//! lists what there is and tests it against published answers.
 
 #![deny(unsafe_code)]
 

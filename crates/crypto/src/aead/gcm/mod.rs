@@ -15,7 +15,8 @@
 //! ```
 //!
 //! The associated data and the tag's counter block share slot 0, so that a
-//! packet whose associated data fits one block wastes no lane on either.
+//! packet whose associated data fits one block wastes no lane on either. Packets
+//! of a few blocks have their text first instead (`simd/avx512/short.rs`).
 
 mod batch;
 mod field;
