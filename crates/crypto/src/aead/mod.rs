@@ -1,6 +1,8 @@
 //! Authenticated encryption with associated data: ChaCha20-Poly1305
 //! for one packet in place, the others by the batch.
 
+#[cfg(test)]
+mod agreement;
 mod ccm;
 mod chacha20_poly1305;
 pub(crate) mod gcm;
