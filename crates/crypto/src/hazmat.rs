@@ -14,11 +14,11 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{self, AeadJob, Modes, Parts};
+use crate::aead::{AeadJob, Parts};
 use crate::cipher::Block;
-use crate::etm::{self, EtmJob, EtmKey, EtmSealJob};
-use crate::job::{JobError, JobFault, Shape};
-use crate::kernel::{Kernel, Misshapen, SealKernel};
+use crate::etm::{EtmJob, EtmKey, EtmSealJob};
+use crate::job::{JobError, JobFault, Lengths, Shape, seal_together};
+use crate::kernel::{Kernel, Kinds, Misshapen, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::CbcEncryptKey;
 use crate::suite::Suite;
@@ -29,6 +29,7 @@ pub use ecb::{EcbJob, EcbKey, ecb_decrypt, ecb_encrypt};
 /// A sealing key without a counter.
 pub struct RawSealingKey {
     suite: Suite,
+    lengths: Lengths,
     kernel: SealKernel,
 }
 
@@ -57,19 +58,15 @@ pub struct RawSealJob<'a> {
 pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     let at = |index| move |fault| JobError { job: index, fault };
     for (index, job) in jobs.iter().enumerate() {
-        job.shape().check(job.key.suite).map_err(at(index))?;
+        let (lengths, suite) = (job.key.lengths, job.key.suite);
+        lengths.check(job.shape(), suite).map_err(at(index))?;
     }
-    let (mut modes, mut has_etm) = (Modes::default(), false);
+    let mut kinds = Kinds::default();
     for (index, job) in jobs.iter_mut().enumerate() {
-        modes.add(job.key.kernel.aead());
-        has_etm |= job.key.kernel.is_etm();
+        kinds.add(&job.key.kernel);
         job.begin().map_err(JobFault::from).map_err(at(index))?;
     }
-    gcm::process(tier, jobs);
-    aead::process(|_| tier, modes, jobs);
-    if has_etm {
-        etm::seal(tier, jobs).map_err(|index| at(index)(JobFault::Refused))?;
-    }
+    seal_together(|_| tier, kinds, jobs)?;
     Ok(())
 }
 
@@ -86,6 +83,7 @@ impl RawSealingKey {
     ) -> Result<RawSealingKey, KeyError> {
         Ok(RawSealingKey {
             suite: material.suite(),
+            lengths: Lengths::of(material.suite()),
             kernel: Kernel::new(material, tier, policy)?,
         })
     }
@@ -139,14 +137,8 @@ impl RawSealJob<'_> {
 
     /// Seals the packet unless it is of a kind that follows together.
     fn begin(&mut self) -> Result<(), Misshapen> {
-        match &self.key.kernel {
-            Kernel::Gcm(_)
-            | Kernel::Gmac(_)
-            | Kernel::Ccm(_)
-            | Kernel::Ocb3(_)
-            | Kernel::Etm(_) => Ok(()),
-            Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
-        }
+        let kernel = &self.key.kernel;
+        kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
     }
 }
 
@@ -202,11 +194,6 @@ impl<'a> EtmJob<'a> for RawSealJob<'a> {
             Kernel::Etm(key) => Some(key),
             _ => None,
         }
-    }
-
-    #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        [self.prefix, self.iv, self.text, self.suffix]
     }
 
     #[inline]

@@ -3,15 +3,15 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{self, AeadJob, Modes, Parts};
+use crate::aead::{self, AeadJob, Parts};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
-use crate::kernel::{Kernel, Misshapen};
+use crate::kernel::{Kernel, Kinds, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::lane_use::LaneUse;
 use crate::mode::{CbcDecryptKey, CbcEncryptKey};
-use crate::suite::{Aead, Suite};
+use crate::suite::Suite;
 
 /// One packet to encrypt and tag. The parts lie on the wire in the order
 /// prefix, IV, text, tag; they may come from anywhere in memory, at any
@@ -138,19 +138,31 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
     }
-    let (mut modes, mut has_etm) = (Modes::default(), false);
+    let mut kinds = Kinds::default();
     for (index, job) in jobs.iter_mut().enumerate() {
         job.begin().map_err(|refused| JobError {
             job: index,
             fault: refused.into(),
         })?;
-        modes.add(job.key.kernel().aead());
-        has_etm |= job.key.kernel().is_etm();
+        kinds.add(job.key.kernel());
     }
-    let lanes = gcm::process(tier_in_use(Family::Gcm), jobs);
-    aead::process(tier_in_use, modes, jobs);
-    if has_etm {
-        etm::seal(tier_in_use(Family::EncryptThenMac), jobs).map_err(|job| JobError {
+    seal_together(tier_in_use, kinds, jobs)
+}
+
+/// Seals the packets of `kinds`, all of a kind together, with the kernels of the
+/// tiers that `tier` says.
+///
+/// # Errors
+/// A packet that its cipher refused.
+pub(crate) fn seal_together<'k, J: GcmJob + AeadJob + EtmSealJob<'k>>(
+    tier: impl Fn(Family) -> Tier,
+    kinds: Kinds,
+    jobs: &mut [J],
+) -> Result<LaneUse, JobError> {
+    let lanes = gcm::process(tier(Family::Gcm), jobs);
+    aead::process(&tier, kinds.modes, jobs);
+    if kinds.etm {
+        etm::seal(tier(Family::EncryptThenMac), jobs).map_err(|job| JobError {
             job,
             fault: JobFault::Refused,
         })?;
@@ -168,15 +180,14 @@ pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
 
 /// As [`open`], with the kernels of the tiers that `tier` says.
 pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
-    let (mut modes, mut has_etm) = (Modes::default(), false);
+    let mut kinds = Kinds::default();
     for job in &mut *jobs {
         job.begin();
-        modes.add(job.key.kernel().aead());
-        has_etm |= job.key.kernel().is_etm();
+        kinds.add(job.key.kernel());
     }
     let lanes = gcm::process(tier(Family::Gcm), jobs);
-    aead::process(&tier, modes, jobs);
-    if has_etm {
+    aead::process(&tier, kinds.modes, jobs);
+    if kinds.etm {
         etm::open(tier(Family::EncryptThenMac), jobs);
     }
     lanes
@@ -209,10 +220,7 @@ impl SealJob<'_> {
             suffix_bytes: self.suffix.len(),
             tag_bytes: self.tag.len(),
         };
-        if self.key.lengths().allow(shape) {
-            return Ok(());
-        }
-        shape.check(self.key.suite())
+        self.key.lengths().check(shape, self.key.suite())
     }
 
     /// Writes the IV, and all else unless the packet is of a kind that follows
@@ -221,14 +229,8 @@ impl SealJob<'_> {
     fn begin(&mut self) -> Result<(), Misshapen> {
         self.ticket.spend();
         self.key.write_iv(&self.ticket, self.iv)?;
-        match self.key.kernel() {
-            Kernel::Gcm(_)
-            | Kernel::Gmac(_)
-            | Kernel::Ccm(_)
-            | Kernel::Ocb3(_)
-            | Kernel::Etm(_) => Ok(()),
-            Kernel::ChaCha20Poly1305(key) => key.seal(self.prefix, self.iv, self.text, self.tag),
-        }
+        let kernel = self.key.kernel();
+        kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
     }
 }
 
@@ -284,11 +286,6 @@ impl<'a> EtmJob<'a> for SealJob<'a> {
             Kernel::Etm(key) => Some(key),
             _ => None,
         }
-    }
-
-    #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        [self.prefix, self.iv, self.text, self.suffix]
     }
 
     #[inline]
@@ -359,7 +356,8 @@ impl OpenJob<'_> {
             suffix_bytes: self.suffix.len(),
             tag_bytes: self.tag.len(),
         };
-        shape.check(self.key.suite()).is_ok()
+        let checked = self.key.lengths().check(shape, self.key.suite());
+        checked.is_ok()
     }
 }
 
@@ -426,11 +424,6 @@ impl<'a> EtmJob<'a> for OpenJob<'a> {
     }
 
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        [self.prefix, self.iv, self.text, self.suffix]
-    }
-
-    #[inline]
     fn part(&self, index: usize) -> &[u8] {
         match index {
             0 => self.prefix,
@@ -482,8 +475,17 @@ impl Lengths {
         }
     }
 
+    /// Holds a packet's lengths against `suite`, whose these are.
     #[inline]
-    pub(crate) fn allow(self, shape: Shape) -> bool {
+    pub(crate) fn check(self, shape: Shape, suite: Suite) -> Result<(), JobFault> {
+        match self.allow(shape) {
+            true => Ok(()),
+            false => shape.check(suite),
+        }
+    }
+
+    #[inline]
+    fn allow(self, shape: Shape) -> bool {
         shape.iv_bytes == usize::from(self.iv_bytes)
             && shape.tag_bytes == usize::from(self.tag_bytes)
             && shape.text_bytes & usize::from(self.partial_block) == 0
@@ -502,21 +504,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    #[inline]
-    pub(crate) fn check(self, suite: Suite) -> Result<(), JobFault> {
-        // What most packets are is told at one glance.
-        let is_gcm = matches!(suite, Suite::Aead(Aead::AesGcm16(_)));
-        let has_gcm_shape = self.iv_bytes == 8
-            && self.tag_bytes == 16
-            && self.suffix_bytes == 0
-            && self.text_bytes <= usize::from(u16::MAX);
-        match is_gcm && has_gcm_shape {
-            true => Ok(()),
-            false => self.check_each(suite),
-        }
-    }
-
-    fn check_each(self, suite: Suite) -> Result<(), JobFault> {
+    fn check(self, suite: Suite) -> Result<(), JobFault> {
         if self.iv_bytes != suite.iv_bytes() {
             return Err(JobFault::Iv {
                 needed_bytes: suite.iv_bytes(),

@@ -7,7 +7,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
-use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, Ocb3Key};
+use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, Modes, Ocb3Key};
 use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
@@ -37,6 +37,25 @@ pub(crate) enum Kernel<C> {
     Ccm(Box<CcmKey>),
     /// Its packets are processed one by one.
     ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
+}
+
+/// Which kinds of packets a batch has besides GCM's, so that it pays for no
+/// others.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Kinds {
+    /// Those of [`crate::aead::process`].
+    pub(crate) modes: Modes,
+    /// Whether there are encrypt-then-MAC packets.
+    pub(crate) etm: bool,
+}
+
+impl Kinds {
+    /// Adds that of a packet with this key.
+    #[inline]
+    pub(crate) fn add<C>(&mut self, kernel: &Kernel<C>) {
+        self.modes.add(kernel.aead());
+        self.etm |= matches!(kernel, Kernel::Etm(_));
+    }
 }
 
 /// A kernel that encrypts and tags.
@@ -80,10 +99,23 @@ impl<C: CbcKey> Kernel<C> {
 }
 
 impl<C> Kernel<C> {
-    /// Whether packets are processed by [`crate::etm`].
+    /// Seals a packet if it is of the kind that is processed one by one.
     #[inline]
-    pub(crate) fn is_etm(&self) -> bool {
-        matches!(self, Kernel::Etm(_))
+    pub(crate) fn seal_alone(
+        &self,
+        prefix: &[u8],
+        iv: &[u8],
+        text: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), Misshapen> {
+        match self {
+            Kernel::Gcm(_)
+            | Kernel::Gmac(_)
+            | Kernel::Ccm(_)
+            | Kernel::Ocb3(_)
+            | Kernel::Etm(_) => Ok(()),
+            Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag),
+        }
     }
 
     /// The key, if it is of a mode that [`crate::aead::process`] serves.

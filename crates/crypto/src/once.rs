@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::aead::gcm::{self, Form, GcmJob, KeyView, Packet};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use, trusted_tier};
-use crate::job::{JobError, JobFault, Shape};
+use crate::job::{JobError, JobFault, Lengths, Shape};
 use crate::keys::KeyError;
 use crate::lane_use::LaneUse;
 use crate::suite::{Aead, AesKeySize, Suite};
@@ -111,8 +111,9 @@ impl OneTimeKey {
 /// The first job whose key is spent or whose tag or text has a wrong length,
 /// found before any byte of any job is written and before any key is spent.
 pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<LaneUse, JobError> {
+    let lengths = lengths();
     for (index, job) in jobs.iter().enumerate() {
-        job.check()
+        job.check(lengths)
             .map_err(|fault| JobError { job: index, fault })?;
     }
     for job in &mut *jobs {
@@ -124,14 +125,20 @@ pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<LaneUse, JobError> {
 /// Verifies a batch of packets, each under a key of its own, and decrypts those
 /// that are authentic, as [`crate::open`] does.
 pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) -> LaneUse {
+    let lengths = lengths();
     for job in &mut *jobs {
         let shape = shape(job.text.len(), job.tag.len());
-        job.verified = shape.check(job.key.suite()).is_ok();
+        job.verified = lengths.check(shape, job.key.suite()).is_ok();
         if !job.verified {
             job.text.fill(0);
         }
     }
     gcm::process(tier_in_use(Family::Gcm), jobs)
+}
+
+/// Those of AES-GCM, which are the same for all sizes of keys.
+fn lengths() -> Lengths {
+    Lengths::of(Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128)))
 }
 
 fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {
@@ -144,11 +151,12 @@ fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {
 }
 
 impl SealOnceJob<'_> {
-    fn check(&self) -> Result<(), JobFault> {
+    fn check(&self, lengths: Lengths) -> Result<(), JobFault> {
         if self.key.spent {
             return Err(JobFault::SpentKey);
         }
-        shape(self.text.len(), self.tag.len()).check(self.key.suite())
+        let shape = shape(self.text.len(), self.tag.len());
+        lengths.check(shape, self.key.suite())
     }
 }
 

@@ -90,11 +90,14 @@ pub(crate) trait EtmJob<'k> {
     /// The packet's key; none where it is of another kind of suite, or refused.
     fn key(&self) -> Option<&'k EtmKey<Self::Direction>>;
 
-    /// What the tag covers: prefix, IV, text, suffix.
-    fn parts(&self) -> [&[u8]; 4];
-
-    /// One of them.
+    /// A part of what the tag covers: prefix, IV, text, suffix.
     fn part(&self, index: usize) -> &[u8];
+
+    /// All of them.
+    #[inline]
+    fn parts(&self) -> [&[u8]; 4] {
+        [self.part(0), self.part(1), self.part(2), self.part(3)]
+    }
 
     fn iv_and_text(&mut self) -> (&[u8], &mut [u8]);
 }

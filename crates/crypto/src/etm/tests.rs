@@ -205,10 +205,6 @@ impl<'k, C: 'k> EtmJob<'k> for Job<'k, C> {
         Some(self.key)
     }
 
-    fn parts(&self) -> [&[u8]; 4] {
-        self.packet.parts()
-    }
-
     fn part(&self, index: usize) -> &[u8] {
         self.packet.parts()[index]
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::engine::{Family, trusted_tier};
+use crate::job::Lengths;
 use crate::kernel::{Kernel, OpenKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::suite::Suite;
@@ -13,6 +14,8 @@ use crate::suite::Suite;
 /// `Debug` shows no secret.
 pub struct OpeningKey {
     suite: Suite,
+    /// The suite's, kept at hand: every packet is held against them.
+    lengths: Lengths,
     kernel: OpenKernel,
 }
 
@@ -44,6 +47,7 @@ impl OpeningKey {
     ) -> Result<OpeningKey, KeyError> {
         Ok(OpeningKey {
             suite: material.suite(),
+            lengths: Lengths::of(material.suite()),
             kernel: Kernel::new(material, tier, policy)?,
         })
     }
@@ -51,6 +55,11 @@ impl OpeningKey {
     /// The suite of this key.
     pub fn suite(&self) -> Suite {
         self.suite
+    }
+
+    #[inline]
+    pub(crate) fn lengths(&self) -> Lengths {
+        self.lengths
     }
 
     pub(crate) fn kernel(&self) -> &OpenKernel {

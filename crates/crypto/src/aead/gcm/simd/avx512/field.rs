@@ -82,8 +82,13 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     pub(super) fn add(&mut self, x: __m512i, power: __m512i) {
-        self.add_outer(x, power);
-        self.add_inner(x, power);
+        self.low = _mm512_xor_si512(self.low, _mm512_clmulepi64_epi128::<0x00>(x, power));
+        self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
+        self.middle = _mm512_ternarylogic_epi64::<XOR3>(
+            self.middle,
+            _mm512_clmulepi64_epi128::<0x01>(x, power),
+            _mm512_clmulepi64_epi128::<0x10>(x, power),
+        );
     }
 
     /// Adds the products `x`·`power` of two lanes.
@@ -110,25 +115,6 @@ impl Sums {
         );
         add(&mut self.middle, middle);
         add(&mut self.high, _mm_clmulepi64_si128::<0x11>(x, power));
-    }
-
-    /// Of the products `x`·`power`, adds the low and the high part.
-    #[inline]
-    #[target_feature(enable = "avx512f,vpclmulqdq")]
-    pub(super) fn add_outer(&mut self, x: __m512i, power: __m512i) {
-        self.low = _mm512_xor_si512(self.low, _mm512_clmulepi64_epi128::<0x00>(x, power));
-        self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
-    }
-
-    /// Of the products `x`·`power`, adds the middle part.
-    #[inline]
-    #[target_feature(enable = "avx512f,vpclmulqdq")]
-    pub(super) fn add_inner(&mut self, x: __m512i, power: __m512i) {
-        self.middle = _mm512_ternarylogic_epi64::<XOR3>(
-            self.middle,
-            _mm512_clmulepi64_epi128::<0x01>(x, power),
-            _mm512_clmulepi64_epi128::<0x10>(x, power),
-        );
     }
 
     /// Each lane reduced by itself.

@@ -23,7 +23,7 @@ use super::super::super::key::Form;
 use super::super::super::plan::Task;
 use super::field::{Sums, hash_keys, in_turns, reverse, square};
 use super::schedules::{RawKey, join, lanes_of, round_keys};
-use super::{aes_round, expanded, load_raw, nonce, prefetch, transpose};
+use super::{LOOK_AHEAD, aes_round, expanded, load_raw, nonce, prefetch, transpose};
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
@@ -33,9 +33,6 @@ const LANES: usize = 4;
 
 /// Bytes of a chunk of four blocks.
 const CHUNK: usize = 64;
-
-/// How many packets before its own a packet's key is asked for.
-const LOOK_AHEAD: usize = 16;
 
 /// Processes the packets of `order`, whose keys are raw if `RAW` and compact if
 /// not, and whose associated data fits one block.

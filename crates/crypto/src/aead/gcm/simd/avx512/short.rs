@@ -25,7 +25,7 @@ use super::super::super::packet::Packet;
 use super::super::super::plan::Task;
 use super::field::{Sums, reverse, reverse_one};
 use super::wide::{Schedule, VECTOR, mask_of};
-use super::{bytes, full_schedule, nonce};
+use super::{LOOK_AHEAD, bytes, full_schedule, nonce};
 use crate::cipher::Block;
 
 /// Packets in flight.
@@ -33,9 +33,6 @@ pub(super) const SHORT: usize = 4;
 
 /// The most blocks of text: with the tag's, three vectors.
 const MOST_BLOCKS: usize = 11;
-
-/// How many packets before its own a packet's key is asked for.
-const LOOK_AHEAD: usize = 16;
 
 /// Processes packets from position `first` on, four at a time, as long as there
 /// are four, all of so many blocks of text, and returns how many they were. They
