@@ -1,0 +1,28 @@
+//! The applications, each written once in the kernel language.
+
+pub mod aes;
+
+use crate::kernel::{BuildError, Kernel};
+
+/// A kernel of this crate, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Where the thesis describes it.
+    pub source: &'static str,
+    /// Writes it.
+    pub build: fn() -> Result<Kernel, BuildError>,
+}
+
+/// All kernels.
+pub fn kernels() -> Vec<Entry> {
+    aes::KERNELS.to_vec()
+}
+
+/// The kernel of that name.
+pub fn kernel(name: &str) -> Option<Entry> {
+    kernels().into_iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,221 @@
+//! FIPS 197, and an independent implementation.
+
+use ::aes::Aes128;
+use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
+
+use super::*;
+use crate::execute::{Arguments, Scratchpads, execute};
+
+const CLUSTERS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+fn run(
+    kernel: fn() -> Result<Kernel, BuildError>,
+    clusters: usize,
+    input: Vec<u32>,
+    scalars: Vec<u32>,
+    scratchpads: &mut Scratchpads,
+) -> Vec<u32> {
+    let kernel = kernel().expect("a kernel");
+    let mut arguments = Arguments {
+        inputs: vec![input],
+        indexed: vec![],
+        scalars,
+    };
+    execute(&kernel, clusters, &mut arguments, scratchpads)
+        .expect("a run")
+        .remove(0)
+}
+
+/// Scratchpads with the table in each cluster.
+fn with_table(clusters: usize) -> Scratchpads {
+    let mut scratchpads = Scratchpads::new();
+    let words = table();
+    let stream = words
+        .iter()
+        .flat_map(|&word| std::iter::repeat_n(word, clusters))
+        .collect();
+    let kernel = table_load().expect("a kernel");
+    let mut arguments = Arguments {
+        inputs: vec![stream],
+        ..Arguments::default()
+    };
+    execute(&kernel, clusters, &mut arguments, &mut scratchpads).expect("a run");
+    scratchpads
+}
+
+fn bytes(count: usize, seed: u32) -> Vec<[u8; 16]> {
+    let mut state = seed;
+    (0..count)
+        .map(|_| {
+            std::array::from_fn(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+        })
+        .collect()
+}
+
+fn stream_of(blocks: &[[u8; 16]]) -> Vec<u32> {
+    blocks.iter().flat_map(words_of).collect()
+}
+
+#[test]
+fn the_table_holds_the_s_box_of_fips_197() {
+    // FIPS 197, figure 7: S(0x53) = 0xed, S(0x00) = 0x63, S(0xff) = 0x16.
+    for (byte, s) in [(0x53, 0xed), (0x00, 0x63), (0xff, 0x16)] {
+        let word = table()[byte];
+        assert_eq!((word >> 8 & 0xff, word >> 16 & 0xff), (s, s));
+    }
+}
+
+#[test]
+fn keys_expand_as_in_fips_197_appendix_a1() {
+    let key = [
+        0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6, 0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f,
+        0x3c,
+    ];
+    for clusters in CLUSTERS {
+        let mut scratchpads = with_table(clusters);
+        let keys = stream_of(&vec![key; clusters]);
+        let sub_keys = run(key_expansion, clusters, keys, vec![], &mut scratchpads);
+        assert_eq!(sub_keys.len(), clusters * SUB_KEY_WORDS as usize);
+        // w[4] and w[43] as printed there, in the last cluster.
+        assert_eq!(
+            sub_keys[4 * (2 * clusters - 1)],
+            0xa0fa_fe17_u32.swap_bytes()
+        );
+        assert_eq!(sub_keys[sub_keys.len() - 1], 0xb663_0ca6_u32.swap_bytes());
+    }
+}
+
+#[test]
+fn dual_expansion_gives_the_same_sub_keys() {
+    let keys = bytes(16, 7);
+    let mut scratchpads = with_table(8);
+    let both = run(
+        key_expansion_dual,
+        8,
+        stream_of(&keys),
+        vec![],
+        &mut scratchpads,
+    );
+    for (half, keys) in keys.chunks(8).enumerate() {
+        let one = run(key_expansion, 8, stream_of(keys), vec![], &mut scratchpads);
+        for round in 0..11 {
+            let from = 4 * 8 * (2 * round + half);
+            assert_eq!(both[from..from + 32], one[32 * round..32 * round + 32]);
+        }
+    }
+}
+
+#[test]
+fn the_second_set_of_sub_keys_is_found_by_its_offset() {
+    let keys = bytes(16, 9);
+    let text = stream_of(&bytes(8, 1));
+    let encrypt = |scratchpads: &mut Scratchpads, scalars: Vec<u32>| {
+        let state = run(core, 8, text.clone(), scalars.clone(), scratchpads);
+        run(final_round, 8, state, scalars, scratchpads)
+    };
+    let mut dual = with_table(8);
+    run(key_expansion_dual, 8, stream_of(&keys), vec![], &mut dual);
+    let mut single = with_table(8);
+    run(key_expansion, 8, stream_of(&keys[8..]), vec![], &mut single);
+    assert_eq!(
+        encrypt(&mut dual, vec![3, SUB_KEY_WORDS]),
+        encrypt(&mut single, vec![3, 0])
+    );
+}
+
+#[test]
+fn blocks_are_encrypted_as_by_another_implementation() {
+    for (cores, rounds, blocks) in [
+        (core as fn() -> _, final_round as fn() -> _, 1),
+        (core_dual, final_round_dual, 2),
+    ] {
+        for clusters in CLUSTERS {
+            let mut scratchpads = with_table(clusters);
+            let keys = bytes(clusters, 3);
+            run(
+                key_expansion,
+                clusters,
+                stream_of(&keys),
+                vec![],
+                &mut scratchpads,
+            );
+            let text = bytes(3 * blocks * clusters, 5);
+            // A key agile run: every packet takes another cluster's key.
+            for source in [0, clusters / 2, clusters - 1] {
+                let scalars = vec![source as u32, 0];
+                let state = run(
+                    cores,
+                    clusters,
+                    stream_of(&text),
+                    scalars.clone(),
+                    &mut scratchpads,
+                );
+                let out = run(rounds, clusters, state, scalars, &mut scratchpads);
+                let cipher = Aes128::new(&keys[source].into());
+                let expected: Vec<[u8; 16]> = text
+                    .iter()
+                    .map(|block| {
+                        let mut block = (*block).into();
+                        cipher.encrypt_block(&mut block);
+                        block.into()
+                    })
+                    .collect();
+                assert_eq!(out, stream_of(&expected), "{clusters} clusters");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_example_of_fips_197_appendix_c1() {
+    let key = std::array::from_fn(|index| index as u8);
+    let text = std::array::from_fn(|index| index as u8 * 0x11);
+    let mut scratchpads = with_table(1);
+    run(
+        key_expansion,
+        1,
+        words_of(&key).to_vec(),
+        vec![],
+        &mut scratchpads,
+    );
+    let state = run(
+        core,
+        1,
+        words_of(&text).to_vec(),
+        vec![0, 0],
+        &mut scratchpads,
+    );
+    let out = run(final_round, 1, state, vec![0, 0], &mut scratchpads);
+    let expected = [0x69c4_e0d8, 0x6a7b_0430, 0xd8cd_b780, 0x70b4_c55a];
+    assert_eq!(out, expected.map(u32::swap_bytes));
+}
+
+/// The kernels as they were when the machine was calibrated: a change here is
+/// a change of a kernel, and is told with its reason.
+#[test]
+fn operation_counts_are_as_committed() {
+    let counts: Vec<(&str, u32)> = KERNELS
+        .iter()
+        .map(|entry| {
+            (
+                entry.name,
+                (entry.build)().expect("a kernel").counts().total(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            ("aes-table", 5),
+            ("aes-key-expansion", 63),
+            ("aes-key-expansion-dual", 108),
+            ("aes-core", 122),
+            ("aes-core-dual", 206),
+            ("aes-final-round", 111),
+            ("aes-final-round-dual", 203),
+        ]
+    );
+}
