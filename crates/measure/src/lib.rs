@@ -30,6 +30,7 @@
 
 mod accuracy;
 mod candidates;
+pub mod change;
 mod collector;
 mod config;
 mod contents;
