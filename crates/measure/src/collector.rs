@@ -1,139 +1,202 @@
 //! Where the intervals of all shards come together.
+//!
+//! A meter that goes on to its next interval puts the finished one into a queue
+//! and takes empty memory for the next; all else is done by a thread of the
+//! collector's own, so that the end of an interval does not hold up packets
+//! (figure 6.5 of the thesis: the update of one interval overlaps with what is
+//! made of those before it).
+//!
+//! ```text
+//!   Meter ──┐  part of interval t                    ┌── reports
+//!   Meter ──┼─────────▶ queue ─▶ merge ─▶ report ──▶─┤
+//!   Meter ──┘                                        └── observer
+//!     ▲                            │
+//!     └────── cleared memory ◀─────┘
+//! ```
+//!
+//! The queue is bounded, and so is memory. Where intervals end faster than they
+//! can be made reports of, meters wait: packets of a capture come later then,
+//! and none is left out.
 
-use std::collections::BTreeMap;
-use std::mem;
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
-use crate::config::Plan;
-use crate::contents::{Contents, Filler, Sketched};
+use crate::config::{ConfigError, Plan};
+use crate::contents::Sketched;
+use crate::merger::Merger;
 use crate::report::{IntervalPart, IntervalReport};
 
-/// A run of intervals without packets that is longer than this is left out and
-/// counted in [`IntervalReport::skipped_before`]: a gap of a year must not
-/// become a row per second.
-const EMPTY_ROWS_MAX: u64 = 60;
+/// Parts in the queue, for each shard.
+const QUEUE_PARTS: usize = 8;
+
+/// Called with every report, by the collector's thread.
+pub type Observer = Box<dyn FnMut(&IntervalReport) + Send>;
 
 /// Merges the shards' intervals and reports those that every shard has passed.
 ///
-/// A shard hands its part over when it goes on to a later interval, and merges
-/// it at once; so memory holds the intervals between the slowest shard and the
-/// fastest, and the reports that nobody has taken yet.
+/// Memory holds the intervals between the slowest shard and the fastest, a few
+/// that wait in a queue, and the reports that nobody has taken yet.
 #[derive(Clone, Debug)]
 pub struct Collector {
-    shared: Arc<Mutex<Merger>>,
+    queue: SyncSender<Message>,
+    shared: Arc<Shared>,
+}
+
+/// What meters and the collector's thread share.
+#[derive(Debug)]
+struct Shared {
+    ready: Mutex<Vec<IntervalReport>>,
+    /// Cleared memory for intervals to come.
+    spares: Mutex<Vec<Sketched>>,
+    spares_max: usize,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+enum Message {
+    /// A shard's part of an interval, if it has one, and the interval that the
+    /// shard has reached (`u64::MAX` at its end).
+    Part {
+        shard: usize,
+        part: Option<Box<IntervalPart>>,
+        reached: u64,
+    },
+    /// Report also what is open, then answer.
+    Finish(SyncSender<()>),
 }
 
 impl Collector {
-    pub(crate) fn new(plan: &Arc<Plan>, shards: usize) -> Collector {
-        Collector {
-            shared: Arc::new(Mutex::new(Merger {
-                plan: Arc::clone(plan),
-                filler: Filler::new(plan.key),
-                open: BTreeMap::new(),
-                reached: vec![0; shards],
-                next: 0,
-                ready: Vec::new(),
-            })),
-        }
+    /// A collector for `shards` meters, its thread running.
+    ///
+    /// # Errors
+    /// The operating system gives no thread.
+    pub(crate) fn new(
+        plan: &Arc<Plan>,
+        shards: usize,
+        observer: Option<Observer>,
+    ) -> Result<Collector, ConfigError> {
+        let (queue, parts) = sync_channel(QUEUE_PARTS * shards);
+        let shared = Arc::new(Shared {
+            ready: Mutex::default(),
+            spares: Mutex::default(),
+            spares_max: shards + 1,
+            thread: Mutex::default(),
+        });
+        let worker = Worker {
+            merger: Merger::new(plan, shards),
+            // The thread ends when the last meter and collector are gone.
+            shared: Arc::clone(&shared),
+            observer,
+        };
+        let thread = Builder::new()
+            .name("measure".to_owned())
+            .spawn(move || worker.work(&parts))
+            .map_err(|error| ConfigError::Thread(error.kind()))?;
+        *locked(&shared.thread) = Some(thread);
+        Ok(Collector { queue, shared })
     }
 
-    /// The reports of intervals that all shards have passed, in order, each
-    /// given once.
+    /// The reports of intervals that all shards have passed and that are ready,
+    /// in order, each given once.
     pub fn take_ready(&self) -> Vec<IntervalReport> {
-        mem::take(&mut self.merger().ready)
+        std::mem::take(&mut *locked(&self.shared.ready))
     }
 
     /// The same, with the intervals that are still open. To be called when all
-    /// meters are finished ([`crate::Meter::finish`]).
+    /// meters are finished ([`crate::Meter::finish`]); waits until all is done.
+    ///
+    /// # Panics
+    /// The collector's thread panicked.
     pub fn finish(&self) -> Vec<IntervalReport> {
-        let mut merger = self.merger();
-        merger.report_before(u64::MAX);
-        mem::take(&mut merger.ready)
+        let (done, wait) = sync_channel(1);
+        let is_sent = self.queue.send(Message::Finish(done)).is_ok();
+        if !is_sent || wait.recv().is_err() {
+            self.resume_panic();
+        }
+        self.take_ready()
     }
 
     /// Takes a shard's part of an interval and the interval that the shard has
-    /// reached (`u64::MAX` at its end); returns memory for reuse.
+    /// reached; returns memory for reuse, if there is any.
     pub(crate) fn submit(
         &self,
         shard: usize,
         part: Option<IntervalPart>,
         reached: u64,
-    ) -> Option<Box<Sketched>> {
-        let mut merger = self.merger();
-        if let Some(part) = part {
-            merger.merge(part);
-        }
-        merger.reach(shard, reached);
-        merger.filler.take_spare()
-    }
-
-    /// A shard that panicked leaves the lock poisoned, but never the merger
-    /// half-way through a part that anybody else needs.
-    fn merger(&self) -> MutexGuard<'_, Merger> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Debug)]
-struct Merger {
-    plan: Arc<Plan>,
-    filler: Filler,
-    open: BTreeMap<u64, IntervalPart>,
-    /// The interval that each shard has reached; it sends no earlier one.
-    reached: Vec<u64>,
-    /// Index after the last interval that was reported.
-    next: u64,
-    ready: Vec<IntervalReport>,
-}
-
-impl Merger {
-    fn merge(&mut self, mut part: IntervalPart) {
-        let Some(open) = self.open.get_mut(&part.slot.index) else {
-            self.open.insert(part.slot.index, part);
-            return;
+    ) -> Option<Sketched> {
+        let message = Message::Part {
+            shard,
+            part: part.map(Box::new),
+            reached,
         };
-        open.merge_counts(&part);
-        let contents = mem::replace(&mut part.contents, Contents::Listed(Vec::new()));
-        let merged = self.filler.merge(&self.plan, &mut open.contents, contents);
-        // All parts are made from one plan, with one seed.
-        debug_assert_eq!(merged, Ok(()));
-    }
-
-    fn reach(&mut self, shard: usize, index: u64) {
-        if let Some(reached) = self.reached.get_mut(shard) {
-            *reached = index.max(*reached);
+        if self.queue.send(message).is_err() {
+            self.resume_panic();
         }
-        let slowest = self.reached.iter().copied().min().unwrap_or(0);
-        self.report_before(slowest);
+        locked(&self.shared.spares).pop()
     }
 
-    fn report_before(&mut self, end: u64) {
-        // At the end of the stream no index is excluded.
-        while let Some(entry) = self.open.first_entry()
-            && (*entry.key() < end || end == u64::MAX)
-        {
-            let mut part = entry.remove();
-            let skipped = self.report_empty(&part);
-            self.ready.push(part.report(&self.plan, skipped));
-            self.next = part.slot.index.saturating_add(1);
-            if let Contents::Sketched(sketched) = part.contents {
-                self.filler.recycle(&self.plan, sketched);
+    /// The collector's thread ends before its collectors only by a panic, which
+    /// goes on in whoever waits for it.
+    fn resume_panic(&self) {
+        let panic: Option<Box<dyn Any + Send>> = locked(&self.shared.thread)
+            .take()
+            .and_then(|thread| thread.join().err());
+        resume_unwind(panic.unwrap_or_else(|| Box::new("the collector's thread is gone")));
+    }
+}
+
+/// Nothing is left half-done under these locks.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The collector's thread.
+struct Worker {
+    merger: Merger,
+    shared: Arc<Shared>,
+    observer: Option<Observer>,
+}
+
+impl Worker {
+    fn work(mut self, parts: &Receiver<Message>) {
+        for message in parts {
+            match message {
+                Message::Part {
+                    shard,
+                    part,
+                    reached,
+                } => {
+                    if let Some(part) = part {
+                        self.merger.merge(*part);
+                    }
+                    self.merger.reach(shard, reached);
+                    self.publish();
+                }
+                Message::Finish(done) => {
+                    self.merger.finish();
+                    self.publish();
+                    // Whoever asked may have given up waiting.
+                    let _ = done.send(());
+                }
             }
         }
     }
 
-    /// Reports the empty intervals before `part`, or returns how many there
-    /// are where they are too many.
-    fn report_empty(&mut self, part: &IntervalPart) -> u64 {
-        let gap = part.slot.index.saturating_sub(self.next);
-        let length_ns = self.plan.interval_ns.map_or(0, |length| length.get());
-        if gap > EMPTY_ROWS_MAX {
-            return gap;
+    /// Hands out what is ready, and memory that is no longer needed.
+    fn publish(&mut self) {
+        let mut reports = self.merger.take_ready();
+        if let Some(observer) = &mut self.observer {
+            reports.iter().for_each(observer);
         }
-        for before in (1..=gap).rev() {
-            let start_ns = part.slot.start_ns.saturating_sub(before * length_ns);
-            self.ready.push(IntervalReport::empty(start_ns, length_ns));
+        locked(&self.shared.ready).append(&mut reports);
+        let mut spares = locked(&self.shared.spares);
+        while let Some(spare) = self.merger.take_spare() {
+            if spares.len() < self.shared.spares_max {
+                spares.push(spare);
+            }
         }
-        0
     }
 }

@@ -11,7 +11,7 @@ use weir_packet::wire::KeyKind;
 use weir_simd::Tier;
 
 use crate::accuracy::{Accuracy, Shape, SizeError};
-use crate::collector::Collector;
+use crate::collector::{Collector, Observer};
 use crate::contents::Sketched;
 use crate::interval::{IntervalClock, Timekeeper, Timeline};
 use crate::meter::Meter;
@@ -98,12 +98,25 @@ impl MeasureConfig {
     /// them the time, and the collector of their results.
     ///
     /// # Errors
-    /// An accuracy or a size out of range, an interval of no length, or no
-    /// entropy for a seed.
+    /// An accuracy or a size out of range, an interval of no length, no entropy
+    /// for a seed or no thread for the collector.
     pub fn build(&self, shards: usize) -> Result<Measurement, ConfigError> {
+        self.build_observed(shards, None)
+    }
+
+    /// The same, with an observer who is shown every report as soon as it is
+    /// made.
+    ///
+    /// # Errors
+    /// As for [`MeasureConfig::build`].
+    pub fn build_observed(
+        &self,
+        shards: usize,
+        observer: Option<Observer>,
+    ) -> Result<Measurement, ConfigError> {
         let plan = Arc::new(self.plan()?);
         let shards = shards.max(1);
-        let collector = Collector::new(&plan, shards);
+        let collector = Collector::new(&plan, shards, observer)?;
         let clock = IntervalClock::new(plan.interval_ns);
         let meter = |shard, time| Meter::new(&plan, shard, time, &collector);
         if shards == 1 {
@@ -178,6 +191,9 @@ pub enum ConfigError {
     /// Length of the top list out of range.
     #[error("top list of {0} keys: use 1 to {MAX_TOP}")]
     Top(usize),
+    /// No thread for the collector.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::ErrorKind),
     /// No seed was given and none can be drawn.
     #[error(transparent)]
     Seed(#[from] SeedError),

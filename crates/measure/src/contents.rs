@@ -93,7 +93,8 @@ pub(crate) struct Filler {
     short: Chunk,
     long: Chunk,
     work: Work,
-    spare: Option<Box<Sketched>>,
+    /// Cleared memory.
+    spares: Vec<Sketched>,
 }
 
 /// Working memory of [`flush`].
@@ -126,7 +127,7 @@ impl Filler {
             short: Chunk::new(KeyWords::of_ipv4(key)),
             long: Chunk::new(KeyWords::longest(key)),
             work: Work::default(),
-            spare: None,
+            spares: Vec::new(),
         }
     }
 
@@ -178,38 +179,32 @@ impl Filler {
             }
             (Contents::Sketched(here), Contents::Sketched(there)) => {
                 let merged = here.merge(&there);
-                self.recycle(plan, there);
+                self.recycle(plan, *there);
                 merged
             }
         }
     }
 
-    /// Keeps the memory of contents that were reported for the next interval.
-    pub fn recycle(&mut self, plan: &Plan, mut sketched: Box<Sketched>) {
-        if self.spare.is_none() {
-            sketched.clear(&plan.blank);
-            self.spare = Some(sketched);
-        }
+    /// Keeps the memory of contents that were reported for another interval.
+    pub fn recycle(&mut self, plan: &Plan, mut sketched: Sketched) {
+        sketched.clear(&plan.blank);
+        self.spares.push(sketched);
     }
 
-    /// Takes the memory that was kept.
-    pub fn take_spare(&mut self) -> Option<Box<Sketched>> {
-        self.spare.take()
+    /// Takes memory that was kept.
+    pub fn take_spare(&mut self) -> Option<Sketched> {
+        self.spares.pop()
     }
 
     /// Keeps cleared memory.
-    pub fn put_spare(&mut self, spare: Option<Box<Sketched>>) {
-        if self.spare.is_none() {
-            self.spare = spare;
-        }
+    pub fn put_spare(&mut self, spare: Option<Sketched>) {
+        self.spares.extend(spare);
     }
 
     #[cold]
     fn sketch(&mut self, plan: &Plan, contents: &mut Contents) {
-        let blank = self
-            .take_spare()
-            .unwrap_or_else(|| Box::new(plan.blank.clone()));
-        let listed = std::mem::replace(contents, Contents::Sketched(blank));
+        let blank = self.take_spare().unwrap_or_else(|| plan.blank.clone());
+        let listed = std::mem::replace(contents, Contents::Sketched(Box::new(blank)));
         if let (Contents::Listed(list), Contents::Sketched(sketched)) = (listed, contents) {
             for (key, value) in list {
                 self.add_sketched(plan, sketched, key, value);

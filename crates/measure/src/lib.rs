@@ -38,6 +38,7 @@ mod count_min;
 mod distinct;
 mod interval;
 mod key;
+mod merger;
 mod meter;
 mod report;
 mod stage;
@@ -45,7 +46,7 @@ mod timestamp;
 
 pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
 pub use candidates::Candidates;
-pub use collector::Collector;
+pub use collector::{Collector, Observer};
 pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
 pub use count_min::{AddWork, CountMin, MergeError};
 pub use distinct::Distinct;

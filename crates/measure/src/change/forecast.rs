@@ -98,10 +98,12 @@ impl<L> Form<L> {
 
     fn recursion(ar: &[f64], d: usize, ma: &[f64]) -> Form<L> {
         // The polynomial 1 - Σφᵢ Bⁱ, times (1 - B) as often as is differenced.
-        let mut polynomial = vec![1.0];
-        polynomial.extend(ar.iter().map(|phi| -phi));
+        let mut polynomial = vec![0.0; 1 + ar.len() + d];
+        polynomial[0] = 1.0;
+        for (coefficient, phi) in polynomial[1..].iter_mut().zip(ar) {
+            *coefficient = -phi;
+        }
         for _ in 0..d {
-            polynomial.push(0.0);
             for lag in (1..polynomial.len()).rev() {
                 polynomial[lag] -= polynomial[lag - 1];
             }

@@ -1,0 +1,108 @@
+//! From the shards' parts of intervals to reports.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::Arc;
+
+use crate::config::Plan;
+use crate::contents::{Contents, Filler, Sketched};
+use crate::report::{IntervalPart, IntervalReport};
+
+/// A run of intervals without packets that is longer than this is left out and
+/// counted in [`IntervalReport::skipped_before`]: a gap of a year must not
+/// become a row per second.
+const EMPTY_ROWS_MAX: u64 = 60;
+
+/// Merges parts as they come and reports intervals, in order, that all shards
+/// have passed.
+#[derive(Debug)]
+pub(crate) struct Merger {
+    plan: Arc<Plan>,
+    filler: Filler,
+    open: BTreeMap<u64, IntervalPart>,
+    /// The interval that each shard has reached; it sends no earlier one.
+    reached: Vec<u64>,
+    /// Index after the last interval that was reported.
+    next: u64,
+    ready: Vec<IntervalReport>,
+}
+
+impl Merger {
+    pub fn new(plan: &Arc<Plan>, shards: usize) -> Merger {
+        Merger {
+            plan: Arc::clone(plan),
+            filler: Filler::new(plan.key),
+            open: BTreeMap::new(),
+            reached: vec![0; shards],
+            next: 0,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Takes a part of an interval that its shard has left.
+    pub fn merge(&mut self, mut part: IntervalPart) {
+        let Some(open) = self.open.get_mut(&part.slot.index) else {
+            self.open.insert(part.slot.index, part);
+            return;
+        };
+        open.merge_counts(&part);
+        let contents = mem::replace(&mut part.contents, Contents::Listed(Vec::new()));
+        let merged = self.filler.merge(&self.plan, &mut open.contents, contents);
+        // All parts are made from one plan, with one seed.
+        debug_assert_eq!(merged, Ok(()));
+    }
+
+    /// Learns that a shard sends nothing from before interval `index` any more.
+    pub fn reach(&mut self, shard: usize, index: u64) {
+        if let Some(reached) = self.reached.get_mut(shard) {
+            *reached = index.max(*reached);
+        }
+        let slowest = self.reached.iter().copied().min().unwrap_or(0);
+        self.report_before(slowest);
+    }
+
+    /// Reports all that is open: no part comes any more.
+    pub fn finish(&mut self) {
+        self.report_before(u64::MAX);
+    }
+
+    /// The reports since the last call.
+    pub fn take_ready(&mut self) -> Vec<IntervalReport> {
+        mem::take(&mut self.ready)
+    }
+
+    /// Cleared memory that is not needed here.
+    pub fn take_spare(&mut self) -> Option<Sketched> {
+        self.filler.take_spare()
+    }
+
+    fn report_before(&mut self, end: u64) {
+        // At the end of the stream no index is excluded.
+        while let Some(entry) = self.open.first_entry()
+            && (*entry.key() < end || end == u64::MAX)
+        {
+            let mut part = entry.remove();
+            let skipped = self.report_empty(&part);
+            self.ready.push(part.report(&self.plan, skipped));
+            self.next = part.slot.index.saturating_add(1);
+            if let Contents::Sketched(sketched) = part.contents {
+                self.filler.recycle(&self.plan, *sketched);
+            }
+        }
+    }
+
+    /// Reports the empty intervals before `part`, or returns how many there
+    /// are where they are too many.
+    fn report_empty(&mut self, part: &IntervalPart) -> u64 {
+        let gap = part.slot.index.saturating_sub(self.next);
+        let length_ns = self.plan.interval_ns.map_or(0, |length| length.get());
+        if gap > EMPTY_ROWS_MAX {
+            return gap;
+        }
+        for before in (1..=gap).rev() {
+            let start_ns = part.slot.start_ns.saturating_sub(before * length_ns);
+            self.ready.push(IntervalReport::empty(start_ns, length_ns));
+        }
+        0
+    }
+}
