@@ -9,6 +9,11 @@
 //! | type | property | keys |
 //! | --- | --- | --- |
 //! | [`Ms52`] | 2-universal: P(collision) ≤ (1/w)(1 + w²/2⁴⁴) | 1 to 10 words of 32 bits |
+//! | [`Poly44`] | 4-universal, buckets within 3·10⁻⁶ of uniform | 1 word of 32 bits |
+//! | | almost 4-universal: the same but for a probability of 6/2⁴⁴ | 2 to 10 words |
+//! | [`H1HalfWords`], [`H1Words`] | 2-universal, within 3·10⁻⁶ of 1/w | 1 to 10 words |
+//! | [`Polynomial<K>`] | K-universal, buckets within 2/2⁶¹ of uniform | 1 word |
+//! | | almost K-universal: the same but for a probability of K²/2⁶² | 2 to 10 words |
 //! | [`Fingerprint`] | P(equal) ≤ 2⁻³³; mixed, not universal | 1 to 10 words of 32 bits |
 //!
 //! Keys come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
@@ -21,12 +26,22 @@
 
 mod buckets;
 mod columns;
+mod family;
+mod field;
 mod fingerprint;
+mod h1;
 mod multiply_shift;
+mod polynomial;
+mod polynomial44;
 mod seed;
+mod simd;
 
 pub use buckets::Buckets;
 pub use columns::{KeyColumns, MAX_KEY_WORDS};
+pub use family::{Family, FourUniversal, MAX_ROWS, MAX_WIDTH, ShapeError};
 pub use fingerprint::Fingerprint;
-pub use multiply_shift::{MAX_WIDTH, Ms52, ShapeError};
+pub use h1::{H1HalfWords, H1Words};
+pub use multiply_shift::Ms52;
+pub use polynomial::Polynomial;
+pub use polynomial44::Poly44;
 pub use seed::{SeedError, SeedStream, random_seed};

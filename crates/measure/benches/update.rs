@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use weir_hash::{Buckets, KeyColumns, Ms52, SeedStream};
+use weir_hash::{Buckets, Family, KeyColumns, Ms52, SeedStream};
 use weir_measure::{Accuracy, AddWork, CountMin, MeasureConfig};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::Tier;
@@ -51,8 +51,8 @@ fn update(criterion: &mut Criterion) {
     let shape = Accuracy::default().shape().expect("the default exists");
     for (stream, keys) in [("uniform", uniform()), ("skewed", skewed())] {
         let chunks = chunks(&keys);
-        let values = [700u64; CHUNK];
-        let family = Ms52::new(shape.rows, shape.width, 1, 1).expect("the default exists");
+        let values = [700u32; CHUNK];
+        let family = Ms52::draw(shape.rows, shape.width, 1, 1).expect("the default exists");
 
         let mut group = criterion.benchmark_group(format!("count-min/{stream}"));
         group.throughput(Throughput::Elements(KEYS as u64));
@@ -71,7 +71,7 @@ fn update(criterion: &mut Criterion) {
             group.bench_function(format!("update/{tier}"), |bench| {
                 bench.iter(|| {
                     for keys in &chunks {
-                        sketch.add(tier, keys, &values, u64::MAX, &mut work, |_, _| ());
+                        sketch.add(tier, keys, &values, &mut work);
                     }
                 });
             });
@@ -93,7 +93,7 @@ fn update(criterion: &mut Criterion) {
                         counters.chunks_exact_mut(shape.width as usize).enumerate()
                     {
                         for (bucket, value) in buckets.row(row).iter().zip(&values) {
-                            counters[*bucket as usize] += value;
+                            counters[*bucket as usize] += u64::from(*value);
                         }
                     }
                 }

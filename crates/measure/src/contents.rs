@@ -7,9 +7,9 @@ use weir_packet::wire::{FlowKey, KeyKind};
 use crate::accuracy::Shape;
 use crate::candidates::Candidates;
 use crate::config::Plan;
-use crate::count_min::{AddWork, CountMin, MergeError};
 use crate::distinct::Distinct;
 use crate::key::KeyWords;
+use crate::sketch::{AddWork, CountMin, LayoutMismatch};
 
 /// Packets up to which an interval is a list. Few enough that a list is small
 /// beside a sketch, so that intervals of a packet each, as a lying clock makes
@@ -62,8 +62,8 @@ impl Sketched {
     }
 
     /// Adds another part of the same interval. On an error nothing is added.
-    pub fn merge(&mut self, other: &Sketched) -> Result<(), MergeError> {
-        self.sums.merge(&other.sums)?;
+    pub fn merge(&mut self, other: &Sketched) -> Result<(), LayoutMismatch> {
+        self.sums.combine(&other.sums)?;
         self.distinct.merge(&other.distinct)?;
         self.candidates.merge(&other.candidates);
         if let (Some(here), Some(there)) = (&mut self.exact, &other.exact) {
@@ -108,7 +108,7 @@ struct Work {
 struct Chunk {
     columns: KeyColumns,
     keys: Vec<FlowKey>,
-    values: Vec<u64>,
+    values: Vec<i64>,
 }
 
 impl Chunk {
@@ -164,7 +164,7 @@ impl Filler {
         plan: &Plan,
         contents: &mut Contents,
         more: Contents,
-    ) -> Result<(), MergeError> {
+    ) -> Result<(), LayoutMismatch> {
         match (&mut *contents, more) {
             (_, Contents::Listed(list)) => {
                 for (key, value) in list {
@@ -227,7 +227,8 @@ impl Filler {
         };
         chunk.columns.push(words.as_slice());
         chunk.keys.push(key);
-        chunk.values.push(value);
+        // A sum beyond 2⁶³ is one the sketch could not hold.
+        chunk.values.push(i64::try_from(value).unwrap_or(i64::MAX));
         if chunk.columns.is_full() {
             if is_short {
                 self.flush_short(plan, sketched);
@@ -255,17 +256,16 @@ fn flush(chunk: &mut Chunk, plan: &Plan, into: &mut Sketched, work: &mut Work) {
     } = chunk;
     into.distinct.insert(columns, &mut work.fingerprints);
     let candidates = &mut into.candidates;
-    let floor = candidates.floor();
-    into.sums.add(
-        plan.tier,
-        columns,
-        values,
-        floor,
-        &mut work.add,
-        |index, estimate| {
-            candidates.offer(keys[index], work.fingerprints[index], estimate);
-        },
-    );
+    let floor = i64::try_from(candidates.floor()).unwrap_or(i64::MAX);
+    let offer = |index: usize, estimate: i64| {
+        candidates.offer(
+            keys[index],
+            work.fingerprints[index],
+            estimate.unsigned_abs(),
+        );
+    };
+    into.sums
+        .add_above(plan.tier, columns, values, floor, &mut work.add, offer);
     columns.clear();
     keys.clear();
     values.clear();

@@ -48,13 +48,13 @@ impl Distinct {
     ///
     /// # Errors
     /// The counters were drawn from different seeds.
-    pub fn merge(&mut self, other: &Distinct) -> Result<(), crate::MergeError> {
+    pub fn merge(&mut self, other: &Distinct) -> Result<(), crate::LayoutMismatch> {
         if self.fingerprint != other.fingerprint {
-            return Err(crate::MergeError);
+            return Err(crate::LayoutMismatch);
         }
         match (&mut self.registers, &other.registers) {
-            (Some(here), Some(there)) => here.merge(there).map_err(|_| crate::MergeError),
-            _ => Err(crate::MergeError),
+            (Some(here), Some(there)) => here.merge(there).map_err(|_| crate::LayoutMismatch),
+            _ => Err(crate::LayoutMismatch),
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
         let [mut one, two] = parts;
         assert_eq!(one.merge(&two), Ok(()));
         assert_eq!(one.count(), whole.count());
-        assert_eq!(one.merge(&Distinct::new(2)), Err(crate::MergeError));
+        assert_eq!(one.merge(&Distinct::new(2)), Err(crate::LayoutMismatch));
         assert_eq!(Distinct::new(3).count(), 0);
     }
 }

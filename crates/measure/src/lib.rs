@@ -19,6 +19,10 @@
 //! reports an interval when every shard has passed it. The same packets give
 //! the same sums, whatever the number of shards.
 //!
+//! Beside [`CountMin`] there are [`KAry`] sketches, which also estimate the second
+//! moment of a stream, and their linear combinations, [`RealKAry`], for
+//! forecasts and their errors.
+//!
 //! In a pipeline a meter is a [`MeasureStage`], and with several shards the
 //! [`Timeline`] watches the steering ([`Timeline::watch`]).
 //!
@@ -34,13 +38,13 @@ pub mod change;
 mod collector;
 mod config;
 mod contents;
-mod count_min;
 mod distinct;
 mod interval;
 mod key;
 mod merger;
 mod meter;
 mod report;
+mod sketch;
 mod stage;
 mod timestamp;
 
@@ -48,9 +52,9 @@ pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
 pub use candidates::Candidates;
 pub use collector::{Collector, Observer};
 pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
-pub use count_min::{AddWork, CountMin, MergeError};
 pub use distinct::Distinct;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;
 pub use report::{Alarm, ErrorReport, IntervalReport, TopRow};
+pub use sketch::{AddWork, CountMin, DecodeError, KAry, Layout, LayoutMismatch, Places, RealKAry};
 pub use stage::MeasureStage;

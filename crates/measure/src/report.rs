@@ -187,7 +187,11 @@ impl IntervalReport {
     fn fill_from_sketch(&mut self, plan: &Plan, sketched: &mut Sketched) {
         self.distinct = sketched.distinct.count();
         let sums = &sketched.sums;
-        let estimate = |key: &FlowKey| sums.estimate(KeyWords::new(key, plan.key).as_slice());
+        // Values are not negative, and so are sums.
+        let estimate = |key: &FlowKey| {
+            let words = KeyWords::new(key, plan.key);
+            sums.estimate(words.as_slice()).unsigned_abs()
+        };
         let candidates = sketched.candidates.keys();
         let estimates = candidates.map(|key| (*key, estimate(key))).collect();
         let exact = sketched.exact.as_ref();

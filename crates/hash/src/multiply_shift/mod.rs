@@ -42,36 +42,13 @@ use weir_simd::Tier;
 
 use crate::buckets::Buckets;
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::family::{self, Family, ShapeError};
 use crate::seed::SeedStream;
-
-/// The most buckets per row: beyond this the collision bound leaves 1/w by
-/// more than a quarter.
-pub const MAX_WIDTH: u32 = 1 << 21;
-
-/// The most rows: a failure probability of e⁻³² is none.
-const MAX_ROWS: usize = 32;
 
 const BITS: u32 = 52;
 
-/// A family that does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ShapeError {
-    /// Buckets per row out of range.
-    #[error("{0} counters per row: use 1 to {MAX_WIDTH}")]
-    Width(u64),
-    /// Number of rows out of range.
-    #[error("{0} rows: use 1 to {MAX_ROWS}")]
-    Rows(usize),
-    /// Words per key out of range.
-    #[error("keys of {0} words: use 1 to {MAX_KEY_WORDS}")]
-    Words(usize),
-}
-
 /// `rows` independent functions from keys of up to `words` 32-bit words to
 /// `width` buckets. The module says what is guaranteed and why.
-///
-/// A key with fewer words is the key padded with zero words. `Debug` shows no
-/// parameters: they may be secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ms52 {
     width: u32,
@@ -87,23 +64,13 @@ struct Row {
     addend: u64,
 }
 
-impl Ms52 {
-    /// Draws the family from `seed`: row by row, [`MAX_KEY_WORDS`] multipliers
-    /// and an addend, each the top 52 bits of a draw of [`SeedStream`]. Keys of
-    /// another length therefore see the same functions.
-    ///
-    /// # Errors
-    /// [`ShapeError`] for a size out of range.
-    pub fn new(rows: usize, width: u32, words: usize, seed: u64) -> Result<Ms52, ShapeError> {
-        if !(1..=MAX_WIDTH).contains(&width) {
-            return Err(ShapeError::Width(width.into()));
-        }
-        if !(1..=MAX_ROWS).contains(&rows) {
-            return Err(ShapeError::Rows(rows));
-        }
-        if !(1..=MAX_KEY_WORDS).contains(&words) {
-            return Err(ShapeError::Words(words));
-        }
+impl Family for Ms52 {
+    const CODE: u8 = 1;
+
+    /// The draws are, row by row, [`MAX_KEY_WORDS`] multipliers and an addend,
+    /// each the top 52 bits of a draw of [`SeedStream`].
+    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Ms52, ShapeError> {
+        family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || stream.next_bits(BITS);
         let rows = (0..rows)
@@ -115,28 +82,20 @@ impl Ms52 {
         Ok(Ms52 { width, words, rows })
     }
 
-    /// Number of functions.
-    pub fn rows(&self) -> usize {
+    fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// Buckets per function.
-    pub fn width(&self) -> u32 {
+    fn width(&self) -> u32 {
         self.width
     }
 
-    /// Words of the longest key.
-    pub fn words(&self) -> usize {
+    fn words(&self) -> usize {
         self.words
     }
 
-    /// The definition: the bucket of `key` under row `row`, below
-    /// [`Ms52::width`]. Words beyond [`Ms52::words`] do not count.
-    ///
-    /// # Panics
-    /// `row` is not below [`Ms52::rows`].
     #[inline]
-    pub fn bucket(&self, row: usize, key: &[u32]) -> u32 {
+    fn bucket(&self, row: usize, key: &[u32]) -> u32 {
         let row = &self.rows[row];
         let sum = row.multipliers[..self.words]
             .iter()
@@ -147,35 +106,17 @@ impl Ms52 {
         scale::<BITS>(sum, self.width)
     }
 
-    /// The buckets of a whole batch of keys under every row: in lanes where
-    /// `tier` has them and the processor has `tier`, else as
-    /// [`Ms52::bucket`] says, with the same result.
-    pub fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
+    fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
         out.shape(self.rows.len(), keys);
         if !simd::buckets(tier, self, keys, out) {
-            self.buckets_scalar(keys, out);
-        }
-    }
-
-    fn buckets_scalar(&self, keys: &KeyColumns, out: &mut Buckets) {
-        let stride = keys.padded_len();
-        let rows = out.padded_rows();
-        for lane in 0..keys.len() {
-            let key = keys.key(lane);
-            for row in 0..self.rows.len() {
-                rows[row * stride + lane] = self.bucket(row, &key[..keys.words()]);
-            }
+            family::buckets_one_by_one(self, keys, out);
         }
     }
 }
 
 impl fmt::Debug for Ms52 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ms52")
-            .field("rows", &self.rows.len())
-            .field("width", &self.width)
-            .field("words", &self.words)
-            .finish_non_exhaustive()
+        family::describe(self, "Ms52", f)
     }
 }
 

@@ -2,20 +2,21 @@ use proptest::prelude::*;
 use weir_simd::for_each_tier;
 
 use super::*;
+use crate::family::MAX_WIDTH;
 
 #[test]
 fn sizes_out_of_range_are_refused() {
-    assert_eq!(Ms52::new(1, 0, 1, 0), Err(ShapeError::Width(0)));
+    assert_eq!(Ms52::draw(1, 0, 1, 0), Err(ShapeError::Width(0)));
     let wide = MAX_WIDTH + 1;
     assert_eq!(
-        Ms52::new(1, wide, 1, 0),
+        Ms52::draw(1, wide, 1, 0),
         Err(ShapeError::Width(wide.into()))
     );
-    assert_eq!(Ms52::new(0, 1, 1, 0), Err(ShapeError::Rows(0)));
-    assert_eq!(Ms52::new(33, 1, 1, 0), Err(ShapeError::Rows(33)));
-    assert_eq!(Ms52::new(1, 1, 0, 0), Err(ShapeError::Words(0)));
-    assert_eq!(Ms52::new(1, 1, 11, 0), Err(ShapeError::Words(11)));
-    assert!(Ms52::new(32, MAX_WIDTH, 10, 0).is_ok());
+    assert_eq!(Ms52::draw(0, 1, 1, 0), Err(ShapeError::Rows(0)));
+    assert_eq!(Ms52::draw(33, 1, 1, 0), Err(ShapeError::Rows(33)));
+    assert_eq!(Ms52::draw(1, 1, 0, 0), Err(ShapeError::Words(0, 10)));
+    assert_eq!(Ms52::draw(1, 1, 11, 0), Err(ShapeError::Words(11, 10)));
+    assert!(Ms52::draw(32, MAX_WIDTH, 10, 0).is_ok());
 }
 
 /// A value worked out by hand: with a₀ = 2⁵¹ + 1, a₁ = 3 and b = 2⁵² - 1 the
@@ -102,7 +103,7 @@ fn collisions_stay_at_the_bound() {
     for width in [64, 1000] {
         for (x, y) in PAIRS {
             let z = deviations(width, |seed| {
-                let family = Ms52::new(1, width, 5, seed).unwrap();
+                let family = Ms52::draw(1, width, 5, seed).unwrap();
                 family.bucket(0, x) == family.bucket(0, y)
             });
             assert!(z < 6.5, "w {width}, {x:x?} and {y:x?}: {z} deviations");
@@ -146,7 +147,7 @@ fn weaker_variants_are_caught() {
 fn rows_are_independent() {
     let both = (0..TRIALS)
         .filter(|seed| {
-            let family = Ms52::new(2, 16, 1, *seed).unwrap();
+            let family = Ms52::draw(2, 16, 1, *seed).unwrap();
             (0..2).all(|row| family.bucket(row, &[1]) == family.bucket(row, &[2]))
         })
         .count();
@@ -208,7 +209,7 @@ proptest! {
         seed: u64,
         words in prop::collection::vec(any::<[u32; MAX_KEY_WORDS]>(), 0..40),
     ) {
-        let family = Ms52::new(rows, width, family_words, seed).unwrap();
+        let family = Ms52::draw(rows, width, family_words, seed).unwrap();
         let mut keys = KeyColumns::new(key_words, 40);
         for key in &words {
             prop_assert!(keys.push(&key[..key_words]));
@@ -220,7 +221,7 @@ proptest! {
     /// columns it came in.
     #[test]
     fn padding_changes_nothing(seed: u64, key: [u32; 4]) {
-        let family = Ms52::new(3, 27_183, 10, seed).unwrap();
+        let family = Ms52::draw(3, 27_183, 10, seed).unwrap();
         let mut long = [0; 10];
         long[..4].copy_from_slice(&key);
         for row in 0..3 {

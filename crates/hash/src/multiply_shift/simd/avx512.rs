@@ -17,8 +17,7 @@ use super::super::Ms52;
 use super::{for_words, words};
 use crate::buckets::Buckets;
 use crate::columns::KeyColumns;
-
-const LANES: usize = 8;
+use crate::simd::avx512::{LANES, load, store};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
@@ -46,23 +45,4 @@ fn kernel<const W: usize>(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
             store(&mut out[first..first + LANES], bucket);
         }
     }
-}
-
-/// Eight words, one per 64-bit lane.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn load(words: &[u32]) -> __m512i {
-    assert!(words.len() == LANES);
-    // SAFETY: 32 bytes are readable; the load needs no alignment.
-    let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
-    _mm512_cvtepu32_epi64(words)
-}
-
-/// The low half of each 64-bit lane.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn store(out: &mut [u32], lanes: __m512i) {
-    assert!(out.len() == LANES);
-    // SAFETY: 32 bytes are writable; the store needs no alignment.
-    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(lanes)) };
 }

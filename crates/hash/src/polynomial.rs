@@ -1,0 +1,162 @@
+//! Polynomials modulo the Mersenne prime p = 2⁶¹ - 1: k-universal for any k.
+//!
+//! ```text
+//! x      = (x₀ + a₁x₁ + … + aₙ₋₁xₙ₋₁) mod p     32-bit words
+//! h      = (c₀ + c₁x + … + cₖ₋₁xᵏ⁻¹) mod p       equation 3.4
+//! bucket = ⌊h·w / 2⁶¹⌋
+//! ```
+//!
+//! all parameters uniform below p, c included where it is zero: the family is
+//! then exactly k-universal over p, which leaving zeros out would spoil.
+//!
+//! **Property, keys of one word.** k-universal: exactly one polynomial of degree
+//! below k goes through k points, so the values h of k different keys are
+//! independent and uniform over the p numbers (Wegman and Carter, JCSS 22, 1981).
+//! A bucket takes ⌊2⁶¹/w⌋ or ⌈2⁶¹/w⌉ of them, the last one fewer by one:
+//! its probability is within 2/p of 1/w.
+//!
+//! **Property, longer keys.** Almost k-universal: any k different keys have
+//! different x, and are then as above, with probability at least
+//! 1 - k(k-1)/2p; x is the same for all rows.
+//!
+//! Where the processor has multiply-add lanes, [`crate::Poly44`] does the same
+//! for k = 4 in a fraction of the time; this one is for other k and for more
+//! exact buckets.
+
+use std::fmt;
+
+use weir_simd::Tier;
+
+use crate::buckets::Buckets;
+use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::family::{self, Family, FourUniversal, ShapeError};
+use crate::field::Mersenne61;
+use crate::seed::SeedStream;
+
+/// `K`-universal functions for keys of one word, almost `K`-universal ones for
+/// keys of up to ten. The module says what is guaranteed and why.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Polynomial<const K: usize> {
+    width: u32,
+    words: usize,
+    /// a₁, a₂, …
+    multipliers: [u64; MAX_KEY_WORDS - 1],
+    /// c₀ … cₖ₋₁ of each row.
+    rows: Vec<[u64; K]>,
+}
+
+impl<const K: usize> Family for Polynomial<K> {
+    /// 16 + `K`, for `K` up to 16.
+    const CODE: u8 = {
+        assert!(K >= 2 && K <= 16, "universal for 2 to 16 keys");
+        16 + K as u8
+    };
+
+    /// The draws are, in order, nine multipliers, then c₀ to cₖ₋₁ row by row,
+    /// each the top 61 bits of a draw of [`SeedStream`], drawn again where they
+    /// are not below p.
+    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+        family::check(rows, width, words, MAX_KEY_WORDS)?;
+        let mut stream = SeedStream::new(seed);
+        let mut draw = || Mersenne61::draw(&mut stream);
+        Ok(Polynomial {
+            width,
+            words,
+            multipliers: std::array::from_fn(|_| draw()),
+            rows: (0..rows).map(|_| std::array::from_fn(|_| draw())).collect(),
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn words(&self) -> usize {
+        self.words
+    }
+
+    fn bucket(&self, row: usize, key: &[u32]) -> u32 {
+        self.bucket_of_number(row, self.number(key))
+    }
+
+    fn buckets_of_key(&self, key: &[u32], out: &mut [u32]) {
+        let x = self.number(key);
+        for (row, bucket) in (0..self.rows.len()).zip(out) {
+            *bucket = self.bucket_of_number(row, x);
+        }
+    }
+
+    /// One by one in every tier: no vector unit multiplies 61 bits.
+    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
+        out.shape(self.rows.len(), keys);
+        family::buckets_one_by_one(self, keys, out);
+    }
+}
+
+impl FourUniversal for Polynomial<4> {}
+
+impl<const K: usize> Polynomial<K> {
+    fn number(&self, key: &[u32]) -> u64 {
+        Mersenne61::condense(&self.multipliers, &key[..self.words.min(key.len())])
+    }
+
+    fn bucket_of_number(&self, row: usize, x: u64) -> u32 {
+        let h = Mersenne61::polynomial(&self.rows[row], x);
+        Mersenne61::scale(h, self.width)
+    }
+}
+
+impl<const K: usize> fmt::Debug for Polynomial<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        family::describe(self, "Polynomial", f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::PseudoMersenne;
+
+    /// Worked out by hand: a₁ = 3 and c = (5, 7) make (2, 4) x = 14 and
+    /// h = 103; c₀ = 2⁶⁰ is the middle.
+    #[test]
+    fn bucket_of_known_parameters() {
+        let mut multipliers = [0; MAX_KEY_WORDS - 1];
+        multipliers[0] = 3;
+        let family = Polynomial {
+            width: 1000,
+            words: 2,
+            multipliers,
+            rows: vec![[5, 7], [1 << 60, 7], [Mersenne61::P - 99, 7]],
+        };
+        let mut buckets = [0; 3];
+        family.buckets_of_key(&[2, 4], &mut buckets);
+        assert_eq!(buckets, [0, 500, 999]);
+        // 98 - 99 wraps around.
+        assert_eq!(family.bucket(2, &[14, 0, 9]), 999);
+        assert_eq!(family.bucket(0, &[]), 0);
+    }
+
+    /// All 13⁴ cubics modulo 13: each of the 13⁴ values of four keys comes up
+    /// exactly once. Of the 13³ parabolas some values never come up.
+    #[test]
+    fn cubics_are_four_universal_by_enumeration() {
+        type Field = PseudoMersenne<4, 3>;
+        let keys = [0u64, 1, 2, 7];
+        let count = |free: u32| {
+            let mut seen = vec![0u32; 13usize.pow(4)];
+            for number in 0..13u64.pow(free) {
+                let c: [u64; 4] = std::array::from_fn(|i| number / 13u64.pow(i as u32) % 13);
+                let values = keys.map(|x| Field::polynomial(&c, x) as usize);
+                seen[values.iter().fold(0, |all, value| all * 13 + value)] += 1;
+            }
+            seen
+        };
+        assert!(count(4).iter().all(|times| *times == 1));
+        assert!(count(3).contains(&0));
+    }
+}

@@ -1,0 +1,83 @@
+//! AVX-512 IFMA: eight keys per vector, six multiply-adds per row.
+//!
+//! ```text
+//! lane   0       1      …    7
+//! x      (x₀ + Σ aᵢxᵢ) mod p         two multiply-adds per further word
+//! x²,x³  mod p                       two multiplications per key
+//! l, h   Σ low, Σ high halves of cⱼxʲ   three vpmadd52luq, three vpmadd52huq
+//! s      (l + 2⁵²h) mod p            2⁵² ≡ 17·2⁸, then 2⁴⁴ ≡ 17
+//! bucket ⌊s·w·2⁸ / 2⁵²⌋
+//! ```
+//!
+//! The powers are shared by the rows, so that a row has no reduction inside:
+//! two short chains of additions and one exact reduction.
+
+use std::arch::x86_64::*;
+
+use super::super::Poly44;
+use crate::buckets::Buckets;
+use crate::columns::KeyColumns;
+use crate::field::Prime44;
+use crate::simd::avx512::{LANES, load, store};
+
+/// `out` has the shape of the result.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+pub(super) fn buckets(family: &Poly44, keys: &KeyColumns, out: &mut Buckets) {
+    let words = family.words.min(keys.words());
+    let stride = keys.padded_len();
+    let out = out.padded_rows();
+    let zero = _mm512_setzero_si512();
+    let width = set1(u64::from(family.width) << 8);
+    for first in (0..stride).step_by(LANES) {
+        let word = |word| load(&keys.padded_column(word)[first..first + LANES]);
+        let mut x = word(0);
+        if words > 1 {
+            // At most 10 terms: l < 10·2⁵² + 2³², h < 10·2²⁴.
+            let (mut l, mut h) = (x, zero);
+            for (number, a) in (1..words).zip(&family.multipliers) {
+                let (a, x) = (set1(*a), word(number));
+                l = _mm512_madd52lo_epu64(l, a, x);
+                h = _mm512_madd52hi_epu64(h, a, x);
+            }
+            x = reduce(l, h);
+        }
+        let product = |a, b| {
+            reduce(
+                _mm512_madd52lo_epu64(zero, a, b),
+                _mm512_madd52hi_epu64(zero, a, b),
+            )
+        };
+        let x2 = product(x, x);
+        let x3 = product(x2, x);
+        for ([c0, c1, c2, c3], out) in family.rows.iter().zip(out.chunks_exact_mut(stride)) {
+            let (c1, c2, c3) = (set1(*c1), set1(*c2), set1(*c3));
+            // l < 4·2⁵², h < 3·2³⁶.
+            let l = _mm512_madd52lo_epu64(set1(*c0), c1, x);
+            let l = _mm512_madd52lo_epu64(l, c2, x2);
+            let l = _mm512_madd52lo_epu64(l, c3, x3);
+            let h = _mm512_madd52hi_epu64(zero, c1, x);
+            let h = _mm512_madd52hi_epu64(h, c2, x2);
+            let h = _mm512_madd52hi_epu64(h, c3, x3);
+            let bucket = _mm512_madd52hi_epu64(zero, reduce(l, h), width);
+            store(&mut out[first..first + LANES], bucket);
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn set1(x: u64) -> __m512i {
+    _mm512_set1_epi64(x as i64)
+}
+
+/// `l` + 2⁵²`h` mod p, exactly, for `l` < 2⁵⁶ and `h` < 2³⁹: after the first
+/// fold less than 2⁵⁶ + 2⁵² is left, after the second less than 2⁴⁴ + 2¹⁷ < 2p.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+fn reduce(l: __m512i, h: __m512i) -> __m512i {
+    let t = _mm512_madd52lo_epu64(l, h, set1(17 << 8));
+    let low = _mm512_and_si512(t, set1((1 << 44) - 1));
+    let t = _mm512_madd52lo_epu64(low, _mm512_srli_epi64::<44>(t), set1(17));
+    // Wraps to a huge number, and loses, where t < p.
+    _mm512_min_epu64(t, _mm512_sub_epi64(t, set1(Prime44::P)))
+}

@@ -1,0 +1,97 @@
+use proptest::prelude::*;
+use weir_simd::for_each_tier;
+
+use super::*;
+use crate::family::MAX_WIDTH;
+
+/// Worked out by hand: with a₁ = 2 and c = (1, 2, 3, 4) the key (5, 1) is x = 7,
+/// h = 1 + 14 + 147 + 1372 = 1534; scaled to 2²¹ buckets that is bucket 0, and
+/// with c₀ = 2⁴³ half of them.
+#[test]
+fn bucket_of_known_parameters() {
+    let mut multipliers = [0; MAX_KEY_WORDS - 1];
+    multipliers[0] = 2;
+    let family = Poly44 {
+        width: MAX_WIDTH,
+        words: 2,
+        multipliers,
+        rows: vec![
+            [1, 2, 3, 4],
+            [1 << 43, 2, 3, 4],
+            [Prime44::P - 1534, 2, 3, 4],
+        ],
+    };
+    assert_eq!(family.number(&[5, 1]), 7);
+    let mut buckets = [9; 4];
+    family.buckets_of_key(&[5, 1], &mut buckets);
+    assert_eq!(buckets, [0, 1 << 20, MAX_WIDTH - 1, 9]);
+    assert_eq!(family.bucket(0, &[]), 0);
+}
+
+fn assert_lanes_equal_twin(family: &Poly44, keys: &KeyColumns) {
+    for_each_tier(|tier| {
+        let mut out = Buckets::new();
+        family.buckets(tier, keys, &mut out);
+        for row in 0..family.rows() {
+            assert_eq!(out.row(row).len(), keys.len());
+            for (lane, bucket) in out.row(row).iter().enumerate() {
+                let expected = family.bucket(row, &keys.key(lane)[..keys.words()]);
+                assert_eq!(*bucket, expected, "{tier}, row {row}, lane {lane}");
+                assert!(*bucket < family.width());
+            }
+        }
+    });
+}
+
+/// Parameters and words at their limits, where a carry would be lost first.
+#[test]
+fn lanes_equal_twin_at_the_limits() {
+    let all = Prime44::P - 1;
+    for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
+        for words in [1, 2, MAX_KEY_WORDS] {
+            let family = Poly44 {
+                width,
+                words,
+                multipliers: [all; MAX_KEY_WORDS - 1],
+                rows: vec![[all; 4], [0; 4], [0, 0, 0, all], [1, all, 0, 0]],
+            };
+            let mut keys = KeyColumns::new(words, 4);
+            assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS][..words]));
+            assert!(keys.push(&[1 << 31; MAX_KEY_WORDS][..words]));
+            assert!(keys.push(&[1]) && keys.push(&[]));
+            assert_lanes_equal_twin(&family, &keys);
+        }
+    }
+}
+
+proptest! {
+    /// Every key length, every number of keys from 0 to 40, every number of
+    /// rows, keys shorter and longer than the family counts.
+    #[test]
+    fn lanes_equal_twin(
+        rows in 1usize..=9,
+        width in 1u32..=MAX_WIDTH,
+        family_words in 1usize..=MAX_KEY_WORDS,
+        key_words in 1usize..=MAX_KEY_WORDS,
+        seed: u64,
+        words in prop::collection::vec(any::<[u32; MAX_KEY_WORDS]>(), 0..40),
+    ) {
+        let family = Poly44::draw(rows, width, family_words, seed).unwrap();
+        let mut keys = KeyColumns::new(key_words, 40);
+        for key in &words {
+            prop_assert!(keys.push(&key[..key_words]));
+        }
+        assert_lanes_equal_twin(&family, &keys);
+    }
+
+    /// A shorter key is the key padded with zeros.
+    #[test]
+    fn padding_changes_nothing(seed: u64, key: [u32; 4]) {
+        let family = Poly44::draw(3, 27_183, 10, seed).unwrap();
+        let mut long = [0; 10];
+        long[..4].copy_from_slice(&key);
+        for row in 0..3 {
+            prop_assert_eq!(family.bucket(row, &key), family.bucket(row, &long));
+        }
+    }
+}

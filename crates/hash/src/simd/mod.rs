@@ -1,0 +1,6 @@
+//! What the kernels of several families share.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;

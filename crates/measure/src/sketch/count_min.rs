@@ -1,0 +1,167 @@
+//! The Count-Min sketch.
+
+use weir_hash::{Family, KeyColumns, Ms52, ShapeError};
+use weir_simd::Tier;
+
+use super::layout::{Layout, LayoutMismatch};
+use super::stored::{DecodeError, Kind};
+use super::sums::{AddWork, Sums};
+use crate::accuracy::Shape;
+
+/// Sums per key in fixed memory (Cormode and Muthukrishnan 2005): each row
+/// hashes a key to one of its counters, an update adds to one counter per row,
+/// an estimate is the least of them (equation 6.4). Collisions only add, so an
+/// estimate is never below the truth; [`Shape::bound`] says how far above.
+///
+/// Values may be negative as long as no key's sum ever is ("strict turnstile"):
+/// what was added may be taken away again.
+///
+/// Counters hold 64 bits with a sign and saturate: an estimate of `i64::MAX`
+/// means "at least this" ([`CountMin::is_saturated`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountMin<F: Family = Ms52> {
+    sums: Sums<F>,
+}
+
+impl CountMin {
+    /// An empty sketch over [`Ms52`] for keys of up to `words` 32-bit words, its
+    /// hash functions drawn from `seed`.
+    ///
+    /// # Errors
+    /// A shape or key length that the hash family does not have.
+    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<CountMin, ShapeError> {
+        Ok(CountMin::of_layout(Layout::new(shape, words, seed)?))
+    }
+}
+
+impl<F: Family> CountMin<F> {
+    /// An empty sketch that counts where `layout` says.
+    pub fn of_layout(layout: Layout<F>) -> CountMin<F> {
+        CountMin {
+            sums: Sums::new(layout),
+        }
+    }
+
+    /// Where keys are counted.
+    pub fn layout(&self) -> &Layout<F> {
+        self.sums.layout()
+    }
+
+    /// Rows and counters per row.
+    pub fn shape(&self) -> Shape {
+        self.layout().shape()
+    }
+
+    /// Sum of all values added (L1), saturating.
+    pub fn total(&self) -> i64 {
+        self.sums.state().total
+    }
+
+    /// Whether a counter stopped at the end of its range.
+    pub fn is_saturated(&self) -> bool {
+        self.sums.state().is_saturated
+    }
+
+    /// What an estimate may be above the truth, see [`Shape::bound`].
+    pub fn bound(&self) -> u64 {
+        self.shape().bound(self.total().unsigned_abs())
+    }
+
+    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
+    /// without a value are not counted.
+    pub fn add<V: Copy + Into<i64>>(
+        &mut self,
+        tier: Tier,
+        keys: &KeyColumns,
+        values: &[V],
+        work: &mut AddWork,
+    ) {
+        self.sums.add(tier, keys, values, work);
+    }
+
+    /// The same, and then calls `above(i, estimate)` for every key whose
+    /// estimate is now above `threshold`.
+    pub fn add_above<V: Copy + Into<i64>>(
+        &mut self,
+        tier: Tier,
+        keys: &KeyColumns,
+        values: &[V],
+        threshold: i64,
+        work: &mut AddWork,
+        above: impl FnMut(usize, i64),
+    ) {
+        self.sums.add(tier, keys, values, work);
+        let len = keys.len().min(values.len());
+        self.sums.above(threshold, len, work, above);
+    }
+
+    /// The estimate of a key's sum.
+    pub fn estimate(&self, key: &[u32]) -> i64 {
+        self.sums.of_key(key).min().unwrap_or(0)
+    }
+
+    /// The estimate of the inner product Σ A_k·B_k of two streams, the least of
+    /// the rows': never below the truth, and above it by more than ε·‖A‖₁·‖B‖₁
+    /// with probability at most δ (Cormode and Muthukrishnan 2005, theorem 2).
+    ///
+    /// # Errors
+    /// The layouts differ.
+    pub fn inner_product(&self, other: &CountMin<F>) -> Result<f64, LayoutMismatch> {
+        self.layout().check(other.layout())?;
+        let rows = (0..self.shape().rows).map(|row| {
+            let pairs = self.sums.row(row).zip(other.sums.row(row));
+            pairs.map(|(a, b)| a as f64 * b as f64).sum::<f64>()
+        });
+        Ok(rows.fold(f64::INFINITY, f64::min))
+    }
+
+    /// The estimate of the L2 norm, the root of the least sum of squares
+    /// (equation 6.6): never below the truth, and close to it for skewed
+    /// streams. No variance is bounded; for that there is
+    /// [`super::KAry::f2`].
+    pub fn l2_norm(&self) -> f64 {
+        let rows = (0..self.shape().rows).map(|row| {
+            let counters = self.sums.row(row);
+            counters
+                .map(|counter| (counter as f64).powi(2))
+                .sum::<f64>()
+        });
+        rows.fold(f64::INFINITY, f64::min).sqrt()
+    }
+
+    /// Adds another sketch.
+    ///
+    /// # Errors
+    /// The layouts differ; nothing was added.
+    pub fn combine(&mut self, other: &CountMin<F>) -> Result<(), LayoutMismatch> {
+        self.sums.combine(&other.sums)
+    }
+
+    /// Multiplies every value by `factor`.
+    pub fn scale(&mut self, factor: i64) {
+        self.sums.scale(factor);
+    }
+
+    /// Sets everything to zero.
+    pub fn clear(&mut self) {
+        self.sums.clear();
+    }
+
+    /// The sketch as bytes, its seed among them.
+    pub fn encode(&self) -> Vec<u8> {
+        self.sums.encode(Kind::CountMin)
+    }
+
+    /// The sketch that [`CountMin::encode`] wrote.
+    ///
+    /// # Errors
+    /// The bytes are something else, of another version or hash family, cut
+    /// short or damaged.
+    pub fn decode(bytes: &[u8]) -> Result<CountMin<F>, DecodeError> {
+        let sums = Sums::decode(Kind::CountMin, bytes)?;
+        Ok(CountMin { sums })
+    }
+}
+
+#[cfg(test)]
+mod tests;

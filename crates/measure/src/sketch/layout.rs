@@ -1,0 +1,122 @@
+//! Where keys are counted.
+
+use weir_hash::{Buckets, Family, KeyColumns, ShapeError};
+use weir_simd::Tier;
+
+use crate::accuracy::Shape;
+
+/// The counters that a key has in a sketch: a hash family drawn from a seed.
+/// Sketches of equal layouts, and only these, may be added.
+#[derive(Clone, Debug)]
+pub struct Layout<F> {
+    family: F,
+    seed: u64,
+}
+
+/// Sketches that cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("sketches differ in size, seed, keys or hash family: they count in different places")]
+pub struct LayoutMismatch;
+
+/// The counters of a batch of keys under one layout, kept to ask several
+/// sketches of it.
+#[derive(Clone, Debug)]
+pub struct Places<F> {
+    layout: Layout<F>,
+    buckets: Buckets,
+    keys: usize,
+}
+
+impl<F: Family> Layout<F> {
+    /// The layout of sketches of this shape for keys of up to `words` 32-bit
+    /// words, whose hash functions `seed` draws.
+    ///
+    /// # Errors
+    /// A shape or key length that the hash family does not have.
+    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<Layout<F>, ShapeError> {
+        let family = F::draw(shape.rows, shape.width, words, seed)?;
+        Ok(Layout { family, seed })
+    }
+
+    /// Rows and counters per row.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            rows: self.family.rows(),
+            width: self.family.width(),
+        }
+    }
+
+    /// Words of the longest key.
+    pub fn words(&self) -> usize {
+        self.family.words()
+    }
+
+    /// Number of counters.
+    pub(crate) fn counters(&self) -> usize {
+        self.family.rows() * self.family.width() as usize
+    }
+
+    pub(crate) fn family(&self) -> &F {
+        &self.family
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The index of a key's counter in each row, rows one after the other.
+    pub(crate) fn indices(&self, key: &[u32]) -> impl Iterator<Item = usize> {
+        let mut buckets = [0; weir_hash::MAX_ROWS];
+        self.family.buckets_of_key(key, &mut buckets);
+        let width = self.family.width() as usize;
+        (0..self.family.rows()).map(move |row| row * width + buckets[row] as usize)
+    }
+
+    /// Whether sketches of both may be added.
+    pub(crate) fn check(&self, other: &Layout<F>) -> Result<(), LayoutMismatch> {
+        let equal = self.seed == other.seed
+            && self.shape() == other.shape()
+            && self.words() == other.words();
+        equal.then_some(()).ok_or(LayoutMismatch)
+    }
+
+    /// The places of a batch of keys, hashed in lanes.
+    pub fn places(&self, tier: Tier, keys: &KeyColumns) -> Places<F> {
+        let mut buckets = Buckets::new();
+        self.family.buckets(tier, keys, &mut buckets);
+        Places {
+            layout: self.clone(),
+            buckets,
+            keys: keys.len(),
+        }
+    }
+}
+
+impl<F: Family> PartialEq for Layout<F> {
+    fn eq(&self, other: &Layout<F>) -> bool {
+        self.check(other).is_ok()
+    }
+}
+
+impl<F: Family> Places<F> {
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.keys == 0
+    }
+
+    pub(crate) fn layout(&self) -> &Layout<F> {
+        &self.layout
+    }
+
+    /// The index of the counter of key number `key` in each row.
+    pub(crate) fn indices(&self, key: usize) -> impl Iterator<Item = usize> {
+        let width = self.layout.family.width() as usize;
+        let rows = 0..self.layout.family.rows();
+        rows.map(move |row| row * width + self.buckets.row(row)[key] as usize)
+    }
+}

@@ -1,0 +1,231 @@
+//! Sums per key: what all sketches of integers are made of.
+
+use weir_hash::{Buckets, Family, KeyColumns};
+use weir_simd::Tier;
+
+use super::counters::Counters;
+use super::layout::{Layout, LayoutMismatch, Places};
+
+/// d rows of w counters: an update adds its value to one counter per row, which
+/// the row's hash function chooses (equation 6.3).
+///
+/// Counters are exact, and hold 64 bits with a sign. Where the magnitudes of all
+/// values add up to more than that, every addition is watched, and a counter
+/// that would overflow stops at the end of its range and says so
+/// ([`Sums::is_saturated`]).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sums<F: Family> {
+    layout: Layout<F>,
+    counters: Counters,
+    state: State,
+}
+
+/// What a sketch knows beside its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Sum of all values.
+    pub total: i64,
+    /// Sum of their magnitudes, saturating: no counter is beyond it.
+    pub mass: u64,
+    /// Whether the total or a counter stopped at the end of its range.
+    pub is_saturated: bool,
+}
+
+/// Working memory of an update, kept by the caller so that none is allocated.
+#[derive(Clone, Debug, Default)]
+pub struct AddWork {
+    buckets: Buckets,
+    is_above: Vec<bool>,
+}
+
+impl<F: Family> Sums<F> {
+    pub fn new(layout: Layout<F>) -> Sums<F> {
+        let counters = Counters::new(layout.counters());
+        Sums {
+            layout,
+            counters,
+            state: State::default(),
+        }
+    }
+
+    /// From parts that belong together.
+    pub fn from_parts(layout: Layout<F>, counters: Counters, state: State) -> Sums<F> {
+        Sums {
+            layout,
+            counters,
+            state,
+        }
+    }
+
+    pub fn layout(&self) -> &Layout<F> {
+        &self.layout
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    fn width(&self) -> usize {
+        self.layout.shape().width as usize
+    }
+
+    /// The counters of one row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = i64> {
+        let width = self.width();
+        self.counters.iter().skip(row * width).take(width)
+    }
+
+    /// A key's counter in each row.
+    pub fn of_key(&self, key: &[u32]) -> impl Iterator<Item = i64> {
+        self.layout
+            .indices(key)
+            .map(|index| self.counters.get(index))
+    }
+
+    /// The counters of key number `key` of `places`, in each row.
+    pub fn at<'a>(&'a self, places: &'a Places<F>, key: usize) -> impl Iterator<Item = i64> + 'a {
+        places.indices(key).map(|index| self.counters.get(index))
+    }
+
+    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
+    /// without a value are not counted.
+    pub fn add<V: Copy + Into<i64>>(
+        &mut self,
+        tier: Tier,
+        keys: &KeyColumns,
+        values: &[V],
+        work: &mut AddWork,
+    ) {
+        self.layout.family().buckets(tier, keys, &mut work.buckets);
+        let values = &values[..keys.len().min(values.len())];
+        let width = self.width();
+        let rows = self.layout.shape().rows;
+        if self.count(values) {
+            for row in 0..rows {
+                let buckets = work.buckets.row(row);
+                self.counters.add_row(row, width, buckets, values);
+            }
+        } else {
+            for row in 0..rows {
+                for (bucket, value) in work.buckets.row(row).iter().zip(values) {
+                    let index = row * width + *bucket as usize;
+                    self.state.is_saturated |= self.counters.add_saturating(index, (*value).into());
+                }
+            }
+        }
+    }
+
+    /// Adds values to the state; whether no counter can overflow by them.
+    fn count<V: Copy + Into<i64>>(&mut self, values: &[V]) -> bool {
+        // A million values below 2⁴⁰ add up without a carry, in lanes.
+        let wide = values
+            .iter()
+            .map(|value| (*value).into())
+            .fold(0i64, |all, value| all | (value ^ (value >> 63)));
+        let (total, mass) = if wide >> 40 == 0 && values.len() <= 1 << 20 {
+            let values = values.iter().map(|value| (*value).into());
+            let (total, mass) = values.fold((0i64, 0u64), |(total, mass), value| {
+                (total + value, mass + value.unsigned_abs())
+            });
+            (i128::from(total), u128::from(mass))
+        } else {
+            let values = values.iter().map(|value| (*value).into());
+            values.fold((0i128, 0u128), |(total, mass), value| {
+                let magnitude = u128::from(value.unsigned_abs());
+                (total + i128::from(value), mass + magnitude)
+            })
+        };
+        self.state.grow(total, mass);
+        self.state.mass <= i64::MAX as u64
+    }
+
+    /// Calls `above(i, least)` for each of the `len` keys that were added last
+    /// with `work`, and whose least counter is now above `threshold`.
+    pub fn above(
+        &self,
+        threshold: i64,
+        len: usize,
+        work: &mut AddWork,
+        mut above: impl FnMut(usize, i64),
+    ) {
+        let AddWork { buckets, is_above } = work;
+        let width = self.width();
+        let rows = self.layout.shape().rows;
+        is_above.clear();
+        is_above.resize(len, true);
+        // Comparing each counter with the threshold, and not keeping the least,
+        // leaves no branch that a random key would mislead.
+        if !self.counters.is_wide() {
+            let threshold = u32::try_from(threshold).unwrap_or(u32::MAX);
+            for row in 0..rows {
+                let counters = self.counters.low_row(row, width);
+                for (bucket, above) in buckets.row(row).iter().zip(is_above.iter_mut()) {
+                    *above &= counters[*bucket as usize] > threshold;
+                }
+            }
+        }
+        for (key, _) in is_above.iter().enumerate().filter(|(_, above)| **above) {
+            let counters = (0..rows).map(|row| {
+                self.counters
+                    .get(row * width + buckets.row(row)[key] as usize)
+            });
+            if let Some(least) = counters.min().filter(|least| *least > threshold) {
+                above(key, least);
+            }
+        }
+    }
+
+    /// Adds another sketch.
+    pub fn combine(&mut self, other: &Sums<F>) -> Result<(), LayoutMismatch> {
+        self.layout.check(&other.layout)?;
+        let State { total, mass, .. } = other.state;
+        self.state.grow(total.into(), mass.into());
+        self.state.is_saturated |= other.state.is_saturated;
+        for (index, more) in other.counters.iter().enumerate() {
+            if more != 0 {
+                self.state.is_saturated |= self.counters.add_saturating(index, more);
+            }
+        }
+        Ok(())
+    }
+
+    /// Multiplies every value by `factor`.
+    pub fn scale(&mut self, factor: i64) {
+        let State { total, mass, .. } = self.state;
+        let mut scaled = State {
+            is_saturated: self.state.is_saturated,
+            ..State::default()
+        };
+        scaled.grow(
+            i128::from(total) * i128::from(factor),
+            u128::from(mass) * u128::from(factor.unsigned_abs()),
+        );
+        for index in 0..self.layout.counters() {
+            let before = self.counters.get(index);
+            self.counters.set(index, before.saturating_mul(factor));
+            scaled.is_saturated |= before.checked_mul(factor).is_none();
+        }
+        self.state = scaled;
+    }
+
+    /// Sets everything to zero.
+    pub fn clear(&mut self) {
+        self.counters.clear();
+        self.state = State::default();
+    }
+}
+
+impl State {
+    fn grow(&mut self, total: i128, mass: u128) {
+        let exact = i128::from(self.total) + total;
+        let limit = if exact < 0 { i64::MIN } else { i64::MAX };
+        self.total = i64::try_from(exact).unwrap_or(limit);
+        self.is_saturated |= i128::from(self.total) != exact;
+        let mass = u128::from(self.mass).saturating_add(mass);
+        self.mass = u64::try_from(mass).unwrap_or(u64::MAX);
+    }
+}
