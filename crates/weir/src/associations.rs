@@ -1,7 +1,7 @@
 //! Loads the SA file that a command or a configuration names.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use weir_ipsec::{LoadOptions, Protect, SaFile, Sequences, Unprotect};
 use weir_stream::Outcome as Finished;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{make_folder_of, tell};
+use crate::output::{make_folder_of, tell, write_stdout};
 
 /// Loads an SA file and tells its warnings.
 pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outcome<SaFile> {
@@ -45,23 +45,18 @@ pub fn sequences(
     }
 }
 
-/// Writes the keys for Wireshark to a file that only its owner can read.
+/// Writes the keys for Wireshark to a file that only its owner can read, or to
+/// standard output.
 pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
-    make_folder_of(path)?;
     let keys = file.wireshark_keys();
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut output| {
-            // An older file keeps its mode when it is opened again.
-            output.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-            output.write_all(keys.text.as_bytes())
-        })
-        .with_context(|| format!("cannot write the keys to {}", path.display()))
-        .map_err(Failure::Running)?;
+    if path == Path::new("-") {
+        write_stdout(keys.text.as_bytes())?;
+    } else {
+        make_folder_of(path)?;
+        write_for_owner(path, keys.text.as_bytes())
+            .with_context(|| format!("cannot write the keys to {}", path.display()))
+            .map_err(Failure::Running)?;
+    }
     if !keys.left_out.is_empty() {
         tell(format_args!(
             "Wireshark does not know the suites of: {}",
@@ -69,6 +64,18 @@ pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
         ));
     }
     Ok(())
+}
+
+fn write_for_owner(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut output = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    // An older file keeps its mode when it is opened again.
+    output.set_permissions(Permissions::from_mode(0o600))?;
+    output.write_all(contents)
 }
 
 /// What one association did.

@@ -104,7 +104,7 @@ pub struct Associations {
     #[arg(long)]
     pub allow_insecure_permissions: bool,
     /// Also write the keys for Wireshark's ESP dissector (its `esp_sa` table)
-    /// to a file that only you can read.
+    /// to a file that only you can read, or to standard output ("-").
     #[arg(long, value_name = "FILE")]
     pub wireshark_keys: Option<PathBuf>,
 }

@@ -216,4 +216,6 @@ fn wireshark_keys_are_written_when_asked_and_for_the_owner_only() {
     // transport mode, which carries both versions of IP.
     assert_eq!(text.lines().count(), 8);
     assert!(text.contains("17c29ba23bb9d221730bf93a1f25f8228cabaf51"));
+    let said = convert("protect", &traffic, &out, &sa, &["--wireshark-keys", "-"]).done();
+    assert_eq!(said.stdout, text.into_bytes());
 }
