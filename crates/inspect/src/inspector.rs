@@ -8,7 +8,7 @@ use weir_packet::wire::{Fault, Fragment, Headers};
 use weir_select::Tuple;
 use weir_stream::BATCH_RECORDS;
 
-use crate::engine::Hits;
+use crate::engine::{Hits, Text};
 use crate::flow::{FlowLimits, FlowState, FlowTable};
 use crate::payload::Cursors;
 use crate::rule::{Rule, RuleProtocol};
@@ -183,11 +183,11 @@ impl Inspector {
             statistics,
             scratch,
         } = self;
-        let mut payloads: [&[u8]; BATCH_RECORDS] = [&[]; BATCH_RECORDS];
+        let mut payloads = [Text::default(); BATCH_RECORDS];
         let payloads = &mut payloads[..packets.len()];
         for (payload, packet) in payloads.iter_mut().zip(packets) {
-            *payload = packet.payload();
-            statistics.payload_bytes += payload.len() as u64;
+            *payload = Text::whole(packet.payload());
+            statistics.payload_bytes += payload.bytes().len() as u64;
         }
         scratch.hits.start(packets.len(), rules.content_count());
         rules.engine().scan(payloads, &mut scratch.hits);
@@ -228,7 +228,7 @@ impl Inspector {
                 candidates,
                 &Subject {
                     packet,
-                    payload: payloads[index],
+                    payload: payloads[index].bytes(),
                     flow,
                 },
                 &mut scratch.cursors,

@@ -54,7 +54,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod engine;
 mod eve;
@@ -68,7 +68,10 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
-pub use engine::{Automaton, AutomatonError, ContentEngine, Hit, Hits};
+pub use engine::{
+    Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineError, Explanation,
+    Hit, Hits, Needle, Profile, ProfileError, Text,
+};
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, Packet};

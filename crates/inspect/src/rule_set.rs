@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use weir_select::{Selector, Table};
 
-use crate::engine::{Automaton, AutomatonError, ContentEngine};
+use crate::engine::{Cascade, ContentEngine, EngineError, Needle, Profile};
 use crate::rule::{
     Action, HeaderReader, Lines, Patterns, Rule, RuleFault, RuleTexts, Variables, read_rule,
 };
@@ -83,7 +83,7 @@ impl LoadReport {
 pub enum LoadError {
     /// The engine could not be built.
     #[error(transparent)]
-    Engine(#[from] AutomatonError),
+    Engine(#[from] EngineError),
 }
 
 /// Rules, and what finds those that may match a packet. Built once and shared
@@ -170,8 +170,8 @@ impl RuleSet {
         rules.sort_by_key(|rule| rule.action != Action::Pass);
         let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
 
-        let mut contents: Vec<Vec<u8>> = Vec::new();
-        let mut content_numbers: HashMap<Vec<u8>, u32> = HashMap::new();
+        let mut contents: Vec<Needle> = Vec::new();
+        let mut content_numbers: HashMap<Needle, u32> = HashMap::new();
         let mut owned: Vec<(u32, u32)> = Vec::new();
         let mut headers = Vec::new();
         let mut header_numbers: HashMap<Selector, u32> = HashMap::new();
@@ -218,7 +218,11 @@ impl RuleSet {
         Ok(RuleSet {
             rules,
             pass_count,
-            engine: Box::new(Automaton::new(&contents)?),
+            engine: Box::new(Cascade::new(
+                &contents,
+                &Profile::default(),
+                weir_simd::tier(),
+            )?),
             content_count: contents.len(),
             owner_starts,
             owners: owned.into_iter().map(|(_, rule)| rule).collect(),
@@ -241,7 +245,7 @@ impl RuleSet {
     }
 
     /// Number of different contents that the engine looks for: the longest
-    /// one of each rule, in lower case.
+    /// one of each rule.
     pub fn content_count(&self) -> usize {
         self.content_count
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use weir_inspect::{
-    Action, AppProtocol, Direction, FlagsTest, LoadReport, MAX_LISTED_FAULTS, RuleFile,
+    Action, AppProtocol, Direction, FlagsTest, LoadReport, MAX_LISTED_FAULTS, Needle, RuleFile,
     RuleProtocol, RuleSet, Variables,
 };
 
@@ -70,7 +70,7 @@ alert http (content:"xyz",nocase; classtype:trojan-activity; sid:43;)"#,
     let rule = &rules.rules()[1];
     assert_eq!(rule.protocol, RuleProtocol::Application(AppProtocol::Http));
     assert!(rule.selector.source.is_any() && rule.selector.destination_port.is_any());
-    assert_eq!(rule.payload.longest_content().as_deref(), Some(&b"xyz"[..]));
+    assert_eq!(rule.payload.longest_content(), Some(Needle::nocase("xyz")));
     assert_eq!((rule.description.gid, rule.description.rev), (1, 0));
     assert_eq!(rule.description.priority, 1);
 }
@@ -266,7 +266,7 @@ fn the_newest_revision_runs() {
         assert_eq!((report.loaded, report.superseded), (2, 1));
         assert_eq!(rules.rules().len(), 1);
         let longest = rules.rules()[0].payload.longest_content();
-        assert_eq!(longest.as_deref(), Some(&b"new"[..]));
+        assert_eq!(longest, Some(Needle::exact("new")));
     }
 }
 

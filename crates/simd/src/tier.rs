@@ -25,8 +25,8 @@ pub enum Tier {
     NeonAes,
     /// AES-NI, PCLMULQDQ, SSE4.1 and AVX2 (Haswell, Zen and later).
     Aesni,
-    /// AVX-512 F/BW/DQ/VL, VBMI, IFMA, VAES and VPCLMULQDQ (Ice Lake, Zen 4
-    /// and later).
+    /// AVX-512 F/BW/DQ/VL, VBMI, VBMI2, BITALG, IFMA, VAES and VPCLMULQDQ, with
+    /// BMI1, BMI2 and POPCNT (Ice Lake, Zen 4 and later).
     Avx512,
 }
 
@@ -116,7 +116,12 @@ fn ask_processor() -> Tier {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("avx512bitalg")
         && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("vaes")
         && is_x86_feature_detected!("vpclmulqdq");
     match (avx512, aesni) {

@@ -1,11 +1,11 @@
-//! The automaton of Aho and Corasick (CACM 1975): the first engine, and the
-//! judge of those to come.
+//! The automaton of Aho and Corasick (CACM 1975): the judge of other engines.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::{ContentEngine, Hits};
+use super::{ContentEngine, EngineError, Hits, Needle, Text};
 
-/// One automaton over all contents.
+/// One automaton over all contents, in any case; hits of contents whose case
+/// matters are looked at again.
 ///
 /// It is a table of transitions for few contents, and an automaton with
 /// failure links for many, which takes some ten times their bytes. Time is
@@ -13,25 +13,32 @@ use super::{ContentEngine, Hits};
 #[derive(Debug)]
 pub struct Automaton {
     automaton: AhoCorasick,
+    /// Numbers of the contents, as the automaton has no empty ones.
+    numbers: Vec<u32>,
+    needles: Vec<Needle>,
 }
 
-/// The contents are too many for one automaton.
-#[derive(Debug, thiserror::Error)]
-#[error("the contents of the rules do not fit one automaton: {0}")]
-pub struct AutomatonError(#[from] aho_corasick::BuildError);
-
 impl Automaton {
-    /// Builds the automaton. Contents are known by their place in the slice.
+    /// Builds the automaton. Contents are known by their place in the slice;
+    /// empty ones occur nowhere.
     ///
     /// # Errors
     /// More than 2^31 bytes of contents.
-    pub fn new<C: AsRef<[u8]>>(contents: &[C]) -> Result<Automaton, AutomatonError> {
+    pub fn new(needles: &[Needle]) -> Result<Automaton, EngineError> {
+        let (numbers, needles): (Vec<u32>, Vec<Needle>) = (0..)
+            .zip(needles.iter().cloned())
+            .filter(|(_, needle)| !needle.bytes().is_empty())
+            .unzip();
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
             .prefilter(false)
-            .build(contents)?;
-        Ok(Automaton { automaton })
+            .build(needles.iter().map(Needle::bytes))?;
+        Ok(Automaton {
+            automaton,
+            numbers,
+            needles,
+        })
     }
 }
 
@@ -40,10 +47,16 @@ impl ContentEngine for Automaton {
         "aho-corasick"
     }
 
-    fn scan(&self, payloads: &[&[u8]], hits: &mut Hits) {
-        for (index, payload) in (0u32..).zip(payloads) {
-            for found in self.automaton.find_overlapping_iter(payload) {
-                hits.report(index, found.pattern().as_u32());
+    fn scan(&self, texts: &[Text<'_>], hits: &mut Hits) {
+        for (index, text) in (0u32..).zip(texts) {
+            for found in self.automaton.find_overlapping_iter(text.bytes()) {
+                let place = found.pattern().as_usize();
+                let needle = &self.needles[place];
+                if found.end() > text.carried()
+                    && (needle.is_nocase() || text.bytes()[found.range()] == *needle.bytes())
+                {
+                    hits.report(index, self.numbers[place]);
+                }
             }
         }
     }
@@ -51,15 +64,21 @@ impl ContentEngine for Automaton {
     fn memory_bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
+
+    fn longest_content_bytes(&self) -> usize {
+        let lengths = self.needles.iter().map(|needle| needle.bytes().len());
+        lengths.max().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Hit;
     use proptest::prelude::*;
 
     fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
-        proptest::collection::vec(proptest::sample::select(b"abA\x00".to_vec()), 1..most)
+        proptest::collection::vec(proptest::sample::select(b"abA\x00".to_vec()), 0..most)
     }
 
     proptest! {
@@ -67,26 +86,25 @@ mod tests {
         /// other finds.
         #[test]
         fn hits_are_those_of_a_plain_search(
-            contents in proptest::collection::btree_set(bytes(5), 0..12),
+            contents in proptest::collection::vec((bytes(5), any::<bool>()), 0..12),
             payloads in proptest::collection::vec(bytes(20), 0..4),
         ) {
-            let contents: Vec<Vec<u8>> = contents.into_iter().collect();
-            let automaton = Automaton::new(&contents).expect("few contents");
-            let slices: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+            let needles: Vec<Needle> = contents
+                .into_iter()
+                .map(|(bytes, nocase)| if nocase { Needle::nocase(bytes) } else { Needle::exact(bytes) })
+                .collect();
+            let automaton = Automaton::new(&needles).expect("few contents");
+            let texts: Vec<Text<'_>> = payloads.iter().map(|bytes| Text::whole(bytes)).collect();
             let mut hits = Hits::default();
-            hits.start(slices.len(), contents.len());
-            automaton.scan(&slices, &mut hits);
+            hits.start(texts.len(), needles.len());
+            automaton.scan(&texts, &mut hits);
             let mut found: Vec<_> = hits.in_order().to_vec();
             found.sort_unstable();
-
-            let occurs = |payload: &[u8], content: &[u8]| {
-                payload.windows(content.len()).any(|text| text.eq_ignore_ascii_case(content))
-            };
             let mut expected = Vec::new();
-            for (payload, text) in (0u32..).zip(&slices) {
-                for (content, bytes) in (0u32..).zip(&contents) {
-                    if occurs(text, bytes) {
-                        expected.push(crate::engine::Hit { payload, content });
+            for (payload, text) in (0u32..).zip(&texts) {
+                for (content, needle) in (0u32..).zip(&needles) {
+                    if needle.occurs_in(text.bytes()) {
+                        expected.push(Hit { payload, content });
                     }
                 }
             }

@@ -2,6 +2,8 @@
 
 use memchr::memmem::Finder;
 
+use crate::engine::Needle;
+
 /// The bytes of a `content` option.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
@@ -26,9 +28,12 @@ impl Content {
         self.bytes.len()
     }
 
-    /// The bytes in lower case: what a search that ignores case looks for.
-    pub(crate) fn folded(&self) -> Vec<u8> {
-        self.bytes.to_ascii_lowercase()
+    /// What a search for many contents at once looks for.
+    pub(crate) fn needle(&self) -> Needle {
+        match self.exact {
+            Some(_) => Needle::exact(&*self.bytes),
+            None => Needle::nocase(&*self.bytes),
+        }
     }
 
     /// Place of the first occurrence.

@@ -28,6 +28,8 @@ mod pattern;
 
 use std::ops::Range;
 
+use crate::engine::Needle;
+
 pub(crate) use content::Content;
 pub(crate) use pattern::{Pattern, PatternError, PatternText};
 
@@ -140,10 +142,10 @@ impl Payload {
         self.steps.is_empty()
     }
 
-    /// The longest content that a matching payload must hold somewhere, in
-    /// lower case: what a search for many rules at once looks for. `None`
-    /// where a payload without any content can match.
-    pub fn longest_content(&self) -> Option<Vec<u8>> {
+    /// The longest content that a matching payload must hold somewhere: what a
+    /// search for many rules at once looks for. `None` where a payload without
+    /// any content can match.
+    pub fn longest_content(&self) -> Option<Needle> {
         let mut longest: Option<&Content> = None;
         for step in &self.steps {
             if let (Test::Content(content, _), false) = (&step.test, step.negated)
@@ -152,7 +154,7 @@ impl Payload {
                 longest = Some(content);
             }
         }
-        longest.map(Content::folded)
+        longest.map(Content::needle)
     }
 
     /// Whether every step holds for some choice of occurrences.

@@ -1,0 +1,258 @@
+//! The later stages: candidates of a whole batch against the entries of their
+//! buckets, and what survives against the contents themselves.
+
+use weir_simd::Tier;
+
+use super::buckets::{Buckets, Meta};
+use super::filter::{Filter, Passed};
+use super::gram::eight_bytes;
+use super::simd;
+use super::units::Records;
+use crate::engine::Text;
+
+/// Candidates that are worth a pass of the later stages.
+const ENOUGH: usize = 512;
+/// Survivors after which the last stage comes in between.
+const MOST_SURVIVORS: usize = 1 << 14;
+
+/// A filter and the buckets behind it.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) filter: Filter,
+    pub(super) buckets: Buckets,
+}
+
+/// What candidates go through.
+pub(super) struct Stages<'a> {
+    pub(super) tier: Tier,
+    pub(super) table: &'a Table,
+    pub(super) records: &'a Records,
+    pub(super) texts: &'a [Text<'a>],
+}
+
+/// Places that passed a filter, of the payloads of a batch.
+pub(super) struct Candidates {
+    pub(super) passed: Passed,
+    pub(super) spans: Vec<Span>,
+    pub(super) survivors: Survivors,
+}
+
+/// The places of one span of a payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) payload: u32,
+    /// Where the span begins in the payload.
+    pub(super) from: u32,
+    /// Where its places end; they begin where those of the span before end.
+    pub(super) end: usize,
+    /// The payload's number, by which it is known whether a unit was reported.
+    pub(super) epoch: u32,
+}
+
+/// Entries that are like the text at a candidate's place.
+#[derive(Default)]
+pub(super) struct Survivors {
+    /// What they stand for; then room for one vector.
+    pub(super) metas: Vec<u64>,
+    /// Index of the span, and in the low half the place in the payload.
+    pub(super) places: Vec<u64>,
+    pub(super) count: usize,
+}
+
+/// Up to which candidate the work is done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Progress {
+    pub(super) span: usize,
+    pub(super) candidate: usize,
+}
+
+/// What the stages had to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CascadeStatistics {
+    /// Places that passed a filter.
+    pub candidates: u64,
+    /// Entries that are like the text around such a place.
+    pub survivors: u64,
+    /// Of these, contents that occur and were not reported before.
+    pub hits: u64,
+}
+
+impl Default for Candidates {
+    fn default() -> Candidates {
+        Candidates {
+            passed: Passed::new(ENOUGH),
+            spans: Vec::new(),
+            survivors: Survivors::default(),
+        }
+    }
+}
+
+impl Candidates {
+    /// Whether the later stages should have their turn.
+    pub(super) fn are_enough(&self) -> bool {
+        self.passed.count >= ENOUGH || self.spans.len() >= ENOUGH
+    }
+
+    /// Ends a span.
+    pub(super) fn end_span(&mut self, payload: u32, from: usize, epoch: u32) {
+        self.spans.push(Span {
+            payload,
+            from: from as u32,
+            end: self.passed.count,
+            epoch,
+        });
+    }
+
+    /// Tries all candidates, and forgets them. `stamps` holds for each slot the
+    /// epoch in which it was reported last.
+    pub(super) fn settle(
+        &mut self,
+        stages: &Stages<'_>,
+        stamps: &mut [u32],
+        statistics: &mut CascadeStatistics,
+        mut report: impl FnMut(u32, u32),
+    ) {
+        let Stages {
+            tier,
+            table,
+            records,
+            texts,
+        } = *stages;
+        let mut progress = Progress::default();
+        // A bucket may be of any size: there is room for the largest.
+        let room = MOST_SURVIVORS + table.buckets.largest() + 8;
+        if self.survivors.metas.len() < room {
+            self.survivors.metas.resize(room, 0);
+            self.survivors.places.resize(room, 0);
+        }
+        while progress.candidate < self.passed.count {
+            self.survivors.count = 0;
+            if !simd::compare(tier, &table.buckets, texts, self, &mut progress) {
+                self.compare_scalar(&table.buckets, texts, &mut progress);
+            }
+            statistics.survivors += self.survivors.count as u64;
+            let mut verify = Verify {
+                records,
+                texts,
+                spans: &self.spans,
+                stamps,
+                hits: 0,
+            };
+            if !simd::verify(tier, &mut verify, &self.survivors, &mut report) {
+                verify.all(&self.survivors, equal, &mut report);
+            }
+            statistics.hits += verify.hits;
+        }
+        statistics.candidates += self.passed.count as u64;
+        self.passed.count = 0;
+        self.spans.clear();
+    }
+
+    /// The definition: the entries that are like the eight bytes around each
+    /// candidate's place, until all are done or the survivors are many.
+    pub(super) fn compare_scalar(
+        &mut self,
+        buckets: &Buckets,
+        texts: &[Text<'_>],
+        progress: &mut Progress,
+    ) {
+        let survivors = &mut self.survivors;
+        for (index, span) in self.spans.iter().enumerate().skip(progress.span) {
+            let text = texts[span.payload as usize].bytes();
+            for place in &self.passed.places[progress.candidate..span.end] {
+                if survivors.count > MOST_SURVIVORS {
+                    return;
+                }
+                let place = span.from as usize + usize::from(*place);
+                let hash = buckets.grams.hash(&text[place..]);
+                let bucket = buckets.find(hash);
+                buckets.compare(bucket, eight_bytes(text, place), |Meta(meta)| {
+                    survivors.metas[survivors.count] = meta;
+                    survivors.places[survivors.count] = (index as u64) << 32 | place as u64;
+                    survivors.count += 1;
+                });
+                progress.candidate += 1;
+            }
+            progress.span = index + 1;
+        }
+    }
+}
+
+impl Survivors {
+    /// Room for a vector of metas, and for one of places.
+    #[inline(always)]
+    pub(super) fn room(&mut self) -> (&mut [u64; 8], &mut [u64; 8]) {
+        let rest = self.count..self.count + 8;
+        let (metas, places) = (&mut self.metas[rest.clone()], &mut self.places[rest]);
+        let (metas, _) = metas.as_chunks_mut();
+        let (places, _) = places.as_chunks_mut();
+        (&mut metas[0], &mut places[0])
+    }
+
+    /// Whether the last stage should have its turn.
+    #[inline(always)]
+    pub(super) fn are_many(&self) -> bool {
+        self.count > MOST_SURVIVORS
+    }
+}
+
+/// The last stage.
+pub(super) struct Verify<'a> {
+    records: &'a Records,
+    texts: &'a [Text<'a>],
+    spans: &'a [Span],
+    stamps: &'a mut [u32],
+    hits: u64,
+}
+
+impl Verify<'_> {
+    /// Reports the payload and number of each content that occurs, once per
+    /// payload. `equal` compares a text with a content of its length, whose
+    /// case may not matter.
+    #[inline(always)]
+    pub(super) fn all(
+        &mut self,
+        survivors: &Survivors,
+        equal: impl Fn(&[u8], &[u8], bool) -> bool,
+        report: &mut impl FnMut(u32, u32),
+    ) {
+        let metas = &survivors.metas[..survivors.count];
+        for (meta, place) in metas.iter().zip(&survivors.places) {
+            let meta = Meta(*meta);
+            let span = &self.spans[(place >> 32) as usize];
+            let stamp = &mut self.stamps[meta.slot() as usize];
+            if *stamp == span.epoch {
+                continue;
+            }
+            let text = self.texts[span.payload as usize];
+            let start = (*place as u32 as usize).wrapping_sub(meta.place());
+            let end = start.wrapping_add(meta.bytes());
+            let Some(found) = text.bytes().get(start..end) else {
+                continue;
+            };
+            if end <= text.carried() {
+                continue;
+            }
+            if !meta.is_whole() {
+                let content = self.records.content(meta.slot(), found.len());
+                if !equal(found, content, meta.is_nocase()) {
+                    continue;
+                }
+            }
+            *stamp = span.epoch;
+            self.hits += 1;
+            self.records
+                .for_each_number(meta.slot(), |number| report(span.payload, number));
+        }
+    }
+}
+
+/// Whether a text is the content, which is in lower case where case does not
+/// matter.
+pub(super) fn equal(text: &[u8], content: &[u8], is_nocase: bool) -> bool {
+    if is_nocase {
+        text.eq_ignore_ascii_case(content)
+    } else {
+        text == content
+    }
+}

@@ -1,0 +1,114 @@
+//! What the plan came to, for people.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::candidates::Table;
+use super::units::Unit;
+
+/// How an engine looks for its contents, and what it expects that to cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Contents that were asked for.
+    pub contents: usize,
+    /// Of these, different ones.
+    pub distinct: usize,
+    /// Distinct contents of one byte: looked for by a set of bytes.
+    pub single_bytes: usize,
+    /// Distinct contents of five bytes and more that are one byte repeated:
+    /// answered from the lengths of runs.
+    pub repeated_bytes: usize,
+    /// Bytes of the shortest and of the longest content.
+    pub content_bytes: [usize; 2],
+    /// The filters: of contents of two to four bytes, and of longer ones.
+    pub tables: Vec<ExplainedTable>,
+    /// Heap memory of everything.
+    pub memory_bytes: usize,
+}
+
+/// A filter and its buckets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainedTable {
+    /// Bytes of a gram: contents are found by four bytes, or by two.
+    pub gram_bytes: usize,
+    /// Distinct contents.
+    pub contents: usize,
+    /// Words of the filter, of 32 bits.
+    pub words: usize,
+    /// Share of its bits that are set.
+    pub filled: f64,
+    /// Candidates per byte that the profile predicts; 0 for a profile of no
+    /// traffic.
+    pub expected_candidates_per_byte: f64,
+    /// Buckets behind the filter.
+    pub buckets: usize,
+    /// Entries in the largest: the bound of what one place of a payload can
+    /// cost.
+    pub largest_bucket: usize,
+}
+
+impl Explanation {
+    pub(super) fn new(
+        contents: usize,
+        units: &[Unit],
+        single_bytes: usize,
+        repeated_bytes: usize,
+    ) -> Explanation {
+        let bytes = || units.iter().map(|unit| unit.needle.bytes().len());
+        Explanation {
+            contents,
+            distinct: units.len(),
+            single_bytes,
+            repeated_bytes,
+            content_bytes: [bytes().min().unwrap_or(0), bytes().max().unwrap_or(0)],
+            ..Explanation::default()
+        }
+    }
+
+    pub(super) fn add_table(&mut self, contents: usize, table: &Table, expected: f64) {
+        let words = table.filter.words.len();
+        self.tables.push(ExplainedTable {
+            gram_bytes: table.filter.grams.bytes(),
+            contents,
+            words,
+            filled: table.filter.bits_set() as f64 / (32 * words) as f64,
+            expected_candidates_per_byte: expected,
+            buckets: table.buckets.heads.len(),
+            largest_bucket: table.buckets.largest(),
+        });
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [shortest, longest] = self.content_bytes;
+        writeln!(
+            f,
+            "{} contents, {} of them distinct, of {shortest} to {longest} bytes, in {:.2} MB",
+            self.contents,
+            self.distinct,
+            self.memory_bytes as f64 / 1e6,
+        )?;
+        for table in &self.tables {
+            writeln!(
+                f,
+                "{} found by grams of {} bytes: a filter of {} words, {:.1} % of its bits set, \
+                 {:.4} candidates per byte expected; {} buckets, {} entries in the largest",
+                table.contents,
+                table.gram_bytes,
+                table.words,
+                100.0 * table.filled,
+                table.expected_candidates_per_byte,
+                table.buckets,
+                table.largest_bucket,
+            )?;
+        }
+        writeln!(f, "{} single bytes found by a set", self.single_bytes)?;
+        write!(
+            f,
+            "{} contents that are one byte repeated found by the lengths of runs",
+            self.repeated_bytes
+        )
+    }
+}

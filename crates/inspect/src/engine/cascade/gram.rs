@@ -1,0 +1,171 @@
+//! The short strings by which contents are found: where they lie in a text,
+//! how they are hashed, and which bits of a filter's word their neighbours
+//! choose.
+//!
+//! All of it is done on *folded* bytes (bit 5 set), so that a letter's two
+//! cases are one byte. The fold also joins a few others (NUL and space, `@` and
+//! `` ` ``): that costs candidates, not truth.
+
+use std::ops::Range;
+
+use super::filter::BLOCK_BYTES;
+
+/// Bit 5 of every byte, by which `A` and `a` differ.
+pub(super) const FOLD: u8 = 0x20;
+
+/// An odd number (2³² divided by the golden ratio): a product by it is a
+/// permutation of the words, and its top bits depend on all bits.
+pub(super) const MULTIPLIER: u32 = 0x9e37_79b1;
+
+/// Which grams a filter is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grams {
+    /// Four bytes at every second place of a text. The low four bits of the
+    /// byte before choose one of a word's low 16 bits, those of the byte behind
+    /// one of its high 16 bits. For contents of five bytes and more, each of
+    /// which is entered at two neighbouring grams: one of them lies at an even
+    /// place.
+    Four,
+    /// Two bytes at every place. The low five bits of the byte behind choose
+    /// one of the word's 32 bits. For contents of two to four bytes.
+    Two,
+}
+
+impl Grams {
+    /// Bytes of a gram.
+    pub(super) const fn bytes(self) -> usize {
+        match self {
+            Grams::Four => 4,
+            Grams::Two => 2,
+        }
+    }
+
+    /// Neighbouring grams at which a content is entered: the distance between
+    /// the places of a text that are looked at.
+    pub(super) const fn step(self) -> usize {
+        match self {
+            Grams::Four => 2,
+            Grams::Two => 1,
+        }
+    }
+
+    /// Hash of the gram at the start of `text`, which is as long as a gram, in
+    /// any case.
+    #[inline(always)]
+    pub(super) fn hash(self, text: &[u8]) -> u32 {
+        let gram = match self {
+            Grams::Four => text.first_chunk().map(|gram| u32::from_le_bytes(*gram)),
+            Grams::Two => text
+                .first_chunk()
+                .map(|gram| u16::from_le_bytes(*gram).into()),
+        };
+        let fold = u32::from_le_bytes([FOLD; 4]) & self.mask();
+        (gram.unwrap_or_default() | fold).wrapping_mul(MULTIPLIER)
+    }
+
+    const fn mask(self) -> u32 {
+        match self {
+            Grams::Four => u32::MAX,
+            Grams::Two => 0xffff,
+        }
+    }
+
+    /// The bits of a word that a content sets for its gram at `place`: one for
+    /// each neighbour, all that a neighbour could choose where the content does
+    /// not tell which it is.
+    pub(super) fn bits_of_content(self, content: &[u8], place: usize) -> u32 {
+        let behind = content.get(place + self.bytes());
+        match self {
+            Grams::Four => {
+                let before = place.checked_sub(1).map(|before| content[before]);
+                let low = before.map_or(0xffff, |byte| 1 << (byte & 15));
+                low | behind.map_or(0xffff << 16, |byte| 1 << (16 + (byte & 15)))
+            }
+            Grams::Two => behind.map_or(u32::MAX, |byte| 1 << (byte & 31)),
+        }
+    }
+
+    /// The bits that must all be set in the word of a text's gram at `place`.
+    /// Where the text has no neighbour, only contents that have none there can
+    /// occur: they set all bits, so that any will do.
+    #[inline(always)]
+    pub(super) fn bits_of_text(self, text: &[u8], place: usize) -> u32 {
+        let at = |place: usize| text.get(place).copied().unwrap_or_default();
+        match self {
+            Grams::Four => 1 << (at(place.wrapping_sub(1)) & 15) | 1 << (16 + (at(place + 4) & 15)),
+            Grams::Two => 1 << (at(place + 2) & 31),
+        }
+    }
+
+    /// Places of a text of `bytes` bytes at which a gram begins.
+    pub(super) fn places(self, bytes: usize) -> Range<usize> {
+        0..(bytes + 1).saturating_sub(self.bytes())
+    }
+
+    /// Whether a text's gram at `place` is passed over, as it lies inside a run
+    /// of one byte: no content has its window there ([`Grams::may_hold_window`]).
+    ///
+    /// Of four-byte grams only those that a block of 64 bytes holds with all
+    /// neighbours behind them; of two-byte grams only those behind `carried`
+    /// bytes: contents that are one byte repeated are found at the first place
+    /// that is looked at.
+    #[inline(always)]
+    pub(super) fn is_inside_run(self, text: &[u8], place: usize, carried: usize) -> bool {
+        let Some(around) = place
+            .checked_sub(1)
+            .and_then(|before| text.get(before..place + 5))
+        else {
+            return false;
+        };
+        match self {
+            Grams::Four => {
+                place % BLOCK_BYTES < BLOCK_BYTES - 4
+                    && around.iter().all(|byte| byte | FOLD == around[0] | FOLD)
+            }
+            Grams::Two => place > carried && around.iter().all(|byte| *byte == around[0]),
+        }
+    }
+
+    /// Whether a content may be entered at its gram at `place`: it must not be
+    /// one that a text could hold inside a run.
+    pub(super) fn may_hold_window(self, folded: &[u8], place: usize) -> bool {
+        match self {
+            Grams::Four => {
+                let around = &folded[place.saturating_sub(1)..folded.len().min(place + 5)];
+                around.iter().any(|byte| *byte != around[0])
+            }
+            // What begins at the first byte of a run is found there.
+            Grams::Two => place == 0 || folded[place - 1..].iter().any(|b| *b != folded[place]),
+        }
+    }
+}
+
+/// The bytes, folded.
+pub(super) fn folded(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|byte| byte | FOLD).collect()
+}
+
+/// Eight bytes of a text from two before `place` on, zeros where it has none:
+/// what entries of a bucket are compared with.
+#[inline(always)]
+pub(super) fn eight_bytes(text: &[u8], place: usize) -> u64 {
+    match place
+        .checked_sub(2)
+        .and_then(|start| text.get(start..))
+        .and_then(<[u8]>::first_chunk)
+    {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => eight_bytes_at_edge(text, place),
+    }
+}
+
+#[cold]
+fn eight_bytes_at_edge(text: &[u8], place: usize) -> u64 {
+    let byte = |index: usize| {
+        (place + index)
+            .checked_sub(2)
+            .and_then(|at| text.get(at))
+            .copied()
+    };
+    u64::from_le_bytes(std::array::from_fn(|index| byte(index).unwrap_or_default()))
+}

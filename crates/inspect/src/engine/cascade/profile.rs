@@ -1,0 +1,232 @@
+//! What traffic is made of: how often each gram occurs, by its neighbours.
+//!
+//! A profile counts the words of a filter that traffic looks at, and the bits
+//! that it asks for there. The plan enters each content where that is seldom.
+//! It is a matter of speed alone: any profile, or none, gives the same hits.
+
+use super::gram::Grams;
+
+/// Words of the histogram of four-byte grams: those of the largest filter.
+const LOG2_FOUR: u32 = 16;
+/// Words of the histogram of two-byte grams: those of the only filter.
+pub(super) const LOG2_TWO: u32 = 12;
+/// Counts per word: one for each bit.
+pub(super) const BITS: usize = 32;
+
+/// How a profile's file begins.
+const MAGIC: &[u8; 16] = b"weir profile 01\n";
+
+/// Statistics of the bytes of payloads.
+#[derive(Clone)]
+pub struct Profile {
+    /// Counts of each bit of each word; nothing where there was no traffic.
+    four: Vec<u32>,
+    two: Vec<u32>,
+    payload_bytes: u64,
+}
+
+/// Why bytes are no profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// Another format.
+    #[error("no profile of traffic: it does not begin with \"weir profile 01\"")]
+    Format,
+    /// It ends too early, or goes on behind its end.
+    #[error("a profile of traffic that is damaged at byte {0}")]
+    Damaged(usize),
+}
+
+impl Default for Profile {
+    fn default() -> Profile {
+        Profile::new()
+    }
+}
+
+impl Profile {
+    /// The profile of no traffic.
+    pub fn new() -> Profile {
+        Profile {
+            four: vec![0; BITS << LOG2_FOUR],
+            two: vec![0; BITS << LOG2_TWO],
+            payload_bytes: 0,
+        }
+    }
+
+    /// Adds a payload.
+    pub fn add(&mut self, payload: &[u8]) {
+        self.payload_bytes += payload.len() as u64;
+        for (grams, counts) in [(Grams::Four, &mut self.four), (Grams::Two, &mut self.two)] {
+            let shift = 32 - (counts.len() / BITS).ilog2();
+            for place in grams.places(payload.len()) {
+                if grams.is_inside_run(payload, place, 0) {
+                    continue;
+                }
+                let word = (grams.hash(&payload[place..]) >> shift) as usize;
+                let mut bits = grams.bits_of_text(payload, place);
+                while bits != 0 {
+                    let count = &mut counts[word * BITS + bits.trailing_zeros() as usize];
+                    *count = count.saturating_add(1);
+                    bits &= bits - 1;
+                }
+            }
+        }
+    }
+
+    /// Bytes of payloads that were added.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// For each of the 2^`log2_words` words of a filter of `grams` and each of
+    /// its 32 bits, how often traffic asks for it.
+    pub(super) fn counts(&self, grams: Grams, log2_words: u32) -> Vec<u32> {
+        let counts = match grams {
+            Grams::Four => &self.four,
+            Grams::Two => &self.two,
+        };
+        if self.payload_bytes == 0 {
+            return vec![0; BITS << log2_words];
+        }
+        // A filter of fewer words is indexed by fewer bits from the top.
+        let words_per_word = (counts.len() / BITS) >> log2_words;
+        let mut merged = vec![0u32; BITS << log2_words];
+        for (sum, words) in merged
+            .chunks_exact_mut(BITS)
+            .zip(counts.chunks_exact(BITS * words_per_word.max(1)))
+        {
+            for word in words.chunks_exact(BITS) {
+                for (sum, count) in sum.iter_mut().zip(word) {
+                    *sum = sum.saturating_add(*count);
+                }
+            }
+        }
+        merged
+    }
+
+    /// The profile as a file: counts in logarithmic steps of a fifth, runs of
+    /// zeros by their length.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(self.payload_bytes.to_le_bytes());
+        let mut zeros = 0u32;
+        for count in self.four.iter().chain(&self.two) {
+            match level_of(*count) {
+                0 => zeros += 1,
+                level => {
+                    write_zeros(&mut bytes, &mut zeros);
+                    bytes.push(level);
+                }
+            }
+        }
+        write_zeros(&mut bytes, &mut zeros);
+        bytes
+    }
+
+    /// Reads what [`Profile::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// The bytes are not a profile, or not all of one.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Profile, ProfileError> {
+        let mut profile = Profile::new();
+        let rest = bytes.strip_prefix(MAGIC).ok_or(ProfileError::Format)?;
+        let (total, mut rest) = rest
+            .split_first_chunk()
+            .ok_or(ProfileError::Damaged(bytes.len()))?;
+        profile.payload_bytes = u64::from_le_bytes(*total);
+        let mut counts = profile.four.iter_mut().chain(&mut profile.two);
+        while let Some((level, after)) = rest.split_first() {
+            let damaged = ProfileError::Damaged(bytes.len() - rest.len());
+            rest = after;
+            if *level == 0 {
+                let (zeros, after) = rest.split_first_chunk().ok_or(damaged)?;
+                rest = after;
+                let zeros = u32::from_le_bytes(*zeros) as usize;
+                let last = zeros.checked_sub(1).and_then(|last| counts.nth(last));
+                last.ok_or(damaged)?;
+            } else {
+                *counts.next().ok_or(damaged)? = count_of(*level);
+            }
+        }
+        match counts.next() {
+            None => Ok(profile),
+            Some(_) => Err(ProfileError::Damaged(bytes.len())),
+        }
+    }
+}
+
+fn write_zeros(bytes: &mut Vec<u8>, zeros: &mut u32) {
+    if *zeros > 0 {
+        bytes.push(0);
+        bytes.extend(zeros.to_le_bytes());
+        *zeros = 0;
+    }
+}
+
+/// Steps per doubling.
+const STEPS: f64 = 5.0;
+
+/// 0 for 0, then 1 + 5·log₂ of the count, rounded.
+fn level_of(count: u32) -> u8 {
+    match count {
+        0 => 0,
+        count => 1 + (STEPS * f64::from(count).log2()).round() as u8,
+    }
+}
+
+fn count_of(level: u8) -> u32 {
+    (f64::from(level - 1) / STEPS).exp2().round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_counts_to_a_fifteenth() {
+        let mut profile = Profile::new();
+        for number in 0u32..3000 {
+            profile.add(
+                format!("GET /index{}.html HTTP/1.1\r\n\0\0\0\0\0\0\0", number % 7).as_bytes(),
+            );
+        }
+        let bytes = profile.to_bytes();
+        let again = Profile::from_bytes(&bytes).expect("what was written");
+        assert_eq!(again.payload_bytes(), profile.payload_bytes());
+        for (count, read) in profile.four.iter().zip(&again.four) {
+            assert!(count.abs_diff(*read) * 14 <= *count, "{count} as {read}");
+        }
+        assert_eq!(again.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let bytes = Profile::new().to_bytes();
+        assert_eq!(
+            Profile::from_bytes(b"GIF89a").err(),
+            Some(ProfileError::Format)
+        );
+        for end in MAGIC.len()..bytes.len() {
+            let error = Profile::from_bytes(&bytes[..end]).err();
+            assert!(matches!(error, Some(ProfileError::Damaged(_))), "{end}");
+        }
+        let mut longer = bytes.clone();
+        longer.push(7);
+        assert!(Profile::from_bytes(&longer).is_err());
+        let mut forged = bytes;
+        let end = forged.len();
+        forged[end - 4..].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(Profile::from_bytes(&forged).is_err());
+    }
+
+    #[test]
+    fn narrower_filters_see_the_same_traffic() {
+        let mut profile = Profile::new();
+        profile.add(b"some traffic, and more of some traffic");
+        let total = |log2| -> u64 {
+            let counts = profile.counts(Grams::Four, log2);
+            counts.into_iter().map(u64::from).sum()
+        };
+        assert_eq!(total(16), total(13));
+        assert_eq!(total(13), 2 * 35, "a bit for either neighbour of each gram");
+    }
+}

@@ -1,0 +1,328 @@
+use proptest::prelude::*;
+use weir_simd::for_each_tier;
+
+use super::*;
+use crate::engine::{Continuation, Hit};
+
+/// Small numbers from one seed (Marsaglia's xorshift): texts and contents that
+/// are much alike need no better ones.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) as usize % sides
+    }
+
+    /// Bytes of one of several alphabets, with runs.
+    fn bytes(&mut self, alphabet: usize, length: usize) -> Vec<u8> {
+        const ALPHABETS: [&[u8]; 5] = [
+            b"aAbB",
+            b"ab\0 @`",
+            b"\0\x01\xff \r\n",
+            b"abcdefghijABCDEFGHIJ",
+            b"\0\0\0\0\0\x20 aA@`[",
+        ];
+        let alphabet = ALPHABETS[alphabet];
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let byte = alphabet[self.roll(alphabet.len())];
+            let run = match (self.roll(4), self.roll(8)) {
+                (0, 0) => 1 + self.roll(200),
+                (0, _) => 1 + self.roll(8),
+                _ => 1,
+            };
+            bytes.extend(std::iter::repeat_n(byte, run.min(length - bytes.len())));
+        }
+        bytes
+    }
+}
+
+/// The definition of what an engine reports.
+fn expected(needles: &[Needle], texts: &[Text<'_>]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (payload, text) in (0u32..).zip(texts) {
+        for (content, needle) in (0u32..).zip(needles) {
+            // What ends behind the carried bytes lies behind this place.
+            let from = (text.carried() + 1).saturating_sub(needle.bytes().len());
+            if needle.occurs_in(text.bytes().get(from..).unwrap_or_default()) {
+                hits.push(Hit { payload, content });
+            }
+        }
+    }
+    hits
+}
+
+fn found(
+    engine: &dyn ContentEngine,
+    needles: &[Needle],
+    texts: &[Text<'_>],
+    hits: &mut Hits,
+) -> Vec<Hit> {
+    hits.start(texts.len(), needles.len());
+    engine.scan(texts, hits);
+    let mut found = hits.in_order().to_vec();
+    assert!(found.is_sorted_by_key(|hit| hit.payload));
+    found.sort_unstable();
+    found
+}
+
+/// Contents and payloads that are much alike, with contents planted, whole and
+/// carried, under every tier.
+fn check(seed: u64) {
+    let mut dice = Dice(seed | 1);
+    for _ in 0..8 {
+        dice.roll(2);
+    }
+    let alphabet = dice.roll(5);
+    let most = if dice.roll(2) == 0 { 20 } else { 300 };
+    let least = if dice.roll(2) == 0 { 1 } else { 5 };
+    let needles: Vec<Needle> = (0..1 + dice.roll(most))
+        .map(|_| {
+            let most = if dice.roll(6) == 0 { 90 } else { 9 };
+            let length = least + dice.roll(most);
+            let bytes = dice.bytes(alphabet, length);
+            match dice.roll(2) {
+                0 => Needle::exact(bytes),
+                _ => Needle::nocase(bytes),
+            }
+        })
+        .collect();
+    let mut payloads: Vec<(Vec<u8>, usize)> = (0..24)
+        .map(|_| {
+            let length = match dice.roll(12) {
+                0 => dice.roll(1500),
+                1 => 0,
+                _ => dice.roll(150),
+            };
+            let mut payload = dice.bytes(alphabet, length);
+            for _ in 0..dice.roll(5) {
+                let planted = needles[dice.roll(needles.len())].bytes();
+                if planted.len() <= length {
+                    let at = dice.roll(length - planted.len() + 1);
+                    payload[at..at + planted.len()].copy_from_slice(planted);
+                }
+            }
+            let carried = if dice.roll(2) == 0 {
+                0
+            } else {
+                dice.roll(length + 1)
+            };
+            (payload, carried)
+        })
+        .collect();
+    if seed.is_multiple_of(16) {
+        // Longer than two spans, with a content across each of their ends.
+        let mut long = dice.bytes(alphabet, 2 * SPAN_BYTES + 100);
+        for end in [SPAN_BYTES, 2 * SPAN_BYTES] {
+            let planted = needles[dice.roll(needles.len())].bytes();
+            let at = end - dice.roll(planted.len() + 1);
+            long[at..at + planted.len()].copy_from_slice(planted);
+        }
+        payloads.push((long, dice.roll(100)));
+    }
+    let texts: Vec<Text<'_>> = payloads
+        .iter()
+        .map(|(bytes, carried)| Text::continued(bytes, *carried))
+        .collect();
+    let expected = expected(&needles, &texts);
+    let mut profile = Profile::new();
+    if dice.roll(2) == 0 {
+        profile.add(&dice.bytes(alphabet, 2000));
+    }
+    let mut hits = Hits::default();
+    for_each_tier(|tier| {
+        let engine = Cascade::new(&needles, &profile, tier).expect("few contents");
+        assert_eq!(
+            found(&engine, &needles, &texts, &mut hits),
+            expected,
+            "{tier}, seed {seed}"
+        );
+        let mut one_by_one = Vec::new();
+        for (payload, text) in (0u32..).zip(&texts) {
+            let hits = found(&engine, &needles, &[*text], &mut hits);
+            one_by_one.extend(hits.iter().map(|hit| Hit { payload, ..*hit }));
+        }
+        assert_eq!(one_by_one, expected, "{tier}, one by one, seed {seed}");
+    });
+}
+
+#[test]
+fn hits_are_those_of_a_plain_search() {
+    for seed in 0..160 {
+        check(seed);
+    }
+}
+
+proptest! {
+    #[test]
+    fn hits_are_those_of_a_plain_search_for_other_seeds(seed: u64) {
+        check(seed);
+    }
+}
+
+/// Every kernel of the first stage reports the places and runs of its twin.
+#[test]
+fn kernels_equal_their_twin() {
+    for seed in 0..200 {
+        let mut dice = Dice(seed * 2 + 1);
+        let alphabet = dice.roll(5);
+        let lengths = [
+            0,
+            1,
+            2,
+            3,
+            4,
+            5,
+            63,
+            64,
+            65,
+            66,
+            67,
+            68,
+            128,
+            131,
+            1000,
+            SPAN_BYTES + 70,
+        ];
+        let length = lengths[seed as usize % lengths.len()] + dice.roll(3);
+        let text = dice.bytes(alphabet, length);
+        let carried = dice.roll(length + 1);
+        for grams in [Grams::Four, Grams::Two] {
+            let words = (0..1 << 13).map(|_| (dice.roll(1 << 32) | dice.roll(1 << 32)) as u32);
+            let filter = Filter::new(grams, words.collect());
+            for from in (0..length).step_by(SPAN_BYTES) {
+                let mut twin = filter::Passed::new(0);
+                filter.look_scalar(&text, from, carried, &mut twin);
+                for_each_tier(|tier| {
+                    let mut passed = filter::Passed::new(0);
+                    filter.look(tier, &text, from, carried, &mut passed);
+                    let context =
+                        format!("{tier}, {grams:?}, seed {seed}, from {from}, {length} bytes");
+                    assert_eq!(passed.places(), twin.places(), "{context}");
+                    assert_eq!(passed.runs(), twin.runs(), "{context}");
+                });
+            }
+        }
+    }
+}
+
+/// Thousands of contents that share all their grams: a bucket of any size
+/// works, and so does one whose survivors are more than fit at once.
+#[test]
+fn buckets_may_be_of_any_size() {
+    let needles: Vec<Needle> = (5..905)
+        .flat_map(|length| {
+            let bytes: Vec<u8> = b"xy".iter().copied().cycle().take(length).collect();
+            [Needle::exact(bytes.clone()), Needle::nocase(bytes)]
+        })
+        .collect();
+    let text: Vec<u8> = b"xyxyxyXy".iter().copied().cycle().take(700).collect();
+    let mut pure = b"xy".repeat(350);
+    pure.push(b'z');
+    let texts = [
+        Text::whole(&text),
+        Text::whole(&pure),
+        Text::continued(&pure, 650),
+    ];
+    let expected = expected(&needles, &texts);
+    for_each_tier(|tier| {
+        let engine = Cascade::new(&needles, &Profile::new(), tier).expect("few contents");
+        assert!(engine.explanation().tables[0].largest_bucket > 255);
+        assert_eq!(
+            found(&engine, &needles, &texts, &mut Hits::default()),
+            expected,
+            "{tier}"
+        );
+    });
+}
+
+/// One working memory serves many engines, as when contents are replaced.
+#[test]
+fn engines_may_take_turns() {
+    let mut hits = Hits::default();
+    let text = [Text::whole(b"one two AAAAAAAA three")];
+    for round in 0..3 {
+        for needles in [
+            vec![Needle::exact("one"), Needle::nocase("aaaaaa")],
+            vec![
+                Needle::exact("aaaaaa"),
+                Needle::exact("three"),
+                Needle::exact("w"),
+            ],
+        ] {
+            let engine = Cascade::new(&needles, &Profile::new(), weir_simd::tier()).expect("few");
+            for _ in 0..2 {
+                let found = found(&engine, &needles, &text, &mut hits);
+                assert_eq!(found, expected(&needles, &text), "round {round}");
+            }
+        }
+    }
+}
+
+/// A stream cut anywhere holds what it holds in one piece; no hit is reported
+/// for a segment that did not end it.
+#[test]
+fn contents_across_segments_are_found() {
+    let needles = [
+        Needle::exact("across the border"),
+        Needle::nocase("BORDER of"),
+        Needle::exact("zzzzzzz"),
+        Needle::exact("e b"),
+        Needle::exact("q"),
+    ];
+    let stream =
+        b"a content across the Border of segments, and across the border once more zzzzzzzz q";
+    for_each_tier(|tier| {
+        let engine = Cascade::new(&needles, &Profile::new(), tier).expect("few");
+        let longest = engine.longest_content_bytes();
+        let mut hits = Hits::default();
+        for first in 0..stream.len() {
+            for second in [first, (first + 3).min(stream.len()), stream.len()] {
+                let mut continuation = Continuation::default();
+                let segments = [&stream[..first], &stream[first..second], &stream[second..]];
+                let (mut ends, mut seen) = (vec![false; needles.len()], 0);
+                for segment in segments {
+                    let text = [continuation.extend(segment, longest)];
+                    assert_eq!(text[0].bytes().len() - text[0].carried(), segment.len());
+                    for hit in found(&engine, &needles, &text, &mut hits) {
+                        ends[hit.content as usize] = true;
+                    }
+                    seen += segment.len();
+                    let whole = [Text::whole(&stream[..seen])];
+                    for (number, needle) in needles.iter().enumerate() {
+                        assert_eq!(
+                            ends[number],
+                            needle.occurs_in(whole[0].bytes()),
+                            "{first} {second}"
+                        );
+                    }
+                    assert!(continuation.kept_bytes() < longest);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn contents_that_no_engine_takes_are_refused() {
+    let long = [Needle::exact("a"), Needle::exact(vec![7; 65_536])];
+    let error = Cascade::new(&long, &Profile::new(), Tier::Scalar).expect_err("too long");
+    assert_eq!(
+        error.to_string(),
+        "content 1 has 65536 bytes: use at most 65535"
+    );
+    let none =
+        Cascade::new(&[Needle::exact("")], &Profile::new(), weir_simd::tier()).expect("none");
+    assert!(
+        found(
+            &none,
+            &[Needle::exact("")],
+            &[Text::whole(b"text")],
+            &mut Hits::default()
+        )
+        .is_empty()
+    );
+}
