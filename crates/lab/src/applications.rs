@@ -13,6 +13,8 @@ pub struct Entry {
     pub about: &'static str,
     /// Where the thesis describes it.
     pub source: &'static str,
+    /// Records of each input stream, per cluster, in an example call.
+    pub records: usize,
     /// Writes it.
     pub build: fn() -> Result<Kernel, BuildError>,
 }

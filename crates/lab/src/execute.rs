@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-pub(crate) use clusters::Clusters;
+pub(crate) use clusters::{Clusters, Lanes};
 
 use crate::kernel::{Kernel, Loop, Node, Op, Place, Trip, Value};
 

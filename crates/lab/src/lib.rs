@@ -8,3 +8,5 @@
 pub mod applications;
 pub mod execute;
 pub mod kernel;
+pub mod machine;
+pub mod schedule;

@@ -1,0 +1,279 @@
+//! Machines: what a kernel is scheduled for and a program runs on, read from a
+//! text file.
+//!
+//! Every value of a machine file says where it comes from:
+//!
+//! ```toml
+//! [cluster]
+//! adders = { value = 3, source = "T 1.3: 3 adders" }
+//! ```
+//!
+//! A source begins with a tag: `T` the thesis, `P` other published text, `D`
+//! derived from such, `R` recalled and not read again, `C` calibrated: set once
+//! for all experiments, or `S` set by the user. The structure that has no
+//! number is this program's: adders do addition, logic, shifts and
+//! comparisons; multipliers and dividers do selections and shuffles as well as
+//! adders (T 2.6); each scratchpad has a port to read and one to write (T 2.4).
+
+use std::path::Path;
+
+pub use parameters::{MachineError, Parameter, Parameters, Tag};
+
+use crate::kernel::Class;
+
+mod parameters;
+
+/// The machines that come with the program, by name.
+const BUILT_IN: [(&str, &str); 1] = [("imagine", include_str!("../machines/imagine.toml"))];
+
+/// How long an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Cycles from issue until an operation that needs the result can issue.
+    pub latency: u32,
+    /// Cycles for which the unit takes nothing else.
+    pub interval: u32,
+}
+
+/// The parts of a cluster, and of what feeds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Units that add, compare, shift and do logic.
+    pub adders: u32,
+    /// Units that multiply.
+    pub multipliers: u32,
+    /// Units that divide.
+    pub dividers: u32,
+    /// Scratchpads.
+    pub scratchpads: u32,
+    /// Words of each scratchpad.
+    pub scratchpad_words: u32,
+    /// Units that exchange words with other clusters.
+    pub communicators: u32,
+    /// Words of all local register files together.
+    pub register_words: u32,
+    /// Words per cycle between the cluster and the stream register file.
+    pub stream_ports: u32,
+    /// Cycles that a block of code takes beside its operations, for the
+    /// branch that ends it.
+    pub branch_cycles: u32,
+}
+
+/// The stream register file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamRegisterFile {
+    /// Its size.
+    pub bytes: u64,
+    /// Bytes that it moves to and from all clusters, memory and host in one
+    /// cycle.
+    pub bytes_per_cycle: f64,
+}
+
+/// Memory and the units that move streams to and from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// Bytes per cycle, all streams together.
+    pub bytes_per_cycle: f64,
+    /// Cycles from the start of a transfer to its first word.
+    pub latency_cycles: u64,
+    /// Streams that can be under way at once.
+    pub address_generators: u32,
+    /// Bytes per cycle of one stream.
+    pub stream_bytes_per_cycle: f64,
+    /// Share of the rate that is left when words are not in sequence.
+    pub indexed_share: f64,
+}
+
+/// The microcontroller's store of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Microcode {
+    /// Instructions that it holds.
+    pub instructions: u32,
+    /// Bits of an instruction.
+    pub instruction_bits: u32,
+    /// Cycles from the issue of a kernel to its first instruction.
+    pub start_cycles: u64,
+    /// Cycles from a kernel's last instruction to its completion.
+    pub end_cycles: u64,
+}
+
+/// The host and the way its instructions take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Host {
+    /// Clock of the bus in MHz; it moves a word of 32 bits at a time.
+    pub bus_mhz: f64,
+    /// Bus cycles for a word.
+    pub bus_cycles_per_word: f64,
+    /// Stream instructions that may wait in the scoreboard.
+    pub scoreboard_slots: u32,
+    /// Cycles until the host knows the length of a stream that a kernel or a
+    /// copy determined.
+    pub length_cycles: u64,
+}
+
+/// A stream processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    name: String,
+    parameters: Parameters,
+    timings: [Timing; Class::ALL.len()],
+    /// Clock in MHz.
+    pub clock_mhz: f64,
+    /// Clusters that run in lock step.
+    pub clusters: usize,
+    /// What a cluster has.
+    pub cluster: Cluster,
+    /// The stream register file.
+    pub srf: StreamRegisterFile,
+    /// Memory.
+    pub memory: Memory,
+    /// The microcontroller.
+    pub microcode: Microcode,
+    /// The host.
+    pub host: Host,
+}
+
+impl Machine {
+    /// The machine of that name, or in that file (a name that ends in
+    /// `.toml`), with some parameters set to other values.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a parameter that is missing, unknown,
+    /// without a source or out of range, by file and key.
+    pub fn load(name: &str, changes: &[(String, f64)]) -> Result<Machine, MachineError> {
+        let (name, text) = match BUILT_IN.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => (name.to_owned(), (*text).to_owned()),
+            None if Path::new(name)
+                .extension()
+                .is_some_and(|extension| extension == "toml") =>
+            {
+                let text = std::fs::read_to_string(name).map_err(|error| MachineError::Read {
+                    file: name.to_owned(),
+                    error: error.to_string(),
+                })?;
+                (name.to_owned(), text)
+            }
+            None => {
+                return Err(MachineError::Unknown {
+                    name: name.to_owned(),
+                    known: Machine::names().join(", "),
+                });
+            }
+        };
+        let mut parameters = Parameters::parse(&name, &text)?;
+        for (key, value) in changes {
+            parameters.set(key, *value)?;
+        }
+        Machine::of(&name, parameters)
+    }
+
+    /// The machines that come with the program.
+    pub fn names() -> Vec<&'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The same machine with one parameter set to another value.
+    ///
+    /// # Errors
+    /// A parameter that is unknown or out of range.
+    pub fn with(&self, key: &str, value: f64) -> Result<Machine, MachineError> {
+        let mut parameters = self.parameters.clone();
+        parameters.set(key, value)?;
+        Machine::of(&self.name, parameters)
+    }
+
+    fn of(name: &str, parameters: Parameters) -> Result<Machine, MachineError> {
+        let mut take = parameters.reader();
+        let timings = Class::ALL.map(|class| {
+            let mut value = |what: &str, most| {
+                take.count(&format!("operation.{}.{what}", class.name()), 1, most)
+            };
+            Timing {
+                latency: value("latency", 64),
+                interval: value("interval", 64),
+            }
+        });
+        let machine = Machine {
+            name: name.to_owned(),
+            timings,
+            clock_mhz: take.number("clock_mhz", 1.0, 100_000.0),
+            clusters: take.count("clusters", 1, 32) as usize,
+            cluster: Cluster {
+                adders: take.count("cluster.adders", 1, 64),
+                multipliers: take.count("cluster.multipliers", 1, 64),
+                dividers: take.count("cluster.dividers", 0, 64),
+                scratchpads: take.count("cluster.scratchpads", 1, 16),
+                scratchpad_words: take.count("cluster.scratchpad_words", 1, 1 << 20),
+                communicators: take.count("cluster.communicators", 1, 16),
+                register_words: take.count("cluster.register_words", 8, 1 << 16),
+                stream_ports: take.count("cluster.stream_ports", 1, 16),
+                branch_cycles: take.count("cluster.branch_cycles", 0, 64),
+            },
+            srf: StreamRegisterFile {
+                bytes: u64::from(take.count("srf.bytes", 1024, 1 << 30)),
+                bytes_per_cycle: take.number("srf.bytes_per_cycle", 0.25, 65_536.0),
+            },
+            memory: Memory {
+                bytes_per_cycle: take.number("memory.bytes_per_cycle", 0.01, 65_536.0),
+                latency_cycles: u64::from(take.count("memory.latency_cycles", 0, 100_000)),
+                address_generators: take.count("memory.address_generators", 1, 64),
+                stream_bytes_per_cycle: take.number(
+                    "memory.stream_bytes_per_cycle",
+                    0.01,
+                    65_536.0,
+                ),
+                indexed_share: take.number("memory.indexed_share", 0.001, 1.0),
+            },
+            microcode: Microcode {
+                instructions: take.count("microcode.instructions", 1, 1 << 20),
+                instruction_bits: take.count("microcode.instruction_bits", 1, 1 << 16),
+                start_cycles: u64::from(take.count("microcode.start_cycles", 0, 100_000)),
+                end_cycles: u64::from(take.count("microcode.end_cycles", 0, 100_000)),
+            },
+            host: Host {
+                bus_mhz: take.number("host.bus_mhz", 0.1, 100_000.0),
+                bus_cycles_per_word: take.number("host.bus_cycles_per_word", 0.1, 1_000.0),
+                scoreboard_slots: take.count("host.scoreboard_slots", 1, 4096),
+                length_cycles: u64::from(take.count("host.length_cycles", 0, 1_000_000)),
+            },
+            parameters: parameters.clone(),
+        };
+        take.finish()?;
+        if !machine.clusters.is_power_of_two() {
+            return Err(machine.contradiction("clusters", "it has to be 1, 2, 4, 8, 16 or 32"));
+        }
+        if machine.memory.stream_bytes_per_cycle > machine.memory.bytes_per_cycle {
+            return Err(machine.contradiction(
+                "memory.stream_bytes_per_cycle",
+                "one stream cannot be faster than memory.bytes_per_cycle",
+            ));
+        }
+        Ok(machine)
+    }
+
+    fn contradiction(&self, key: &str, reason: &str) -> MachineError {
+        MachineError::Value {
+            file: self.name.clone(),
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Its name, or its file's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Every parameter with its source.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// How long operations of a class take.
+    pub fn timing(&self, class: Class) -> Timing {
+        self.timings[class as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests;
