@@ -3,6 +3,21 @@
 pub mod aes;
 
 use crate::kernel::{BuildError, Kernel};
+use crate::stream::ProgramError;
+
+/// A program that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramFailure {
+    /// A kernel that cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A program that cannot run.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A workload that makes no sense.
+    #[error("{0}")]
+    Workload(String),
+}
 
 /// A kernel of this crate, by name.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,18 @@
 //! Models of machines, and the kernels that run on them.
 //!
-//! A kernel is written once, in the language of [`kernel`]; [`execute`] runs it
-//! over clusters bit for bit, which proves it against known answers.
-//! [`applications`] holds the kernels of the stream thesis (Lai, *Packet
-//! Processing on Stream Architecture*, 2006).
+//! The stream processor: a kernel is written once, in the language of
+//! [`kernel`]; [`execute`] runs it over clusters bit for bit, which proves it
+//! against known answers; [`schedule`] makes instructions of it for a
+//! [`machine`] that a text file describes, and replays them cycle by cycle;
+//! [`stream`] runs whole programs of loads, stores and kernel calls.
+//! [`applications`] holds the kernels and programs of the stream thesis (Lai,
+//! *Packet Processing on Stream Architecture*, 2006), named the thesis below.
+//!
+//! A count of cycles always belongs to a computation that was really done.
 
 pub mod applications;
 pub mod execute;
 pub mod kernel;
 pub mod machine;
 pub mod schedule;
+pub mod stream;

@@ -104,6 +104,18 @@ pub struct Host {
     pub bus_mhz: f64,
     /// Bus cycles for a word.
     pub bus_cycles_per_word: f64,
+    /// Bus words of `memop`, which moves a stream to or from memory.
+    pub memop_words: u32,
+    /// Bus words of `clustop`, which starts a kernel.
+    pub clustop_words: u32,
+    /// Bus words of `load_ucode`, which loads a kernel's instructions.
+    pub load_ucode_words: u32,
+    /// Bus words of `write_imm`, which sets a register of the controller.
+    pub write_imm_words: u32,
+    /// Bus words of `move`, which reads one.
+    pub move_words: u32,
+    /// Bus words of `barrier`.
+    pub barrier_words: u32,
     /// Stream instructions that may wait in the scoreboard.
     pub scoreboard_slots: u32,
     /// Cycles until the host knows the length of a stream that a kernel or a
@@ -233,6 +245,12 @@ impl Machine {
             host: Host {
                 bus_mhz: take.number("host.bus_mhz", 0.1, 100_000.0),
                 bus_cycles_per_word: take.number("host.bus_cycles_per_word", 0.1, 1_000.0),
+                memop_words: take.count("host.memop_words", 1, 64),
+                clustop_words: take.count("host.clustop_words", 1, 64),
+                load_ucode_words: take.count("host.load_ucode_words", 1, 64),
+                write_imm_words: take.count("host.write_imm_words", 1, 64),
+                move_words: take.count("host.move_words", 1, 64),
+                barrier_words: take.count("host.barrier_words", 1, 64),
                 scoreboard_slots: take.count("host.scoreboard_slots", 1, 4096),
                 length_cycles: u64::from(take.count("host.length_cycles", 0, 1_000_000)),
             },

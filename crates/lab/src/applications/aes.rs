@@ -21,6 +21,7 @@ pub use expansion::{key_expansion, key_expansion_dual};
 pub use rounds::{core, core_dual, final_round, final_round_dual};
 
 mod expansion;
+pub mod programs;
 mod rounds;
 
 /// Rounds of AES-128, the last one without `MixColumns`.

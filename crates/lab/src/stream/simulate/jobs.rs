@@ -1,0 +1,257 @@
+//! What the machine has to do for a program, in the host's order: its
+//! instructions, and loads of microcode before calls whose kernel is not in
+//! the store.
+
+use super::Outcome;
+use crate::kernel::Class;
+use crate::machine::Machine;
+use crate::schedule::{Run, Schedule};
+use crate::stream::program::{Instruction, Program};
+
+/// What a job does.
+pub(super) enum Work {
+    /// Moves bytes to or from memory, counted as memory sees them.
+    Memory {
+        bytes: f64,
+        /// Bytes of the stream.
+        stream_bytes: u64,
+    },
+    /// Runs a kernel.
+    Kernel {
+        kernel: usize,
+        cycles: f64,
+        /// Cycles in which it waits for words of streams.
+        starved: f64,
+        srf_bytes: u64,
+        run: Box<Run>,
+    },
+    /// Makes a length known.
+    Length,
+    /// Is complete when all before it is.
+    Barrier,
+}
+
+/// One job.
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) is_microcode: bool,
+    /// The program's instruction that asked for it.
+    pub(super) instruction: usize,
+    /// Jobs that have to be complete before.
+    pub(super) after: Vec<usize>,
+    /// Cycles that the host needs to send it.
+    pub(super) host_cycles: f64,
+    /// Bytes of the stream register file that it takes when it begins.
+    pub(super) takes_bytes: u64,
+    /// Bytes that are free when it is complete.
+    pub(super) frees_bytes: u64,
+}
+
+/// The jobs of a program.
+pub(super) fn of(program: &Program, machine: &Machine, schedules: &[Schedule]) -> Vec<Job> {
+    let mut takes = vec![0; program.instructions().len()];
+    let mut frees = takes.clone();
+    for stream in program.streams() {
+        takes[stream.made] += stream.bytes;
+        frees[stream.last_use] += stream.bytes;
+    }
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut store = Store::new(machine, schedules);
+    // The job of each instruction.
+    let mut numbers: Vec<usize> = Vec::new();
+    for (instruction, recorded) in program.instructions().iter().enumerate() {
+        let mut after: Vec<usize> = recorded.after.iter().map(|&it| numbers[it]).collect();
+        if let Instruction::Call { kernel, .. } | Instruction::LoadMicrocode { kernel } =
+            &recorded.what
+            && let Some(evicted_calls) = store.load(kernel.index())
+        {
+            store.loads[kernel.index()] = Some(jobs.len());
+            let schedule = &schedules[kernel.index()];
+            jobs.push(microcode(machine, schedule, instruction, evicted_calls));
+        }
+        let (work, words) = match &recorded.what {
+            Instruction::Load { to, in_sequence } => {
+                memory(program, machine, to.index(), *in_sequence)
+            }
+            Instruction::Store { from, in_sequence } => {
+                memory(program, machine, from.index(), *in_sequence)
+            }
+            Instruction::Call {
+                kernel,
+                gives,
+                call,
+                takes: _,
+            } => {
+                after.extend(store.called(kernel.index(), jobs.len()));
+                let host = &machine.host;
+                // A register of the controller for each scalar, and for the
+                // descriptor of each new stream.
+                let set = (call.scalars.len() + gives.len()) as u32;
+                let words = host.clustop_words + set * host.write_imm_words;
+                let run = schedules[kernel.index()].run(call);
+                (kernel_work(machine, kernel.index(), run), words)
+            }
+            Instruction::AwaitLength { .. } => (Work::Length, machine.host.move_words),
+            Instruction::Barrier => (Work::Barrier, machine.host.barrier_words),
+            Instruction::LoadMicrocode { .. } => {
+                // Its job is there, or the kernel was in the store.
+                numbers.push(jobs.len().saturating_sub(1));
+                continue;
+            }
+        };
+        numbers.push(jobs.len());
+        jobs.push(Job {
+            work,
+            is_microcode: false,
+            instruction,
+            after,
+            host_cycles: host_cycles(machine, words),
+            takes_bytes: takes[instruction],
+            frees_bytes: frees[instruction],
+        });
+    }
+    jobs
+}
+
+fn host_cycles(machine: &Machine, words: u32) -> f64 {
+    f64::from(words) * machine.host.bus_cycles_per_word * machine.clock_mhz / machine.host.bus_mhz
+}
+
+/// A stream to or from memory: the address register and the stream's
+/// descriptor are set, and then it is started.
+fn memory(program: &Program, machine: &Machine, stream: usize, in_sequence: bool) -> (Work, u32) {
+    let stream_bytes = program.streams()[stream].bytes;
+    let share = if in_sequence {
+        1.0
+    } else {
+        machine.memory.indexed_share
+    };
+    let words = machine.host.memop_words + 2 * machine.host.write_imm_words;
+    let work = Work::Memory {
+        bytes: stream_bytes as f64 / share,
+        stream_bytes,
+    };
+    (work, words)
+}
+
+fn kernel_work(machine: &Machine, kernel: usize, run: Run) -> Work {
+    let words = [
+        Class::Input,
+        Class::Output,
+        Class::IndexedRead,
+        Class::IndexedWrite,
+    ]
+    .map(|class| run.of_class(class));
+    let srf_bytes = 4 * words.iter().sum::<u64>() * machine.clusters as u64;
+    let needed = srf_bytes as f64 / machine.srf.bytes_per_cycle;
+    let starved = (needed - run.cycles as f64).max(0.0);
+    let around = machine.microcode.start_cycles + machine.microcode.end_cycles;
+    Work::Kernel {
+        kernel,
+        cycles: (run.cycles + around) as f64 + starved,
+        starved,
+        srf_bytes,
+        run: Box::new(run),
+    }
+}
+
+fn microcode(machine: &Machine, schedule: &Schedule, instruction: usize, after: Vec<usize>) -> Job {
+    let bits = u64::from(schedule.instructions()) * u64::from(machine.microcode.instruction_bits);
+    Job {
+        work: Work::Memory {
+            bytes: bits as f64 / 8.0,
+            stream_bytes: 0,
+        },
+        is_microcode: true,
+        instruction,
+        after,
+        host_cycles: host_cycles(
+            machine,
+            machine.host.load_ucode_words + 2 * machine.host.write_imm_words,
+        ),
+        takes_bytes: 0,
+        frees_bytes: 0,
+    }
+}
+
+/// The microcode store: the kernel that was called longest ago leaves first.
+struct Store {
+    room: u32,
+    sizes: Vec<u32>,
+    /// Kernels in the store, the one called last at the end.
+    resident: Vec<usize>,
+    /// The job that loaded each kernel last, and the call that used it last.
+    loads: Vec<Option<usize>>,
+    last_calls: Vec<Option<usize>>,
+}
+
+impl Store {
+    fn new(machine: &Machine, schedules: &[Schedule]) -> Store {
+        Store {
+            room: machine.microcode.instructions,
+            sizes: schedules.iter().map(Schedule::instructions).collect(),
+            resident: Vec::new(),
+            loads: vec![None; schedules.len()],
+            last_calls: vec![None; schedules.len()],
+        }
+    }
+
+    /// Makes room for a kernel that is not there; returns the calls that have
+    /// to be complete before it is overwritten.
+    fn load(&mut self, kernel: usize) -> Option<Vec<usize>> {
+        if let Some(place) = self.resident.iter().position(|&there| there == kernel) {
+            self.resident.remove(place);
+            self.resident.push(kernel);
+            return None;
+        }
+        let mut after = Vec::new();
+        let taken = |resident: &[usize], sizes: &[u32]| -> u32 {
+            resident.iter().map(|&there| sizes[there]).sum()
+        };
+        while !self.resident.is_empty()
+            && taken(&self.resident, &self.sizes) + self.sizes[kernel] > self.room
+        {
+            let evicted = self.resident.remove(0);
+            after.extend(self.last_calls[evicted]);
+        }
+        self.resident.push(kernel);
+        Some(after)
+    }
+
+    /// Notes a call, which is job `number`; returns the job that loaded the
+    /// kernel.
+    fn called(&mut self, kernel: usize, number: usize) -> Option<usize> {
+        self.last_calls[kernel] = Some(number);
+        self.loads[kernel]
+    }
+}
+
+/// Adds up what the jobs did.
+pub(super) fn add_work(jobs: &[Job], machine: &Machine, outcome: &mut Outcome) {
+    let clusters = machine.clusters as u64;
+    let mut by_class: Vec<(Class, u64)> = Class::ALL.map(|class| (class, 0)).to_vec();
+    for job in jobs {
+        outcome.microcode_loads += u32::from(job.is_microcode);
+        match &job.work {
+            Work::Memory { stream_bytes, .. } => outcome.memory_bytes += stream_bytes,
+            Work::Kernel {
+                starved,
+                srf_bytes,
+                run,
+                ..
+            } => {
+                outcome.srf_bytes += srf_bytes;
+                outcome.register_bytes += 4 * run.register_words * clusters;
+                outcome.operations += run.arithmetic() * clusters;
+                if *starved > 0.0 {
+                    *outcome.stalls.entry(super::Cause::Bandwidth).or_default() += starved;
+                }
+                for ((_, total), (_, count)) in by_class.iter_mut().zip(&run.operations) {
+                    *total += count * clusters;
+                }
+            }
+            Work::Length | Work::Barrier => {}
+        }
+    }
+    outcome.by_class = by_class;
+}
