@@ -86,7 +86,7 @@ impl Collector {
             thread: Mutex::default(),
         });
         let worker = Worker {
-            merger: Merger::new(plan, shards),
+            merger: Merger::new(plan, shards)?,
             // The thread ends when the last meter and collector are gone.
             shared: Arc::clone(&shared),
             observer,

@@ -11,6 +11,7 @@ use weir_packet::wire::KeyKind;
 use weir_simd::Tier;
 
 use crate::accuracy::{Accuracy, Shape, SizeError};
+use crate::change::{ChangeConfig, ChangeError};
 use crate::collector::{Collector, Observer};
 use crate::contents::Sketched;
 use crate::interval::{IntervalClock, Timekeeper, Timeline};
@@ -46,12 +47,19 @@ impl FromStr for Value {
     }
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Value {
+    /// The name that it is written and read by.
+    pub fn name(self) -> &'static str {
+        match self {
             Value::Packets => "packets",
             Value::Bytes => "bytes",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -71,6 +79,8 @@ pub struct MeasureConfig {
     /// Keeps all keys in a table too, to report exact sums and the sketch's
     /// error. Takes memory for every key of an interval.
     pub exact: bool,
+    /// Which changes to look for from interval to interval.
+    pub change: Option<ChangeConfig>,
     /// Seed of the hash functions; drawn at random and kept secret where none
     /// is given, so that nobody can choose addresses that collide.
     pub seed: Option<u64>,
@@ -80,7 +90,7 @@ pub struct MeasureConfig {
 
 impl MeasureConfig {
     /// Bytes by `key` over the whole stream: default accuracy, top 10, no
-    /// exact table, secret seed, the tier in force.
+    /// exact table, no search for changes, secret seed, the tier in force.
     pub fn new(key: KeyKind) -> MeasureConfig {
         MeasureConfig {
             key,
@@ -89,6 +99,7 @@ impl MeasureConfig {
             accuracy: Accuracy::default(),
             top: 10,
             exact: false,
+            change: None,
             seed: None,
             tier: weir_simd::tier(),
         }
@@ -152,8 +163,13 @@ impl MeasureConfig {
         if !(1..=MAX_TOP).contains(&self.top) {
             return Err(ConfigError::Top(self.top));
         }
-        let blank =
-            Sketched::new(shape, self.key, self.top, self.exact, seed).map_err(SizeError::from)?;
+        if let Some(change) = &self.change {
+            change.check()?;
+            if interval_ns.is_none() {
+                return Err(ChangeError::NoInterval.into());
+            }
+        }
+        let blank = Sketched::new(self, shape, seed)?;
         Ok(Plan {
             key: self.key,
             value: self.value,
@@ -161,6 +177,8 @@ impl MeasureConfig {
             shape,
             top: self.top,
             exact: self.exact,
+            change: self.change.clone(),
+            seed,
             tier: self.tier,
             blank,
         })
@@ -191,6 +209,9 @@ pub enum ConfigError {
     /// Length of the top list out of range.
     #[error("top list of {0} keys: use 1 to {MAX_TOP}")]
     Top(usize),
+    /// Changes that cannot be looked for.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
     /// No thread for the collector.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::ErrorKind),
@@ -200,7 +221,6 @@ pub enum ConfigError {
 }
 
 /// A configuration that was checked.
-#[derive(Debug)]
 pub(crate) struct Plan {
     pub key: KeyKind,
     pub value: Value,
@@ -208,9 +228,21 @@ pub(crate) struct Plan {
     pub shape: Shape,
     pub top: usize,
     pub exact: bool,
+    pub change: Option<ChangeConfig>,
+    pub seed: u64,
     pub tier: Tier,
     /// What an interval's contents start from once they are sketched.
     pub blank: Sketched,
+}
+
+/// The seed may be secret.
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("key", &self.key)
+            .field("value", &self.value)
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! What an interval has counted, and how it is filled.
 
 use hashbrown::HashMap;
-use weir_hash::{KeyColumns, ShapeError};
+use weir_hash::KeyColumns;
 use weir_packet::wire::{FlowKey, KeyKind};
 
-use crate::accuracy::Shape;
+use crate::accuracy::{Shape, SizeError};
 use crate::candidates::Candidates;
-use crate::config::Plan;
+use crate::change::{ChangePart, KeySource};
+use crate::config::{ConfigError, MeasureConfig, Plan};
 use crate::distinct::Distinct;
 use crate::key::KeyWords;
 use crate::sketch::{AddWork, CountMin, LayoutMismatch};
@@ -24,14 +25,27 @@ const CHUNK_KEYS: usize = 64;
 const CANDIDATES_PER_TOP: usize = 8;
 const CANDIDATES_MIN: usize = 1024;
 
+/// What makes the seed of the sketches that changes are looked for in.
+const CHANGE_STREAM: u64 = 0x6b2d_6172_7920_7365;
+
 /// The sums of one interval, or of one shard's part of it. Whether they are
 /// listed or sketched depends on the number of packets alone, so parts put
 /// together equal the whole.
 #[derive(Debug)]
 pub(crate) enum Contents {
     /// One entry per packet, at most [`LISTED_MAX`].
-    Listed(Vec<(FlowKey, u64)>),
+    Listed(Vec<Update>),
     Sketched(Box<Sketched>),
+}
+
+/// What one packet adds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Update {
+    pub key: FlowKey,
+    pub value: u64,
+    /// Whether the packet is one of those whose keys are noted, to be asked for
+    /// when changes are looked for.
+    pub is_noted: bool,
 }
 
 /// The sums of an interval with many packets.
@@ -41,23 +55,28 @@ pub(crate) struct Sketched {
     pub candidates: Candidates,
     pub distinct: Distinct,
     pub exact: Option<HashMap<FlowKey, u64>>,
+    pub change: Option<ChangePart>,
 }
 
 impl Sketched {
-    /// Nothing yet. Sums and distinct keys hash independently, from different
-    /// streams of the seed.
-    pub fn new(
-        shape: Shape,
-        key: KeyKind,
-        top: usize,
-        exact: bool,
-        seed: u64,
-    ) -> Result<Sketched, ShapeError> {
+    /// Nothing yet. Sums, distinct keys and what changes are looked for in hash
+    /// independently, from different streams of the seed.
+    pub fn new(config: &MeasureConfig, shape: Shape, seed: u64) -> Result<Sketched, ConfigError> {
+        let words = KeyWords::longest(config.key);
+        let mut candidates = CANDIDATES_MIN.max(CANDIDATES_PER_TOP * config.top);
+        if let Some(change) = &config.change
+            && change.keys == KeySource::Kept
+        {
+            candidates = candidates.max(change.max_keys);
+        }
+        let change = config.change.as_ref();
+        let change = change.map(|change| ChangePart::new(change, words, seed ^ CHANGE_STREAM));
         Ok(Sketched {
-            sums: CountMin::new(shape, KeyWords::longest(key), seed)?,
-            candidates: Candidates::new(CANDIDATES_MIN.max(CANDIDATES_PER_TOP * top)),
+            sums: CountMin::new(shape, words, seed).map_err(SizeError::from)?,
+            candidates: Candidates::new(candidates),
             distinct: Distinct::new(!seed),
-            exact: exact.then(HashMap::new),
+            exact: config.exact.then(HashMap::new),
+            change: change.transpose()?,
         })
     }
 
@@ -72,6 +91,9 @@ impl Sketched {
                 *sum = sum.saturating_add(*value);
             }
         }
+        if let (Some(here), Some(there)) = (&mut self.change, &other.change) {
+            here.merge(there)?;
+        }
         Ok(())
     }
 
@@ -82,6 +104,9 @@ impl Sketched {
         self.distinct = blank.distinct.clone();
         if let Some(exact) = &mut self.exact {
             exact.clear();
+        }
+        if let Some(change) = &mut self.change {
+            change.clear();
         }
     }
 }
@@ -101,6 +126,7 @@ pub(crate) struct Filler {
 #[derive(Debug, Default)]
 struct Work {
     add: AddWork,
+    change: AddWork,
     fingerprints: Vec<u64>,
 }
 
@@ -109,6 +135,7 @@ struct Chunk {
     columns: KeyColumns,
     keys: Vec<FlowKey>,
     values: Vec<i64>,
+    is_noted: Vec<bool>,
 }
 
 impl Chunk {
@@ -117,6 +144,7 @@ impl Chunk {
             columns: KeyColumns::new(words, CHUNK_KEYS),
             keys: Vec::with_capacity(CHUNK_KEYS),
             values: Vec::with_capacity(CHUNK_KEYS),
+            is_noted: Vec::with_capacity(CHUNK_KEYS),
         }
     }
 }
@@ -131,18 +159,17 @@ impl Filler {
         }
     }
 
-    /// Adds a value to a key. What was added is in the contents after
-    /// [`Filler::flush`].
+    /// Adds what a packet adds. It is in the contents after [`Filler::flush`].
     #[inline]
-    pub fn add(&mut self, plan: &Plan, contents: &mut Contents, key: FlowKey, value: u64) {
+    pub fn add(&mut self, plan: &Plan, contents: &mut Contents, update: Update) {
         match contents {
             Contents::Listed(list) => {
-                list.push((key, value));
+                list.push(update);
                 if list.len() > LISTED_MAX {
                     self.sketch(plan, contents);
                 }
             }
-            Contents::Sketched(sketched) => self.add_sketched(plan, sketched, key, value),
+            Contents::Sketched(sketched) => self.add_sketched(plan, sketched, update),
         }
     }
 
@@ -167,8 +194,8 @@ impl Filler {
     ) -> Result<(), LayoutMismatch> {
         match (&mut *contents, more) {
             (_, Contents::Listed(list)) => {
-                for (key, value) in list {
-                    self.add(plan, contents, key, value);
+                for update in list {
+                    self.add(plan, contents, update);
                 }
                 self.flush(plan, contents);
                 Ok(())
@@ -201,19 +228,28 @@ impl Filler {
         self.spares.extend(spare);
     }
 
+    /// Puts a list into a sketch.
     #[cold]
-    fn sketch(&mut self, plan: &Plan, contents: &mut Contents) {
+    pub fn sketch(&mut self, plan: &Plan, contents: &mut Contents) {
+        if matches!(contents, Contents::Sketched(_)) {
+            return;
+        }
         let blank = self.take_spare().unwrap_or_else(|| plan.blank.clone());
         let listed = std::mem::replace(contents, Contents::Sketched(Box::new(blank)));
         if let (Contents::Listed(list), Contents::Sketched(sketched)) = (listed, contents) {
-            for (key, value) in list {
-                self.add_sketched(plan, sketched, key, value);
+            for update in list {
+                self.add_sketched(plan, sketched, update);
             }
         }
     }
 
     #[inline]
-    fn add_sketched(&mut self, plan: &Plan, sketched: &mut Sketched, key: FlowKey, value: u64) {
+    fn add_sketched(&mut self, plan: &Plan, sketched: &mut Sketched, update: Update) {
+        let Update {
+            key,
+            value,
+            is_noted,
+        } = update;
         let words = KeyWords::new(&key, plan.key);
         if let Some(exact) = &mut sketched.exact {
             let sum = exact.entry(key).or_default();
@@ -229,6 +265,7 @@ impl Filler {
         chunk.keys.push(key);
         // A sum beyond 2⁶³ is one the sketch could not hold.
         chunk.values.push(i64::try_from(value).unwrap_or(i64::MAX));
+        chunk.is_noted.push(is_noted);
         if chunk.columns.is_full() {
             if is_short {
                 self.flush_short(plan, sketched);
@@ -253,6 +290,7 @@ fn flush(chunk: &mut Chunk, plan: &Plan, into: &mut Sketched, work: &mut Work) {
         columns,
         keys,
         values,
+        is_noted,
     } = chunk;
     into.distinct.insert(columns, &mut work.fingerprints);
     let candidates = &mut into.candidates;
@@ -266,7 +304,15 @@ fn flush(chunk: &mut Chunk, plan: &Plan, into: &mut Sketched, work: &mut Work) {
     };
     into.sums
         .add_above(plan.tier, columns, values, floor, &mut work.add, offer);
+    if let Some(change) = &mut into.change {
+        change.add(plan.tier, columns, values, &mut work.change);
+        let noted = is_noted.iter().enumerate().filter(|(_, noted)| **noted);
+        for (index, _) in noted {
+            change.note(index, keys[index], work.fingerprints[index], &work.change);
+        }
+    }
     columns.clear();
     keys.clear();
     values.clear();
+    is_noted.clear();
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
+use crate::change::{ChangeError, Sample, Watch, Watched};
 use crate::config::Plan;
 use crate::contents::{Contents, Filler, Sketched};
 use crate::report::{IntervalPart, IntervalReport};
@@ -24,19 +25,30 @@ pub(crate) struct Merger {
     reached: Vec<u64>,
     /// Index after the last interval that was reported.
     next: u64,
+    watch: Option<Watch>,
     ready: Vec<IntervalReport>,
 }
 
 impl Merger {
-    pub fn new(plan: &Arc<Plan>, shards: usize) -> Merger {
-        Merger {
+    /// # Errors
+    /// A search for changes that cannot be made.
+    pub fn new(plan: &Arc<Plan>, shards: usize) -> Result<Merger, ChangeError> {
+        let watch = match (&plan.change, &plan.blank.change) {
+            (Some(change), Some(blank)) => {
+                let unit = plan.value.name();
+                Some(Watch::new(change, blank, plan.key, unit, plan.tier)?)
+            }
+            _ => None,
+        };
+        Ok(Merger {
             plan: Arc::clone(plan),
             filler: Filler::new(plan.key),
             open: BTreeMap::new(),
             reached: vec![0; shards],
             next: 0,
+            watch,
             ready: Vec::new(),
-        }
+        })
     }
 
     /// Takes a part of an interval that its shard has left.
@@ -64,6 +76,9 @@ impl Merger {
     /// Reports all that is open: no part comes any more.
     pub fn finish(&mut self) {
         self.report_before(u64::MAX);
+        if let Some(watch) = &mut self.watch {
+            watch.flush(&mut self.ready);
+        }
     }
 
     /// The reports since the last call.
@@ -83,7 +98,10 @@ impl Merger {
         {
             let mut part = entry.remove();
             let skipped = self.report_empty(&part);
-            self.ready.push(part.report(&self.plan, skipped));
+            let report = part.report(&self.plan, skipped);
+            // The stream goes on behind every interval but its last.
+            let is_whole = end < u64::MAX || !self.open.is_empty();
+            self.watch(report, Some(&mut part), is_whole);
             self.next = part.slot.index.saturating_add(1);
             if let Contents::Sketched(sketched) = part.contents {
                 self.filler.recycle(&self.plan, *sketched);
@@ -101,8 +119,33 @@ impl Merger {
         }
         for before in (1..=gap).rev() {
             let start_ns = part.slot.start_ns.saturating_sub(before * length_ns);
-            self.ready.push(IntervalReport::empty(start_ns, length_ns));
+            self.watch(IntervalReport::empty(start_ns, length_ns), None, true);
         }
         0
+    }
+
+    /// Looks for changes, if that is asked for; then the report is ready.
+    fn watch(&mut self, report: IntervalReport, part: Option<&mut IntervalPart>, is_whole: bool) {
+        let Some(watch) = &mut self.watch else {
+            self.ready.push(report);
+            return;
+        };
+        let mut interval = Watched {
+            counts: None,
+            sample: Sample::default(),
+            is_whole,
+        };
+        if let Some(part) = part {
+            interval.sample = mem::take(&mut part.sample);
+            self.filler.sketch(&self.plan, &mut part.contents);
+            self.filler.flush(&self.plan, &mut part.contents);
+            if let Contents::Sketched(sketched) = &mut part.contents {
+                let Sketched {
+                    change, candidates, ..
+                } = &mut **sketched;
+                interval.counts = change.as_mut().map(|change| (change, &*candidates));
+            }
+        }
+        watch.pass(report, interval, &mut self.ready);
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use weir_packet::wire::FlowKey;
 
+use crate::change::draw;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
-use crate::contents::Filler;
+use crate::contents::{Filler, Update};
 use crate::interval::{Slot, Timekeeper};
 use crate::report::IntervalPart;
 
@@ -18,6 +19,8 @@ pub struct Meter {
     shard: usize,
     time: Timekeeper,
     slot: Slot,
+    /// Number of the packet that was told of last.
+    number: u64,
     part: Option<IntervalPart>,
     filler: Filler,
     collector: Collector,
@@ -35,6 +38,7 @@ impl Meter {
             shard,
             time,
             slot: Slot::default(),
+            number: 0,
             part: None,
             filler: Filler::new(plan.key),
             collector: collector.clone(),
@@ -51,6 +55,7 @@ impl Meter {
             self.turn(slot);
         }
         self.slot = slot;
+        self.number = number;
     }
 
     /// Counts the packet that [`Meter::tick`] just told of: its time, its flow
@@ -71,7 +76,18 @@ impl Meter {
                     Value::Packets => 1,
                     Value::Bytes => u64::from(wire_bytes),
                 };
-                self.filler.add(&self.plan, &mut part.contents, key, value);
+                let mut is_noted = false;
+                if let Some(change) = &self.plan.change {
+                    let draw = draw(self.plan.seed, self.number);
+                    is_noted = draw <= u64::MAX / u64::from(change.one_in);
+                    part.sample.offer(draw, *flow, value);
+                }
+                let update = Update {
+                    key,
+                    value,
+                    is_noted,
+                };
+                self.filler.add(&self.plan, &mut part.contents, update);
             }
         }
     }

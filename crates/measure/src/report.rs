@@ -7,8 +7,9 @@ use serde::Serialize;
 use weir_packet::time::Timestamp;
 use weir_packet::wire::FlowKey;
 
+use crate::change::{Alarm, ChangeReport, Sample};
 use crate::config::Plan;
-use crate::contents::{Contents, Sketched};
+use crate::contents::{Contents, Sketched, Update};
 use crate::interval::Slot;
 use crate::key::KeyWords;
 use crate::timestamp;
@@ -37,12 +38,16 @@ pub struct IntervalReport {
     /// Distinct keys: exact up to 256 packets, else an estimate with a standard
     /// error of 0.81 %.
     pub distinct: u64,
-    /// Sum over keys of the squared value, where the keys are known exactly.
+    /// Sum over keys of the squared value: exact where the keys are known
+    /// exactly, estimated where changes are looked for.
     pub f2: Option<f64>,
     /// The keys with the largest estimates, largest first.
     pub top: Vec<TopRow>,
-    /// Changes that were detected.
+    /// Changes that were found, the largest first.
     pub alarms: Vec<Alarm>,
+    /// How they were looked for, where they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeReport>,
     /// The error of the estimates of all keys, where they are known exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
@@ -84,10 +89,6 @@ pub struct ErrorReport {
     pub within_bound: f64,
 }
 
-/// A change that was detected. No detector exists, so neither does an alarm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Alarm {}
-
 /// One interval, or a shard's part of it.
 #[derive(Debug)]
 pub(crate) struct IntervalPart {
@@ -99,6 +100,8 @@ pub(crate) struct IntervalPart {
     pub unkeyed: u64,
     pub late: u64,
     pub contents: Contents,
+    /// Of the packets, where changes are looked for.
+    pub sample: Sample,
 }
 
 impl IntervalPart {
@@ -111,16 +114,18 @@ impl IntervalPart {
             unkeyed: 0,
             late: 0,
             contents: Contents::Listed(Vec::new()),
+            sample: Sample::default(),
         }
     }
 
-    /// Adds the counts of another part, but not its contents.
+    /// Adds the counts and the sample of another part, but not its contents.
     pub fn merge_counts(&mut self, other: &IntervalPart) {
         self.last_ns = self.last_ns.max(other.last_ns);
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.unkeyed += other.unkeyed;
         self.late += other.late;
+        self.sample.merge(&other.sample);
     }
 
     /// The report of a whole interval. Its contents must have been flushed.
@@ -161,15 +166,16 @@ impl IntervalReport {
             f2: None,
             top: Vec::new(),
             alarms: Vec::new(),
+            changes: None,
             error: None,
         }
     }
 
     /// A list has every packet: its sums are estimates without error.
-    fn fill_from_list(&mut self, plan: &Plan, list: &[(FlowKey, u64)]) {
+    fn fill_from_list(&mut self, plan: &Plan, list: &[Update]) {
         let mut sums: HashMap<FlowKey, u64> = HashMap::new();
         let mut total = 0u64;
-        for (key, value) in list {
+        for Update { key, value, .. } in list {
             let sum = sums.entry(*key).or_default();
             *sum = sum.saturating_add(*value);
             total = total.saturating_add(*value);

@@ -175,6 +175,16 @@ impl<F: FourUniversal> RealKAry<F> {
         })
     }
 
+    /// Zero everywhere, to which this one can be added.
+    #[must_use]
+    pub fn empty_like(&self) -> RealKAry<F> {
+        RealKAry {
+            layout: self.layout.clone(),
+            counters: vec![0.0; self.counters.len()],
+            total: 0.0,
+        }
+    }
+
     /// Where keys are counted.
     pub fn layout(&self) -> &Layout<F> {
         &self.layout
@@ -218,6 +228,12 @@ impl<F: FourUniversal> RealKAry<F> {
         Ok(())
     }
 
+    /// Sets everything to zero.
+    pub fn clear(&mut self) {
+        self.counters.fill(0.0);
+        self.total = 0.0;
+    }
+
     /// Multiplies every value by `factor`.
     pub fn scale(&mut self, factor: f64) {
         for counter in &mut self.counters {
@@ -230,6 +246,21 @@ impl<F: FourUniversal> RealKAry<F> {
     pub fn estimate(&self, key: &[u32]) -> f64 {
         let counters = self.layout.indices(key).map(|index| self.counters[index]);
         point(self.layout.shape().width, self.total, counters)
+    }
+
+    /// The estimate of a key that has the buckets `buckets`, one per row.
+    pub(crate) fn estimate_in(&self, buckets: &[u32]) -> f64 {
+        let width = self.layout.shape().width;
+        let counters = indices(width, buckets).map(|index| self.counters[index]);
+        point(width, self.total, counters)
+    }
+
+    /// The same of this sketch less `other`, which has the same layout.
+    pub(crate) fn estimate_less(&self, other: &RealKAry<F>, buckets: &[u32]) -> f64 {
+        let width = self.layout.shape().width;
+        let counters =
+            indices(width, buckets).map(|index| self.counters[index] - other.counters[index]);
+        point(width, self.total - other.total, counters)
     }
 
     /// The estimates of a batch of keys that were hashed before, in their order
@@ -304,6 +335,12 @@ fn check_width<F: Family>(layout: &Layout<F>) -> Result<(), ShapeError> {
         1 => Err(ShapeError::OneBucket),
         _ => Ok(()),
     }
+}
+
+/// The counters of the buckets of one key.
+fn indices(width: u32, buckets: &[u32]) -> impl Iterator<Item = usize> {
+    let rows = buckets.iter().enumerate();
+    rows.map(move |(row, bucket)| row * width as usize + *bucket as usize)
 }
 
 /// Equation 6.7: the median over the rows of (C - Z/w) / (1 - 1/w).

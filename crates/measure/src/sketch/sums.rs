@@ -38,6 +38,14 @@ pub struct AddWork {
     is_above: Vec<bool>,
 }
 
+impl AddWork {
+    /// The buckets, row by row, of key number `key` of those that were added
+    /// last.
+    pub(crate) fn buckets_of(&self, key: usize, rows: usize) -> impl Iterator<Item = u32> {
+        (0..rows).map(move |row| self.buckets.row(row)[key])
+    }
+}
+
 impl<F: Family> Sums<F> {
     pub fn new(layout: Layout<F>) -> Sums<F> {
         let counters = Counters::new(layout.counters());

@@ -37,7 +37,7 @@ struct Document {
     /// The last interval's top keys: of the whole run, where no interval is
     /// set.
     top: Vec<weir_measure::TopRow>,
-    alarms: Vec<weir_measure::Alarm>,
+    alarms: Vec<weir_measure::change::Alarm>,
     intervals: Vec<IntervalReport>,
     inspected_payload_bytes: u64,
     candidates: u64,

@@ -1,0 +1,75 @@
+//! What is told of changes.
+
+use serde::Serialize;
+
+use super::sample::Source;
+use crate::timestamp;
+
+/// A key that changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alarm {
+    /// The key as text.
+    pub key: String,
+    /// What is summed: `packets` or `bytes`.
+    pub unit: &'static str,
+    /// Beginning of the interval, nanoseconds since 1970; serialised as RFC
+    /// 3339.
+    #[serde(rename = "start", serialize_with = "timestamp::serialize")]
+    pub start_ns: u64,
+    /// What the key had, estimated: a small sum may come out below zero.
+    pub observed: f64,
+    /// What was forecast, or is the mean over the window of a variational
+    /// difference.
+    pub forecast: f64,
+    /// How large the change is: see [`super::Difference`].
+    pub score: f64,
+    /// What the score exceeds.
+    pub threshold: f64,
+    /// Beginning of the interval since which the key has been too high, or too
+    /// low, in every interval.
+    #[serde(rename = "since", serialize_with = "timestamp::serialize")]
+    pub since_ns: u64,
+    /// The sources behind it, by a sample of packets: of the interval where the
+    /// key rose, of the one before where it fell. Largest first, at most five.
+    pub sources: Vec<Source>,
+}
+
+/// What became of an interval in the search for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchState {
+    /// It was searched.
+    Searched,
+    /// The model had not seen enough intervals for a forecast.
+    Learning,
+    /// The stream ended within it: every key would seem to have fallen.
+    CutShort,
+}
+
+/// The search for changes in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ChangeReport {
+    /// Whether it was searched.
+    pub state: SearchState,
+    /// √F₂ of the errors, estimated; 0 where it was not searched.
+    pub error_norm: f64,
+    /// Standard deviation of the estimate of one key's error, at most: what is
+    /// not some times larger is noise.
+    pub deviation: f64,
+    /// Keys that were asked for.
+    pub asked: u64,
+    /// Packets whose key found no place among those to be asked for.
+    pub missed: u64,
+}
+
+impl ChangeReport {
+    pub(crate) fn unsearched(state: SearchState) -> ChangeReport {
+        ChangeReport {
+            state,
+            error_norm: 0.0,
+            deviation: 0.0,
+            asked: 0,
+            missed: 0,
+        }
+    }
+}
