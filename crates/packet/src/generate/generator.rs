@@ -3,6 +3,7 @@
 use super::flows::Flows;
 use super::payload::Payloads;
 use super::random::{Random, scale, share_bound};
+use super::surges::{self, Surge, Surges};
 use super::zipf::Zipf;
 use super::{Plan, PlanError, SizeModel};
 use crate::wire::build::{self, flags};
@@ -11,6 +12,10 @@ use crate::wire::{FlowKey, protocol};
 /// Writes the packets of a [`Plan`], one after the other.
 pub struct Generator {
     packets_left: u64,
+    /// What was drawn for the next of them.
+    drawn: Option<Draw>,
+    surges: Surges,
+    flow_count: u32,
     now_ns: u64,
     /// One more than twice the mean gap.
     gap_bound_ns: u64,
@@ -28,6 +33,15 @@ pub struct Generator {
     identification: u16,
     choices: Random,
     payloads: Payloads,
+}
+
+/// What is drawn for a packet.
+#[derive(Clone, Copy)]
+struct Draw {
+    timestamp_ns: u64,
+    which: u64,
+    size: u64,
+    rest: u64,
 }
 
 /// What is remembered of a TCP flow.
@@ -52,7 +66,8 @@ enum Phase {
 pub struct Generated {
     /// Nanoseconds since 1970-01-01 UTC; never before the packet before it.
     pub timestamp_ns: u64,
-    /// Number of its flow, which is its Zipf rank less one.
+    /// Number of its flow, which is its Zipf rank less one; of surge n,
+    /// [`Plan::flows`] plus n.
     pub flow: u32,
     /// Whether it goes from the server to the client.
     pub is_reply: bool,
@@ -71,7 +86,6 @@ pub struct Plant {
 
 const CLIENT_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
-const ETHERNET_BYTES: usize = 14;
 /// Shortest Ethernet frame without its check sequence.
 const MIN_FRAME_BYTES: usize = 60;
 const TCP_WINDOW: u16 = 64_240;
@@ -90,6 +104,9 @@ impl Generator {
         check(plan)?;
         Ok(Generator {
             packets_left: plan.packets,
+            drawn: None,
+            surges: Surges::new(plan),
+            flow_count: plan.flows,
             now_ns: plan.start_ns,
             gap_bound_ns: 2 * (1_000_000_000 / plan.packets_per_second) + 1,
             sizes: plan.sizes,
@@ -108,22 +125,35 @@ impl Generator {
         })
     }
 
-    /// Packets still to come.
+    /// Packets still to come, surges aside.
     pub fn packets_left(&self) -> u64 {
         self.packets_left
     }
 
     /// The 5-tuple of a flow's packets from client to server.
     pub fn flow_key(&self, flow: u32) -> FlowKey {
-        self.flows.key(flow)
+        match flow.checked_sub(self.flow_count) {
+            None => self.flows.key(flow),
+            Some(surge) => Surge::flow_key(surge),
+        }
     }
 
     /// Replaces the contents of `frame` by the next packet; `None` after the
     /// last one.
     pub fn fill(&mut self, frame: &mut Vec<u8>) -> Option<Generated> {
-        self.packets_left = self.packets_left.checked_sub(1)?;
-        let [which, size, gap, rest] = std::array::from_fn(|_| self.choices.next());
-        self.now_ns = self.now_ns.saturating_add(scale(gap, self.gap_bound_ns));
+        let draw = self.draw();
+        let end_ns = draw.map(|draw| draw.timestamp_ns);
+        if let Some((surge, timestamp_ns)) = self.surges.next_before(end_ns) {
+            return Some(self.fill_surge(frame, surge, timestamp_ns));
+        }
+        let Draw {
+            timestamp_ns,
+            which,
+            size,
+            rest,
+        } = draw?;
+        self.drawn = None;
+        self.packets_left -= 1;
         self.identification = self.identification.wrapping_add(1);
         if scale(rest << 32, 1000) < self.planted_per_mille {
             self.plants_owed += 1;
@@ -151,14 +181,40 @@ impl Generator {
         }
         let plant = self.write(frame, &key, &segment, payload_bytes, is_reply);
         Some(Generated {
-            timestamp_ns: self.now_ns,
+            timestamp_ns,
             flow,
             is_reply,
-            plant: plant.map(|(content, payload_offset)| Plant {
-                content,
-                frame_offset: ETHERNET_BYTES + header_bytes + payload_offset,
-            }),
+            plant,
         })
+    }
+
+    /// What is drawn for the plan's next packet, if there is one.
+    fn draw(&mut self) -> Option<Draw> {
+        if self.drawn.is_none() && self.packets_left > 0 {
+            let [which, size, gap, rest] = std::array::from_fn(|_| self.choices.next());
+            self.now_ns = self.now_ns.saturating_add(scale(gap, self.gap_bound_ns));
+            self.drawn = Some(Draw {
+                timestamp_ns: self.now_ns,
+                which,
+                size,
+                rest,
+            });
+        }
+        self.drawn
+    }
+
+    /// Writes a packet of a surge.
+    fn fill_surge(&mut self, frame: &mut Vec<u8>, surge: u32, timestamp_ns: u64) -> Generated {
+        self.identification = self.identification.wrapping_add(1);
+        let payload_bytes = usize::from(self.surges.ip_bytes(surge) - surges::HEADER_BYTES);
+        let key = Surge::flow_key(surge);
+        let plant = self.write(frame, &key, &Segment::default(), payload_bytes, false);
+        Generated {
+            timestamp_ns,
+            flow: self.flow_count + surge,
+            is_reply: false,
+            plant,
+        }
     }
 
     /// Moves a TCP flow on by one segment, and says which way it goes: the
@@ -194,7 +250,7 @@ impl Generator {
         (segment, is_reply)
     }
 
-    /// Writes the frame; returns what was planted and where in the payload.
+    /// Writes the frame; returns what was planted.
     fn write(
         &mut self,
         frame: &mut Vec<u8>,
@@ -202,7 +258,7 @@ impl Generator {
         segment: &Segment,
         payload_bytes: usize,
         is_reply: bool,
-    ) -> Option<(usize, usize)> {
+    ) -> Option<Plant> {
         let content = self.content_for(payload_bytes);
         let mut plant = None;
         let (payloads, planted) = (&mut self.payloads, &self.planted);
@@ -211,7 +267,10 @@ impl Generator {
             payloads.write(out, payload_bytes, is_reply);
             if let Some(content) = content {
                 let offset = payloads.plant(&mut out[start..], &planted[content]);
-                plant = Some((content, offset));
+                plant = Some(Plant {
+                    content,
+                    frame_offset: start + offset,
+                });
             }
         };
         let ip = build::IpHeader {
@@ -315,5 +374,5 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
         return Err(PlanError::PacketsPerSecond(plan.packets_per_second));
     }
     plan.sizes.check()?;
-    Ok(())
+    surges::check(&plan.surges)
 }

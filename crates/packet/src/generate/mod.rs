@@ -35,11 +35,13 @@ mod generator;
 mod payload;
 mod random;
 mod sizes;
+mod surges;
 mod zipf;
 
 pub use generator::{Generated, Generator, Plant};
 pub use payload::{PayloadModel, PayloadModelError};
 pub use sizes::{SizeModel, SizeModelError};
+pub use surges::Surge;
 
 /// What traffic to make.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +65,8 @@ pub struct Plan {
     /// packet too small for all of them leaves its turn to the next that is
     /// large enough.
     pub planted_per_mille: u32,
+    /// Changes to plant: packets beside those counted in `packets`. Up to 254.
+    pub surges: Vec<Surge>,
     /// Seed of all choices.
     pub seed: u64,
     /// Share of flows over IPv6, 0 to 1.
@@ -101,6 +105,7 @@ impl Default for Plan {
             payload: PayloadModel::Random,
             planted: Vec::new(),
             planted_per_mille: 0,
+            surges: Vec::new(),
             seed: 1,
             ipv6_share: 0.1,
             udp_share: 1.0 / 6.0,
@@ -135,6 +140,12 @@ pub enum PlanError {
     /// Contents are to be planted, but there are none, or empty ones.
     #[error("nothing to plant: give contents that are not empty")]
     NothingToPlant,
+    /// More surges than there are addresses for them.
+    #[error("{0} surges: up to {max} are possible", max = surges::MAX_SURGES)]
+    Surges(usize),
+    /// Packets of a surge without room for their headers.
+    #[error("surge of packets of {0} bytes: at least {min} are possible", min = surges::HEADER_BYTES)]
+    SurgeBytes(u16),
     /// A rate of zero, or above one packet per nanosecond.
     #[error("{0} packets per second: 1 to 1000000000 are possible")]
     PacketsPerSecond(u64),

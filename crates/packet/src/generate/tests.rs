@@ -373,6 +373,63 @@ fn http_reads_as_http() {
     });
 }
 
+/// A tenth of a second of 5,000 packets per second, 20 ms into the traffic.
+fn surge() -> Surge {
+    Surge {
+        start_ns: 20_000_000,
+        length_ns: 100_000_000,
+        packets_per_second: 5000,
+        ip_bytes: 400,
+    }
+}
+
+/// The traffic is the same but for the surges' packets, which come when, from
+/// whom and as large as is said, in order of time with the others.
+#[test]
+fn surges_come_beside_the_traffic() {
+    let late = Surge {
+        start_ns: 900_000_000,
+        ..surge()
+    };
+    let with_surges = Plan {
+        surges: vec![surge(), late],
+        ..plan()
+    };
+    let ordinary = |plan: &Plan| {
+        let mut packets = Vec::new();
+        each(plan, |_, packet, frame| {
+            if packet.flow < plan.flows {
+                packets.push((packet.timestamp_ns, packet.flow, frame.len()));
+            }
+        });
+        packets
+    };
+    assert_eq!(ordinary(&plan()), ordinary(&with_surges));
+    let mut times = [Vec::new(), Vec::new()];
+    let mut last_ns = 0;
+    each(&with_surges, |generator, packet, frame| {
+        assert!(packet.timestamp_ns >= last_ns);
+        last_ns = packet.timestamp_ns;
+        if let Some(number) = packet.flow.checked_sub(with_surges.flows) {
+            let headers = Headers::parse(LinkType::Ethernet, frame);
+            assert_eq!(headers.fault, None);
+            let key = FlowKey::from_headers(&headers, frame).expect("an IP packet");
+            assert_eq!(key, generator.flow_key(packet.flow));
+            assert_eq!(
+                key.to_string(),
+                format!("203.0.113.{0}:9 > 198.19.113.{0}:9 udp", number + 1)
+            );
+            assert_eq!(frame.len(), 14 + 400);
+            times[number as usize].push(packet.timestamp_ns - with_surges.start_ns);
+        }
+    });
+    let even: Vec<u64> = (0..500).map(|n| 20_000_000 + n * 200_000).collect();
+    assert_eq!(times[0], even);
+    // The traffic of 0.2 s is over by then.
+    let after: Vec<u64> = even.iter().map(|time| time + 880_000_000).collect();
+    assert_eq!(times[1], after);
+}
+
 #[test]
 fn impossible_plans_are_refused() {
     let refused = |plan: Plan| match Generator::new(&plan) {
@@ -459,6 +516,33 @@ fn impossible_plans_are_refused() {
             },
             "sizes fixed:1",
         ),
+        (
+            Plan {
+                surges: vec![surge(); 255],
+                ..plan()
+            },
+            "255 surges",
+        ),
+        (
+            Plan {
+                surges: vec![Surge {
+                    ip_bytes: 27,
+                    ..surge()
+                }],
+                ..plan()
+            },
+            "surge of packets of 27 bytes",
+        ),
+        (
+            Plan {
+                surges: vec![Surge {
+                    packets_per_second: 0,
+                    ..surge()
+                }],
+                ..plan()
+            },
+            "0 packets per second",
+        ),
     ];
     for (plan, complaint) in cases {
         let error = refused(plan);
@@ -497,11 +581,12 @@ proptest! {
         handshakes: bool,
         packets_per_second in 1u64..=1_000_000_000,
         start_ns: u64,
+        surges in proptest::collection::vec(Just(surge()), 0..2),
     ) {
         let plan = Plan {
             packets: 50, flows, zipf, sizes, payload, planted, planted_per_mille, seed,
             ipv6_share: shares.0, udp_share: shares.1, reply_share: shares.2,
-            handshakes, packets_per_second, start_ns,
+            handshakes, packets_per_second, start_ns, surges,
         };
         let mut faults = Vec::new();
         each(&plan, |_, packet, frame| {
