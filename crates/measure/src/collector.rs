@@ -32,8 +32,9 @@ use crate::report::{IntervalPart, IntervalReport};
 /// Parts in the queue, for each shard.
 const QUEUE_PARTS: usize = 8;
 
-/// Called with every report, by the collector's thread.
-pub type Observer = Box<dyn FnMut(&IntervalReport) + Send>;
+/// Called with every report, by the collector's thread. It may take out what is
+/// large: the report is kept until somebody asks for it.
+pub type Observer = Box<dyn FnMut(&mut IntervalReport) + Send>;
 
 /// Merges the shards' intervals and reports those that every shard has passed.
 ///
@@ -189,7 +190,7 @@ impl Worker {
     fn publish(&mut self) {
         let mut reports = self.merger.take_ready();
         if let Some(observer) = &mut self.observer {
-            reports.iter().for_each(observer);
+            reports.iter_mut().for_each(observer);
         }
         locked(&self.shared.ready).append(&mut reports);
         let mut spares = locked(&self.shared.spares);

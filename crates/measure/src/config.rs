@@ -81,6 +81,9 @@ pub struct MeasureConfig {
     pub exact: bool,
     /// Which changes to look for from interval to interval.
     pub change: Option<ChangeConfig>,
+    /// Puts the sketches of each interval into its report, as bytes with their
+    /// seeds.
+    pub sketches: bool,
     /// Seed of the hash functions; drawn at random and kept secret where none
     /// is given, so that nobody can choose addresses that collide.
     pub seed: Option<u64>,
@@ -100,6 +103,7 @@ impl MeasureConfig {
             top: 10,
             exact: false,
             change: None,
+            sketches: false,
             seed: None,
             tier: weir_simd::tier(),
         }
@@ -178,6 +182,7 @@ impl MeasureConfig {
             top: self.top,
             exact: self.exact,
             change: self.change.clone(),
+            sketches: self.sketches,
             seed,
             tier: self.tier,
             blank,
@@ -229,6 +234,7 @@ pub(crate) struct Plan {
     pub top: usize,
     pub exact: bool,
     pub change: Option<ChangeConfig>,
+    pub sketches: bool,
     pub seed: u64,
     pub tier: Tier,
     /// What an interval's contents start from once they are sketched.

@@ -10,6 +10,7 @@ use crate::change::{ChangePart, KeySource};
 use crate::config::{ConfigError, MeasureConfig, Plan};
 use crate::distinct::Distinct;
 use crate::key::KeyWords;
+use crate::report::StoredSketches;
 use crate::sketch::{AddWork, CountMin, LayoutMismatch};
 
 /// Packets up to which an interval is a list. Few enough that a list is small
@@ -95,6 +96,14 @@ impl Sketched {
             here.merge(there)?;
         }
         Ok(())
+    }
+
+    /// The sketches as bytes.
+    pub fn store(&self) -> StoredSketches {
+        StoredSketches {
+            sums: self.sums.encode(),
+            change: self.change.as_ref().map(|change| change.sums.encode()),
+        }
     }
 
     /// Makes this equal to `blank` without new memory.

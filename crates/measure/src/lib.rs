@@ -55,6 +55,6 @@ pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
 pub use distinct::Distinct;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;
-pub use report::{ErrorReport, IntervalReport, TopRow};
+pub use report::{ErrorReport, IntervalReport, StoredSketches, TopRow};
 pub use sketch::{AddWork, CountMin, DecodeError, KAry, Layout, LayoutMismatch, Places, RealKAry};
 pub use stage::MeasureStage;

@@ -98,7 +98,16 @@ impl Merger {
         {
             let mut part = entry.remove();
             let skipped = self.report_empty(&part);
-            let report = part.report(&self.plan, skipped);
+            let mut report = part.report(&self.plan, skipped);
+            if self.watch.is_some() || self.plan.sketches {
+                self.filler.sketch(&self.plan, &mut part.contents);
+                self.filler.flush(&self.plan, &mut part.contents);
+            }
+            if let Contents::Sketched(sketched) = &part.contents
+                && self.plan.sketches
+            {
+                report.sketches = Some(sketched.store());
+            }
             // The stream goes on behind every interval but its last.
             let is_whole = end < u64::MAX || !self.open.is_empty();
             self.watch(report, Some(&mut part), is_whole);
@@ -137,8 +146,6 @@ impl Merger {
         };
         if let Some(part) = part {
             interval.sample = mem::take(&mut part.sample);
-            self.filler.sketch(&self.plan, &mut part.contents);
-            self.filler.flush(&self.plan, &mut part.contents);
             if let Contents::Sketched(sketched) = &mut part.contents {
                 let Sketched {
                     change, candidates, ..

@@ -48,6 +48,9 @@ pub struct IntervalReport {
     /// How they were looked for, where they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeReport>,
+    /// Its sketches, where they are asked for.
+    #[serde(skip)]
+    pub sketches: Option<StoredSketches>,
     /// The error of the estimates of all keys, where they are known exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
@@ -58,6 +61,16 @@ impl IntervalReport {
     pub fn start(&self) -> impl fmt::Display {
         Timestamp(self.start_ns)
     }
+}
+
+/// The sketches of one interval as bytes. Their seeds are among them: who can
+/// read them can choose keys that collide under the same seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSketches {
+    /// What [`crate::CountMin::decode`] reads: the sums.
+    pub sums: Vec<u8>,
+    /// What [`crate::KAry::decode`] reads: what changes are looked for in.
+    pub change: Option<Vec<u8>>,
 }
 
 /// One key of a top list.
@@ -167,6 +180,7 @@ impl IntervalReport {
             top: Vec::new(),
             alarms: Vec::new(),
             changes: None,
+            sketches: None,
             error: None,
         }
     }

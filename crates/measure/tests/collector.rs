@@ -45,7 +45,7 @@ fn a_slow_observer_sees_every_interval_in_order() {
         let seen: Arc<Mutex<Vec<IntervalReport>>> = Arc::default();
         let observer = Box::new({
             let seen = Arc::clone(&seen);
-            move |report: &IntervalReport| {
+            move |report: &mut IntervalReport| {
                 std::thread::yield_now();
                 seen.lock().expect("no panic").push(report.clone());
             }

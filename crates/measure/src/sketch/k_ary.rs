@@ -234,6 +234,14 @@ impl<F: FourUniversal> RealKAry<F> {
         self.total = 0.0;
     }
 
+    /// Adds `value` to one key.
+    pub fn add_key(&mut self, key: &[u32], value: f64) {
+        for index in self.layout.indices(key) {
+            self.counters[index] += value;
+        }
+        self.total += value;
+    }
+
     /// Multiplies every value by `factor`.
     pub fn scale(&mut self, factor: f64) {
         for counter in &mut self.counters {
