@@ -8,6 +8,7 @@
 
 #[cfg(feature = "hazmat")]
 mod ecb;
+pub mod mac;
 
 use std::fmt;
 

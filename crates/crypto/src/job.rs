@@ -93,6 +93,24 @@ pub enum JobFault {
         /// What was given.
         given_bytes: usize,
     },
+    /// The tag's length is not one that the MAC allows.
+    #[error("the tag has {given_bytes} bytes, {least_bytes} to {most_bytes} are allowed")]
+    MacTag {
+        /// The shortest allowed.
+        least_bytes: usize,
+        /// The longest allowed.
+        most_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// The message is longer than the MAC allows.
+    #[error("the message has {given_bytes} bytes, more than {most_bytes}")]
+    MessageTooLong {
+        /// [`crate::mac::Algorithm::most_message_bytes`].
+        most_bytes: u64,
+        /// What was given.
+        given_bytes: u64,
+    },
     /// The text does not fill whole blocks.
     #[error("the text has {given_bytes} bytes, which is no multiple of {block_bytes}")]
     PartialBlock {
@@ -208,7 +226,7 @@ impl SealJob<'_> {
 
     #[inline]
     fn check(&self) -> Result<(), JobFault> {
-        if !self.ticket.is_of(self.key) {
+        if !self.key.drew(&self.ticket) {
             return Err(match self.ticket.is_spent() {
                 true => JobFault::SpentTicket,
                 false => JobFault::ForeignTicket,

@@ -87,7 +87,7 @@ mod kernel;
 mod keys;
 mod lane_use;
 mod limits;
-mod mac;
+pub mod mac;
 mod mode;
 mod once;
 mod suite;
@@ -101,13 +101,13 @@ mod hazmat;
 pub mod memcheck;
 
 pub use digest::{Digest, DigestJob, DigestLengthError};
-pub use engine::{Engine, SELF_DETECTING, SelfTestError, engines};
+pub use engine::{Engine, SELF_DETECTING, SelfTestError, Tested, engines};
 pub use job::{JobError, JobFault, OpenJob, SealJob, open, seal};
 pub use keys::{
     Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
 };
 pub use lane_use::LaneUse;
 pub use limits::{Limit, Limits};
-pub use mac::{HmacKey, MacJob, TagLengthError, write_tags};
+pub use mac::hmac::{HmacKey, MacJob, TagLengthError, write_tags};
 pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError};

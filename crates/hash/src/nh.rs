@@ -108,13 +108,14 @@ fn pairs<W>(message: &[W], most_words: usize) -> Result<&[[W; 2]], MessageError>
 }
 
 /// NH as RFC 4418 section 5.2.2 has it: word j of each eight times word j + 4.
+/// `first` is the key of words 0 to 3 of each eight, `second` of words 4 to 7.
 /// Eights beyond the end of message or key do not count.
 #[inline]
-pub fn nh_rfc4418(key: &[u32], message: &[[u32; 8]]) -> u64 {
-    let eights = message.iter().zip(key.as_chunks::<8>().0);
-    eights.fold(0, |sum: u64, (m, x)| {
-        (0..4).fold(sum, |sum, j| {
-            sum.wrapping_add(product([m[j], m[j + 4]], [x[j], x[j + 4]]))
+pub fn nh_rfc4418(first: &[[u32; 4]], second: &[[u32; 4]], message: &[[u32; 8]]) -> u64 {
+    let keys = first.iter().zip(second);
+    message.iter().zip(keys).fold(0, |sum, (m, (x, y))| {
+        (0..4).fold(sum, |sum: u64, j| {
+            sum.wrapping_add(product([m[j], m[j + 4]], [x[j], y[j]]))
         })
     })
 }

@@ -3,20 +3,21 @@
 
 mod iterated;
 mod known_answers;
+mod mac_test;
 mod self_test;
-
 mod trust;
 
 use weir_simd::Tier;
 
+use crate::mac::Algorithm;
 use crate::suite::{Aead, Cipher, Suite};
 
-pub use self_test::SelfTestError;
+pub use self_test::{SelfTestError, Tested};
 
 pub(crate) use trust::{Family, tier_in_use, trusted_tier};
 
 #[cfg(test)]
-pub(crate) use known_answers::unhex;
+pub(crate) use known_answers::{unhex, universal};
 
 /// One implementation of one or more suites.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,13 +34,15 @@ pub struct Engine {
     pub in_use: bool,
     /// What it can do.
     pub suites: Vec<Suite>,
+    /// The MACs by themselves that it is for.
+    pub macs: Vec<Algorithm>,
 }
 
 /// The tier of an engine that chooses its instructions itself.
 pub const SELF_DETECTING: &str = "self-detecting";
 
 /// Engines that there are for each tier, but for what [`kernels_under`] excepts.
-const OF_EVERY_TIER: [&str; 8] = [
+const OF_EVERY_TIER: [&str; 10] = [
     "weir-gcm",
     "weir-ccm",
     "weir-gmac",
@@ -48,7 +51,12 @@ const OF_EVERY_TIER: [&str; 8] = [
     "weir-ctr-hmac",
     "weir-null-hmac",
     "weir-3des-hmac",
+    UMAC,
+    MMH_MAC,
 ];
+
+const UMAC: &str = "weir-umac";
+const MMH_MAC: &str = "weir-mmh-mac";
 
 const CHACHA20_POLY1305: &str = "rustcrypto-chacha20-poly1305";
 
@@ -58,8 +66,9 @@ pub fn engines() -> Vec<Engine> {
         let tiers = Tier::ALL.into_iter();
         let tiers = tiers.filter(move |tier| kernels_under(name, *tier) == *tier);
         tiers.map(move |tier| {
-            let suites = suites_of(name);
+            let (suites, macs) = (suites_of(name), macs_of(name));
             let family = suites.first().map(|suite| Family::of(*suite));
+            let family = family.or(macs.first().map(|mac| Family::of_mac(*mac)));
             let trusted = family.and_then(trusted_tier);
             Engine {
                 name,
@@ -67,6 +76,7 @@ pub fn engines() -> Vec<Engine> {
                 available: tier.is_available(),
                 in_use: trusted.map(|trusted| kernels_under(name, trusted)) == Some(tier),
                 suites,
+                macs,
             }
         })
     });
@@ -76,6 +86,7 @@ pub fn engines() -> Vec<Engine> {
         available: true,
         in_use: true,
         suites: suites_of(CHACHA20_POLY1305),
+        macs: Vec::new(),
     };
     tiered.chain([kept]).collect()
 }
@@ -84,7 +95,9 @@ pub fn engines() -> Vec<Engine> {
 /// ones, where that has none.
 fn kernels_under(engine: &str, tier: Tier) -> Tier {
     match (tier, engine) {
-        (Tier::NeonAes, "weir-ocb3" | "weir-null-hmac" | "weir-3des-hmac") => Tier::Scalar,
+        (Tier::NeonAes, "weir-ocb3" | "weir-null-hmac" | "weir-3des-hmac" | UMAC | MMH_MAC) => {
+            Tier::Scalar
+        }
         _ => tier,
     }
 }
@@ -93,6 +106,16 @@ fn suites_of(engine: &str) -> Vec<Suite> {
     Suite::all()
         .filter(|suite| engine_of(*suite) == engine)
         .collect()
+}
+
+/// The MACs that have an engine of their own.
+fn macs_of(engine: &str) -> Vec<Algorithm> {
+    let is_of = |algorithm: &Algorithm| match algorithm {
+        Algorithm::Umac(_) => engine == UMAC,
+        Algorithm::Mmh(_) => engine == MMH_MAC,
+        Algorithm::Gmac(_) | Algorithm::Poly1305 | Algorithm::Hmac(_) => false,
+    };
+    Algorithm::all().filter(is_of).collect()
 }
 
 fn engine_of(suite: Suite) -> &'static str {
@@ -110,7 +133,7 @@ fn engine_of(suite: Suite) -> &'static str {
 }
 
 impl Engine {
-    /// Seals and opens the published answers of each suite, now, under every
+    /// Seals and opens the published answers of each suite and MAC, now, under every
     /// key policy and several packets at once, and returns how many packets
     /// were compared.
     ///
@@ -119,9 +142,9 @@ impl Engine {
     /// was taken for authentic: the engine is not used.
     pub fn self_test(&self) -> Result<usize, SelfTestError> {
         let tier = self.tier.parse().unwrap_or(Tier::Scalar);
-        self.suites.iter().try_fold(0, |packets, &suite| {
-            Ok(packets + self_test::of(suite, tier)?)
-        })
+        let suites = self.suites.iter().map(|suite| self_test::of(*suite, tier));
+        let macs = self.macs.iter().map(|mac| mac_test::of(*mac, tier));
+        suites.chain(macs).sum()
     }
 }
 
@@ -135,7 +158,8 @@ mod tests {
             let packets = engine.self_test().unwrap_or_else(|error| {
                 panic!("{} {}: {error}", engine.name, engine.tier);
             });
-            assert!(packets >= engine.suites.len(), "{}", engine.name);
+            let subjects = engine.suites.len() + engine.macs.len();
+            assert!(packets >= subjects && subjects > 0, "{}", engine.name);
         }
     }
 

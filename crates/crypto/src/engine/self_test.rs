@@ -1,5 +1,7 @@
 //! Known answers through the job interface.
 
+use std::fmt;
+
 use super::iterated;
 use super::known_answers::{
     AEADS, AeadAnswer, CCM, CIPHERS, CipherAnswer, MACS, MacAnswer, OCB3, unhex,
@@ -9,18 +11,37 @@ use weir_simd::Tier;
 use crate::hazmat::{self, RawSealJob, RawSealingKey};
 use crate::job::{OpenJob, open_at};
 use crate::keys::{KeyMaterial, KeyPolicy, OpeningKey};
+use crate::mac::Algorithm;
 use crate::suite::{Aead, AesKeySize, Cipher, Mac, Suite};
 
-/// A suite did not give a published answer.
+/// A suite or a MAC did not give a published answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{suite} fails on {published_in}: {what}")]
+#[error("{subject} fails on {published_in}: {what}")]
 pub struct SelfTestError {
-    /// The suite at fault.
-    pub suite: Suite,
+    /// What is at fault.
+    pub subject: Tested,
     /// Where the answer is published.
     pub published_in: &'static str,
     /// What went wrong.
     pub what: &'static str,
+}
+
+/// What a self-test is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tested {
+    /// A suite.
+    Suite(Suite),
+    /// A MAC by itself.
+    Mac(Algorithm),
+}
+
+impl fmt::Display for Tested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tested::Suite(suite) => suite.fmt(f),
+            Tested::Mac(algorithm) => algorithm.fmt(f),
+        }
+    }
 }
 
 /// Tests one suite with the kernels of `tier` and counts the packets compared.
@@ -46,7 +67,7 @@ pub(super) fn of(suite: Suite, tier: Tier) -> Result<usize, SelfTestError> {
     }?;
     if compared == 0 {
         return Err(SelfTestError {
-            suite,
+            subject: Tested::Suite(suite),
             published_in: "any document",
             what: "no answer is known",
         });
@@ -68,7 +89,7 @@ fn check_aeads(answers: &[AeadAnswer], suite: Suite, tier: Tier) -> Result<usize
 
 fn check_iterated(size: AesKeySize, tier: Tier) -> Result<usize, SelfTestError> {
     iterated::check(size, tier).map_err(|what| SelfTestError {
-        suite: Suite::Aead(Aead::AesOcb3(size)),
+        subject: Tested::Suite(Suite::Aead(Aead::AesOcb3(size))),
         published_in: iterated::SOURCE,
         what,
     })
@@ -221,7 +242,7 @@ fn check(
         })
         .map(|()| policies.len() * COPIES)
         .map_err(|what| SelfTestError {
-            suite,
+            subject: Tested::Suite(suite),
             published_in,
             what,
         })

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 
 use weir_simd::Tier;
 
-use super::self_test;
+use super::{mac_test, self_test};
+use crate::mac::Algorithm;
 use crate::suite::{Aead, Suite};
 
-/// Suites whose packets are processed by the same kernels.
+/// Suites and MACs that are processed by the same kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     /// AES-GCM.
@@ -20,8 +21,12 @@ pub(crate) enum Family {
     Gmac,
     /// AES-OCB3.
     Ocb3,
-    /// A cipher and HMAC.
+    /// A cipher and HMAC, or HMAC alone.
     EncryptThenMac,
+    /// UMAC.
+    Umac,
+    /// MMH-MAC.
+    Mmh,
     /// A kept crate.
     ChaCha20Poly1305,
 }
@@ -31,6 +36,8 @@ static CCM: OnceLock<Option<Tier>> = OnceLock::new();
 static GMAC: OnceLock<Option<Tier>> = OnceLock::new();
 static OCB3: OnceLock<Option<Tier>> = OnceLock::new();
 static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
+static UMAC: OnceLock<Option<Tier>> = OnceLock::new();
+static MMH: OnceLock<Option<Tier>> = OnceLock::new();
 
 impl Family {
     pub(crate) fn of(suite: Suite) -> Family {
@@ -44,6 +51,16 @@ impl Family {
         }
     }
 
+    pub(crate) fn of_mac(algorithm: Algorithm) -> Family {
+        match algorithm {
+            Algorithm::Umac(_) => Family::Umac,
+            Algorithm::Mmh(_) => Family::Mmh,
+            Algorithm::Gmac(_) => Family::Gmac,
+            Algorithm::Poly1305 => Family::ChaCha20Poly1305,
+            Algorithm::Hmac(_) => Family::EncryptThenMac,
+        }
+    }
+
     /// Where the answer is kept; none for what has no tier to choose.
     #[inline]
     fn verdict(self) -> Option<&'static OnceLock<Option<Tier>>> {
@@ -53,6 +70,8 @@ impl Family {
             Family::Gmac => Some(&GMAC),
             Family::Ocb3 => Some(&OCB3),
             Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
+            Family::Umac => Some(&UMAC),
+            Family::Mmh => Some(&MMH),
             Family::ChaCha20Poly1305 => None,
         }
     }
@@ -83,6 +102,9 @@ fn ask(family: Family) -> Option<Tier> {
         Suite::all()
             .filter(|suite| Family::of(*suite) == family)
             .all(|suite| self_test::of(suite, tier).is_ok())
+            && Algorithm::all()
+                .filter(|algorithm| Family::of_mac(*algorithm) == family)
+                .all(|algorithm| mac_test::of(algorithm, tier).is_ok())
     })
 }
 

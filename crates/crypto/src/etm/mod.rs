@@ -23,7 +23,7 @@ use weir_simd::Tier;
 use crate::digest::{Digest, Message};
 use crate::kernel::Misshapen;
 use crate::keys::KeyMaterial;
-use crate::mac::HmacKey;
+use crate::mac::hmac::HmacKey;
 use crate::mode::{AesRoundKeys, CbcCipher, CbcKey, Chained, CtrKey};
 use crate::suite::{Cipher, Mac};
 

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
 use crate::kernel::Misshapen;
-use crate::mac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
+use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::CbcDecryptKey;
 use crate::verdict::publish;
 

@@ -5,7 +5,7 @@ use weir_simd::Tier;
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
 use crate::kernel::Misshapen;
-use crate::mac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
+use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::{AesRoundKeys, CbcEncryptKey, CbcLanes, CbcRoom};
 
 /// A packet to seal.

@@ -5,12 +5,15 @@
 //! so that moving the key leaves no copy. Copies that the compiler makes on the
 //! stack while a key is being expanded are beyond its reach.
 
+mod counter;
 mod material;
 mod opening;
 mod policy;
 mod sealing;
 
+pub(crate) use counter::Counter;
+pub use counter::{Exhausted, Ticket};
 pub use material::{KeyError, KeyMaterial};
 pub use opening::OpeningKey;
 pub use policy::KeyPolicy;
-pub use sealing::{Exhausted, IvSource, SealingKey, Ticket};
+pub use sealing::{IvSource, SealingKey};

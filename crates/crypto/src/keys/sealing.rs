@@ -1,12 +1,11 @@
-//! Keys that encrypt and tag, and the counter that keeps their nonces apart.
+//! Keys that encrypt and tag.
 
 use std::fmt;
-use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::{Family, trusted_tier};
 use crate::job::Lengths;
 use crate::kernel::{Kernel, Misshapen, SealKernel};
+use crate::keys::counter::{Counter, Exhausted, Ticket};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::{CbcCipher, CbcIvKey};
 use crate::suite::{Cipher, Suite};
@@ -31,51 +30,9 @@ pub struct SealingKey {
     suite: Suite,
     /// The suite's, kept at hand: every packet is held against them.
     lengths: Lengths,
-    id: KeyId,
     kernel: SealKernel,
     ivs: Ivs,
-    /// The next counter value to hand out.
-    next: u64,
-    /// Exclusive: how far the caller has reserved.
-    allowed: u64,
-    /// Exclusive: how far the suite's limit on packets reaches.
-    limit: u64,
-}
-
-/// The right to seal one packet under one key with one counter value. Neither
-/// `Clone` nor `Copy`; a [`crate::SealJob`] owns it and sealing spends it.
-///
-/// ```compile_fail,E0599
-/// fn twice(ticket: weir_crypto::Ticket) -> [weir_crypto::Ticket; 2] {
-///     [ticket.clone(), ticket]
-/// }
-/// ```
-#[derive(PartialEq, Eq, Debug)]
-pub struct Ticket {
-    /// Nobody's when it is spent.
-    key: KeyId,
-    counter: u64,
-}
-
-/// Tells the sealing keys of this process apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct KeyId(NonZeroU64);
-
-/// A sealing key has no counter value to give.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Exhausted {
-    /// More may be reserved: [`SealingKey::allow_until`].
-    #[error("counter values are reserved up to {end} only: reserve more")]
-    Reservation {
-        /// The first value that is not reserved.
-        end: u64,
-    },
-    /// The key has protected as many packets as its suite allows.
-    #[error("the key has reached its limit of packets at counter {end}: rekey")]
-    Key {
-        /// The first value that the key may not use.
-        end: u64,
-    },
+    counter: Counter,
 }
 
 /// How a counter value becomes an IV.
@@ -115,12 +72,9 @@ impl SealingKey {
         Ok(SealingKey {
             suite,
             lengths: Lengths::of(suite),
-            id: KeyId::unique(),
             kernel: Kernel::new(&material, tier, policy)?,
             ivs: Ivs::new(&material, ivs)?,
-            next: first,
-            allowed: first,
-            limit: first.saturating_add(suite.limits().packets.most),
+            counter: Counter::new(first, suite.limits().packets.most),
         })
     }
 
@@ -129,7 +83,7 @@ impl SealingKey {
     /// key, by writing `end` to a state file and syncing it. Values once
     /// allowed stay allowed.
     pub fn allow_until(&mut self, end: u64) {
-        self.allowed = self.allowed.max(end);
+        self.counter.allow_until(end);
     }
 
     /// Takes the next counter value.
@@ -138,18 +92,7 @@ impl SealingKey {
     /// [`Exhausted`], and the counter stays where it is.
     #[inline]
     pub fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
-        if self.next >= self.limit {
-            return Err(Exhausted::Key { end: self.limit });
-        }
-        if self.next >= self.allowed {
-            return Err(Exhausted::Reservation { end: self.allowed });
-        }
-        let counter = self.next;
-        self.next += 1;
-        Ok(Ticket {
-            key: self.id,
-            counter,
-        })
+        self.counter.next_ticket()
     }
 
     /// The suite of this key.
@@ -161,13 +104,19 @@ impl SealingKey {
     /// The counter value that [`SealingKey::next_ticket`] would take.
     #[inline]
     pub fn next_counter(&self) -> u64 {
-        self.next
+        self.counter.next()
     }
 
     /// How many more tickets the reservation holds.
     #[inline]
     pub fn reserved(&self) -> u64 {
-        self.allowed.min(self.limit).saturating_sub(self.next)
+        self.counter.reserved()
+    }
+
+    /// Whether the ticket was drawn from this key and has not been spent.
+    #[inline]
+    pub(crate) fn drew(&self, ticket: &Ticket) -> bool {
+        self.counter.drew(ticket)
     }
 
     #[inline]
@@ -186,10 +135,10 @@ impl SealingKey {
             Ivs::Counter if iv.is_empty() => Ok(()),
             Ivs::Counter => {
                 let iv: &mut [u8; 8] = iv.try_into().map_err(|_| Misshapen)?;
-                *iv = ticket.counter.to_be_bytes();
+                *iv = ticket.counter().to_be_bytes();
                 Ok(())
             }
-            Ivs::Cbc(key) => key.write(ticket.counter, iv),
+            Ivs::Cbc(key) => key.write(ticket.counter(), iv),
         }
     }
 }
@@ -208,45 +157,11 @@ impl Ivs {
     }
 }
 
-impl Ticket {
-    /// The counter value, which is also ESP's (extended) sequence number.
-    #[inline]
-    pub fn counter(&self) -> u64 {
-        self.counter
-    }
-
-    #[inline]
-    pub(crate) fn is_of(&self, key: &SealingKey) -> bool {
-        self.key == key.id
-    }
-
-    #[inline]
-    pub(crate) fn is_spent(&self) -> bool {
-        self.key == KeyId::NOBODY
-    }
-
-    #[inline]
-    pub(crate) fn spend(&mut self) {
-        self.key = KeyId::NOBODY;
-    }
-}
-
-impl KeyId {
-    /// No key has it: 2⁶⁴ - 1 keys are more than a process can make.
-    const NOBODY: KeyId = KeyId(NonZeroU64::MAX);
-
-    fn unique() -> KeyId {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        KeyId(NonZeroU64::MIN.saturating_add(MADE.fetch_add(1, Ordering::Relaxed)))
-    }
-}
-
 impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SealingKey")
             .field("suite", &self.suite)
-            .field("next", &self.next)
-            .field("allowed", &self.allowed)
+            .field("counter", &self.counter)
             .finish_non_exhaustive()
     }
 }

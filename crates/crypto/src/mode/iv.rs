@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use crate::digest::Digest;
 use crate::kernel::Misshapen;
 use crate::keys::{IvSource, KeyError};
-use crate::mac::{HmacKey, MacJob, write_tags};
+use crate::mac::hmac::{HmacKey, MacJob, write_tags};
 use crate::mode::{CbcCipher, CbcEncryptKey, CbcKey};
 
 /// A key of its own, under which counter values are encrypted, one block each.

@@ -68,7 +68,12 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
                 available: engine.available,
                 self_test,
                 packets_compared,
-                can: engine.suites.iter().map(|suite| suite.name()).collect(),
+                can: engine
+                    .suites
+                    .iter()
+                    .map(|suite| suite.name())
+                    .chain(engine.macs.iter().map(|mac| mac.to_string()))
+                    .collect(),
             }
         })
         .collect();
@@ -83,10 +88,10 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// All suites of an engine, or how many and one of them.
-fn in_short(suites: &[String]) -> String {
-    match suites {
-        [first, _, _, _, ..] => format!("{} suites, as {first}", suites.len()),
+/// All that an engine can do, or how much and one thing of it.
+fn in_short(able: &[String]) -> String {
+    match able {
+        [first, _, _, _, ..] => format!("{} suites, as {first}", able.len()),
         few => few.join(", "),
     }
 }

@@ -30,12 +30,7 @@ pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
 }
 
 fn tag(tier: Tier, key: &GcmKey, parts: &Parts<'_>) -> Block {
-    let (blocks, _) = key.view().bytes.as_chunks::<16>();
-    let mut hash = Hash {
-        tier,
-        key: blocks,
-        sum: 0,
-    };
+    let mut hash = Gmac::new(tier, key);
     let (whole, rest) = parts.associated.as_chunks();
     hash.absorb(whole);
 
@@ -59,29 +54,41 @@ fn tag(tier: Tier, key: &GcmKey, parts: &Parts<'_>) -> Block {
     end[1] = (bits << 64).to_be_bytes();
     hash.absorb(&end[usize::from(rest.is_empty())..]);
 
-    // J0 of SP 800-38D section 7.1.
-    let nonce = key.nonce(parts.iv) | 1 << 120;
-    let mut pad = [nonce.to_le_bytes()];
-    ecb::encrypt(
-        tier,
-        &blocks[POWERS..=POWERS + rounds(key.size())],
-        &mut pad,
-    );
-    (hash.sum ^ u128::from_be_bytes(pad[0])).to_be_bytes()
+    hash.tag(parts.iv)
 }
 
 /// GHASH of blocks that come piece by piece.
-struct Hash<'k> {
+pub(crate) struct Gmac<'k> {
     tier: Tier,
-    /// A full schedule.
-    key: &'k [Block],
+    key: &'k GcmKey,
+    /// Its full schedule.
+    schedule: &'k [Block],
     sum: u128,
 }
 
-impl Hash<'_> {
-    fn absorb(&mut self, blocks: &[Block]) {
-        self.sum = simd::absorb(self.tier, self.key, self.sum, blocks)
-            .unwrap_or_else(|| absorb(self.key, self.sum, blocks));
+impl<'k> Gmac<'k> {
+    pub(crate) fn new(tier: Tier, key: &'k GcmKey) -> Gmac<'k> {
+        let (schedule, _) = key.view().bytes.as_chunks();
+        Gmac {
+            tier,
+            key,
+            schedule,
+            sum: 0,
+        }
+    }
+
+    pub(crate) fn absorb(&mut self, blocks: &[Block]) {
+        self.sum = simd::absorb(self.tier, self.schedule, self.sum, blocks)
+            .unwrap_or_else(|| absorb(self.schedule, self.sum, blocks));
+    }
+
+    /// The tag, once all blocks are absorbed: with J0 of SP 800-38D section 7.1.
+    pub(crate) fn tag(self, iv: [u8; 8]) -> Block {
+        let nonce = self.key.nonce(iv) | 1 << 120;
+        let mut pad = [nonce.to_le_bytes()];
+        let round_keys = &self.schedule[POWERS..=POWERS + rounds(self.key.size())];
+        ecb::encrypt(self.tier, round_keys, &mut pad);
+        (self.sum ^ u128::from_be_bytes(pad[0])).to_be_bytes()
     }
 }
 

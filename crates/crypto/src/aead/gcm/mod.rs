@@ -31,6 +31,7 @@ mod simd;
 mod tests;
 
 pub(crate) use batch::process;
+pub(crate) use gmac::Gmac;
 pub(crate) use key::{Form, GcmKey, KeyView, nonce};
 pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
 pub(crate) use simd::bytes_of_words;

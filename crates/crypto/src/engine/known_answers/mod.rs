@@ -5,6 +5,7 @@ mod ccm;
 mod cipher;
 mod mac;
 mod ocb3;
+pub(crate) mod universal;
 
 pub(crate) use aead::AEADS;
 pub(crate) use ccm::CCM;

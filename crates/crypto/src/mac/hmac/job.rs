@@ -2,7 +2,7 @@
 
 use weir_simd::Tier;
 
-use super::hmac::{HmacKey, PadStates, PadWord, Pads};
+use super::key::{HmacKey, PadStates, PadWord, Pads};
 use super::lanes::{HmacLanes, HmacRoom};
 use crate::digest::{Digest, Message, longest_first};
 
@@ -46,45 +46,78 @@ pub fn write_tags(tier: Tier, jobs: &mut [MacJob<'_>]) -> Result<(), TagLengthEr
             });
         }
     }
-    for digest in Digest::ALL {
-        match jobs.iter().find(|job| job.key.digest() == digest) {
-            None => {}
-            Some(job) => match job.key.pads() {
-                Pads::Narrow(pads) => write_tags_of(digest, pads, tier, jobs),
-                Pads::Wide(pads) => write_tags_of(digest, pads, tier, jobs),
-            },
-        }
-    }
+    write_all(tier, jobs);
     Ok(())
 }
 
+/// A message that may be for HMAC, which holds its key for `'k`.
+pub(in crate::mac) trait HmacJob<'k> {
+    /// The message's key, if it is one of HMAC.
+    fn hmac_key(&self) -> Option<&'k HmacKey>;
+
+    fn parts(&self) -> [&[u8]; 4];
+
+    /// Takes the tag: `write` fills as many bytes as it is given with the first
+    /// of the tag.
+    fn conclude(&mut self, write: impl FnOnce(&mut [u8]));
+}
+
+/// Makes the tags of those jobs that are for HMAC.
+pub(in crate::mac) fn write_all<'k, J: HmacJob<'k>>(tier: Tier, jobs: &mut [J]) {
+    for digest in Digest::ALL {
+        let mut keys = jobs.iter().filter_map(HmacJob::hmac_key);
+        match keys.find(|key| key.digest() == digest).map(HmacKey::pads) {
+            None => {}
+            Some(Pads::Narrow(pads)) => write_tags_of(digest, pads, tier, jobs),
+            Some(Pads::Wide(pads)) => write_tags_of(digest, pads, tier, jobs),
+        }
+    }
+}
+
 /// The tags of those jobs whose key is for `digest`, such as `like`.
-fn write_tags_of<W: PadWord>(
+fn write_tags_of<'k, W: PadWord, J: HmacJob<'k>>(
     digest: Digest,
     like: &PadStates<W>,
     tier: Tier,
-    jobs: &mut [MacJob<'_>],
+    jobs: &mut [J],
 ) {
-    let is_ours = |job: &MacJob<'_>| job.key.digest() == digest;
-    let count = jobs.iter().filter(|job| is_ours(job)).count();
+    let key = |job: &J| job.hmac_key().filter(|key| key.digest() == digest);
+    let count = jobs.iter().filter(|job| key(job).is_some()).count();
     let mut room = HmacRoom::new(like);
     let mut lanes = HmacLanes::new(like.of, tier, count, &mut room);
-    let mut done = |job: &mut MacJob<'_>, state| like.of.write(&state, job.tag);
-    let bytes = |job: &MacJob<'_>| job.parts.iter().map(|part| part.len()).sum();
+    let mut done = |job: InLanes<'_, J>, state| job.0.conclude(|tag| like.of.write(&state, tag));
+    let bytes = |job: &J| job.parts().iter().map(|part| part.len()).sum();
     longest_first(
         jobs,
-        |job| is_ours(job).then(|| bytes(job)),
+        |job| key(job).map(|_| bytes(job)),
         |_, job| {
-            if let Some(pads) = W::pads(job.key) {
-                lanes.submit(job, pads, &mut done);
+            if let Some(pads) = key(job).and_then(W::pads) {
+                lanes.submit(InLanes(job), pads, &mut done);
             }
         },
     );
     lanes.finish(&mut done);
 }
 
-impl Message for &mut MacJob<'_> {
+impl<'a> HmacJob<'a> for MacJob<'a> {
+    fn hmac_key(&self) -> Option<&'a HmacKey> {
+        Some(self.key)
+    }
+
     fn parts(&self) -> [&[u8]; 4] {
         self.parts
+    }
+
+    fn conclude(&mut self, write: impl FnOnce(&mut [u8])) {
+        write(self.tag);
+    }
+}
+
+/// A job in the lanes.
+struct InLanes<'j, J>(&'j mut J);
+
+impl<'k, J: HmacJob<'k>> Message for InLanes<'_, J> {
+    fn parts(&self) -> [&[u8]; 4] {
+        self.0.parts()
     }
 }

@@ -8,7 +8,7 @@
 
 use weir_simd::Tier;
 
-use super::hmac::PadStates;
+use super::key::PadStates;
 use crate::digest::{Compression, MOST_LANES, Message, Room, Scheduler, WipedStates, Word, Words};
 
 /// Memory that the lanes work in, kept apart so that it is never moved.

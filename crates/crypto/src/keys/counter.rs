@@ -1,0 +1,134 @@
+//! The counter that keeps a key's nonces apart.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counter values of one key, each handed out once, and none that was not
+/// reserved.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    id: KeyId,
+    /// The next value to hand out.
+    next: u64,
+    /// Exclusive: how far the caller has reserved.
+    allowed: u64,
+    /// Exclusive: how far the limit on packets reaches.
+    limit: u64,
+}
+
+/// The right to seal one packet under one key with one counter value. Neither
+/// `Clone` nor `Copy`; a [`crate::SealJob`] owns it and sealing spends it.
+///
+/// ```compile_fail,E0599
+/// fn twice(ticket: weir_crypto::Ticket) -> [weir_crypto::Ticket; 2] {
+///     [ticket.clone(), ticket]
+/// }
+/// ```
+#[derive(PartialEq, Eq, Debug)]
+pub struct Ticket {
+    /// Nobody's when it is spent.
+    key: KeyId,
+    counter: u64,
+}
+
+/// Tells the sealing keys of this process apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct KeyId(NonZeroU64);
+
+/// A sealing key has no counter value to give.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Exhausted {
+    /// More may be reserved: [`crate::SealingKey::allow_until`].
+    #[error("counter values are reserved up to {end} only: reserve more")]
+    Reservation {
+        /// The first value that is not reserved.
+        end: u64,
+    },
+    /// The key has protected as many packets as its suite or MAC allows.
+    #[error("the key has reached its limit of packets at counter {end}: rekey")]
+    Key {
+        /// The first value that the key may not use.
+        end: u64,
+    },
+}
+
+impl Counter {
+    /// Starts at `first`, the lowest value that was never used under the key,
+    /// for at most so many packets.
+    pub(crate) fn new(first: u64, most_packets: u64) -> Counter {
+        Counter {
+            id: KeyId::unique(),
+            next: first,
+            allowed: first,
+            limit: first.saturating_add(most_packets),
+        }
+    }
+
+    /// Lets values below `end` be used; values once allowed stay allowed.
+    pub(crate) fn allow_until(&mut self, end: u64) {
+        self.allowed = self.allowed.max(end);
+    }
+
+    /// Takes the next value.
+    #[inline]
+    pub(crate) fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
+        if self.next >= self.limit {
+            return Err(Exhausted::Key { end: self.limit });
+        }
+        if self.next >= self.allowed {
+            return Err(Exhausted::Reservation { end: self.allowed });
+        }
+        let counter = self.next;
+        self.next += 1;
+        Ok(Ticket {
+            key: self.id,
+            counter,
+        })
+    }
+
+    /// The value that [`Counter::next_ticket`] would take.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How many more tickets the reservation holds.
+    #[inline]
+    pub(crate) fn reserved(&self) -> u64 {
+        self.allowed.min(self.limit).saturating_sub(self.next)
+    }
+
+    /// Whether the ticket was drawn here and has not been spent.
+    #[inline]
+    pub(crate) fn drew(&self, ticket: &Ticket) -> bool {
+        ticket.key == self.id
+    }
+}
+
+impl Ticket {
+    /// The counter value, which is also ESP's (extended) sequence number.
+    #[inline]
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.key == KeyId::NOBODY
+    }
+
+    #[inline]
+    pub(crate) fn spend(&mut self) {
+        self.key = KeyId::NOBODY;
+    }
+}
+
+impl KeyId {
+    /// No key has it: 2⁶⁴ - 1 keys are more than a process can make.
+    const NOBODY: KeyId = KeyId(NonZeroU64::MAX);
+
+    fn unique() -> KeyId {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        KeyId(NonZeroU64::MIN.saturating_add(MADE.fetch_add(1, Ordering::Relaxed)))
+    }
+}

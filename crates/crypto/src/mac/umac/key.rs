@@ -1,0 +1,154 @@
+//! A key of UMAC in the form that kernels load.
+
+use weir_hash::prime::mod_p36;
+use weir_simd::{Lanes, Tier};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::cipher::{Block, expand};
+use crate::kernel::Misshapen;
+use crate::mac::algorithm::TagWords;
+use crate::mac::kdf::{self, Label};
+use crate::suite::AesKeySize;
+
+/// Round keys of AES-128.
+pub(crate) const ROUND_KEYS: usize = 11;
+
+/// Words of one lane of the key of NH.
+type Lane = [u32; 4];
+
+/// 1536 bytes, of which a message of 64 bytes touches 6 cache lines.
+///
+/// NH multiplies word j of a group of eight by word j + 4, that is, lane 2g of
+/// its key by lane 2g + 1, each first added to a lane of the message. Even and
+/// odd lanes lie apart, so that both factors are plain loads, and the next
+/// stream's key, one lane further, is
+///
+/// ```text
+/// stream         0         1           2            3
+/// first factor   even[g]   odd[g]      even[g+1]    odd[g+1]
+/// second factor  odd[g]    even[g+1]   odd[g+1]     even[g+2]
+/// ```
+#[repr(C, align(64))]
+pub(crate) struct UmacKey {
+    /// AES-128's, of the pads.
+    pub(super) pad_keys: [Block; ROUND_KEYS],
+    /// L3's second key, added to the tag.
+    pub(super) translation: Block,
+    /// L3's first key: of each stream what meets the digits of 64 bits, below
+    /// 2³⁶ - 5.
+    pub(super) digits: [[u64; 4]; 4],
+    /// L2's key of each stream.
+    pub(super) points: [u64; 4],
+    pub(super) words: TagWords,
+    pub(super) even: Lanes<Lane, EVEN_LANES>,
+    pub(super) odd: Lanes<Lane, ODD_LANES>,
+}
+
+/// 32 of a block, and two more for streams 2 and 3.
+const EVEN_LANES: usize = 34;
+const ODD_LANES: usize = 33;
+
+/// Bits of L2's keys: RFC 4418 section 5.3.2.
+pub(super) const POINT_MASK: u64 = 0x01ff_ffff_01ff_ffff;
+
+/// What the numbers of RFC 4418 are for, section 5 and section 3.3.
+pub(super) mod label {
+    use super::Label;
+    pub(in super::super) const PAD: Label = Label::number(0);
+    pub(in super::super) const L1: Label = Label::number(1);
+    pub(in super::super) const L2: Label = Label::number(2);
+    pub(in super::super) const L3_DIGITS: Label = Label::number(3);
+    pub(in super::super) const L3_TRANSLATION: Label = Label::number(4);
+}
+
+impl UmacKey {
+    /// All zeros, to be filled.
+    pub(super) fn blank(words: TagWords) -> Box<UmacKey> {
+        Box::new(UmacKey {
+            pad_keys: Default::default(),
+            translation: Default::default(),
+            digits: Default::default(),
+            points: Default::default(),
+            even: Lanes([[0; 4]; EVEN_LANES]),
+            odd: Lanes([[0; 4]; ODD_LANES]),
+            words,
+        })
+    }
+
+    /// Derives the key from 16 bytes.
+    pub(crate) fn new(tier: Tier, words: TagWords, raw: &[u8]) -> Result<Box<UmacKey>, Misshapen> {
+        let round_keys = expand(tier, AesKeySize::Aes128, raw)?;
+        let derive = |label, stream: &mut [Block]| {
+            kdf::fill(tier, &round_keys[..ROUND_KEYS], label, stream);
+        };
+        let mut key = UmacKey::blank(words);
+
+        let mut lanes = Zeroizing::new([[0; 16]; EVEN_LANES + ODD_LANES]);
+        derive(label::L1, &mut *lanes);
+        for (index, lane) in lanes.iter().enumerate() {
+            let place = match index % 2 {
+                0 => &mut key.even[index / 2],
+                _ => &mut key.odd[index / 2],
+            };
+            let (words, _) = lane.as_chunks();
+            for (place, word) in place.iter_mut().zip(words) {
+                *place = u32::from_be_bytes(*word);
+            }
+        }
+
+        // 24 bytes for each stream, of which the first 8 are for 64 bits.
+        let mut points = Zeroizing::new([[0; 16]; 6]);
+        derive(label::L2, &mut *points);
+        let numbers = points.as_flattened().as_chunks().0.iter().step_by(3);
+        for (point, number) in key.points.iter_mut().zip(numbers) {
+            *point = u64::from_be_bytes(*number) & POINT_MASK;
+        }
+
+        // Eight numbers for each stream; the upper four meet 64 bits.
+        let mut digits = Zeroizing::new([[0; 16]; 16]);
+        derive(label::L3_DIGITS, &mut *digits);
+        let (streams, _) = digits.as_flattened().as_chunks::<64>();
+        for (digits, stream) in key.digits.iter_mut().zip(streams) {
+            let (numbers, _) = stream[32..].as_chunks();
+            for (digit, number) in digits.iter_mut().zip(numbers) {
+                *digit = mod_p36(u64::from_be_bytes(*number));
+            }
+        }
+
+        derive(
+            label::L3_TRANSLATION,
+            std::slice::from_mut(&mut key.translation),
+        );
+
+        let mut pad_key = Zeroizing::new([[0; 16]]);
+        derive(label::PAD, &mut *pad_key);
+        let pad_keys = expand(tier, AesKeySize::Aes128, &pad_key[0])?;
+        key.pad_keys.copy_from_slice(&pad_keys[..ROUND_KEYS]);
+        Ok(key)
+    }
+
+    /// The counter block of a nonce, and where in its encryption the pad begins:
+    /// RFC 4418 section 3.3. Tags of 4 and 8 bytes share blocks.
+    #[inline]
+    pub(super) fn pad_place(&self, nonce: u64) -> (Block, usize) {
+        let shared = match self.words {
+            TagWords::One => 3,
+            TagWords::Two => 1,
+            TagWords::Three | TagWords::Four => 0,
+        };
+        let mut block = [0; 16];
+        block[..8].copy_from_slice(&(nonce & !shared).to_be_bytes());
+        (block, 4 * self.words.count() * (nonce & shared) as usize)
+    }
+}
+
+impl Drop for UmacKey {
+    fn drop(&mut self) {
+        self.pad_keys.zeroize();
+        self.translation.zeroize();
+        self.digits.zeroize();
+        self.points.zeroize();
+        self.even.0.zeroize();
+        self.odd.0.zeroize();
+    }
+}
