@@ -14,5 +14,6 @@ pub mod applications;
 pub mod execute;
 pub mod kernel;
 pub mod machine;
+pub mod reproduce;
 pub mod schedule;
 pub mod stream;

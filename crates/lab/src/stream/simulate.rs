@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::schedule::Schedule;
 
 mod jobs;
+mod room;
 
 /// A program that cannot run on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +20,7 @@ pub enum SimulateError {
     Schedules,
     /// Streams that do not fit into the stream register file together.
     #[error(
-        "instruction {instruction} needs {bytes} bytes of the stream register file, where {used} of {room} are taken and nothing will free them"
+        "instruction {instruction} needs {bytes} bytes of the stream register file in one piece, where {used} of {room} are in use"
     )]
     Room {
         /// The instruction, from 0.
@@ -140,10 +141,14 @@ pub fn simulate(
     if !fits {
         return Err(SimulateError::Schedules);
     }
-    let jobs = jobs::of(program, machine, schedules);
+    let (jobs, most_srf_bytes) = jobs::of(program, machine, schedules)?;
     let mut simulation = Simulation::new(&jobs, machine, schedules.len());
-    simulation.run()?;
-    let mut outcome = simulation.outcome;
+    simulation.run();
+    let mut outcome = Outcome {
+        cycles: simulation.now,
+        most_srf_bytes,
+        ..simulation.outcome
+    };
     jobs::add_work(&jobs, machine, &mut outcome);
     Ok(outcome)
 }
@@ -179,8 +184,6 @@ struct Simulation<'a> {
     waiting: Vec<usize>,
     in_scoreboard: u32,
     done: Vec<bool>,
-    next_to_allocate: usize,
-    srf_used: u64,
     transfers: Vec<Transfer>,
     kernel: Option<(usize, f64)>,
     /// Calls in order, and the first that has not begun.
@@ -200,8 +203,6 @@ impl<'a> Simulation<'a> {
             waiting: Vec::new(),
             in_scoreboard: 0,
             done: vec![false; jobs.len()],
-            next_to_allocate: 0,
-            srf_used: 0,
             transfers: Vec::new(),
             kernel: None,
             calls: (0..jobs.len())
@@ -215,7 +216,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn run(&mut self) -> Result<(), SimulateError> {
+    fn run(&mut self) {
         loop {
             self.begin();
             self.send();
@@ -224,18 +225,6 @@ impl<'a> Simulation<'a> {
             };
             self.advance(next);
             self.complete();
-        }
-        match self.waiting.first() {
-            None => {
-                self.outcome.cycles = self.now;
-                Ok(())
-            }
-            Some(&job) => Err(SimulateError::Room {
-                instruction: self.jobs[job].instruction,
-                bytes: self.jobs[job].takes_bytes,
-                used: self.srf_used,
-                room: self.machine.srf.bytes,
-            }),
         }
     }
 
@@ -264,7 +253,8 @@ impl<'a> Simulation<'a> {
 
     fn begin_job(&mut self, job: usize) -> bool {
         let facts = &self.jobs[job];
-        if !facts.after.iter().all(|&before| self.done[before]) {
+        let mut before = facts.after.iter().chain(&facts.after_room);
+        if !before.all(|&before| self.done[before]) {
             return false;
         }
         let may = match facts.work {
@@ -277,7 +267,7 @@ impl<'a> Simulation<'a> {
             Work::Length => true,
             Work::Barrier => self.done[..job].iter().all(|&done| done),
         };
-        if !may || !self.allocate(job) {
+        if !may {
             return false;
         }
         match facts.work {
@@ -296,25 +286,6 @@ impl<'a> Simulation<'a> {
                 self.finish(job);
             }
         }
-        true
-    }
-
-    /// Room is given in the order of the program, so that none waits forever
-    /// for what a later one took.
-    fn allocate(&mut self, job: usize) -> bool {
-        while self.next_to_allocate < job && self.jobs[self.next_to_allocate].takes_bytes == 0 {
-            self.next_to_allocate += 1;
-        }
-        let needs = self.jobs[job].takes_bytes;
-        if needs == 0 {
-            return true;
-        }
-        if self.next_to_allocate != job || self.srf_used + needs > self.machine.srf.bytes {
-            return false;
-        }
-        self.next_to_allocate += 1;
-        self.srf_used += needs;
-        self.outcome.most_srf_bytes = self.outcome.most_srf_bytes.max(self.srf_used);
         true
     }
 
@@ -448,7 +419,6 @@ impl<'a> Simulation<'a> {
     fn finish(&mut self, job: usize) {
         self.done[job] = true;
         self.in_scoreboard -= 1;
-        self.srf_used -= self.jobs[job].frees_bytes;
         if let Host::Waits(awaited) = self.host
             && awaited == job
         {

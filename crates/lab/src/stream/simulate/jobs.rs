@@ -2,7 +2,8 @@
 //! instructions, and loads of microcode before calls whose kernel is not in
 //! the store.
 
-use super::Outcome;
+use super::room::Room;
+use super::{Outcome, SimulateError};
 use crate::kernel::Class;
 use crate::machine::Machine;
 use crate::schedule::{Run, Schedule};
@@ -35,39 +36,50 @@ pub(super) enum Work {
 pub(super) struct Job {
     pub(super) work: Work,
     pub(super) is_microcode: bool,
-    /// The program's instruction that asked for it.
-    pub(super) instruction: usize,
     /// Jobs that have to be complete before.
     pub(super) after: Vec<usize>,
     /// Cycles that the host needs to send it.
     pub(super) host_cycles: f64,
-    /// Bytes of the stream register file that it takes when it begins.
-    pub(super) takes_bytes: u64,
-    /// Bytes that are free when it is complete.
-    pub(super) frees_bytes: u64,
+    /// Jobs that have to be complete before, for they use its room.
+    pub(super) after_room: Vec<usize>,
 }
 
-/// The jobs of a program.
-pub(super) fn of(program: &Program, machine: &Machine, schedules: &[Schedule]) -> Vec<Job> {
-    let mut takes = vec![0; program.instructions().len()];
-    let mut frees = takes.clone();
-    for stream in program.streams() {
-        takes[stream.made] += stream.bytes;
-        frees[stream.last_use] += stream.bytes;
-    }
+/// The jobs of a program, and the most bytes of the stream register file that
+/// it uses.
+pub(super) fn of(
+    program: &Program,
+    machine: &Machine,
+    schedules: &[Schedule],
+) -> Result<(Vec<Job>, u64), SimulateError> {
+    let mut room = Room::new(machine.srf.bytes);
+    let mut streams = program.streams().iter().peekable();
     let mut jobs: Vec<Job> = Vec::new();
     let mut store = Store::new(machine, schedules);
     // The job of each instruction.
     let mut numbers: Vec<usize> = Vec::new();
     for (instruction, recorded) in program.instructions().iter().enumerate() {
         let mut after: Vec<usize> = recorded.after.iter().map(|&it| numbers[it]).collect();
+        let mut after_room = Vec::new();
+        while let Some(stream) = streams.next_if(|stream| stream.made == instruction) {
+            let used_by = room
+                .give(stream.bytes, instruction, stream.last_use)
+                .ok_or_else(|| SimulateError::Room {
+                    instruction,
+                    bytes: stream.bytes,
+                    used: room.used(instruction),
+                    room: machine.srf.bytes,
+                })?;
+            // A stream that its own maker uses last has no other user.
+            let others = used_by.into_iter().filter(|&it| it < instruction);
+            after_room.extend(others.map(|it| numbers[it]));
+        }
         if let Instruction::Call { kernel, .. } | Instruction::LoadMicrocode { kernel } =
             &recorded.what
             && let Some(evicted_calls) = store.load(kernel.index())
         {
             store.loads[kernel.index()] = Some(jobs.len());
             let schedule = &schedules[kernel.index()];
-            jobs.push(microcode(machine, schedule, instruction, evicted_calls));
+            jobs.push(microcode(machine, schedule, evicted_calls));
         }
         let (work, words) = match &recorded.what {
             Instruction::Load { to, in_sequence } => {
@@ -103,14 +115,12 @@ pub(super) fn of(program: &Program, machine: &Machine, schedules: &[Schedule]) -
         jobs.push(Job {
             work,
             is_microcode: false,
-            instruction,
             after,
             host_cycles: host_cycles(machine, words),
-            takes_bytes: takes[instruction],
-            frees_bytes: frees[instruction],
+            after_room,
         });
     }
-    jobs
+    Ok((jobs, room.most_used()))
 }
 
 fn host_cycles(machine: &Machine, words: u32) -> f64 {
@@ -155,7 +165,7 @@ fn kernel_work(machine: &Machine, kernel: usize, run: Run) -> Work {
     }
 }
 
-fn microcode(machine: &Machine, schedule: &Schedule, instruction: usize, after: Vec<usize>) -> Job {
+fn microcode(machine: &Machine, schedule: &Schedule, after: Vec<usize>) -> Job {
     let bits = u64::from(schedule.instructions()) * u64::from(machine.microcode.instruction_bits);
     Job {
         work: Work::Memory {
@@ -163,14 +173,12 @@ fn microcode(machine: &Machine, schedule: &Schedule, instruction: usize, after: 
             stream_bytes: 0,
         },
         is_microcode: true,
-        instruction,
         after,
         host_cycles: host_cycles(
             machine,
             machine.host.load_ucode_words + 2 * machine.host.write_imm_words,
         ),
-        takes_bytes: 0,
-        frees_bytes: 0,
+        after_room: Vec::new(),
     }
 }
 

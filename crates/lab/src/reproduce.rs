@@ -1,0 +1,194 @@
+//! Every number that the thesis states, beside what the models give.
+//!
+//! Rows that were used to set a machine's free parameters are marked as fitted
+//! and are no validation. A row whose trace is not to be had is shown with a
+//! substituted workload and not counted. What is not modelled says so.
+
+pub use published::{Claim, Published, Relation, published};
+
+use crate::applications::ProgramFailure;
+use crate::kernel::BuildError;
+use crate::machine::{Machine, MachineError};
+use crate::schedule::ScheduleError;
+use crate::stream::SimulateError;
+
+mod aes;
+mod closed_forms;
+mod published;
+mod rows;
+
+/// A model that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReproduceError {
+    /// No such row.
+    #[error("no row is called {0}: rows are imagine-001 to imagine-103")]
+    Unknown(String),
+    /// A machine that cannot be used.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A kernel that cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A program that cannot be written.
+    #[error(transparent)]
+    Program(#[from] ProgramFailure),
+    /// A kernel that cannot be scheduled.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// A program that cannot run.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+/// What kind of statement a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Arithmetic on given numbers.
+    ClosedForm,
+    /// A property of the machine or the program as it is set up.
+    Configuration,
+    /// A result of simulation or scheduling.
+    Simulated,
+    /// A comparison or a bound.
+    Ordering,
+}
+
+impl Class {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::ClosedForm => "closed_form",
+            Class::Configuration => "configuration",
+            Class::Simulated => "simulated",
+            Class::Ordering => "ordering",
+        }
+    }
+}
+
+/// How model and thesis compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Within the tolerance.
+    Agrees,
+    /// Outside the tolerance; the note says why.
+    Differs,
+    /// The thesis's own numbers exclude each other; the note says which.
+    SourceInconsistent,
+    /// The thesis's trace is not to be had: another workload of the same
+    /// published statistics.
+    SubstitutedWorkload,
+    /// Cited from elsewhere by the thesis.
+    ReferenceOnly,
+    /// There is no model for it.
+    NotModelled,
+}
+
+impl Verdict {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Differs => "differs",
+            Verdict::SourceInconsistent => "source inconsistent",
+            Verdict::SubstitutedWorkload => "substituted workload",
+            Verdict::ReferenceOnly => "reference only",
+            Verdict::NotModelled => "not modelled",
+        }
+    }
+}
+
+/// A row of the report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What the thesis states.
+    pub published: Published,
+    /// What kind of statement it is.
+    pub class: Class,
+    /// What the model gives, as text in the order of the stated numbers.
+    pub modelled: Option<String>,
+    /// How far the model is off, in percent of the stated number; the largest
+    /// where there are several.
+    pub error_percent: Option<f64>,
+    /// How far it may be off.
+    pub tolerance_percent: Option<f64>,
+    /// Whether the row was used to set a parameter.
+    pub fitted: bool,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// Why it differs, or what has to be known.
+    pub note: String,
+}
+
+/// How much work the experiments do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Blocks that AES runs of many packets encrypt.
+    pub blocks: usize,
+}
+
+impl Effort {
+    /// As much as the thesis's experiments.
+    pub const FULL: Effort = Effort { blocks: 61_440 };
+    /// A tenth of it: results per block differ by less than a percent.
+    pub const SHORT: Effort = Effort { blocks: 6_144 };
+}
+
+/// The rows of those names, or all; `progress` is told how many are done.
+///
+/// # Errors
+/// A name that is not there, and models that fail.
+pub fn reproduce(
+    ids: &[String],
+    effort: Effort,
+    progress: impl Fn(usize, usize),
+) -> Result<Vec<Row>, ReproduceError> {
+    let table = published();
+    if let Some(unknown) = ids.iter().find(|id| table.iter().all(|row| row.id != **id)) {
+        return Err(ReproduceError::Unknown(unknown.clone()));
+    }
+    let wanted: Vec<Published> = table
+        .into_iter()
+        .filter(|row| ids.is_empty() || ids.contains(&row.id))
+        .collect();
+    let mut bench = Bench::new(effort);
+    let count = wanted.len();
+    wanted
+        .into_iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let made = rows::row(row, &mut bench);
+            progress(index + 1, count);
+            made
+        })
+        .collect()
+}
+
+/// Machines and results that several rows share.
+struct Bench {
+    effort: Effort,
+    aes: aes::Runs,
+}
+
+impl Bench {
+    fn new(effort: Effort) -> Bench {
+        Bench {
+            effort,
+            aes: aes::Runs::default(),
+        }
+    }
+}
+
+/// The machine of the thesis's experiments: Imagine with that many adders and
+/// scratchpads.
+fn imagine(adders: u32, scratchpads: u32) -> Result<Machine, MachineError> {
+    Machine::load(
+        "imagine",
+        &[
+            ("cluster.adders".to_owned(), f64::from(adders)),
+            ("cluster.scratchpads".to_owned(), f64::from(scratchpads)),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests;

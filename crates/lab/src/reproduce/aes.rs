@@ -1,0 +1,200 @@
+//! Runs of chapter 2.
+
+use std::collections::HashMap;
+
+use super::{Bench, ReproduceError, closed_forms, imagine};
+use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
+use crate::applications::aes::{self};
+use crate::kernel::{Class, Kernel};
+use crate::machine::Machine;
+use crate::schedule::{Call, Schedule};
+use crate::stream::{Outcome, simulate};
+
+/// Scratchpads of all of the chapter's simulations (2.4).
+const SCRATCHPADS: u32 = 2;
+/// The 1,536 bytes of the largest packet, in blocks.
+pub(super) const LARGEST: usize = 96;
+
+/// Results that several rows share.
+#[derive(Default)]
+pub(super) struct Runs {
+    by_setting: HashMap<String, Run>,
+}
+
+/// A run from its barrier on.
+#[derive(Clone)]
+pub(super) struct Run {
+    /// Cycles.
+    pub(super) cycles: f64,
+    /// Blocks that were encrypted.
+    pub(super) blocks: f64,
+    /// Cycles of the core's calls, and of the final round's.
+    pub(super) core: f64,
+    pub(super) final_round: f64,
+    /// Cycles in which a kernel ran after the barrier.
+    pub(super) kernel_cycles: f64,
+    pub(super) outcome: Outcome,
+}
+
+impl Run {
+    pub(super) fn cycles_per_block(&self) -> f64 {
+        self.cycles / self.blocks
+    }
+
+    pub(super) fn kernel_share(&self) -> f64 {
+        100.0 * self.kernel_cycles / self.cycles
+    }
+}
+
+/// Words that look like data.
+fn data(words: usize) -> Vec<u32> {
+    (0..words as u32)
+        .map(|word| word.wrapping_mul(0x9e37_79b9))
+        .collect()
+}
+
+fn play(machine: &Machine, workload: &Workload) -> Result<Run, ReproduceError> {
+    let keys = data(workload.packets.len() * BLOCK_WORDS);
+    let text = data(workload.blocks() * BLOCK_WORDS);
+    let made = encrypt(machine.clusters, workload, &keys, &text)?;
+    let schedules = made
+        .program
+        .kernels()
+        .iter()
+        .map(|kernel| Schedule::of(kernel, machine))
+        .collect::<Result<Vec<_>, _>>()?;
+    let outcome = simulate(&made.program, machine, &schedules)?;
+    let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+    // The table, and without key agility the key expansion, are before it.
+    let [fill, expansion, core, final_round] = [0, 1, 2, 3].map(|kernel| outcome.by_kernel[kernel]);
+    let before = fill + if workload.key_agile { 0.0 } else { expansion };
+    Ok(Run {
+        cycles: outcome.cycles - begin,
+        blocks: workload.blocks() as f64,
+        core,
+        final_round,
+        kernel_cycles: outcome.kernel_cycles - before,
+        outcome,
+    })
+}
+
+impl Bench {
+    fn run(&mut self, adders: u32, workload: &Workload) -> Result<Run, ReproduceError> {
+        let setting = format!("{adders} {workload:?}");
+        if let Some(run) = self.aes.by_setting.get(&setting) {
+            return Ok(run.clone());
+        }
+        let run = play(&imagine(adders, SCRATCHPADS)?, workload)?;
+        self.aes.by_setting.insert(setting, run.clone());
+        Ok(run)
+    }
+
+    /// One stream under one key (figure 2.12).
+    pub(super) fn single_stream(
+        &mut self,
+        adders: u32,
+        blocks: usize,
+        width: Width,
+    ) -> Result<Run, ReproduceError> {
+        self.run(adders, &Workload::fixed(1, blocks, false, width))
+    }
+
+    /// Packets of one size, under one key or one each (figures 2.13, 2.17).
+    pub(super) fn packets(
+        &mut self,
+        blocks: usize,
+        key_agile: bool,
+    ) -> Result<Run, ReproduceError> {
+        let packets = self.effort.blocks / blocks;
+        self.run(
+            4,
+            &Workload::fixed(packets, blocks, key_agile, Width::Single),
+        )
+    }
+
+    /// Packets of the lengths of a trace, padded to whole rows of blocks, with
+    /// the share of bytes that are padding. Keys change with packets.
+    pub(super) fn trace(&mut self) -> Result<(Run, f64), ReproduceError> {
+        let lengths = closed_forms::trace_like_lengths();
+        let (mut packets, mut blocks_of_data) = (Vec::new(), 0.0);
+        // A permutation of the shares, so that lengths mix.
+        let total: u64 = lengths.iter().map(|(_, share)| share).sum();
+        for step in 0..(self.effort.blocks / 50) as u64 {
+            let mut place = step * 619 % total;
+            for &(length, share) in &lengths {
+                if place < share {
+                    let blocks = length.div_ceil(16) as usize;
+                    blocks_of_data += blocks as f64;
+                    packets.push(blocks.div_ceil(8) * 8);
+                    break;
+                }
+                place -= share;
+            }
+        }
+        let workload = Workload {
+            packets,
+            key_agile: true,
+            cipher: Width::Single,
+            expansion: Width::Single,
+            counts_up: false,
+        };
+        let mut run = self.run(4, &workload)?;
+        let padding = 100.0 * (1.0 - blocks_of_data / run.blocks);
+        run.blocks = blocks_of_data;
+        Ok((run, padding))
+    }
+}
+
+fn scheduled(kernel: Kernel, adders: u32, scratchpads: u32) -> Result<Schedule, ReproduceError> {
+    Ok(Schedule::of(&kernel, &imagine(adders, scratchpads)?)?)
+}
+
+/// Cycles of a round, "basic block 4" of the core (table 2.2).
+pub(super) fn round_cycles(adders: u32, scratchpads: u32) -> Result<f64, ReproduceError> {
+    let schedule = scheduled(aes::core()?, adders, scratchpads)?;
+    Ok(schedule
+        .block_of("rounds")
+        .map_or(0.0, |block| f64::from(block.cycles)))
+}
+
+/// Cycles and operations per cycle of the key expansion's loop.
+pub(super) fn expansion(width: Width, adders: u32) -> Result<(f64, f64), ReproduceError> {
+    let kernel = match width {
+        Width::Single => aes::key_expansion()?,
+        Width::Dual => aes::key_expansion_dual()?,
+    };
+    let schedule = scheduled(kernel, adders, SCRATCHPADS)?;
+    let run = schedule.run(&Call {
+        records: vec![8 * width.at_once() as u64],
+        scalars: vec![],
+    });
+    let parallelism = schedule
+        .block_of("rounds")
+        .map_or(0.0, |block| block.parallelism());
+    Ok((run.cycles as f64, parallelism))
+}
+
+/// Scratchpad reads of a call of the core for one record per cluster, those in
+/// the rounds, and writes (2.4).
+pub(super) fn core_accesses() -> Result<[f64; 3], ReproduceError> {
+    let schedule = scheduled(aes::core()?, 4, SCRATCHPADS)?;
+    let reads_of = |records: u64| {
+        let run = schedule.run(&Call {
+            records: vec![8 * records],
+            scalars: vec![0, 0],
+        });
+        [Class::ScratchRead, Class::ScratchWrite].map(|class| run.of_class(class) as f64)
+    };
+    let [reads, writes] = reads_of(1);
+    Ok([reads, reads - reads_of(0)[0], writes])
+}
+
+/// Cycles of sending a set of sub-keys to all clusters, beside the core's own
+/// start: its loop of key distribution.
+pub(super) fn distribution_cycles() -> Result<f64, ReproduceError> {
+    let schedule = scheduled(aes::core()?, 4, SCRATCHPADS)?;
+    let block = schedule.block_of("key distribution");
+    Ok(block.map_or(0.0, |block| {
+        f64::from(block.cycles) * f64::from(aes::ROUNDS - 1)
+    }))
+}
