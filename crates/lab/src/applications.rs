@@ -2,8 +2,9 @@
 
 pub mod aes;
 
+use crate::execute::{Arguments, Scratchpads};
 use crate::kernel::{BuildError, Kernel};
-use crate::stream::ProgramError;
+use crate::stream::{Program, ProgramError};
 
 /// A program that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,9 +35,80 @@ pub struct Entry {
     pub build: fn() -> Result<Kernel, BuildError>,
 }
 
+impl Entry {
+    /// An example call of the kernel: streams and scratchpads full of words,
+    /// scalars that are 0.
+    pub fn example(&self, kernel: &Kernel, clusters: usize) -> (Arguments, Scratchpads) {
+        let arguments = Arguments {
+            inputs: kernel
+                .inputs()
+                .iter()
+                .map(|port| example_words(self.records * clusters * port.record_words as usize))
+                .collect(),
+            indexed: kernel
+                .indexed()
+                .iter()
+                .map(|_| example_words(INDEXED_ROWS * clusters))
+                .collect(),
+            scalars: vec![0; kernel.scalars().len()],
+        };
+        let pads = kernel.arrays().iter().map(|array| {
+            let words = example_words(array.words as usize * clusters);
+            (array.name.clone(), words)
+        });
+        (arguments, pads.collect())
+    }
+}
+
+/// Rows of each indexed stream in an example call.
+const INDEXED_ROWS: usize = 1024;
+
 /// All kernels.
 pub fn kernels() -> Vec<Entry> {
     aes::KERNELS.to_vec()
+}
+
+/// What a program works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes of each.
+    pub bytes: usize,
+    /// Whether every packet has a key of its own.
+    pub key_agile: bool,
+    /// Whether kernels that can work on two things at once do.
+    pub dual: bool,
+}
+
+/// A stream program of this crate, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramEntry {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Where the thesis describes it.
+    pub source: &'static str,
+    /// Writes it, and so runs it, for a number of clusters.
+    pub build: fn(usize, &Size) -> Result<Program, ProgramFailure>,
+}
+
+/// All programs.
+pub fn programs() -> Vec<ProgramEntry> {
+    vec![aes::programs::ENTRY]
+}
+
+/// The program of that name.
+pub fn program(name: &str) -> Option<ProgramEntry> {
+    programs().into_iter().find(|entry| entry.name == name)
+}
+
+/// Words that look like data, the same ones always.
+pub fn example_words(words: usize) -> Vec<u32> {
+    (0..words as u32)
+        .map(|word| word.wrapping_mul(0x9e37_79b9).rotate_left(word % 32))
+        .collect()
 }
 
 /// The kernel of that name.

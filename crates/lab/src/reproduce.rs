@@ -10,7 +10,7 @@ use crate::applications::ProgramFailure;
 use crate::kernel::BuildError;
 use crate::machine::{Machine, MachineError};
 use crate::schedule::ScheduleError;
-use crate::stream::SimulateError;
+use crate::stream::RunError;
 
 mod aes;
 mod closed_forms;
@@ -37,7 +37,7 @@ pub enum ReproduceError {
     Schedule(#[from] ScheduleError),
     /// A program that cannot run.
     #[error(transparent)]
-    Simulate(#[from] SimulateError),
+    Run(#[from] RunError),
 }
 
 /// What kind of statement a row is.

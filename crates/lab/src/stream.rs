@@ -17,7 +17,33 @@ pub use program::{
 };
 pub use simulate::{Cause, Outcome, SimulateError, simulate};
 
+use crate::machine::Machine;
+use crate::schedule::{Schedule, ScheduleError};
+
 mod program;
 mod simulate;
 #[cfg(test)]
 mod tests;
+
+/// A program that cannot be scheduled for a machine or run on it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A kernel.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The program.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+/// Schedules a program's kernels and plays it.
+///
+/// # Errors
+/// Kernels that the machine has no room for, and streams.
+pub fn run(program: &Program, machine: &Machine) -> Result<Outcome, RunError> {
+    let kernels = program.kernels().iter();
+    let schedules = kernels
+        .map(|kernel| Schedule::of(kernel, machine))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(simulate(program, machine, &schedules)?)
+}

@@ -7,6 +7,8 @@ use clap_complete::Shell;
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 
+pub mod lab;
+
 /// A gate for packet streams: filters, inspects, measures, encrypts and
 /// authenticates packets in one pass.
 ///
@@ -30,6 +32,7 @@ pub enum Command {
     Measure(Measure),
     Generate(Generate),
     Engines(Engines),
+    Lab(lab::Lab),
     Completions(Completions),
     Man(Man),
 }

@@ -8,6 +8,7 @@ use crate::failure::Outcome;
 mod engines;
 mod generate;
 mod inspect;
+mod lab;
 mod manual;
 mod measure;
 mod protect;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Engines(arguments) => engines::engines(&arguments),
+        Command::Lab(arguments) => lab::lab(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }

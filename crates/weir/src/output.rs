@@ -39,13 +39,21 @@ impl Document {
         common.json.as_deref().map(Document::create).transpose()
     }
 
-    /// Writes it and puts it in place.
-    pub fn write(mut self, contents: &impl Serialize) -> Outcome {
-        let mut text = serde_json::to_vec_pretty(contents)
+    /// Writes it as JSON and puts it in place.
+    pub fn write(self, contents: &impl Serialize) -> Outcome {
+        let mut text = serde_json::to_string_pretty(contents)
             .context("cannot write JSON")
             .map_err(Failure::Running)?;
-        text.push(b'\n');
-        let written = self.file.write_all(&text).and_then(|()| self.file.finish());
+        text.push('\n');
+        self.write_text(&text)
+    }
+
+    /// Writes a text as it is and puts it in place.
+    pub fn write_text(mut self, text: &str) -> Outcome {
+        let written = self
+            .file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.finish());
         unless_gone(written)
             .with_context(|| format!("cannot write {}", self.path.display()))
             .map_err(Failure::Running)

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub enum Extent {
     Open,
     /// So many packets are to be made.
     Packets(u64),
+    /// So many parts of the work are to be done.
+    Parts(u64),
 }
 
 impl Extent {
@@ -56,6 +58,18 @@ impl Bar {
         });
         Bar { done, thread }
     }
+
+    /// Draws how many parts of the work are done.
+    pub fn count(parts: usize, quiet: bool, done: &Arc<AtomicUsize>) -> Bar {
+        let done = Arc::clone(done);
+        Bar::watch(Extent::Parts(parts as u64), quiet, move || {
+            let position = done.load(Ordering::Relaxed) as u64;
+            Place {
+                position,
+                packets: 0,
+            }
+        })
+    }
 }
 
 impl Drop for Bar {
@@ -86,6 +100,8 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
         }
         Extent::Packets(packets) => ProgressBar::new(packets)
             .with_style(style("{bar:30} {percent:>3} %, {msg}, {eta} left")),
+        Extent::Parts(count) => ProgressBar::new(count)
+            .with_style(style("{bar:30} {percent:>3} %, {pos} of {len}, {eta} left")),
     };
     while !done.load(Ordering::Relaxed) {
         let Place { position, packets } = place();

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::{Bench, ReproduceError, closed_forms, imagine};
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
-use crate::applications::aes::{self};
+use crate::applications::{aes, example_words};
 use crate::kernel::{Class, Kernel};
 use crate::machine::Machine;
 use crate::schedule::{Call, Schedule};
-use crate::stream::{Outcome, simulate};
+use crate::stream::{Outcome, run};
 
 /// Scratchpads of all of the chapter's simulations (2.4).
 const SCRATCHPADS: u32 = 2;
@@ -46,24 +46,11 @@ impl Run {
     }
 }
 
-/// Words that look like data.
-fn data(words: usize) -> Vec<u32> {
-    (0..words as u32)
-        .map(|word| word.wrapping_mul(0x9e37_79b9))
-        .collect()
-}
-
 fn play(machine: &Machine, workload: &Workload) -> Result<Run, ReproduceError> {
-    let keys = data(workload.packets.len() * BLOCK_WORDS);
-    let text = data(workload.blocks() * BLOCK_WORDS);
+    let keys = example_words(workload.packets.len() * BLOCK_WORDS);
+    let text = example_words(workload.blocks() * BLOCK_WORDS);
     let made = encrypt(machine.clusters, workload, &keys, &text)?;
-    let schedules = made
-        .program
-        .kernels()
-        .iter()
-        .map(|kernel| Schedule::of(kernel, machine))
-        .collect::<Result<Vec<_>, _>>()?;
-    let outcome = simulate(&made.program, machine, &schedules)?;
+    let outcome = run(&made.program, machine)?;
     let begin = outcome.barriers.first().copied().unwrap_or(0.0);
     // The table, and without key agility the key expansion, are before it.
     let [fill, expansion, core, final_round] = [0, 1, 2, 3].map(|kernel| outcome.by_kernel[kernel]);

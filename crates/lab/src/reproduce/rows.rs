@@ -8,7 +8,7 @@ use super::{Bench, Claim, Class, Published, Relation, ReproduceError, Row, Verdi
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::machine::Machine;
-use crate::stream::{MemoryRange, Program, simulate};
+use crate::stream::{MemoryRange, Program, run};
 
 type Values = Result<Vec<f64>, ReproduceError>;
 
@@ -210,7 +210,7 @@ fn load_cycles(sketches: usize) -> Values {
             .load(MemoryRange { start, words })
             .map_err(crate::applications::ProgramFailure::from)?;
     }
-    let outcome = simulate(&program, &machine, &[])?;
+    let outcome = run(&program, &machine)?;
     Ok(vec![outcome.cycles - outcome.barriers[0]])
 }
 

@@ -37,3 +37,55 @@ fn a_row_that_is_not_there_is_named() {
         Err(ReproduceError::Unknown("imagine-104".to_owned()))
     );
 }
+
+/// The calibrated latencies are those of all combinations in their ranges that
+/// come closest to table 2.2.
+#[test]
+fn calibration_is_the_best_within_its_ranges() {
+    use crate::applications::aes;
+    use crate::schedule::Schedule;
+    const TABLE: [(f64, f64, f64); 8] = [
+        (1.0, 3.0, 25.0),
+        (1.0, 4.0, 25.0),
+        (1.0, 6.0, 25.0),
+        (2.0, 3.0, 21.0),
+        (2.0, 4.0, 17.0),
+        (2.0, 6.0, 17.0),
+        (4.0, 4.0, 13.0),
+        (4.0, 6.0, 12.0),
+    ];
+    const RANGES: [(&[&str], [f64; 2]); 5] = [
+        (&["operation.add.latency"], [1.0, 2.0]),
+        (&["operation.logic.latency"], [1.0, 2.0]),
+        (&["operation.shift.latency"], [1.0, 2.0]),
+        (
+            &["operation.shuffle.latency", "operation.select.latency"],
+            [1.0, 2.0],
+        ),
+        (&["operation.scratch_read.latency"], [2.0, 3.0]),
+    ];
+    let core = aes::core().expect("a kernel");
+    let badness = |changes: &[(String, f64)]| -> f64 {
+        let errors = TABLE.map(|(scratchpads, adders, cycles)| {
+            let mut changes = changes.to_vec();
+            changes.push(("cluster.scratchpads".to_owned(), scratchpads));
+            changes.push(("cluster.adders".to_owned(), adders));
+            let machine = Machine::load("imagine", &changes).expect("a machine");
+            let schedule = Schedule::of(&core, &machine).expect("a schedule");
+            let rounds = schedule.block_of("rounds").expect("the rounds");
+            (f64::from(rounds.cycles) / cycles - 1.0).powi(2)
+        });
+        errors.iter().sum()
+    };
+    let set = badness(&[]);
+    for branch in [0.0, 1.0, 2.0] {
+        for choice in 0..1 << RANGES.len() {
+            let mut changes = vec![("cluster.branch_cycles".to_owned(), branch)];
+            for (bit, (keys, values)) in RANGES.iter().enumerate() {
+                let value = values[choice >> bit & 1];
+                changes.extend(keys.iter().map(|key| ((*key).to_owned(), value)));
+            }
+            assert!(badness(&changes) >= set - 1e-12, "{changes:?}");
+        }
+    }
+}

@@ -13,47 +13,19 @@ fn machine(changes: &[(&str, f64)]) -> Machine {
     Machine::load("imagine", &changes).expect("a machine")
 }
 
-/// Arguments with words that are as good as random, and small indexes.
-pub(crate) fn arguments(kernel: &Kernel, clusters: usize, records: usize) -> Arguments {
-    let mut state = 1u32;
-    let mut word = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state.rotate_left(16)
+fn example(kernel: &Kernel, clusters: usize, records: usize) -> (Arguments, Scratchpads) {
+    let entry = applications::Entry {
+        records,
+        ..applications::kernels()[0]
     };
-    Arguments {
-        inputs: kernel
-            .inputs()
-            .iter()
-            .map(|port| {
-                (0..records * clusters * port.record_words as usize)
-                    .map(|_| word())
-                    .collect()
-            })
-            .collect(),
-        indexed: kernel
-            .indexed()
-            .iter()
-            .map(|_| (0..8192).map(|_| word()).collect())
-            .collect(),
-        scalars: vec![0; kernel.scalars().len()],
-    }
+    entry.example(kernel, clusters)
 }
 
 /// Replays a schedule and compares outputs, scratchpads, indexed streams and
 /// time with the executor and the closed form.
 fn check(kernel: &Kernel, machine: &Machine, records: usize) {
     let schedule = Schedule::of(kernel, machine).expect("a schedule");
-    let given = arguments(kernel, machine.clusters, records);
-    let mut pads = Scratchpads::new();
-    for array in kernel.arrays() {
-        let words = array.words as usize * machine.clusters;
-        pads.insert(
-            array.name.clone(),
-            (0..words as u32)
-                .map(|n| n.wrapping_mul(0x9e37_79b9))
-                .collect(),
-        );
-    }
+    let (given, pads) = example(kernel, machine.clusters, records);
     let (mut one, mut other) = (given.clone(), given);
     let (mut one_pads, mut other_pads) = (pads.clone(), pads);
     let expected = execute(kernel, machine.clusters, &mut one, &mut one_pads).expect("a run");
@@ -256,12 +228,7 @@ fn a_wrong_schedule_gives_wrong_outputs() {
         .max_by_key(|slot| slot.cycle)
         .expect("an operation");
     slot.cycle -= 1;
-    let given = arguments(&kernel, 1, 2);
-    let pads: Scratchpads = kernel
-        .arrays()
-        .iter()
-        .map(|array| (array.name.clone(), (1..=array.words).collect()))
-        .collect();
+    let (given, pads) = example(&kernel, 1, 2);
     let expected = execute(&kernel, 1, &mut given.clone(), &mut pads.clone()).expect("a run");
     let (found, _) = schedule
         .replay(&mut given.clone(), &mut pads.clone())

@@ -5,7 +5,6 @@ use super::*;
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::kernel::{Builder, Kernel, Over};
 use crate::machine::Machine;
-use crate::schedule::Schedule;
 
 fn machine(changes: &[(&str, f64)]) -> Machine {
     let changes: Vec<(String, f64)> = changes
@@ -13,15 +12,6 @@ fn machine(changes: &[(&str, f64)]) -> Machine {
         .map(|&(key, value)| (key.to_owned(), value))
         .collect();
     Machine::load("imagine", &changes).expect("a machine")
-}
-
-fn play(program: &Program, machine: &Machine) -> Result<Outcome, SimulateError> {
-    let schedules: Vec<Schedule> = program
-        .kernels()
-        .iter()
-        .map(|kernel| Schedule::of(kernel, machine).expect("a schedule"))
-        .collect();
-    simulate(program, machine, &schedules)
 }
 
 fn doubling() -> Kernel {
@@ -60,7 +50,7 @@ fn memory_takes_its_latency_and_its_rate() {
             .load(MemoryRange { start: 0, words })
             .expect("a load");
         let machine = machine(&[]);
-        let outcome = play(&program, &machine).expect("a run");
+        let outcome = run(&program, &machine).expect("a run");
         let sent = f64::from(3 + 2 * 5) * 2.5;
         let expected = sent + 55.0 + words as f64 * 4.0 / 4.0;
         assert!(
@@ -80,8 +70,8 @@ fn streams_share_the_memory() {
             .load(MemoryRange { start, words: 4096 })
             .expect("a load");
     }
-    let together = play(&program, &machine(&[])).expect("a run").cycles;
-    let apart = play(&program, &machine(&[("memory.bytes_per_cycle", 8.0)])).expect("a run");
+    let together = run(&program, &machine(&[])).expect("a run").cycles;
+    let apart = run(&program, &machine(&[("memory.bytes_per_cycle", 8.0)])).expect("a run");
     assert!(together > 8192.0 && together < 8192.0 + 200.0, "{together}");
     assert!(apart.cycles < 4096.0 + 200.0, "{}", apart.cycles);
 }
@@ -89,7 +79,7 @@ fn streams_share_the_memory() {
 #[test]
 fn memory_is_hidden_behind_kernels_and_kernels_behind_memory() {
     let program = pieces(16, 1024);
-    let slow_memory = play(&program, &machine(&[])).expect("a run");
+    let slow_memory = run(&program, &machine(&[])).expect("a run");
     // Twice the words of all pieces pass the memory.
     assert!(slow_memory.memory_cycles >= 2.0 * 16.0 * 1024.0);
     assert!(slow_memory.overlap_cycles > 0.9 * slow_memory.kernel_cycles - 400.0);
@@ -99,7 +89,7 @@ fn memory_is_hidden_behind_kernels_and_kernels_behind_memory() {
         ("memory.stream_bytes_per_cycle", 1024.0),
         ("host.bus_mhz", 50_000.0),
     ]);
-    let fast_memory = play(&program, &fast).expect("a run");
+    let fast_memory = run(&program, &fast).expect("a run");
     assert!(fast_memory.kernel_share() > 0.8, "{fast_memory:?}");
     let all: Vec<u32> = (0..16 * 1024).map(|word| 2 * word).collect();
     assert_eq!(program.memory()[16 * 1024..], all);
@@ -112,7 +102,7 @@ fn time_is_accounted_for() {
         ("host.bus_mhz", 2.0),
         ("srf.bytes", 9000.0),
     ] {
-        let outcome = play(&pieces(12, 1024), &machine(&[(key, value)])).expect("a run");
+        let outcome = run(&pieces(12, 1024), &machine(&[(key, value)])).expect("a run");
         let waits: f64 = outcome
             .stalls
             .iter()
@@ -122,19 +112,22 @@ fn time_is_accounted_for() {
         let sum = outcome.kernel_cycles + waits;
         assert!((sum - outcome.cycles).abs() < 1e-3, "{outcome:?}");
     }
-    let slow_host = play(&pieces(12, 1024), &machine(&[("host.bus_mhz", 2.0)])).expect("a run");
+    let slow_host = run(&pieces(12, 1024), &machine(&[("host.bus_mhz", 2.0)])).expect("a run");
     assert!(slow_host.stalls[&Cause::Host] > 0.5 * slow_host.cycles);
 }
 
 #[test]
 fn streams_that_do_not_fit_are_refused() {
-    let error = play(&pieces(1, 1024), &machine(&[("srf.bytes", 8000.0)])).expect_err("an error");
+    let error = run(&pieces(1, 1024), &machine(&[("srf.bytes", 8000.0)])).expect_err("an error");
     assert!(
-        matches!(error, SimulateError::Room { bytes: 4096, .. }),
+        matches!(
+            error,
+            RunError::Simulate(SimulateError::Room { bytes: 4096, .. })
+        ),
         "{error}"
     );
     // Just enough: one piece in, one out.
-    play(&pieces(3, 1024), &machine(&[("srf.bytes", 8192.0)])).expect("a run");
+    run(&pieces(3, 1024), &machine(&[("srf.bytes", 8192.0)])).expect("a run");
 }
 
 #[test]
@@ -162,7 +155,7 @@ fn microcode_is_loaded_again_when_it_was_overwritten() {
     }
     let loaded = |room: f64| {
         let machine = machine(&[("microcode.instructions", room)]);
-        play(&program, &machine).expect("a run").microcode_loads
+        run(&program, &machine).expect("a run").microcode_loads
     };
     assert_eq!(loaded(1024.0), 2);
     assert_eq!(loaded(12.0), 6);
@@ -177,7 +170,7 @@ fn lengths_that_the_host_waits_for_are_not_hidden() {
     let words: Vec<u32> = (0..6 * 8 * BLOCK_WORDS as u32).collect();
     let cycles = [false, true].map(|counts_up| {
         let made = encrypt(8, &workload(counts_up), &words, &words).expect("a program");
-        play(&made.program, &machine(&[])).expect("a run")
+        run(&made.program, &machine(&[])).expect("a run")
     });
     // Each packet waits for the one before, and then for the 400 cycles.
     let begin = cycles[1].barriers[0];

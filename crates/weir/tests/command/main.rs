@@ -7,6 +7,7 @@ mod captures;
 mod contract;
 mod damage;
 mod inspect;
+mod lab;
 mod measure;
 mod nonces;
 mod processes;

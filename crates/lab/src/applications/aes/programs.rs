@@ -1,8 +1,35 @@
 //! AES as stream programs (figures 2.5 and 2.6 of the thesis).
 
 use super::{SUB_KEY_WORDS, table};
-use crate::applications::ProgramFailure;
+use crate::applications::{ProgramEntry, ProgramFailure, example_words};
 use crate::stream::{KernelId, MemoryRange, Program, Stream};
+
+pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
+    name: "aes",
+    about: "encrypts packets with AES-128 in ECB, a key for all or one each",
+    source: "Lai 2006, 2.6",
+    build: |clusters, size| {
+        let (cipher, expansion) = if size.dual {
+            (Width::Dual, Width::Dual)
+        } else {
+            (Width::Single, Width::Single)
+        };
+        // Packets are padded to whole rows of blocks (2.6.2.1).
+        let row = clusters * cipher.at_once();
+        let blocks = size
+            .bytes
+            .div_ceil(4 * BLOCK_WORDS)
+            .max(1)
+            .next_multiple_of(row);
+        let workload = Workload {
+            expansion,
+            ..Workload::fixed(size.packets, blocks, size.key_agile, cipher)
+        };
+        let keys = example_words(size.packets * BLOCK_WORDS);
+        let text = example_words(workload.blocks() * BLOCK_WORDS);
+        Ok(encrypt(clusters, &workload, &keys, &text)?.program)
+    },
+};
 
 /// Words of a block, and of a key.
 pub const BLOCK_WORDS: usize = 4;
@@ -91,6 +118,9 @@ pub fn encrypt(
     text: &[u32],
 ) -> Result<Encrypted, ProgramFailure> {
     let text_words = workload.blocks() * BLOCK_WORDS;
+    if workload.packets.is_empty() {
+        return Err(ProgramFailure::Workload("no packets".to_owned()));
+    }
     if keys.len() < workload.keys() * BLOCK_WORDS || text.len() < text_words {
         return Err(ProgramFailure::Workload(format!(
             "{} keys and {text_words} words of text are needed",

@@ -1,0 +1,140 @@
+//! What can be asked of `weir lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Common;
+
+/// Kernels and programs of stream processors: schedule them for a machine, run
+/// them, change the machine, and see the stream thesis reproduced.
+#[derive(Args, Debug)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    List(LabList),
+    Schedule(LabSchedule),
+    Run(LabRun),
+    Sweep(LabSweep),
+    Reproduce(LabReproduce),
+}
+
+/// List kernels, programs and machines.
+#[derive(Args, Debug)]
+pub struct LabList {
+    /// Print the parameters of this machine, each with its source.
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A machine, and what is changed on it.
+#[derive(Args, Debug)]
+pub struct MachineChoice {
+    /// The machine: a name of `weir lab list`, or a file (TOML).
+    #[arg(long, value_name = "MACHINE", default_value = "imagine")]
+    pub machine: String,
+    /// Adders of a cluster, instead of the machine's.
+    #[arg(long, value_name = "N")]
+    pub adders: Option<u32>,
+    /// Scratchpads of a cluster, instead of the machine's.
+    #[arg(long, value_name = "N")]
+    pub scratchpads: Option<u32>,
+    /// Clusters, instead of the machine's.
+    #[arg(long, value_name = "N")]
+    pub clusters: Option<u32>,
+    /// Set a parameter of the machine, as in memory.latency_cycles=100; may be
+    /// given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub changes: Vec<String>,
+}
+
+/// Schedule a kernel: cycles, bounds, occupancy and microcode of each block.
+#[derive(Args, Debug)]
+pub struct LabSchedule {
+    /// The kernel, by its name in `weir lab list`.
+    #[arg(value_name = "KERNEL")]
+    pub kernel: String,
+    #[command(flatten)]
+    pub machine: MachineChoice,
+    /// Draw the schedule, units by cycles.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print the kernel's operations.
+    #[arg(long)]
+    pub listing: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What a program works on.
+#[derive(Args, Debug)]
+pub struct Work {
+    /// Packets.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub packets: u32,
+    /// Bytes of each packet, padded as the program needs it.
+    #[arg(long, value_name = "N", default_value_t = 1536, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub bytes: u32,
+    /// Give every packet a key of its own.
+    #[arg(long)]
+    pub key_agile: bool,
+    /// Work on two things at once where the program can.
+    #[arg(long)]
+    pub dual: bool,
+}
+
+/// Run a program on a machine, or a kernel by its schedule.
+///
+/// Kernels compute as they run: a kernel's schedule is replayed cycle by cycle
+/// and compared with plain execution; exit status 1 where they differ.
+#[derive(Args, Debug)]
+pub struct LabRun {
+    /// The program or kernel, by its name in `weir lab list`.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub work: Work,
+    #[command(flatten)]
+    pub machine: MachineChoice,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Run a program on many machines: every combination of the values given.
+#[derive(Args, Debug)]
+pub struct LabSweep {
+    /// The program, by its name in `weir lab list`.
+    #[arg(value_name = "PROGRAM")]
+    pub program: String,
+    /// A parameter and its values, as in cluster.adders=3,4,6; may be given
+    /// several times.
+    #[arg(long, value_name = "KEY=VALUE,…", required = true)]
+    pub over: Vec<String>,
+    #[command(flatten)]
+    pub work: Work,
+    #[command(flatten)]
+    pub machine: MachineChoice,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Print what the stream thesis states beside what the models give.
+#[derive(Args, Debug)]
+pub struct LabReproduce {
+    /// Rows, as imagine-026; all of them if none is named.
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Do a tenth of the work: results per block differ by less than a
+    /// percent.
+    #[arg(long)]
+    pub short: bool,
+    #[command(flatten)]
+    pub common: Common,
+}

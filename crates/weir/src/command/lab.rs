@@ -1,0 +1,152 @@
+//! `weir lab`: models of machines.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde::Serialize;
+use weir_lab::applications;
+use weir_lab::machine::Machine;
+
+use crate::cli::lab::{Lab, LabCommand, LabList, MachineChoice};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::report::table;
+
+mod reproduce;
+mod run;
+mod schedule;
+mod sweep;
+
+pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
+    match &arguments.command {
+        LabCommand::List(arguments) => list(arguments),
+        LabCommand::Schedule(arguments) => schedule::schedule(arguments),
+        LabCommand::Run(arguments) => run::run(arguments),
+        LabCommand::Sweep(arguments) => sweep::sweep(arguments),
+        LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
+    }
+}
+
+/// The machine of the command line.
+fn machine(choice: &MachineChoice) -> Outcome<Machine> {
+    let mut changes: Vec<(String, f64)> = Vec::new();
+    for (key, value) in [
+        ("cluster.adders", choice.adders),
+        ("cluster.scratchpads", choice.scratchpads),
+        ("clusters", choice.clusters),
+    ] {
+        changes.extend(value.map(|value| (key.to_owned(), f64::from(value))));
+    }
+    for change in &choice.changes {
+        let (key, value) = key_and_value(change)?;
+        changes.push((key.to_owned(), number(change, value)?));
+    }
+    Machine::load(&choice.machine, &changes).map_err(Failure::usage)
+}
+
+/// The halves of `KEY=VALUE`.
+fn key_and_value(argument: &str) -> Outcome<(&str, &str)> {
+    argument
+        .split_once('=')
+        .ok_or_else(|| Failure::usage(anyhow!("{argument}: write KEY=VALUE")))
+}
+
+fn number(argument: &str, value: &str) -> Outcome<f64> {
+    value
+        .parse()
+        .map_err(|_| Failure::usage(anyhow!("{argument}: {value} is not a number")))
+}
+
+/// A name that is neither a kernel nor a program.
+fn unknown(what: &str, name: &str) -> Failure {
+    Failure::usage(anyhow!(
+        "no {what} is called {name}: `weir lab list` names all"
+    ))
+}
+
+/// A line of `weir lab list`.
+#[derive(Serialize)]
+struct Item {
+    kind: &'static str,
+    name: String,
+    about: String,
+    source: String,
+}
+
+/// A parameter of a machine.
+#[derive(Serialize)]
+struct ParameterRow {
+    key: String,
+    value: f64,
+    source: String,
+}
+
+fn list(arguments: &LabList) -> Outcome<ExitCode> {
+    let json = output::Document::asked_for(&arguments.common)?;
+    if let Some(name) = &arguments.machine {
+        let machine = Machine::load(name, &[]).map_err(Failure::usage)?;
+        let rows: Vec<ParameterRow> = machine
+            .parameters()
+            .iter()
+            .map(|(key, parameter)| ParameterRow {
+                key: key.to_owned(),
+                value: parameter.value,
+                source: parameter.source.clone(),
+            })
+            .collect();
+        let cells =
+            |row: &ParameterRow| vec![row.key.clone(), row.value.to_string(), row.source.clone()];
+        let header = ["parameter", "value", "source"];
+        return show(json, &arguments.common, &rows, || {
+            let rows = rows.iter().map(cells).collect();
+            table::table(&format!("machine {name}"), &header, &[1], rows)
+        });
+    }
+    let kernels = applications::kernels().into_iter().map(|entry| Item {
+        kind: "kernel",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
+    let programs = applications::programs().into_iter().map(|entry| Item {
+        kind: "program",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
+    let machines = Machine::names().into_iter().map(|name| Item {
+        kind: "machine",
+        name: name.to_owned(),
+        about: format!("its parameters: weir lab list --machine {name}"),
+        source: String::new(),
+    });
+    let items: Vec<Item> = programs.chain(kernels).chain(machines).collect();
+    show(json, &arguments.common, &items, || {
+        let cells = |item: &Item| {
+            vec![
+                item.kind.to_owned(),
+                item.name.clone(),
+                item.about.clone(),
+                item.source.clone(),
+            ]
+        };
+        let rows = items.iter().map(cells).collect();
+        table::table("", &["kind", "name", "about", "source"], &[], rows)
+    })
+}
+
+/// Writes rows where they were asked for, and the table for people.
+fn show(
+    json: Option<output::Document>,
+    common: &crate::cli::Common,
+    rows: &impl Serialize,
+    table: impl FnOnce() -> String,
+) -> Outcome<ExitCode> {
+    if let Some(json) = json {
+        json.write(rows)?;
+    }
+    if common.shows_tables() {
+        output::write_stdout(table().as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

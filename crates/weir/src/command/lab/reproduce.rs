@@ -1,0 +1,141 @@
+//! `weir lab reproduce`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+use weir_lab::reproduce::{Effort, ReproduceError, Row, Verdict, reproduce as rows_of};
+
+use super::show;
+use crate::cli::lab::LabReproduce;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress::Bar;
+use crate::report::table;
+
+/// A row as scripts see it.
+#[derive(Serialize)]
+struct JsonRow<'a> {
+    id: &'a str,
+    #[serde(rename = "where")]
+    place: &'a str,
+    quantity: &'a str,
+    conditions: &'a str,
+    class: &'static str,
+    published: &'a str,
+    modelled: Option<&'a str>,
+    unit: &'a str,
+    error_percent: Option<f64>,
+    tolerance_percent: Option<f64>,
+    fitted: bool,
+    verdict: &'static str,
+    note: &'a str,
+}
+
+pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
+    let json = output::Document::asked_for(&arguments.common)?;
+    let effort = if arguments.short {
+        Effort::SHORT
+    } else {
+        Effort::FULL
+    };
+    let done = Arc::new(AtomicUsize::new(0));
+    let count = if arguments.ids.is_empty() {
+        weir_lab::reproduce::published().len()
+    } else {
+        arguments.ids.len()
+    };
+    let bar = Bar::count(count, arguments.common.quiet, &done);
+    let rows = rows_of(&arguments.ids, effort, |now, _| {
+        done.store(now, Ordering::Relaxed);
+    })
+    .map_err(|error| match error {
+        ReproduceError::Unknown(_) => Failure::usage(error),
+        _ => Failure::running(error),
+    })?;
+    drop(bar);
+    let as_json: Vec<JsonRow<'_>> = rows.iter().map(json_row).collect();
+    show(json, &arguments.common, &as_json, || tables(&rows))
+}
+
+fn json_row(row: &Row) -> JsonRow<'_> {
+    JsonRow {
+        id: &row.published.id,
+        place: &row.published.place,
+        quantity: &row.published.quantity,
+        conditions: &row.published.conditions,
+        class: row.class.name(),
+        published: &row.published.value,
+        modelled: row.modelled.as_deref(),
+        unit: &row.published.unit,
+        error_percent: row.error_percent,
+        tolerance_percent: row.tolerance_percent,
+        fitted: row.fitted,
+        verdict: row.verdict.name(),
+        note: &row.note,
+    }
+}
+
+fn tables(rows: &[Row]) -> String {
+    let header = [
+        "id",
+        "quantity",
+        "published",
+        "modelled",
+        "unit",
+        "error %",
+        "class",
+        "verdict",
+        "note",
+    ];
+    let cells = |row: &Row| {
+        let fitted = if row.fitted { " (fitted)" } else { "" };
+        vec![
+            row.published.id.clone(),
+            row.published.quantity.clone(),
+            row.published.value.clone(),
+            row.modelled.clone().unwrap_or_default(),
+            row.published.unit.clone(),
+            row.error_percent
+                .map_or(String::new(), |error| format!("{error:+.1}")),
+            row.class.name().to_owned(),
+            format!("{}{fitted}", row.verdict.name()),
+            row.note.clone(),
+        ]
+    };
+    let listed = table::table("", &header, &[5], rows.iter().map(cells).collect());
+
+    let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows {
+        *verdicts.entry(row.verdict.name()).or_default() += 1;
+    }
+    let counted = |row: &&Row| {
+        !row.fitted
+            && row.class.name() == "simulated"
+            && matches!(row.verdict, Verdict::Agrees | Verdict::Differs)
+    };
+    let predicted: Vec<f64> = rows
+        .iter()
+        .filter(counted)
+        .filter_map(|row| row.error_percent)
+        .collect();
+    let within = |percent: f64| {
+        predicted
+            .iter()
+            .filter(|error| error.abs() <= percent)
+            .count()
+    };
+    let mut summary: Vec<Vec<String>> = verdicts
+        .into_iter()
+        .map(|(verdict, count)| vec![verdict.to_owned(), count.to_string()])
+        .collect();
+    for percent in [15.0, 30.0] {
+        summary.push(vec![
+            format!("simulated and predicted, within {percent} %"),
+            format!("{} of {}", within(percent), predicted.len()),
+        ]);
+    }
+    listed + &table::table("rows", &[], &[], summary)
+}

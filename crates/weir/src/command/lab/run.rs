@@ -1,0 +1,228 @@
+//! `weir lab run`.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde::Serialize;
+use weir_lab::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
+use weir_lab::execute::execute;
+use weir_lab::machine::Machine;
+use weir_lab::schedule::Schedule;
+use weir_lab::stream::{self, Outcome as Played, Program};
+
+use super::{machine, show, unknown};
+use crate::cli::lab::{LabRun, Work};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::report::table;
+
+impl Work {
+    pub(super) fn size(&self) -> Size {
+        Size {
+            packets: self.packets as usize,
+            bytes: self.bytes as usize,
+            key_agile: self.key_agile,
+            dual: self.dual,
+        }
+    }
+}
+
+/// A run of a program.
+#[derive(Serialize)]
+pub(super) struct ProgramRow {
+    program: String,
+    machine: String,
+    packets: usize,
+    bytes: usize,
+    /// From the first packet, when kernels and tables are in place.
+    cycles: f64,
+    cycles_per_packet: f64,
+    gbit_per_s: f64,
+    kernel_share: f64,
+    /// Share of the kernels' time in which memory moved streams, too.
+    overlap_share: f64,
+    /// Cycles without a kernel, by cause.
+    stalls: Vec<(&'static str, f64)>,
+    memory_gbyte_per_s: f64,
+    srf_gbyte_per_s: f64,
+    register_gbyte_per_s: f64,
+    gops: f64,
+    operations_per_memory_word: f64,
+    most_srf_bytes: u64,
+}
+
+impl ProgramRow {
+    pub(super) fn new(name: &str, machine: &Machine, size: &Size, played: &Played) -> ProgramRow {
+        let begin = played.barriers.first().copied().unwrap_or(0.0);
+        let cycles = played.cycles - begin;
+        let clock = machine.clock_mhz;
+        let bits = 8.0 * (size.packets * size.bytes) as f64;
+        ProgramRow {
+            program: name.to_owned(),
+            machine: machine.name().to_owned(),
+            packets: size.packets,
+            bytes: size.bytes,
+            cycles,
+            cycles_per_packet: cycles / size.packets as f64,
+            gbit_per_s: bits / cycles * clock / 1000.0,
+            kernel_share: played.kernel_share(),
+            overlap_share: played.overlap_cycles / played.kernel_cycles.max(1.0),
+            stalls: played
+                .stalls
+                .iter()
+                .map(|(cause, cycles)| (cause.name(), *cycles))
+                .collect(),
+            memory_gbyte_per_s: played.gigabytes_per_s(played.memory_bytes, clock),
+            srf_gbyte_per_s: played.gigabytes_per_s(played.srf_bytes, clock),
+            register_gbyte_per_s: played.gigabytes_per_s(played.register_bytes, clock),
+            gops: played.gigabytes_per_s(played.operations, clock),
+            operations_per_memory_word: played.operations_per_memory_word(),
+            most_srf_bytes: played.most_srf_bytes,
+        }
+    }
+
+    /// Cycles per packet, throughput and the kernels' share, as words.
+    pub(super) fn in_short(&self) -> [String; 3] {
+        [
+            format!("{:.1}", self.cycles_per_packet),
+            format!("{:.3}", self.gbit_per_s),
+            format!("{:.1}", 100.0 * self.kernel_share),
+        ]
+    }
+
+    fn cells(&self) -> Vec<Vec<String>> {
+        let row = |name: &str, value: String| vec![name.to_owned(), value];
+        let mut rows = vec![
+            row(
+                "packets",
+                format!("{} of {} bytes", self.packets, self.bytes),
+            ),
+            row(
+                "cycles",
+                format!(
+                    "{:.0}, {:.1} per packet",
+                    self.cycles, self.cycles_per_packet
+                ),
+            ),
+            row("throughput", format!("{:.3} Gbit/s", self.gbit_per_s)),
+            row(
+                "kernels",
+                format!("{:.1} % of all cycles", 100.0 * self.kernel_share),
+            ),
+            row(
+                "memory",
+                format!(
+                    "busy in {:.1} % of the kernels' cycles",
+                    100.0 * self.overlap_share
+                ),
+            ),
+        ];
+        for (cause, cycles) in &self.stalls {
+            rows.push(row(
+                &format!("waits for {cause}"),
+                format!("{cycles:.0} cycles"),
+            ));
+        }
+        rows.push(row(
+            "bandwidth",
+            format!(
+                "memory {:.2}, stream register file {:.2}, local registers {:.1} GB/s",
+                self.memory_gbyte_per_s, self.srf_gbyte_per_s, self.register_gbyte_per_s
+            ),
+        ));
+        rows.push(row(
+            "operations",
+            format!(
+                "{:.2} GOPS, {:.1} for each word of memory",
+                self.gops, self.operations_per_memory_word
+            ),
+        ));
+        rows
+    }
+}
+
+/// A run of a kernel.
+#[derive(Serialize)]
+struct KernelRow {
+    kernel: String,
+    machine: String,
+    records: usize,
+    cycles: u64,
+    /// Whether the replayed schedule gave what plain execution gives.
+    outputs_agree: bool,
+    output_words: Vec<usize>,
+}
+
+pub fn run(arguments: &LabRun) -> Outcome<ExitCode> {
+    let machine = machine(&arguments.machine)?;
+    match (
+        applications::program(&arguments.name),
+        applications::kernel(&arguments.name),
+    ) {
+        (Some(entry), _) => run_program(arguments, &entry, &machine),
+        (None, Some(entry)) => run_kernel(arguments, &entry, &machine),
+        (None, None) => Err(unknown("program or kernel", &arguments.name)),
+    }
+}
+
+/// Writes a program for a machine.
+pub(super) fn written(entry: &ProgramEntry, machine: &Machine, size: &Size) -> Outcome<Program> {
+    (entry.build)(machine.clusters, size).map_err(|error| match error {
+        ProgramFailure::Workload(_) => Failure::usage(error),
+        _ => Failure::running(error),
+    })
+}
+
+fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> Outcome<ExitCode> {
+    let json = output::Document::asked_for(&arguments.common)?;
+    let size = arguments.work.size();
+    let program = written(entry, machine, &size)?;
+    let played = stream::run(&program, machine).map_err(Failure::usage)?;
+    let rows = [ProgramRow::new(entry.name, machine, &size, &played)];
+    show(json, &arguments.common, &rows, || {
+        let title = format!("{} on {}", entry.name, machine.name());
+        table::table(&title, &[], &[], rows[0].cells())
+    })
+}
+
+fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<ExitCode> {
+    let json = output::Document::asked_for(&arguments.common)?;
+    let kernel = (entry.build)().map_err(Failure::running)?;
+    let schedule = Schedule::of(&kernel, machine).map_err(Failure::usage)?;
+    let (given, pads) = entry.example(&kernel, machine.clusters);
+    let expected = execute(
+        &kernel,
+        machine.clusters,
+        &mut given.clone(),
+        &mut pads.clone(),
+    )
+    .map_err(Failure::running)?;
+    let (found, cycles) = schedule
+        .replay(&mut given.clone(), &mut pads.clone())
+        .map_err(Failure::running)?;
+    let row = KernelRow {
+        kernel: entry.name.to_owned(),
+        machine: machine.name().to_owned(),
+        records: entry.records * machine.clusters,
+        cycles,
+        outputs_agree: found == expected,
+        output_words: found.iter().map(Vec::len).collect(),
+    };
+    show(json, &arguments.common, &[&row], || {
+        let cell = |name: &str, value: String| vec![name.to_owned(), value];
+        let rows = vec![
+            cell("records", row.records.to_string()),
+            cell("cycles", row.cycles.to_string()),
+            cell("output", format!("{:?} words", row.output_words)),
+        ];
+        let title = format!("{} on {}", row.kernel, row.machine);
+        table::table(&title, &[], &[], rows)
+    })?;
+    if !row.outputs_agree {
+        return Err(Failure::running(anyhow!(
+            "kernel {}: its schedule gives other outputs than its execution",
+            row.kernel
+        )));
+    }
+    Ok(ExitCode::SUCCESS)
+}

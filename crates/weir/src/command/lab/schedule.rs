@@ -1,0 +1,130 @@
+//! `weir lab schedule`.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use weir_lab::applications;
+use weir_lab::schedule::Schedule;
+
+use super::{machine, show, unknown};
+use crate::cli::lab::LabSchedule;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::report::table;
+
+/// A block of a schedule.
+#[derive(Serialize)]
+struct BlockRow {
+    kernel: String,
+    machine: String,
+    block: String,
+    operations: u32,
+    /// Cycles until all results are there.
+    cycles: u32,
+    /// Cycles from one iteration to the next.
+    interval: u32,
+    stages: u32,
+    operations_per_cycle: f64,
+    resource_bound: u32,
+    recurrence_bound: u32,
+    critical_path: u32,
+    registers: u32,
+    instructions: u32,
+    /// Share of cycles in which units of a kind are busy.
+    occupancy: Vec<(String, f64)>,
+}
+
+pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
+    let entry = applications::kernel(&arguments.kernel)
+        .ok_or_else(|| unknown("kernel", &arguments.kernel))?;
+    let machine = machine(&arguments.machine)?;
+    let json = output::Document::asked_for(&arguments.common)?;
+    let kernel = (entry.build)().map_err(Failure::running)?;
+    let schedule = Schedule::of(&kernel, &machine).map_err(Failure::usage)?;
+    if let Some(path) = &arguments.svg {
+        output::Document::create(path)?.write_text(&schedule.svg())?;
+    }
+    let rows: Vec<BlockRow> = schedule
+        .blocks()
+        .iter()
+        .map(|block| BlockRow {
+            kernel: kernel.name().to_owned(),
+            machine: machine.name().to_owned(),
+            block: block.label.clone(),
+            operations: block.operations,
+            cycles: block.cycles,
+            interval: block.steady_cycles(),
+            stages: block.pipeline.map_or(1, |pipeline| pipeline.stages),
+            operations_per_cycle: block.parallelism(),
+            resource_bound: block.bounds.resources,
+            recurrence_bound: block.bounds.recurrence,
+            critical_path: block.bounds.critical_path,
+            registers: block.registers,
+            instructions: block.instructions(),
+            occupancy: schedule
+                .occupancy(block)
+                .into_iter()
+                .map(|(kind, share)| (kind.name().to_owned(), share))
+                .collect(),
+        })
+        .collect();
+    let listing = arguments.listing.then(|| format!("{kernel}\n"));
+    show(json, &arguments.common, &rows, || {
+        listing.unwrap_or_default() + &tables(&rows, &schedule)
+    })
+}
+
+fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
+    let title = format!(
+        "{} on {}: {} operations, {} instructions",
+        schedule.kernel().name(),
+        schedule.machine().name(),
+        schedule.kernel().counts().total(),
+        schedule.instructions()
+    );
+    let header = [
+        "block",
+        "ops",
+        "cycles",
+        "interval",
+        "stages",
+        "ops/cycle",
+        "resources",
+        "recurrence",
+        "path",
+        "registers",
+    ];
+    let cells = |row: &BlockRow| {
+        vec![
+            row.block.clone(),
+            row.operations.to_string(),
+            row.cycles.to_string(),
+            row.interval.to_string(),
+            row.stages.to_string(),
+            format!("{:.2}", row.operations_per_cycle),
+            row.resource_bound.to_string(),
+            row.recurrence_bound.to_string(),
+            row.critical_path.to_string(),
+            row.registers.to_string(),
+        ]
+    };
+    let right: Vec<usize> = (1..header.len()).collect();
+    let blocks = table::table(&title, &header, &right, rows.iter().map(cells).collect());
+
+    let kinds: Vec<&str> = rows.first().map_or(Vec::new(), |row| {
+        row.occupancy
+            .iter()
+            .map(|(kind, _)| kind.as_str())
+            .collect()
+    });
+    let header: Vec<&str> = std::iter::once("block").chain(kinds).collect();
+    let right: Vec<usize> = (1..header.len()).collect();
+    let shares = |row: &BlockRow| {
+        let shares = row.occupancy.iter();
+        std::iter::once(row.block.clone())
+            .chain(shares.map(|(_, share)| format!("{:.0}", 100.0 * share)))
+            .collect()
+    };
+    let rows = rows.iter().map(shares).collect();
+    blocks + &table::table("units busy, % of cycles", &header, &right, rows)
+}
