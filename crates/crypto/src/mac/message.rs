@@ -1,10 +1,15 @@
 //! A message in parts, block by block.
 
+use arrayvec::ArrayVec;
+
 /// Messages that are hashed side by side.
 pub(crate) const LANES: usize = 8;
 
 /// Bytes of the blocks that UMAC and MMH-MAC hash by themselves.
 pub(crate) const BLOCK_BYTES: usize = 1024;
+
+/// Where a block is put together that lies in several places.
+pub(crate) type Room = ArrayVec<u8, BLOCK_BYTES>;
 
 /// A message to authenticate under a key of a universal-hash MAC.
 pub(crate) struct Message<'a, K> {
@@ -38,7 +43,7 @@ impl<'a> Reader<'a> {
     /// The next `bytes` of the message, or as many as are left: where they lie,
     /// if that is one place, else copied into `room`.
     #[inline]
-    pub(crate) fn next<'r>(&mut self, bytes: usize, room: &'r mut [u8; BLOCK_BYTES]) -> &'r [u8]
+    pub(crate) fn next<'r>(&mut self, bytes: usize, room: &'r mut Room) -> &'r [u8]
     where
         'a: 'r,
     {
@@ -56,16 +61,15 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn gather<'r>(&mut self, bytes: usize, room: &'r mut [u8; BLOCK_BYTES]) -> &'r [u8] {
-        let mut filled = 0;
+    fn gather<'r>(&mut self, bytes: usize, room: &'r mut Room) -> &'r [u8] {
+        room.clear();
         for part in &mut self.parts[self.current..] {
-            let count = part.len().min(bytes - filled).min(BLOCK_BYTES - filled);
+            let count = part.len().min(bytes - room.len()).min(room.remaining_capacity());
             let (head, rest) = part.split_at(count);
-            room[filled..filled + count].copy_from_slice(head);
+            room.extend(head.iter().copied());
             *part = rest;
-            filled += count;
         }
-        &room[..filled]
+        room
     }
 }
 
@@ -119,12 +123,12 @@ mod tests {
                 let mut reader = Reader { parts, current: 0 };
                 let mut read = Vec::new();
                 while read.len() < whole.len() {
-                    let mut room = [0; BLOCK_BYTES];
+                    let mut room = Room::new();
                     let next = reader.next(step.min(whole.len() - read.len()), &mut room);
                     read.extend_from_slice(next);
                 }
                 assert_eq!(read, whole);
-                assert!(reader.next(1, &mut [0; BLOCK_BYTES]).is_empty());
+                assert!(reader.next(1, &mut Room::new()).is_empty());
             }
         }
     }

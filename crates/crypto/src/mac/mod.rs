@@ -118,6 +118,7 @@ mod keys;
 mod message;
 mod mmh;
 mod poly1305;
+mod simd;
 mod umac;
 
 pub use algorithm::{Algorithm, AlgorithmError, TagWords};

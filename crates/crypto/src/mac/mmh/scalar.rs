@@ -5,7 +5,7 @@ use weir_simd::Tier;
 
 use super::key::{BLOCK_WORDS, LEVEL_2_WORDS, MmhKey};
 use crate::cipher::Block;
-use crate::mac::message::{BLOCK_BYTES, Message};
+use crate::mac::message::{BLOCK_BYTES, Message, Room};
 use crate::mode::ecb;
 
 /// The tag of a message, and zeros.
@@ -52,7 +52,7 @@ fn hash(message: &mut Message<'_, MmhKey>) -> [u32; 4] {
 
 /// Reads bytes of the message as little-endian words, followed by zeros.
 fn read(message: &mut Message<'_, MmhKey>, bytes: usize, words: &mut [u32]) {
-    let mut room = [0; BLOCK_BYTES];
+    let mut room = Room::new();
     let block = message.reader.next(bytes, &mut room);
     for (word, bytes) in words.iter_mut().zip(block.chunks(4)) {
         let mut padded = [0; 4];

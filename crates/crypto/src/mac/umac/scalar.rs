@@ -6,7 +6,7 @@ use weir_simd::Tier;
 
 use super::key::UmacKey;
 use crate::cipher::Block;
-use crate::mac::message::{BLOCK_BYTES, Message};
+use crate::mac::message::{BLOCK_BYTES, Message, Room};
 use crate::mode::ecb;
 
 /// Bytes of the groups that NH takes.
@@ -43,10 +43,10 @@ fn l2(message: &mut Message<'_, UmacKey>) -> [u64; 4] {
     let is_one_block = message.bytes <= BLOCK_BYTES;
     let mut values = [1; 4];
     let mut left = message.bytes;
+    let mut room = Room::new();
     loop {
         let bytes = left.min(BLOCK_BYTES);
         left -= bytes;
-        let mut room = [0; BLOCK_BYTES];
         let block = message.reader.next(bytes, &mut room);
         let mut words = [[0; 8]; BLOCK_BYTES / GROUP_BYTES];
         for (word, bytes) in words.as_flattened_mut().iter_mut().zip(block.chunks(4)) {

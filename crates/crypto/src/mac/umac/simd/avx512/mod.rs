@@ -1,0 +1,129 @@
+//! Eight messages at a time, block by block.
+//!
+//! ```text
+//! block b of message 0 ─► NH ─► 4 partial sums of each stream ┐
+//! block b of message 1 ─► NH ─►          ⋮                    ├─► a vector of 8 sums per stream,
+//!          ⋮                                                  ┘   a lane for each message
+//! ```
+//!
+//! L2 and L3 then run with a lane for each message, so that nothing is gathered,
+//! while the next blocks are on their way. Pads come first: eight chains of AES,
+//! as many as hide its latency.
+
+mod layers;
+mod nh;
+
+use std::arch::x86_64::*;
+
+use super::super::key::UmacKey;
+use crate::cipher::Block;
+use crate::mac::message::{BLOCK_BYTES, LANES, Message, Room};
+use crate::mac::simd::pads;
+
+/// The tags of one to eight messages whose keys make tags of one length.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
+pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], tags: &mut [Block; LANES]) {
+    let Some(first) = messages.first() else {
+        return;
+    };
+    match first.key.words.count() {
+        1 => tag_streams::<1>(messages, tags),
+        2 => tag_streams::<2>(messages, tags),
+        3 => tag_streams::<3>(messages, tags),
+        _ => tag_streams::<4>(messages, tags),
+    }
+}
+
+/// With `S` streams.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
+fn tag_streams<const S: usize>(messages: &mut [Message<'_, UmacKey>], tags: &mut [Block; LANES]) {
+    // Lanes without a message repeat the last one's key.
+    let last = messages.len() - 1;
+    let keys: [&UmacKey; LANES] = std::array::from_fn(|lane| messages[lane.min(last)].key);
+    let places: [_; LANES] = std::array::from_fn(|lane| {
+        keys[lane].pad_place(messages[lane.min(last)].nonce)
+    });
+    let pads = pads::eight(
+        &std::array::from_fn(|lane| &keys[lane].pad_keys),
+        &std::array::from_fn(|lane| places[lane].0),
+    );
+    let hashes = hash::<S>(&keys, messages);
+    for lane in 0..LANES {
+        let (pad, offset) = (u128::from_le_bytes(pads[lane]), places[lane].1);
+        let key = u128::from_le_bytes(keys[lane].translation);
+        tags[lane] = (hashes[lane] ^ key ^ pad >> (8 * offset)).to_le_bytes();
+    }
+}
+
+/// L3 of each message, before its second key.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2")]
+fn hash<const S: usize>(
+    keys: &[&UmacKey; LANES],
+    messages: &mut [Message<'_, UmacKey>],
+) -> [u128; LANES] {
+    let mut lengths = [0; LANES];
+    for (length, message) in lengths.iter_mut().zip(&*messages) {
+        *length = message.bytes as u64;
+    }
+    let most = lengths.iter().copied().max().unwrap_or(0) as usize;
+    // SAFETY: 64 bytes are readable.
+    let lengths = unsafe { _mm512_loadu_si512(lengths.as_ptr().cast()) };
+
+    let mut room = Room::new();
+    let mut sums = [[_mm256_setzero_si256(); LANES]; S];
+    if most <= nh::SHORT_BYTES {
+        for (lane, message) in messages.iter_mut().enumerate() {
+            let block = message.reader.next(message.bytes, &mut room);
+            let sum = nh::short::<S>(block, keys[lane], 0);
+            (0..S).for_each(|s| sums[s][lane] = sum[s]);
+        }
+        return layers::l3(keys, &l1_values(&sums, lengths));
+    }
+
+    let block_bytes = _mm512_set1_epi64(BLOCK_BYTES as i64);
+    let mut left = lengths;
+    let mut values = [_mm512_setzero_si512(); S];
+    let points = layers::points::<S>(keys);
+    let mut done = 0;
+    while done == 0 || done < most {
+        for (lane, message) in messages.iter_mut().enumerate() {
+            if done < message.bytes || done == 0 {
+                let bytes = (message.bytes - done).min(BLOCK_BYTES);
+                let block = message.reader.next(bytes, &mut room);
+                let sum = nh::block::<S>(block, keys[lane]);
+                (0..S).for_each(|s| sums[s][lane] = sum[s]);
+            }
+        }
+        let live = match done {
+            0 => 0xff,
+            _ => _mm512_cmpneq_epi64_mask(left, _mm512_setzero_si512()),
+        };
+        let now = _mm512_min_epu64(left, block_bytes);
+        left = _mm512_sub_epi64(left, now);
+        let numbers = l1_values(&sums, now);
+        if done == 0 {
+            values = layers::first(&points, &numbers, keep(lengths, block_bytes));
+        } else {
+            layers::poly(&points, &mut values, &numbers, live);
+        }
+        done += BLOCK_BYTES;
+    }
+    layers::reduce(&mut values, !keep(lengths, block_bytes));
+    layers::l3(keys, &values)
+}
+
+/// Messages of one block, whose L1 value is kept as it is.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn keep(lengths: __m512i, block_bytes: __m512i) -> __mmask8 {
+    _mm512_cmple_epu64_mask(lengths, block_bytes)
+}
+
+/// Sums of NH with their lengths in bits, a lane for each message.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn l1_values<const S: usize>(sums: &[[__m256i; LANES]; S], bytes: __m512i) -> [__m512i; S] {
+    let bits = _mm512_slli_epi64::<3>(bytes);
+    std::array::from_fn(|s| _mm512_add_epi64(nh::sum_up(&sums[s]), bits))
+}
