@@ -17,6 +17,7 @@
 #![deny(unsafe_code)]
 
 mod hashes;
+mod macs;
 mod once;
 mod packets;
 mod planted;
@@ -77,6 +78,7 @@ fn run_all() -> bool {
     let mut cases = packets::cases();
     cases.extend(once::cases());
     cases.extend(hashes::cases());
+    cases.extend(macs::cases());
     let mut leaks = 0;
     for case in &cases {
         let reports = case.reports();

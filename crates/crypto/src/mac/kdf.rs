@@ -21,11 +21,9 @@ impl Label {
     }
 
     /// The block that is encrypted to block `counter` of the stream.
-    pub(crate) fn block(self, counter: u64) -> Block {
-        let mut block = [0; 16];
-        block[..8].copy_from_slice(&self.0);
-        block[8..].copy_from_slice(&counter.to_be_bytes());
-        block
+    pub(crate) const fn block(self, counter: u64) -> Block {
+        let number = (u64::from_be_bytes(self.0) as u128) << 64 | counter as u128;
+        number.to_be_bytes()
     }
 }
 

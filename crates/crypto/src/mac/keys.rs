@@ -191,11 +191,24 @@ impl MacKey {
         materials: &[Material],
         tier: impl Fn(Family) -> Option<Tier>,
     ) -> Result<Vec<MacKey>, KeyError> {
-        let expand = |material: &Material| {
-            let tier = tier(Family::of_mac(material.algorithm)).ok_or(KeyError::NoEngine)?;
-            MacKey::at_tier(material, tier)
-        };
-        materials.iter().map(expand).collect()
+        let mut keys = Vec::with_capacity(materials.len());
+        for alike in materials.chunk_by(|a, b| a.algorithm == b.algorithm) {
+            let algorithm = alike[0].algorithm;
+            let tier = tier(Family::of_mac(algorithm)).ok_or(KeyError::NoEngine)?;
+            if let Algorithm::Umac(words) = algorithm {
+                let raw: Vec<&[u8]> = alike.iter().map(|material| &material.key[..]).collect();
+                let expanded = UmacKey::new_batch(tier, words, &raw)?.into_iter();
+                keys.extend(expanded.map(|key| MacKey {
+                    algorithm,
+                    expanded: Expanded::Umac(key),
+                }));
+            } else {
+                for material in alike {
+                    keys.push(MacKey::at_tier(material, tier)?);
+                }
+            }
+        }
+        Ok(keys)
     }
 
     #[inline]

@@ -64,7 +64,10 @@ impl<'a> Reader<'a> {
     fn gather<'r>(&mut self, bytes: usize, room: &'r mut Room) -> &'r [u8] {
         room.clear();
         for part in &mut self.parts[self.current..] {
-            let count = part.len().min(bytes - room.len()).min(room.remaining_capacity());
+            let count = part
+                .len()
+                .min(bytes - room.len())
+                .min(room.remaining_capacity());
             let (head, rest) = part.split_at(count);
             room.extend(head.iter().copied());
             *part = rest;

@@ -24,7 +24,7 @@ pub(super) const LEVEL_2_WORDS: usize = 1 + 4 * MOST_BLOCKS;
 
 /// Words of a level's key, with those that three more Toeplitz tags need, up to
 /// the end of a cache line. Level 1 hashes a length behind its block.
-const KEY_WORDS: usize = 272;
+pub(super) const KEY_WORDS: usize = 272;
 
 /// 2368 bytes, of which a message of one block touches no more than its own
 /// length, 64 bytes, and 192 of the cipher.

@@ -3,6 +3,7 @@
 
 mod key;
 mod scalar;
+mod simd;
 #[cfg(test)]
 mod tests;
 
@@ -13,10 +14,12 @@ pub(crate) use key::{MOST_BYTES, MmhKey};
 use super::message::{LANES, Message};
 use crate::cipher::Block;
 
-/// Writes the tags of up to eight messages whose keys make tags of one length,
-/// and zeros behind them.
+/// Writes the tags of one to eight messages whose keys make tags of one length.
+/// What is behind a tag has no meaning.
 pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, MmhKey>], tags: &mut [Block; LANES]) {
-    for (message, tag) in messages.iter_mut().zip(tags) {
-        *tag = scalar::tag(tier, message);
+    if !simd::tag(tier, messages, tags) {
+        for (message, tag) in messages.iter_mut().zip(tags) {
+            *tag = scalar::tag(tier, message);
+        }
     }
 }

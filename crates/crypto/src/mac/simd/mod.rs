@@ -4,3 +4,5 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(in crate::mac) mod pads;
+#[cfg(target_arch = "x86_64")]
+pub(in crate::mac) mod sums;

@@ -6,29 +6,29 @@ use std::arch::x86_64::*;
 use crate::cipher::Block;
 use crate::mac::message::LANES;
 
-/// Encrypts a block of each message under the round keys beside it.
+/// Encrypts a block of each message, two little-endian numbers, under the round
+/// keys beside it.
 #[inline]
-#[target_feature(enable = "aes,sse2")]
+#[target_feature(enable = "aes,sse4.1")]
 pub(in crate::mac) fn eight(
     keys: &[&[Block; 11]; LANES],
-    blocks: &[Block; LANES],
-) -> [Block; LANES] {
+    blocks: &[[u64; 2]; LANES],
+) -> [__m128i; LANES] {
     let mut states = [_mm_setzero_si128(); LANES];
     for lane in 0..LANES {
-        states[lane] = _mm_xor_si128(load(&blocks[lane]), load(&keys[lane][0]));
+        let [low, high] = blocks[lane];
+        let block = _mm_set_epi64x(high as i64, low as i64);
+        states[lane] = _mm_xor_si128(block, load(&keys[lane][0]));
     }
     for round in 1..10 {
-        for lane in 0..LANES {
-            states[lane] = _mm_aesenc_si128(states[lane], load(&keys[lane][round]));
+        for (state, keys) in states.iter_mut().zip(keys) {
+            *state = _mm_aesenc_si128(*state, load(&keys[round]));
         }
     }
-    let mut pads = [[0; 16]; LANES];
-    for lane in 0..LANES {
-        let pad = _mm_aesenclast_si128(states[lane], load(&keys[lane][10]));
-        // SAFETY: 16 bytes are writable; the store needs no alignment.
-        unsafe { _mm_storeu_si128(pads[lane].as_mut_ptr().cast(), pad) };
+    for (state, keys) in states.iter_mut().zip(keys) {
+        *state = _mm_aesenclast_si128(*state, load(&keys[10]));
     }
-    pads
+    states
 }
 
 #[inline]

@@ -4,6 +4,7 @@ use weir_hash::prime::mod_p36;
 use weir_simd::{Lanes, Tier};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::simd;
 use crate::cipher::{Block, expand};
 use crate::kernel::Misshapen;
 use crate::mac::algorithm::TagWords;
@@ -40,13 +41,13 @@ pub(crate) struct UmacKey {
     /// L2's key of each stream.
     pub(super) points: [u64; 4],
     pub(super) words: TagWords,
-    pub(super) even: Lanes<Lane, EVEN_LANES>,
-    pub(super) odd: Lanes<Lane, ODD_LANES>,
+    pub(super) even: Lanes<Lane, LANES_EACH>,
+    pub(super) odd: Lanes<Lane, LANES_EACH>,
 }
 
-/// 32 of a block, and two more for streams 2 and 3.
-const EVEN_LANES: usize = 34;
-const ODD_LANES: usize = 33;
+/// 32 of a block, as many more as streams 1 to 3 are moved by, 2 of the even and 1
+/// of the odd ones, and the rest of a cache line.
+pub(super) const LANES_EACH: usize = 36;
 
 /// Bits of L2's keys: RFC 4418 section 5.3.2.
 pub(super) const POINT_MASK: u64 = 0x01ff_ffff_01ff_ffff;
@@ -54,25 +55,49 @@ pub(super) const POINT_MASK: u64 = 0x01ff_ffff_01ff_ffff;
 /// What the numbers of RFC 4418 are for, section 5 and section 3.3.
 pub(super) mod label {
     use super::Label;
-    pub(in super::super) const PAD: Label = Label::number(0);
-    pub(in super::super) const L1: Label = Label::number(1);
-    pub(in super::super) const L2: Label = Label::number(2);
-    pub(in super::super) const L3_DIGITS: Label = Label::number(3);
-    pub(in super::super) const L3_TRANSLATION: Label = Label::number(4);
+    pub(in crate::mac::umac) const PAD: Label = Label::number(0);
+    pub(in crate::mac::umac) const L1: Label = Label::number(1);
+    pub(in crate::mac::umac) const L2: Label = Label::number(2);
+    pub(in crate::mac::umac) const L3_DIGITS: Label = Label::number(3);
+    pub(in crate::mac::umac) const L3_TRANSLATION: Label = Label::number(4);
 }
 
 impl UmacKey {
     /// All zeros, to be filled.
-    pub(super) fn blank(words: TagWords) -> Box<UmacKey> {
-        Box::new(UmacKey {
-            pad_keys: Default::default(),
-            translation: Default::default(),
-            digits: Default::default(),
-            points: Default::default(),
-            even: Lanes([[0; 4]; EVEN_LANES]),
-            odd: Lanes([[0; 4]; ODD_LANES]),
-            words,
-        })
+    fn blank(words: TagWords) -> Box<UmacKey> {
+        let mut key = simd::zeroed();
+        key.words = words;
+        key
+    }
+
+    /// Derives keys from 16 bytes each, four at a time where `tier` has vectors for
+    /// it.
+    #[expect(clippy::vec_box, reason = "a key that moves leaves a copy behind")]
+    pub(crate) fn new_batch(
+        tier: Tier,
+        words: TagWords,
+        raw: &[&[u8]],
+    ) -> Result<Vec<Box<UmacKey>>, Misshapen> {
+        let mut keys = Vec::with_capacity(raw.len());
+        let (fours, rest) = raw.as_chunks::<4>();
+        for four in fours {
+            let mut raw = Zeroizing::new([[0; 16]; 4]);
+            for (place, raw) in raw.iter_mut().zip(four) {
+                *place = (*raw).try_into().map_err(|_| Misshapen)?;
+            }
+            let mut blank: [Box<UmacKey>; 4] = std::array::from_fn(|_| UmacKey::blank(words));
+            if simd::expand(tier, &raw, blank.each_mut().map(|key| &mut **key)) {
+                keys.extend(blank);
+            } else {
+                for raw in &*raw {
+                    keys.push(UmacKey::new(tier, words, raw)?);
+                }
+            }
+        }
+        for raw in rest {
+            keys.push(UmacKey::new(tier, words, raw)?);
+        }
+        Ok(keys)
     }
 
     /// Derives the key from 16 bytes.
@@ -83,7 +108,7 @@ impl UmacKey {
         };
         let mut key = UmacKey::blank(words);
 
-        let mut lanes = Zeroizing::new([[0; 16]; EVEN_LANES + ODD_LANES]);
+        let mut lanes = Zeroizing::new([[0; 16]; 2 * LANES_EACH]);
         derive(label::L1, &mut *lanes);
         for (index, lane) in lanes.iter().enumerate() {
             let place = match index % 2 {
@@ -127,18 +152,18 @@ impl UmacKey {
         Ok(key)
     }
 
-    /// The counter block of a nonce, and where in its encryption the pad begins:
-    /// RFC 4418 section 3.3. Tags of 4 and 8 bytes share blocks.
+    /// The first eight bytes of the counter block of a nonce, before zeros, and
+    /// where in its encryption the pad begins: RFC 4418 section 3.3. Tags of one
+    /// word and of two share blocks.
     #[inline]
-    pub(super) fn pad_place(&self, nonce: u64) -> (Block, usize) {
-        let shared = match self.words {
-            TagWords::One => 3,
-            TagWords::Two => 1,
-            TagWords::Three | TagWords::Four => 0,
+    pub(super) fn pad_place(words: usize, nonce: u64) -> ([u8; 8], usize) {
+        let shared = match words {
+            1 => 3,
+            2 => 1,
+            _ => 0,
         };
-        let mut block = [0; 16];
-        block[..8].copy_from_slice(&(nonce & !shared).to_be_bytes());
-        (block, 4 * self.words.count() * (nonce & shared) as usize)
+        let first = (nonce & !shared).to_be_bytes();
+        (first, 4 * words * (nonce & shared) as usize)
     }
 }
 

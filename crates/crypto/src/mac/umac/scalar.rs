@@ -15,13 +15,14 @@ const GROUP_BYTES: usize = 32;
 /// The tag of a message, and zeros.
 pub(super) fn tag(tier: Tier, message: &mut Message<'_, UmacKey>) -> Block {
     let key = message.key;
-    let (block, offset) = key.pad_place(message.nonce);
-    let mut pad = [block];
+    let streams = key.words.count();
+    let (first, offset) = UmacKey::pad_place(streams, message.nonce);
+    let mut pad = [[0; 16]];
+    pad[0][..8].copy_from_slice(&first);
     ecb::encrypt(tier, &key.pad_keys, &mut pad);
     let pad = &pad[0][offset..];
 
     let mut tag = [0; 16];
-    let streams = key.words.count();
     for (stream, hash) in l2(message).iter().enumerate().take(streams) {
         let at = 4 * stream..4 * stream + 4;
         tag[at].copy_from_slice(&l3(&key.digits[stream], *hash).to_be_bytes());

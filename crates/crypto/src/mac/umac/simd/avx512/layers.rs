@@ -123,13 +123,13 @@ fn at_most_once(value: __m512i, lanes: __mmask8, prime: u64) -> __m512i {
 /// L3 of each message: the words of all streams, in the byte order of a tag.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512ifma")]
-pub(super) fn l3<const S: usize>(
-    keys: &[&UmacKey; LANES],
-    values: &[__m512i; S],
-) -> [u128; LANES] {
+pub(super) fn l3<const S: usize>(keys: &[&UmacKey; LANES], values: &[__m512i; S]) -> [u128; LANES] {
     let mut tags = [0; LANES];
     for pair in 0..S.div_ceil(2) {
-        let second = values.get(2 * pair + 1).copied().unwrap_or(values[2 * pair]);
+        let second = values
+            .get(2 * pair + 1)
+            .copied()
+            .unwrap_or(values[2 * pair]);
         let words = l3_pair(keys, pair, values[2 * pair], second);
         let mut lanes = [0u64; LANES];
         // SAFETY: 64 bytes are writable.
@@ -181,10 +181,10 @@ fn l3_pair(keys: &[&UmacKey; LANES], pair: usize, first: __m512i, second: __m512
     _mm512_shuffle_epi8(words, big_endian)
 }
 
-/// Residues modulo 2³⁶ - 5 of numbers below 2⁵⁴.
+/// Residues modulo 2³⁶ - 5.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn reduce_36(x: __m512i) -> __m512i {
+pub(super) fn reduce_36(x: __m512i) -> __m512i {
     let high = _mm512_srli_epi64::<36>(x);
     let low = _mm512_and_si512(x, _mm512_set1_epi64((1 << 36) - 1));
     let five = _mm512_add_epi64(high, _mm512_slli_epi64::<2>(high));

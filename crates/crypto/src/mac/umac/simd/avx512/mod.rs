@@ -12,13 +12,16 @@
 
 mod layers;
 mod nh;
+mod setup;
 
 use std::arch::x86_64::*;
+
+pub(super) use setup::expand;
 
 use super::super::key::UmacKey;
 use crate::cipher::Block;
 use crate::mac::message::{BLOCK_BYTES, LANES, Message, Room};
-use crate::mac::simd::pads;
+use crate::mac::simd::{pads, sums};
 
 /// The tags of one to eight messages whose keys make tags of one length.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
@@ -40,18 +43,22 @@ fn tag_streams<const S: usize>(messages: &mut [Message<'_, UmacKey>], tags: &mut
     // Lanes without a message repeat the last one's key.
     let last = messages.len() - 1;
     let keys: [&UmacKey; LANES] = std::array::from_fn(|lane| messages[lane.min(last)].key);
-    let places: [_; LANES] = std::array::from_fn(|lane| {
-        keys[lane].pad_place(messages[lane.min(last)].nonce)
-    });
-    let pads = pads::eight(
-        &std::array::from_fn(|lane| &keys[lane].pad_keys),
-        &std::array::from_fn(|lane| places[lane].0),
-    );
+    let mut blocks = [[0; 2]; LANES];
+    let mut offsets = [0; LANES];
+    for lane in 0..LANES {
+        let nonce = messages[lane.min(last)].nonce;
+        let (first, offset) = UmacKey::pad_place(S, nonce);
+        blocks[lane][0] = u64::from_le_bytes(first);
+        offsets[lane] = offset;
+    }
+    let round_keys = std::array::from_fn(|lane| &keys[lane].pad_keys);
+    let pads = pads::eight(&round_keys, &blocks);
     let hashes = hash::<S>(&keys, messages);
     for lane in 0..LANES {
-        let (pad, offset) = (u128::from_le_bytes(pads[lane]), places[lane].1);
+        // SAFETY: a vector is 16 bytes.
+        let pad: u128 = unsafe { std::mem::transmute(pads[lane]) };
         let key = u128::from_le_bytes(keys[lane].translation);
-        tags[lane] = (hashes[lane] ^ key ^ pad >> (8 * offset)).to_le_bytes();
+        tags[lane] = (hashes[lane] ^ key ^ pad >> (8 * offsets[lane])).to_le_bytes();
     }
 }
 
@@ -62,13 +69,18 @@ fn hash<const S: usize>(
     keys: &[&UmacKey; LANES],
     messages: &mut [Message<'_, UmacKey>],
 ) -> [u128; LANES] {
-    let mut lengths = [0; LANES];
-    for (length, message) in lengths.iter_mut().zip(&*messages) {
-        *length = message.bytes as u64;
-    }
-    let most = lengths.iter().copied().max().unwrap_or(0) as usize;
-    // SAFETY: 64 bytes are readable.
-    let lengths = unsafe { _mm512_loadu_si512(lengths.as_ptr().cast()) };
+    let bytes = |lane: usize| messages.get(lane).map_or(0, |message| message.bytes as i64);
+    let lengths = _mm512_setr_epi64(
+        bytes(0),
+        bytes(1),
+        bytes(2),
+        bytes(3),
+        bytes(4),
+        bytes(5),
+        bytes(6),
+        bytes(7),
+    );
+    let most = _mm512_reduce_max_epu64(lengths) as usize;
 
     let mut room = Room::new();
     let mut sums = [[_mm256_setzero_si256(); LANES]; S];
@@ -125,5 +137,5 @@ fn keep(lengths: __m512i, block_bytes: __m512i) -> __mmask8 {
 #[target_feature(enable = "avx512f,avx512vl")]
 fn l1_values<const S: usize>(sums: &[[__m256i; LANES]; S], bytes: __m512i) -> [__m512i; S] {
     let bits = _mm512_slli_epi64::<3>(bytes);
-    std::array::from_fn(|s| _mm512_add_epi64(nh::sum_up(&sums[s]), bits))
+    std::array::from_fn(|s| _mm512_add_epi64(sums::eight(&sums[s]), bits))
 }

@@ -13,7 +13,7 @@
 use std::arch::x86_64::*;
 
 use super::super::super::key::UmacKey;
-use crate::mac::message::LANES;
+use crate::mac::simd::sums;
 
 /// Bytes of a step.
 const STEP_BYTES: usize = 128;
@@ -31,7 +31,12 @@ pub(super) fn block<const S: usize>(block: &[u8], key: &UmacKey) -> [__m256i; S]
     for bytes in steps.iter().take(8) {
         let at = bytes.as_ptr();
         // SAFETY: 128 bytes are readable.
-        let (a, b) = unsafe { (_mm512_loadu_si512(at.cast()), _mm512_loadu_si512(at.add(64).cast())) };
+        let (a, b) = unsafe {
+            (
+                _mm512_loadu_si512(at.cast()),
+                _mm512_loadu_si512(at.add(64).cast()),
+            )
+        };
         step(&mut sums, a, b, key, group, 0xff);
         group += 4;
     }
@@ -47,10 +52,11 @@ pub(super) fn block<const S: usize>(block: &[u8], key: &UmacKey) -> [__m256i; S]
             [_mm256_setzero_si256(); S]
         }
     };
-    std::array::from_fn(|s| {
-        let low = _mm256_add_epi64(_mm512_castsi512_si256(sums[s]), end[s]);
-        _mm256_add_epi64(low, _mm512_extracti64x4_epi64::<1>(sums[s]))
-    })
+    let mut folded = end;
+    for s in 0..S {
+        folded[s] = _mm256_add_epi64(sums::fold(sums[s]), end[s]);
+    }
+    folded
 }
 
 /// The last group that a step may begin with.
@@ -69,10 +75,10 @@ fn step<const S: usize>(
 ) {
     let p = _mm512_shuffle_i64x2::<0x88>(a, b);
     let q = _mm512_shuffle_i64x2::<0xdd>(a, b);
-    for s in 0..S {
+    for (s, sum) in sums.iter_mut().enumerate() {
         let at = |index: usize| {
             // SAFETY: group is at most 28 and index at most 4, so that the lanes
-            // end at 28 + 2 + 4 of 34 even ones, and 28 + 1 + 4 of 33 odd ones.
+            // end at 28 + 2 + 4, of 36.
             unsafe { _mm512_loadu_si512(lanes(key, group, index).cast()) }
         };
         let x = _mm512_add_epi32(p, at(s));
@@ -80,7 +86,7 @@ fn step<const S: usize>(
         let even = _mm512_maskz_mul_epu32(present, x, y);
         let (x, y) = (_mm512_srli_epi64::<32>(x), _mm512_srli_epi64::<32>(y));
         let odd = _mm512_maskz_mul_epu32(present, x, y);
-        sums[s] = _mm512_add_epi64(sums[s], _mm512_add_epi64(even, odd));
+        *sum = _mm512_add_epi64(*sum, _mm512_add_epi64(even, odd));
     }
 }
 
@@ -94,7 +100,8 @@ pub(super) fn short<const S: usize>(bytes: &[u8], key: &UmacKey, group: usize) -
     let p = _mm512_castsi512_si256(both);
     let q = _mm512_extracti64x4_epi64::<1>(both);
     let present = if bytes.len() > 32 { 0x0f } else { 0x03 };
-    std::array::from_fn(|s| {
+    let mut sums = [_mm256_setzero_si256(); S];
+    for (s, sum) in sums.iter_mut().enumerate() {
         let at = |index: usize| {
             // SAFETY: as in `step`, of which these are the first two groups.
             unsafe { _mm256_loadu_si256(lanes(key, group, index).cast()) }
@@ -103,8 +110,9 @@ pub(super) fn short<const S: usize>(bytes: &[u8], key: &UmacKey, group: usize) -
         let y = _mm256_add_epi32(q, at(s + 1));
         let even = _mm256_maskz_mul_epu32(present, x, y);
         let (x, y) = (_mm256_srli_epi64::<32>(x), _mm256_srli_epi64::<32>(y));
-        _mm256_add_epi64(even, _mm256_maskz_mul_epu32(present, x, y))
-    })
+        *sum = _mm256_add_epi64(even, _mm256_maskz_mul_epu32(present, x, y));
+    }
+    sums
 }
 
 /// Where key `index` of a group begins: in the order `even`, `odd`, and again one
@@ -125,28 +133,4 @@ fn load(bytes: &[u8]) -> __m512i {
     let mask = _bzhi_u64(u64::MAX, bytes.len().min(64) as u32);
     // SAFETY: the mask covers no more than the bytes.
     unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
-}
-
-/// Sums of four partial sums each, a lane for each message.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn sum_up(sums: &[__m256i; LANES]) -> __m512i {
-    let low = sum_four([sums[0], sums[1], sums[2], sums[3]]);
-    let high = sum_four([sums[4], sums[5], sums[6], sums[7]]);
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-}
-
-/// ```text
-/// a0 a1 a2 a3                    a0+a1  b0+b1  a2+a3  b2+b3
-/// b0 b1 b2 b3    ─► pairs ─►                                     ─► halves ─► a b c d
-/// c0 c1 c2 c3                    c0+c1  d0+d1  c2+c3  d2+d3
-/// d0 d1 d2 d3
-/// ```
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn sum_four([a, b, c, d]: [__m256i; 4]) -> __m256i {
-    let pairs = |a, b| _mm256_add_epi64(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-    let (ab, cd) = (pairs(a, b), pairs(c, d));
-    let low = _mm256_permute2x128_si256::<0x20>(ab, cd);
-    _mm256_add_epi64(low, _mm256_permute2x128_si256::<0x31>(ab, cd))
 }

@@ -1,0 +1,32 @@
+//! MMH-MAC with vectors: several messages side by side.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use weir_simd::Tier;
+
+use super::MmhKey;
+use crate::cipher::Block;
+use crate::mac::message::{LANES, Message};
+
+/// Writes the tags of one to eight messages, whose keys make tags of one length,
+/// and returns true; or returns false where `tier` has no kernel or the processor
+/// no `tier`.
+#[inline]
+pub(super) fn tag(
+    tier: Tier,
+    messages: &mut [Message<'_, MmhKey>],
+    tags: &mut [Block; LANES],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it every feature that the kernel enables,
+        // is there.
+        unsafe { avx512::tag(messages, tags) };
+        return true;
+    }
+    let _ = (tier, messages, tags);
+    false
+}
