@@ -9,6 +9,7 @@
 //!  capture   reading a capture file from the page cache
 //!  headers   headers and flow keys of packets in memory
 //!  cipher    packets encrypted and tagged, verified and decrypted
+//!  sketch    sums per key in Count-Min and K-ary sketches
 //! ```
 //!
 //! What Weir promises of a work is a bar in [`bars`]: Weir's row says whether it
@@ -22,6 +23,7 @@ mod cipher;
 mod harness;
 mod headers;
 mod machine;
+mod sketch;
 mod table;
 
 use std::fs::{self, File};
@@ -56,6 +58,7 @@ enum Work {
     Capture,
     Headers,
     Cipher,
+    Sketch,
 }
 
 fn main() -> Result<()> {
@@ -81,6 +84,7 @@ fn main() -> Result<()> {
             Work::Capture => capture::measure(&mut scoreboard)?,
             Work::Headers => headers::measure(&mut scoreboard)?,
             Work::Cipher => cipher::measure(&mut scoreboard)?,
+            Work::Sketch => sketch::measure(&mut scoreboard)?,
         }
     }
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;

@@ -82,6 +82,24 @@ impl KeyColumns {
         true
     }
 
+    /// Replaces the keys by those whose words stand in `columns`, word 0 of all
+    /// keys first, and says whether they fitted: as many columns as
+    /// [`KeyColumns::words`], all of one length, no longer than the capacity.
+    #[inline]
+    pub fn assign(&mut self, columns: &[&[u32]]) -> bool {
+        let len = columns.first().map_or(0, |column| column.len());
+        let fits = columns.len() == self.words
+            && columns.iter().all(|column| column.len() == len)
+            && len <= self.capacity;
+        if fits {
+            for (own, column) in self.data.chunks_exact_mut(self.stride).zip(columns) {
+                own[..len].copy_from_slice(column);
+            }
+            self.len = len;
+        }
+        fits
+    }
+
     /// Word `word` of all keys.
     ///
     /// # Panics
@@ -131,10 +149,26 @@ mod tests {
         assert_eq!(keys.key(0)[..4], [1, 2, 3, 0]);
         assert_eq!(keys.key(1), [7, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(keys.column(0), [1, 7]);
-        assert_eq!((keys.len(), keys.padded_len()), (2, 16));
+        assert_eq!(keys.len(), 2);
         keys.clear();
         assert!(keys.is_empty() && keys.push(&[5]));
         assert_eq!(keys.key(0)[..2], [5, 0]);
+    }
+
+    #[test]
+    fn columns_are_assigned_whole_or_not_at_all() {
+        let mut keys = KeyColumns::new(2, 2);
+        assert!(keys.push(&[9, 9]));
+        for wrong in [
+            &[&[1u32, 2][..]][..],
+            &[&[1, 2], &[3]],
+            &[&[1, 2, 3], &[4, 5, 6]],
+        ] {
+            assert!(!keys.assign(wrong));
+            assert_eq!((keys.len(), keys.key(0)[..2].to_vec()), (1, vec![9, 9]));
+        }
+        assert!(keys.assign(&[&[1, 2], &[3, 4]]));
+        assert_eq!((keys.len(), keys.key(1)[..2].to_vec()), (2, vec![2, 4]));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     const CODE: u8;
 
     /// Draws the family from `seed`. Equal arguments give equal functions on
-    /// every machine, and keys of another length see the same functions.
+    /// every machine.
     ///
     /// # Errors
     /// [`ShapeError`] for a size out of range.

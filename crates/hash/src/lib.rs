@@ -14,6 +14,8 @@
 //! | [`H1HalfWords`], [`H1Words`] | 2-universal, within 3·10⁻⁶ of 1/w | 1 to 10 words |
 //! | [`Polynomial<K>`] | K-universal, buckets within 2/2⁶¹ of uniform | 1 word |
 //! | | almost K-universal: the same but for a probability of K²/2⁶² | 2 to 10 words |
+//! | [`Tabulation`] | 3-universal, within w²/2⁶⁶ of 1/w; not 4-universal | 1 to 10 words |
+//! | [`ThorupZhang16`], [`ThorupZhang8`] | 4-universal, buckets within 2⁻³² of uniform | 1 word; 1 to 10 words |
 //! | [`Fingerprint`] | P(equal) ≤ 2⁻³³; mixed, not universal | 1 to 10 words of 32 bits |
 //!
 //! Keys come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
@@ -39,6 +41,8 @@ mod polynomial44;
 pub mod prime;
 mod seed;
 mod simd;
+mod tabulation;
+mod thorup_zhang;
 
 pub use buckets::Buckets;
 pub use columns::{KeyColumns, MAX_KEY_WORDS};
@@ -50,3 +54,5 @@ pub use multiply_shift::Ms52;
 pub use polynomial::Polynomial;
 pub use polynomial44::Poly44;
 pub use seed::{SeedError, SeedStream, random_seed};
+pub use tabulation::Tabulation;
+pub use thorup_zhang::{ThorupZhang8, ThorupZhang16};

@@ -47,8 +47,8 @@ impl Counters {
         self.is_wide |= value >> 32 != 0;
     }
 
-    /// Adds to the counters of one row, of `width` counters, which the caller
-    /// knows not to overflow.
+    /// Adds values from 0 to 2³² - 1 to counters of one row of `width`, which
+    /// the caller knows not to overflow.
     #[inline]
     pub fn add_row<V: Copy + Into<i64>>(
         &mut self,
@@ -61,17 +61,24 @@ impl Counters {
         let low = &mut self.low[first..first + width];
         for (bucket, value) in buckets.iter().zip(values) {
             let low = &mut low[*bucket as usize];
-            let sum = i64::from(*low) + (*value).into();
-            *low = sum as u32;
-            let carry = sum >> 32;
-            if carry != 0 {
-                carry_over(
-                    &mut self.high,
-                    &mut self.is_wide,
-                    first + *bucket as usize,
-                    carry,
-                );
+            let (sum, has_carried) = low.overflowing_add((*value).into() as u32);
+            *low = sum;
+            if has_carried {
+                let index = first + *bucket as usize;
+                carry_over(&mut self.high, &mut self.is_wide, index, 1);
             }
+        }
+    }
+
+    /// Adds to one counter, which the caller knows not to overflow.
+    #[inline]
+    pub fn add(&mut self, index: usize, value: i64) {
+        let low = &mut self.low[index];
+        let sum = i64::from(*low) + value;
+        *low = sum as u32;
+        let carry = sum >> 32;
+        if carry != 0 {
+            carry_over(&mut self.high, &mut self.is_wide, index, carry);
         }
     }
 
@@ -119,12 +126,15 @@ mod tests {
         /// Two halves are one 64-bit number, whatever the signs and carries.
         #[test]
         fn halves_are_one_number(
-            updates in prop::collection::vec((0u32..3, -(1i64 << 34)..1 << 34), 0..60)
+            updates in prop::collection::vec((0u32..3, prop_oneof![-(1i64 << 34)..1 << 34, 0i64..1 << 32]), 0..60)
         ) {
             let mut counters = Counters::new(6);
             let mut expected = [0i64; 6];
             for (bucket, value) in &updates {
-                counters.add_row(1, 3, &[*bucket], &[*value]);
+                match u32::try_from(*value) {
+                    Ok(narrow) => counters.add_row(1, 3, &[*bucket], &[narrow]),
+                    Err(_) => counters.add(3 + *bucket as usize, *value),
+                }
                 expected[3 + *bucket as usize] += value;
             }
             prop_assert_eq!(counters.iter().collect::<Vec<_>>(), expected);

@@ -46,6 +46,16 @@ impl AddWork {
     }
 }
 
+/// How much care additions need.
+enum Care {
+    /// Values are 0 to 2³² - 1, and no counter can overflow.
+    Narrow,
+    /// No counter can overflow.
+    Wide,
+    /// A counter may overflow.
+    Watched,
+}
+
 impl<F: Family> Sums<F> {
     pub fn new(layout: Layout<F>) -> Sums<F> {
         let counters = Counters::new(layout.counters());
@@ -112,43 +122,54 @@ impl<F: Family> Sums<F> {
         let values = &values[..keys.len().min(values.len())];
         let width = self.width();
         let rows = self.layout.shape().rows;
-        if self.count(values) {
-            for row in 0..rows {
-                let buckets = work.buckets.row(row);
-                self.counters.add_row(row, width, buckets, values);
+        match self.count(values) {
+            Care::Narrow => {
+                for row in 0..rows {
+                    let buckets = work.buckets.row(row);
+                    self.counters.add_row(row, width, buckets, values);
+                }
             }
-        } else {
-            for row in 0..rows {
-                for (bucket, value) in work.buckets.row(row).iter().zip(values) {
-                    let index = row * width + *bucket as usize;
-                    self.state.is_saturated |= self.counters.add_saturating(index, (*value).into());
+            care => {
+                for row in 0..rows {
+                    for (bucket, value) in work.buckets.row(row).iter().zip(values) {
+                        let index = row * width + *bucket as usize;
+                        self.add_to(&care, index, (*value).into());
+                    }
                 }
             }
         }
     }
 
-    /// Adds values to the state; whether no counter can overflow by them.
-    fn count<V: Copy + Into<i64>>(&mut self, values: &[V]) -> bool {
-        // A million values below 2⁴⁰ add up without a carry, in lanes.
-        let wide = values
-            .iter()
-            .map(|value| (*value).into())
-            .fold(0i64, |all, value| all | (value ^ (value >> 63)));
-        let (total, mass) = if wide >> 40 == 0 && values.len() <= 1 << 20 {
-            let values = values.iter().map(|value| (*value).into());
-            let (total, mass) = values.fold((0i64, 0u64), |(total, mass), value| {
-                (total + value, mass + value.unsigned_abs())
-            });
-            (i128::from(total), u128::from(mass))
+    fn add_to(&mut self, care: &Care, index: usize, value: i64) {
+        match care {
+            Care::Watched => {
+                self.state.is_saturated |= self.counters.add_saturating(index, value);
+            }
+            Care::Narrow | Care::Wide => self.counters.add(index, value),
+        }
+    }
+
+    /// Adds values to the state; what care their counters need.
+    fn count<V: Copy + Into<i64>>(&mut self, values: &[V]) -> Care {
+        let each = || values.iter().map(|value| (*value).into());
+        let bits = each().fold(0i64, |all, value| all | value);
+        // A million values of 32 bits add up without a carry, in lanes.
+        let is_narrow = bits >> 32 == 0 && values.len() <= 1 << 20;
+        if is_narrow {
+            let total: i64 = each().sum();
+            self.state.grow(total.into(), total.unsigned_abs().into());
         } else {
-            let values = values.iter().map(|value| (*value).into());
-            values.fold((0i128, 0u128), |(total, mass), value| {
+            let (total, mass) = each().fold((0i128, 0u128), |(total, mass), value| {
                 let magnitude = u128::from(value.unsigned_abs());
                 (total + i128::from(value), mass + magnitude)
-            })
-        };
-        self.state.grow(total, mass);
-        self.state.mass <= i64::MAX as u64
+            });
+            self.state.grow(total, mass);
+        }
+        match self.state.mass <= i64::MAX as u64 {
+            true if is_narrow => Care::Narrow,
+            true => Care::Wide,
+            false => Care::Watched,
+        }
     }
 
     /// Calls `above(i, least)` for each of the `len` keys that were added last

@@ -1,0 +1,363 @@
+//! Thorup and Zhang's tabulation: 4-universal by look-ups alone.
+//!
+//! Beside the characters of a key, characters derived from them look up random
+//! words, and exclusive or combines all of them (equation 3.10; Thorup and
+//! Zhang, *Tabulation based 4-universal hashing with applications to second
+//! moment estimation*, SODA 2004). Two forms:
+//!
+//! * [`ThorupZhang16`]: two characters of 16 bits and their *integer sum*, of
+//!   17 bits: three look-ups in 262,143 entries, a mebibyte per row.
+//! * [`ThorupZhang8`]: q characters of 8 bits, and q - 1 derived ones over the
+//!   prime 257, the products of the key with a matrix all of whose square minors
+//!   are non-zero: seven look-ups in 1,795 entries for a word, 7 KiB per row, and
+//!   keys of up to ten words.
+//!
+//! **Property.** 4-universal: the values of four different keys are independent
+//! and uniform over 2³²; a bucket ⌊h·w/2³²⌋ is within 2⁻³² of 1/w, and two keys
+//! meet with probability at most (1/w)(1 + w²/2⁶⁶).
+//!
+//! **Proof.** It is enough that among any two, three or four different keys one
+//! has, in some position, a character that none of the others has there: its
+//! entry makes the key's value independent of the others', and so on with the
+//! rest. For two and three keys an input position does (see
+//! [`crate::Tabulation`]). Let x₁ … x₄ have no such position among the inputs.
+//! Then in each input position all four agree or they agree in pairs. Write A, B
+//! and C for the positions paired 12|34, 13|24 and 14|23, and α, β, γ for the
+//! differences there: x₂ = x₁ + β + γ, x₃ = x₁ + α + γ, x₄ = x₁ + α + β. The
+//! three vectors have no zero on A, B and C, zeros elsewhere, and at least two of
+//! the sets are not empty, or keys were equal. For a column g of the matrix the
+//! derived characters are paired 12|34 only if (β+γ)g = 0 and (β-γ)g = 0, and
+//! since 2 ≠ 0, only if βg = γg = 0; likewise for the other pairings. So a column
+//! without a single character has at least two of αg, βg, γg zero. But α, of
+//! a = |A| > 0 non-zero entries, is orthogonal to at most a - 1 columns, for
+//! otherwise a square minor vanished; so are β and γ. With all three sets
+//! non-empty that makes at most q - 3 zeros, with one empty at most
+//! (q-1) + (q-2), and q - 1 columns would need 2(q-1). Some column has a single
+//! character. For 16 bits q = 2, the column is (1, 1), and no modulus is needed.
+//!
+//! **Not with exclusive or** in place of the sum: there 2 = 0, and the keys ab,
+//! ad, cb, cd with a ^ c = b ^ d have derived characters in pairs, too.
+
+use std::fmt;
+
+use weir_simd::Tier;
+
+use crate::buckets::Buckets;
+use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::family::{self, Family, FourUniversal, MAX_ROWS, ShapeError};
+use crate::seed::SeedStream;
+use crate::tabulation::{Tables, bytes, scale_all};
+
+/// Thorup and Zhang's tabulation with characters of 16 bits, for keys of one
+/// word. 4-universal; the module says why.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ThorupZhang16 {
+    width: u32,
+    tables: Tables,
+}
+
+/// Thorup and Zhang's tabulation with characters of 8 bits, for keys of up to
+/// ten words. 4-universal; the module says why.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ThorupZhang8 {
+    width: u32,
+    words: usize,
+    tables: Tables,
+    /// Row i: the factors of byte i in each derived character.
+    matrix: Vec<Vec<u32>>,
+}
+
+const PRIME: u32 = 257;
+
+/// The most derived characters.
+const MAX_DERIVED: usize = 4 * MAX_KEY_WORDS - 1;
+
+impl Family for ThorupZhang16 {
+    const CODE: u8 = 6;
+
+    /// Entries are drawn in the order lower half-word, upper half-word, sum; row
+    /// by row for each character.
+    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+        family::check(rows, width, words, 1)?;
+        let mut stream = SeedStream::new(seed);
+        Ok(ThorupZhang16 {
+            width,
+            tables: Tables::draw(rows, 2 * 0x1_0000 + 0x1_ffff, &mut stream),
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.tables.rows
+    }
+
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn words(&self) -> usize {
+        1
+    }
+
+    fn bucket(&self, row: usize, key: &[u32]) -> u32 {
+        bucket_of_row(self, row, key)
+    }
+
+    fn buckets_of_key(&self, key: &[u32], out: &mut [u32]) {
+        let key = key.first().copied().unwrap_or(0);
+        let (low, high) = ((key & 0xffff) as usize, (key >> 16) as usize);
+        let mut values = [0; MAX_ROWS];
+        self.tables.add(low, &mut values);
+        self.tables.add(0x1_0000 + high, &mut values);
+        self.tables.add(0x2_0000 + low + high, &mut values);
+        scale_all(&values[..self.tables.rows], self.width, out);
+    }
+
+    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
+        out.shape(self.tables.rows, keys);
+        family::buckets_one_by_one(self, keys, out);
+    }
+}
+
+impl FourUniversal for ThorupZhang16 {}
+
+impl Family for ThorupZhang8 {
+    const CODE: u8 = 7;
+
+    /// Entries are drawn position by position, the bytes' first, then the
+    /// derived characters' with 257 entries each; row by row for each character.
+    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+        family::check(rows, width, words, MAX_KEY_WORDS)?;
+        let characters = 4 * words;
+        let derived = characters - 1;
+        let entries = 256 * characters + PRIME as usize * derived;
+        Ok(ThorupZhang8 {
+            width,
+            words,
+            tables: Tables::draw(rows, entries, &mut SeedStream::new(seed)),
+            matrix: cauchy(characters, derived),
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.tables.rows
+    }
+
+    fn width(&self) -> u32 {
+        self.width
+    }
+
+    fn words(&self) -> usize {
+        self.words
+    }
+
+    fn bucket(&self, row: usize, key: &[u32]) -> u32 {
+        bucket_of_row(self, row, key)
+    }
+
+    fn buckets_of_key(&self, key: &[u32], out: &mut [u32]) {
+        let mut values = [0; MAX_ROWS];
+        for (position, byte) in bytes(key, self.words).enumerate() {
+            self.tables.add(256 * position + byte, &mut values);
+        }
+        let derived = derived_characters(&self.matrix, bytes(key, self.words));
+        let first = 256 * self.matrix.len();
+        for (position, character) in derived[..self.matrix.len() - 1].iter().enumerate() {
+            let entry = first + PRIME as usize * position + *character as usize;
+            self.tables.add(entry, &mut values);
+        }
+        scale_all(&values[..self.tables.rows], self.width, out);
+    }
+
+    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
+        out.shape(self.tables.rows, keys);
+        family::buckets_one_by_one(self, keys, out);
+    }
+}
+
+impl FourUniversal for ThorupZhang8 {}
+
+/// One look-up serves all rows, so one row is asked for through all of them.
+fn bucket_of_row(family: &impl Family, row: usize, key: &[u32]) -> u32 {
+    assert!(row < family.rows(), "row {row} of {}", family.rows());
+    let mut buckets = [0; MAX_ROWS];
+    family.buckets_of_key(key, &mut buckets);
+    buckets[row]
+}
+
+/// The products of the characters with the columns of the matrix, modulo 257.
+fn derived_characters(
+    matrix: &[Vec<u32>],
+    characters: impl Iterator<Item = usize>,
+) -> [u32; MAX_DERIVED] {
+    let mut sums = [0; MAX_DERIVED];
+    for (character, factors) in characters.zip(matrix) {
+        for (sum, factor) in sums.iter_mut().zip(factors) {
+            *sum += character as u32 * factor;
+        }
+    }
+    sums.map(|sum| sum % PRIME)
+}
+
+/// The Cauchy matrix 1/(i + 128 + j) modulo 257, i below `rows`, j below
+/// `columns`. All its square minors are non-zero, because the i differ, the
+/// -(128 + j) differ, and none of the sums is 0 modulo 257.
+fn cauchy(rows: usize, columns: usize) -> Vec<Vec<u32>> {
+    let inverse = |x: u32| (1..PRIME).find(|y| x * y % PRIME == 1).unwrap_or(0);
+    let row = |i| (0..columns).map(move |j| inverse((i + 128 + j) as u32 % PRIME));
+    (0..rows).map(|i| row(i).collect()).collect()
+}
+
+impl fmt::Debug for ThorupZhang16 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        family::describe(self, "ThorupZhang16", f)
+    }
+}
+
+impl fmt::Debug for ThorupZhang8 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        family::describe(self, "ThorupZhang8", f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn determinant(mut m: Vec<Vec<i64>>) -> i64 {
+        let p = i64::from(PRIME);
+        let mut det = 1;
+        for i in 0..m.len() {
+            let Some(pivot) = (i..m.len()).find(|row| m[*row][i] != 0) else {
+                return 0;
+            };
+            m.swap(i, pivot);
+            det = det * m[i][i] % p;
+            let inverse = (1..p).find(|y| m[i][i] * y % p == 1).unwrap();
+            let (above, below) = m.split_at_mut(i + 1);
+            for row in below {
+                let factor = row[i] * inverse % p;
+                for (entry, upper) in row.iter_mut().zip(&above[i]) {
+                    *entry = (*entry - factor * upper).rem_euclid(p);
+                }
+            }
+        }
+        det
+    }
+
+    /// All minors of the 4x3 matrix, and 2,000 of the 40x39 one.
+    #[test]
+    fn square_minors_are_not_zero() {
+        let minor = |matrix: &[Vec<u32>], rows: &[usize], columns: &[usize]| {
+            let row = |row: &usize| {
+                columns
+                    .iter()
+                    .map(|c| i64::from(matrix[*row][*c]))
+                    .collect()
+            };
+            determinant(rows.iter().map(row).collect())
+        };
+        let chosen = |mask: usize, n: usize| (0..n).filter(|i| mask >> i & 1 == 1).collect();
+        let small = cauchy(4, 3);
+        for rows in 1..16 {
+            for columns in 1..8 {
+                let (rows, columns): (Vec<_>, Vec<_>) = (chosen(rows, 4), chosen(columns, 3));
+                if rows.len() == columns.len() {
+                    assert_ne!(minor(&small, &rows, &columns), 0);
+                }
+            }
+        }
+        let large = cauchy(40, 39);
+        let mut random = SeedStream::new(1);
+        for _ in 0..2000 {
+            let mut pick = |n: usize, size: usize| {
+                let mut all: Vec<usize> = (0..n).collect();
+                all.sort_by_cached_key(|_| random.next_u64());
+                all[..size].to_vec()
+            };
+            let size = 1 + pick(6, 1)[0];
+            let (rows, columns) = (pick(40, size), pick(39, size));
+            assert_ne!(minor(&large, &rows, &columns), 0);
+        }
+        let all: Vec<usize> = (0..3).collect();
+        let vandermonde_of_twins = vec![vec![1, 2, 4], vec![1, 2, 4], vec![1, 3, 9]];
+        assert_eq!(minor(&vandermonde_of_twins, &all, &all), 0);
+    }
+
+    /// Whether some position has a character that only one of the keys has.
+    fn has_a_single_character(keys: &[Vec<u32>]) -> bool {
+        (0..keys[0].len()).any(|position| {
+            let column: Vec<u32> = keys.iter().map(|key| key[position]).collect();
+            column
+                .iter()
+                .any(|one| column.iter().filter(|other| *other == one).count() == 1)
+        })
+    }
+
+    /// Quadruples without a single character among the inputs, the only hard
+    /// ones: 20,000 pairings and differences for each of three key lengths.
+    #[test]
+    fn derived_characters_tell_paired_keys_apart() {
+        let mut random = SeedStream::new(2);
+        for characters in [2, 4, 8, 40] {
+            let matrix = cauchy(characters, characters - 1);
+            let mut tested = 0;
+            while tested < 20_000 {
+                let mut keys = vec![Vec::new(); 4];
+                for _ in 0..characters {
+                    let pair = [random.next_bits(8) as u32, random.next_bits(8) as u32];
+                    // Which of the keys 2, 3, 4 agrees with key 1; 0: all do.
+                    let with_first = random.next_bits(2) as usize;
+                    for (number, key) in keys.iter_mut().enumerate() {
+                        let is_first = number == 0 || with_first == 0 || number == with_first;
+                        key.push(pair[usize::from(!is_first)]);
+                    }
+                }
+                let mut distinct = keys.clone();
+                distinct.sort();
+                distinct.dedup();
+                if distinct.len() < 4 {
+                    continue;
+                }
+                assert!(!has_a_single_character(&keys));
+                for key in &mut keys {
+                    let input = key.iter().map(|character| *character as usize);
+                    let derived = derived_characters(&matrix, input);
+                    key.extend_from_slice(&derived[..characters - 1]);
+                }
+                assert!(has_a_single_character(&keys), "{keys:?}");
+                tested += 1;
+            }
+        }
+    }
+
+    /// All pairs of differences of 16-bit characters in miniature, of 4 bits:
+    /// the integer sum tells every rectangle's keys apart, exclusive or does not.
+    #[test]
+    fn sums_tell_rectangles_apart_and_exclusive_or_does_not() {
+        let failures = |derive: fn(u32, u32) -> u32| {
+            let mut failures = 0;
+            for [a, c, b, d] in (0..1u32 << 16).map(|n| [0, 4, 8, 12].map(|at| n >> at & 15)) {
+                if a == c || b == d {
+                    continue;
+                }
+                let keys = [(a, b), (a, d), (c, b), (c, d)].map(|(x, y)| vec![x, y, derive(x, y)]);
+                failures += u32::from(!has_a_single_character(&keys));
+            }
+            failures
+        };
+        assert_eq!(failures(|x, y| x + y), 0);
+        assert_eq!(failures(|x, y| x ^ y), 16 * 15 * 16);
+    }
+
+    #[test]
+    fn longer_keys_need_the_form_for_them() {
+        assert_eq!(
+            ThorupZhang16::draw(1, 2, 2, 0),
+            Err(ShapeError::Words(2, 1))
+        );
+        let family = ThorupZhang8::draw(2, 1 << 21, 10, 0).unwrap();
+        let buckets = |key: &[u32]| [family.bucket(0, key), family.bucket(1, key)];
+        assert_eq!(buckets(&[1, 2]), buckets(&[1, 2, 0, 0]));
+        assert_ne!(buckets(&[1, 2]), buckets(&[1, 2, 0, 1]));
+    }
+}

@@ -1,0 +1,131 @@
+//! Who adds updates, and how.
+
+use anyhow::{Result, anyhow};
+use datasketches::countmin::CountMinSketch;
+use hashbrown::HashMap;
+use weir_hash::{Buckets, Family, KeyColumns};
+use weir_measure::{AddWork, CountMin, Layout, Shape};
+use weir_simd::Tier;
+
+use super::streams::Stream;
+
+/// Updates that Weir's subjects take at once.
+const CHUNK: usize = 256;
+
+const SEED: u64 = 0x5eed;
+
+/// Weir's sketch of a family.
+pub struct Weir<F: Family> {
+    sketch: CountMin<F>,
+    columns: KeyColumns,
+    work: AddWork,
+    tier: Tier,
+}
+
+impl<F: Family> Weir<F> {
+    pub fn new(shape: Shape, words: usize) -> Result<Weir<F>> {
+        Ok(Weir {
+            sketch: CountMin::of_layout(Layout::new(shape, words, SEED)?),
+            columns: KeyColumns::new(words, CHUNK),
+            work: AddWork::default(),
+            tier: weir_simd::tier(),
+        })
+    }
+
+    /// Adds all updates; returns the sum of the values that were added.
+    pub fn add(&mut self, columns: &[&[u32]], values: &[u32]) -> u64 {
+        let before = self.sketch.total();
+        for (number, values) in values.chunks(CHUNK).enumerate() {
+            let first = number * CHUNK;
+            let mut chunk: [&[u32]; weir_hash::MAX_KEY_WORDS] = [&[]; _];
+            for (part, column) in chunk.iter_mut().zip(columns) {
+                *part = &column[first..first + values.len()];
+            }
+            self.columns.assign(&chunk[..columns.len()]);
+            self.sketch
+                .add(self.tier, &self.columns, values, &mut self.work);
+        }
+        (self.sketch.total() - before) as u64
+    }
+}
+
+/// The `datasketches` crate's Count-Min sketch, a packet at a time, as it is
+/// meant to be used.
+pub struct Peer {
+    sketch: CountMinSketch<u64>,
+}
+
+impl Peer {
+    pub fn new(shape: Shape) -> Result<Peer> {
+        let sketch = CountMinSketch::new(shape.rows as u8, shape.width);
+        let sketch = sketch.map_err(|error| anyhow!("datasketches: {error}"))?;
+        Ok(Peer { sketch })
+    }
+
+    pub fn add(&mut self, stream: &Stream) -> u64 {
+        let before = self.sketch.total_weight();
+        for (key, value) in stream.keys.iter().zip(&stream.values) {
+            self.sketch.update_with_weight(*key, u64::from(*value));
+        }
+        self.sketch.total_weight() - before
+    }
+}
+
+/// An exact table of all keys.
+#[derive(Default)]
+pub struct Exact {
+    sums: HashMap<u32, u64, ahash::RandomState>,
+}
+
+impl Exact {
+    pub fn add(&mut self, stream: &Stream) -> u64 {
+        let mut total = 0;
+        for (key, value) in stream.keys.iter().zip(&stream.values) {
+            let value = u64::from(*value);
+            *self.sums.entry(*key).or_default() += value;
+            total += value;
+        }
+        total
+    }
+}
+
+/// What is left of an update when hashing costs nothing: adding to counters
+/// whose places were found before, without a look at overflows.
+pub struct Floor {
+    shape: Shape,
+    places: Vec<Buckets>,
+    counters: Vec<u32>,
+}
+
+impl Floor {
+    pub fn new<F: Family>(shape: Shape, stream: &Stream) -> Result<Floor> {
+        let family = F::draw(shape.rows, shape.width, 1, SEED)?;
+        let mut columns = KeyColumns::new(1, CHUNK);
+        let places = stream.keys.chunks(CHUNK).map(|keys| {
+            let mut buckets = Buckets::new();
+            columns.assign(&[keys]);
+            family.buckets(weir_simd::tier(), &columns, &mut buckets);
+            buckets
+        });
+        Ok(Floor {
+            shape,
+            places: places.collect(),
+            counters: vec![0; shape.rows * shape.width as usize],
+        })
+    }
+
+    pub fn add(&mut self, stream: &Stream) -> u64 {
+        let mut total = 0;
+        let width = self.shape.width as usize;
+        for (buckets, values) in self.places.iter().zip(stream.values.chunks(CHUNK)) {
+            for (row, counters) in self.counters.chunks_exact_mut(width).enumerate() {
+                for (bucket, value) in buckets.row(row).iter().zip(values) {
+                    let counter = &mut counters[*bucket as usize];
+                    *counter = counter.wrapping_add(*value);
+                }
+            }
+            total += values.iter().map(|value| u64::from(*value)).sum::<u64>();
+        }
+        total
+    }
+}
