@@ -2,29 +2,31 @@
 //!
 //! ```text
 //!  rule files ─ rule ──────── RuleSet ─────────────────────┐ shared by all shards
-//!               text, header,  engine: longest content      │
+//!               text, header,  groups: longest content      │
 //!               options        of each rule; headers        │
 //!                                                           ▼
-//!  batch ── flow ──────────── engine ──────── header ── flow, flags, payload ── alert
-//!           direction, state,  contents that   of the    all other contents
-//!           protocol           occur           rule      and patterns
-//!                              = hits          = candidates  (else a false candidate)
+//!  packet ── fragment ── flow ──── message ──── group ── trial ── alert
+//!            datagrams   streams,  parts of     contents   header, flow, bits,
+//!                        protocol  HTTP, DNS,   that occur all other contents
+//!                                  TLS          = hits     and patterns
 //! ```
 //!
 //! * [`RuleSet::load`] reads rules, tells what it could not take and why
 //!   ([`LoadReport`]), and makes the rest ready.
-//! * [`Inspector`] is the pure core: it matches packets, one by one as they
-//!   are, without reassembly. A rule raises at most one alert per packet.
+//! * [`Inspector`] is the pure core: it puts datagrams and streams together,
+//!   and matches them and the messages in them. An alert names the packet that
+//!   completes a match; a rule raises at most one per packet.
 //! * [`InspectStage`] puts it into a pipeline, [`EveWriter`] writes its alerts
 //!   as lines of EVE JSON, [`InspectSummary`] is the last of them.
 //!
-//! The engine that finds contents stands behind [`ContentEngine`] and can be
-//! replaced; what it reports is verified by [`Payload`], whose module tells
+//! The engines that find contents stand behind [`ContentEngine`] and can be
+//! replaced; what they report is verified by [`Payload`], whose module tells
 //! how the options of a rule are searched for together.
 //!
-//! Fragments are matched by rules of protocol `ip` alone, over the bytes after
-//! the IP header. Of a packet that a capture cut short, what is there is
-//! matched, and counts as its payload.
+//! Fragments by themselves are matched by rules of protocol `ip` alone, over
+//! the bytes after the IP header; the datagram that they make is matched with
+//! the fragment that completes it. Of a packet that a capture cut short, what
+//! is there is matched, and counts as its payload.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,10 +36,10 @@
 //! let mut variables = Variables::default();
 //! variables.define("HOME_NET=198.18.0.0/15")?;
 //! let text = br#"alert udp any any -> $HOME_NET 53 (msg:"a"; content:"|07|version"; sid:1;)
-//! alert tcp any any -> any 80 (msg:"b"; content:"x"; http_uri; sid:2;)"#;
+//! alert tcp any any -> any 80 (msg:"b"; content:"x"; base64_data; sid:2;)"#;
 //! let file = RuleFile { name: "my.rules", text };
 //! let (rules, report) = RuleSet::load(&[file], &variables)?;
-//! assert_eq!((report.loaded, report.skipped["keyword http_uri"]), (1, 1));
+//! assert_eq!((report.loaded, report.skipped["keyword base64_data"]), (1, 1));
 //!
 //! let bytes = b"E\0\0\x24\0\0\0\0\x40\x11\0\0\xc6\x12\0\x01\xc6\x12\0\x02\
 //!               \x04\xd2\0\x35\0\x10\0\0\x07version";
@@ -56,11 +58,16 @@
 
 #![deny(unsafe_code)]
 
+mod buffer;
 mod engine;
 mod eve;
 mod flow;
+mod fragment;
+mod group;
 mod inspector;
+mod message;
 mod payload;
+mod rate;
 mod rule;
 mod rule_set;
 mod stage;
@@ -68,20 +75,25 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
+pub use buffer::Buffer;
 pub use engine::{
     Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineError, Explanation,
     Hit, Hits, Needle, Profile, ProfileError, Text,
 };
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
-pub use inspector::{InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, Packet};
+pub use inspector::{
+    GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, Packet, RuleCost,
+};
 pub use payload::{MAX_PATTERN_SEARCHES, Payload};
 pub use rule::{
-    Action, Description, Direction, FaultKind, FlagsTest, FlowCondition, PayloadBytes, Rule,
-    RuleFault, RuleProtocol, TcpFlags, Unsupported, VariableError, Variables,
+    Action, BitAction, BufferTest, Description, Direction, FaultKind, FlagsTest, FlowCondition,
+    HostBit, PacketConditions, PayloadBytes, Rate, RateKind, Rule, RuleFault, RuleProtocol,
+    StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track, Unsupported,
+    VariableError, Variables,
 };
 pub use rule_set::{
     FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, MAX_LISTED_UNSUPPORTED, RuleFile, RuleSet,
 };
-pub use stage::InspectStage;
-pub use summary::InspectSummary;
+pub use stage::{InspectStage, steer_by_addresses};
+pub use summary::{InspectSummary, ProfiledRule};

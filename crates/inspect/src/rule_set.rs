@@ -7,9 +7,13 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use weir_select::{Selector, Table};
 
-use crate::engine::{Cascade, ContentEngine, EngineError, Needle, Profile};
+use crate::buffer::Buffer;
+use crate::engine::EngineError;
+use crate::flow::AppProtocol;
+use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
-    Action, HeaderReader, Lines, Patterns, Rule, RuleFault, RuleTexts, Variables, read_rule,
+    Action, Direction, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts, Variables,
+    read_rule,
 };
 
 /// Most faults that a report keeps with their places; more are only counted.
@@ -55,7 +59,7 @@ pub struct LoadReport {
     /// later).
     pub superseded: u64,
     /// Rules that were skipped, by reason: `syntax`, or what they ask for that
-    /// is not there, as in `keyword fast_pattern` or `pcre: look-around`.
+    /// is not there, as in `keyword base64_data` or `pcre: look-around`.
     pub skipped: BTreeMap<String, u64>,
     /// What is wrong and where, for the rules that are not in order. At most
     /// [`MAX_LISTED_FAULTS`].
@@ -89,19 +93,20 @@ pub enum LoadError {
 /// Rules, and what finds those that may match a packet. Built once and shared
 /// by all shards.
 pub struct RuleSet {
-    /// Rules with action `pass` first, otherwise in the order of the files.
+    /// Rules with action `pass` first; among the others those that set bits
+    /// before those that ask for them; otherwise in the order of the files.
     rules: Vec<Rule>,
     pub(crate) pass_count: u32,
-    engine: Box<dyn ContentEngine>,
+    /// By [`GroupKey::index`]; groups without rules are not there.
+    groups: Vec<Option<Group>>,
     content_count: usize,
-    /// Rules by content: those of content `c` are
-    /// `owners[owner_starts[c]..owner_starts[c + 1]]`.
-    owner_starts: Vec<u32>,
-    owners: Vec<u32>,
+    /// The parts of messages that some rule is searched in.
+    parts: HashMap<(AppProtocol, Direction), Vec<Buffer>>,
     /// Different headers, and for every rule the one or two that it has.
     headers: Vec<Selector>,
     headers_of_rules: Vec<[Option<u32>; 2]>,
-    /// Headers of the rules without contents, and the rule of each.
+    /// Headers of the rules about payloads without contents, and the rule of
+    /// each.
     table: Table,
     rules_of_table: Vec<u32>,
 }
@@ -119,6 +124,7 @@ impl RuleSet {
         let mut report = LoadReport::default();
         let mut headers = HeaderReader::new(variables);
         let mut patterns = Patterns::default();
+        let mut names = Names::default();
         let mut rules: Vec<Rule> = Vec::new();
         let mut by_number: HashMap<(u32, u32), usize> = HashMap::new();
         for file in files {
@@ -130,8 +136,9 @@ impl RuleSet {
             let mut lines = Lines::new(file.text);
             for rule in RuleTexts::new(file.text) {
                 counts.rules += 1;
-                let rule =
-                    rule.and_then(|rule| read_rule(file.text, &rule, &mut headers, &mut patterns));
+                let rule = rule.and_then(|rule| {
+                    read_rule(file.text, &rule, &mut headers, &mut patterns, &mut names)
+                });
                 match rule {
                     Ok(rule) => {
                         counts.loaded += 1;
@@ -167,12 +174,10 @@ impl RuleSet {
 
     /// Makes rules ready.
     fn new(mut rules: Vec<Rule>) -> Result<RuleSet, LoadError> {
-        rules.sort_by_key(|rule| rule.action != Action::Pass);
+        rules.sort_by_key(|rule| (rule.action != Action::Pass, rule.state.rank()));
         let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
 
-        let mut contents: Vec<Needle> = Vec::new();
-        let mut content_numbers: HashMap<Needle, u32> = HashMap::new();
-        let mut owned: Vec<(u32, u32)> = Vec::new();
+        let mut drafts: Vec<GroupDraft> = (0..GROUPS).map(|_| GroupDraft::default()).collect();
         let mut headers = Vec::new();
         let mut header_numbers: HashMap<Selector, u32> = HashMap::new();
         let mut number_of = |selector: Selector| {
@@ -187,17 +192,17 @@ impl RuleSet {
         let (mut selectors, mut rules_of_table) = (Vec::new(), Vec::new());
         for (number, rule) in (0u32..).zip(&rules) {
             let back = rule.both_ways.then(|| rule.selector.reversed());
-            match rule.payload.longest_content() {
-                Some(content) => {
-                    let content = *content_numbers
-                        .entry(content)
-                        .or_insert_with_key(|content| {
-                            contents.push(content.clone());
-                            (contents.len() - 1) as u32
-                        });
-                    owned.push((content, number));
+            match rule.place() {
+                SearchPlace::Groups(keys, content) => {
+                    for key in keys {
+                        let draft = &mut drafts[key.index()];
+                        match &content {
+                            Some(content) => draft.add(content, number),
+                            None => draft.add_always(number),
+                        }
+                    }
                 }
-                None => {
+                SearchPlace::Header => {
                     for selector in [Some(&rule.selector), back.as_ref()].into_iter().flatten() {
                         selectors.push(selector.clone());
                         rules_of_table.push(number);
@@ -207,25 +212,30 @@ impl RuleSet {
             let forth = number_of(rule.selector.clone());
             headers_of_rules.push([Some(forth), back.map(&mut number_of)]);
         }
-        owned.sort_unstable();
-        let mut owner_starts = vec![0u32; contents.len() + 1];
-        for (content, _) in &owned {
-            owner_starts[*content as usize + 1] += 1;
+        let mut groups: Vec<Option<Group>> = (0..GROUPS).map(|_| None).collect();
+        for key in GroupKey::all() {
+            let draft = std::mem::take(&mut drafts[key.index()]);
+            if !draft.is_empty() {
+                groups[key.index()] = Some(draft.build(key)?);
+            }
         }
-        for content in 0..contents.len() {
-            owner_starts[content + 1] += owner_starts[content];
+        let mut parts: HashMap<(AppProtocol, Direction), Vec<Buffer>> = HashMap::new();
+        for group in groups.iter().flatten() {
+            if let GroupKey::Part(buffer, direction) = group.key {
+                let of_protocol = parts.entry((buffer.protocol(), direction));
+                of_protocol.or_default().push(buffer);
+            }
         }
         Ok(RuleSet {
             rules,
+            parts,
             pass_count,
-            engine: Box::new(Cascade::new(
-                &contents,
-                &Profile::default(),
-                weir_simd::tier(),
-            )?),
-            content_count: contents.len(),
-            owner_starts,
-            owners: owned.into_iter().map(|(_, rule)| rule).collect(),
+            content_count: groups
+                .iter()
+                .flatten()
+                .map(|group| group.content_count)
+                .sum(),
+            groups,
             headers,
             headers_of_rules,
             table: Table::new(&selectors),
@@ -233,30 +243,39 @@ impl RuleSet {
         })
     }
 
-    /// The rules: those with action `pass` first, otherwise in the order of
-    /// the files. Alerts name rules by their index here.
+    /// The rules: those with action `pass` first; among the others those that
+    /// set bits before those that ask for them; otherwise in the order of the
+    /// files. Alerts name rules by their index here.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The engine that finds the rules' contents.
-    pub fn engine(&self) -> &dyn ContentEngine {
-        self.engine.as_ref()
+    /// Heap memory of the engines that find the rules' contents, in bytes.
+    pub fn engine_bytes(&self) -> usize {
+        let groups = self.groups.iter().flatten();
+        groups.map(|group| group.engine.memory_bytes()).sum()
     }
 
-    /// Number of different contents that the engine looks for: the longest
-    /// one of each rule.
+    /// Number of contents that the engines look for: of each rule one, the longest or the one that it names, in each group that it
+    /// belongs to.
     pub fn content_count(&self) -> usize {
         self.content_count
     }
 
-    /// The rules whose longest content is the given one.
-    pub(crate) fn owners(&self, content: u32) -> &[u32] {
-        let content = content as usize;
-        match self.owner_starts.get(content..content + 2) {
-            Some([start, end]) => &self.owners[*start as usize..*end as usize],
-            _ => &[],
-        }
+    /// The rules that look at a kind of text.
+    pub(crate) fn group(&self, key: GroupKey) -> Option<&Group> {
+        self.groups[key.index()].as_ref()
+    }
+
+    /// The parts of such messages that are searched.
+    pub(crate) fn parts(&self, protocol: AppProtocol, direction: Direction) -> &[Buffer] {
+        let parts = self.parts.get(&(protocol, direction));
+        parts.map_or(&[], Vec::as_slice)
+    }
+
+    /// All groups by their index.
+    pub(crate) fn groups(&self) -> &[Option<Group>] {
+        &self.groups
     }
 
     pub(crate) fn headers(&self) -> &[Selector] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
 
 use crate::flow::FlowLimits;
-use crate::inspector::{InspectStatistics, Inspector, Packet};
+use crate::inspector::{GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost};
 use crate::rule_set::RuleSet;
 
 /// Inspects the records whose work descriptor asks for it, and notes an
@@ -41,6 +41,21 @@ impl InspectStage {
         self.inspector.statistics()
     }
 
+    /// What the groups of rules were searched for.
+    pub fn group_statistics(&self) -> Vec<GroupStatistics> {
+        self.inspector.group_statistics()
+    }
+
+    /// Measures from now on what every rule costs.
+    pub fn profile_rules(&mut self) {
+        self.inspector.profile_rules();
+    }
+
+    /// What every rule cost, by its index, if that was measured.
+    pub fn rule_costs(&self) -> Option<&[RuleCost]> {
+        self.inspector.rule_costs()
+    }
+
     /// The rules that records are matched against.
     pub fn rules(&self) -> &Arc<RuleSet> {
         self.inspector.rules()
@@ -50,6 +65,24 @@ impl InspectStage {
     pub fn alerts_by_rule(&self) -> &[u64] {
         &self.alerts_by_rule
     }
+}
+
+/// Steers records by their pair of addresses, whatever the direction: so
+/// fragments come to the shard that sees the rest of their flow, and bits of
+/// pairs of hosts have one place.
+pub fn steer_by_addresses(batch: &Batch, index: usize) -> u32 {
+    let Some(flow) = batch.flow_key(index) else {
+        return 0;
+    };
+    let (low, high) = (
+        flow.source.min(flow.destination),
+        flow.source.max(flow.destination),
+    );
+    let folded = [low, high].iter().fold(0u64, |hash, address| {
+        let word = (address >> 64) as u64 ^ *address as u64;
+        (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    (folded >> 32) as u32
 }
 
 impl Stage for InspectStage {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_stream::Statistics;
 
-use crate::inspector::InspectStatistics;
-use crate::rule_set::{FileReport, LoadReport};
+use crate::inspector::{GroupStatistics, InspectStatistics, RuleCost};
+use crate::rule_set::{FileReport, LoadReport, RuleSet};
 
 /// The line of type `summary` that ends the alerts of `weir inspect`.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +29,11 @@ pub struct InspectSummary {
     /// the rest, at the same level as the fields here.
     #[serde(flatten)]
     pub inspection: Inspection,
+    /// What the groups of rules were searched for.
+    pub groups: Vec<GroupStatistics>,
+    /// The dearest rules first, if their cost was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_profile: Option<Vec<ProfiledRule>>,
     /// Time of the run.
     pub seconds: f64,
     /// Bits read per nanosecond.
@@ -37,6 +42,47 @@ pub struct InspectSummary {
     pub interrupted: bool,
     /// Whether a capture was cut short.
     pub truncated: bool,
+}
+
+/// Most rules that a profile lists.
+const MAX_PROFILED: usize = 100;
+
+/// What one rule cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfiledRule {
+    /// Generator of the rule.
+    pub gid: u32,
+    /// Number of the rule.
+    pub signature_id: u32,
+    /// Text of the rule.
+    pub signature: String,
+    /// How often it was tried.
+    pub trials: u64,
+    /// How often it matched.
+    pub matches: u64,
+    /// Time that its trials took.
+    pub time_ns: u64,
+}
+
+impl ProfiledRule {
+    /// The dearest rules of a set, at most a hundred, by what each cost.
+    pub fn dearest(rules: &RuleSet, costs: &[RuleCost]) -> Vec<ProfiledRule> {
+        let tried = rules.rules().iter().zip(costs);
+        let mut profile: Vec<ProfiledRule> = tried
+            .filter(|(_, cost)| cost.trials > 0)
+            .map(|(rule, cost)| ProfiledRule {
+                gid: rule.description.gid,
+                signature_id: rule.description.sid,
+                signature: rule.description.message.clone(),
+                trials: cost.trials,
+                matches: cost.matches,
+                time_ns: cost.time.as_nanos() as u64,
+            })
+            .collect();
+        profile.sort_by_key(|rule| std::cmp::Reverse(rule.time_ns));
+        profile.truncate(MAX_PROFILED);
+        profile
+    }
 }
 
 /// The part of [`InspectStatistics`] that a summary shows: all but the number
@@ -54,6 +100,16 @@ pub struct Inspection {
     pub payload_bytes: u64,
     pub flows: u64,
     pub flows_evicted: u64,
+    pub part_bytes: u64,
+    pub streams_evicted: u64,
+    pub stream_gaps: u64,
+    pub overlaps_differing: u64,
+    pub waiting_evicted: u64,
+    pub datagrams_reassembled: u64,
+    pub datagrams_evicted: u64,
+    pub fragments_refused: u64,
+    pub alerts_suppressed: u64,
+    pub trackers_evicted: u64,
 }
 
 impl From<InspectStatistics> for Inspection {
@@ -69,6 +125,16 @@ impl From<InspectStatistics> for Inspection {
             payload_bytes: statistics.payload_bytes,
             flows: statistics.flows,
             flows_evicted: statistics.flows_evicted,
+            part_bytes: statistics.part_bytes,
+            streams_evicted: statistics.streams_evicted,
+            stream_gaps: statistics.stream_gaps,
+            overlaps_differing: statistics.overlaps_differing,
+            waiting_evicted: statistics.waiting_evicted,
+            datagrams_reassembled: statistics.datagrams_reassembled,
+            datagrams_evicted: statistics.datagrams_evicted,
+            fragments_refused: statistics.fragments_refused,
+            alerts_suppressed: statistics.alerts_suppressed,
+            trackers_evicted: statistics.trackers_evicted,
         }
     }
 }
@@ -90,6 +156,8 @@ impl InspectSummary {
             rules_skipped: load.skipped.clone(),
             rule_files: load.files.clone(),
             inspection: inspection.into(),
+            groups: Vec::new(),
+            rule_profile: None,
             seconds: statistics.elapsed().as_secs_f64(),
             gbit_per_s: statistics.gbit_per_s(),
             interrupted: false,

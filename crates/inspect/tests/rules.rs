@@ -39,9 +39,9 @@ alert http (content:"xyz",nocase; classtype:trojan-activity; sid:43;)"#,
     assert_eq!(selector.protocol.to_string(), "tcp");
     assert_eq!(rule.flow.direction, Some(Direction::ToClient));
     assert_eq!(rule.flow.established, Some(true));
-    let bytes = rule.payload_bytes.expect("dsize");
+    let bytes = rule.packet.payload_bytes.expect("dsize");
     assert_eq!((bytes.least, bytes.most), (101, 299));
-    let flags = rule.tcp_flags[0];
+    let flags = rule.packet.tcp_flags[0];
     assert_eq!(
         (flags.flags, flags.ignored, flags.test),
         (0x02, 0xc0, FlagsTest::Exactly)
@@ -70,7 +70,10 @@ alert http (content:"xyz",nocase; classtype:trojan-activity; sid:43;)"#,
     let rule = &rules.rules()[1];
     assert_eq!(rule.protocol, RuleProtocol::Application(AppProtocol::Http));
     assert!(rule.selector.source.is_any() && rule.selector.destination_port.is_any());
-    assert_eq!(rule.payload.longest_content(), Some(Needle::nocase("xyz")));
+    assert_eq!(
+        rule.payload.search_content(),
+        Some((Needle::nocase("xyz"), false))
+    );
     assert_eq!((rule.description.gid, rule.description.rev), (1, 0));
     assert_eq!(rule.description.priority, 1);
 }
@@ -80,32 +83,32 @@ fn what_is_not_there_is_named_and_counted() {
     let head = "alert tcp any any -> any any";
     let cases = [
         (
-            format!("{head} (content:\"a\"; fast_pattern; sid:1;)"),
-            "keyword fast_pattern",
+            format!("{head} (content:\"a\"; base64_data; sid:1;)"),
+            "keyword base64_data",
         ),
         (
-            format!("{head} (content:\"a\"; http_uri; sid:1;)"),
-            "keyword http_uri",
+            format!("{head} (content:\"a\",http_nothing; sid:1;)"),
+            "keyword http_nothing",
         ),
         (
-            format!("{head} (http.uri; content:\"a\"; sid:1;)"),
-            "keyword http.uri",
+            format!("{head} (flow:established,only_frag; sid:1;)"),
+            "flow only_frag",
         ),
         (
-            format!("{head} (content:\"a\",fast_pattern; sid:1;)"),
-            "keyword fast_pattern",
+            format!("{head} (flow:to_client; http.uri; content:\"a\"; sid:1;)"),
+            "keyword http.uri of another direction",
         ),
         (
-            format!("{head} (content:\"a\"; startswith; sid:1;)"),
-            "keyword startswith",
+            "alert smtp any any -> any any (file.data; content:\"a\"; sid:1;)".into(),
+            "keyword http.response_body of another protocol",
         ),
         (
-            format!("{head} (isdataat:1,relative; sid:1;)"),
-            "keyword isdataat",
+            format!("{head} (threshold:type limit,track by_flow,count 1,seconds 1; sid:1;)"),
+            "keyword track by_flow",
         ),
         (
-            format!("{head} (flow:established,only_stream; sid:1;)"),
-            "flow only_stream",
+            format!("{head} (byte_jump:4,0,dce; sid:1;)"),
+            "keyword byte_* dce",
         ),
         (
             format!("{head} (pcre:\"/a(?=b)/\"; sid:1;)"),
@@ -115,7 +118,7 @@ fn what_is_not_there_is_named_and_counted() {
             format!("{head} (pcre:\"/(a)\\1/\"; sid:1;)"),
             "pcre: back-reference",
         ),
-        (format!("{head} (pcre:\"/a/U\"; sid:1;)"), "pcre: flag U"),
+        (format!("{head} (pcre:\"/a/J\"; sid:1;)"), "pcre: flag J"),
         (
             format!("{head} (pcre:\"/(?:[ab]{{900}}){{900}}/\"; sid:1;)"),
             "pcre: too large when compiled",
@@ -265,8 +268,8 @@ fn the_newest_revision_runs() {
         let (rules, report) = load(text.as_bytes());
         assert_eq!((report.loaded, report.superseded), (2, 1));
         assert_eq!(rules.rules().len(), 1);
-        let longest = rules.rules()[0].payload.longest_content();
-        assert_eq!(longest, Some(Needle::exact("new")));
+        let content = rules.rules()[0].payload.search_content();
+        assert_eq!(content, Some((Needle::exact("new"), false)));
     }
 }
 

@@ -187,6 +187,14 @@ pub struct Inspect {
     /// standard error.
     #[arg(long)]
     pub show_skipped: bool,
+    /// Measure what every rule costs; the dearest are listed at the end, and
+    /// in the summary. The run takes longer by the measuring.
+    #[arg(long)]
+    pub profile_rules: bool,
+    /// Follow TCP connections whose beginning is not in the capture; without
+    /// it their packets are matched one by one.
+    #[arg(long)]
+    pub midstream: bool,
     #[command(flatten)]
     pub shards: Shards,
     #[command(flatten)]

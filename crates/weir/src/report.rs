@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_crypto::LaneUse;
-use weir_inspect::{Rule, RuleSet};
+use weir_inspect::{ProfiledRule, Rule, RuleSet};
 use weir_ipsec::{Protect, Unprotect};
 use weir_stream::{Outcome as Finished, Statistics};
 
@@ -110,6 +110,27 @@ pub fn alerts_table(rules: &RuleSet, alerts_by_rule: &[u64]) -> String {
         })
         .collect();
     table::table("alerts", &["packets", "sid", "rule"], &[0, 1], rows)
+}
+
+/// Most rules of a profile that people are shown.
+const SHOWN_RULES: usize = 20;
+
+/// The dearest rules, if their cost was measured.
+pub fn profile_table(profile: &[ProfiledRule]) -> String {
+    if profile.is_empty() {
+        return String::new();
+    }
+    let rows = profile.iter().take(SHOWN_RULES).map(|rule| {
+        vec![
+            table::count(rule.time_ns / 1000),
+            table::count(rule.trials),
+            table::count(rule.matches),
+            rule.signature_id.to_string(),
+            rule.signature.clone(),
+        ]
+    });
+    let header = ["microseconds", "trials", "matches", "sid", "rule"];
+    table::table("dearest rules", &header, &[0, 1, 2, 3], rows.collect())
 }
 
 /// What the associations did.

@@ -9,7 +9,7 @@ mod seeds;
 
 use std::sync::Arc;
 
-use weir_inspect::{Action, InspectStatistics, Inspector, Packet, RuleSet};
+use weir_inspect::{Action, InspectStatistics, Inspector, Packet, Rule, RuleSet};
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, Headers, LinkType, protocol};
 
@@ -39,7 +39,11 @@ pub fn check(input: &[u8]) {
     let (one_by_one, _) = inspect(&rules, &packets, 1);
     assert_eq!(one_by_one, alerts);
 
-    let depends_on_others = rules.rules().iter().any(|rule| rule.action == Action::Pass)
+    let has_state = |rule: &Rule| {
+        !rule.state.flow_bits.is_empty() || !rule.state.host_bits.is_empty()
+    };
+    let depends_on_others = (rules.rules().iter())
+        .any(|rule| rule.action == Action::Pass || has_state(rule))
         || report.superseded > 0
         || statistics.alerts_limited > 0;
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
@@ -71,11 +75,10 @@ fn inspect(
 fn check_statistics(packets: &[Packet<'_>], alerts: &[Alert], statistics: &InspectStatistics) {
     assert_eq!(statistics.packets, packets.len() as u64);
     assert_eq!(statistics.alerts, alerts.len() as u64);
-    assert_eq!(
-        statistics.candidates,
-        statistics.false_candidates + statistics.alerts + statistics.passed_packets
-    );
-    assert!(statistics.search_limited <= statistics.false_candidates);
+    // Some matches are silent, and one alert may come of several.
+    assert!(statistics.candidates >= statistics.false_candidates);
+    assert!(statistics.alerts <= statistics.candidates - statistics.false_candidates);
+    assert!(statistics.search_limited <= statistics.candidates);
     assert!(alerts.is_sorted());
 }
 

@@ -46,7 +46,7 @@ fn check_report(input: &[u8], set: &RuleSet, report: &LoadReport) {
     }
     for rule in set.rules() {
         assert!(
-            rule.payload_bytes
+            (rule.packet.payload_bytes)
                 .is_none_or(|bytes| bytes.least <= bytes.most)
         );
         assert!(rule.description.priority > 0);

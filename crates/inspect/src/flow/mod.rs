@@ -7,20 +7,34 @@
 //! of the SYN (the receiver of a SYN-ACK that comes first), otherwise the
 //! sender of the first packet.
 //!
+//! The bytes of an established connection are put together again: see
+//! [`stream`].
+//!
 //! Fragments, and packets whose transport header cannot be read, are not part
-//! of any flow. (They need not even be seen by the shard that sees the rest of
-//! it.)
+//! of any flow.
 
+mod ahead;
 mod application;
+mod entry;
+mod stream;
 mod table;
 mod tcp;
 
 pub use application::AppProtocol;
 pub use table::FlowLimits;
 
+pub(crate) use entry::{Brought, Flow, FlowBits, Streams};
+pub(crate) use stream::{Arrival, Stream};
 pub(crate) use table::FlowTable;
 
 use crate::rule::{Direction, FlowCondition};
+
+/// Bytes of both streams of a connection so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamSizes {
+    pub(crate) from_client: u64,
+    pub(crate) from_server: u64,
+}
 
 /// What is known of a packet's flow at the moment of this packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +43,8 @@ pub(crate) struct FlowState {
     pub(crate) direction: Option<Direction>,
     pub(crate) is_established: bool,
     pub(crate) application: Option<AppProtocol>,
+    /// `None` where the packet is not part of a stream.
+    pub(crate) sizes: Option<StreamSizes>,
 }
 
 impl FlowCondition {

@@ -7,52 +7,30 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
 
-use super::FlowState;
-use super::application::{self, AppProtocol};
-use super::tcp::{Connection, Segment, Stage};
-use crate::rule::Direction;
+use super::entry::{Brought, Flow};
+use super::tcp::Segment;
 
 /// Bounds of a flow table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
     /// Most flows that are kept. One more evicts one that was quiet.
     pub flows: usize,
+    /// Most bytes of streams and messages that are kept. More take those of
+    /// flows that were quiet: their packets are then matched one by one.
+    pub stream_bytes: usize,
+    /// Whether connections are followed whose beginning was not seen.
+    pub midstream: bool,
 }
 
 impl Default for FlowLimits {
-    /// 262,144 flows, about 30 MB.
+    /// 262,144 flows, about 60 MB; 256 MiB of streams; no midstream pickup.
     fn default() -> FlowLimits {
-        FlowLimits { flows: 1 << 18 }
+        FlowLimits {
+            flows: 1 << 18,
+            stream_bytes: 256 << 20,
+            midstream: false,
+        }
     }
-}
-
-const SECOND_NS: u64 = 1_000_000_000;
-
-/// Time without packets after which a flow is over, by its protocol and how
-/// far it has come; the values are those of Suricata's `suricata.yaml`.
-mod timeout_ns {
-    use super::SECOND_NS;
-
-    pub(super) const TCP_NEW: u64 = 60 * SECOND_NS;
-    pub(super) const TCP_ESTABLISHED: u64 = 600 * SECOND_NS;
-    pub(super) const TCP_CLOSED: u64 = 60 * SECOND_NS;
-    pub(super) const OTHER_NEW: u64 = 30 * SECOND_NS;
-    pub(super) const OTHER_ESTABLISHED: u64 = 300 * SECOND_NS;
-}
-
-struct Flow {
-    /// Of the two directions the one that sorts first.
-    key: FlowKey,
-    last_seen_ns: u64,
-    /// The client sends in the direction opposite to `key`.
-    client_is_reversed: bool,
-    seen_from_client: bool,
-    seen_from_server: bool,
-    /// Found again since the clock's hand came by. A flow of one packet is
-    /// not, so that a flood of them only evicts its own.
-    is_recent: bool,
-    connection: Option<Connection>,
-    application: Option<AppProtocol>,
 }
 
 /// What the table did, in flows.
@@ -62,6 +40,8 @@ pub(crate) struct FlowCounts {
     pub(crate) opened: u64,
     /// Entries given up before their time, for lack of room.
     pub(crate) evicted: u64,
+    /// Streams given up for lack of room.
+    pub(crate) streams_evicted: u64,
 }
 
 /// Flows by key, evicted by the clock algorithm.
@@ -72,7 +52,9 @@ pub(crate) struct FlowTable {
     flows: Vec<Flow>,
     places: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    limit: usize,
+    limits: FlowLimits,
+    /// Bytes of all streams.
+    stream_bytes: usize,
     hand: usize,
     counts: FlowCounts,
 }
@@ -83,7 +65,11 @@ impl FlowTable {
             flows: Vec::new(),
             places: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            limit: limits.flows.clamp(1, u32::MAX as usize),
+            limits: FlowLimits {
+                flows: limits.flows.clamp(1, u32::MAX as usize),
+                ..limits
+            },
+            stream_bytes: 0,
             hand: 0,
             counts: FlowCounts::default(),
         }
@@ -93,22 +79,53 @@ impl FlowTable {
         self.counts
     }
 
-    /// Takes in a packet and tells the state of its flow, this packet
-    /// included.
-    pub(crate) fn track(&mut self, headers: &Headers, bytes: &[u8], now_ns: u64) -> FlowState {
+    /// Takes in a packet. Tells the flow that it belongs to, and what it
+    /// brought.
+    pub(crate) fn track(
+        &mut self,
+        headers: &Headers,
+        bytes: &[u8],
+        now_ns: u64,
+    ) -> (Option<usize>, Brought) {
         let is_readable = headers.fragment == Fragment::Whole
             && matches!(headers.fault, None | Some(Fault::PacketCut))
             && matches!(headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6);
         let key = FlowKey::from_headers(headers, bytes).filter(|_| is_readable);
         let Some(key) = key else {
-            return FlowState::default();
+            return (None, Brought::default());
         };
         let (key, is_reversed) = key.canonical();
         let segment = (headers.protocol == TCP).then(|| Segment::from_headers(headers, bytes));
         let index = self.find_or_open(key, is_reversed, segment, now_ns);
         let flow = &mut self.flows[index];
         flow.last_seen_ns = now_ns;
-        flow.take_in(is_reversed, segment, headers.payload(bytes))
+        let payload = headers.payload(bytes);
+        let brought = flow.take_in(is_reversed, segment, payload, self.limits.midstream);
+        (Some(index), brought)
+    }
+
+    /// A flow that [`track`](FlowTable::track) named.
+    pub(crate) fn flow(&mut self, index: usize) -> &mut Flow {
+        &mut self.flows[index]
+    }
+
+    /// Counts the memory of a flow's streams anew, and makes room where all
+    /// streams together take more than they may.
+    pub(crate) fn settle(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let now = flow.streams.as_ref().map_or(0, |s| s.memory_bytes());
+        let before = std::mem::replace(&mut flow.memory_bytes, now);
+        self.stream_bytes = self.stream_bytes + now - before;
+        while self.stream_bytes > self.limits.stream_bytes {
+            self.hand = (self.hand + 1) % self.flows.len();
+            let flow = &mut self.flows[self.hand];
+            if flow.streams.is_none() || std::mem::take(&mut flow.is_recent) {
+                continue;
+            }
+            self.stream_bytes -= flow.memory_bytes;
+            (flow.streams, flow.memory_bytes, flow.is_shed) = (None, 0, true);
+            self.counts.streams_evicted += 1;
+        }
     }
 
     fn find_or_open(
@@ -126,6 +143,7 @@ impl FlowTable {
         if let Some(place) = known {
             let place = *place as usize;
             if self.flows[place].is_over(segment, now_ns) {
+                self.stream_bytes -= self.flows[place].memory_bytes;
                 self.flows[place] = Flow::new(key, is_reversed, segment, now_ns);
                 self.counts.opened += 1;
             } else {
@@ -135,11 +153,12 @@ impl FlowTable {
         }
         let flow = Flow::new(key, is_reversed, segment, now_ns);
         self.counts.opened += 1;
-        let place = if self.flows.len() < self.limit {
+        let place = if self.flows.len() < self.limits.flows {
             self.flows.push(flow);
             self.flows.len() - 1
         } else {
             let place = self.make_room(now_ns);
+            self.stream_bytes -= self.flows[place].memory_bytes;
             self.flows[place] = flow;
             place
         };
@@ -170,81 +189,6 @@ impl FlowTable {
                 entry.remove();
             }
             return place;
-        }
-    }
-}
-
-impl Flow {
-    fn new(key: FlowKey, is_reversed: bool, segment: Option<Segment>, now_ns: u64) -> Flow {
-        let first_is_from_server = segment.is_some_and(Segment::is_syn_ack);
-        Flow {
-            key,
-            last_seen_ns: now_ns,
-            client_is_reversed: is_reversed != first_is_from_server,
-            seen_from_client: false,
-            seen_from_server: false,
-            is_recent: false,
-            connection: segment.map(Connection::new),
-            application: None,
-        }
-    }
-
-    fn timeout_ns(&self) -> u64 {
-        match &self.connection {
-            Some(connection) if connection.is_closed => timeout_ns::TCP_CLOSED,
-            Some(connection) if connection.stage == Stage::Established => {
-                timeout_ns::TCP_ESTABLISHED
-            }
-            Some(_) => timeout_ns::TCP_NEW,
-            None if self.seen_from_client && self.seen_from_server => timeout_ns::OTHER_ESTABLISHED,
-            None => timeout_ns::OTHER_NEW,
-        }
-    }
-
-    /// Whether a packet at this time belongs to another flow between the same
-    /// ends. Time may go back from one capture to the next, and within one by
-    /// a little.
-    fn is_over(&self, segment: Option<Segment>, now_ns: u64) -> bool {
-        let reopened = match (&self.connection, segment) {
-            (Some(connection), Some(segment)) => segment.is_syn() && connection.gives_way(),
-            _ => false,
-        };
-        reopened || now_ns.abs_diff(self.last_seen_ns) > self.timeout_ns()
-    }
-
-    fn take_in(
-        &mut self,
-        is_reversed: bool,
-        segment: Option<Segment>,
-        payload: &[u8],
-    ) -> FlowState {
-        let direction = if is_reversed == self.client_is_reversed {
-            self.seen_from_client = true;
-            Direction::ToServer
-        } else {
-            self.seen_from_server = true;
-            Direction::ToClient
-        };
-        let may_tell = self.application.is_none() && !payload.is_empty();
-        let is_established = match (&mut self.connection, segment) {
-            (Some(connection), Some(segment)) => {
-                connection.advance(segment, direction);
-                if may_tell && connection.is_first_data(segment, direction) {
-                    self.application = application::of_stream(payload, direction);
-                }
-                connection.stage == Stage::Established
-            }
-            _ => {
-                if may_tell && self.key.protocol == UDP {
-                    self.application = application::of_datagram(payload);
-                }
-                self.seen_from_client && self.seen_from_server
-            }
-        };
-        FlowState {
-            direction: Some(direction),
-            is_established,
-            application: self.application,
         }
     }
 }

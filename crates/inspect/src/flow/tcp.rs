@@ -30,16 +30,16 @@ pub(super) struct Connection {
     pub(super) is_closed: bool,
     client_finished: bool,
     server_finished: bool,
-    client_isn: u32,
-    server_isn: u32,
+    pub(super) client_isn: u32,
+    pub(super) server_isn: u32,
 }
 
 /// The fields of a TCP header that the handshake is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) flags: u8,
-    sequence: u32,
-    acknowledgement: u32,
+    pub(super) sequence: u32,
+    pub(super) acknowledgement: u32,
 }
 
 impl Segment {
@@ -53,6 +53,15 @@ impl Segment {
             sequence: field(4),
             acknowledgement: field(8),
         }
+    }
+
+    /// Sequence number of the first byte of the payload.
+    pub(super) fn first_byte(self) -> u32 {
+        self.sequence.wrapping_add(u32::from(self.flags & SYN != 0))
+    }
+
+    pub(super) fn acknowledges(self) -> bool {
+        self.has(ACK, SYN | RST)
     }
 
     fn has(self, set: u8, clear: u8) -> bool {
@@ -119,15 +128,6 @@ impl Connection {
             }
         }
         self.is_closed |= segment.flags & RST != 0 || self.client_finished && self.server_finished;
-    }
-
-    /// Whether a packet carries the first bytes of its direction.
-    pub(super) fn is_first_data(&self, segment: Segment, direction: Direction) -> bool {
-        let isn = match direction {
-            Direction::ToServer => self.client_isn,
-            Direction::ToClient => self.server_isn,
-        };
-        self.stage == Stage::Established && segment.sequence == isn.wrapping_add(1)
     }
 }
 

@@ -25,7 +25,11 @@ impl Watched {
     }
 
     fn sees(&mut self, packet: &[u8]) -> FlowState {
-        self.table.track(&headers(packet), packet, self.now_ns)
+        let (_, brought) = self.table.track(&headers(packet), packet, self.now_ns);
+        FlowState {
+            sizes: None,
+            ..brought.state
+        }
     }
 
     fn client_sends(&mut self, flags: u8, numbers: (u32, u32), payload: &[u8]) -> FlowState {
@@ -66,6 +70,7 @@ fn state(direction: Direction, is_established: bool) -> FlowState {
         direction: Some(direction),
         is_established,
         application: None,
+        sizes: None,
     }
 }
 
@@ -218,7 +223,10 @@ fn the_protocol_is_told_by_the_first_bytes_of_a_stream() {
 
 #[test]
 fn a_full_table_forgets_quiet_flows_and_counts_them() {
-    let mut table = FlowTable::new(FlowLimits { flows: 8 });
+    let mut table = FlowTable::new(FlowLimits {
+        flows: 8,
+        ..FlowLimits::default()
+    });
     let mut now_ns = 0;
     let mut send = |from: u32, to: u32, now_ns| {
         let packet = udp((from, to), (1, 2), b"");

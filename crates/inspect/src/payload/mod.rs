@@ -23,26 +23,86 @@
 //! search per cursor, and of these there are at most [`MAX_PATTERN_SEARCHES`];
 //! a payload that needs more is counted as `search_limited`.
 
+mod bytes;
 mod content;
+mod cursors;
 mod pattern;
+
+pub(crate) use bytes::{
+    Align, ByteExtract, ByteJump, ByteTest, Comparison, Field, JumpFrom, MAX_BINARY_BYTES,
+    MAX_TEXT_BYTES,
+};
+pub(crate) use content::Content;
+pub(crate) use cursors::Cursors;
+pub(crate) use pattern::{Pattern, PatternError, PatternText};
 
 use std::ops::Range;
 
 use crate::engine::Needle;
+use crate::rule::PayloadBytes;
 
-pub(crate) use content::Content;
-pub(crate) use pattern::{Pattern, PatternError, PatternText};
-
-/// Most matches of patterns that are followed up for one rule and payload.
+/// Most matches of patterns, and most values of `byte_extract`, that are
+/// followed up for one rule and text.
 pub const MAX_PATTERN_SEARCHES: usize = 128;
+/// Most values that the `byte_extract` options of one rule name.
+pub(crate) const MAX_VARIABLES: usize = 8;
+
+/// What a rule is matched against: a payload, what is kept of a stream, or a
+/// part of a message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Text<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Bytes of the stream in front of these, which are there no more; 0 for
+    /// all other texts. What is placed from the start counts from there.
+    pub(crate) base: u64,
+}
+
+impl<'a> Text<'a> {
+    /// A text that is there from its start.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Text<'a> {
+        Text { bytes, base: 0 }
+    }
+
+    /// Where the text would begin, seen from the first byte that is there.
+    fn start(&self) -> i64 {
+        -i64::try_from(self.base).unwrap_or(i64::MAX >> 1)
+    }
+}
+
+/// A number in a rule: written there, or taken from the text by
+/// `byte_extract`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Fixed(i64),
+    /// The variable with this index.
+    Variable(u8),
+}
+
+/// Values of the variables of a rule.
+pub(crate) type Variables = [i64; MAX_VARIABLES];
+
+impl Amount {
+    fn value(self, variables: &Variables) -> i64 {
+        match self {
+            Amount::Fixed(number) => number,
+            Amount::Variable(index) => variables[usize::from(index) % MAX_VARIABLES],
+        }
+    }
+}
 
 /// Where a content may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// From `offset` on, for `depth` bytes.
-    Absolute { offset: u32, depth: Option<u32> },
+    Absolute {
+        offset: Amount,
+        depth: Option<Amount>,
+    },
     /// From `distance` bytes after the cursor on, for `within` bytes.
-    Relative { distance: i32, within: Option<u32> },
+    Relative {
+        distance: Amount,
+        within: Option<Amount>,
+    },
 }
 
 impl Place {
@@ -51,21 +111,22 @@ impl Place {
     }
 
     /// The bytes among which the content must lie.
-    fn window(self, cursor: u32, payload_bytes: usize) -> Range<usize> {
-        let (start, length) = match self {
-            Place::Absolute { offset, depth } => (i64::from(offset), depth),
-            Place::Relative { distance, within } => {
-                (i64::from(cursor) + i64::from(distance), within)
-            }
+    fn window(self, cursor: u32, text: &Text<'_>, variables: &Variables) -> Range<usize> {
+        let (origin, skipped, length) = match self {
+            Place::Absolute { offset, depth } => (text.start(), offset, depth),
+            Place::Relative { distance, within } => (i64::from(cursor), distance, within),
         };
-        let payload_end = payload_bytes as i64;
-        let end = length.map_or(payload_end, |length| start + i64::from(length));
-        let end = end.clamp(0, payload_end);
+        let start = origin.saturating_add(skipped.value(variables));
+        let text_end = text.bytes.len() as i64;
+        let end = length.map_or(text_end, |length| {
+            start.saturating_add(length.value(variables))
+        });
+        let end = end.clamp(0, text_end);
         start.clamp(0, end) as usize..end as usize
     }
 }
 
-/// One `content` or `pcre` option.
+/// One option that looks at the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     test: Test,
@@ -77,58 +138,133 @@ pub(crate) struct Step {
 
 #[derive(Clone, Debug)]
 enum Test {
-    Content(Content, Place),
-    Pattern { pattern: Pattern, relative: bool },
+    /// `content`; with `endswith` its end is the text's.
+    Content {
+        content: Content,
+        place: Place,
+        ends_text: bool,
+        is_fast: bool,
+    },
+    /// `pcre`.
+    Pattern {
+        pattern: Pattern,
+        relative: bool,
+    },
+    /// `isdataat`.
+    DataAt {
+        bytes: Amount,
+        relative: bool,
+    },
+    ByteTest(ByteTest),
+    ByteJump(ByteJump),
+    ByteExtract(ByteExtract),
+    /// `bsize` and `urilen`.
+    Length(PayloadBytes),
 }
 
 impl Step {
-    pub(crate) fn content(content: Content, place: Place, negated: bool) -> Step {
+    fn new(test: Test, negated: bool) -> Step {
         Step {
-            test: Test::Content(content, place),
+            test,
             negated,
             is_followed: false,
         }
     }
 
+    pub(crate) fn content(
+        content: Content,
+        place: Place,
+        ends_text: bool,
+        is_fast: bool,
+        negated: bool,
+    ) -> Step {
+        let test = Test::Content {
+            content,
+            place,
+            ends_text,
+            is_fast,
+        };
+        Step::new(test, negated)
+    }
+
     pub(crate) fn pattern(pattern: Pattern, relative: bool, negated: bool) -> Step {
-        Step {
-            test: Test::Pattern { pattern, relative },
-            negated,
-            is_followed: false,
-        }
+        Step::new(Test::Pattern { pattern, relative }, negated)
+    }
+
+    pub(crate) fn data_at(bytes: Amount, relative: bool, negated: bool) -> Step {
+        Step::new(Test::DataAt { bytes, relative }, negated)
+    }
+
+    pub(crate) fn byte_test(test: ByteTest, negated: bool) -> Step {
+        Step::new(Test::ByteTest(test), negated)
+    }
+
+    pub(crate) fn byte_jump(jump: ByteJump) -> Step {
+        Step::new(Test::ByteJump(jump), false)
+    }
+
+    pub(crate) fn byte_extract(extract: ByteExtract) -> Step {
+        Step::new(Test::ByteExtract(extract), false)
+    }
+
+    pub(crate) fn length(length: PayloadBytes) -> Step {
+        Step::new(Test::Length(length), false)
     }
 
     fn is_relative(&self) -> bool {
         match &self.test {
-            Test::Content(_, place) => place.is_relative(),
-            Test::Pattern { relative, .. } => *relative,
+            Test::Content { place, .. } => place.is_relative(),
+            Test::Pattern { relative, .. } | Test::DataAt { relative, .. } => *relative,
+            Test::ByteTest(test) => test.field.relative,
+            Test::ByteJump(jump) => jump.field.relative,
+            Test::ByteExtract(extract) => extract.field.relative,
+            Test::Length(_) => false,
+        }
+    }
+
+    /// Whether the cursors after the step are others than before it.
+    fn moves_cursors(&self) -> bool {
+        match &self.test {
+            Test::Content { .. } | Test::Pattern { .. } => !self.negated,
+            Test::ByteJump(_) | Test::ByteExtract(_) => true,
+            Test::DataAt { .. } | Test::ByteTest(_) | Test::Length(_) => false,
+        }
+    }
+
+    /// Whether more text at the end can undo a match.
+    fn depends_on_end(&self) -> bool {
+        match &self.test {
+            Test::Content { ends_text, .. } => *ends_text || self.negated,
+            Test::Pattern { pattern, .. } => self.negated || pattern.may_ask_for_end(),
+            Test::DataAt { .. } => self.negated,
+            Test::Length(_) => true,
+            Test::ByteJump(jump) => jump.from == JumpFrom::End,
+            Test::ByteTest(_) | Test::ByteExtract(_) => false,
+        }
+    }
+
+    fn is_placed_from_start(&self) -> bool {
+        match &self.test {
+            Test::Content { place, .. } => {
+                matches!(place, Place::Absolute { offset, depth }
+                    if depth.is_some() || *offset != Amount::Fixed(0))
+            }
+            _ => false,
         }
     }
 }
 
-/// The `content` and `pcre` options of a rule, in order.
+/// What a rule asks of one text, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
     steps: Vec<Step>,
-}
-
-/// Working memory of [`Payload::matches`], kept from call to call.
-#[derive(Debug, Default)]
-pub(crate) struct Cursors {
-    /// Ends of matches, ascending, each once.
-    now: Vec<u32>,
-    next: Vec<u32>,
-    /// Searches by patterns left for this payload and rule.
-    pattern_searches_left: usize,
-    /// Whether they did not suffice.
-    pub(crate) is_limited: bool,
 }
 
 impl Payload {
     pub(crate) fn new(mut steps: Vec<Step>) -> Payload {
         let mut is_followed = false;
         for step in steps.iter_mut().rev() {
-            if !step.negated {
+            if step.moves_cursors() {
                 step.is_followed = is_followed;
                 is_followed = false;
             }
@@ -137,155 +273,57 @@ impl Payload {
         Payload { steps }
     }
 
-    /// Whether nothing is asked of the payload.
+    /// Whether nothing is asked of the text.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The longest content that a matching payload must hold somewhere: what a
-    /// search for many rules at once looks for. `None` where a payload without
-    /// any content can match.
-    pub fn longest_content(&self) -> Option<Needle> {
-        let mut longest: Option<&Content> = None;
+    /// The content that a search for many rules at once looks for, and whether
+    /// it was chosen by `fast_pattern`; else it is the
+    /// longest one that a matching text must hold somewhere. `None` where a
+    /// text without any content can match.
+    pub fn search_content(&self) -> Option<(Needle, bool)> {
+        let mut best: Option<(&Content, bool)> = None;
         for step in &self.steps {
-            if let (Test::Content(content, _), false) = (&step.test, step.negated)
-                && longest.is_none_or(|longest| longest.len() < content.len())
+            if let (
+                Test::Content {
+                    content, is_fast, ..
+                },
+                false,
+            ) = (&step.test, step.negated)
+                && best.is_none_or(|(longest, was_fast)| {
+                    (was_fast, longest.len()) < (*is_fast, content.len())
+                })
             {
-                longest = Some(content);
+                best = Some((content, *is_fast));
             }
         }
-        longest.map(Content::needle)
+        best.map(|(content, is_fast)| (content.needle(), is_fast))
+    }
+
+    /// Whether text that is yet to come can undo a match, or make one out of
+    /// none where nothing is searched for.
+    pub(crate) fn waits_for_end(&self) -> bool {
+        self.steps.iter().any(Step::depends_on_end)
+    }
+
+    /// Whether more text can make a match of a text that has the search
+    /// content already.
+    pub(crate) fn may_match_later(&self) -> bool {
+        self.steps.len() > 1
+    }
+
+    /// Whether some content is placed by `offset` or `depth`, which count from
+    /// the start of a packet as well as from that of a stream.
+    pub(crate) fn is_placed_from_start(&self) -> bool {
+        self.steps.iter().any(Step::is_placed_from_start)
     }
 
     /// Whether every step holds for some choice of occurrences.
-    pub(crate) fn matches(&self, payload: &[u8], cursors: &mut Cursors) -> bool {
+    pub(crate) fn matches(&self, text: Text<'_>, cursors: &mut Cursors) -> bool {
         cursors.start();
-        self.steps.iter().all(|step| {
-            match &step.test {
-                Test::Content(content, place) => {
-                    cursors.content(content, *place, step, payload);
-                }
-                Test::Pattern { pattern, relative } => {
-                    cursors.pattern(pattern, *relative, step, payload);
-                }
-            }
-            !cursors.now.is_empty()
-        })
+        cursors.follow(&self.steps, text)
     }
-}
-
-impl Cursors {
-    /// In front of the first step the cursor is at the payload's start.
-    fn start(&mut self) {
-        self.now.clear();
-        self.now.push(0);
-        self.pattern_searches_left = MAX_PATTERN_SEARCHES;
-        self.is_limited = false;
-    }
-
-    fn content(&mut self, content: &Content, place: Place, step: &Step, payload: &[u8]) {
-        match (place, step.negated) {
-            (Place::Absolute { .. }, true) => {
-                if content
-                    .find(&payload[place.window(0, payload.len())])
-                    .is_some()
-                {
-                    self.now.clear();
-                }
-            }
-            (Place::Relative { .. }, true) => {
-                self.now.retain(|cursor| {
-                    let window = place.window(*cursor, payload.len());
-                    content.find(&payload[window]).is_none()
-                });
-            }
-            (Place::Absolute { .. }, false) => {
-                self.now.clear();
-                self.now.push(0);
-                self.reach(content, place, step.is_followed, payload);
-            }
-            (Place::Relative { .. }, false) => {
-                self.reach(content, place, step.is_followed, payload);
-            }
-        }
-    }
-
-    /// From cursors to the ends of the occurrences that they reach: all of
-    /// them, or one.
-    fn reach(&mut self, content: &Content, place: Place, all: bool, payload: &[u8]) {
-        self.next.clear();
-        let mut from = 0;
-        // Windows of ascending cursors ascend at both ends. What was searched
-        // for one is not searched again for the next.
-        for cursor in &self.now {
-            let window = place.window(*cursor, payload.len());
-            from = from.max(window.start);
-            while from < window.end {
-                let Some(found) = content.find(&payload[from..window.end]) else {
-                    // An occurrence may begin here and end behind the window.
-                    from = from.max((window.end + 1).saturating_sub(content.len()));
-                    break;
-                };
-                self.next.push((from + found + content.len()) as u32);
-                if !all {
-                    break;
-                }
-                from += found + 1;
-            }
-            if !all && !self.next.is_empty() {
-                break;
-            }
-        }
-        std::mem::swap(&mut self.now, &mut self.next);
-    }
-
-    fn pattern(&mut self, pattern: &Pattern, relative: bool, step: &Step, payload: &[u8]) {
-        if !relative {
-            if step.negated {
-                if pattern.is_match(payload) {
-                    self.now.clear();
-                }
-                return;
-            }
-            self.now.clear();
-            self.now.push(0);
-        }
-        let Cursors {
-            now,
-            next,
-            pattern_searches_left: left,
-            is_limited,
-        } = self;
-        let mut may_search = || {
-            *is_limited |= *left == 0;
-            *left = left.saturating_sub(1);
-            !*is_limited
-        };
-        if step.negated {
-            now.retain(|cursor| may_search() && !pattern.is_match(after(payload, *cursor)));
-            return;
-        }
-        next.clear();
-        for cursor in now.iter() {
-            if !may_search() {
-                break;
-            }
-            pattern.visit_ends(after(payload, *cursor), |end| {
-                next.push(cursor + end as u32);
-                step.is_followed && may_search()
-            });
-            if !step.is_followed && !next.is_empty() {
-                break;
-            }
-        }
-        next.sort_unstable();
-        next.dedup();
-        std::mem::swap(now, next);
-    }
-}
-
-fn after(payload: &[u8], cursor: u32) -> &[u8] {
-    payload.get(cursor as usize..).unwrap_or_default()
 }
 
 #[cfg(test)]

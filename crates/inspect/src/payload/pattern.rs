@@ -38,6 +38,7 @@ pub(crate) enum PatternError {
 pub(crate) struct Pattern {
     regex: Regex,
     also_before_last_newline: bool,
+    asks_for_end: bool,
 }
 
 impl Pattern {
@@ -64,7 +65,13 @@ impl Pattern {
         Ok(Pattern {
             regex,
             also_before_last_newline: pattern.also_before_last_newline,
+            asks_for_end: pattern.text.contains('$') || pattern.text.contains("\\z"),
         })
+    }
+
+    /// Whether the pattern may ask where the text ends.
+    pub(crate) fn may_ask_for_end(&self) -> bool {
+        self.asks_for_end
     }
 
     /// The texts in which to search: all of it, and where that makes a
@@ -77,15 +84,23 @@ impl Pattern {
         std::iter::once(text).chain(shorter)
     }
 
-    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        self.readings(text).any(|text| self.regex.is_match(text))
+    /// Whether there is a match that begins at `from` or later. What lies in
+    /// front of `from` is looked at by `^` and `\b` alone.
+    pub(crate) fn is_match(&self, text: &[u8], from: usize) -> bool {
+        self.readings(text)
+            .any(|text| from <= text.len() && self.regex.is_match_at(text, from))
     }
 
-    /// The ends of the matches that begin at different places, until `visit`
-    /// returns `false`.
-    pub(crate) fn visit_ends(&self, text: &[u8], mut visit: impl FnMut(usize) -> bool) {
+    /// The ends of the matches that begin at different places from `from` on,
+    /// until `visit` returns `false`.
+    pub(crate) fn visit_ends(
+        &self,
+        text: &[u8],
+        from: usize,
+        mut visit: impl FnMut(usize) -> bool,
+    ) {
         for text in self.readings(text) {
-            let mut start = 0;
+            let mut start = from;
             while start <= text.len() {
                 let Some(found) = self.regex.find_at(text, start) else {
                     break;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rule::Variables;
+use crate::rule::Variables as RuleVariables;
 use crate::rule_set::{RuleFile, RuleSet};
 
 fn payload_of(options: &str) -> Payload {
@@ -13,7 +13,7 @@ fn payload_of(options: &str) -> Payload {
         name: "test",
         text: text.as_bytes(),
     };
-    let (rules, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    let (rules, report) = RuleSet::load(&[file], &RuleVariables::default()).expect("an engine");
     assert_eq!(report.loaded, 1, "{options}: {:?}", report.skipped);
     rules.rules()[0].payload.clone()
 }
@@ -151,10 +151,136 @@ fn options_mean_what_snort_and_suricata_mean() {
             b"axb",
             true,
         ),
+        // Ends.
+        (r#"content:"ab"; startswith;"#, b"abc", true),
+        (r#"content:"ab"; startswith;"#, b"xab", false),
+        (r#"content:"ab"; endswith;"#, b"abxab", true),
+        (r#"content:"ab"; endswith;"#, b"abx", false),
+        (
+            r#"content:"x"; content:"ab"; distance:0; endswith;"#,
+            b"xab",
+            true,
+        ),
+        (r#"content:!"ab"; endswith;"#, b"abx", true),
+        (r#"content:"ab"; fast_pattern:only;"#, b"xab", true),
+        (r#"content:"ab"; fast_pattern:only;"#, b"xba", false),
+        (r#"content:"ab"; rawbytes;"#, b"ab", true),
+        (r#"content:"ab"; rawbytes;"#, b"a", false),
+        // Bytes that are there or not.
+        (r#"isdataat:3;"#, b"abcd", true),
+        (r#"isdataat:3;"#, b"abc", false),
+        (r#"isdataat:!3;"#, b"abc", true),
+        (r#"content:"a"; isdataat:2,relative;"#, b"abc", true),
+        (r#"content:"a"; isdataat:2,relative;"#, b"ab", false),
+        (r#"content:"a"; isdataat:!1,relative;"#, b"ba", true),
+        (r#"content:"a"; isdataat:!1,relative;"#, b"ab", false),
+        // Numbers.
+        (r#"byte_test:2,=,258,1;"#, b"x\x01\x02", true),
+        (r#"byte_test:2,=,513,1,little;"#, b"x\x01\x02", true),
+        (r#"byte_test:2,=,258,1;"#, b"x\x01", false),
+        (r#"byte_test:1,!=,1,0;"#, b"\x02", true),
+        (r#"byte_test:1,!=,1,0;"#, b"", false),
+        (r#"byte_test:1,&,0x80,0;"#, b"\xff", true),
+        (r#"byte_test:1,!&,0x80,0;"#, b"\x7f", true),
+        (r#"byte_test:1,^,5,0;"#, b"\x05", false),
+        (r#"byte_test:1,<=,5,0; byte_test:1,>=,5,0;"#, b"\x05", true),
+        (r#"byte_test:1,<,5,0;"#, b"\x05", false),
+        (r#"byte_test:1,>,4,0;"#, b"\x05", true),
+        (r#"byte_test:1,=,3,0,bitmask 0x30;"#, b"\x3f", true),
+        (r#"byte_test:4,=,1234,0,string,dec;"#, b"1234", true),
+        (r#"byte_test:0,>,99,1,string,dec;"#, b"x100y", true),
+        (r#"byte_test:4,=,255,0,string,hex;"#, b"0xff", true),
+        (r#"byte_test:3,=,8,0,string,oct;"#, b"010", true),
+        (r#"byte_test:2,=,8,0,string,dec;"#, b"xy", false),
+        (
+            r#"content:"a"; byte_test:1,=,2,1,relative;"#,
+            b"a1a\x01\x02",
+            true,
+        ),
+        (
+            r#"content:"a"; byte_test:1,=,2,-2,relative;"#,
+            b"\x02a",
+            true,
+        ),
+        (
+            r#"content:"a"; byte_test:1,=,2,-3,relative;"#,
+            b"\x02a",
+            false,
+        ),
+        (r#"byte_jump:1,0; content:"b"; within:1;"#, b"\x02xxb", true),
+        (
+            r#"byte_jump:1,0; content:"b"; within:1;"#,
+            b"\x02xbx",
+            false,
+        ),
+        (r#"byte_jump:1,0; isdataat:0,relative;"#, b"\x09x", false),
+        (
+            r#"byte_jump:1,0,align; content:"b"; within:1;"#,
+            b"\x02xxxxb",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,multiplier 2; content:"b"; within:1;"#,
+            b"\x02xxxxb",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,from_beginning; content:"b"; within:1;"#,
+            b"\x02xb",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,from_end,post_offset -3; content:"b"; within:1;"#,
+            b"\x01xxb.",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,post_offset 1; content:"b"; within:1;"#,
+            b"\x01xxb",
+            true,
+        ),
+        (
+            r#"content:"a"; byte_jump:1,0,relative; content:"b"; within:1;"#,
+            b"a\x09a\x01xb",
+            true,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:1,=,n,1;"#,
+            b"\x07x\x07\x07",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:1,=,n,1;"#,
+            b"\x07\x07",
+            true,
+        ),
+        (
+            r#"content:"a"; byte_extract:1,0,n,relative; content:"b"; within:n;"#,
+            b"a\x01xxxba\x03xxb",
+            true,
+        ),
+        (
+            r#"content:"a"; byte_extract:1,0,n,relative; content:"b"; distance:n;"#,
+            b"a\x03xxb",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n,multiplier 2; isdataat:n;"#,
+            b"\x02...",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n; content:"b"; offset:n;"#,
+            b"\x02.b",
+            true,
+        ),
+        // Lengths.
+        (r#"bsize:3;"#, b"abc", true),
+        (r#"bsize:>3;"#, b"abc", false),
     ];
     let mut cursors = Cursors::default();
     for (options, payload, expected) in cases {
-        let matches = payload_of(options).matches(payload, &mut cursors);
+        let matches = payload_of(options).matches(Text::whole(payload), &mut cursors);
         assert_eq!(
             matches,
             *expected,
@@ -167,7 +293,11 @@ fn options_mean_what_snort_and_suricata_mean() {
 
 #[test]
 fn the_longest_content_that_must_be_there_leads() {
-    let longest = |options| payload_of(options).longest_content();
+    let longest = |options| {
+        payload_of(options)
+            .search_content()
+            .map(|(content, _)| content)
+    };
     let options = r#"content:"ABC"; content:!"longest"; content:"de"; pcre:"/pattern/";"#;
     assert_eq!(longest(options), Some(Needle::exact("ABC")));
     assert_eq!(longest(r#"content:!"longest"; pcre:"/pattern/";"#), None);
@@ -180,11 +310,15 @@ fn hostile_payloads_are_given_up_or_linear() {
     let mut cursors = Cursors::default();
     let many = vec![b'a'; 60_000];
     let pattern = payload_of(r#"content:"a"; pcre:"/^a[^b]/R"; content:"b"; within:1;"#);
-    assert!(!pattern.matches(&many, &mut cursors));
+    assert!(!pattern.matches(Text::whole(&many), &mut cursors));
     assert!(cursors.is_limited);
     let chain = r#"content:"a"; distance:0;"#.repeat(40) + r#"content:"b"; distance:0;"#;
-    assert!(!payload_of(&chain).matches(&many, &mut cursors));
+    assert!(!payload_of(&chain).matches(Text::whole(&many), &mut cursors));
     assert!(!cursors.is_limited);
+}
+
+fn fixed(amount: Amount) -> i64 {
+    amount.value(&Variables::default())
 }
 
 /// Every choice of occurrences, one by one, by the definition.
@@ -193,17 +327,17 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
         return true;
     };
     let ends: Vec<usize> = match &step.test {
-        Test::Content(content, place) => {
+        Test::Content { content, place, .. } => {
             let occurs = |at: usize| content.find(&payload[at..at + content.len()]).is_some();
             let fits = |at: usize| {
                 let (first, last) = (at as i64, (at + content.len()) as i64);
                 let (start, length) = match *place {
-                    Place::Absolute { offset, depth } => (i64::from(offset), depth),
+                    Place::Absolute { offset, depth } => (fixed(offset), depth),
                     Place::Relative { distance, within } => {
-                        (cursor as i64 + i64::from(distance), within)
+                        (cursor as i64 + fixed(distance), within)
                     }
                 };
-                first >= start && length.is_none_or(|length| last <= start + i64::from(length))
+                first >= start && length.is_none_or(|length| last <= start + fixed(length))
             };
             (0..(payload.len() + 1).saturating_sub(content.len()))
                 .filter(|at| occurs(*at) && fits(*at))
@@ -213,12 +347,13 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
         Test::Pattern { pattern, relative } => {
             let start = if *relative { cursor } else { 0 };
             let mut ends = Vec::new();
-            pattern.visit_ends(&payload[start..], |end| {
+            pattern.visit_ends(&payload[start..], 0, |end| {
                 ends.push(start + end);
                 true
             });
             ends
         }
+        _ => unreachable!("only contents and patterns are drawn"),
     };
     if step.negated {
         ends.is_empty() && holds_for_some_choice(later, payload, cursor)
@@ -232,19 +367,25 @@ fn content_step() -> impl Strategy<Value = Step> {
     let window = proptest::option::of(0u32..4);
     (bytes, any::<bool>(), 0..4, 0u32..5, -3i32..3, window, 0..5).prop_map(
         |(bytes, nocase, absolute, offset, distance, window, negated)| {
-            let window = window.map(|more| more + bytes.len() as u32);
+            let window = window.map(|more| Amount::Fixed(i64::from(more) + bytes.len() as i64));
             let place = if absolute == 0 {
                 Place::Absolute {
-                    offset,
+                    offset: Amount::Fixed(offset.into()),
                     depth: window,
                 }
             } else {
                 Place::Relative {
-                    distance,
+                    distance: Amount::Fixed(distance.into()),
                     within: window,
                 }
             };
-            Step::content(Content::new(bytes, nocase), place, negated == 0)
+            Step::content(
+                Content::new(bytes, nocase),
+                place,
+                false,
+                false,
+                negated == 0,
+            )
         },
     )
 }
@@ -282,10 +423,10 @@ proptest! {
     ) {
         let payload = Payload::new(steps.clone());
         let mut cursors = Cursors::default();
-        let matches = payload.matches(&text, &mut cursors);
+        let matches = payload.matches(Text::whole(&text), &mut cursors);
         prop_assume!(!cursors.is_limited);
         prop_assert_eq!(matches, holds_for_some_choice(&steps, &text, 0));
-        if let (true, Some(content)) = (matches, payload.longest_content()) {
+        if let (true, Some((content, _))) = (matches, payload.search_content()) {
             prop_assert!(content.occurs_in(&text));
         }
     }

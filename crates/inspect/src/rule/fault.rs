@@ -46,7 +46,7 @@ pub enum FaultKind {
 /// What a rule may ask for that this engine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// A rule option, as in `keyword fast_pattern`.
+    /// A rule option, as in `keyword base64_data`.
     #[error("keyword {0}")]
     Keyword(String),
     /// A rule action, as in `action log`.
@@ -55,7 +55,7 @@ pub enum Unsupported {
     /// A protocol in the rule's header, as in `protocol dcerpc`.
     #[error("protocol {0}")]
     Protocol(String),
-    /// A word of the `flow` option, as in `flow only_stream`.
+    /// A word of the `flow` option, as in `flow only_frag`.
     #[error("flow {0}")]
     Flow(String),
     /// A part of a regular expression, as in `pcre: look-around`.

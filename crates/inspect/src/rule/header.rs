@@ -17,6 +17,8 @@ pub(super) struct Header {
     pub(super) protocol: RuleProtocol,
     pub(super) selector: Selector,
     pub(super) both_ways: bool,
+    /// Contents are looked for packet by packet.
+    pub(super) is_by_packet: bool,
 }
 
 /// Reads headers; addresses and ports that were read before are shared.
@@ -82,6 +84,7 @@ impl<'v> HeaderReader<'v> {
             protocol,
             selector,
             both_ways,
+            is_by_packet: name == b"tcp-pkt",
         })
     }
 
@@ -158,7 +161,6 @@ fn protocol(offset: usize, word: &[u8]) -> Result<(RuleProtocol, ProtocolSet), F
     let application = |app| (RuleProtocol::Application(app), tcp());
     Ok(match word {
         b"ip" => (RuleProtocol::Ip, ProtocolSet::any()),
-        // Payloads are looked at packet by packet in any case.
         b"tcp" | b"tcp-pkt" => transport(&[TCP]),
         b"udp" => transport(&[UDP]),
         b"sctp" => transport(&[SCTP]),

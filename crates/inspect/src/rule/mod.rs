@@ -12,25 +12,29 @@
 //! name, so that a rule that loads is a rule that is wholly evaluated.
 
 mod classification;
-mod content;
 mod fault;
 mod header;
 mod options;
 mod pcre;
+mod state;
+mod string;
 mod text;
 mod translate;
 mod variables;
+mod word;
 
 pub use fault::{FaultKind, RuleFault, Unsupported};
+pub use state::{BitAction, HostBit, Rate, RateKind, StateConditions, Track};
 pub use variables::{VariableError, Variables};
 
 pub(crate) use header::HeaderReader;
-pub(crate) use options::read_rule;
+pub(crate) use options::{Names, read_rule};
 pub(crate) use pcre::Patterns;
 pub(crate) use text::{Lines, RuleTexts};
 
 use weir_select::Selector;
 
+use crate::buffer::Buffer;
 use crate::flow::AppProtocol;
 use crate::payload::Payload;
 
@@ -68,6 +72,16 @@ pub enum Direction {
     ToServer,
     /// To the client.
     ToClient,
+}
+
+impl Direction {
+    /// The other way.
+    pub fn opposite(self) -> Direction {
+        match self {
+            Direction::ToServer => Direction::ToClient,
+            Direction::ToClient => Direction::ToServer,
+        }
+    }
 }
 
 /// The `flow` option. The default asks for nothing.
@@ -136,6 +150,79 @@ impl TcpFlags {
     }
 }
 
+/// What contents without a buffer are looked for in, where a rule says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextScope {
+    /// The payloads of packets, one by one.
+    Packet,
+    /// The reassembled stream.
+    Stream,
+}
+
+/// Whose bytes a `stream_size` option counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamEnd {
+    /// Those of the server.
+    Server,
+    /// Those of the client.
+    Client,
+    /// Both: the condition holds for each.
+    Both,
+    /// Either: it holds for one of them.
+    Either,
+}
+
+/// The `stream_size` option: a condition on the bytes of a TCP stream so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamBytes {
+    /// Whose bytes.
+    pub end: StreamEnd,
+    /// How many.
+    pub bytes: PayloadBytes,
+}
+
+/// Conditions on the packet itself. The default asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketConditions {
+    /// The `dsize` option.
+    pub payload_bytes: Option<PayloadBytes>,
+    /// The `flags` options.
+    pub tcp_flags: Vec<TcpFlags>,
+    /// The `itype` option.
+    pub icmp_type: Option<PayloadBytes>,
+    /// The `icode` option.
+    pub icmp_code: Option<PayloadBytes>,
+    /// The `icmp_id` option: the identifier of an echo.
+    pub icmp_id: Option<u16>,
+    /// The `stream_size` options.
+    pub stream_bytes: Vec<StreamBytes>,
+    /// The words `no_stream` and `only_stream` of `flow`, and the protocol
+    /// `tcp-pkt`.
+    pub scope: Option<TextScope>,
+}
+
+impl PacketConditions {
+    /// Whether some condition can only be asked of a packet, so that the
+    /// rule's contents are meant for its payload alone.
+    pub(crate) fn needs_packet(&self) -> bool {
+        self.payload_bytes.is_some()
+            || !self.tcp_flags.is_empty()
+            || !self.stream_bytes.is_empty()
+            || self.scope == Some(TextScope::Packet)
+    }
+}
+
+/// What a rule asks of one buffer.
+#[derive(Clone, Debug)]
+pub struct BufferTest {
+    /// Which part of a message.
+    pub buffer: Buffer,
+    /// Whether a dot is put in front of it (`dotprefix`).
+    pub is_dotted: bool,
+    /// What it is matched against.
+    pub payload: Payload,
+}
+
 /// One rule. All its conditions must hold.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -147,16 +234,29 @@ pub struct Rule {
     pub selector: Selector,
     /// Whether packets of the opposite direction are meant too (`<>`).
     pub both_ways: bool,
-    /// The `flow` option.
+    /// The `flow` option. Its direction is also that of the buffers which only
+    /// one direction has.
     pub flow: FlowCondition,
-    /// The `dsize` option.
-    pub payload_bytes: Option<PayloadBytes>,
-    /// The `flags` options.
-    pub tcp_flags: Vec<TcpFlags>,
-    /// The `content` and `pcre` options.
+    /// Conditions on the packet.
+    pub packet: PacketConditions,
+    /// Bits, rates and silence.
+    pub state: StateConditions,
+    /// What is asked of the payload or the stream.
     pub payload: Payload,
+    /// What is asked of the parts of a message, in the order in which the rule
+    /// names them.
+    pub buffers: Vec<BufferTest>,
     /// Text, numbers, class and references.
     pub description: Description,
+}
+
+/// Which end of a packet a rule calls its victim (`target`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The sender.
+    Source,
+    /// The receiver.
+    Destination,
 }
 
 /// What a rule says of itself.
@@ -181,4 +281,6 @@ pub struct Description {
     pub references: Vec<(String, String)>,
     /// The `metadata` options: key and value.
     pub metadata: Vec<(String, String)>,
+    /// The `target` option.
+    pub target: Option<Target>,
 }

@@ -1,8 +1,9 @@
 //! The `pcre` option: flags, and the pattern for the translator.
 
-use super::content::{Quoted, quoted};
 use super::fault::{Fault, FaultKind, Unsupported};
+use super::string::{Quoted, quoted};
 use super::translate::{Dialect, translate};
+use crate::buffer::Buffer;
 use crate::payload::{Pattern, PatternError, PatternText};
 
 /// What a `pcre` option asks for.
@@ -66,6 +67,8 @@ impl Patterns {
                 // hold here for every pattern.
                 b'B' | b'O' => {}
                 b' ' => {}
+                // The buffer is looked up where the option is read.
+                flag if Buffer::pattern_flag(*flag).is_some() => {}
                 b'a'..=b'z' | b'A'..=b'Z' => {
                     let name = format!("flag {}", char::from(*flag));
                     let word = &text[at..=at];

@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EveWriter, InspectStage, InspectStatistics, InspectSummary, RuleSet};
+use weir_inspect::{
+    EveWriter, FlowLimits, GroupStatistics, InspectStage, InspectStatistics, InspectSummary,
+    ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
+};
 use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
-use crate::execute::execute;
+use crate::execute::{Execution, execute};
 use crate::failure::{Failure, Outcome};
-use crate::report::{Traffic, alerts_table, table};
+use crate::report::{Traffic, alerts_table, profile_table, table};
 use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
@@ -31,11 +34,12 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     output::keep_apart(&inputs, &[path])?;
     let (source, watched) = input::open(&arguments.inputs)?;
     let chains = (0..arguments.shards.shards)
-        .map(|_| vec![Box::new(InspectStage::new(rule_set.clone())) as Box<dyn Stage>])
+        .map(|_| vec![Box::new(stage(&rule_set, arguments)) as Box<dyn Stage>])
         .collect();
     let stop = StopFlag::default();
     let pipeline = Pipeline::new(source)
         .shards(chains)
+        .steer(Box::new(steer_by_addresses))
         .sink(open_lines(&rule_set, path)?)
         .stop_flag(stop.clone());
     let quiet = arguments.common.quiet;
@@ -58,7 +62,10 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
             *sum += alerts;
         }
     }
+    let (groups, rule_profile) = costs(&execution, &rule_set);
     let summary = InspectSummary {
+        groups,
+        rule_profile,
         interrupted: traffic.interrupted,
         truncated: traffic.truncated,
         ..InspectSummary::new(&load, inspection, &execution.statistics)
@@ -74,6 +81,7 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     // Standard output carries the alerts: the tables go beside them.
     if !quiet {
         let text = alerts_table(&rule_set, &alerts_by_rule)
+            + &profile_table(summary.rule_profile.as_deref().unwrap_or_default())
             + &table::table(
                 "whole run",
                 &[],
@@ -84,6 +92,49 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     }
     execution.check_captures()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn stage(rules: &Arc<RuleSet>, arguments: &Inspect) -> InspectStage {
+    let limits = FlowLimits {
+        midstream: arguments.midstream,
+        ..FlowLimits::default()
+    };
+    let mut stage = InspectStage::with_limits(rules.clone(), limits);
+    if arguments.profile_rules {
+        stage.profile_rules();
+    }
+    stage
+}
+
+/// What the shards' groups and rules cost together.
+fn costs(
+    execution: &Execution,
+    rules: &RuleSet,
+) -> (Vec<GroupStatistics>, Option<Vec<ProfiledRule>>) {
+    let mut groups: Vec<GroupStatistics> = Vec::new();
+    let mut costs: Option<Vec<RuleCost>> = None;
+    let stages = execution.pipelines.iter();
+    for stage in stages.flat_map(|pipeline| pipeline.stages::<InspectStage>()) {
+        let of_stage = stage.group_statistics();
+        if groups.is_empty() {
+            groups = of_stage;
+        } else {
+            for (sum, group) in groups.iter_mut().zip(of_stage) {
+                sum.bytes += group.bytes;
+                sum.hits += group.hits;
+            }
+        }
+        if let Some(of_stage) = stage.rule_costs() {
+            let sums = costs.get_or_insert_with(|| vec![RuleCost::default(); of_stage.len()]);
+            for (sum, cost) in sums.iter_mut().zip(of_stage) {
+                sum.merge(cost);
+            }
+        }
+    }
+    (
+        groups,
+        costs.map(|costs| ProfiledRule::dearest(rules, &costs)),
+    )
 }
 
 /// Where lines go: standard output, or a file that begins anew and is opened

@@ -55,6 +55,45 @@ pub fn seeds() -> Vec<Seed> {
             ),
         ),
         seed(
+            "http_parts",
+            input(
+                &[
+                    r#"http.method; content:"POST"; http.uri; content:"/a b"; http.request_body; content:"root"; endswith; sid:1;"#,
+                    r#"http.host; dotprefix; content:".example.org"; bsize:>3; pcre:"/example/W"; sid:2;"#,
+                    r#"http.header_names; content:"|0d 0a|Host|0d 0a|"; flow:to_server; sid:3;"#,
+                    r#"content:"302"; http_stat_code; file_data; content:"ok"; flowbits:set,seen; sid:4;"#,
+                    r#"urilen:<20; content:"id="; http_uri; isdataat:!3,relative; sid:5;"#,
+                ],
+                &[
+                    "POST /a%20b?id=7 HTTP/1.1\r\nHost: w.example.org:80\r\nContent-Length: 9\r\n\r\nuser=",
+                    "root",
+                    "HTTP/1.1 302 Found\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\n\r\n",
+                ],
+            ),
+        ),
+        seed(
+            "numbers",
+            input(
+                &[
+                    r#"content:"a"; byte_jump:1,0,relative,string,dec; content:"b"; within:1; sid:1;"#,
+                    r#"byte_extract:1,0,n,string,dec; byte_test:1,=,n,2,string,dec; sid:2;"#,
+                    r#"byte_test:2,&,0x3030,0,little,bitmask 0xff; byte_test:0,>,3,1,string,hex; sid:3;"#,
+                ],
+                &["a2..b", "7 7", "4ff", "-"],
+            ),
+        ),
+        seed(
+            "remembered",
+            input(
+                &[
+                    r#"content:"a"; flowbits:set,x; noalert; sid:1;"#,
+                    r#"content:"b"; flowbits:isset,x; threshold:type both,track by_src,count 2,seconds 9; sid:2;"#,
+                    r#"content:"b"; xbits:toggle,y,track ip_pair; detection_filter:track by_dst,count 1,seconds 9; sid:3;"#,
+                ],
+                &["a", "b", "bb", "b"],
+            ),
+        ),
+        seed(
             "protocols",
             [
                 &b"alert http any any -> any any (content:\"GET\"; sid:1;)\n"[..],

@@ -26,6 +26,20 @@ pub const WORDS: &[&[u8]] = &[
     b"reference:url,",
     b"classtype:",
     b"priority:",
+    b"http.uri;",
+    b"http_header;",
+    b"file_data;",
+    b"dns.query; dotprefix;",
+    b"fast_pattern;",
+    b"startswith; endswith;",
+    b"byte_test:2,!&,0x80,1,relative;",
+    b"byte_jump:1,0,string,dec,from_end;",
+    b"byte_extract:1,0,n;",
+    b"isdataat:!1,relative;",
+    b"flowbits:isset,a|b;",
+    b"threshold:type limit,track by_src,count 1,seconds 9;",
+    b"bsize:>3;",
+    b"urilen:2<>5,raw;",
     b"msg:\"",
     b"[",
     b"]",
@@ -48,6 +62,8 @@ pub fn seeds() -> Vec<Seed> {
         seed("contents", CONTENTS),
         seed("patterns", PATTERNS),
         seed("conditions", CONDITIONS),
+        seed("buffers", BUFFERS),
+        seed("numbers", NUMBERS),
         seed("descriptions", DESCRIPTIONS),
         seed("snort3", SNORT_3),
         seed("over_several_lines", LINES),
@@ -85,6 +101,20 @@ alert tcp any any -> any any (flow:established,to_server; dsize:<64; sid:1;)
 alert tcp any any -> any any (flow:not_established; flags:S,12; sid:2;)
 alert tcp any any -> any any (flow:from_server; flags:!FSR; dsize:10<>20; sid:3;)
 alert udp any any -> any any (dsize:>1400; sid:4;)
+"#;
+
+const BUFFERS: &str = r#"
+alert http any any -> any any (http.uri; content:"/a"; startswith; fast_pattern; http.host; dotprefix; content:".b"; endswith; bsize:>2; sid:1;)
+alert tcp any any -> any any (content:"a"; http_uri; content:"b"; distance:0; pcre:"/c/Ui"; urilen:3<>9,raw; sid:2;)
+alert dns any any -> any any (dns.query; content:"a"; threshold:type limit, track by_src, count 1, seconds 60; sid:3;)
+alert tls any any -> any any (tls.sni; content:"a"; flowbits:set,x; xbits:isset,y,track ip_src,expire 9; noalert; sid:4;)
+"#;
+
+const NUMBERS: &str = r#"
+alert tcp any any -> any any (byte_test:4,!&,0x80,-2,relative,little,bitmask 0xff; isdataat:!3,relative; sid:1;)
+alert tcp any any -> any any (byte_extract:2,0,n,multiplier 2; byte_jump:n,0; content:"a"; within:n; sid:2;)
+alert tcp any any -> any any (byte_jump:4,0,string,dec,align,from_beginning,post_offset -3; stream_size:client,>,9; sid:3;)
+alert icmp any any -> any any (itype:>3; icode:1<>9; icmp_id:7; target:src_ip; sid:4;)
 "#;
 
 const DESCRIPTIONS: &str = r#"

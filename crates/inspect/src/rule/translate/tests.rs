@@ -72,7 +72,7 @@ fn dollar_is_the_end_or_the_newline_before_it() {
     let found = |pcre: &[u8], dialect, text: &[u8]| {
         let text_of_pattern = translate(pcre, dialect).expect("a pattern");
         let pattern = Pattern::new(&text_of_pattern).expect("a pattern");
-        pattern.is_match(text)
+        pattern.is_match(text, 0)
     };
     let plain = Dialect::default();
     let end_only = Dialect {

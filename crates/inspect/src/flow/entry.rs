@@ -1,0 +1,300 @@
+//! One flow: its state, and its streams.
+
+use weir_packet::wire::FlowKey;
+use weir_packet::wire::protocol::UDP;
+
+use super::application::{self, AppProtocol};
+use super::stream::{Arrival, Stream};
+use super::tcp::{Connection, FIN, RST, Segment, Stage};
+use super::{FlowState, StreamSizes};
+use crate::message::{Conversation, Event};
+use crate::payload::Text;
+use crate::rule::Direction;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Time without packets after which a flow is over, by its protocol and how
+/// far it has come; the values are those of Suricata's `suricata.yaml`.
+mod timeout_ns {
+    use super::SECOND_NS;
+
+    pub(super) const TCP_NEW: u64 = 60 * SECOND_NS;
+    pub(super) const TCP_ESTABLISHED: u64 = 600 * SECOND_NS;
+    pub(super) const TCP_CLOSED: u64 = 60 * SECOND_NS;
+    pub(super) const OTHER_NEW: u64 = 30 * SECOND_NS;
+    pub(super) const OTHER_ESTABLISHED: u64 = 300 * SECOND_NS;
+}
+
+/// Most first bytes of a stream by which its protocol is told.
+const MAX_TELLING_BYTES: usize = 1024;
+/// Most bits that rules set in one flow.
+const MAX_BITS: usize = 256;
+
+/// The bits that rules set in a flow (`flowbits`).
+#[derive(Debug, Default)]
+pub(crate) struct FlowBits(Vec<u32>);
+
+impl FlowBits {
+    pub(crate) fn is_set(&self, bit: u32) -> bool {
+        self.0.contains(&bit)
+    }
+
+    pub(crate) fn put(&mut self, bit: u32, is_set: bool) {
+        let known = self.0.iter().position(|known| *known == bit);
+        match (known, is_set) {
+            (Some(at), false) => {
+                self.0.swap_remove(at);
+            }
+            (None, true) if self.0.len() < MAX_BITS => self.0.push(bit),
+            _ => {}
+        }
+    }
+}
+
+/// Both directions of a connection, and what they say to each other.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    pub(crate) to_server: Stream,
+    pub(crate) to_client: Stream,
+    conversation: Option<Conversation>,
+    /// The protocol is known, and messages are read if it has any.
+    is_told: bool,
+}
+
+impl Streams {
+    pub(crate) fn of(&mut self, direction: Direction) -> &mut Stream {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+
+    /// Hands what a segment brought to the parser of messages. `notify` gets
+    /// each event and what is in sight of the stream.
+    pub(crate) fn converse(
+        &mut self,
+        direction: Direction,
+        arrival: &Arrival,
+        application: Option<AppProtocol>,
+        notify: &mut dyn FnMut(Event<'_>, Text<'_>),
+    ) {
+        let Streams {
+            to_server,
+            to_client,
+            conversation,
+            is_told,
+        } = self;
+        let stream = |direction| match direction {
+            Direction::ToServer => &*to_server,
+            Direction::ToClient => &*to_client,
+        };
+        if let (false, Some(application)) = (*is_told, application) {
+            *is_told = true;
+            *conversation = Conversation::new(application);
+            if let Some(conversation) = conversation {
+                for direction in [Direction::ToServer, Direction::ToClient] {
+                    let text = stream(direction).text();
+                    if text.base == 0 {
+                        conversation.feed(direction, text.bytes, &mut |event| notify(event, text));
+                    } else {
+                        conversation.stop(direction, &mut |event| notify(event, text));
+                    }
+                }
+            }
+            return;
+        }
+        let (Some(conversation), text) = (conversation, stream(direction).text()) else {
+            return;
+        };
+        if arrival.after_gap {
+            conversation.stop(direction, &mut |event| notify(event, text));
+        }
+        if arrival.new_bytes > 0 {
+            let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
+            conversation.feed(direction, new, &mut |event| notify(event, text));
+        }
+        if arrival.is_last {
+            conversation.stop(direction, &mut |event| notify(event, text));
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let conversation = self.conversation.as_ref();
+        size_of::<Streams>()
+            + self.to_server.memory_bytes()
+            + self.to_client.memory_bytes()
+            + conversation.map_or(0, Conversation::memory_bytes)
+    }
+}
+
+/// What a packet brought to its flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) state: FlowState,
+    /// To the stream of its direction.
+    pub(crate) arrival: Arrival,
+    /// To the other one, by what it acknowledges.
+    pub(crate) answered: Arrival,
+}
+
+pub(crate) struct Flow {
+    /// Of the two directions the one that sorts first.
+    pub(super) key: FlowKey,
+    pub(super) last_seen_ns: u64,
+    /// The client sends in the direction opposite to `key`.
+    client_is_reversed: bool,
+    seen_from_client: bool,
+    seen_from_server: bool,
+    /// Found again since the clock's hand came by. A flow of one packet is
+    /// not, so that a flood of them only evicts its own.
+    pub(super) is_recent: bool,
+    connection: Option<Connection>,
+    application: Option<AppProtocol>,
+    pub(crate) bits: FlowBits,
+    /// Not there before the connection is established, and after its memory
+    /// was needed elsewhere.
+    pub(crate) streams: Option<Box<Streams>>,
+    /// The streams were given up.
+    pub(super) is_shed: bool,
+    /// What the table knows of the streams' memory.
+    pub(super) memory_bytes: usize,
+}
+
+impl Flow {
+    pub(super) fn new(
+        key: FlowKey,
+        is_reversed: bool,
+        segment: Option<Segment>,
+        now_ns: u64,
+    ) -> Flow {
+        let first_is_from_server = segment.is_some_and(Segment::is_syn_ack);
+        Flow {
+            key,
+            last_seen_ns: now_ns,
+            client_is_reversed: is_reversed != first_is_from_server,
+            seen_from_client: false,
+            seen_from_server: false,
+            is_recent: false,
+            connection: segment.map(Connection::new),
+            application: None,
+            bits: FlowBits::default(),
+            streams: None,
+            is_shed: false,
+            memory_bytes: 0,
+        }
+    }
+
+    fn timeout_ns(&self) -> u64 {
+        match &self.connection {
+            Some(connection) if connection.is_closed => timeout_ns::TCP_CLOSED,
+            Some(connection) if connection.stage == Stage::Established => {
+                timeout_ns::TCP_ESTABLISHED
+            }
+            Some(_) => timeout_ns::TCP_NEW,
+            None if self.seen_from_client && self.seen_from_server => timeout_ns::OTHER_ESTABLISHED,
+            None => timeout_ns::OTHER_NEW,
+        }
+    }
+
+    /// Whether a packet at this time belongs to another flow between the same
+    /// ends. Time may go back from one capture to the next, and within one by
+    /// a little.
+    pub(super) fn is_over(&self, segment: Option<Segment>, now_ns: u64) -> bool {
+        let reopened = match (&self.connection, segment) {
+            (Some(connection), Some(segment)) => segment.is_syn() && connection.gives_way(),
+            _ => false,
+        };
+        reopened || now_ns.abs_diff(self.last_seen_ns) > self.timeout_ns()
+    }
+
+    pub(super) fn take_in(
+        &mut self,
+        is_reversed: bool,
+        segment: Option<Segment>,
+        payload: &[u8],
+        picks_up: bool,
+    ) -> Brought {
+        let direction = if is_reversed == self.client_is_reversed {
+            self.seen_from_client = true;
+            Direction::ToServer
+        } else {
+            self.seen_from_server = true;
+            Direction::ToClient
+        };
+        let mut brought = Brought::default();
+        let both_spoke = self.seen_from_client && self.seen_from_server;
+        let is_established = match (&mut self.connection, segment) {
+            (Some(connection), Some(segment)) => {
+                connection.advance(segment, direction);
+                let is_established = connection.stage == Stage::Established
+                    || picks_up && connection.stage == Stage::Midstream && both_spoke;
+                let has_stream = connection.stage == Stage::Established
+                    || picks_up && connection.stage == Stage::Midstream;
+                if has_stream && !self.is_shed {
+                    self.take_segment(segment, direction, payload, &mut brought);
+                }
+                is_established
+            }
+            _ => {
+                if self.application.is_none() && !payload.is_empty() && self.key.protocol == UDP {
+                    self.application = application::of_datagram(payload);
+                }
+                both_spoke
+            }
+        };
+        brought.state = FlowState {
+            direction: Some(direction),
+            is_established,
+            application: self.application,
+            sizes: self.streams.as_ref().map(|streams| StreamSizes {
+                from_client: streams.to_server.end(),
+                from_server: streams.to_client.end(),
+            }),
+        };
+        brought
+    }
+
+    /// Puts a segment into its stream.
+    fn take_segment(
+        &mut self,
+        segment: Segment,
+        direction: Direction,
+        payload: &[u8],
+        brought: &mut Brought,
+    ) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        let streams = self.streams.get_or_insert_default();
+        match connection.stage {
+            Stage::Established => {
+                streams
+                    .to_server
+                    .open(connection.client_isn.wrapping_add(1));
+                streams
+                    .to_client
+                    .open(connection.server_isn.wrapping_add(1));
+            }
+            _ => streams.of(direction).open(segment.sequence),
+        }
+        let first = segment.first_byte();
+        brought.arrival = streams.of(direction).segment(first, payload);
+        if segment.acknowledges() {
+            let other = streams.of(direction.opposite());
+            brought.answered = other.acknowledged(segment.acknowledgement);
+        }
+        let stream = streams.of(direction);
+        if segment.flags & FIN != 0 {
+            stream.finish(first.wrapping_add(payload.len() as u32));
+        }
+        brought.arrival.is_last = stream.is_finished() || segment.flags & RST != 0;
+        let text = stream.text();
+        let may_tell = self.application.is_none()
+            && brought.arrival.new_bytes > 0
+            && text.base == 0
+            && text.bytes.len() - brought.arrival.new_bytes < MAX_TELLING_BYTES;
+        if may_tell {
+            self.application = application::of_stream(text.bytes, direction);
+        }
+    }
+}

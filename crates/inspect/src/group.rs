@@ -1,0 +1,217 @@
+//! Groups of rules: those that look at the same kind of text.
+//!
+//! Every text meets the contents of its own group alone: the payloads of UDP
+//! packets, the streams that go to servers, the names that DNS is asked for.
+
+use hashbrown::HashMap;
+use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+
+use crate::buffer::{BUFFERS, Buffer};
+use crate::engine::{Cascade, ContentEngine, EngineError, Needle, Profile, Text};
+use crate::rule::{Direction, Rule, RuleProtocol};
+
+/// Which texts a group of rules looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupKey {
+    /// Payloads of TCP segments: rules that are about packets.
+    TcpPacket,
+    /// Payloads of UDP datagrams.
+    UdpPacket,
+    /// What all other IP packets carry.
+    OtherPacket,
+    /// TCP streams.
+    Stream(Direction),
+    /// A part of messages.
+    Part(Buffer, Direction),
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
+
+/// Number of groups.
+pub(crate) const GROUPS: usize = 3 + 2 + 2 * BUFFERS;
+
+impl GroupKey {
+    /// Every group.
+    pub(crate) fn all() -> impl Iterator<Item = GroupKey> {
+        let packets = [
+            GroupKey::TcpPacket,
+            GroupKey::UdpPacket,
+            GroupKey::OtherPacket,
+        ];
+        let both = |key: fn(Direction) -> GroupKey| DIRECTIONS.map(key);
+        let parts = Buffer::all()
+            .flat_map(|buffer| DIRECTIONS.map(|direction| GroupKey::Part(buffer, direction)));
+        packets
+            .into_iter()
+            .chain(both(GroupKey::Stream))
+            .chain(parts)
+    }
+
+    /// Its place among all.
+    pub(crate) fn index(self) -> usize {
+        let side = |direction| usize::from(direction == Direction::ToClient);
+        match self {
+            GroupKey::TcpPacket => 0,
+            GroupKey::UdpPacket => 1,
+            GroupKey::OtherPacket => 2,
+            GroupKey::Stream(direction) => 3 + side(direction),
+            GroupKey::Part(buffer, direction) => 5 + 2 * buffer as usize + side(direction),
+        }
+    }
+
+    /// Name for reports, as in `http.uri to_server`.
+    pub(crate) fn name(self) -> String {
+        let side = |direction| match direction {
+            Direction::ToServer => "to_server",
+            Direction::ToClient => "to_client",
+        };
+        match self {
+            GroupKey::TcpPacket => "tcp packets".to_owned(),
+            GroupKey::UdpPacket => "udp packets".to_owned(),
+            GroupKey::OtherPacket => "other packets".to_owned(),
+            GroupKey::Stream(direction) => format!("streams {}", side(direction)),
+            GroupKey::Part(buffer, direction) => format!("{} {}", buffer.name(), side(direction)),
+        }
+    }
+}
+
+/// Where a rule is found.
+pub(crate) enum SearchPlace {
+    /// In these groups, by a content or for every text.
+    Groups(Vec<GroupKey>, Option<Needle>),
+    /// By its header alone.
+    Header,
+}
+
+impl Rule {
+    /// Where the rule is found: by the content that it names, or its longest;
+    /// in a part of a message if it asks for one.
+    pub(crate) fn place(&self) -> SearchPlace {
+        let directions = || {
+            let meant = |direction: &Direction| {
+                self.flow
+                    .direction
+                    .is_none_or(|wanted| wanted == *direction)
+            };
+            DIRECTIONS.into_iter().filter(meant)
+        };
+        if let Some(first) = self.buffers.first() {
+            let best = (self.buffers.iter())
+                .filter_map(|test| Some((test, test.payload.search_content()?)))
+                .max_by_key(|(_, (content, is_fast))| (*is_fast, content.bytes().len()));
+            let (buffer, content) = match best {
+                Some((test, (content, _))) => (test.buffer, Some(content)),
+                None => (first.buffer, None),
+            };
+            let keys = directions().map(|direction| GroupKey::Part(buffer, direction));
+            return SearchPlace::Groups(keys.collect(), content);
+        }
+        let Some((content, _)) = self.payload.search_content() else {
+            return SearchPlace::Header;
+        };
+        let protocol = &self.selector.protocol;
+        let mut keys = Vec::new();
+        if protocol.contains(TCP) && self.packet.needs_packet() {
+            keys.push(GroupKey::TcpPacket);
+        } else if protocol.contains(TCP) {
+            keys.extend(directions().map(GroupKey::Stream));
+        }
+        if protocol.contains(UDP) {
+            keys.push(GroupKey::UdpPacket);
+        }
+        if self.protocol == RuleProtocol::Ip
+            || [ICMP, ICMPV6, SCTP]
+                .iter()
+                .any(|other| protocol.contains(*other))
+        {
+            keys.push(GroupKey::OtherPacket);
+        }
+        SearchPlace::Groups(keys, Some(content))
+    }
+}
+
+/// What is gathered of a group before it is built.
+#[derive(Default)]
+pub(crate) struct GroupDraft {
+    contents: Vec<Needle>,
+    numbers: HashMap<Needle, u32>,
+    owned: Vec<(u32, u32)>,
+    always: Vec<u32>,
+}
+
+impl GroupDraft {
+    /// Adds a rule that is tried where its content occurs.
+    pub(crate) fn add(&mut self, content: &Needle, rule: u32) {
+        let contents = &mut self.contents;
+        let number = *self.numbers.entry(content.clone()).or_insert_with(|| {
+            contents.push(content.clone());
+            (contents.len() - 1) as u32
+        });
+        self.owned.push((number, rule));
+    }
+
+    /// Adds a rule that is tried for every text.
+    pub(crate) fn add_always(&mut self, rule: u32) {
+        self.always.push(rule);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owned.is_empty() && self.always.is_empty()
+    }
+
+    pub(crate) fn build(mut self, key: GroupKey) -> Result<Group, EngineError> {
+        self.owned.sort_unstable();
+        self.owned.dedup();
+        let mut owner_starts = vec![0u32; self.contents.len() + 1];
+        for (content, _) in &self.owned {
+            owner_starts[*content as usize + 1] += 1;
+        }
+        for content in 0..self.contents.len() {
+            owner_starts[content + 1] += owner_starts[content];
+        }
+        Ok(Group {
+            key,
+            engine: Box::new(Cascade::new(
+                &self.contents,
+                &Profile::default(),
+                weir_simd::tier(),
+            )?),
+            content_count: self.contents.len(),
+            owner_starts,
+            owners: self.owned.into_iter().map(|(_, rule)| rule).collect(),
+            always: self.always,
+        })
+    }
+}
+
+/// Rules that look at one kind of text, and what finds their contents.
+pub(crate) struct Group {
+    pub(crate) key: GroupKey,
+    pub(crate) engine: Box<dyn ContentEngine>,
+    pub(crate) content_count: usize,
+    /// Rules by content: those of content `c` are
+    /// `owners[owner_starts[c]..owner_starts[c + 1]]`.
+    owner_starts: Vec<u32>,
+    owners: Vec<u32>,
+    /// Rules that are tried for every text.
+    pub(crate) always: Vec<u32>,
+}
+
+impl Group {
+    /// A text that goes on, from `new_from` on, as far as it has to be looked
+    /// at.
+    pub(crate) fn continued<'t>(&self, bytes: &'t [u8], new_from: usize) -> Text<'t> {
+        let carried = self.engine.longest_content_bytes().saturating_sub(1);
+        let carried = carried.min(new_from);
+        Text::continued(&bytes[new_from - carried..], carried)
+    }
+
+    /// The rules that are tried where a content occurs.
+    pub(crate) fn owners(&self, content: u32) -> &[u32] {
+        let content = content as usize;
+        match self.owner_starts.get(content..content + 2) {
+            Some([start, end]) => &self.owners[*start as usize..*end as usize],
+            _ => &[],
+        }
+    }
+}

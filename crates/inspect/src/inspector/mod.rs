@@ -1,0 +1,267 @@
+//! The pure core: packets in, the rules that they match out.
+//!
+//! ```text
+//!  packet ── Reassembler ── flow ── stream ── messages ── trial of the rules
+//!            fragments      table   in order   parts       whose content is
+//!                                                          in a text of theirs
+//! ```
+//!
+//! One packet can bring several texts: its payload, what it adds to a stream,
+//! the parts of messages that it completes. Each is searched for the contents
+//! of its own group of rules; the rules found so are tried one by one. A rule
+//! raises at most one alert per packet, whatever the number of texts.
+
+mod cost;
+mod statistics;
+mod trial;
+
+use std::sync::Arc;
+
+use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
+use weir_select::Tuple;
+
+use crate::engine::Hits;
+use crate::flow::{FlowLimits, FlowTable};
+use crate::fragment::Reassembler;
+use crate::message::Derived;
+use crate::payload::Cursors;
+use crate::rate::Trackers;
+use crate::rule_set::RuleSet;
+pub use cost::{GroupStatistics, RuleCost};
+pub use statistics::InspectStatistics;
+use trial::{Subject, Trial};
+
+/// Most alerts that one packet raises; more are counted as suppressed.
+pub const MAX_ALERTS_PER_PACKET: usize = 255;
+
+/// A packet as the inspector sees it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet<'a> {
+    /// Where its headers lie.
+    pub headers: Headers,
+    /// The record, from its link header on.
+    pub bytes: &'a [u8],
+    /// Time of arrival, nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Interface on which it arrived.
+    pub interface: u16,
+}
+
+impl<'a> Packet<'a> {
+    /// The transport header can be read, and the packet is no fragment.
+    fn is_whole(&self) -> bool {
+        self.headers.fragment == Fragment::Whole
+            && matches!(self.headers.fault, None | Some(Fault::PacketCut))
+    }
+
+    /// What contents are looked for in: the bytes after the header of TCP,
+    /// UDP, SCTP or ICMP; otherwise those after the IP header.
+    fn payload(&self) -> &'a [u8] {
+        if self.is_whole() && matches!(self.headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6) {
+            self.headers.payload(self.bytes)
+        } else if self.headers.is_ip() {
+            self.headers.transport(self.bytes)
+        } else {
+            &[]
+        }
+    }
+}
+
+/// Matches packets against a rule set. It keeps the state of flows, so one
+/// inspector sees all packets of a flow, in order.
+pub struct Inspector {
+    rules: Arc<RuleSet>,
+    flows: FlowTable,
+    fragments: Reassembler,
+    trackers: Trackers,
+    statistics: InspectStatistics,
+    scratch: Scratch,
+    /// A datagram put together from fragments.
+    datagram: Vec<u8>,
+}
+
+/// Working memory, kept from packet to packet.
+#[derive(Default)]
+struct Scratch {
+    /// By [`GroupKey::index`](crate::group::GroupKey::index): hits, and bytes
+    /// searched and hits found so far.
+    hits: Vec<Hits>,
+    searched: Vec<(u64, u64)>,
+    /// What each rule cost, where that is asked for.
+    costs: Option<Vec<RuleCost>>,
+    /// Rules to be tried for the text at hand.
+    candidates: Vec<u32>,
+    /// Selectors of the rules without contents that the packet meets, and the
+    /// packet for which they were looked up.
+    selectors: Vec<u32>,
+    selected_for: u64,
+    /// For every header the last packet for which it was looked at, and
+    /// whether it matched.
+    header_verdicts: Vec<(u64, bool)>,
+    cursors: Cursors,
+    derived: Derived,
+    name: Vec<u8>,
+    /// Rules that the packet matched.
+    matched: Vec<u32>,
+    packet_number: u64,
+}
+
+impl Inspector {
+    /// An inspector that has seen no packet.
+    pub fn new(rules: Arc<RuleSet>) -> Inspector {
+        Inspector::with_limits(rules, FlowLimits::default())
+    }
+
+    /// An inspector whose flow table has other bounds.
+    pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> Inspector {
+        Inspector {
+            scratch: Scratch {
+                hits: rules.groups().iter().map(|_| Hits::default()).collect(),
+                searched: vec![(0, 0); rules.groups().len()],
+                header_verdicts: vec![(0, false); rules.headers().len()],
+                ..Scratch::default()
+            },
+            rules,
+            flows: FlowTable::new(limits),
+            fragments: Reassembler::default(),
+            trackers: Trackers::default(),
+            statistics: InspectStatistics::default(),
+            datagram: Vec::new(),
+        }
+    }
+
+    /// The rules that packets are matched against.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        &self.rules
+    }
+
+    /// Measures from now on what every rule costs, which costs time itself.
+    pub fn profile_rules(&mut self) {
+        let rules = self.rules.rules().len();
+        (self.scratch.costs).get_or_insert_with(|| vec![RuleCost::default(); rules]);
+    }
+
+    /// What every rule cost, by its index, if that was measured.
+    pub fn rule_costs(&self) -> Option<&[RuleCost]> {
+        self.scratch.costs.as_deref()
+    }
+
+    /// What the groups of rules were searched for.
+    pub fn group_statistics(&self) -> Vec<GroupStatistics> {
+        let groups = self.rules.groups().iter().zip(&self.scratch.searched);
+        groups
+            .filter_map(|(group, (bytes, hits))| {
+                let group = group.as_ref()?;
+                Some(GroupStatistics {
+                    name: group.key.name(),
+                    contents: group.content_count as u64,
+                    bytes: *bytes,
+                    hits: *hits,
+                })
+            })
+            .collect()
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> InspectStatistics {
+        let (flows, fragments) = (self.flows.counts(), self.fragments.counts());
+        InspectStatistics {
+            flows: flows.opened,
+            flows_evicted: flows.evicted,
+            streams_evicted: flows.streams_evicted,
+            datagrams_reassembled: fragments.reassembled,
+            datagrams_evicted: fragments.evicted,
+            fragments_refused: fragments.refused,
+            trackers_evicted: self.trackers.evicted,
+            ..self.statistics
+        }
+    }
+
+    /// Inspects packets in order of arrival and calls `raise` with the index
+    /// of a packet and that of a rule for each alert: ascending by packet,
+    /// then by rule, each pair once. Packets that are not IP match nothing.
+    pub fn inspect(&mut self, packets: &[Packet<'_>], mut raise: impl FnMut(usize, u32)) {
+        for (index, packet) in packets.iter().enumerate() {
+            if !packet.headers.is_ip() {
+                continue;
+            }
+            self.statistics.packets += 1;
+            self.scratch.packet_number += 1;
+            self.scratch.matched.clear();
+            let mut is_passed = self.try_rules(packet);
+            if packet.headers.fragment != Fragment::Whole {
+                is_passed |= self.take_fragment(packet);
+            }
+            let matched = &mut self.scratch.matched;
+            matched.sort_unstable();
+            matched.dedup();
+            if is_passed {
+                self.statistics.passed_packets += 1;
+                continue;
+            }
+            if matched.len() > MAX_ALERTS_PER_PACKET {
+                self.statistics.alerts_limited += 1;
+                matched.truncate(MAX_ALERTS_PER_PACKET);
+            }
+            self.statistics.alerts += matched.len() as u64;
+            for rule in matched {
+                raise(index, *rule);
+            }
+        }
+    }
+
+    /// A datagram that this fragment completes is matched as well, with the
+    /// fragment's time and interface.
+    fn take_fragment(&mut self, packet: &Packet<'_>) -> bool {
+        let mut datagram = std::mem::take(&mut self.datagram);
+        let now_ns = packet.timestamp_ns;
+        let is_whole = (self.fragments).take(&packet.headers, packet.bytes, now_ns, &mut datagram);
+        let mut is_passed = false;
+        if is_whole {
+            self.scratch.packet_number += 1;
+            is_passed = self.try_rules(&Packet {
+                headers: Headers::parse(LinkType::RawIp, &datagram),
+                bytes: &datagram,
+                ..*packet
+            });
+        }
+        self.datagram = datagram;
+        is_passed
+    }
+
+    /// Matches one packet: the rules go to [`Scratch::matched`]. Says whether
+    /// a rule lets it pass.
+    fn try_rules(&mut self, packet: &Packet<'_>) -> bool {
+        let (index, brought) =
+            (self.flows).track(&packet.headers, packet.bytes, packet.timestamp_ns);
+        let mut trial = Trial {
+            rules: &self.rules,
+            trackers: &mut self.trackers,
+            statistics: &mut self.statistics,
+            scratch: &mut self.scratch,
+            subject: Subject {
+                packet,
+                payload: packet.payload(),
+                flow: brought.state,
+                tuple: Tuple::from_headers(&packet.headers, packet.bytes, packet.interface),
+            },
+            is_passed: false,
+        };
+        match index {
+            Some(index) => {
+                trial.flow(self.flows.flow(index), &brought);
+                let is_passed = trial.is_passed;
+                self.flows.settle(index);
+                is_passed
+            }
+            None => {
+                trial.packet(false, None);
+                trial.is_passed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

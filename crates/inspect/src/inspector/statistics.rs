@@ -1,0 +1,109 @@
+//! What an inspector did, in numbers.
+
+use serde::Serialize;
+
+/// What an inspector did. Counts of several shards add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InspectStatistics {
+    /// Packets inspected.
+    pub packets: u64,
+    /// Bytes of payloads and streams searched.
+    pub payload_bytes: u64,
+    /// Bytes of parts of messages searched.
+    pub part_bytes: u64,
+    /// Pairs of a text (a payload, a stream, a part of a message) and a rule
+    /// whose header matches, and whose longest content is in it (or that has
+    /// none): what was verified.
+    pub candidates: u64,
+    /// Of these, pairs that turned out not to match.
+    pub false_candidates: u64,
+    /// Of the false candidates, those given up because a pattern had more
+    /// matches to follow up than [`MAX_PATTERN_SEARCHES`].
+    ///
+    /// [`MAX_PATTERN_SEARCHES`]: crate::MAX_PATTERN_SEARCHES
+    pub search_limited: u64,
+    /// Alerts raised.
+    pub alerts: u64,
+    /// Packets that a rule with action `pass` let go unseen by the others.
+    pub passed_packets: u64,
+    /// Packets that matched more than [`MAX_ALERTS_PER_PACKET`] rules; the
+    /// rest of the rules were not tried.
+    pub alerts_limited: u64,
+    /// Flows seen.
+    pub flows: u64,
+    /// Flows forgotten before their time, because the table was full: what
+    /// came later of them is not established.
+    pub flows_evicted: u64,
+    /// Streams forgotten before their time, because all together took too
+    /// much memory: the packets of their flows were then matched one by one.
+    pub streams_evicted: u64,
+    /// Gaps in streams that were given up: what lies on both sides of one is
+    /// not found.
+    pub stream_gaps: u64,
+    /// Segments with other bytes than those that came first for their place.
+    pub overlaps_differing: u64,
+    /// Rules that no longer waited for the rest of a match, because too many
+    /// did.
+    pub waiting_evicted: u64,
+    /// Datagrams put together from fragments.
+    pub datagrams_reassembled: u64,
+    /// Datagrams given up for lack of room, or because they took too long.
+    pub datagrams_evicted: u64,
+    /// Fragments that overlap others with different bytes, or lie outside of
+    /// any datagram.
+    pub fragments_refused: u64,
+    /// Matches that a `threshold` or `detection_filter` kept from being
+    /// alerts.
+    pub alerts_suppressed: u64,
+    /// Counters of rates and bits of hosts that were forgotten because there
+    /// were too many.
+    pub trackers_evicted: u64,
+}
+
+impl InspectStatistics {
+    /// Adds the counts of another shard.
+    pub fn merge(&mut self, other: &InspectStatistics) {
+        let InspectStatistics {
+            packets,
+            payload_bytes,
+            part_bytes,
+            candidates,
+            false_candidates,
+            search_limited,
+            alerts,
+            passed_packets,
+            alerts_limited,
+            flows,
+            flows_evicted,
+            streams_evicted,
+            stream_gaps,
+            overlaps_differing,
+            waiting_evicted,
+            datagrams_reassembled,
+            datagrams_evicted,
+            fragments_refused,
+            alerts_suppressed,
+            trackers_evicted,
+        } = other;
+        self.packets += packets;
+        self.payload_bytes += payload_bytes;
+        self.part_bytes += part_bytes;
+        self.candidates += candidates;
+        self.false_candidates += false_candidates;
+        self.search_limited += search_limited;
+        self.alerts += alerts;
+        self.passed_packets += passed_packets;
+        self.alerts_limited += alerts_limited;
+        self.flows += flows;
+        self.flows_evicted += flows_evicted;
+        self.streams_evicted += streams_evicted;
+        self.stream_gaps += stream_gaps;
+        self.overlaps_differing += overlaps_differing;
+        self.waiting_evicted += waiting_evicted;
+        self.datagrams_reassembled += datagrams_reassembled;
+        self.datagrams_evicted += datagrams_evicted;
+        self.fragments_refused += fragments_refused;
+        self.alerts_suppressed += alerts_suppressed;
+        self.trackers_evicted += trackers_evicted;
+    }
+}

@@ -1,0 +1,247 @@
+//! Contents that lie in several segments and fragments.
+
+use super::*;
+use weir_packet::wire::protocol::UDP;
+
+const PORTS: (u16, u16) = (40_000, 80);
+const ACK: u8 = 0x10;
+const SYN: u8 = 0x02;
+
+/// A connection, packet by packet.
+pub(super) struct Talk {
+    records: Vec<Vec<u8>>,
+    client_next: u32,
+    server_next: u32,
+}
+
+impl Talk {
+    /// With its handshake.
+    pub(super) fn new() -> Talk {
+        let mut talk = Talk {
+            records: Vec::new(),
+            client_next: 1000,
+            server_next: 9000,
+        };
+        talk.client_sends(SYN, 1000, b"");
+        talk.server_sends(SYN | ACK, 9000, b"");
+        (talk.client_next, talk.server_next) = (1001, 9001);
+        talk.client_sends(ACK, 1001, b"");
+        talk
+    }
+
+    fn client_sends(&mut self, flags: u8, sequence: u32, payload: &[u8]) {
+        let fields = TcpFields {
+            flags,
+            sequence,
+            acknowledgement: self.server_next + u32::from(self.server_next == 9000),
+        };
+        self.records.push(tcp(ENDS, PORTS, fields, payload));
+    }
+
+    fn server_sends(&mut self, flags: u8, sequence: u32, payload: &[u8]) {
+        let fields = TcpFields {
+            flags,
+            sequence,
+            acknowledgement: self.client_next + u32::from(self.client_next == 1000),
+        };
+        let (ends, ports) = ((ENDS.1, ENDS.0), (PORTS.1, PORTS.0));
+        self.records.push(tcp(ends, ports, fields, payload));
+    }
+
+    pub(super) fn asks(mut self, payload: &[u8]) -> Talk {
+        self.client_sends(ACK, self.client_next, payload);
+        self.client_next += payload.len() as u32;
+        self
+    }
+
+    pub(super) fn answers(mut self, payload: &[u8]) -> Talk {
+        self.server_sends(ACK, self.server_next, payload);
+        self.server_next += payload.len() as u32;
+        self
+    }
+
+    /// Client's bytes at a place of its stream.
+    fn places(mut self, place: u32, payload: &[u8]) -> Talk {
+        self.client_sends(ACK, 1001 + place, payload);
+        self
+    }
+
+    /// The server acknowledges bytes of the client.
+    fn acknowledges(mut self, place: u32) -> Talk {
+        self.client_next = 1001 + place;
+        self.server_sends(ACK, self.server_next, b"");
+        self
+    }
+
+    pub(super) fn sids(&self, rules: &str) -> Vec<(usize, u32)> {
+        raised(&load(rules), &self.records).0
+    }
+}
+
+const SECRET: &str =
+    r#"alert tcp any any -> any 80 (flow:established,to_server; content:"secret word"; sid:1;)"#;
+
+#[test]
+fn a_content_over_two_and_three_segments_in_any_order() {
+    let two = Talk::new().asks(b"a secr").asks(b"et word");
+    assert_eq!(two.sids(SECRET), [(4, 1)], "the packet that completes it");
+    let three = Talk::new().asks(b"a sec").asks(b"ret").asks(b" word..");
+    assert_eq!(three.sids(SECRET), [(5, 1)]);
+    let behind = Talk::new()
+        .places(5, b"ret wo")
+        .places(11, b"rd")
+        .places(0, b"a sec");
+    assert_eq!(behind.sids(SECRET), [(5, 1)]);
+    let byte_by_byte = (b"a secret word")
+        .iter()
+        .fold(Talk::new(), |talk, byte| talk.asks(&[*byte]));
+    assert_eq!(byte_by_byte.sids(SECRET), [(15, 1)]);
+    let apart = Talk::new().asks(b"a secr").asks(b"-").asks(b"et word");
+    assert_eq!(apart.sids(SECRET), []);
+    let other_way = Talk::new().answers(b"a secr").answers(b"et word");
+    assert_eq!(other_way.sids(SECRET), []);
+}
+
+#[test]
+fn a_match_is_raised_once_and_again_where_it_is_again() {
+    let once = Talk::new().asks(b"secret word").asks(b"x").asks(b"y");
+    assert_eq!(once.sids(SECRET), [(3, 1)]);
+    let again = Talk::new()
+        .asks(b"secret word")
+        .asks(b"x")
+        .asks(b"secret word");
+    assert_eq!(again.sids(SECRET), [(3, 1), (5, 1)]);
+    let retransmitted = Talk::new().asks(b"secret word").places(0, b"secret word");
+    assert_eq!(retransmitted.sids(SECRET), [(3, 1)]);
+}
+
+#[test]
+fn contents_of_one_rule_in_several_segments() {
+    let rule = r#"alert tcp any any -> any any (content:"longest one"; content:"b"; distance:2; within:1; sid:1;)"#;
+    let talk = Talk::new().asks(b"the longest one").asks(b"..").asks(b"b");
+    assert_eq!(talk.sids(rule), [(5, 1)]);
+    let talk = Talk::new().asks(b"the longest one").asks(b"...").asks(b"b");
+    assert_eq!(talk.sids(rule), []);
+}
+
+#[test]
+fn places_count_from_the_streams_start_and_from_the_packets() {
+    let rule = r#"alert tcp any any -> any any (content:"cd"; offset:2; depth:2; sid:1;)"#;
+    assert_eq!(Talk::new().asks(b"ab").asks(b"cd").sids(rule), [(4, 1)]);
+    assert_eq!(
+        Talk::new().asks(b"......").asks(b"abcd").sids(rule),
+        [(4, 1)]
+    );
+    let stream_only = rule.replace("content", "flow:only_stream; content");
+    assert_eq!(
+        Talk::new().asks(b"......").asks(b"abcd").sids(&stream_only),
+        []
+    );
+    let packet_only = rule.replace("content", "flow:no_stream; content");
+    assert_eq!(Talk::new().asks(b"ab").asks(b"cd").sids(&packet_only), []);
+    assert_eq!(Talk::new().asks(b"abcd").sids(&packet_only), [(3, 1)]);
+    let pattern = r#"alert tcp any any -> any any (content:"cd"; pcre:"/^cd/"; sid:1;)"#;
+    assert_eq!(Talk::new().asks(b"ab").asks(b"cd").sids(pattern), []);
+    let block = [b'.'; 3000];
+    let far = (0..4)
+        .fold(Talk::new(), |talk, _| talk.asks(&block))
+        .asks(b"cd");
+    assert_eq!(far.sids(pattern), [], "what is in sight is not the start");
+}
+
+#[test]
+fn gaps_end_what_could_match_and_are_counted() {
+    let talk = Talk::new()
+        .asks(b"a secr")
+        .places(9, b"et word secret word");
+    assert_eq!(talk.sids(SECRET), []);
+    let talk = talk.acknowledges(28);
+    let (pairs, statistics) = raised(&load(SECRET), &talk.records);
+    assert_eq!((pairs, statistics.stream_gaps), (vec![(5, 1)], 1));
+}
+
+#[test]
+fn of_segments_that_overlap_the_first_counts() {
+    let talk = Talk::new().asks(b"a secret").places(4, b"XXXX word");
+    let (pairs, statistics) = raised(&load(SECRET), &talk.records);
+    assert_eq!((pairs, statistics.overlaps_differing), (vec![(4, 1)], 1));
+    let hidden = Talk::new()
+        .places(8, b" word")
+        .places(2, b"XXXXXX word")
+        .places(0, b"a secret");
+    assert_eq!(hidden.sids(SECRET), []);
+}
+
+#[test]
+fn connections_without_a_beginning_are_packets_unless_picked_up() {
+    let mut talk = Talk::new()
+        .asks(b"a secr")
+        .answers(b"yes")
+        .asks(b"et word, secret word");
+    talk.records.drain(..3);
+    let any_state = r#"alert tcp any any -> any 80 (content:"secret word"; sid:2;)"#;
+    assert_eq!(talk.sids(&[SECRET, any_state].join("\n")), [(2, 2)]);
+    let rules = load(SECRET);
+    let limits = FlowLimits {
+        midstream: true,
+        ..FlowLimits::default()
+    };
+    let mut inspector = Inspector::with_limits(rules, limits);
+    let packets: Vec<Packet<'_>> = talk.records.iter().map(|r| as_packet(r, 1)).collect();
+    let mut alerts = Vec::new();
+    inspector.inspect(&packets, |packet, rule| alerts.push((packet, rule)));
+    assert_eq!(alerts, [(2, 0)]);
+}
+
+#[test]
+fn a_content_over_fragments() {
+    let rule = r#"alert udp any any -> any 53 (content:"secret word"; sid:1;)
+                  alert tcp any any -> any 80 (flow:established; content:"secret word"; sid:2;)"#;
+    let datagram = udp(ENDS, (5, 53), b"a secret word");
+    let piece = |packet: &[u8], protocol, range: std::ops::Range<usize>| {
+        let after = &packet[20..];
+        let more = if range.end < after.len() { 0x2000 } else { 0 };
+        ipv4(
+            protocol,
+            ENDS,
+            more | (range.start / 8) as u16,
+            &after[range],
+        )
+    };
+    let records = [piece(&datagram, UDP, 16..21), piece(&datagram, UDP, 0..16)];
+    assert_eq!(raised(&load(rule), &records).0, [(1, 1)]);
+    let mut talk = Talk::new().asks(b"a secret").asks(b" word");
+    let segment = talk.records.pop().expect("a segment");
+    talk.records.push(piece(&segment, 6, 24..25));
+    talk.records.push(piece(&segment, 6, 0..24));
+    let (pairs, statistics) = raised(&load(rule), &talk.records);
+    assert_eq!((pairs, statistics.datagrams_reassembled), (vec![(5, 2)], 1));
+}
+
+/// Streams that are never read to their end by any rule, more of them than
+/// there is room for.
+#[test]
+fn floods_of_streams_stay_bounded_and_are_counted() {
+    let rules = load(SECRET);
+    let limits = FlowLimits {
+        stream_bytes: 1 << 20,
+        ..FlowLimits::default()
+    };
+    let mut inspector = Inspector::with_limits(rules, limits);
+    let talk = Talk::new().places(1, &[7; 1400]).places(3000, &[7; 1400]);
+    for client in 0..2000u32 {
+        let records: Vec<Vec<u8>> = (talk.records.iter().cloned())
+            .map(|mut record| {
+                let from_server = record[12..16] == ENDS.1.to_be_bytes();
+                let at = if from_server { 16 } else { 12 };
+                record[at..at + 4].copy_from_slice(&client.to_be_bytes());
+                record
+            })
+            .collect();
+        let packets: Vec<Packet<'_>> = records.iter().map(|r| as_packet(r, 1)).collect();
+        inspector.inspect(&packets, |_, _| ());
+    }
+    let statistics = inspector.statistics();
+    assert_eq!(statistics.flows, 2000);
+    assert!(statistics.streams_evicted > 1000, "{statistics:?}");
+}

@@ -1,0 +1,557 @@
+//! One packet against the rules: which are tried, for which text, and how each
+//! fares.
+
+use std::time::Instant;
+
+use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP, UDP};
+use weir_select::Tuple;
+
+use super::{InspectStatistics, Packet, RuleCost, Scratch};
+use crate::engine;
+use crate::flow::{
+    AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Stream, StreamSizes, Streams,
+};
+use crate::group::GroupKey;
+use crate::message::{Event, EventContent, Memory, Part, question_names};
+use crate::payload::Text;
+use crate::rate::{Ends, Trackers};
+use crate::rule::{BitAction, Direction, Rule, RuleProtocol, StreamBytes, StreamEnd, TextScope};
+use crate::rule_set::RuleSet;
+
+/// A packet and all that rules are asked about it.
+pub(super) struct Subject<'a> {
+    pub(super) packet: &'a Packet<'a>,
+    pub(super) payload: &'a [u8],
+    pub(super) flow: FlowState,
+    pub(super) tuple: Tuple,
+}
+
+/// How a rule fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Match,
+    Not,
+    /// Not yet: more of the text could make it a match.
+    Later,
+}
+
+/// The rules against one packet.
+pub(super) struct Trial<'a> {
+    pub(super) rules: &'a RuleSet,
+    pub(super) trackers: &'a mut Trackers,
+    pub(super) statistics: &'a mut InspectStatistics,
+    pub(super) scratch: &'a mut Scratch,
+    pub(super) subject: Subject<'a>,
+    /// A rule with action `pass` matched.
+    pub(super) is_passed: bool,
+}
+
+impl Trial<'_> {
+    /// A packet of a flow: the messages that it completes, the streams that it
+    /// makes longer, the packet itself.
+    pub(super) fn flow(&mut self, flow: &mut Flow, brought: &Brought) {
+        let Flow { bits, streams, .. } = flow;
+        let direction = self.subject.flow.direction.unwrap_or(Direction::ToServer);
+        if let Some(streams) = streams {
+            for arrival in [&brought.arrival, &brought.answered] {
+                self.statistics.stream_gaps += u64::from(arrival.after_gap);
+                self.statistics.overlaps_differing += u64::from(arrival.differs);
+            }
+            self.arrival(direction, &brought.arrival, streams, bits);
+            if brought.answered.after_gap {
+                self.turn();
+                self.arrival(direction.opposite(), &brought.answered, streams, bits);
+                self.turn();
+            }
+        }
+        let is_question = self.subject.packet.headers.protocol == UDP
+            && self.subject.flow.application == Some(AppProtocol::Dns);
+        if is_question {
+            self.datagram_of_dns(direction, bits);
+        }
+        self.packet(brought.arrival.is_in_stream, Some(bits));
+    }
+
+    /// Looks at the packet as one of the other direction.
+    fn turn(&mut self) {
+        let Subject { flow, tuple, .. } = &mut self.subject;
+        flow.direction = flow.direction.map(Direction::opposite);
+        tuple.key = tuple.key.reversed();
+        self.scratch.packet_number += 1;
+    }
+
+    fn arrival(
+        &mut self,
+        direction: Direction,
+        arrival: &Arrival,
+        streams: &mut Streams,
+        bits: &mut FlowBits,
+    ) {
+        let application = self.subject.flow.application;
+        streams.converse(direction, arrival, application, &mut |event, text| {
+            self.message(event, text, bits);
+        });
+        if arrival.new_bytes > 0 {
+            self.stream(direction, arrival, streams.of(direction), bits);
+        }
+    }
+
+    fn datagram_of_dns(&mut self, direction: Direction, bits: &mut FlowBits) {
+        use crate::buffer::Buffer::DnsQuery;
+        let key = GroupKey::Part(DnsQuery, direction);
+        if self.rules.group(key).is_none() {
+            return;
+        }
+        let payload = self.subject.payload;
+        let (mut name, mut memory) = (std::mem::take(&mut self.scratch.name), Memory::default());
+        question_names(payload, &mut name, |name| {
+            memory.clear();
+            let event = Event {
+                protocol: AppProtocol::Dns,
+                direction,
+                content: EventContent::Parts(&[(DnsQuery, name)]),
+                memory: &mut memory,
+            };
+            self.message(event, Text::whole(payload), bits);
+        });
+        self.scratch.name = name;
+    }
+
+    /// A message that began or went on; `text` is what is in sight of its
+    /// stream.
+    fn message(&mut self, event: Event<'_>, text: Text<'_>, bits: &mut FlowBits) {
+        let Event {
+            protocol,
+            direction,
+            content,
+            memory,
+        } = event;
+        self.scratch.derived.clear();
+        self.scratch.candidates.clear();
+        for buffer in self.rules.parts(protocol, direction) {
+            let Some(new_from) = content.new_from(*buffer) else {
+                continue;
+            };
+            let key = GroupKey::Part(*buffer, direction);
+            let Some(group) = self.rules.group(key) else {
+                continue;
+            };
+            let derived = &mut self.scratch.derived;
+            let Part::Here(bytes, _) = content.part(*buffer, derived) else {
+                continue;
+            };
+            let searched = if buffer.grows() {
+                group.continued(bytes, new_from)
+            } else {
+                engine::Text::whole(derived.dotted(*buffer).unwrap_or_default())
+            };
+            let hits = &mut self.scratch.hits[key.index()];
+            hits.start(1, group.content_count);
+            group.engine.scan(&[searched], hits);
+            let found = hits.in_order();
+            let counts = &mut self.scratch.searched[key.index()];
+            *counts = (
+                counts.0 + searched.bytes().len() as u64,
+                counts.1 + found.len() as u64,
+            );
+            self.statistics.part_bytes += searched.bytes().len() as u64;
+            let candidates = &mut self.scratch.candidates;
+            for hit in found {
+                candidates.extend(group.owners(hit.content));
+            }
+            candidates.extend(&group.always);
+        }
+        self.scratch.candidates.extend(&memory.waiting);
+        let mut candidates = self.take_candidates();
+        candidates.retain(|rule| !memory.matched.contains(rule));
+        for rule in &candidates {
+            match self.judge(*rule, text, Some(content), Some(bits)) {
+                Outcome::Match => {
+                    memory.matched.push(*rule);
+                    memory.waiting.retain(|waiting| waiting != rule);
+                    self.matched(*rule, Some(bits));
+                }
+                Outcome::Later => {
+                    self.statistics.waiting_evicted += u64::from(memory.note_waiting(*rule));
+                }
+                Outcome::Not => memory.waiting.retain(|waiting| waiting != rule),
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+
+    /// A stream that became longer.
+    fn stream(
+        &mut self,
+        direction: Direction,
+        arrival: &Arrival,
+        stream: &mut Stream,
+        bits: &mut FlowBits,
+    ) {
+        self.scratch.candidates.clear();
+        stream.forget_waiting();
+        let (start, text) = (stream.base(), stream.text());
+        let key = GroupKey::Stream(direction);
+        if let Some(group) = self.rules.group(key) {
+            let old = text.bytes.len() - arrival.new_bytes;
+            self.search(key, group.continued(text.bytes, old));
+        }
+        self.add_rules_by_header();
+        let rules = self.rules.rules();
+        (self.scratch.candidates).retain(|rule| rules[*rule as usize].is_about_stream());
+        let waiting = stream.waiting.iter().map(|(rule, _)| *rule);
+        self.scratch.candidates.extend(waiting);
+        let candidates = self.take_candidates();
+        let is_in_order = arrival.new_bytes == self.subject.payload.len();
+        for rule in &candidates {
+            let from = stream.start_for(*rule);
+            let text = Text {
+                bytes: &stream.text().bytes[(from - start) as usize..],
+                base: from,
+            };
+            let mut outcome = self.judge(*rule, text, None, Some(bits));
+            let asked = &self.rules.rules()[*rule as usize];
+            if outcome != Outcome::Match
+                && is_in_order
+                && asked.packet.scope.is_none()
+                && asked.payload.is_placed_from_start()
+            {
+                let packet = Text::whole(self.subject.payload);
+                if self.judge(*rule, packet, None, Some(bits)) == Outcome::Match {
+                    outcome = Outcome::Match;
+                }
+            }
+            match outcome {
+                Outcome::Match => {
+                    stream.note_match(*rule);
+                    self.matched(*rule, Some(bits));
+                }
+                Outcome::Later => {
+                    self.statistics.waiting_evicted += u64::from(stream.note_waiting(*rule));
+                }
+                Outcome::Not => {}
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+
+    /// The packet by itself. One that is part of a stream was looked at there,
+    /// but for the rules about packets.
+    pub(super) fn packet(&mut self, is_in_stream: bool, mut bits: Option<&mut FlowBits>) {
+        let Subject {
+            packet,
+            payload,
+            flow,
+            ..
+        } = &self.subject;
+        let (payload, direction) = (*payload, flow.direction);
+        let payload_text = engine::Text::whole(payload);
+        self.scratch.candidates.clear();
+        match (packet.is_whole(), packet.headers.protocol, direction) {
+            (true, TCP, Some(direction)) => {
+                self.search(GroupKey::TcpPacket, payload_text);
+                if !is_in_stream {
+                    self.search(GroupKey::Stream(direction), payload_text);
+                }
+            }
+            (true, UDP, _) => self.search(GroupKey::UdpPacket, payload_text),
+            _ => self.search(GroupKey::OtherPacket, payload_text),
+        }
+        self.add_rules_by_header();
+        let candidates = self.take_candidates();
+        for rule in &candidates {
+            let asked = &self.rules.rules()[*rule as usize];
+            if asked.packet.scope == Some(TextScope::Stream)
+                || is_in_stream && asked.is_about_stream()
+            {
+                continue;
+            }
+            let outcome = self.judge(*rule, Text::whole(payload), None, bits.as_deref());
+            if outcome == Outcome::Match {
+                self.matched(*rule, bits.as_deref_mut());
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+
+    /// Looks for the contents of a group, and makes candidates of the rules
+    /// that they belong to.
+    fn search(&mut self, key: GroupKey, text: engine::Text<'_>) {
+        let Some(group) = self.rules.group(key) else {
+            return;
+        };
+        if text.bytes().is_empty() {
+            return;
+        }
+        let hits = &mut self.scratch.hits[key.index()];
+        hits.start(1, group.content_count);
+        group.engine.scan(&[text], hits);
+        let found = hits.in_order();
+        let counts = &mut self.scratch.searched[key.index()];
+        *counts = (
+            counts.0 + text.bytes().len() as u64,
+            counts.1 + found.len() as u64,
+        );
+        self.statistics.payload_bytes += text.bytes().len() as u64;
+        for hit in found {
+            self.scratch.candidates.extend(group.owners(hit.content));
+        }
+    }
+
+    /// Makes candidates of the rules that are found by their header alone.
+    fn add_rules_by_header(&mut self) {
+        let Scratch {
+            selectors,
+            selected_for,
+            candidates,
+            packet_number,
+            ..
+        } = &mut *self.scratch;
+        if std::mem::replace(selected_for, *packet_number) != *packet_number {
+            self.rules.table().all(&self.subject.tuple, selectors);
+        }
+        let rules = selectors
+            .iter()
+            .map(|selector| self.rules.rule_of_table(*selector));
+        candidates.extend(rules);
+    }
+
+    /// The candidates whose header matches, each once, in order.
+    fn take_candidates(&mut self) -> Vec<u32> {
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates.retain(|rule| self.header_matches(*rule));
+        candidates
+    }
+
+    fn header_matches(&mut self, rule: u32) -> bool {
+        let (rules, scratch) = (self.rules, &mut *self.scratch);
+        rules.headers_of(rule).any(|header| {
+            let verdict = &mut scratch.header_verdicts[header as usize];
+            if verdict.0 != scratch.packet_number {
+                let selector = &rules.headers()[header as usize];
+                *verdict = (scratch.packet_number, selector.matches(&self.subject.tuple));
+            }
+            verdict.1
+        })
+    }
+
+    /// Tries a rule whose header matches.
+    fn judge(
+        &mut self,
+        number: u32,
+        text: Text<'_>,
+        content: Option<EventContent<'_>>,
+        bits: Option<&FlowBits>,
+    ) -> Outcome {
+        self.statistics.candidates += 1;
+        let began = self.scratch.costs.is_some().then(Instant::now);
+        let rule = &self.rules.rules()[number as usize];
+        let outcome = if !self.holds_before_texts(rule) {
+            Outcome::Not
+        } else if self.state_holds(rule, bits) {
+            self.texts_match(rule, text, content)
+        } else if content.is_some_and(|content| content.goes_on()) {
+            // The bit may be set before the message ends.
+            Outcome::Later
+        } else {
+            Outcome::Not
+        };
+        self.statistics.false_candidates += u64::from(outcome != Outcome::Match);
+        if let (Some(costs), Some(began)) = (&mut self.scratch.costs, began) {
+            costs[number as usize].merge(&RuleCost {
+                trials: 1,
+                matches: u64::from(outcome == Outcome::Match),
+                time: began.elapsed(),
+            });
+        }
+        outcome
+    }
+
+    /// Whether a rule matches the packet by itself, whatever it was found by.
+    #[cfg(test)]
+    pub(super) fn matches_packet(&mut self, rule: u32) -> bool {
+        let payload = Text::whole(self.subject.payload);
+        self.header_matches(rule) && self.judge(rule, payload, None, None) == Outcome::Match
+    }
+
+    fn texts_match(
+        &mut self,
+        rule: &Rule,
+        text: Text<'_>,
+        content: Option<EventContent<'_>>,
+    ) -> Outcome {
+        let Scratch {
+            cursors, derived, ..
+        } = &mut *self.scratch;
+        let mut outcome = Outcome::Match;
+        for test in &rule.buffers {
+            let part = match &content {
+                Some(content) => content.part(test.buffer, derived),
+                None => Part::Absent,
+            };
+            let (bytes, is_all) = match part {
+                Part::Absent => return Outcome::Not,
+                Part::Later => {
+                    outcome = Outcome::Later;
+                    continue;
+                }
+                Part::Here(_, _) if test.is_dotted => {
+                    (derived.dotted(test.buffer).unwrap_or_default(), true)
+                }
+                Part::Here(bytes, is_all) => (bytes, is_all),
+            };
+            let matches = test.payload.matches(Text::whole(bytes), cursors);
+            self.statistics.search_limited += u64::from(cursors.is_limited);
+            if !is_all && (!matches || test.payload.waits_for_end()) {
+                outcome = Outcome::Later;
+            } else if !matches {
+                return Outcome::Not;
+            }
+        }
+        if rule.payload.is_empty() || rule.payload.matches(text, cursors) {
+            return outcome;
+        }
+        self.statistics.search_limited += u64::from(cursors.is_limited);
+        let may_match_later = match &content {
+            Some(content) => content.goes_on(),
+            None => rule.payload.may_match_later(),
+        };
+        if may_match_later {
+            Outcome::Later
+        } else {
+            Outcome::Not
+        }
+    }
+
+    /// All conditions but those of the header's selector, of bits and of texts.
+    fn holds_before_texts(&self, rule: &Rule) -> bool {
+        let Subject {
+            packet,
+            payload,
+            flow,
+            ..
+        } = &self.subject;
+        let protocol = match rule.protocol {
+            RuleProtocol::Ip => true,
+            RuleProtocol::Transport => packet.is_whole(),
+            RuleProtocol::Application(wanted) => flow.application == Some(wanted),
+        };
+        let is_tcp = packet.headers.protocol == TCP && packet.is_whole();
+        let asked = &rule.packet;
+        protocol
+            && rule.flow.matches(flow)
+            && asked
+                .payload_bytes
+                .is_none_or(|bytes| bytes.matches(payload.len()))
+            && (asked.tcp_flags.iter())
+                .all(|flags| is_tcp && flags.matches(packet.headers.tcp_flags))
+            && self.icmp_matches(rule)
+            && (asked.stream_bytes.iter())
+                .all(|wanted| flow.sizes.is_some_and(|sizes| wanted.matches(sizes)))
+    }
+
+    fn icmp_matches(&self, rule: &Rule) -> bool {
+        let asked = &rule.packet;
+        if (asked.icmp_type, asked.icmp_code, asked.icmp_id) == (None, None, None) {
+            return true;
+        }
+        let packet = self.subject.packet;
+        let message = packet.headers.transport(packet.bytes);
+        let is_icmp = packet.is_whole() && matches!(packet.headers.protocol, ICMP | ICMPV6);
+        let [kind, code, _, _, high, low, ..] = message else {
+            return false;
+        };
+        let holds = |range: Option<crate::rule::PayloadBytes>, value: u8| {
+            range.is_none_or(|range| range.matches(usize::from(value)))
+        };
+        let identifier = u16::from_be_bytes([*high, *low]);
+        is_icmp
+            && holds(asked.icmp_type, *kind)
+            && holds(asked.icmp_code, *code)
+            && asked.icmp_id.is_none_or(|wanted| wanted == identifier)
+    }
+
+    fn ends(&self) -> Ends {
+        Ends {
+            source: self.subject.tuple.key.source,
+            destination: self.subject.tuple.key.destination,
+        }
+    }
+
+    fn state_holds(&self, rule: &Rule, bits: Option<&FlowBits>) -> bool {
+        let flow_bits = rule.state.flow_bits.iter().all(|(action, names)| {
+            let is_set = |name: &u32| bits.is_some_and(|bits| bits.is_set(*name));
+            match action {
+                BitAction::IsSet => names.iter().any(is_set),
+                BitAction::IsNotSet => names.iter().any(|name| !is_set(name)),
+                BitAction::Set | BitAction::Unset | BitAction::Toggle => true,
+            }
+        });
+        let now_ns = self.subject.packet.timestamp_ns;
+        let mut host_bits = rule.state.host_bits.iter();
+        flow_bits && host_bits.all(|bit| self.trackers.holds(bit, self.ends(), now_ns))
+    }
+
+    /// A rule matched: what it remembers, and whether it is an alert.
+    fn matched(&mut self, number: u32, bits: Option<&mut FlowBits>) {
+        let rule = &self.rules.rules()[number as usize];
+        if number < self.rules.pass_count {
+            self.is_passed = true;
+            return;
+        }
+        let now_ns = self.subject.packet.timestamp_ns;
+        if let Some(bits) = bits {
+            for (action, names) in &rule.state.flow_bits {
+                for name in names {
+                    match action {
+                        BitAction::Set => bits.put(*name, true),
+                        BitAction::Unset => bits.put(*name, false),
+                        BitAction::Toggle => bits.put(*name, !bits.is_set(*name)),
+                        BitAction::IsSet | BitAction::IsNotSet => {}
+                    }
+                }
+            }
+        }
+        let ends = self.ends();
+        for bit in &rule.state.host_bits {
+            self.trackers.change(bit, ends, now_ns);
+        }
+        if rule.state.is_silent {
+            return;
+        }
+        let is_alert = match &rule.state.rate {
+            Some(rate) => self.trackers.is_alert(number, rate, ends, now_ns),
+            None => true,
+        };
+        if is_alert {
+            self.scratch.matched.push(number);
+        } else {
+            self.statistics.alerts_suppressed += 1;
+        }
+    }
+}
+
+impl Rule {
+    /// Whether its contents are meant for streams, where there is one.
+    fn is_about_stream(&self) -> bool {
+        !self.payload.is_empty() && !self.packet.needs_packet()
+    }
+}
+
+impl StreamBytes {
+    fn matches(&self, sizes: StreamSizes) -> bool {
+        let holds = |bytes: u64| {
+            self.bytes
+                .matches(usize::try_from(bytes).unwrap_or(usize::MAX))
+        };
+        let (client, server) = (holds(sizes.from_client), holds(sizes.from_server));
+        match self.end {
+            StreamEnd::Client => client,
+            StreamEnd::Server => server,
+            StreamEnd::Both => client && server,
+            StreamEnd::Either => client || server,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! HTTP/1 (RFC 9112): requests and answers, one after the other.
+
+mod body;
+mod head;
+mod uri;
+
+use std::collections::VecDeque;
+
+use super::{Event, EventContent, Memory, Part};
+use crate::buffer::Buffer;
+use crate::flow::AppProtocol;
+use crate::rule::Direction;
+use body::Body;
+use head::Head;
+
+/// Longest head. What is longer is looked at so far, and the rest of its
+/// direction is not.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Most requests whose answers are awaited.
+const MAX_REQUESTS: usize = 64;
+
+/// A request, as far as the length of its answer depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Head,
+    Connect,
+    Other,
+}
+
+/// Both directions of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Http {
+    request: Side,
+    answer: Side,
+    asked: VecDeque<Asked>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    /// In the head of a message.
+    #[default]
+    Head,
+    /// In its body.
+    Body,
+    /// Not HTTP any more, or no telling where the next message begins.
+    Lost,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+struct Side {
+    state: State,
+    head: Head,
+    body: Body,
+    memory: Memory,
+}
+
+/// A message at the moment of an event.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    head: &'a Head,
+    body: &'a Body,
+    direction: Direction,
+    is_new: bool,
+    /// Length of the body before this event.
+    known_body_bytes: usize,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new_from(&self, buffer: Buffer) -> Option<usize> {
+        if buffer.grows() {
+            let is_ours = buffer.direction() == Some(self.direction);
+            (is_ours && self.body.is_there()).then_some(self.known_body_bytes)
+        } else {
+            self.is_new.then_some(0)
+        }
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        !self.body.is_complete()
+    }
+
+    pub(super) fn body(&self, buffer: Buffer) -> Part<'a> {
+        if buffer.direction() != Some(self.direction) {
+            Part::Absent
+        } else if self.body.is_there() {
+            Part::Here(self.body.bytes(), self.body.is_seen())
+        } else if self.body.is_complete() {
+            Part::Absent
+        } else {
+            Part::Later
+        }
+    }
+
+    pub(super) fn head_part(&self, buffer: Buffer, out: &mut Vec<u8>) -> bool {
+        self.head.write_part(buffer, self.direction, out)
+    }
+}
+
+impl Http {
+    pub(super) fn feed(
+        &mut self,
+        direction: Direction,
+        bytes: &[u8],
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let side = match direction {
+                Direction::ToServer => &mut self.request,
+                Direction::ToClient => &mut self.answer,
+            };
+            match side.state {
+                State::Lost => return,
+                State::Head => {
+                    let taken = side.head.take(rest, MAX_HEAD_BYTES);
+                    rest = &rest[taken..];
+                    if !side.head.is_complete() {
+                        continue;
+                    }
+                    side.head.parse();
+                    side.memory.clear();
+                    self.begin_body(direction);
+                    self.side(direction).tell(direction, true, 0, notify);
+                    self.end_message(direction);
+                }
+                State::Body => {
+                    let known = side.body.bytes().len();
+                    let taken = side.body.take(rest);
+                    rest = &rest[taken..];
+                    if side.body.bytes().len() > known || side.body.is_complete() {
+                        side.tell(direction, false, known, notify);
+                    }
+                    self.end_message(direction);
+                }
+            }
+        }
+    }
+
+    fn side(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::ToServer => &mut self.request,
+            Direction::ToClient => &mut self.answer,
+        }
+    }
+
+    /// How long the body is (RFC 9112, section 6.3).
+    fn begin_body(&mut self, direction: Direction) {
+        match direction {
+            Direction::ToServer => {
+                let head = &self.request.head;
+                let asked = match head.method() {
+                    b"HEAD" => Asked::Head,
+                    b"CONNECT" => Asked::Connect,
+                    _ => Asked::Other,
+                };
+                self.request.body.begin_request(head);
+                if self.asked.len() < MAX_REQUESTS {
+                    self.asked.push_back(asked);
+                }
+            }
+            Direction::ToClient => {
+                let head = &self.answer.head;
+                let is_interim = head.status().is_some_and(|status| status / 100 == 1);
+                let asked = match self.asked.front() {
+                    Some(asked) if is_interim => *asked,
+                    _ => self.asked.pop_front().unwrap_or(Asked::Other),
+                };
+                let has_body = asked != Asked::Head && head.may_have_body();
+                self.answer.body.begin_answer(head, has_body);
+                let is_switched = head.status() == Some(101)
+                    || asked == Asked::Connect && head.status().is_some_and(|s| s / 100 == 2);
+                if is_switched {
+                    self.request.state = State::Lost;
+                    self.answer.body.end();
+                    self.answer.state = State::Lost;
+                }
+            }
+        }
+        let side = self.side(direction);
+        if side.head.is_too_long() {
+            side.state = State::Lost;
+        } else if side.state == State::Head {
+            side.state = State::Body;
+        }
+    }
+
+    fn end_message(&mut self, direction: Direction) {
+        let side = self.side(direction);
+        if side.state == State::Body && side.body.is_complete() {
+            side.state = State::Head;
+            side.head.clear();
+        }
+    }
+
+    pub(super) fn stop(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+        let side = self.side(direction);
+        if side.state == State::Body && !side.body.is_complete() {
+            let known = side.body.bytes().len();
+            side.body.end();
+            side.tell(direction, false, known, notify);
+        }
+        side.state = State::Lost;
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let sides = [&self.request, &self.answer];
+        sides
+            .map(|side| side.head.memory_bytes() + side.body.memory_bytes())
+            .into_iter()
+            .sum()
+    }
+}
+
+impl Side {
+    fn tell(
+        &mut self,
+        direction: Direction,
+        is_new: bool,
+        known_body_bytes: usize,
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
+        notify(Event {
+            protocol: AppProtocol::Http,
+            direction,
+            content: EventContent::Http(View {
+                head: &self.head,
+                body: &self.body,
+                direction,
+                is_new,
+                known_body_bytes,
+            }),
+            memory: &mut self.memory,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Messages in pieces, and their parts.
+
+use std::io::Write;
+
+use super::*;
+use crate::message::Derived;
+use Direction::{ToClient, ToServer};
+
+/// What a part was at the last event, over all messages of a direction that
+/// came in pieces of a length.
+fn part(stream: &[u8], direction: Direction, buffer: Buffer, piece: usize) -> Vec<Vec<u8>> {
+    let (mut http, mut found) = (Http::default(), Vec::<Vec<u8>>::new());
+    for bytes in stream.chunks(piece) {
+        http.feed(direction, bytes, &mut |event| {
+            let mut derived = Derived::default();
+            let EventContent::Http(view) = event.content else {
+                panic!("an event of HTTP");
+            };
+            if view.is_new {
+                found.push(Vec::new());
+            }
+            if let Part::Here(text, _) = event.content.part(buffer, &mut derived) {
+                *found.last_mut().expect("a message") = text.to_vec();
+            }
+        });
+    }
+    found
+}
+
+const REQUESTS: &[u8] =
+    b"\r\nGET /a%20b?c HTTP/1.1\r\nHost: Example.ORG:80\r\nUser-Agent:  x y \r\n\
+    Cookie: k=v\r\nAccept: a\r\naccept: b\r\n\r\n\
+    POST /p HTTP/1.0\nContent-Length: 3\n\nabcPUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n\
+    2;x=1\r\nab\r\n0003\r\ncde\r\n0\r\nT: x\r\n\r\nHEAD / HTTP/1.1\r\n\r\n";
+
+#[test]
+fn requests_have_the_same_parts_however_they_come() {
+    let cases: &[(Buffer, [&str; 4])] = &[
+        (Buffer::HttpMethod, ["GET", "POST", "PUT", "HEAD"]),
+        (Buffer::HttpUri, ["/a b?c", "/p", "/c", "/"]),
+        (Buffer::HttpRawUri, ["/a%20b?c", "/p", "/c", "/"]),
+        (
+            Buffer::HttpProtocol,
+            ["HTTP/1.1", "HTTP/1.0", "HTTP/1.1", "HTTP/1.1"],
+        ),
+        (Buffer::HttpHost, ["example.org", "", "", ""]),
+        (Buffer::HttpRawHost, ["Example.ORG:80", "", "", ""]),
+        (Buffer::HttpUserAgent, ["x y", "", "", ""]),
+        (Buffer::HttpCookie, ["k=v", "", "", ""]),
+        (Buffer::HttpAccept, ["a, b", "", "", ""]),
+        (Buffer::HttpRequestBody, ["", "abc", "abcde", ""]),
+        (
+            Buffer::HttpHeader,
+            [
+                "Host: Example.ORG:80\r\nUser-Agent: x y\r\nAccept: a, b\r\n",
+                "Content-Length: 3\r\n",
+                "Transfer-Encoding: chunked\r\n",
+                "",
+            ],
+        ),
+        (
+            Buffer::HttpHeaderNames,
+            [
+                "\r\nHost\r\nUser-Agent\r\nCookie\r\nAccept\r\n\r\n",
+                "\r\nContent-Length\r\n\r\n",
+                "\r\nTransfer-Encoding\r\n\r\n",
+                "",
+            ],
+        ),
+        (Buffer::HttpStatusCode, ["", "", "", ""]),
+    ];
+    for (buffer, expected) in cases {
+        for piece in [1, 7, REQUESTS.len()] {
+            let found = part(REQUESTS, ToServer, *buffer, piece);
+            let found: Vec<_> = found
+                .iter()
+                .map(|text| String::from_utf8_lossy(text))
+                .collect();
+            assert_eq!(found, expected, "{buffer:?} in pieces of {piece}");
+        }
+    }
+    let start = part(REQUESTS, ToServer, Buffer::HttpStart, 9).swap_remove(1);
+    assert_eq!(start, b"POST /p HTTP/1.0\r\nContent-Length: 3\r\n\r\n");
+    let raw = part(REQUESTS, ToServer, Buffer::HttpRawHeader, 9).swap_remove(1);
+    assert_eq!(raw, b"Content-Length: 3\n\n");
+}
+
+#[test]
+fn answers_end_where_they_say() {
+    let answers = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\
+        Server: s\r\n\r\nnoHTTP/1.0 200 OK\r\n\r\nuntil the end";
+    for piece in [1, 5, 200] {
+        let codes = part(answers, ToClient, Buffer::HttpStatusCode, piece);
+        assert_eq!(codes, [b"100", b"404", b"200"]);
+        let reasons = part(answers, ToClient, Buffer::HttpStatusMessage, piece);
+        assert_eq!(reasons[1], b"Not Found");
+        let bodies = part(answers, ToClient, Buffer::HttpResponseBody, piece);
+        assert_eq!(bodies, [&b""[..], b"no", b"until the end"]);
+    }
+}
+
+#[test]
+fn bodies_are_decompressed_within_their_bound() {
+    let text = b"a text that is said again, a text that is said again";
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut raw = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(text).expect("memory");
+    zlib.write_all(text).expect("memory");
+    raw.write_all(text).expect("memory");
+    bomb.write_all(&vec![0; 8 << 20]).expect("memory");
+    let cases = [
+        ("gzip", gzip.finish().expect("memory"), &text[..]),
+        ("deflate", zlib.finish().expect("memory"), text),
+        ("deflate", raw.finish().expect("memory"), text),
+        ("gzip", b"no gzip".to_vec(), b"no gzip"),
+        (
+            "gzip",
+            bomb.finish().expect("memory"),
+            &vec![0; body::MAX_BODY_BYTES],
+        ),
+    ];
+    for (encoding, bytes, expected) in &cases {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n");
+        let answer = [head.as_bytes(), bytes].concat();
+        for piece in [7, answer.len()] {
+            let found = part(&answer, ToClient, Buffer::HttpResponseBody, piece);
+            assert!(
+                found == [expected.to_vec()],
+                "{encoding} in pieces of {piece}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_body_follows_head_and_nothing_follows_a_tunnel() {
+    let mut http = Http::default();
+    let mut events = 0;
+    http.feed(
+        ToServer,
+        b"HEAD / HTTP/1.1\r\n\r\nCONNECT a:1 HTTP/1.1\r\n\r\n",
+        &mut |_| (),
+    );
+    http.feed(
+        ToClient,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 Go\r\n\r\nHTTP/1.1 no\r\n\r\n",
+        &mut |_| events += 1,
+    );
+    assert_eq!(events, 2);
+    assert_eq!(
+        (http.request.state, http.answer.state),
+        (State::Lost, State::Lost)
+    );
+}
+
+#[test]
+fn heads_without_end_are_looked_at_so_far() {
+    let mut http = Http::default();
+    let mut events = 0;
+    http.feed(ToServer, b"GET / HTTP/1.1\r\n", &mut |_| events += 1);
+    for _ in 0..MAX_HEAD_BYTES {
+        http.feed(ToServer, b"X: y\r\n", &mut |_| events += 1);
+    }
+    assert_eq!((events, http.request.state == State::Lost), (1, true));
+    assert!(http.memory_bytes() < 4 * MAX_HEAD_BYTES);
+}

@@ -1,0 +1,222 @@
+//! Messages of application protocols, in parts that rules ask for.
+//!
+//! ```text
+//!  stream, both directions ── Conversation ── Event: parts of one message
+//!                             http  tls  dns          │ lazily, where a rule wants one
+//!                                                     ▼
+//!                                                  Derived: the text of a part
+//! ```
+//!
+//! Parsers are lenient: what a server might still understand is a message, for
+//! whoever writes messages that the sensor refuses would not be seen. Their
+//! memory is bounded; what is longer than a bound is looked at as far as it
+//! goes.
+
+mod dns;
+mod http;
+mod tls;
+
+pub(crate) use dns::question_names;
+pub(crate) use http::Http;
+pub(crate) use tls::Tls;
+
+use std::ops::Range;
+
+use crate::buffer::{BUFFERS, Buffer};
+use crate::flow::AppProtocol;
+use crate::rule::Direction;
+use dns::DnsStream;
+
+/// Most rules that wait for the rest of a message.
+const MAX_WAITING: usize = 64;
+
+/// What is remembered of the rules for one message.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// Rules whose search content was found, and the rest not yet.
+    pub(crate) waiting: Vec<u32>,
+    /// Rules that matched.
+    pub(crate) matched: Vec<u32>,
+}
+
+impl Memory {
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+        self.matched.clear();
+    }
+
+    /// Notes that a rule waits. Says whether there was no room.
+    pub(crate) fn note_waiting(&mut self, rule: u32) -> bool {
+        let is_known = self.waiting.contains(&rule);
+        let is_full = self.waiting.len() >= MAX_WAITING;
+        if !is_known && !is_full {
+            self.waiting.push(rule);
+        }
+        !is_known && is_full
+    }
+}
+
+/// A part of a message at the moment of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// The message does not have it.
+    Absent,
+    /// It may come.
+    Later,
+    /// What there is of it, and whether that is all.
+    Here(&'a [u8], bool),
+}
+
+/// A message that began, or went on.
+pub(crate) struct Event<'a> {
+    pub(crate) protocol: AppProtocol,
+    pub(crate) direction: Direction,
+    pub(crate) content: EventContent<'a>,
+    pub(crate) memory: &'a mut Memory,
+}
+
+/// Parts and their texts.
+pub(crate) type NamedParts<'a> = [(Buffer, &'a [u8])];
+
+/// What an event is about.
+#[derive(Clone, Copy)]
+pub(crate) enum EventContent<'a> {
+    /// The head of an HTTP message, with the body as far as it is there.
+    Http(http::View<'a>),
+    /// Parts that are there at once.
+    Parts(&'a NamedParts<'a>),
+}
+
+impl<'a> EventContent<'a> {
+    /// The place in a part from which on it is new, with this event; `None`
+    /// where nothing of it is.
+    pub(crate) fn new_from(&self, buffer: Buffer) -> Option<usize> {
+        match self {
+            EventContent::Http(view) => view.new_from(buffer),
+            EventContent::Parts(parts) => {
+                parts.iter().any(|(part, _)| *part == buffer).then_some(0)
+            }
+        }
+    }
+
+    /// Whether more of the message may come.
+    pub(crate) fn goes_on(&self) -> bool {
+        match self {
+            EventContent::Http(view) => view.goes_on(),
+            EventContent::Parts(_) => false,
+        }
+    }
+
+    /// A part, as a text of its own or in `derived`.
+    pub(crate) fn part<'d>(&self, buffer: Buffer, derived: &'d mut Derived) -> Part<'d>
+    where
+        'a: 'd,
+    {
+        match *self {
+            EventContent::Http(view) if buffer.grows() => view.body(buffer),
+            EventContent::Http(view) => derived.part(buffer, |out| view.head_part(buffer, out)),
+            EventContent::Parts(parts) => derived.part(buffer, |out| {
+                let part = parts.iter().find(|(part, _)| *part == buffer);
+                part.map(|(_, text)| out.extend_from_slice(text)).is_some()
+            }),
+        }
+    }
+}
+
+/// Texts of parts that do not lie in the message as they are asked for, made
+/// once for each event.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    bytes: Vec<u8>,
+    /// Where each lies, once it was asked for.
+    parts: [Option<Option<Range<u32>>>; BUFFERS],
+}
+
+impl Default for Derived {
+    fn default() -> Derived {
+        Derived {
+            bytes: Vec::new(),
+            parts: std::array::from_fn(|_| None),
+        }
+    }
+}
+
+impl Derived {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.parts = std::array::from_fn(|_| None);
+    }
+
+    /// The text, made by `write` (which says whether there is one) if it is
+    /// asked for the first time. A dot lies in front of it.
+    fn part(&mut self, buffer: Buffer, write: impl FnOnce(&mut Vec<u8>) -> bool) -> Part<'_> {
+        let Derived { bytes, parts } = self;
+        let range = parts[buffer as usize].get_or_insert_with(|| {
+            bytes.push(b'.');
+            let start = bytes.len() as u32;
+            write(bytes).then_some(start..bytes.len() as u32)
+        });
+        match range {
+            Some(range) => Part::Here(&bytes[range.start as usize..range.end as usize], true),
+            None => Part::Absent,
+        }
+    }
+
+    /// A text that was made, with the dot in front of it.
+    pub(crate) fn dotted(&self, buffer: Buffer) -> Option<&[u8]> {
+        let range = self.parts[buffer as usize].as_ref()?.as_ref()?;
+        self.bytes.get(range.start as usize - 1..range.end as usize)
+    }
+}
+
+/// A flow whose protocol is known, seen as messages.
+#[derive(Debug)]
+pub(crate) enum Conversation {
+    Http(Box<Http>),
+    Tls(Box<Tls>),
+    Dns(Box<DnsStream>),
+}
+
+impl Conversation {
+    /// The parser for a protocol; `None` where only streams are looked at.
+    pub(crate) fn new(protocol: AppProtocol) -> Option<Conversation> {
+        Some(match protocol {
+            AppProtocol::Http => Conversation::Http(Box::default()),
+            AppProtocol::Tls => Conversation::Tls(Box::default()),
+            AppProtocol::Dns => Conversation::Dns(Box::default()),
+            _ => return None,
+        })
+    }
+
+    /// Takes in the next bytes of one direction.
+    pub(crate) fn feed(
+        &mut self,
+        direction: Direction,
+        bytes: &[u8],
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
+        match self {
+            Conversation::Http(http) => http.feed(direction, bytes, notify),
+            Conversation::Tls(tls) => tls.feed(direction, bytes, notify),
+            Conversation::Dns(dns) => dns.feed(direction, bytes, notify),
+        }
+    }
+
+    /// One direction ended, or bytes of it are missing.
+    pub(crate) fn stop(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+        match self {
+            Conversation::Http(http) => http.stop(direction, notify),
+            Conversation::Tls(tls) => tls.stop(direction),
+            Conversation::Dns(dns) => dns.stop(direction),
+        }
+    }
+
+    /// Heap memory, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Conversation::Http(http) => http.memory_bytes(),
+            Conversation::Tls(tls) => tls.memory_bytes(),
+            Conversation::Dns(dns) => dns.memory_bytes(),
+        }
+    }
+}

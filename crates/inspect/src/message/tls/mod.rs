@@ -1,0 +1,148 @@
+//! TLS handshakes (RFC 8446, section 4; RFC 5246, section 7.4): what is sent
+//! before encryption begins.
+
+mod certificate;
+mod hello;
+
+use tls_parser::{TlsMessage, TlsMessageHandshake, parse_tls_message_handshake};
+
+use super::{Event, EventContent, Memory, NamedParts};
+use crate::flow::AppProtocol;
+use crate::rule::Direction;
+
+/// Most bytes of the handshake that wait for the end of a message.
+const MAX_HANDSHAKE_BYTES: usize = 64 << 10;
+
+const RECORD_HEADER_BYTES: usize = 5;
+const CONTENT_HANDSHAKE: u8 = 22;
+const CONTENT_ALERT: u8 = 21;
+
+/// Both directions of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Tls {
+    client: Side,
+    server: Side,
+}
+
+/// One direction: records (RFC 8446, section 5.1), and the messages in them.
+#[derive(Debug, Default)]
+struct Side {
+    /// The header of the record that is being read.
+    header: Vec<u8>,
+    /// Bytes of the record that are to come.
+    left: usize,
+    handshake: Vec<u8>,
+    /// Encryption began, or it is no TLS.
+    is_over: bool,
+    memory: Memory,
+}
+
+impl Tls {
+    fn side(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::ToServer => &mut self.client,
+            Direction::ToClient => &mut self.server,
+        }
+    }
+
+    pub(super) fn feed(
+        &mut self,
+        direction: Direction,
+        bytes: &[u8],
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
+        self.side(direction).feed(direction, bytes, notify);
+    }
+
+    pub(super) fn stop(&mut self, direction: Direction) {
+        self.side(direction).end();
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.client.handshake.capacity() + self.server.handshake.capacity()
+    }
+}
+
+impl Side {
+    fn end(&mut self) {
+        self.is_over = true;
+        self.handshake = Vec::new();
+    }
+
+    fn feed(&mut self, direction: Direction, mut bytes: &[u8], notify: &mut dyn FnMut(Event<'_>)) {
+        while !bytes.is_empty() && !self.is_over {
+            if self.left == 0 {
+                let missing = RECORD_HEADER_BYTES - self.header.len();
+                let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
+                self.header.extend_from_slice(taken);
+                bytes = rest;
+                let [content, 3, _, high, low] = self.header[..] else {
+                    if self.header.len() == RECORD_HEADER_BYTES {
+                        self.end();
+                    }
+                    continue;
+                };
+                self.left = usize::from(u16::from_be_bytes([high, low]));
+                if self.left == 0 || !matches!(content, CONTENT_HANDSHAKE | CONTENT_ALERT) {
+                    self.end();
+                }
+                continue;
+            }
+            let (taken, rest) = bytes.split_at(self.left.min(bytes.len()));
+            self.left -= taken.len();
+            bytes = rest;
+            if self.header[0] == CONTENT_HANDSHAKE {
+                self.handshake.extend_from_slice(taken);
+                self.take_messages(direction, notify);
+            }
+            if self.left == 0 {
+                self.header.clear();
+            }
+        }
+    }
+
+    /// Takes the whole messages out of what was collected.
+    fn take_messages(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+        let mut at = 0;
+        while let Some([_, high, middle, low, ..]) = self.handshake.get(at..) {
+            let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
+            let Some(message) = self.handshake.get(at..at + 4 + length) else {
+                break;
+            };
+            at += 4 + length;
+            let memory = &mut self.memory;
+            let mut tell = |parts: &NamedParts<'_>| {
+                memory.clear();
+                notify(Event {
+                    protocol: AppProtocol::Tls,
+                    direction,
+                    content: EventContent::Parts(parts),
+                    memory,
+                });
+            };
+            let parsed = parse_tls_message_handshake(message);
+            let Ok((_, TlsMessage::Handshake(parsed))) = parsed else {
+                continue;
+            };
+            match (parsed, direction) {
+                (TlsMessageHandshake::ClientHello(client), Direction::ToServer) => {
+                    hello::tell_client(&client, &mut tell);
+                }
+                (TlsMessageHandshake::ServerHello(server), Direction::ToClient) => {
+                    hello::tell_server(&server, &mut tell);
+                }
+                (TlsMessageHandshake::Certificate(chain), Direction::ToClient) => {
+                    certificate::tell_chain(&chain, &mut tell);
+                }
+                _ => {}
+            }
+        }
+        self.handshake.drain(..at);
+        if self.handshake.len() > MAX_HANDSHAKE_BYTES {
+            self.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
