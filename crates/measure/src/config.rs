@@ -109,6 +109,14 @@ impl MeasureConfig {
         }
     }
 
+    /// Refuses what [`MeasureConfig::build`] would refuse.
+    ///
+    /// # Errors
+    /// The same, but for the thread.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.plan().map(drop)
+    }
+
     /// Makes the meters of `shards` shards (taken as at least 1), what tells
     /// them the time, and the collector of their results.
     ///

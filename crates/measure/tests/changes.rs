@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_measure::change::{Alarm, ChangeConfig, KeySource, SearchState};
+use weir_measure::change::{Alarm, ChangeConfig, KeySource, Rule, SearchState};
 use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement};
 use weir_packet::wire::{FlowKey, KeyKind};
 
@@ -39,6 +39,10 @@ fn config(model: &str, key: KeyKind, keys: KeySource) -> MeasureConfig {
         seed: Some(3),
         change: Some(ChangeConfig {
             keys,
+            rule: Rule {
+                threshold: 0.05,
+                ..Rule::new(model.parse().expect("a model"))
+            },
             ..ChangeConfig::new(model.parse().expect("a model"))
         }),
         ..MeasureConfig::new(key)

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use weir_measure::Value;
-use weir_packet::wire::KeyKind;
+use weir_packet::generate::Surge;
+
+mod measure;
+
+pub use measure::{Changes, Measure};
 
 pub mod lab;
 
@@ -201,45 +204,6 @@ pub struct Inspect {
     pub common: Common,
 }
 
-/// Measure captures: who talks, and how much, by sketches in bounded memory.
-#[derive(Args, Debug)]
-pub struct Measure {
-    /// Captures to read, one after the other ("-" is standard input).
-    #[arg(value_name = "PCAP", required = true)]
-    pub inputs: Vec<PathBuf>,
-    /// What is counted: source, destination, pair, 5-tuple, source/24 or
-    /// destination/24,48 (prefix bits for IPv4, then for IPv6).
-    #[arg(long, value_name = "KEY", default_value = "source")]
-    pub key: KeyKind,
-    /// What is added up for each key: packets or bytes.
-    #[arg(long, value_name = "VALUE", default_value_t = Value::Bytes)]
-    pub value: Value,
-    /// Length of an interval in seconds of capture time.
-    #[arg(long, value_name = "S", default_value_t = 60.0)]
-    pub interval: f64,
-    /// How many of the largest keys are listed for each interval.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
-    /// Largest error of an estimate, as a share of the interval's total: less
-    /// takes more memory.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0001)]
-    pub epsilon: f64,
-    /// Probability with which an estimate may exceed that error.
-    #[arg(long, value_name = "P", default_value_t = 0.01)]
-    pub delta: f64,
-    /// Seed of the hash functions [default: random].
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Also count exactly, in memory that grows with the number of keys, and
-    /// report the error of the estimates.
-    #[arg(long)]
-    pub exact: bool,
-    #[command(flatten)]
-    pub shards: Shards,
-    #[command(flatten)]
-    pub common: Common,
-}
-
 /// Generate a capture: the same bytes for the same arguments.
 #[derive(Args, Debug)]
 pub struct Generate {
@@ -271,6 +235,12 @@ pub struct Generate {
     /// Of 1,000 packets, how many carry a planted text, on average.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub plant_per_mille: u16,
+    /// Plant a change: START,SECONDS,RATE,BYTES adds a source that, START
+    /// seconds into the traffic, sends RATE packets of BYTES bytes per second
+    /// for SECONDS. May be given several times; the sources are 203.0.113.1 and
+    /// the following.
+    #[arg(long, value_name = "SURGE")]
+    pub surge: Vec<Surge>,
     /// Share of flows over IPv6, from 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub ipv6: f64,

@@ -31,8 +31,10 @@ use serde::Deserialize;
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 
+use crate::changes::Search;
 use crate::failure::{Failure, Outcome};
 use crate::filter::FilterConfig;
+use crate::measured::Places;
 use crate::output;
 
 mod resolve;
@@ -114,6 +116,25 @@ pub struct MeasureConfig {
     pub seed: Option<u64>,
     #[serde(default)]
     pub exact: bool,
+    /// Which changes to look for.
+    pub change: Option<Search>,
+    /// Where reports of intervals go, one JSON line each, as they are made.
+    pub json_lines: Option<PathBuf>,
+    /// A file of metrics that is kept up to date.
+    pub prometheus: Option<PathBuf>,
+    /// A table of all intervals.
+    pub parquet: Option<PathBuf>,
+}
+
+impl MeasureConfig {
+    /// Where results go beside the report.
+    pub fn places(&self) -> Places<'_> {
+        Places {
+            json_lines: self.json_lines.as_deref(),
+            parquet: self.parquet.as_deref(),
+            prometheus: self.prometheus.as_deref(),
+        }
+    }
 }
 
 fn default_key() -> KeyKind {
@@ -129,7 +150,8 @@ fn default_delta() -> f64 {
     0.01
 }
 
-fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+/// A value that is written as text.
+pub fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: FromStr<Err: std::fmt::Display>,
@@ -278,7 +300,7 @@ impl Config {
         json.into_iter().chain(configured).collect()
     }
 
-    /// Where captures and alerts go.
+    /// Where captures, alerts and intervals go.
     fn streams(&self) -> impl Iterator<Item = &Path> {
         self.pipelines
             .iter()
@@ -288,6 +310,7 @@ impl Config {
                     .iter()
                     .filter_map(|inspect| inspect.alerts.as_deref()),
             )
+            .chain(self.measure.iter().flat_map(|m| m.places().paths()))
     }
 
     /// Checks the text of the configuration file at `path`.

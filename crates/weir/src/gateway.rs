@@ -10,10 +10,12 @@ use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, S
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
 use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
 
-use crate::config::{Config, IpsecConfig, PipelineConfig, StageName};
+use crate::changes::Search;
+use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
 use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
 use crate::filter::{FilterConfig, FilterStage};
+use crate::measured::Outputs;
 use crate::{associations, input, output, rules, signals, values};
 
 /// What is loaded once and serves all pipelines.
@@ -29,6 +31,8 @@ pub struct Gateway {
     pub watched: Vec<Watched>,
     /// The measurement of each pipeline that has one.
     pub collectors: Vec<Collector>,
+    /// Where all of these write what they report.
+    pub measured: Option<Outputs>,
 }
 
 impl Shared {
@@ -58,8 +62,8 @@ impl Shared {
         if let Some(ipsec) = &config.ipsec {
             shared.load_associations(ipsec, quiet)?;
         }
-        if config.measure.is_some() {
-            measurement(config, 1)?;
+        if let Some(measure) = &config.measure {
+            measure_config(measure)?.check().map_err(Failure::usage)?;
         }
         Ok(shared)
     }
@@ -102,6 +106,7 @@ pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -
         pipelines: Vec::new(),
         watched: Vec::new(),
         collectors: Vec::new(),
+        measured: measured(config, stop)?,
     };
     for pipeline in &config.pipelines {
         let direction = Direction {
@@ -138,7 +143,7 @@ impl Direction<'_> {
                         meters,
                         timeline: watching,
                         collector,
-                    } = measurement(self.config, self.shards)?;
+                    } = self.measurement(gateway.measured.as_ref())?;
                     timeline = watching;
                     gateway.collectors.push(collector);
                     for (chain, meter) in chains.iter_mut().zip(meters) {
@@ -169,6 +174,17 @@ impl Direction<'_> {
         gateway.pipelines.push(pipeline);
         gateway.watched.push(watched);
         Ok(())
+    }
+
+    /// The measurement that the configuration asks for.
+    fn measurement(&self, measured: Option<&Outputs>) -> Outcome<Measurement> {
+        let measure = self.config.measure.as_ref();
+        let measure = measure
+            .context("there is no table [measure]")
+            .map_err(Failure::Usage)?;
+        measure_config(measure)?
+            .build_observed(self.shards, measured.map(Outputs::observer))
+            .map_err(Failure::usage)
     }
 
     fn add_filter(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
@@ -227,14 +243,9 @@ impl Direction<'_> {
     }
 }
 
-/// The measurement that the configuration asks for.
-fn measurement(config: &Config, shards: usize) -> Outcome<Measurement> {
-    let measure = config
-        .measure
-        .as_ref()
-        .context("there is no table [measure]")
-        .map_err(Failure::Usage)?;
-    MeasureConfig {
+/// What is to be measured.
+fn measure_config(measure: &config::MeasureConfig) -> Outcome<MeasureConfig> {
+    Ok(MeasureConfig {
         value: measure.value,
         interval: measure.interval.map(values::seconds).transpose()?,
         accuracy: Accuracy {
@@ -243,11 +254,22 @@ fn measurement(config: &Config, shards: usize) -> Outcome<Measurement> {
         },
         top: measure.top,
         exact: measure.exact,
+        change: measure.change.clone().map(Search::config),
         seed: measure.seed,
         ..MeasureConfig::new(measure.key)
-    }
-    .build(shards)
-    .map_err(Failure::usage)
+    })
+}
+
+/// Opens the outputs of measurements, where a pipeline measures.
+fn measured(config: &Config, stop: &StopFlag) -> Outcome<Option<Outputs>> {
+    let measures = |pipeline: &PipelineConfig| pipeline.stages.contains(&StageName::Measure);
+    let measure = config.measure.as_ref();
+    let measure = measure.filter(|_| config.pipelines.iter().any(measures));
+    let open = |measure: &config::MeasureConfig| {
+        let key = measure.key.to_string();
+        Outputs::open(measure.places(), &key, measure.value, stop)
+    };
+    measure.map(open).transpose()
 }
 
 /// Every writer has a flag of its own for SIGHUP: whoever opens its file again

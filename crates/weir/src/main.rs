@@ -12,6 +12,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 mod associations;
+mod changes;
 mod cli;
 mod command;
 mod config;
@@ -20,6 +21,7 @@ mod failure;
 mod filter;
 mod gateway;
 mod input;
+mod measured;
 mod output;
 
 mod progress;

@@ -69,7 +69,7 @@ pub fn write_stdout(text: &[u8]) -> Outcome {
 }
 
 /// A reader that went away has seen what it wanted.
-fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+pub fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,

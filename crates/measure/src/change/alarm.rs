@@ -1,6 +1,9 @@
 //! What is told of changes.
 
+use std::fmt;
+
 use serde::Serialize;
+use weir_packet::time::Timestamp;
 
 use super::sample::Source;
 use crate::timestamp;
@@ -32,6 +35,14 @@ pub struct Alarm {
     /// The sources behind it, by a sample of packets: of the interval where the
     /// key rose, of the one before where it fell. Largest first, at most five.
     pub sources: Vec<Source>,
+}
+
+impl Alarm {
+    /// The beginning of the interval since which it lasts, as RFC 3339 writes
+    /// it.
+    pub fn since(&self) -> impl fmt::Display {
+        Timestamp(self.since_ns)
+    }
 }
 
 /// What became of an interval in the search for changes.

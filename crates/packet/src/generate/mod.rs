@@ -41,7 +41,7 @@ mod zipf;
 pub use generator::{Generated, Generator, Plant};
 pub use payload::{PayloadModel, PayloadModelError};
 pub use sizes::{SizeModel, SizeModelError};
-pub use surges::Surge;
+pub use surges::{Surge, SurgeError};
 
 /// What traffic to make.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,8 @@
 //! Changes planted in traffic.
 
+use std::str::FromStr;
+use std::time::Duration;
+
 use super::{Plan, PlanError};
 use crate::wire::{FlowKey, protocol};
 
@@ -29,6 +32,38 @@ const PORT: u16 = 9;
 
 /// Bytes of IPv4 and UDP header.
 pub(super) const HEADER_BYTES: u16 = 28;
+
+/// A surge that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "surge {0:?}: use START,SECONDS,RATE,BYTES, as in 10,5,20000,1000: seconds from the start, \
+     seconds, packets per second, bytes per packet"
+)]
+pub struct SurgeError(String);
+
+impl FromStr for Surge {
+    type Err = SurgeError;
+
+    fn from_str(text: &str) -> Result<Surge, SurgeError> {
+        let read = || {
+            let mut fields = text.split(',');
+            let mut seconds = || {
+                let seconds: f64 = fields.next()?.parse().ok()?;
+                let duration = Duration::try_from_secs_f64(seconds).ok()?;
+                u64::try_from(duration.as_nanos()).ok()
+            };
+            let (start_ns, length_ns) = (seconds()?, seconds()?);
+            let surge = Surge {
+                start_ns,
+                length_ns,
+                packets_per_second: fields.next()?.parse().ok()?,
+                ip_bytes: fields.next()?.parse().ok()?,
+            };
+            fields.next().is_none().then_some(surge)
+        };
+        read().ok_or_else(|| SurgeError(text.to_owned()))
+    }
+}
 
 impl Surge {
     /// Number of its packets.

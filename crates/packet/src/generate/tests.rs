@@ -383,6 +383,22 @@ fn surge() -> Surge {
     }
 }
 
+#[test]
+fn surges_read_as_they_are_written_down() {
+    assert_eq!("0.02,0.1,5000,400".parse(), Ok(surge()));
+    for text in [
+        "",
+        "1,2,3",
+        "1,2,3,4,5",
+        "-1,2,3,4",
+        "1,nan,3,4",
+        "1,2,3,70000",
+    ] {
+        let error = text.parse::<Surge>().expect_err(text).to_string();
+        assert!(error.contains("START,SECONDS,RATE,BYTES"), "{error}");
+    }
+}
+
 /// The traffic is the same but for the surges' packets, which come when, from
 /// whom and as large as is said, in order of time with the others.
 #[test]

@@ -24,10 +24,39 @@ struct Document {
     packets: u64,
     bytes: u64,
     planted: u64,
+    surges: Vec<SurgeRow>,
     file_bytes: u64,
     seconds_of_capture: f64,
     /// Whether a signal ended it before its last packet.
     interrupted: bool,
+}
+
+/// A planted change: whose packets, from when on (in seconds of the capture),
+/// for how long, and how many.
+#[derive(Serialize)]
+struct SurgeRow {
+    source: String,
+    destination: String,
+    start: f64,
+    seconds: f64,
+    packets: u64,
+}
+
+/// What of each surge gets into the capture unless that is interrupted.
+fn surge_rows(plan: &Plan, generator: &Generator) -> Vec<SurgeRow> {
+    let numbered = (plan.flows..).zip(&plan.surges);
+    numbered
+        .map(|(flow, surge)| {
+            let key = generator.flow_key(flow);
+            SurgeRow {
+                source: key.source_address().to_string(),
+                destination: key.destination_address().to_string(),
+                start: surge.start_ns as f64 / 1e9,
+                seconds: surge.length_ns as f64 / 1e9,
+                packets: surge.packets(),
+            }
+        })
+        .collect()
 }
 
 pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
@@ -50,6 +79,7 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
         seed: arguments.seed,
         ipv6_share: arguments.ipv6,
         packets_per_second: arguments.rate,
+        surges: arguments.surge.clone(),
         ..Plan::default()
     };
     let mut generator = Generator::new(&plan).map_err(Failure::usage)?;
@@ -73,6 +103,7 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
         packets: 0,
         bytes: 0,
         planted: 0,
+        surges: surge_rows(&plan, &generator),
         file_bytes: 0,
         seconds_of_capture: 0.0,
         interrupted: false,

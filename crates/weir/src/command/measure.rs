@@ -4,15 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use weir_measure::change::{Alarm, ChangeReport, SearchState};
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement};
 use weir_packet::wire::KeyKind;
-use weir_stream::{Pipeline, Stage, Steer, StopFlag};
+use weir_stream::{CaptureSource, Pipeline, Stage, Steer, StopFlag};
 
-use crate::cli::Measure;
-use crate::execute::execute;
+use crate::changes::Search;
+use crate::cli::{Changes, Measure};
+use crate::execute::{Execution, Watched, execute};
 use crate::failure::{Failure, Outcome};
+use crate::measured::{Outputs, Places};
 use crate::report::{Traffic, table};
 use crate::{input, output, values};
+
+mod fit;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -27,49 +32,37 @@ struct Document {
 }
 
 pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
-    let shards = usize::from(arguments.shards.shards);
-    let measurement = MeasureConfig {
-        value: arguments.value,
-        interval: Some(values::seconds(arguments.interval)?),
-        accuracy: Accuracy {
-            epsilon: arguments.epsilon,
-            delta: arguments.delta,
-        },
-        top: arguments.top,
-        exact: arguments.exact,
-        seed: arguments.seed,
-        ..MeasureConfig::new(arguments.key)
+    if arguments.changes.fit {
+        return fit::fit(arguments);
     }
-    .build(shards)
-    .map_err(Failure::usage)?;
-    let Measurement {
-        meters,
-        timeline,
-        collector,
-    } = measurement;
-
-    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
-    output::keep_apart(&inputs, arguments.common.json.as_deref().as_slice())?;
-    let (source, watched) = input::open(&arguments.inputs)?;
+    let config = MeasureConfig {
+        change: search(&arguments.changes).map(Search::config),
+        sketches: arguments.outputs.sketches,
+        ..config(arguments)?
+    };
+    config.check().map_err(Failure::usage)?;
+    let places = Places {
+        json_lines: arguments.outputs.json_lines.as_deref(),
+        parquet: arguments.outputs.parquet.as_deref(),
+        prometheus: arguments.outputs.prometheus.as_deref(),
+    };
+    let (source, watched) = open(arguments, places)?;
     let json = output::Document::asked_for(&arguments.common)?;
-    let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
-    if let Some(timeline) = timeline {
-        steer = timeline.watch(steer);
-    }
-    let chains = meters
-        .into_iter()
-        .map(|meter| vec![Box::new(MeasureStage::new(meter)) as Box<dyn Stage>])
-        .collect();
     let stop = StopFlag::default();
-    let pipeline = Pipeline::new(source)
-        .shards(chains)
-        .steer(steer)
-        .stop_flag(stop.clone());
+    let key = arguments.key.to_string();
+    let outputs = Outputs::open(places, &key, arguments.value, &stop)?;
+    let measurement = config
+        .build_observed(
+            usize::from(arguments.shards.shards),
+            Some(outputs.observer()),
+        )
+        .map_err(Failure::usage)?;
     let quiet = arguments.common.quiet;
-    let execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
+    let (execution, intervals) = run(source, watched, measurement, &stop, quiet)?;
+    outputs.finish()?;
 
     let document = Document {
-        key: arguments.key.to_string(),
+        key,
         value: arguments.value.to_string(),
         epsilon: arguments.epsilon,
         delta: arguments.delta,
@@ -78,12 +71,13 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
             execution.truncated(),
             execution.interrupted(),
         ),
-        intervals: collector.finish(),
+        intervals,
     };
     if let Some(json) = json {
         json.write(&document)?;
     }
-    if arguments.common.shows_tables() {
+    let streams = places.json_lines == Some(Path::new("-"));
+    if arguments.common.shows_tables() && !streams {
         let mut text = String::new();
         for interval in &document.intervals {
             text += &interval_table(arguments.key, &document.value, interval);
@@ -104,7 +98,77 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The top keys of one interval, with a line about all of them above.
+/// What is to be measured, without changes.
+fn config(arguments: &Measure) -> Outcome<MeasureConfig> {
+    Ok(MeasureConfig {
+        value: arguments.value,
+        interval: Some(values::seconds(arguments.interval)?),
+        accuracy: Accuracy {
+            epsilon: arguments.epsilon,
+            delta: arguments.delta,
+        },
+        top: arguments.top,
+        exact: arguments.exact,
+        seed: arguments.seed,
+        ..MeasureConfig::new(arguments.key)
+    })
+}
+
+/// The search for changes that the flags ask for.
+fn search(changes: &Changes) -> Option<Search> {
+    Some(Search {
+        model: changes.change.clone()?,
+        difference: changes.difference,
+        threshold: changes.threshold,
+        keys_from: changes.keys_from,
+        keys_one_in: changes.keys_one_in,
+        keys_max: changes.keys_max,
+        counters: changes.change_counters,
+    })
+}
+
+/// Opens the captures, and sees to it that no output overwrites one.
+fn open(arguments: &Measure, places: Places<'_>) -> Outcome<(CaptureSource, Watched)> {
+    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
+    let outputs: Vec<&Path> = places
+        .paths()
+        .chain(arguments.common.json.as_deref())
+        .collect();
+    output::keep_apart(&inputs, &outputs)?;
+    input::open(&arguments.inputs)
+}
+
+/// Measures captures to their end.
+fn run(
+    source: CaptureSource,
+    watched: Watched,
+    measurement: Measurement,
+    stop: &StopFlag,
+    quiet: bool,
+) -> Outcome<(Execution, Vec<IntervalReport>)> {
+    let Measurement {
+        meters,
+        timeline,
+        collector,
+    } = measurement;
+    let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
+    if let Some(timeline) = timeline {
+        steer = timeline.watch(steer);
+    }
+    let chains = meters
+        .into_iter()
+        .map(|meter| vec![Box::new(MeasureStage::new(meter)) as Box<dyn Stage>])
+        .collect();
+    let pipeline = Pipeline::new(source)
+        .shards(chains)
+        .steer(steer)
+        .stop_flag(stop.clone());
+    let execution = execute(vec![pipeline], vec![watched], stop, quiet)?;
+    Ok((execution, collector.finish()))
+}
+
+/// The top keys of one interval, with a line about all of them above, and its
+/// alarms.
 pub fn interval_table(key: KeyKind, value: &str, interval: &IntervalReport) -> String {
     let title = format!(
         "{} + {:.3} s: {} packets, {}, {} distinct keys ({key})",
@@ -132,5 +196,51 @@ pub fn interval_table(key: KeyKind, value: &str, interval: &IntervalReport) -> S
             cells
         })
         .collect();
-    table::table(&title, &header, &[1, 2, 3], rows)
+    let top = table::table(&title, &header, &[1, 2, 3], rows);
+    match &interval.changes {
+        Some(changes) => top + &alarm_table(value, changes, &interval.alarms),
+        None => top,
+    }
+}
+
+/// What changed, or why nothing is known of that.
+fn alarm_table(value: &str, changes: &ChangeReport, alarms: &[Alarm]) -> String {
+    let title = match changes.state {
+        SearchState::Learning => "changes: not searched, the model is learning",
+        SearchState::CutShort => "changes: not searched, the traffic ends in this interval",
+        SearchState::Searched if alarms.is_empty() => "changes: none",
+        SearchState::Searched => "changes",
+    };
+    let missed = match changes.missed {
+        0 => String::new(),
+        missed => format!(" (keys of {} packets not asked for)", table::count(missed)),
+    };
+    if alarms.is_empty() {
+        return format!("{title}{missed}\n\n");
+    }
+    let rows = alarms
+        .iter()
+        .map(|alarm| {
+            let sources: Vec<String> = alarm
+                .sources
+                .iter()
+                .map(|source| format!("{} {:.0} %", source.source, 100.0 * source.share))
+                .collect();
+            vec![
+                alarm.key.clone(),
+                whole(alarm.observed),
+                whole(alarm.forecast),
+                format!("{:.3}", alarm.score),
+                alarm.since().to_string(),
+                sources.join(", "),
+            ]
+        })
+        .collect();
+    let header = ["key", value, "forecast", "score", "since", "sources"];
+    table::table(&format!("{title}{missed}"), &header, &[1, 2, 3], rows)
+}
+
+/// An estimate as a count: what is below zero is noise.
+fn whole(estimate: f64) -> String {
+    table::count(estimate.round().max(0.0) as u64)
 }

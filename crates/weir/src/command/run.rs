@@ -81,6 +81,9 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         .iter()
         .flat_map(|collector| collector.finish())
         .collect();
+    if let Some(measured) = &built.measured {
+        measured.finish()?;
+    }
     let document = document(&shared, &execution, &alerts_by_rule, intervals);
     for json in documents {
         json.write(&document)?;

@@ -79,6 +79,16 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
             place(path, folder);
         }
     }
+    if let Some(measure) = &mut config.measure {
+        let places = [
+            &mut measure.json_lines,
+            &mut measure.prometheus,
+            &mut measure.parquet,
+        ];
+        for path in places.into_iter().flatten() {
+            place(path, folder);
+        }
+    }
     if let Some(path) = &mut config.report.json {
         place(path, folder);
     }

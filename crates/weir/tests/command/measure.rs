@@ -188,3 +188,172 @@ fn leaps_in_time_cost_nothing() {
         intervals(&document).len()
     );
 }
+
+/// Five sources are planted, each for one interval of the traffic of 4,000
+/// flows: the rise and the fall of each is told, since when and by whom, and
+/// what else is told is no more than the ordinary swing of the largest flows.
+/// The capture and the seed are fixed.
+#[test]
+fn planted_changes_are_found() {
+    let folder = Folder::new();
+    let capture = folder.name("planted.pcap");
+    let surges = [
+        "4.0,2,500,900",
+        "8.0,2,400,900",
+        "12.0,2,900,300",
+        "12.0,2,300,1000",
+        "16.0,2,350,800",
+    ];
+    let generate = ["generate", &capture, "--packets", "48000", "--rate", "2000"];
+    let traffic = ["--flows", "4000", "--zipf", "0.9", "--sizes", "fixed:120"];
+    let planted = surges.iter().flat_map(|surge| ["--surge", *surge]);
+    let made = weir(
+        generate
+            .into_iter()
+            .chain(traffic)
+            .chain(planted)
+            .chain(["--quiet", "--json", "-"]),
+    )
+    .done()
+    .json();
+    let surges = made["surges"].as_array().expect("surges");
+    assert_eq!(surges.len(), 5);
+
+    for keys_from in ["kept", "same"] {
+        let measured = weir([
+            "measure",
+            &capture,
+            "--interval",
+            "2",
+            "--change",
+            "ma:1",
+            "--keys-from",
+            keys_from,
+            "--seed",
+            "1",
+            "--json",
+            "-",
+        ])
+        .done()
+        .json();
+        let all: Vec<(usize, &Value)> = intervals(&measured)
+            .iter()
+            .enumerate()
+            .flat_map(|(number, interval)| {
+                let alarms = interval["alarms"].as_array().expect("alarms");
+                alarms.iter().map(move |alarm| (number, alarm))
+            })
+            .collect();
+        for surge in surges {
+            let rise = (surge["start"].as_f64().expect("seconds") / 2.0) as usize;
+            let of_surge = |number: usize| {
+                let found = all
+                    .iter()
+                    .find(|(at, alarm)| *at == number && alarm["key"] == surge["source"]);
+                found
+                    .unwrap_or_else(|| panic!("{surge} is missing in {number}"))
+                    .1
+            };
+            let (up, down) = (of_surge(rise), of_surge(rise + 1));
+            let sum = |alarm: &Value, field: &str| alarm[field].as_f64().expect("a number");
+            let frames = sum(surge, "packets");
+            assert!(sum(up, "observed") > 300.0 * frames, "{up}");
+            assert!(
+                sum(up, "forecast").abs() < 0.05 * sum(up, "observed"),
+                "{up}"
+            );
+            assert!(sum(down, "forecast") > 300.0 * frames, "{down}");
+            assert_eq!(up["unit"], "bytes");
+            assert_eq!(up["since"], up["start"]);
+            assert_eq!(up["sources"][0]["source"], surge["source"]);
+        }
+        let false_alarms = all
+            .iter()
+            .filter(|(_, alarm)| surges.iter().all(|surge| surge["source"] != alarm["key"]));
+        let false_alarms = false_alarms.count();
+        assert!(
+            false_alarms <= 10,
+            "{keys_from}: {false_alarms} false alarms"
+        );
+    }
+}
+
+#[test]
+fn intervals_go_to_every_output_as_they_end() {
+    let folder = Folder::new();
+    let traffic = example_name("traffic.pcapng");
+    let (lines, table, metrics) = (
+        folder.name("intervals.jsonl"),
+        folder.name("intervals.parquet"),
+        folder.name("metrics.prom"),
+    );
+    let call = [
+        "measure",
+        &traffic,
+        "--interval",
+        "5",
+        "--change",
+        "ewma:0.5",
+        "--seed",
+        "1",
+        "--json-lines",
+        &lines,
+        "--parquet",
+        &table,
+        "--sketches",
+        "--prometheus",
+        &metrics,
+        "--json",
+        "-",
+    ];
+    let document = weir(call).done().json();
+    let text = std::fs::read_to_string(&lines).expect("lines");
+    let told: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!(&told, intervals(&document), "the same, line by line");
+    let rows = weir_export::read_parquet(table.as_ref()).expect("a table");
+    let with_sketches = rows.iter().filter(|row| row.sums_sketch.is_some());
+    assert_eq!(with_sketches.count(), told.len());
+    let text = std::fs::read_to_string(&metrics).expect("metrics");
+    assert!(text.contains("weir_measure_packets_total 3564"), "{text}");
+    assert!(text.ends_with("# EOF\n"));
+    // Lines are appended, the other files are new each time.
+    weir(call).done();
+    let again = std::fs::read_to_string(&lines).expect("lines");
+    assert_eq!(again.lines().count(), 2 * told.len());
+}
+
+#[test]
+fn a_fit_names_models_that_can_be_used() {
+    let traffic = example_name("traffic.pcapng");
+    let call = [
+        "measure",
+        &traffic,
+        "--interval",
+        "2",
+        "--fit",
+        "--json",
+        "-",
+    ];
+    let document = weir(call).done().json();
+    let models = document["models"].as_array().expect("models");
+    assert_eq!(models.len(), 6, "the best of each kind");
+    assert_eq!(models[0]["ratio"], 1.0);
+    for row in models {
+        let model = row["model"].as_str().expect("a model");
+        let call = [
+            "measure",
+            &traffic,
+            "--interval",
+            "2",
+            "--change",
+            model,
+            "-q",
+        ];
+        weir(call).done();
+    }
+    let short = weir(["measure", &traffic, "--interval", "60", "--fit"]);
+    short.failed(1, &["shorter interval"]);
+}

@@ -1,0 +1,244 @@
+//! Where reports of intervals go as soon as they are made.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use weir_export::{Metrics, ParquetWriter};
+use weir_measure::{IntervalReport, Observer, Value};
+use weir_packet::file::WholeFile;
+use weir_stream::StopFlag;
+
+use crate::failure::{Failure, Outcome};
+use crate::{output, signals};
+
+/// A file of metrics is not written more often than this.
+const METRICS_EVERY: Duration = Duration::from_secs(1);
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Places<'a> {
+    pub json_lines: Option<&'a Path>,
+    pub parquet: Option<&'a Path>,
+    pub prometheus: Option<&'a Path>,
+}
+
+impl<'a> Places<'a> {
+    /// All places.
+    pub fn paths(self) -> impl Iterator<Item = &'a Path> {
+        [self.json_lines, self.parquet, self.prometheus]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// The outputs of measurements. All measurements of a run may share them.
+#[derive(Clone)]
+pub struct Outputs {
+    shared: Arc<Mutex<Open>>,
+    stop: StopFlag,
+}
+
+struct Open {
+    json_lines: Option<LineLog>,
+    parquet: Option<(PathBuf, ParquetWriter<WholeFile>)>,
+    prometheus: Option<MetricsFile>,
+    /// The first failure. Nothing is written after it.
+    failure: Option<Failure>,
+}
+
+impl Outputs {
+    /// Opens what is asked for, before the work is done, so that a wrong path
+    /// is known early. A failure later on raises `stop`.
+    pub fn open(places: Places<'_>, key: &str, unit: Value, stop: &StopFlag) -> Outcome<Outputs> {
+        let parquet = places.parquet.map(|path| -> Outcome<_> {
+            let file = whole_file(path)?;
+            let writer = ParquetWriter::new(file, key, unit).map_err(Failure::usage)?;
+            Ok((path.to_owned(), writer))
+        });
+        let open = Open {
+            json_lines: places.json_lines.map(LineLog::open).transpose()?,
+            parquet: parquet.transpose()?,
+            prometheus: places
+                .prometheus
+                .map(|path| MetricsFile::open(path, key, unit))
+                .transpose()?,
+            failure: None,
+        };
+        Ok(Outputs {
+            shared: Arc::new(Mutex::new(open)),
+            stop: stop.clone(),
+        })
+    }
+
+    /// Who writes reports here.
+    pub fn observer(&self) -> Observer {
+        let outputs = self.clone();
+        Box::new(move |report| {
+            let mut open = outputs.lock();
+            if open.failure.is_some() {
+                return;
+            }
+            if let Err(failure) = open.write(report) {
+                open.failure = Some(failure);
+                outputs.stop.stop();
+            }
+            // A report is kept until the end; its sketches are written now.
+            report.sketches = None;
+        })
+    }
+
+    /// Completes the files; returns the first failure there was.
+    pub fn finish(&self) -> Outcome {
+        let mut open = self.lock();
+        if let Some(failure) = open.failure.take() {
+            return Err(failure);
+        }
+        if let Some((path, writer)) = open.parquet.take() {
+            let writing = || format!("cannot write {}", path.display());
+            let file = writer
+                .finish()
+                .with_context(writing)
+                .map_err(Failure::Running)?;
+            file.finish()
+                .with_context(writing)
+                .map_err(Failure::Running)?;
+        }
+        if let Some(metrics) = &mut open.prometheus {
+            metrics.write()?;
+        }
+        Ok(())
+    }
+
+    /// A panic under the lock ends the run.
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn write(&mut self, report: &IntervalReport) -> Outcome {
+        if let Some(log) = &mut self.json_lines {
+            log.write(report)?;
+        }
+        if let Some((path, writer)) = &mut self.parquet {
+            writer
+                .write(report)
+                .with_context(|| format!("cannot write {}", path.display()))
+                .map_err(Failure::Running)?;
+        }
+        if let Some(metrics) = &mut self.prometheus {
+            metrics.observe(report)?;
+        }
+        Ok(())
+    }
+}
+
+/// A file, or standard output, that a JSON line is appended to for each
+/// interval.
+struct LineLog {
+    path: PathBuf,
+    output: Box<dyn Write + Send>,
+    reopen: Option<Arc<AtomicBool>>,
+}
+
+impl LineLog {
+    fn open(path: &Path) -> Outcome<LineLog> {
+        if path == Path::new("-") {
+            return Ok(LineLog {
+                path: path.to_owned(),
+                output: Box::new(io::stdout()),
+                reopen: None,
+            });
+        }
+        output::make_folder_of(path)?;
+        let file = append_to(path)
+            .with_context(|| format!("cannot append to {}", path.display()))
+            .map_err(Failure::Usage)?;
+        Ok(LineLog {
+            path: path.to_owned(),
+            output: Box::new(file),
+            reopen: Some(signals::reopen_flag()?),
+        })
+    }
+
+    fn write(&mut self, report: &IntervalReport) -> Outcome {
+        let mut line = serde_json::to_vec(report)
+            .context("cannot write JSON")
+            .map_err(Failure::Running)?;
+        line.push(b'\n');
+        self.append(&line)
+            .with_context(|| format!("cannot append to {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        if let Some(reopen) = &self.reopen
+            && reopen.swap(false, Ordering::Relaxed)
+        {
+            self.output = Box::new(append_to(&self.path)?);
+        }
+        output::unless_gone(
+            self.output
+                .write_all(line)
+                .and_then(|()| self.output.flush()),
+        )
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// A file that always holds the newest metrics, whole.
+struct MetricsFile {
+    path: PathBuf,
+    metrics: Metrics,
+    written: Instant,
+}
+
+impl MetricsFile {
+    fn open(path: &Path, key: &str, unit: Value) -> Outcome<MetricsFile> {
+        let mut file = MetricsFile {
+            path: path.to_owned(),
+            metrics: Metrics::new(key, unit),
+            written: Instant::now(),
+        };
+        output::make_folder_of(path)?;
+        file.write().map_err(|failure| match failure {
+            Failure::Usage(error) | Failure::Running(error) => Failure::Usage(error),
+        })?;
+        Ok(file)
+    }
+
+    fn observe(&mut self, report: &IntervalReport) -> Outcome {
+        self.metrics.observe(report);
+        if self.written.elapsed() >= METRICS_EVERY {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Outcome {
+        self.written = Instant::now();
+        let text = self.metrics.text();
+        WholeFile::create(&self.path)
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.finish()
+            })
+            .with_context(|| format!("cannot write {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
+}
+
+fn whole_file(path: &Path) -> Outcome<WholeFile> {
+    output::make_folder_of(path)?;
+    WholeFile::create(path)
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::Usage)
+}
