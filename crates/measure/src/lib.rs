@@ -26,6 +26,10 @@
 //! In a pipeline a meter is a [`MeasureStage`], and with several shards the
 //! [`Timeline`] watches the steering ([`Timeline::watch`]).
 //!
+//! [`change`] finds keys whose traffic is not what the intervals before let
+//! expect; [`sub_sketches`] cut an interval into periods with sketches of their
+//! own.
+//!
 //! Memory does not grow with the number of keys, except with
 //! [`MeasureConfig::exact`], which keeps a table of all of them beside the
 //! sketch to show the sketch's error.
@@ -46,6 +50,7 @@ mod meter;
 mod report;
 mod sketch;
 mod stage;
+pub mod sub_sketches;
 mod timestamp;
 
 pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};

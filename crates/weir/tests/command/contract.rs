@@ -97,7 +97,7 @@ fn wrong_command_lines_end_with_2_and_one_line() {
     }
     let sa = example_name("sa.toml");
     let traffic = example_name("traffic.pcapng");
-    let wrong: [(&[&str], &str); 14] = [
+    let wrong: [(&[&str], &str); 20] = [
         (&["run", "x.toml", "--shards", "0"], "1..=256"),
         (&["run", "x.toml", "--shards", "many"], "--shards"),
         (&["measure", &traffic, "--key", "nose"], "5-tuple"),
