@@ -18,7 +18,18 @@
 //! | [`ThorupZhang16`], [`ThorupZhang8`] | 4-universal, buckets within 2⁻³² of uniform | 1 word; 1 to 10 words |
 //! | [`Fingerprint`] | P(equal) ≤ 2⁻³³; mixed, not universal | 1 to 10 words of 32 bits |
 //!
-//! Keys come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
+//! Families that condense whole messages, for authentication, say the same of
+//! themselves by [`Guaranteed`]; their keys are given, not drawn:
+//!
+//! | module | families | property |
+//! | --- | --- | --- |
+//! | [`multilinear`] | MMH*, MMH*32, MMH32 with Toeplitz tags | almost Δ-universal, ε from 1/p to 1.5·2⁻³⁰ |
+//! | [`nh`] | NMH*, NH with Toeplitz values | almost Δ-universal, 1/p and 2⁻³² |
+//! | [`horner`] | polynomials modulo 2⁶¹ - 1 and over GF(2¹²⁸) | almost Δ-universal, words/\|field\| |
+//! | [`tree`] | MMH32 in a tree, for any length | the sum over the levels |
+//! | [`radix`] | radix conversion | none, and why |
+//!
+//! Keys of sketches come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
 //! because a lane of a kernel is a key, and bucket numbers leave in rows
 //! ([`Buckets`]), because a row of them is what one row of counters needs. Each
 //! kernel has a scalar twin that defines it in the module above its `simd`
@@ -33,16 +44,19 @@ mod field;
 mod fingerprint;
 mod guarantee;
 mod h1;
+pub mod horner;
 pub mod multilinear;
 mod multiply_shift;
 pub mod nh;
 mod polynomial;
 mod polynomial44;
 pub mod prime;
+pub mod radix;
 mod seed;
 mod simd;
 mod tabulation;
 mod thorup_zhang;
+pub mod tree;
 
 pub use buckets::Buckets;
 pub use columns::{KeyColumns, MAX_KEY_WORDS};

@@ -214,3 +214,6 @@ impl<const T: usize> Guaranteed for Mmh32<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,3 +146,6 @@ impl<const T: usize> Guaranteed for Nh<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
