@@ -1,9 +1,11 @@
 //! The applications, each written once in the kernel language.
 
 pub mod aes;
+pub mod mmh;
+pub mod sketch;
 
 use crate::execute::{Arguments, Scratchpads};
-use crate::kernel::{BuildError, Kernel};
+use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over};
 use crate::stream::{Program, ProgramError};
 
 /// A program that cannot be written.
@@ -65,7 +67,7 @@ const INDEXED_ROWS: usize = 1024;
 
 /// All kernels.
 pub fn kernels() -> Vec<Entry> {
-    aes::KERNELS.to_vec()
+    [aes::KERNELS, mmh::KERNELS, sketch::KERNELS].concat()
 }
 
 /// What a program works on.
@@ -96,7 +98,8 @@ pub struct ProgramEntry {
 
 /// All programs.
 pub fn programs() -> Vec<ProgramEntry> {
-    vec![aes::programs::ENTRY]
+    let [two, four] = sketch::programs::ENTRIES;
+    vec![aes::programs::ENTRY, mmh::programs::ENTRY, two, four]
 }
 
 /// The program of that name.
@@ -115,3 +118,21 @@ pub fn example_words(words: usize) -> Vec<u32> {
 pub fn kernel(name: &str) -> Option<Entry> {
     kernels().into_iter().find(|entry| entry.name == name)
 }
+
+/// A kernel that fills a scratchpad array from a stream that holds every word
+/// once for each cluster.
+fn fill(name: &str, declare: impl FnOnce(&mut Builder) -> ArrayId) -> Result<Kernel, BuildError> {
+    let mut k = Builder::new(name);
+    let words = k.input("words", 1);
+    let array = declare(&mut k);
+    let (zero, one) = (k.constant(0), k.constant(1));
+    k.repeat(Over::records(words).pipeline(), &[zero], |k, carried| {
+        let word = k.read(words)[0];
+        k.scratch_write(array, carried[0], 0, word);
+        vec![k.add(carried[0], one)]
+    });
+    k.finish()
+}
+
+#[cfg(test)]
+mod tests;

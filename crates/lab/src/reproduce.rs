@@ -14,6 +14,8 @@ use crate::stream::RunError;
 
 mod aes;
 mod closed_forms;
+mod compare;
+mod hashing;
 mod published;
 mod rows;
 
@@ -156,7 +158,7 @@ pub fn reproduce(
         .into_iter()
         .enumerate()
         .map(|(index, row)| {
-            let made = rows::row(row, &mut bench);
+            let made = compare::row(row, &mut bench);
             progress(index + 1, count);
             made
         })

@@ -19,6 +19,8 @@
 use crate::kernel::{Block, Class, Kernel, Loop, Node, Op, Trip, Value};
 use crate::machine::Machine;
 
+use order::Order;
+
 pub use bounds::Bounds;
 pub use time::{Call, Run};
 pub use units::{Unit, UnitKind};
@@ -28,6 +30,7 @@ mod drawing;
 mod graph;
 mod list;
 mod modulo;
+mod order;
 mod registers;
 mod replay;
 mod reservation;
@@ -84,6 +87,8 @@ pub struct Slot {
     pub cycle: u32,
     /// The units that it takes, by their place in [`Schedule::units`].
     pub units: Vec<usize>,
+    /// Cycles for which they take nothing else.
+    pub busy: u32,
 }
 
 /// How the iterations of a pipelined loop overlap.
@@ -107,6 +112,8 @@ pub struct BlockSchedule {
     pub slots: Vec<Slot>,
     /// Cycles from the first operation until all results are there.
     pub cycles: u32,
+    /// Cycles of an iteration that does not overlap with others.
+    pub cycles_apart: u32,
     /// How iterations overlap, where they do.
     pub pipeline: Option<Pipeline>,
     /// What cannot be beaten.
@@ -173,19 +180,8 @@ impl Schedule {
             units: units::Units::of(machine),
             blocks: Vec::new(),
         };
-        schedule.nodes(kernel.body(), None)?;
         let live = registers::live_across(kernel);
-        for (block, live) in schedule.blocks.iter_mut().zip(live) {
-            block.registers += live;
-            if block.registers > machine.cluster.register_words {
-                return Err(ScheduleError::Registers {
-                    kernel: kernel.name().to_owned(),
-                    block: block.label.clone(),
-                    values: block.registers,
-                    registers: machine.cluster.register_words,
-                });
-            }
-        }
+        schedule.nodes(kernel.body(), None, &live)?;
         let instructions = schedule.instructions();
         if instructions > machine.microcode.instructions {
             return Err(ScheduleError::Microcode {
@@ -197,7 +193,14 @@ impl Schedule {
         Ok(schedule)
     }
 
-    fn nodes(&mut self, nodes: &[Node], within: Option<&Loop>) -> Result<(), ScheduleError> {
+    /// Schedules the blocks of nodes; `live` says for each block how many
+    /// values it finds and leaves.
+    fn nodes(
+        &mut self,
+        nodes: &[Node],
+        within: Option<&Loop>,
+        live: &[u32],
+    ) -> Result<(), ScheduleError> {
         for node in nodes {
             match node {
                 Node::Block(block) => {
@@ -206,46 +209,103 @@ impl Schedule {
                         Some(looped) => format!("{number} {}", looped.label),
                         None => format!("{number}"),
                     };
-                    let scheduled = self.block(block, within, label);
+                    let scheduled = self.block(block, within, label, live[number]);
+                    if scheduled.registers > self.machine.cluster.register_words {
+                        return Err(ScheduleError::Registers {
+                            kernel: self.kernel.name().to_owned(),
+                            block: scheduled.label,
+                            values: scheduled.registers,
+                            registers: self.machine.cluster.register_words,
+                        });
+                    }
                     self.blocks.push(scheduled);
                 }
-                Node::Loop(looped) => self.nodes(&looped.body, Some(looped))?,
+                Node::Loop(looped) => self.nodes(&looped.body, Some(looped), live)?,
             }
         }
         Ok(())
     }
 
-    fn block(&self, block: &Block, within: Option<&Loop>, label: String) -> BlockSchedule {
-        let unit_count = self.units.all().len();
+    /// The best schedule that fits the registers; where none does, the one
+    /// that takes the fewest.
+    fn block(
+        &self,
+        block: &Block,
+        within: Option<&Loop>,
+        label: String,
+        live: u32,
+    ) -> BlockSchedule {
+        let room = self.machine.cluster.register_words;
         let straight = self.graph(&block.ops, None);
-        let slots = list::schedule(&straight, unit_count);
-        let mut made = BlockSchedule {
-            label,
-            cycles: self.length(&block.ops, &slots),
-            registers: 0,
-            slots,
-            pipeline: None,
-            bounds: Bounds::of(&straight),
-            operations: block.ops.len() as u32,
+        let bounds = Bounds::of(&straight);
+        let apart = Order::ALL.map(|order| {
+            let slots = list::schedule(&straight, self.units.all().len(), order);
+            let cycles = self.length(&block.ops, &slots);
+            let mut made = BlockSchedule {
+                label: label.clone(),
+                slots,
+                cycles,
+                cycles_apart: cycles,
+                pipeline: None,
+                bounds,
+                operations: block.ops.len() as u32,
+                registers: 0,
+            };
+            made.registers = live + self.registers(within, &block.ops, &made);
+            made
+        });
+        let [quick, frugal] = apart;
+        let best = if quick.registers <= room || quick.registers <= frugal.registers {
+            quick
+        } else {
+            frugal
         };
-        if let Some(looped) = within.filter(|looped| looped.pipeline) {
-            let graph = self.graph(&block.ops, Some(looped));
-            made.bounds = Bounds::of(&graph);
-            let least = made.bounds.resources.max(made.bounds.recurrence);
-            if let Some((interval, slots)) =
-                modulo::schedule(&graph, unit_count, least, made.cycles - 1)
-            {
-                made.cycles = self.length(&block.ops, &slots);
-                made.pipeline = Some(Pipeline {
-                    interval,
-                    stages: made.cycles.div_ceil(interval),
-                    copies: self.copies(looped, &block.ops, &slots, interval),
-                });
-                made.slots = slots;
+        let overlapped = within
+            .filter(|looped| looped.pipeline)
+            .and_then(|looped| self.overlapped(block, looped, &best, live));
+        overlapped.unwrap_or(best)
+    }
+
+    /// The shortest interval for which a schedule is found that fits the
+    /// registers, below the cycles of iterations that do not overlap.
+    fn overlapped(
+        &self,
+        block: &Block,
+        looped: &Loop,
+        apart: &BlockSchedule,
+        live: u32,
+    ) -> Option<BlockSchedule> {
+        /// Intervals are tried one by one, and then in steps of this part.
+        const STEP: u32 = 16;
+        let graph = self.graph(&block.ops, Some(looped));
+        let bounds = Bounds::of(&graph);
+        let mut interval = bounds.resources.max(bounds.recurrence).max(1);
+        while interval < apart.cycles {
+            for order in Order::ALL {
+                let Some(slots) = modulo::schedule(&graph, self.units.all().len(), interval, order)
+                else {
+                    continue;
+                };
+                let cycles = self.length(&block.ops, &slots);
+                let mut made = BlockSchedule {
+                    cycles,
+                    pipeline: Some(Pipeline {
+                        interval,
+                        stages: cycles.div_ceil(interval),
+                        copies: self.copies(looped, &block.ops, &slots, interval),
+                    }),
+                    slots,
+                    bounds,
+                    ..apart.clone()
+                };
+                made.registers = live + self.registers(Some(looped), &block.ops, &made);
+                if made.registers <= self.machine.cluster.register_words {
+                    return Some(made);
+                }
             }
+            interval += (interval / STEP).max(1);
         }
-        made.registers = registers::most_at_once(&self.lifetimes(within, &block.ops, &made));
-        made
+        None
     }
 
     fn graph(&self, ops: &[Op], pipelined: Option<&Loop>) -> graph::Graph {
@@ -302,7 +362,8 @@ impl Schedule {
                 .slots
                 .iter()
                 .filter(|slot| slot.units.contains(&place))
-                .count() as u32;
+                .map(|slot| slot.busy)
+                .sum();
             match kinds.last_mut() {
                 Some((kind, units, total)) if *kind == unit.kind => {
                     *units += 1;

@@ -14,8 +14,8 @@
 //!   two) through whitening and nine rounds.
 //! - `aes-final-round`: the tenth.
 
-use super::Entry;
-use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Placement, Value};
+use super::{Entry, fill};
+use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Placement, Value};
 
 pub use expansion::{key_expansion, key_expansion_dual};
 pub use rounds::{core, core_dual, final_round, final_round_dual};
@@ -128,16 +128,7 @@ pub fn words_of(block: &[u8; 16]) -> [u32; 4] {
 
 /// Fills `T` from a stream that holds every word once for each cluster.
 pub fn table_load() -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("aes-table");
-    let words = k.input("table", 1);
-    let table = declare_table(&mut k);
-    let (zero, one) = (k.constant(0), k.constant(1));
-    k.repeat(Over::records(words).pipeline(), &[zero], |k, carried| {
-        let word = k.read(words)[0];
-        k.scratch_write(table, carried[0], 0, word);
-        vec![k.add(carried[0], one)]
-    });
-    k.finish()
+    fill("aes-table", declare_table)
 }
 
 fn declare_table(k: &mut Builder) -> ArrayId {

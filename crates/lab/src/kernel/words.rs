@@ -149,6 +149,14 @@ impl Builder {
         self.push(Opcode::ShiftRight, &[a, bits], &[WORD, WORD], &[WORD])[0]
     }
 
+    /// `a >> bits` by as many bits as another word says, modulo 32, the sign
+    /// coming in.
+    #[track_caller]
+    pub fn shift_right_signed_by(&mut self, a: Value, bits: Value) -> Value {
+        let code = Opcode::ShiftRightSigned;
+        self.push(code, &[a, bits], &[WORD, WORD], &[WORD])[0]
+    }
+
     /// `a << bits` by as many bits as another word says, modulo 32.
     #[track_caller]
     pub fn shift_left_by(&mut self, a: Value, bits: Value) -> Value {

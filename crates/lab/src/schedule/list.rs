@@ -1,20 +1,16 @@
-//! List scheduling: cycle by cycle, the ready operation with the longest way
-//! to the end goes first.
+//! List scheduling: cycle by cycle, the ready operation that comes first in an
+//! order.
 
 use super::Slot;
-use super::bounds::heights;
 use super::graph::Graph;
+use super::order::Order;
 use super::reservation::Reservations;
 
 /// Places all operations of a block whose iterations do not overlap.
-pub(super) fn schedule(graph: &Graph, units: usize) -> Vec<Slot> {
-    let height = heights(graph, None);
-    let mut order: Vec<usize> = (0..graph.len()).collect();
-    order.sort_by_key(|&op| std::cmp::Reverse(height[op]));
-
+pub(super) fn schedule(graph: &Graph, units: usize, order: Order) -> Vec<Slot> {
     let mut reservations = Reservations::new(units, None);
     let mut slots: Vec<Option<Slot>> = vec![None; graph.len()];
-    let mut waiting = order;
+    let mut waiting = order.of(graph, None);
     let mut cycle = 0;
     while !waiting.is_empty() {
         waiting.retain(|&op| {
@@ -39,6 +35,7 @@ pub(super) fn schedule(graph: &Graph, units: usize) -> Vec<Slot> {
             slots[op] = Some(Slot {
                 cycle,
                 units: units.clone(),
+                busy: timing.interval,
             });
             false
         });

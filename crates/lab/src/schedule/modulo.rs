@@ -3,27 +3,21 @@
 //! its way, within a budget; then the interval grows.
 
 use super::Slot;
-use super::bounds::heights;
 use super::graph::Graph;
+use super::order::Order;
 use super::reservation::Reservations;
 
 /// Placements tried at an interval, for each operation of the loop.
 const BUDGET: usize = 12;
 
-/// The shortest interval from `least` to `most` for which a schedule is found.
+/// A schedule at an interval, if one is found.
 pub(super) fn schedule(
     graph: &Graph,
     units: usize,
-    least: u32,
-    most: u32,
-) -> Option<(u32, Vec<Slot>)> {
-    (least.max(1)..=most).find_map(|interval| Some((interval, attempt(graph, units, interval)?)))
-}
-
-fn attempt(graph: &Graph, units: usize, interval: u32) -> Option<Vec<Slot>> {
-    let height = heights(graph, Some(interval));
-    let mut order: Vec<usize> = (0..graph.len()).collect();
-    order.sort_by_key(|&op| std::cmp::Reverse(height[op]));
+    interval: u32,
+    order: Order,
+) -> Option<Vec<Slot>> {
+    let order = order.of(graph, Some(interval));
     let mut state = State {
         graph,
         interval,
@@ -87,7 +81,11 @@ impl State<'_> {
         self.reservations
             .take(op, &units, cycle, timing, has_result);
         self.last_tried[op] = Some(cycle);
-        self.slots[op] = Some(Slot { cycle, units });
+        self.slots[op] = Some(Slot {
+            cycle,
+            units,
+            busy: timing.interval,
+        });
         self.remove_violated(op, cycle)
     }
 

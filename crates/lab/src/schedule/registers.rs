@@ -5,33 +5,25 @@ use std::collections::HashMap;
 use super::{BlockSchedule, Loop, Node, Op, Schedule, Slot, Value};
 use crate::kernel::Kernel;
 
-/// Cycles in which a value is held, from the start of its iteration.
-pub(super) struct Lifetime {
-    written: u32,
-    last_read: u32,
-    /// Cycles after which the next iteration's takes its turn, if they
-    /// overlap.
-    interval: Option<u32>,
-}
-
 impl Schedule {
-    /// The lives of the values that a block makes and uses.
-    pub(super) fn lifetimes(
+    /// The most values that a block makes and holds at once.
+    pub(super) fn registers(
         &self,
         within: Option<&Loop>,
         ops: &[Op],
         block: &BlockSchedule,
-    ) -> Vec<Lifetime> {
+    ) -> u32 {
         let interval = block.pipeline.map(|pipeline| pipeline.interval);
         let overlapped = within.filter(|_| interval.is_some());
-        self.last_reads(overlapped, ops, &block.slots, interval.unwrap_or(0))
-            .into_iter()
-            .map(|(written, last_read)| Lifetime {
-                written,
-                last_read,
-                interval,
-            })
-            .collect()
+        let mut held: HashMap<u32, u32> = HashMap::new();
+        let lives = self.last_reads(overlapped, ops, &block.slots, interval.unwrap_or(0));
+        for (written, last_read) in lives {
+            for cycle in written..=last_read {
+                let cycle = interval.map_or(cycle, |interval| cycle % interval);
+                *held.entry(cycle).or_default() += 1;
+            }
+        }
+        held.into_values().max().unwrap_or(0)
     }
 
     /// When each value that is read is written, and when it is last read.
@@ -92,18 +84,6 @@ impl Loop {
         // A ring of names that nothing in the loop makes has no end.
         std::iter::successors(next(&value), next).take(self.carried.len())
     }
-}
-
-/// The most values that are held in one cycle.
-pub(super) fn most_at_once(lifetimes: &[Lifetime]) -> u32 {
-    let mut held: HashMap<u32, u32> = HashMap::new();
-    for life in lifetimes {
-        for cycle in life.written..=life.last_read {
-            let cycle = life.interval.map_or(cycle, |interval| cycle % interval);
-            *held.entry(cycle).or_default() += 1;
-        }
-    }
-    held.into_values().max().unwrap_or(0)
 }
 
 /// For each block, how many values it finds and leaves: made before it and

@@ -51,7 +51,7 @@ fn memory_takes_its_latency_and_its_rate() {
             .expect("a load");
         let machine = machine(&[]);
         let outcome = run(&program, &machine).expect("a run");
-        let sent = f64::from(3 + 2 * 5) * 2.5;
+        let sent = f64::from(3 + 2 * 5) * 3.0 * 2.5;
         let expected = sent + 55.0 + words as f64 * 4.0 / 4.0;
         assert!(
             (outcome.cycles - expected).abs() < 1e-6,
@@ -72,8 +72,8 @@ fn streams_share_the_memory() {
     }
     let together = run(&program, &machine(&[])).expect("a run").cycles;
     let apart = run(&program, &machine(&[("memory.bytes_per_cycle", 8.0)])).expect("a run");
-    assert!(together > 8192.0 && together < 8192.0 + 200.0, "{together}");
-    assert!(apart.cycles < 4096.0 + 200.0, "{}", apart.cycles);
+    assert!(together > 8192.0 && together < 8192.0 + 300.0, "{together}");
+    assert!(apart.cycles < 4096.0 + 300.0, "{}", apart.cycles);
 }
 
 #[test]

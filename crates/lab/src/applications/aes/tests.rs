@@ -192,30 +192,3 @@ fn the_example_of_fips_197_appendix_c1() {
     let expected = [0x69c4_e0d8, 0x6a7b_0430, 0xd8cd_b780, 0x70b4_c55a];
     assert_eq!(out, expected.map(u32::swap_bytes));
 }
-
-/// The kernels as they were when the machine was calibrated: a change here is
-/// a change of a kernel, and is told with its reason.
-#[test]
-fn operation_counts_are_as_committed() {
-    let counts: Vec<(&str, u32)> = KERNELS
-        .iter()
-        .map(|entry| {
-            (
-                entry.name,
-                (entry.build)().expect("a kernel").counts().total(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        counts,
-        [
-            ("aes-table", 5),
-            ("aes-key-expansion", 63),
-            ("aes-key-expansion-dual", 108),
-            ("aes-core", 122),
-            ("aes-core-dual", 206),
-            ("aes-final-round", 111),
-            ("aes-final-round-dual", 203),
-        ]
-    );
-}

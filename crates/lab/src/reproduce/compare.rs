@@ -1,0 +1,185 @@
+//! A row's model beside what the thesis states.
+
+use super::{Bench, Claim, Class, Published, Relation, ReproduceError, Row, Verdict, rows};
+
+/// Numbers, in the order of the stated ones.
+pub(super) type Values = Result<Vec<f64>, ReproduceError>;
+
+/// What is known of a row.
+pub(super) struct Entry {
+    class: Class,
+    model: Model,
+    /// In percent; beyond the rounding of the printed value.
+    tolerance: f64,
+    fitted: bool,
+    note: &'static str,
+}
+
+enum Model {
+    /// Numbers, in the order of the stated ones.
+    Gives(Box<dyn Fn(&mut Bench) -> Values>),
+    /// Numbers, where the thesis's own exclude each other.
+    Inconsistent(Box<dyn Fn(&mut Bench) -> Values>),
+    /// Numbers from another workload.
+    Substituted(Box<dyn Fn(&mut Bench) -> Values>),
+    /// Cited from elsewhere.
+    Reference,
+    /// None.
+    Missing,
+}
+
+/// Tolerance of simulated rows.
+const SIMULATED: f64 = 15.0;
+
+impl Entry {
+    fn new(class: Class, tolerance: f64, model: Model) -> Entry {
+        Entry {
+            class,
+            model,
+            tolerance,
+            fitted: false,
+            note: "",
+        }
+    }
+
+    pub(super) fn closed(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
+        Entry::new(Class::ClosedForm, 0.0, Model::Gives(Box::new(model)))
+    }
+
+    pub(super) fn configured(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
+        Entry::new(Class::Configuration, 0.0, Model::Gives(Box::new(model)))
+    }
+
+    pub(super) fn simulated(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
+        Entry::new(Class::Simulated, SIMULATED, Model::Gives(Box::new(model)))
+    }
+
+    pub(super) fn ordering(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
+        Entry::new(Class::Ordering, SIMULATED, Model::Gives(Box::new(model)))
+    }
+
+    pub(super) fn inconsistent(
+        class: Class,
+        model: impl Fn(&mut Bench) -> Values + 'static,
+    ) -> Entry {
+        Entry::new(class, SIMULATED, Model::Inconsistent(Box::new(model)))
+    }
+
+    pub(super) fn substituted(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
+        Entry::new(
+            Class::Simulated,
+            SIMULATED,
+            Model::Substituted(Box::new(model)),
+        )
+    }
+
+    pub(super) fn reference() -> Entry {
+        Entry::new(Class::Configuration, 0.0, Model::Reference)
+    }
+
+    pub(super) fn missing(class: Class) -> Entry {
+        Entry::new(class, 0.0, Model::Missing)
+    }
+
+    pub(super) fn note(mut self, note: &'static str) -> Entry {
+        self.note = note;
+        self
+    }
+
+    pub(super) fn within(mut self, percent: f64) -> Entry {
+        self.tolerance = percent;
+        self
+    }
+
+    pub(super) fn fitted(mut self) -> Entry {
+        self.fitted = true;
+        self
+    }
+}
+
+/// Compares a row with its model.
+pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ReproduceError> {
+    let number = published
+        .id
+        .rsplit('-')
+        .next()
+        .and_then(|digits| digits.parse().ok());
+    let entry = rows::entry(number.unwrap_or(0));
+    let (values, outcome) = match &entry.model {
+        Model::Gives(model) => (Some(model(bench)?), None),
+        Model::Inconsistent(model) => (Some(model(bench)?), Some(Verdict::SourceInconsistent)),
+        Model::Substituted(model) => (Some(model(bench)?), Some(Verdict::SubstitutedWorkload)),
+        Model::Reference => (None, Some(Verdict::ReferenceOnly)),
+        Model::Missing => (None, Some(Verdict::NotModelled)),
+    };
+    let claim = Claim::of(&published.value);
+    let error = values.as_ref().and_then(|values| error(&claim, values));
+    let tolerance = values.is_some().then_some(entry.tolerance);
+    let verdict = outcome.unwrap_or_else(|| {
+        let agrees = values
+            .as_ref()
+            .is_some_and(|values| agrees(&claim, values, entry.tolerance));
+        if agrees {
+            Verdict::Agrees
+        } else {
+            Verdict::Differs
+        }
+    });
+    Ok(Row {
+        published,
+        class: entry.class,
+        modelled: values.as_deref().map(in_words),
+        error_percent: error,
+        tolerance_percent: tolerance,
+        fitted: entry.fitted,
+        verdict,
+        note: entry.note.to_owned(),
+    })
+}
+
+/// The largest deviation, in percent of the stated number.
+fn error(claim: &Claim, values: &[f64]) -> Option<f64> {
+    let deviations = claim
+        .numbers
+        .iter()
+        .zip(values)
+        .map(|((stated, _), value)| {
+            if *stated == 0.0 {
+                100.0 * value
+            } else {
+                100.0 * (value - stated) / stated.abs()
+            }
+        });
+    deviations.max_by(|one, other| one.abs().total_cmp(&other.abs()))
+}
+
+fn agrees(claim: &Claim, values: &[f64], tolerance_percent: f64) -> bool {
+    !values.is_empty()
+        && values.len() <= claim.numbers.len()
+        && claim
+            .numbers
+            .iter()
+            .zip(values)
+            .all(|((stated, half), value)| match claim.relation {
+                Relation::Below => value < stated,
+                Relation::Above => value >= stated,
+                Relation::Is => {
+                    let room = half.max(stated.abs() * tolerance_percent / 100.0);
+                    (value - stated).abs() <= room * (1.0 + 1e-9)
+                }
+            })
+}
+
+fn in_words(values: &[f64]) -> String {
+    let words: Vec<String> = values
+        .iter()
+        .map(|&value| match value.abs() {
+            0.0 => "0".to_owned(),
+            size if size < 1e-3 => format!("{value:.2e}"),
+            size if size < 10.0 => format!("{value:.3}"),
+            size if size < 1000.0 && value.fract() != 0.0 => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
+        })
+        .collect();
+    words.join("; ")
+}
