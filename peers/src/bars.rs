@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::harness::SEALING;
+use crate::harness::{FLOOR, ONE_SHARD, SEALING, SHORT_KEYS};
 
 /// A promise.
 pub struct Bar {
@@ -72,7 +72,36 @@ const CBC_SHA256: &str = "aes-128-cbc+hmac-sha2-256-128";
 const IPSEC_MB: Against = Against::Named("ipsec-mb");
 const OWN_SEALING: Against = Against::Named(SEALING);
 
+const COUNT_MIN: &str = "count-min 4x27183";
+const COUNT_MIN_8: &str = "count-min 8x27183";
+const K_ARY: &str = "k-ary 5x32768";
+const DATASKETCHES: Against = Against::Named("datasketches");
+const EXACT_TABLE: Against = Against::Named("hashbrown");
+const ADDS_ALONE: Against = Against::Named(FLOOR);
+const SHORTER: Against = Against::Named(SHORT_KEYS);
+const ALONE: Against = Against::Named(ONE_SHARD);
+
 const BARS: &[Bar] = &[
+    Bar::new(6.5, DATASKETCHES, COUNT_MIN, None, Some("zipf")),
+    Bar::new(6.5, DATASKETCHES, COUNT_MIN, None, Some("trains")),
+    Bar::new(4.5, DATASKETCHES, COUNT_MIN, None, Some("uniform")),
+    Bar::new(1.0 / 0.35, EXACT_TABLE, COUNT_MIN, None, Some("zipf")),
+    Bar::new(0.9, ADDS_ALONE, COUNT_MIN, None, Some("zipf")),
+    Bar::new(0.9, ADDS_ALONE, COUNT_MIN, None, Some("trains")),
+    Bar::new(0.9, ADDS_ALONE, COUNT_MIN, None, Some("uniform")),
+    Bar::new(8.0, DATASKETCHES, "count-min 4x1024", None, Some("zipf")),
+    Bar::new(5.0, DATASKETCHES, "count-min 4x1048576", None, Some("zipf")),
+    Bar::new(5.5, DATASKETCHES, COUNT_MIN_8, None, None),
+    Bar::new(3.5, DATASKETCHES, K_ARY, None, Some("zipf")),
+    Bar::new(3.5, DATASKETCHES, K_ARY, None, Some("trains")),
+    Bar::new(3.0, DATASKETCHES, K_ARY, None, Some("uniform")),
+    Bar::new(0.75, ADDS_ALONE, K_ARY, None, None),
+    // What longer keys may cost.
+    Bar::new(1.0 / 1.6, SHORTER, COUNT_MIN, None, Some("ipv6")),
+    Bar::new(1.0 / 1.6, SHORTER, COUNT_MIN, None, Some("5-tuple")),
+    Bar::new(1.0 / 2.2, SHORTER, "k-ary 4x27183", None, Some("ipv6")),
+    Bar::new(1.0 / 2.2, SHORTER, "k-ary 4x27183", None, Some("5-tuple")),
+    Bar::new(1.9, ALONE, "count-min 4x27183, two shards", None, None),
     Bar::best(6.5, GCM, Some(64), Some("new")),
     Bar::new(10.0, IPSEC_MB, GCM, Some(64), Some("new")),
     Bar::best(3.6, GCM, Some(256), Some("new")),

@@ -19,6 +19,15 @@ pub const WEIR: &str = "weir";
 /// Weir at the opposite work, where one bar is about both.
 pub const SEALING: &str = "weir, sealing them";
 
+/// What a sketch cannot do without.
+pub const FLOOR: &str = "counter adds alone";
+
+/// Weir's sketches at keys of one word.
+pub const SHORT_KEYS: &str = "weir, keys of 32 bits";
+
+/// Weir's sketches on one core.
+pub const ONE_SHARD: &str = "weir, one shard";
+
 /// What one subject needed for one kind of work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
@@ -316,8 +325,8 @@ impl Scoreboard {
             contest.work, contest.bytes, contest.keys
         );
         println!(
-            "  {:44} {:>24} {:>9}  {:>22}",
-            "", "ns per packet", "Gbit/s", "time by Weir's"
+            "  {:44} {:>24} {:>9} {:>9}  {:>22}",
+            "", "ns per packet", "M/s", "Gbit/s", "time by Weir's"
         );
         let weir = contest
             .entrants
@@ -336,11 +345,12 @@ impl Scoreboard {
             };
             match (ns, gbit_per_s, ratio) {
                 (Some(ns), Some(gbit_per_s), Some(ratio)) => println!(
-                    "  {:44} {:>8.1} ({:>6.1}-{:>6.1}) {:>9.2}  {:>6.2} ({:>5.2}-{:>5.2})",
+                    "  {:44} {:>8.1} ({:>6.1}-{:>6.1}) {:>9.1} {:>9.2}  {:>6.2} ({:>5.2}-{:>5.2})",
                     entrant.subject,
                     ns.median,
                     ns.lower,
                     ns.upper,
+                    1e3 / ns.median,
                     gbit_per_s,
                     ratio.median,
                     ratio.lower,

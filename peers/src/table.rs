@@ -6,7 +6,14 @@ use crate::bars;
 use crate::harness::{Row, SEALING, WEIR};
 
 /// Columns, by how their subjects' names begin.
-const PEERS: [&str; 5] = ["ipsec-mb", "OpenSSL", "aws-lc-rs", "ring", "RustCrypto"];
+const PEERS: [&str; 6] = [
+    "ipsec-mb",
+    "OpenSSL",
+    "aws-lc-rs",
+    "ring",
+    "RustCrypto",
+    "datasketches",
+];
 
 /// The table in Markdown. Times are nanoseconds per packet; of a peer that took
 /// part in several forms the best.
@@ -72,8 +79,10 @@ fn by_time(one: &Row, other: &Row) -> std::cmp::Ordering {
 fn bar(verdict: &crate::harness::Verdict) -> String {
     let what = if verdict.against == SEALING {
         format!("{} x sealing", bars::factor(verdict.at_least))
-    } else {
+    } else if PEERS.iter().any(|peer| verdict.against.starts_with(peer)) {
         format!("{} x", bars::factor(verdict.at_least))
+    } else {
+        format!("{} x {}", bars::factor(verdict.at_least), verdict.against)
     };
     let met = match verdict.met {
         Some(true) => "met",

@@ -2,7 +2,7 @@
 
 use std::f64::consts::E;
 
-use weir_hash::{MAX_WIDTH, ShapeError};
+use weir_hash::{MAX_ROWS, MAX_WIDTH, ShapeError};
 
 /// What a Count-Min sketch promises: an estimate is never below the truth, and
 /// above it by more than ε times the sum of all values (L1) with probability at
@@ -35,6 +35,12 @@ pub enum AccuracyError {
     /// δ out of range.
     #[error("delta {0}: use 1e-12 to 0.99")]
     Delta(f64),
+    /// ε of a K-ary sketch out of range.
+    #[error("epsilon {0}: use 0.002 to 1 of the root of F2")]
+    MomentEpsilon(f64),
+    /// δ of a K-ary sketch out of range.
+    #[error("delta {0}: use 1e-6 to 0.99")]
+    MomentDelta(f64),
 }
 
 impl Accuracy {
@@ -56,6 +62,56 @@ impl Accuracy {
             width: width as u32,
         })
     }
+}
+
+/// What a K-ary sketch promises: an estimate is further than ε times the root of
+/// F₂ from the truth with probability at most δ (Krishnamurthy et al. 2003,
+/// appendix, with exact binomial tails).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MomentAccuracy {
+    /// Error relative to the root of F₂.
+    pub epsilon: f64,
+    /// Probability of a larger error.
+    pub delta: f64,
+}
+
+impl MomentAccuracy {
+    /// Counters per row, 1 + ⌈8/ε²⌉, so that by Chebyshev a row errs by more
+    /// than that with probability at most 1/8, and the least odd number of rows
+    /// of which half do so with probability at most δ.
+    ///
+    /// # Errors
+    /// ε below 0.002 or above 1; δ below 10⁻⁶ or above 0.99; either not a number.
+    pub fn shape(self) -> Result<Shape, AccuracyError> {
+        if !(0.002..=1.0).contains(&self.epsilon) {
+            return Err(AccuracyError::MomentEpsilon(self.epsilon));
+        }
+        if !(1e-6..=0.99).contains(&self.delta) {
+            return Err(AccuracyError::MomentDelta(self.delta));
+        }
+        let rows = (1..MAX_ROWS).step_by(2);
+        let mut enough = rows.filter(|rows| majority_errs(*rows as i32) <= self.delta);
+        Ok(Shape {
+            rows: enough
+                .next()
+                .ok_or(AccuracyError::MomentDelta(self.delta))?,
+            width: 1 + (8.0 / (self.epsilon * self.epsilon)).ceil() as u32,
+        })
+    }
+}
+
+/// The probability that more than half of `rows` (an odd number) err, each with
+/// probability 1/8.
+fn majority_errs(rows: i32) -> f64 {
+    let mut choices = 1.0;
+    let mut tail = 0.0;
+    for erring in 0..=rows {
+        if 2 * erring > rows {
+            tail += choices * 0.125f64.powi(erring) * 0.875f64.powi(rows - erring);
+        }
+        choices *= f64::from(rows - erring) / f64::from(erring + 1);
+    }
+    tail
 }
 
 /// Size of a sketch.
@@ -108,6 +164,24 @@ mod tests {
         assert_eq!(rows_and_width(0.01, 0.01), Ok((5, 272)));
         assert_eq!(rows_and_width(1.0, 0.99), Ok((1, 3)));
         assert_eq!(Accuracy::default().shape(), shape(1e-4, 0.02));
+    }
+
+    /// By hand: of three rows two err with 3·(1/8)²·(7/8) + (1/8)³ = 0.04297.
+    #[test]
+    fn sizes_of_k_ary_sketches() {
+        assert!((majority_errs(1) - 0.125).abs() < 1e-12);
+        assert!((majority_errs(3) - 0.042_968_75).abs() < 1e-12);
+        let shape = |epsilon, delta| MomentAccuracy { epsilon, delta }.shape();
+        let rows_and_width = |e, d| shape(e, d).map(|s| (s.rows, s.width));
+        assert_eq!(rows_and_width(0.1, 0.13), Ok((1, 801)));
+        assert_eq!(rows_and_width(0.1, 0.05), Ok((3, 801)));
+        assert!(shape(0.002, 1e-6).is_ok_and(|s| s.rows < 32 && s.width <= MAX_WIDTH));
+        for epsilon in [0.0, 0.001, 1.1, f64::NAN] {
+            assert!(shape(epsilon, 0.1).is_err(), "{epsilon}");
+        }
+        for delta in [0.0, 1e-7, 1.0, f64::NAN] {
+            assert!(shape(0.1, delta).is_err(), "{delta}");
+        }
     }
 
     #[test]

@@ -47,19 +47,24 @@ mod interval;
 mod key;
 mod merger;
 mod meter;
+mod multistage;
 mod report;
 mod sketch;
 mod stage;
 pub mod sub_sketches;
 mod timestamp;
 
-pub use accuracy::{Accuracy, AccuracyError, Shape, SizeError};
+pub use accuracy::{Accuracy, AccuracyError, MomentAccuracy, Shape, SizeError};
 pub use candidates::Candidates;
 pub use collector::{Collector, Observer};
 pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
 pub use distinct::Distinct;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;
+pub use multistage::MultistageFilter;
 pub use report::{ErrorReport, IntervalReport, StoredSketches, TopRow};
-pub use sketch::{AddWork, CountMin, DecodeError, KAry, Layout, LayoutMismatch, Places, RealKAry};
+pub use sketch::{
+    AddWork, ConservativeCountMin, CountMin, DecodeError, KAry, Layout, LayoutMismatch, Places,
+    RangeCountMin, RealKAry, RecentKeys, SharedCountMin,
+};
 pub use stage::MeasureStage;

@@ -10,23 +10,29 @@
 mod streams;
 mod subjects;
 
+use std::thread;
+
 use anyhow::Result;
 use weir_hash::{Family, Ms52, Poly44};
 use weir_measure::Shape;
 
-use crate::harness::{Contest, Scoreboard, WEIR, timed};
+use crate::harness::{Contest, FLOOR, ONE_SHARD, SHORT_KEYS, Scoreboard, WEIR, timed};
 use crate::machine::versioned;
 use streams::{Stream, UPDATES};
-use subjects::{Exact, Floor, Peer, Weir};
+use subjects::{Exact, Floor, Peer, Shared, Weir};
 
 /// Packets that the table's Gbit/s are of: the shortest that Ethernet has.
 const PACKET_BYTES: usize = 64;
 
+/// Sketches per shard are combined once in so many updates.
+const INTERVAL: usize = 4 * UPDATES;
+
 /// All contests of sketches.
 pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
     let streams = [Stream::zipf(), Stream::trains()?, Stream::uniform()];
-    for (rows, width) in [(4, 27_183), (8, 27_183)] {
+    for rows in [4, 8] {
         for stream in &streams {
+            let width = 27_183;
             compare::<Ms52>(scoreboard, "count-min", Shape { rows, width }, stream)?;
         }
     }
@@ -34,14 +40,24 @@ pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
         let shape = Shape { rows: 4, width };
         compare::<Ms52>(scoreboard, "count-min", shape, &streams[0])?;
     }
-    let shape = Shape {
+    let k_ary = Shape {
         rows: 5,
         width: 32_768,
     };
     for stream in &streams {
-        compare::<Poly44>(scoreboard, "k-ary", shape, stream)?;
+        compare::<Poly44>(scoreboard, "k-ary", k_ary, stream)?;
     }
-    Ok(())
+    let count_min = Shape {
+        rows: 4,
+        width: 27_183,
+    };
+    let uniform = &streams[2];
+    for words in [4, 10] {
+        lengths::<Ms52>(scoreboard, "count-min", count_min, words, uniform)?;
+        lengths::<Poly44>(scoreboard, "k-ary", count_min, words, uniform)?;
+    }
+    shards(scoreboard, count_min, uniform)?;
+    shards(scoreboard, count_min, &Stream::one_key())
 }
 
 /// One sketch beside its peers over one stream.
@@ -58,31 +74,120 @@ fn compare<F: Family>(
     }
     let mut contest = Contest::new(&work, PACKET_BYTES, stream.name);
     let packets = UPDATES as u64;
+    let mut exact = Exact::default();
+    exact.add(stream);
 
     let mut weir = Weir::<F>::new(shape, 1)?;
+    weir.add(stream);
+    let note = note(weir.memory_bytes(), weir.mean_error(&exact));
+    contest.enter(WEIR, timed(packets, move || Ok(Some(weir.add(stream)))));
+    contest.note(note);
+
+    let mut peer = Peer::new(shape)?;
+    peer.add(stream);
+    let note = self::note(rows * width as usize * 8, peer.mean_error(&exact));
+    let name = versioned("datasketches");
+    contest.enter(name, timed(packets, move || Ok(Some(peer.add(stream)))));
+    contest.note(note);
+
+    let note = self::note(exact.memory_bytes(), 0.0);
+    let name = format!("{} and ahash", versioned("hashbrown"));
+    contest.enter(name, timed(packets, move || Ok(Some(exact.add(stream)))));
+    contest.note(note);
+
+    let mut floor = Floor::new::<F>(shape, stream)?;
+    contest.enter(FLOOR, timed(packets, move || Ok(Some(floor.add(stream)))));
+    scoreboard.run(contest)
+}
+
+fn note(memory_bytes: usize, mean_error: f64) -> String {
+    format!(
+        "{} KiB, estimates {mean_error:.0} bytes too high on average",
+        memory_bytes / 1024
+    )
+}
+
+/// Longer keys beside those of 32 bits: addresses of IPv6 take four words, its
+/// 5-tuples ten.
+fn lengths<F: Family>(
+    scoreboard: &mut Scoreboard,
+    sketch: &str,
+    shape: Shape,
+    words: usize,
+    stream: &Stream,
+) -> Result<()> {
+    let keys = if words == 4 { "ipv6" } else { "5-tuple" };
+    let work = format!("{sketch} {}x{}", shape.rows, shape.width);
+    if !scoreboard.wants(&work, PACKET_BYTES, keys) {
+        return Ok(());
+    }
+    let mut contest = Contest::new(&work, PACKET_BYTES, keys);
+    for (name, words) in [(WEIR, words), (SHORT_KEYS, 1)] {
+        let columns: Vec<Vec<u32>> = (0..words).map(|word| stream.column(word)).collect();
+        let mut weir = Weir::<F>::new(shape, words)?;
+        contest.enter(
+            name,
+            timed(UPDATES as u64, move || {
+                Ok(Some(weir.add_columns(&columns, &stream.values)))
+            }),
+        );
+    }
+    scoreboard.run(contest)
+}
+
+/// Two threads, each with a sketch of its own for half of the stream, which are
+/// combined; beside one thread, and beside two that add to one sketch
+/// atomically.
+fn shards(scoreboard: &mut Scoreboard, shape: Shape, stream: &Stream) -> Result<()> {
+    let work = format!("count-min {}x{}, two shards", shape.rows, shape.width);
+    if !scoreboard.wants(&work, PACKET_BYTES, stream.name) {
+        return Ok(());
+    }
+    let mut contest = Contest::new(&work, PACKET_BYTES, stream.name);
+    if thread::available_parallelism().map_or(1, usize::from) < 2 {
+        contest.miss(WEIR, "two shards need two processors, and here is one");
+        return scoreboard.run(contest);
+    }
+    let packets = INTERVAL as u64;
+    let passes = INTERVAL / UPDATES;
+    let half = UPDATES / 2;
+    let (front, back) = (stream.halves(half).0, stream.halves(half).1);
+
+    let (mut one, mut two) = (Weir::<Ms52>::new(shape, 1)?, Weir::<Ms52>::new(shape, 1)?);
     contest.enter(
         WEIR,
         timed(packets, move || {
-            Ok(Some(weir.add(&[&stream.keys], &stream.values)))
+            let sum = thread::scope(|scope| {
+                let other = scope.spawn(|| repeat(passes, || two.add_part(back.0, back.1)));
+                let own = repeat(passes, || one.add_part(front.0, front.1));
+                other.join().map(|sum| sum + own)
+            });
+            one.take(&mut two)?;
+            Ok(sum.ok())
         }),
     );
-
-    let mut peer = Peer::new(shape)?;
+    let mut alone = Weir::<Ms52>::new(shape, 1)?;
     contest.enter(
-        versioned("datasketches"),
-        timed(packets, move || Ok(Some(peer.add(stream)))),
+        ONE_SHARD,
+        timed(packets, move || {
+            Ok(Some(repeat(passes, || alone.add(stream))))
+        }),
     );
-
-    let mut exact = Exact::default();
+    let shared = Shared::new(shape)?;
     contest.enter(
-        format!("{} and ahash", versioned("hashbrown")),
-        timed(packets, move || Ok(Some(exact.add(stream)))),
-    );
-
-    let mut floor = Floor::new::<F>(shape, stream)?;
-    contest.enter(
-        "counter adds alone",
-        timed(packets, move || Ok(Some(floor.add(stream)))),
+        "weir, two threads on one sketch",
+        timed(packets, move || {
+            let before = shared.total();
+            thread::scope(|scope| {
+                scope.spawn(|| (0..passes).for_each(|_| shared.add_part(back.0, back.1)));
+                (0..passes).for_each(|_| shared.add_part(front.0, front.1));
+            });
+            Ok(Some(shared.total() - before))
+        }),
     );
     scoreboard.run(contest)
+}
+
+fn repeat(times: usize, mut add: impl FnMut() -> u64) -> u64 {
+    (0..times).map(|_| add()).sum()
 }

@@ -56,6 +56,27 @@ impl Stream {
         }))
     }
 
+    /// One key and no other.
+    pub fn one_key() -> Stream {
+        Stream::new("one", || 0xc612_0001)
+    }
+
+    /// Keys and values before and after a place.
+    pub fn halves(&self, at: usize) -> ((&[u32], &[u32]), (&[u32], &[u32])) {
+        let (keys, values) = (self.keys.split_at(at), self.values.split_at(at));
+        ((keys.0, values.0), (keys.1, values.1))
+    }
+
+    /// Column `word` of a stream of longer keys, one for each key of this: the
+    /// key itself, and words that follow from it as if drawn at random.
+    pub fn column(&self, word: usize) -> Vec<u32> {
+        let of = |key: &u32| match word {
+            0 => *key,
+            _ => SeedStream::new(u64::from(*key) << 8 | word as u64).next_bits(32) as u32,
+        };
+        self.keys.iter().map(of).collect()
+    }
+
     fn new(name: &'static str, mut key: impl FnMut() -> u32) -> Stream {
         let mut random = SeedStream::new(4);
         Stream {

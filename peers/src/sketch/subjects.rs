@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use datasketches::countmin::CountMinSketch;
 use hashbrown::HashMap;
 use weir_hash::{Buckets, Family, KeyColumns};
-use weir_measure::{AddWork, CountMin, Layout, Shape};
+use weir_measure::{AddWork, CountMin, Layout, RecentKeys, Shape, SharedCountMin};
 use weir_simd::Tier;
 
 use super::streams::Stream;
@@ -19,6 +19,7 @@ pub struct Weir<F: Family> {
     sketch: CountMin<F>,
     columns: KeyColumns,
     work: AddWork,
+    recent: RecentKeys,
     tier: Tier,
 }
 
@@ -28,12 +29,29 @@ impl<F: Family> Weir<F> {
             sketch: CountMin::of_layout(Layout::new(shape, words, SEED)?),
             columns: KeyColumns::new(words, CHUNK),
             work: AddWork::default(),
+            recent: RecentKeys::new(shape, SEED),
             tier: weir_simd::tier(),
         })
     }
 
-    /// Adds all updates; returns the sum of the values that were added.
-    pub fn add(&mut self, columns: &[&[u32]], values: &[u32]) -> u64 {
+    /// Adds all updates of a stream, through a cache of recent keys where that
+    /// pays; returns the sum of the values that were added.
+    pub fn add(&mut self, stream: &Stream) -> u64 {
+        self.add_part(&stream.keys, &stream.values)
+    }
+
+    /// The same of a part of a stream.
+    pub fn add_part(&mut self, keys: &[u32], values: &[u32]) -> u64 {
+        let before = self.sketch.total();
+        let (sketch, work, tier) = (&mut self.sketch, &mut self.work, self.tier);
+        let mut add = |keys: &KeyColumns, values: &[u32]| sketch.add(tier, keys, values, work);
+        self.recent.add(keys, values, &mut add);
+        self.recent.flush(&mut add);
+        (self.sketch.total() - before) as u64
+    }
+
+    /// Adds updates whose keys stand in columns.
+    pub fn add_columns(&mut self, columns: &[Vec<u32>], values: &[u32]) -> u64 {
         let before = self.sketch.total();
         for (number, values) in values.chunks(CHUNK).enumerate() {
             let first = number * CHUNK;
@@ -46,6 +64,53 @@ impl<F: Family> Weir<F> {
                 .add(self.tier, &self.columns, values, &mut self.work);
         }
         (self.sketch.total() - before) as u64
+    }
+
+    /// Adds another sketch, as shards do at the end of an interval, and empties
+    /// it.
+    pub fn take(&mut self, other: &mut Weir<F>) -> Result<()> {
+        self.sketch.combine(&other.sketch)?;
+        other.sketch.clear();
+        Ok(())
+    }
+
+    /// Bytes of the counters.
+    pub fn memory_bytes(&self) -> usize {
+        let Shape { rows, width } = self.sketch.shape();
+        rows * width as usize * size_of::<u64>()
+    }
+
+    /// Mean of estimate less truth over the keys of a stream that was added
+    /// once.
+    pub fn mean_error(&self, truth: &Exact) -> f64 {
+        truth.mean_error(|key| self.sketch.estimate(&[key]) as f64)
+    }
+}
+
+/// One sketch in shared memory.
+pub struct Shared {
+    sketch: SharedCountMin,
+}
+
+impl Shared {
+    pub fn new(shape: Shape) -> Result<Shared> {
+        let sketch = SharedCountMin::new(shape, 1, SEED)?;
+        Ok(Shared { sketch })
+    }
+
+    /// Adds a part of a stream.
+    pub fn add_part(&self, keys: &[u32], values: &[u32]) {
+        let mut columns = KeyColumns::new(1, CHUNK);
+        let mut buckets = Buckets::new();
+        for (keys, values) in keys.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+            columns.assign(&[keys]);
+            self.sketch
+                .add(weir_simd::tier(), &columns, values, &mut buckets);
+        }
+    }
+
+    pub fn total(&self) -> u64 {
+        self.sketch.total()
     }
 }
 
@@ -71,6 +136,14 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// Mean of estimate less truth over the keys of a stream that was added
+    /// once.
+    pub fn mean_error(&self, truth: &Exact) -> f64 {
+        truth.mean_error(|key| self.sketch.estimate(key) as f64)
+    }
+}
+
 /// An exact table of all keys.
 #[derive(Default)]
 pub struct Exact {
@@ -86,6 +159,21 @@ impl Exact {
             total += value;
         }
         total
+    }
+}
+
+impl Exact {
+    fn mean_error(&self, estimate: impl Fn(u32) -> f64) -> f64 {
+        let errors = self.sums.iter();
+        let sum: f64 = errors
+            .map(|(key, truth)| estimate(*key) - *truth as f64)
+            .sum();
+        sum / self.sums.len().max(1) as f64
+    }
+
+    /// Bytes of the table, without its control bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.sums.capacity() * size_of::<(u32, u64)>()
     }
 }
 
