@@ -152,17 +152,20 @@ impl From<Misshapen> for JobFault {
 /// The first job at fault, found before any byte of any job is written and
 /// before any ticket is spent.
 pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
+    let mut kinds = Kinds::default();
     for (index, job) in jobs.iter().enumerate() {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
-    }
-    let mut kinds = Kinds::default();
-    for (index, job) in jobs.iter_mut().enumerate() {
-        job.begin().map_err(|refused| JobError {
-            job: index,
-            fault: refused.into(),
-        })?;
         kinds.add(job.key.kernel());
+    }
+    if kinds.others {
+        // Those of GCM begin where they are gathered.
+        for (index, job) in jobs.iter_mut().enumerate() {
+            job.begin_other().map_err(|refused| JobError {
+                job: index,
+                fault: refused.into(),
+            })?;
+        }
     }
     seal_together(tier_in_use, kinds, jobs)
 }
@@ -241,13 +244,21 @@ impl SealJob<'_> {
         self.key.lengths().check(shape, self.key.suite())
     }
 
-    /// Writes the IV, and all else unless the packet is of a kind that follows
-    /// together.
+    /// Spends the ticket and writes the IV.
     #[inline]
-    fn begin(&mut self) -> Result<(), Misshapen> {
+    fn prepare(&mut self) -> Result<(), Misshapen> {
         self.ticket.spend();
-        self.key.write_iv(&self.ticket, self.iv)?;
+        self.key.write_iv(&self.ticket, self.iv)
+    }
+
+    /// Prepares a packet that is not GCM's, and seals it unless it is of a kind
+    /// that follows together.
+    fn begin_other(&mut self) -> Result<(), Misshapen> {
         let kernel = self.key.kernel();
+        if let Kernel::Gcm(_) = kernel {
+            return Ok(());
+        }
+        self.prepare()?;
         kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
     }
 }
@@ -266,6 +277,14 @@ impl GcmJob for SealJob<'_> {
             associated: self.prefix,
             text: gcm::cells(self.text),
         })
+    }
+
+    #[inline]
+    fn begin(&mut self) -> Option<Packet<'_>> {
+        if let Kernel::Gcm(_) = self.key.kernel() {
+            self.prepare().ok()?;
+        }
+        GcmJob::packet(self)
     }
 
     #[inline]

@@ -43,6 +43,8 @@ pub(crate) enum Kernel<C> {
 /// others.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Kinds {
+    /// Whether there are any.
+    pub(crate) others: bool,
     /// Those of [`crate::aead::process`].
     pub(crate) modes: Modes,
     /// Whether there are encrypt-then-MAC packets.
@@ -53,8 +55,11 @@ impl Kinds {
     /// Adds that of a packet with this key.
     #[inline]
     pub(crate) fn add<C>(&mut self, kernel: &Kernel<C>) {
-        self.modes.add(kernel.aead());
-        self.etm |= matches!(kernel, Kernel::Etm(_));
+        if !matches!(kernel, Kernel::Gcm(_)) {
+            self.others = true;
+            self.modes.add(kernel.aead());
+            self.etm |= matches!(kernel, Kernel::Etm(_));
+        }
     }
 }
 

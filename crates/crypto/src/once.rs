@@ -116,9 +116,6 @@ pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<LaneUse, JobError> {
         job.check(lengths)
             .map_err(|fault| JobError { job: index, fault })?;
     }
-    for job in &mut *jobs {
-        job.key.spent = true;
-    }
     Ok(gcm::process(tier_in_use(Family::Gcm), jobs))
 }
 
@@ -166,6 +163,13 @@ impl GcmJob for SealOnceJob<'_> {
     #[inline]
     fn packet(&mut self) -> Option<Packet<'_>> {
         Some(self.key.packet(self.iv, self.prefix, self.text))
+    }
+
+    /// The key is spent.
+    #[inline]
+    fn begin(&mut self) -> Option<Packet<'_>> {
+        self.key.spent = true;
+        self.packet()
     }
 
     #[inline]

@@ -32,25 +32,25 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
 fn compute_tags<J: GcmJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block]) -> LaneUse {
     let mut plan = Plan::new(tier);
     for job in jobs {
-        if let Some(packet) = job.packet() {
+        if let Some(packet) = job.begin() {
             plan.add(packet);
         }
     }
     let mut lanes = LaneUse::default();
-    plan.for_each(|kind, packets, order| {
+    plan.for_each(|kind, packets, places| {
         let mut task = Task {
             kind,
             open: J::OPEN,
+            alike: !plan.is_mixed(),
             packets,
-            order,
+            places,
             tags,
         };
-        let alike = !plan.is_mixed();
         if simd::run(tier, &mut task) {
-            lanes += lane_use(tier, &task, alike);
+            lanes += lane_use(tier, &task);
         } else {
             scalar::run(&mut task);
-            lanes += lane_use(Tier::Scalar, &task, alike);
+            lanes += lane_use(Tier::Scalar, &task);
         }
     });
     lanes

@@ -12,10 +12,10 @@ const LANES: usize = 4;
 /// Packets whose lanes end together: two vectors' worth.
 const FLIGHT: usize = 2 * LANES;
 
-/// What the kernels of `tier` make of a task, whose packets may all be `alike`.
-pub(super) fn lane_use(tier: Tier, task: &Task<'_, '_>, alike: bool) -> LaneUse {
-    let packets = task.order.len();
-    if !alike || packets <= FLIGHT {
+/// What the kernels of `tier` make of a task.
+pub(super) fn lane_use(tier: Tier, task: &Task<'_, '_>) -> LaneUse {
+    let packets = task.packets.len();
+    if !task.alike || packets <= FLIGHT {
         return of_range(tier, task, 0, packets);
     }
     // Whole flights of like packets are as full as the first.

@@ -28,6 +28,13 @@ pub(crate) trait GcmJob {
     /// packet has been processed.
     fn packet(&mut self) -> Option<Packet<'_>>;
 
+    /// The same, just before the packet is processed, with whatever is to be
+    /// done about it first.
+    #[inline]
+    fn begin(&mut self) -> Option<Packet<'_>> {
+        self.packet()
+    }
+
     /// Takes the tag that was computed for the packet. Where packets are
     /// sealed, it is the packet's tag; where they are opened, it is compared in
     /// constant time with the one received, and the text, which has been

@@ -48,11 +48,12 @@ pub(super) struct Kind {
 pub(super) struct Task<'t, 'a> {
     pub(super) kind: Kind,
     pub(super) open: bool,
-    /// Packets of any kind.
+    /// Whether all have as long a text and as much associated data.
+    pub(super) alike: bool,
     pub(super) packets: &'t [Packet<'a>],
-    /// Places of the packets of this kind, each once.
-    pub(super) order: &'t [u8],
-    /// Tags, by place.
+    /// Where among the tags that of each packet goes.
+    pub(super) places: &'t [u8],
+    /// Tags of packets of all kinds.
     pub(super) tags: &'t mut [Block],
 }
 
@@ -60,14 +61,13 @@ impl<'t, 'a> Task<'t, 'a> {
     /// The packet at `position` of the order.
     #[inline]
     pub(super) fn packet(&self, position: usize) -> Option<&'t Packet<'a>> {
-        let place = *self.order.get(position)?;
-        self.packets.get(usize::from(place))
+        self.packets.get(position)
     }
 
     /// Keeps the tag of the packet at `position` of the order.
     #[inline]
     pub(super) fn finish(&mut self, position: usize, tag: Block) {
-        if let Some(place) = self.order.get(position)
+        if let Some(place) = self.places.get(position)
             && let Some(at) = self.tags.get_mut(usize::from(*place))
         {
             *at = tag;
@@ -110,9 +110,10 @@ pub(super) struct Plan<'a> {
     /// The longest text of a short packet, by [`super::Form`].
     short_text_bytes: [usize; 4],
     packets: ArrayVec<Packet<'a>, MOST_PACKETS>,
-    /// Of the first packet, its kind and the bytes of its text.
-    first: (usize, usize),
-    /// Whether another packet differs from the first in either.
+    /// Of the first packet, its kind, the bytes of its text, and those of its
+    /// associated data.
+    first: (usize, usize, usize),
+    /// Whether another packet differs from the first in any.
     is_mixed: bool,
 }
 
@@ -129,7 +130,7 @@ impl<'a> Plan<'a> {
                 SHORT_TEXT_BYTES,
             ],
             packets: ArrayVec::new(),
-            first: (0, 0),
+            first: (0, 0, 0),
             is_mixed: false,
         }
     }
@@ -137,7 +138,8 @@ impl<'a> Plan<'a> {
     /// Adds a packet, as long as there are fewer than [`MOST_PACKETS`].
     #[inline]
     pub(super) fn add(&mut self, packet: Packet<'a>) {
-        let sort = (self.kind(&packet), packet.text.len());
+        let kind = self.kind(&packet);
+        let sort = (kind, packet.text.len(), packet.associated.len());
         if self.packets.is_empty() {
             self.first = sort;
         }
@@ -155,12 +157,13 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether packets are of several kinds or lengths.
+    #[inline]
     pub(super) fn is_mixed(&self) -> bool {
         self.is_mixed
     }
 
-    /// Calls `run` for each kind with all packets, and the places of those of
-    /// that kind, shortest first.
+    /// Calls `run` for each kind with its packets, shortest first, and their
+    /// places.
     #[inline]
     pub(super) fn for_each(&self, mut run: impl FnMut(Kind, &[Packet<'a>], &[u8])) {
         let places = &PLACES[..self.packets.len()];
@@ -174,31 +177,39 @@ impl<'a> Plan<'a> {
     #[inline(never)]
     fn sort_and_run(&self, places: &[u8], run: &mut impl FnMut(Kind, &[Packet<'a>], &[u8])) {
         // Packets of each kind and class, then where the next of them goes.
-        let mut bins = [0u16; KINDS * CLASSES];
-        let bin = |packet: &Packet<'_>| CLASSES * self.kind(packet) + class(packet.text.len());
-        for packet in &self.packets {
-            bins[bin(packet)] += 1;
+        let mut bins = [[0u16; CLASSES]; KINDS];
+        let mut counts = [0; KINDS];
+        let mut sorts = [(0, 0); MOST_PACKETS];
+        for (packet, sort) in self.packets.iter().zip(&mut sorts) {
+            let (kind, class) = (self.kind(packet), class(packet.text.len()));
+            *sort = (kind as u8, class as u8);
+            bins[kind][class] += 1;
+            counts[kind] += 1;
         }
-        let mut ends = [0; KINDS];
         let mut total = 0;
-        for (classes, end) in bins.as_chunks_mut::<CLASSES>().0.iter_mut().zip(&mut ends) {
-            for place in classes {
-                (*place, total) = (total, total + *place);
+        for (classes, count) in bins.iter_mut().zip(&counts) {
+            if *count > 0 {
+                for place in classes {
+                    (*place, total) = (total, total + *place);
+                }
             }
-            *end = usize::from(total);
         }
         let mut order = [0; MOST_PACKETS];
-        for (place, packet) in places.iter().zip(&self.packets) {
-            let at = &mut bins[bin(packet)];
+        for (place, (kind, class)) in places.iter().zip(sorts) {
+            let at = &mut bins[usize::from(kind)][usize::from(class)];
             order[usize::from(*at)] = *place;
             *at += 1;
         }
+        let order = &order[..places.len()];
+        let sorted = order.iter().map(|place| self.packets[usize::from(*place)]);
+        let sorted: ArrayVec<Packet<'a>, MOST_PACKETS> = sorted.collect();
         let mut begin = 0;
-        for (kind, end) in ends.into_iter().enumerate() {
-            if end > begin {
-                run(Kind::of(kind), &self.packets, &order[begin..end]);
+        for (kind, count) in counts.into_iter().enumerate() {
+            if count > 0 {
+                let end = begin + count;
+                run(Kind::of(kind), &sorted[begin..end], &order[begin..end]);
+                begin = end;
             }
-            begin = end;
         }
     }
 }

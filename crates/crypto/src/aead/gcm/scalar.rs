@@ -14,7 +14,7 @@ use crate::cipher::{Block, expand, rounds};
 
 /// Processes the packets of a task.
 pub(super) fn run(task: &mut Task<'_, '_>) {
-    for position in 0..task.order.len() {
+    for position in 0..task.packets.len() {
         if let Some(packet) = task.packet(position) {
             task.finish(position, packet.process(task.open));
         }

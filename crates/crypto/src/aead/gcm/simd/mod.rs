@@ -28,17 +28,25 @@ pub(super) struct LaneLimits {
 impl LaneLimits {
     pub(super) fn of(tier: Tier) -> LaneLimits {
         match tier {
-            Tier::Scalar | Tier::NeonAes | Tier::Aesni => LaneLimits {
-                raw_text_bytes: 0,
-                compact_text_bytes: 0,
-            },
-            Tier::Avx512 => LaneLimits {
-                raw_text_bytes: 2048,
-                compact_text_bytes: 1536,
-            },
+            Tier::Scalar | Tier::NeonAes | Tier::Aesni => NO_LANES,
+            Tier::Avx512 => AVX512_LANES,
         }
     }
 }
+
+const NO_LANES: LaneLimits = LaneLimits {
+    raw_text_bytes: 0,
+    compact_text_bytes: 0,
+};
+
+const AVX512_LANES: LaneLimits = LaneLimits {
+    raw_text_bytes: 3072,
+    compact_text_bytes: 2560,
+};
+
+/// Lanes count their blocks, the first of which is number 2, in one byte.
+const _: () =
+    assert!(AVX512_LANES.raw_text_bytes < 16 * 253 && AVX512_LANES.compact_text_bytes < 16 * 253);
 
 /// Processes the packets of a task and returns true; or returns false where
 /// `tier` has no kernel or the processor no `tier`.

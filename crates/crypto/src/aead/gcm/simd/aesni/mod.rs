@@ -67,7 +67,7 @@ fn encrypted_zero(round_keys: &[Block]) -> __m128i {
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
 fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
-    for position in 0..task.order.len() {
+    for position in 0..task.packets.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
             && let Some(keys) = expanded(packet.key, rounds, Form::Full)
@@ -88,7 +88,7 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
 fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
     let mut powers = [[0; 16]; POWERS];
-    for position in 0..task.order.len() {
+    for position in 0..task.packets.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
             && let Some(keys) = expanded(packet.key, rounds, Form::Compact)
@@ -115,7 +115,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
     let mut powers = [[0; 16]; POWERS];
     let mut round_keys = [[0; 16]; MOST_ROUND_KEYS];
-    for position in 0..task.order.len() {
+    for position in 0..task.packets.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
             && expand_one(packet.key.bytes, &mut round_keys)

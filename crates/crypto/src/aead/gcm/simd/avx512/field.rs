@@ -49,6 +49,15 @@ impl Sums {
         in_turns(&mut self.high, others);
     }
 
+    /// As the function of this name.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn in_order(&mut self) {
+        in_order(std::slice::from_mut(&mut self.low));
+        in_order(std::slice::from_mut(&mut self.middle));
+        in_order(std::slice::from_mut(&mut self.high));
+    }
+
     /// The products `x`·`power`.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
@@ -170,6 +179,23 @@ pub(super) fn in_turns(one: &mut __m512i, others: &mut [__m512i]) {
                 "/* {} {} */",
                 inout(zmm_reg) * other,
                 inout(zmm_reg) * one,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+    }
+}
+
+/// Lets these values be computed behind those that were said to be in order
+/// before, and in front of those that will be.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn in_order(values: &mut [__m512i]) {
+    for value in values {
+        // SAFETY: there is no instruction, only the claim that the value changes.
+        unsafe {
+            asm!(
+                "/* {} */",
+                inout(zmm_reg) * value,
                 options(nomem, nostack, preserves_flags)
             );
         }

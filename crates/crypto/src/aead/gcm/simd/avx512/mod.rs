@@ -41,8 +41,11 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
         Route::FullWide => full::<OPEN>(task),
         Route::CompactWide => compact::<OPEN>(task),
         Route::RawWide => raw::<OPEN>(task),
-        Route::CompactLanes => lanes::run::<false>(task),
-        Route::RawLanes => lanes::run::<true>(task),
+        Route::CompactLanes => lanes::run::<false, OPEN>(task),
+        Route::RawLanes if matches!(task.kind.size, AesKeySize::Aes128) => {
+            lanes::run::<true, OPEN>(task)
+        }
+        Route::RawLanes => lanes::run::<false, OPEN>(task),
     }
 }
 
@@ -98,8 +101,8 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for position in 0..task.order.len() {
-        prefetch(task, position + LOOK_AHEAD);
+    for position in 0..task.packets.len() {
+        prefetch_at(task, position + LOOK_AHEAD);
         if let Some((packet, schedule)) = full_schedule(task, position) {
             // SAFETY: as in `full_short`, of any length.
             let before = unsafe { conveyor.packet(position, packet, schedule) };
@@ -135,8 +138,8 @@ fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut powers = [PowerTable::default(), PowerTable::default()];
     let mut turn = 0;
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for position in 0..task.order.len() {
-        prefetch(task, position + LOOK_AHEAD);
+    for position in 0..task.packets.len() {
+        prefetch_at(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
             && let Some(keys) = expanded(packet.key, size, Form::Compact)
         {
@@ -164,7 +167,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut turn = 0;
     let mut keys = [[Expanded::default(); AHEAD]; 2];
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for first in (0..task.order.len()).step_by(AHEAD) {
+    for first in (0..task.packets.len()).step_by(AHEAD) {
         let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
         for (raw, position) in raw.iter_mut().zip(first..) {
             if let Some(packet) = task.packet(position) {
@@ -174,7 +177,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
         let keys = &mut keys[first / AHEAD % 2];
         expand(size, &raw, keys);
         for (keys, position) in keys.iter().zip(first..) {
-            prefetch(task, position + AHEAD);
+            prefetch_at(task, position + AHEAD);
             if let Some(packet) = task.packet(position) {
                 turn = 1 - turn;
                 let powers = &raw mut powers[turn];
@@ -282,19 +285,26 @@ fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
 /// Asks for as much of the key of the packet at `position` as it needs.
 #[inline]
 #[target_feature(enable = "sse")]
-fn prefetch(task: &Task<'_, '_>, position: usize) {
+fn prefetch_at(task: &Task<'_, '_>, position: usize) {
     if let Some(packet) = task.packet(position) {
-        let key = packet.key;
-        let at = key.bytes.as_ptr();
-        if matches!(key.form, Form::Raw | Form::RawAhead) {
-            _mm_prefetch::<_MM_HINT_T0>(at.cast());
-            return;
-        }
-        let needed_powers = packet.text.len().div_ceil(16) + 2;
-        let unused = 16 * key.form.powers().saturating_sub(needed_powers);
-        for line in unused / 64..key.bytes.len() / 64 {
-            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
-        }
+        prefetch(packet);
+    }
+}
+
+/// Asks for as much of a packet's key as it needs.
+#[inline]
+#[target_feature(enable = "sse")]
+fn prefetch(packet: &Packet<'_>) {
+    let key = packet.key;
+    let at = key.bytes.as_ptr();
+    if matches!(key.form, Form::Raw | Form::RawAhead) {
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        return;
+    }
+    let needed_powers = packet.text.len().div_ceil(16) + 2;
+    let unused = 16 * key.form.powers().saturating_sub(needed_powers);
+    for line in unused / 64..key.bytes.len() / 64 {
+        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
     }
 }
 

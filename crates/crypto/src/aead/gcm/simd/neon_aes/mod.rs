@@ -31,7 +31,7 @@ pub(super) fn run(task: &mut Task<'_, '_>) {
         powers: [[0; 16]; FLIGHT],
         round_keys: [[0; 16]; MOST_ROUND_KEYS],
     };
-    for position in 0..task.order.len() {
+    for position in 0..task.packets.len() {
         if let Some(packet) = task.packet(position)
             && let Some(schedule) = Schedule::of(packet, &mut scratch)
         {
