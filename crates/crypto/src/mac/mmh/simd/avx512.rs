@@ -29,23 +29,28 @@ use crate::mac::simd::{pads, sums};
 /// Bytes of a vector.
 const VECTOR_BYTES: usize = 64;
 
-/// The tags of one to eight messages whose keys make tags of one length.
+/// The tags of one to eight messages whose keys make tags of one length; the
+/// longest message has `most` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,aes")]
-pub(super) fn tag(messages: &mut [Message<'_, MmhKey>], tags: &mut [Block; LANES]) {
+pub(super) fn tag(messages: &mut [Message<'_, MmhKey>], most: usize, tags: &mut [Block; LANES]) {
     let Some(first) = messages.first() else {
         return;
     };
     match first.key.words.count() {
-        1 => tag_words::<1>(messages, tags),
-        2 => tag_words::<2>(messages, tags),
-        3 => tag_words::<3>(messages, tags),
-        _ => tag_words::<4>(messages, tags),
+        1 => tag_words::<1>(messages, most, tags),
+        2 => tag_words::<2>(messages, most, tags),
+        3 => tag_words::<3>(messages, most, tags),
+        _ => tag_words::<4>(messages, most, tags),
     }
 }
 
 /// With `T` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,aes")]
-fn tag_words<const T: usize>(messages: &mut [Message<'_, MmhKey>], tags: &mut [Block; LANES]) {
+fn tag_words<const T: usize>(
+    messages: &mut [Message<'_, MmhKey>],
+    most: usize,
+    tags: &mut [Block; LANES],
+) {
     // Lanes without a message repeat the last one's pad.
     let last = messages.len() - 1;
     let keys: [&MmhKey; LANES] = std::array::from_fn(|lane| messages[lane.min(last)].key);
@@ -55,7 +60,7 @@ fn tag_words<const T: usize>(messages: &mut [Message<'_, MmhKey>], tags: &mut [B
     }
     let round_keys = std::array::from_fn(|lane| &keys[lane].pad_keys);
     let pads = pads::eight(&round_keys, &blocks);
-    let hashes = hash::<T>(messages);
+    let hashes = hash::<T>(messages, most);
     for lane in 0..LANES {
         // SAFETY: 16 bytes are readable from word 7T on, of 32 words and T at
         // most 4.
@@ -69,11 +74,9 @@ fn tag_words<const T: usize>(messages: &mut [Message<'_, MmhKey>], tags: &mut [B
 /// The tags before the pad, T words for each message.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
-fn hash<const T: usize>(messages: &mut [Message<'_, MmhKey>]) -> Words {
+fn hash<const T: usize>(messages: &mut [Message<'_, MmhKey>], most: usize) -> Words {
     let mut room = Room::new();
     let mut sums = [[_mm256_setzero_si256(); T]; LANES];
-    let most = messages.iter().map(|message| message.bytes).max();
-    let most = most.unwrap_or(0);
     for (sums, message) in sums.iter_mut().zip(&mut *messages) {
         let bytes = message.bytes.min(BLOCK_BYTES);
         let block = message.reader.next(bytes, &mut room);

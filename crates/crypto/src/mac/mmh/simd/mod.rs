@@ -11,22 +11,23 @@ use super::MmhKey;
 use crate::cipher::Block;
 use crate::mac::message::{LANES, Message};
 
-/// Writes the tags of one to eight messages, whose keys make tags of one length,
-/// and returns true; or returns false where `tier` has no kernel or the processor
+/// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
+/// tags of one length, and returns true; or returns false where `tier` has no kernel or the processor
 /// no `tier`.
 #[inline]
 pub(super) fn tag(
     tier: Tier,
     messages: &mut [Message<'_, MmhKey>],
+    most: usize,
     tags: &mut [Block; LANES],
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier == Tier::Avx512 && tier.is_available() {
         // SAFETY: the tier, and with it every feature that the kernel enables,
         // is there.
-        unsafe { avx512::tag(messages, tags) };
+        unsafe { avx512::tag(messages, most, tags) };
         return true;
     }
-    let _ = (tier, messages, tags);
+    let _ = (tier, messages, most, tags);
     false
 }

@@ -28,13 +28,10 @@ pub(super) fn first<const S: usize>(
     numbers: &[__m512i; S],
     keep: __mmask8,
 ) -> [__m512i; S] {
-    let mut values = *numbers;
-    if keep != 0xff {
-        let mut hashed = [_mm512_set1_epi64(1); S];
-        poly(points, &mut hashed, numbers, !keep);
-        for s in 0..S {
-            values[s] = _mm512_mask_mov_epi64(hashed[s], keep, numbers[s]);
-        }
+    let mut values = [_mm512_set1_epi64(1); S];
+    poly(points, &mut values, numbers, !keep);
+    for (value, number) in values.iter_mut().zip(numbers) {
+        *value = _mm512_mask_mov_epi64(*value, keep, *number);
     }
     values
 }

@@ -23,23 +23,28 @@ use crate::cipher::Block;
 use crate::mac::message::{BLOCK_BYTES, LANES, Message, Room};
 use crate::mac::simd::{pads, sums};
 
-/// The tags of one to eight messages whose keys make tags of one length.
+/// The tags of one to eight messages whose keys make tags of one length; the
+/// longest message has `most` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
-pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], tags: &mut [Block; LANES]) {
+pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], most: usize, tags: &mut [Block; LANES]) {
     let Some(first) = messages.first() else {
         return;
     };
     match first.key.words.count() {
-        1 => tag_streams::<1>(messages, tags),
-        2 => tag_streams::<2>(messages, tags),
-        3 => tag_streams::<3>(messages, tags),
-        _ => tag_streams::<4>(messages, tags),
+        1 => tag_streams::<1>(messages, most, tags),
+        2 => tag_streams::<2>(messages, most, tags),
+        3 => tag_streams::<3>(messages, most, tags),
+        _ => tag_streams::<4>(messages, most, tags),
     }
 }
 
 /// With `S` streams.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
-fn tag_streams<const S: usize>(messages: &mut [Message<'_, UmacKey>], tags: &mut [Block; LANES]) {
+fn tag_streams<const S: usize>(
+    messages: &mut [Message<'_, UmacKey>],
+    most: usize,
+    tags: &mut [Block; LANES],
+) {
     // Lanes without a message repeat the last one's key.
     let last = messages.len() - 1;
     let keys: [&UmacKey; LANES] = std::array::from_fn(|lane| messages[lane.min(last)].key);
@@ -53,7 +58,7 @@ fn tag_streams<const S: usize>(messages: &mut [Message<'_, UmacKey>], tags: &mut
     }
     let round_keys = std::array::from_fn(|lane| &keys[lane].pad_keys);
     let pads = pads::eight(&round_keys, &blocks);
-    let hashes = hash::<S>(&keys, messages);
+    let hashes = hash::<S>(&keys, messages, most);
     for lane in 0..LANES {
         // SAFETY: a vector is 16 bytes.
         let pad: u128 = unsafe { std::mem::transmute(pads[lane]) };
@@ -68,6 +73,7 @@ fn tag_streams<const S: usize>(messages: &mut [Message<'_, UmacKey>], tags: &mut
 fn hash<const S: usize>(
     keys: &[&UmacKey; LANES],
     messages: &mut [Message<'_, UmacKey>],
+    most: usize,
 ) -> [u128; LANES] {
     let bytes = |lane: usize| messages.get(lane).map_or(0, |message| message.bytes as i64);
     let lengths = _mm512_setr_epi64(
@@ -80,8 +86,6 @@ fn hash<const S: usize>(
         bytes(6),
         bytes(7),
     );
-    let most = _mm512_reduce_max_epu64(lengths) as usize;
-
     let mut room = Room::new();
     let mut sums = [[_mm256_setzero_si256(); LANES]; S];
     if most <= nh::SHORT_BYTES {
@@ -114,10 +118,12 @@ fn hash<const S: usize>(
         let now = _mm512_min_epu64(left, block_bytes);
         left = _mm512_sub_epi64(left, now);
         let numbers = l1_values(&sums, now);
-        if done == 0 {
+        if done > 0 {
+            layers::poly(&points, &mut values, &numbers, live);
+        } else if most > BLOCK_BYTES {
             values = layers::first(&points, &numbers, keep(lengths, block_bytes));
         } else {
-            layers::poly(&points, &mut values, &numbers, live);
+            values = numbers;
         }
         done += BLOCK_BYTES;
     }
