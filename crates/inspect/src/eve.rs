@@ -16,7 +16,7 @@ use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::{AH, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_stream::{Batch, Event, EventKind, Stage, StageError};
 
-use crate::rule::Rule;
+use crate::rule::{Rule, Target};
 use crate::rule_set::RuleSet;
 
 const NAME: &str = "eve";
@@ -111,6 +111,12 @@ impl EveWriter {
         self.line.pop();
         self.line.extend_from_slice(b",\"alert\":");
         self.line.extend_from_slice(object);
+        if let Some(target) = known.description.target {
+            self.line.pop();
+            self.line.push(b',');
+            let ends = serde_json::to_vec(&Ends::new(&event.flow, target))?;
+            self.line.extend_from_slice(&ends[1..]);
+        }
         self.line.extend_from_slice(b"}\n");
         self.output.write_all(&self.line)
     }
@@ -185,8 +191,7 @@ struct EveEvent<'a> {
 impl<'a> EveEvent<'a> {
     fn new(event: &Event, interfaces: &'a [Interface]) -> EveEvent<'a> {
         let flow = &event.flow;
-        let has_ports = matches!(flow.protocol, TCP | UDP | SCTP)
-            && (flow.source_port, flow.destination_port) != (0, 0);
+        let has_ports = has_ports(flow);
         let interface = interfaces.get(usize::from(event.interface));
         EveEvent {
             timestamp: timestamp(event.timestamp_ns),
@@ -204,6 +209,41 @@ impl<'a> EveEvent<'a> {
             icmp_code: event.icmp.map(|(_, code)| code),
         }
     }
+}
+
+/// Who attacks and who is attacked, of a rule that says so.
+#[derive(Serialize)]
+struct Ends {
+    source: End,
+    target: End,
+}
+
+#[derive(Serialize)]
+struct End {
+    ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+}
+
+impl Ends {
+    fn new(flow: &FlowKey, target: Target) -> Ends {
+        let attacked = match target {
+            Target::Source => *flow,
+            Target::Destination => flow.reversed(),
+        };
+        let end = |flow: FlowKey| End {
+            ip: flow.source_address(),
+            port: has_ports(&flow).then_some(flow.source_port),
+        };
+        Ends {
+            source: end(attacked.reversed()),
+            target: end(attacked),
+        }
+    }
+}
+
+fn has_ports(flow: &FlowKey) -> bool {
+    matches!(flow.protocol, TCP | UDP | SCTP) && (flow.source_port, flow.destination_port) != (0, 0)
 }
 
 /// What a line says of the rule.
@@ -325,6 +365,25 @@ mod tests {
         };
         assert_ne!(flow_id(&flow), flow_id(&other));
         assert!(flow_id(&flow) < 1 << 53);
+    }
+
+    #[test]
+    fn targets_are_named_with_their_ports() {
+        let flow = FlowKey {
+            source: 0x0a00_0001,
+            destination: 0x0a00_0002,
+            source_port: 3,
+            destination_port: 80,
+            protocol: TCP,
+            ip_version: 4,
+        };
+        let ends = serde_json::to_string(&Ends::new(&flow, Target::Destination)).expect("JSON");
+        assert_eq!(
+            ends,
+            r#"{"source":{"ip":"10.0.0.1","port":3},"target":{"ip":"10.0.0.2","port":80}}"#
+        );
+        let ends = Ends::new(&flow, Target::Source);
+        assert_eq!((ends.source.port, ends.target.port), (Some(80), Some(3)));
     }
 
     #[test]

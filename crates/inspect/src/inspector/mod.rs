@@ -11,6 +11,7 @@
 //! of its own group of rules; the rules found so are tried one by one. A rule
 //! raises at most one alert per packet, whatever the number of texts.
 
+mod conditions;
 mod cost;
 mod statistics;
 mod trial;

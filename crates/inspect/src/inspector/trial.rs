@@ -3,19 +3,18 @@
 
 use std::time::Instant;
 
-use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP, UDP};
+use weir_packet::wire::protocol::{TCP, UDP};
 use weir_select::Tuple;
 
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
+use crate::buffer::Buffer;
 use crate::engine;
-use crate::flow::{
-    AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Stream, StreamSizes, Streams,
-};
+use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Stream, Streams};
 use crate::group::GroupKey;
 use crate::message::{Event, EventContent, Memory, Part, question_names};
 use crate::payload::Text;
-use crate::rate::{Ends, Trackers};
-use crate::rule::{BitAction, Direction, Rule, RuleProtocol, StreamBytes, StreamEnd, TextScope};
+use crate::rate::Trackers;
+use crate::rule::{Direction, Rule, TextScope};
 use crate::rule_set::RuleSet;
 
 /// A packet and all that rules are asked about it.
@@ -97,8 +96,7 @@ impl Trial<'_> {
     }
 
     fn datagram_of_dns(&mut self, direction: Direction, bits: &mut FlowBits) {
-        use crate::buffer::Buffer::DnsQuery;
-        let key = GroupKey::Part(DnsQuery, direction);
+        let key = GroupKey::Part(Buffer::DnsQuery, direction);
         if self.rules.group(key).is_none() {
             return;
         }
@@ -109,7 +107,7 @@ impl Trial<'_> {
             let event = Event {
                 protocol: AppProtocol::Dns,
                 direction,
-                content: EventContent::Parts(&[(DnsQuery, name)]),
+                content: EventContent::Parts(&[(Buffer::DnsQuery, name)]),
                 memory: &mut memory,
             };
             self.message(event, Text::whole(payload), bits);
@@ -424,134 +422,11 @@ impl Trial<'_> {
             Outcome::Not
         }
     }
-
-    /// All conditions but those of the header's selector, of bits and of texts.
-    fn holds_before_texts(&self, rule: &Rule) -> bool {
-        let Subject {
-            packet,
-            payload,
-            flow,
-            ..
-        } = &self.subject;
-        let protocol = match rule.protocol {
-            RuleProtocol::Ip => true,
-            RuleProtocol::Transport => packet.is_whole(),
-            RuleProtocol::Application(wanted) => flow.application == Some(wanted),
-        };
-        let is_tcp = packet.headers.protocol == TCP && packet.is_whole();
-        let asked = &rule.packet;
-        protocol
-            && rule.flow.matches(flow)
-            && asked
-                .payload_bytes
-                .is_none_or(|bytes| bytes.matches(payload.len()))
-            && (asked.tcp_flags.iter())
-                .all(|flags| is_tcp && flags.matches(packet.headers.tcp_flags))
-            && self.icmp_matches(rule)
-            && (asked.stream_bytes.iter())
-                .all(|wanted| flow.sizes.is_some_and(|sizes| wanted.matches(sizes)))
-    }
-
-    fn icmp_matches(&self, rule: &Rule) -> bool {
-        let asked = &rule.packet;
-        if (asked.icmp_type, asked.icmp_code, asked.icmp_id) == (None, None, None) {
-            return true;
-        }
-        let packet = self.subject.packet;
-        let message = packet.headers.transport(packet.bytes);
-        let is_icmp = packet.is_whole() && matches!(packet.headers.protocol, ICMP | ICMPV6);
-        let [kind, code, _, _, high, low, ..] = message else {
-            return false;
-        };
-        let holds = |range: Option<crate::rule::PayloadBytes>, value: u8| {
-            range.is_none_or(|range| range.matches(usize::from(value)))
-        };
-        let identifier = u16::from_be_bytes([*high, *low]);
-        is_icmp
-            && holds(asked.icmp_type, *kind)
-            && holds(asked.icmp_code, *code)
-            && asked.icmp_id.is_none_or(|wanted| wanted == identifier)
-    }
-
-    fn ends(&self) -> Ends {
-        Ends {
-            source: self.subject.tuple.key.source,
-            destination: self.subject.tuple.key.destination,
-        }
-    }
-
-    fn state_holds(&self, rule: &Rule, bits: Option<&FlowBits>) -> bool {
-        let flow_bits = rule.state.flow_bits.iter().all(|(action, names)| {
-            let is_set = |name: &u32| bits.is_some_and(|bits| bits.is_set(*name));
-            match action {
-                BitAction::IsSet => names.iter().any(is_set),
-                BitAction::IsNotSet => names.iter().any(|name| !is_set(name)),
-                BitAction::Set | BitAction::Unset | BitAction::Toggle => true,
-            }
-        });
-        let now_ns = self.subject.packet.timestamp_ns;
-        let mut host_bits = rule.state.host_bits.iter();
-        flow_bits && host_bits.all(|bit| self.trackers.holds(bit, self.ends(), now_ns))
-    }
-
-    /// A rule matched: what it remembers, and whether it is an alert.
-    fn matched(&mut self, number: u32, bits: Option<&mut FlowBits>) {
-        let rule = &self.rules.rules()[number as usize];
-        if number < self.rules.pass_count {
-            self.is_passed = true;
-            return;
-        }
-        let now_ns = self.subject.packet.timestamp_ns;
-        if let Some(bits) = bits {
-            for (action, names) in &rule.state.flow_bits {
-                for name in names {
-                    match action {
-                        BitAction::Set => bits.put(*name, true),
-                        BitAction::Unset => bits.put(*name, false),
-                        BitAction::Toggle => bits.put(*name, !bits.is_set(*name)),
-                        BitAction::IsSet | BitAction::IsNotSet => {}
-                    }
-                }
-            }
-        }
-        let ends = self.ends();
-        for bit in &rule.state.host_bits {
-            self.trackers.change(bit, ends, now_ns);
-        }
-        if rule.state.is_silent {
-            return;
-        }
-        let is_alert = match &rule.state.rate {
-            Some(rate) => self.trackers.is_alert(number, rate, ends, now_ns),
-            None => true,
-        };
-        if is_alert {
-            self.scratch.matched.push(number);
-        } else {
-            self.statistics.alerts_suppressed += 1;
-        }
-    }
 }
 
 impl Rule {
     /// Whether its contents are meant for streams, where there is one.
     fn is_about_stream(&self) -> bool {
         !self.payload.is_empty() && !self.packet.needs_packet()
-    }
-}
-
-impl StreamBytes {
-    fn matches(&self, sizes: StreamSizes) -> bool {
-        let holds = |bytes: u64| {
-            self.bytes
-                .matches(usize::try_from(bytes).unwrap_or(usize::MAX))
-        };
-        let (client, server) = (holds(sizes.from_client), holds(sizes.from_server));
-        match self.end {
-            StreamEnd::Client => client,
-            StreamEnd::Server => server,
-            StreamEnd::Both => client && server,
-            StreamEnd::Either => client || server,
-        }
     }
 }

@@ -2,21 +2,20 @@
 
 use std::fmt::Write;
 
-use tls_parser::TlsCertificateContents;
 use x509_parser::parse_x509_certificate;
 
+use super::fields::Fields;
 use crate::buffer::Buffer;
 use crate::message::NamedParts;
 
 /// Tells every certificate of a chain; the first, the server's own, with its
-/// names.
-pub(super) fn tell_chain(
-    chain: &TlsCertificateContents<'_>,
-    tell: &mut dyn FnMut(&NamedParts<'_>),
-) {
-    for (index, raw) in chain.cert_chain.iter().enumerate() {
-        let bytes = (Buffer::TlsCertificates, raw.data);
-        let parsed = parse_x509_certificate(raw.data).ok().filter(|_| index == 0);
+/// names (RFC 5246, section 7.4.2).
+pub(super) fn tell_chain(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) -> Option<()> {
+    let mut chain = Fields(Fields(body).behind_three()?);
+    let certificates = std::iter::from_fn(|| chain.behind_three());
+    for (index, der) in certificates.enumerate() {
+        let bytes = (Buffer::TlsCertificates, der);
+        let parsed = parse_x509_certificate(der).ok().filter(|_| index == 0);
         let Some((_, certificate)) = parsed else {
             tell(&[bytes]);
             continue;
@@ -34,6 +33,7 @@ pub(super) fn tell_chain(
             ),
         ]);
     }
+    Some(())
 }
 
 /// Bytes in hexadecimal capitals, separated by colons.

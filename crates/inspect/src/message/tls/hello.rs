@@ -7,46 +7,45 @@
 use std::fmt::Write;
 
 use md5::{Digest, Md5};
-use tls_parser::{
-    SNIType, TlsClientHelloContents, TlsExtension, TlsServerHelloContents, parse_tls_extensions,
-};
 
+use super::fields::Fields;
 use crate::buffer::Buffer;
 use crate::message::NamedParts;
 
-/// Most extensions and groups that make a fingerprint.
+/// Most numbers in one field of a fingerprint.
 const MAX_NUMBERS: usize = 512;
 
-pub(super) fn tell_client(
-    hello: &TlsClientHelloContents<'_>,
-    tell: &mut dyn FnMut(&NamedParts<'_>),
-) {
-    let raw = hello.ext.unwrap_or_default();
-    let (mut name, mut groups, mut formats) = (None, Vec::new(), Vec::new());
-    if let Ok((_, extensions)) = parse_tls_extensions(raw) {
-        for extension in extensions {
-            match extension {
-                TlsExtension::SNI(names) => {
-                    let host = names.iter().find(|(kind, _)| *kind == SNIType::HostName);
-                    name = name.or(host.map(|(_, host)| *host));
-                }
-                TlsExtension::EllipticCurves(list) => {
-                    groups.extend(list.iter().map(|group| group.0));
-                }
-                TlsExtension::EcPointFormats(list) => {
-                    formats.extend(list.iter().map(|format| u16::from(*format)));
-                }
-                _ => {}
-            }
+const RANDOM_BYTES: usize = 32;
+/// Extensions (RFC 6066, section 3; RFC 8422, section 5.1).
+const SERVER_NAME: u16 = 0;
+const SUPPORTED_GROUPS: u16 = 10;
+const POINT_FORMATS: u16 = 11;
+
+/// A ClientHello (RFC 8446, section 4.1.2); one that ends early tells nothing.
+pub(super) fn tell_client(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) -> Option<()> {
+    let mut fields = Fields(body);
+    let version = fields.number()?;
+    fields.take(RANDOM_BYTES)?;
+    fields.behind_byte()?;
+    let ciphers = fields.behind_number()?;
+    fields.behind_byte()?;
+    let raw = fields.behind_number().unwrap_or_default();
+    let (mut name, mut groups, mut formats) = (None, &[][..], &[][..]);
+    for (kind, body) in extensions(raw) {
+        match kind {
+            SERVER_NAME => name = name.or_else(|| host_name(body)),
+            SUPPORTED_GROUPS => groups = Fields(body).behind_number().unwrap_or_default(),
+            POINT_FORMATS => formats = Fields(body).behind_byte().unwrap_or_default(),
+            _ => {}
         }
     }
-    let fields = [
-        joined(hello.ciphers.iter().map(|cipher| cipher.0)),
-        joined(extension_types(raw)),
-        joined(groups),
-        joined(formats),
+    let lists = [
+        joined(numbers(ciphers)),
+        joined(extensions(raw).map(|(kind, _)| kind)),
+        joined(numbers(groups)),
+        joined(formats.iter().map(|format| u16::from(*format))),
     ];
-    let text = format!("{},{}", hello.version.0, fields.join(","));
+    let text = format!("{version},{}", lists.join(","));
     let hash = md5_hexadecimal(&text);
     let parts = [
         (Buffer::Ja3Hash, hash.as_bytes()),
@@ -54,25 +53,45 @@ pub(super) fn tell_client(
         (Buffer::TlsServerName, name.unwrap_or_default()),
     ];
     tell(if name.is_some() { &parts } else { &parts[..2] });
+    Some(())
 }
 
-pub(super) fn tell_server(
-    hello: &TlsServerHelloContents<'_>,
-    tell: &mut dyn FnMut(&NamedParts<'_>),
-) {
-    let types = joined(extension_types(hello.ext.unwrap_or_default()));
-    let text = format!("{},{},{types}", hello.version.0, hello.cipher.0);
-    tell(&[(Buffer::Ja3ServerHash, md5_hexadecimal(&text).as_bytes())]);
+/// A ServerHello (RFC 8446, section 4.1.3).
+pub(super) fn tell_server(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) -> Option<()> {
+    let mut fields = Fields(body);
+    let version = fields.number()?;
+    fields.take(RANDOM_BYTES)?;
+    fields.behind_byte()?;
+    let cipher = fields.number()?;
+    fields.take(1)?;
+    let raw = fields.behind_number().unwrap_or_default();
+    let types = joined(extensions(raw).map(|(kind, _)| kind));
+    let hash = md5_hexadecimal(&format!("{version},{cipher},{types}"));
+    tell(&[(Buffer::Ja3ServerHash, hash.as_bytes())]);
+    Some(())
 }
 
-/// Types of extensions (RFC 8446, section 4.2), in their order.
-fn extension_types(mut raw: &[u8]) -> impl Iterator<Item = u16> {
-    std::iter::from_fn(move || {
-        let (header, rest) = raw.split_first_chunk::<4>()?;
-        let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        raw = rest.get(length..)?;
-        Some(u16::from_be_bytes([header[0], header[1]]))
-    })
+/// The first name of type host (0) in a list of names.
+fn host_name(body: &[u8]) -> Option<&[u8]> {
+    let mut names = Fields(Fields(body).behind_number()?);
+    loop {
+        let kind = names.take(1)?;
+        let name = names.behind_number()?;
+        if kind == [0] {
+            return Some(name);
+        }
+    }
+}
+
+/// Types and bodies of extensions (RFC 8446, section 4.2), in their order.
+fn extensions(raw: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut fields = Fields(raw);
+    std::iter::from_fn(move || Some((fields.number()?, fields.behind_number()?)))
+}
+
+fn numbers(list: &[u8]) -> impl Iterator<Item = u16> {
+    let pairs = list.as_chunks::<2>().0.iter();
+    pairs.map(|pair| u16::from_be_bytes(*pair))
 }
 
 fn joined(numbers: impl IntoIterator<Item = u16>) -> String {
@@ -106,7 +125,9 @@ mod tests {
         // The example of the paper that defines JA3.
         let text = "769,47-53-5-10-49161-49162-49171-49172-50-56-19-4,0-10-11,23-24-25,0";
         assert_eq!(md5_hexadecimal(text), "ada70206e40642a3e4461f35503241d5");
-        let types: Vec<u16> = extension_types(b"\0\x0a\0\x01x\0\0\0\0\0\x05\0\x09cut").collect();
-        assert_eq!(types, [10, 0]);
+        let kinds = extensions(b"\0\x0a\0\x01x\0\0\0\0\0\x05\0\x09cut").map(|(kind, _)| kind);
+        assert_eq!(kinds.collect::<Vec<u16>>(), [10, 0]);
+        assert_eq!(host_name(b"\0\x09\x01\0\x01a\0\0\x02bc"), Some(&b"bc"[..]));
+        assert_eq!(host_name(b"\0\x09\x01\0\x01a"), None);
     }
 }

@@ -2,9 +2,8 @@
 //! before encryption begins.
 
 mod certificate;
+mod fields;
 mod hello;
-
-use tls_parser::{TlsMessage, TlsMessageHandshake, parse_tls_message_handshake};
 
 use super::{Event, EventContent, Memory, NamedParts};
 use crate::flow::AppProtocol;
@@ -16,6 +15,9 @@ const MAX_HANDSHAKE_BYTES: usize = 64 << 10;
 const RECORD_HEADER_BYTES: usize = 5;
 const CONTENT_HANDSHAKE: u8 = 22;
 const CONTENT_ALERT: u8 = 21;
+const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
+const CERTIFICATE: u8 = 11;
 
 /// Both directions of a connection.
 #[derive(Debug, Default)]
@@ -104,9 +106,9 @@ impl Side {
     /// Takes the whole messages out of what was collected.
     fn take_messages(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
         let mut at = 0;
-        while let Some([_, high, middle, low, ..]) = self.handshake.get(at..) {
+        while let Some([kind, high, middle, low, rest @ ..]) = self.handshake.get(at..) {
             let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
-            let Some(message) = self.handshake.get(at..at + 4 + length) else {
+            let Some(body) = rest.get(..length) else {
                 break;
             };
             at += 4 + length;
@@ -120,22 +122,13 @@ impl Side {
                     memory,
                 });
             };
-            let parsed = parse_tls_message_handshake(message);
-            let Ok((_, TlsMessage::Handshake(parsed))) = parsed else {
-                continue;
+            // A message that makes no sense tells nothing.
+            let _ = match (*kind, direction) {
+                (CLIENT_HELLO, Direction::ToServer) => hello::tell_client(body, &mut tell),
+                (SERVER_HELLO, Direction::ToClient) => hello::tell_server(body, &mut tell),
+                (CERTIFICATE, Direction::ToClient) => certificate::tell_chain(body, &mut tell),
+                _ => None,
             };
-            match (parsed, direction) {
-                (TlsMessageHandshake::ClientHello(client), Direction::ToServer) => {
-                    hello::tell_client(&client, &mut tell);
-                }
-                (TlsMessageHandshake::ServerHello(server), Direction::ToClient) => {
-                    hello::tell_server(&server, &mut tell);
-                }
-                (TlsMessageHandshake::Certificate(chain), Direction::ToClient) => {
-                    certificate::tell_chain(&chain, &mut tell);
-                }
-                _ => {}
-            }
         }
         self.handshake.drain(..at);
         if self.handshake.len() > MAX_HANDSHAKE_BYTES {

@@ -1,0 +1,134 @@
+//! What rules ask besides texts: protocol and flow, the packet's own fields,
+//! bits; and what they leave behind when they match.
+
+use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP};
+
+use super::trial::{Subject, Trial};
+use crate::flow::{FlowBits, StreamSizes};
+use crate::rate::Ends;
+use crate::rule::{BitAction, PayloadBytes, Rule, RuleProtocol, StreamBytes, StreamEnd};
+
+impl Trial<'_> {
+    /// All conditions but those of the header's selector, of bits and of texts.
+    pub(super) fn holds_before_texts(&self, rule: &Rule) -> bool {
+        let Subject {
+            packet,
+            payload,
+            flow,
+            ..
+        } = &self.subject;
+        let protocol = match rule.protocol {
+            RuleProtocol::Ip => true,
+            RuleProtocol::Transport => packet.is_whole(),
+            RuleProtocol::Application(wanted) => flow.application == Some(wanted),
+        };
+        let is_tcp = packet.headers.protocol == TCP && packet.is_whole();
+        let asked = &rule.packet;
+        protocol
+            && rule.flow.matches(flow)
+            && asked
+                .payload_bytes
+                .is_none_or(|bytes| bytes.matches(payload.len()))
+            && (asked.tcp_flags.iter())
+                .all(|flags| is_tcp && flags.matches(packet.headers.tcp_flags))
+            && self.icmp_matches(rule)
+            && (asked.stream_bytes.iter())
+                .all(|wanted| flow.sizes.is_some_and(|sizes| wanted.matches(sizes)))
+    }
+
+    fn icmp_matches(&self, rule: &Rule) -> bool {
+        let asked = &rule.packet;
+        if (asked.icmp_type, asked.icmp_code, asked.icmp_id) == (None, None, None) {
+            return true;
+        }
+        let packet = self.subject.packet;
+        let message = packet.headers.transport(packet.bytes);
+        let is_icmp = packet.is_whole() && matches!(packet.headers.protocol, ICMP | ICMPV6);
+        let [kind, code, _, _, high, low, ..] = message else {
+            return false;
+        };
+        let holds = |range: Option<PayloadBytes>, value: u8| {
+            range.is_none_or(|range| range.matches(usize::from(value)))
+        };
+        let identifier = u16::from_be_bytes([*high, *low]);
+        is_icmp
+            && holds(asked.icmp_type, *kind)
+            && holds(asked.icmp_code, *code)
+            && asked.icmp_id.is_none_or(|wanted| wanted == identifier)
+    }
+
+    fn ends(&self) -> Ends {
+        Ends {
+            source: self.subject.tuple.key.source,
+            destination: self.subject.tuple.key.destination,
+        }
+    }
+
+    pub(super) fn state_holds(&self, rule: &Rule, bits: Option<&FlowBits>) -> bool {
+        let flow_bits = rule.state.flow_bits.iter().all(|(action, names)| {
+            let is_set = |name: &u32| bits.is_some_and(|bits| bits.is_set(*name));
+            match action {
+                BitAction::IsSet => names.iter().any(is_set),
+                BitAction::IsNotSet => names.iter().any(|name| !is_set(name)),
+                BitAction::Set | BitAction::Unset | BitAction::Toggle => true,
+            }
+        });
+        let now_ns = self.subject.packet.timestamp_ns;
+        let mut host_bits = rule.state.host_bits.iter();
+        flow_bits && host_bits.all(|bit| self.trackers.holds(bit, self.ends(), now_ns))
+    }
+
+    /// A rule matched: what it remembers, and whether it is an alert.
+    pub(super) fn matched(&mut self, number: u32, bits: Option<&mut FlowBits>) {
+        let rule = &self.rules.rules()[number as usize];
+        if number < self.rules.pass_count {
+            self.is_passed = true;
+            return;
+        }
+        let now_ns = self.subject.packet.timestamp_ns;
+        if let Some(bits) = bits {
+            for (action, names) in &rule.state.flow_bits {
+                for name in names {
+                    match action {
+                        BitAction::Set => bits.put(*name, true),
+                        BitAction::Unset => bits.put(*name, false),
+                        BitAction::Toggle => bits.put(*name, !bits.is_set(*name)),
+                        BitAction::IsSet | BitAction::IsNotSet => {}
+                    }
+                }
+            }
+        }
+        let ends = self.ends();
+        for bit in &rule.state.host_bits {
+            self.trackers.change(bit, ends, now_ns);
+        }
+        if rule.state.is_silent {
+            return;
+        }
+        let is_alert = match &rule.state.rate {
+            Some(rate) => self.trackers.is_alert(number, rate, ends, now_ns),
+            None => true,
+        };
+        if is_alert {
+            self.scratch.matched.push(number);
+        } else {
+            self.statistics.alerts_suppressed += 1;
+        }
+    }
+}
+
+impl StreamBytes {
+    fn matches(&self, sizes: StreamSizes) -> bool {
+        let holds = |bytes: u64| {
+            self.bytes
+                .matches(usize::try_from(bytes).unwrap_or(usize::MAX))
+        };
+        let (client, server) = (holds(sizes.from_client), holds(sizes.from_server));
+        match self.end {
+            StreamEnd::Client => client,
+            StreamEnd::Server => server,
+            StreamEnd::Both => client && server,
+            StreamEnd::Either => client || server,
+        }
+    }
+}
