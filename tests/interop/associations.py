@@ -41,6 +41,13 @@ AEADS = {
     # tshark has no ChaCha20-Poly1305 that works.
     "chacha20-poly1305": ("CHACHA20-POLY1305", None, 32, 4),
 }
+# Of private use: no other program knows them, mac_suites.py does.
+PRIVATE = {
+    "aes-128-ctr+umac-64": (None, None, 16, 0),
+    "aes-128-ctr+umac-96": (None, None, 16, 0),
+    "aes-128-ctr+mmh-mac-96": (None, None, 16, 0),
+    "aes-128-ctr+mmh-mac-128": (None, None, 16, 0),
+}
 SUITES = [*AEADS, *(f"{cipher}+{mac}" for cipher, mac in itertools.product(CIPHERS, MACS))]
 TSHARK_SUITES = [suite for suite in SUITES if suite not in AEADS or AEADS[suite][1]]
 
@@ -87,8 +94,9 @@ class Association:
     @property
     def names(self):
         """(row of the cipher or AEAD, row of the MAC or None)"""
-        if self.suite in AEADS:
-            return AEADS[self.suite], None
+        combined = AEADS | PRIVATE
+        if self.suite in combined:
+            return combined[self.suite], None
         cipher, mac = self.suite.split("+")
         return CIPHERS[cipher], MACS[mac]
 

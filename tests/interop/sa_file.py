@@ -3,12 +3,16 @@
 import os
 import pathlib
 
+from associations import PRIVATE
+
 
 def toml(associations):
     """A policy for each association; what no policy names passes."""
     lines = ['default = "bypass"']
     if any(sa.suite.startswith("3des") for sa in associations):
         lines += ["allow_legacy = true", "legacy_encrypt = true"]
+    if any(sa.suite in PRIVATE for sa in associations):
+        lines.append("allow_private_use = true")
     for sa in associations:
         lines += [
             "",

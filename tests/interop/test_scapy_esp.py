@@ -12,8 +12,8 @@ import sys
 import tempfile
 
 import associations
+import captures
 import peers
-import sa_file
 import traffic
 
 
@@ -23,19 +23,6 @@ EVERY = 7
 SUBSPACE = 1 << 32
 # Most packets that weir takes in one batch.
 BATCH_PACKETS = 256
-
-
-def capture(path, frames):
-    from scapy.utils import wrpcap
-
-    wrpcap(str(path), frames)
-    return path
-
-
-def frames_of(path):
-    from scapy.utils import rdpcap
-
-    return list(rdpcap(str(path))) if path.exists() else []
 
 
 def by_spi(sas):
@@ -52,26 +39,6 @@ def esp_of(frame):
     packet = IP(data) if data[0] >> 4 == 4 else IPv6(data)
     peers.check(ESP in packet, f"not ESP: {packet.summary()}")
     return packet, packet[ESP].spi
-
-
-def protect(directory, sas, frames, options=("--repeatable-insecure",)):
-    """weir seals: the frames that it writes."""
-    plain = capture(directory / "plain.pcap", frames)
-    sealed = directory / "sealed.pcap"
-    sa = sa_file.write(directory, sas)
-    status, error = peers.weir("protect", plain, sealed, "--sa", sa, "--quiet", *options)
-    peers.check(status == 0, f"weir protect exits {status}: {error}")
-    return frames_of(sealed)
-
-
-def unprotect(directory, sas, frames):
-    """weir opens: its exit status and the frames that it writes."""
-    sealed = capture(directory / "sealed.pcap", frames)
-    opened = directory / "opened.pcap"
-    sa = sa_file.write(directory, sas)
-    status, error = peers.weir("unprotect", sealed, opened, "--sa", sa, "--quiet")
-    peers.check(status in (0, 1), f"weir unprotect exits {status}: {error}")
-    return status, frames_of(opened)
 
 
 def sealed_by_scapy(frames, sas):
@@ -103,7 +70,7 @@ def scapy_opens_ours(shape, **options):
     sas = associations.associations(associations.SUITES, shape, **options)
     frames = traffic.frames(sas)
     with tempfile.TemporaryDirectory() as directory:
-        sealed = protect(pathlib.Path(directory), sas, [frame for _, frame in frames])
+        sealed = captures.protect(pathlib.Path(directory), sas, [frame for _, frame in frames])
     peers.check(len(sealed) == len(frames), f"{len(frames)} packets in, {len(sealed)} out")
     scapy_sas = by_spi(sas)
     for (sa, frame), ours in zip(frames, sealed, strict=True):
@@ -127,7 +94,7 @@ def we_open_scapys(shape, **options):
     sas = associations.associations(associations.SUITES, shape, **options)
     frames = traffic.frames(sas)
     with tempfile.TemporaryDirectory() as directory:
-        status, opened = unprotect(pathlib.Path(directory), sas, sealed_by_scapy(frames, sas))
+        status, opened = captures.unprotect(pathlib.Path(directory), sas, sealed_by_scapy(frames, sas))
     peers.check(status == 0, "weir unprotect verified nothing")
     peers.check(len(opened) == len(frames), f"{len(frames)} packets in, {len(opened)} out")
     for (sa, frame), ours in zip(frames, opened, strict=True):
@@ -142,7 +109,7 @@ def scapy_refuses_ours_flipped(shape, **options):
     sas = associations.associations(associations.SUITES, shape, **options)
     frames = traffic.frames(sas)[::EVERY]
     with tempfile.TemporaryDirectory() as directory:
-        sealed = protect(pathlib.Path(directory), sas, [frame for _, frame in frames])
+        sealed = captures.protect(pathlib.Path(directory), sas, [frame for _, frame in frames])
     peers.check(len(sealed) == len(frames), f"{len(frames)} packets in, {len(sealed)} out")
     scapy_sas = by_spi(sas)
     for frame in sealed:
@@ -161,7 +128,7 @@ def we_refuse_scapys_flipped(shape, **options):
     frames = traffic.frames(sas)[::EVERY]
     sealed = [flipped(frame, dice) for frame in sealed_by_scapy(frames, sas)]
     with tempfile.TemporaryDirectory() as directory:
-        status, opened = unprotect(pathlib.Path(directory), sas, sealed)
+        status, opened = captures.unprotect(pathlib.Path(directory), sas, sealed)
     peers.check(status == 1, f"weir unprotect exits {status} though no packet is genuine")
     peers.check(not opened, f"{len(opened)} of {len(sealed)} flipped packets came through")
 
@@ -173,7 +140,7 @@ def we_refuse_scapys_replayed(shape):
     sealed = sealed_by_scapy(frames, sas)
     twice = [frame for frame in sealed for _ in range(2)]
     with tempfile.TemporaryDirectory() as directory:
-        _, opened = unprotect(pathlib.Path(directory), sas, twice + sealed)
+        _, opened = captures.unprotect(pathlib.Path(directory), sas, twice + sealed)
     sent, got = [bytes(frame) for _, frame in frames], [bytes(frame) for frame in opened]
     peers.check(got == sent, f"{len(sealed)} packets, three times each: {len(got)} came through")
 
@@ -203,7 +170,7 @@ def we_follow_scapy_past_32_bits(shape):
         esp = scapy_sa.encrypt(packet, esn=high)
         sealed.append(traffic.with_ip(frame, bytes(esp)))
     with tempfile.TemporaryDirectory() as directory:
-        _, opened = unprotect(pathlib.Path(directory), sas, sealed)
+        _, opened = captures.unprotect(pathlib.Path(directory), sas, sealed)
     peers.check(len(opened) == len(frames), f"{len(frames)} packets in, {len(opened)} out")
     for (sa, frame), ours in zip(frames, opened, strict=True):
         peers.check(bytes(ours) == bytes(frame), f"{sa.suite}: another packet came out")
@@ -224,11 +191,11 @@ def scapy_follows_us_past_32_bits(shape):
         directory = pathlib.Path(directory)
         state = directory / "state"
         options = ["--state", state]
-        protect(directory, sas, [frame for _, frame in frames], [*options, "--init-state"])
+        captures.protect(directory, sas, [frame for _, frame in frames], [*options, "--init-state"])
         text, count = re.subn(r"(next_sequence = )\d+", rf"\g<1>{first}", state.read_text())
         peers.check(count == len(sas), f"{count} numbers in the state file, not {len(sas)}")
         state.write_text(text)
-        sealed = protect(directory, sas, [frame for _, frame in frames], options)
+        sealed = captures.protect(directory, sas, [frame for _, frame in frames], options)
     peers.check(len(sealed) == len(frames), f"{len(frames)} packets in, {len(sealed)} out")
     scapy_sas, next_of = by_spi(sas), {sa.spi: first for sa in sas}
     for (sa, frame), ours in zip(frames, sealed, strict=True):

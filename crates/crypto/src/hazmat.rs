@@ -15,7 +15,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{AeadJob, Parts};
+use crate::aead::{AeadJob, Parts, write_tag};
 use crate::cipher::Block;
 use crate::etm::{EtmJob, EtmKey, EtmSealJob};
 use crate::job::{JobError, JobFault, Lengths, Shape, seal_together};
@@ -129,6 +129,7 @@ impl RawSealingKey {
 impl RawSealJob<'_> {
     fn shape(&self) -> Shape {
         Shape {
+            prefix_bytes: self.prefix.len(),
             iv_bytes: self.iv.len(),
             text_bytes: self.text.len(),
             suffix_bytes: self.suffix.len(),
@@ -182,7 +183,7 @@ impl AeadJob for RawSealJob<'_> {
 
     #[inline]
     fn finish(&mut self, tag: &Block) {
-        GcmJob::finish(self, tag);
+        write_tag(self.tag, tag);
     }
 }
 

@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::{self, GcmJob, Packet};
-use crate::aead::{self, AeadJob, Parts};
+use crate::aead::{self, AeadJob, Parts, tag_agrees, write_tag};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
@@ -127,6 +127,14 @@ pub enum JobFault {
         /// What was given.
         given_bytes: u64,
     },
+    /// The prefix is longer than the suite allows.
+    #[error("the prefix has {given_bytes} bytes, more than {most_bytes}")]
+    Prefix {
+        /// Most bytes that the suite authenticates in front of the IV.
+        most_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
     /// An AEAD authenticates all it must in its prefix.
     #[error("a suffix of {given_bytes} bytes was given to an AEAD, which takes none")]
     Suffix {
@@ -236,6 +244,7 @@ impl SealJob<'_> {
             });
         }
         let shape = Shape {
+            prefix_bytes: self.prefix.len(),
             iv_bytes: self.iv.len(),
             text_bytes: self.text.len(),
             suffix_bytes: self.suffix.len(),
@@ -310,7 +319,7 @@ impl AeadJob for SealJob<'_> {
 
     #[inline]
     fn finish(&mut self, tag: &Block) {
-        GcmJob::finish(self, tag);
+        write_tag(self.tag, tag);
     }
 }
 
@@ -367,6 +376,7 @@ impl OpenJob<'_> {
                 | Kernel::Gmac(_)
                 | Kernel::Ccm(_)
                 | Kernel::Ocb3(_)
+                | Kernel::CtrMac(_)
                 | Kernel::Etm(_) => {
                     self.verified = true;
                     return;
@@ -388,6 +398,7 @@ impl OpenJob<'_> {
 
     fn is_well_shaped(&self) -> bool {
         let shape = Shape {
+            prefix_bytes: self.prefix.len(),
             iv_bytes: self.iv.len(),
             text_bytes: self.text.len(),
             suffix_bytes: self.suffix.len(),
@@ -444,7 +455,7 @@ impl AeadJob for OpenJob<'_> {
 
     #[inline]
     fn finish(&mut self, tag: &Block) {
-        GcmJob::finish(self, tag);
+        self.conclude(tag_agrees(self.tag, tag));
     }
 }
 
@@ -494,6 +505,7 @@ impl<'a> EtmOpenJob<'a> for OpenJob<'a> {
 pub(crate) struct Lengths {
     iv_bytes: u8,
     tag_bytes: u8,
+    most_prefix_bytes: u32,
     /// A text's length has none of these bits.
     partial_block: u8,
     most_text_bytes: u32,
@@ -506,6 +518,7 @@ impl Lengths {
             // Blocks and digests are short.
             iv_bytes: suite.iv_bytes() as u8,
             tag_bytes: suite.tag_bytes() as u8,
+            most_prefix_bytes: u32::try_from(suite.most_prefix_bytes()).unwrap_or(u32::MAX),
             // Of a block that is no power of two, more is refused here.
             partial_block: (suite.block_bytes().next_power_of_two() - 1) as u8,
             most_text_bytes: u32::try_from(most).unwrap_or(u32::MAX),
@@ -528,12 +541,14 @@ impl Lengths {
             && shape.text_bytes & usize::from(self.partial_block) == 0
             && shape.text_bytes as u64 <= u64::from(self.most_text_bytes)
             && shape.suffix_bytes == 0
+            && shape.prefix_bytes as u64 <= u64::from(self.most_prefix_bytes)
     }
 }
 
 /// The lengths of a packet's parts that a suite prescribes.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
+    pub(crate) prefix_bytes: usize,
     pub(crate) iv_bytes: usize,
     pub(crate) text_bytes: usize,
     pub(crate) suffix_bytes: usize,
@@ -568,6 +583,12 @@ impl Shape {
                 given_bytes,
             });
         }
+        if self.prefix_bytes > suite.most_prefix_bytes() {
+            return Err(JobFault::Prefix {
+                most_bytes: suite.most_prefix_bytes(),
+                given_bytes: self.prefix_bytes,
+            });
+        }
         if matches!(suite, Suite::Aead(_)) && self.suffix_bytes != 0 {
             return Err(JobFault::Suffix {
                 given_bytes: self.suffix_bytes,
@@ -592,6 +613,7 @@ mod tests {
             {
                 for text_bytes in (0..70).chain([65_520]) {
                     let shape = Shape {
+                        prefix_bytes: 8,
                         iv_bytes,
                         text_bytes,
                         suffix_bytes,
@@ -613,6 +635,7 @@ mod tests {
     fn check(name: &str, text_bytes: u64) -> Result<(), JobFault> {
         let suite = Suite::parse(name).expect("a suite");
         let shape = Shape {
+            prefix_bytes: 8,
             iv_bytes: suite.iv_bytes(),
             text_bytes: usize::try_from(text_bytes).expect("64-bit lengths"),
             suffix_bytes: 0,

@@ -7,7 +7,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
-use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, Modes, Ocb3Key};
+use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, CtrMacKey, Modes, Ocb3Key};
 use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
@@ -35,6 +35,8 @@ pub(crate) enum Kernel<C> {
     Gmac(GcmKey),
     /// As above.
     Ccm(Box<CcmKey>),
+    /// As above.
+    CtrMac(Box<CtrMacKey>),
     /// Its packets are processed one by one.
     ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
 }
@@ -93,6 +95,9 @@ impl<C: CbcKey> Kernel<C> {
             Suite::Aead(Aead::AesCcm16(size)) => {
                 Kernel::Ccm(Box::new(CcmKey::new(tier, size, key, salt)?))
             }
+            Suite::Aead(Aead::AesCtrMac(mac)) => {
+                Kernel::CtrMac(Box::new(CtrMacKey::new(tier, mac, key)?))
+            }
             Suite::Aead(Aead::AesOcb3(size)) => {
                 Kernel::Ocb3(Ocb3Key::new(tier, size, key, salt, C::DECRYPTS)?)
             }
@@ -118,6 +123,7 @@ impl<C> Kernel<C> {
             | Kernel::Gmac(_)
             | Kernel::Ccm(_)
             | Kernel::Ocb3(_)
+            | Kernel::CtrMac(_)
             | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag),
         }
@@ -130,6 +136,7 @@ impl<C> Kernel<C> {
             Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
             Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
             Kernel::Gmac(key) => Some(AeadKey::Gmac(key)),
+            Kernel::CtrMac(key) => Some(AeadKey::CtrMac(key)),
             Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::ChaCha20Poly1305(_) => None,
         }
     }

@@ -110,4 +110,4 @@ pub use lane_use::LaneUse;
 pub use limits::{Limit, Limits};
 pub use mac::hmac::{HmacKey, MacJob, TagLengthError, write_tags};
 pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
-pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError};
+pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError, UniversalMac};

@@ -1,6 +1,7 @@
 //! How much one key may protect, each number with its source.
 
-use crate::suite::{Aead, Cipher, Suite};
+use crate::aead::{IV_BYTES, MOST_ASSOCIATED_BYTES};
+use crate::suite::{Aead, Cipher, Suite, UniversalMac};
 
 /// One bound and where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +98,12 @@ impl Limits {
                 },
                 block_bytes: 16,
             },
+            Suite::Aead(Aead::AesCtrMac(mac)) => Limits {
+                packets: IV_64_BITS,
+                blocks: BIRTHDAY_128,
+                text_bytes: ctr_mac_text(mac),
+                block_bytes: 16,
+            },
             Suite::EncryptThenMac(Cipher::AesCtr(_), _) => Limits {
                 packets: IV_64_BITS,
                 blocks: BIRTHDAY_128,
@@ -141,6 +148,23 @@ const IV_64_BITS: Limit = Limit {
     most: u64::MAX,
     source: "64-bit counter (RFC 4303 section 2.2.1, RFC 4106 section 3.1)",
 };
+
+/// What is hashed beside the text counts as much as it may have.
+fn ctr_mac_text(mac: UniversalMac) -> Limit {
+    let (most_hashed, source) = match mac {
+        UniversalMac::Umac64 | UniversalMac::Umac96 => (
+            1 << 24,
+            "RFC 4418 section 5.3: longer messages would need a second polynomial",
+        ),
+        UniversalMac::Mmh96 | UniversalMac::Mmh128 => {
+            (1 << 16, "MMH-MAC hashes at most 64 blocks of 1024 bytes")
+        }
+    };
+    Limit {
+        most: most_hashed - (MOST_ASSOCIATED_BYTES + IV_BYTES) as u64,
+        source,
+    }
+}
 
 const BIRTHDAY_128: Limit = Limit {
     most: 1 << 48,

@@ -140,6 +140,7 @@ fn lengths() -> Lengths {
 
 fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {
     Shape {
+        prefix_bytes: 0,
         iv_bytes: 8,
         text_bytes,
         suffix_bytes: 0,

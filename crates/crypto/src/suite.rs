@@ -41,6 +41,22 @@ pub enum Aead {
     ChaCha20Poly1305,
     /// AES-OCB3 with a tag of 16 bytes, RFC 7253. No RFC puts it into ESP.
     AesOcb3(AesKeySize),
+    /// AES-128-CTR and a universal-hash MAC under keys derived from one. Of
+    /// private use: `docs/mac-suites.md` puts it into ESP, no RFC does.
+    AesCtrMac(UniversalMac),
+}
+
+/// A universal-hash MAC of a suite; its name ends in the bits of the tag.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UniversalMac {
+    /// UMAC-64, 8 bytes of tag, RFC 4418.
+    Umac64,
+    /// UMAC-96, 12 bytes of tag, RFC 4418.
+    Umac96,
+    /// MMH-MAC-96, 12 bytes of tag, [`crate::mac::Algorithm::Mmh`].
+    Mmh96,
+    /// MMH-MAC-128, 16 bytes of tag.
+    Mmh128,
 }
 
 /// A cipher without integrity of its own.
@@ -129,6 +145,7 @@ impl Suite {
             | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => {
                 size.key_bytes()
             }
+            Suite::Aead(Aead::AesCtrMac(_)) => AesKeySize::Aes128.key_bytes(),
             Suite::Aead(Aead::ChaCha20Poly1305) => 32,
             Suite::EncryptThenMac(Cipher::Null, _) => 0,
             Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 24,
@@ -142,6 +159,7 @@ impl Suite {
     pub fn salt_bytes(self) -> usize {
         match self {
             Suite::Aead(Aead::AesCcm16(_)) => 3,
+            Suite::Aead(Aead::AesCtrMac(_)) => 0,
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 4,
             Suite::EncryptThenMac(_, _) => 0,
         }
@@ -178,18 +196,40 @@ impl Suite {
         }
     }
 
+    /// Most bytes that may be authenticated in front of the IV.
+    #[inline]
+    pub fn most_prefix_bytes(self) -> usize {
+        match self {
+            Suite::Aead(Aead::AesCtrMac(_)) => crate::aead::MOST_ASSOCIATED_BYTES,
+            Suite::Aead(_) | Suite::EncryptThenMac(..) => usize::MAX,
+        }
+    }
+
     /// Bytes of the tag (integrity check value) behind the text.
     #[inline]
     pub fn tag_bytes(self) -> usize {
         match self {
+            Suite::Aead(Aead::AesCtrMac(mac)) => mac.tag_bytes(),
             Suite::Aead(_) => 16,
             Suite::EncryptThenMac(_, mac) => mac.tag_bytes(),
         }
     }
 
-    /// Whether an RFC says how ESP uses the suite.
+    /// Whether it is said how ESP uses the suite: by an RFC, or by
+    /// `docs/mac-suites.md` where [`Suite::private_transform`] has a number.
     pub fn is_esp(self) -> bool {
         !matches!(self, Suite::Aead(Aead::AesOcb3(_)))
+    }
+
+    /// The transform number of a suite of private use, which both ends have to
+    /// agree on beforehand: IKEv2's encryption transforms from 1024 on are of
+    /// private use (RFC 7296 section 3.3.2). None of a suite that has an RFC, or
+    /// is not for ESP.
+    pub fn private_transform(self) -> Option<u16> {
+        match self {
+            Suite::Aead(Aead::AesCtrMac(mac)) => Some(mac.transform()),
+            Suite::Aead(_) | Suite::EncryptThenMac(..) => None,
+        }
     }
 
     /// Whether the cipher is kept for old captures only.
@@ -247,6 +287,25 @@ impl Mac {
     }
 }
 
+impl UniversalMac {
+    const fn tag_bytes(self) -> usize {
+        match self {
+            UniversalMac::Umac64 => 8,
+            UniversalMac::Umac96 | UniversalMac::Mmh96 => 12,
+            UniversalMac::Mmh128 => 16,
+        }
+    }
+
+    const fn transform(self) -> u16 {
+        match self {
+            UniversalMac::Umac64 => 0xfc40,
+            UniversalMac::Umac96 => 0xfc41,
+            UniversalMac::Mmh96 => 0xfc42,
+            UniversalMac::Mmh128 => 0xfc43,
+        }
+    }
+}
+
 impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -272,6 +331,7 @@ impl fmt::Display for Aead {
             Aead::AesGmac(size) => write!(f, "aes-{}-gmac", size.bits()),
             Aead::ChaCha20Poly1305 => f.write_str("chacha20-poly1305"),
             Aead::AesOcb3(size) => write!(f, "aes-{}-ocb3", size.bits()),
+            Aead::AesCtrMac(mac) => write!(f, "aes-128-ctr+{mac}"),
         }
     }
 }
@@ -298,6 +358,17 @@ impl fmt::Display for Mac {
     }
 }
 
+impl fmt::Display for UniversalMac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UniversalMac::Umac64 => "umac-64",
+            UniversalMac::Umac96 => "umac-96",
+            UniversalMac::Mmh96 => "mmh-mac-96",
+            UniversalMac::Mmh128 => "mmh-mac-128",
+        })
+    }
+}
+
 impl Aead {
     /// Every AEAD.
     pub const ALL: &'static [Aead] = &[
@@ -314,6 +385,10 @@ impl Aead {
         Aead::AesOcb3(AesKeySize::Aes128),
         Aead::AesOcb3(AesKeySize::Aes192),
         Aead::AesOcb3(AesKeySize::Aes256),
+        Aead::AesCtrMac(UniversalMac::Umac64),
+        Aead::AesCtrMac(UniversalMac::Umac96),
+        Aead::AesCtrMac(UniversalMac::Mmh96),
+        Aead::AesCtrMac(UniversalMac::Mmh128),
     ];
 }
 
@@ -350,7 +425,7 @@ mod tests {
         for suite in Suite::all() {
             assert_eq!(Suite::parse(&suite.name()), Ok(suite));
         }
-        assert_eq!(Suite::all().count(), 13 + 8 * 4);
+        assert_eq!(Suite::all().count(), 17 + 8 * 4);
     }
 
     #[test]
@@ -373,9 +448,19 @@ mod tests {
                 "3des-cbc+hmac-sha1-96",
                 Suite::EncryptThenMac(Cipher::TripleDesCbc, Mac::HmacSha1_96),
             ),
+            (
+                "aes-128-ctr+mmh-mac-128",
+                Suite::Aead(Aead::AesCtrMac(UniversalMac::Mmh128)),
+            ),
         ] {
             assert_eq!(Suite::parse(name), Ok(suite));
         }
+    }
+
+    #[test]
+    fn suites_of_private_use_have_numbers_of_their_own() {
+        let numbers: Vec<u16> = Suite::all().filter_map(Suite::private_transform).collect();
+        assert_eq!(numbers, [0xfc40, 0xfc41, 0xfc42, 0xfc43]);
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn a_ticket_seals_one_packet_only() {
 #[test]
 fn wrong_lengths_are_named_and_nothing_is_written() {
     type Case = (&'static str, fn(&mut Packet), JobFault);
-    let cases: [Case; 6] = [
+    let cases: [Case; 8] = [
         (
             "aes-128-gcm-16",
             |packet| packet.iv.push(0),
@@ -184,6 +184,22 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
             JobFault::TooLong {
                 most_bytes: 1 << 23,
                 given_bytes: (1 << 23) + 8,
+            },
+        ),
+        (
+            "aes-128-ctr+mmh-mac-96",
+            |packet| packet.text = vec![0; 65_517],
+            JobFault::TooLong {
+                most_bytes: 65_516,
+                given_bytes: 65_517,
+            },
+        ),
+        (
+            "aes-128-ctr+umac-64",
+            |packet| packet.prefix.resize(13, 0),
+            JobFault::Prefix {
+                most_bytes: 12,
+                given_bytes: 13,
             },
         ),
     ];

@@ -412,6 +412,19 @@ fn a_suite_that_no_rfc_puts_into_esp_is_refused() {
 }
 
 #[test]
+fn suites_of_private_use_must_be_allowed() {
+    for suite in Suite::all().filter(|suite| suite.private_transform().is_some()) {
+        let association = association("own", 0x1001, &suite.name(), "tunnel", TUNNEL4);
+        let error = SaFile::parse(Path::new("sa.toml"), &association).expect_err("not allowed");
+        let error = error.to_string();
+        assert!(error.contains("set allow_private_use = true"), "{error}");
+        assert!(error.contains(&suite.name()), "{error}");
+        let text = format!("allow_private_use = true\n{association}");
+        assert!(load(&text).warnings().is_empty());
+    }
+}
+
+#[test]
 fn legacy_suites_must_be_allowed_and_only_decrypt() {
     let association = association("old", 0x1001, "3des-cbc+hmac-sha1-96", "tunnel", TUNNEL4);
     let policy = "[[policy]]\naction = \"protect\"\nsa = \"old\"\n";

@@ -4,7 +4,8 @@
 use weir_simd::Tier;
 
 use super::ccm::{self, CcmKey};
-use super::gcm::{GcmKey, gmac};
+use super::ctr_mac::{self, CtrMacKey};
+use super::gcm::{self, GcmKey, gmac};
 use super::ocb3::{self, Ocb3Key};
 use crate::cipher::Block;
 use crate::engine::Family;
@@ -18,7 +19,8 @@ pub(crate) trait AeadJob {
     /// refused.
     fn packet(&mut self) -> Option<Parts<'_>>;
 
-    /// Takes the tag that was computed for the packet. Where packets are
+    /// Takes the tag that was computed for the packet, or the tag and zeros where
+    /// the suite's is shorter. Where packets are
     /// sealed, it is the packet's tag; where they are opened, it is compared in
     /// constant time with the one received, and the text, which has been
     /// decrypted, is cleared unless they are equal.
@@ -35,6 +37,27 @@ pub(crate) struct Parts<'a> {
     pub(crate) text: &'a mut [u8],
 }
 
+/// Writes a tag, or as much of it as the suite sends.
+#[inline]
+pub(crate) fn write_tag(place: &mut [u8], tag: &Block) {
+    match place.first_chunk_mut() {
+        Some(place) => *place = *tag,
+        None => place.copy_from_slice(&tag[..place.len()]),
+    }
+}
+
+/// Whether a received tag is the computed one, which has zeros behind what the
+/// suite sends; in constant time.
+#[inline]
+pub(crate) fn tag_agrees(received: &[u8], computed: &Block) -> bool {
+    let mut padded = [0; 16];
+    let Some(place) = padded.get_mut(..received.len()) else {
+        return false;
+    };
+    place.copy_from_slice(received);
+    gcm::tags_agree(&padded, computed)
+}
+
 /// A key of one of the modes.
 #[derive(Clone, Copy)]
 pub(crate) enum AeadKey<'a> {
@@ -42,6 +65,7 @@ pub(crate) enum AeadKey<'a> {
     /// A full schedule.
     Gmac(&'a GcmKey),
     Ccm(&'a CcmKey),
+    CtrMac(&'a CtrMacKey),
 }
 
 /// Which of the modes a batch has packets of.
@@ -57,12 +81,14 @@ impl Modes {
             Some(AeadKey::Ocb3(_)) => Self::OCB3,
             Some(AeadKey::Gmac(_)) => Self::GMAC,
             Some(AeadKey::Ccm(_)) => Self::CCM,
+            Some(AeadKey::CtrMac(_)) => Self::CTR_MAC,
         };
     }
 
     const OCB3: u8 = 1;
     const GMAC: u8 = 2;
     const CCM: u8 = 4;
+    const CTR_MAC: u8 = 8;
 
     fn has(self, mode: u8) -> bool {
         self.0 & mode != 0
@@ -80,5 +106,8 @@ pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, modes: Modes, j
     }
     if modes.has(Modes::CCM) {
         ccm::process(tier(Family::Ccm), jobs);
+    }
+    if modes.has(Modes::CTR_MAC) {
+        ctr_mac::process(tier(Family::CtrMac), jobs);
     }
 }

@@ -5,6 +5,7 @@
 mod agreement;
 mod ccm;
 mod chacha20_poly1305;
+mod ctr_mac;
 pub(crate) mod gcm;
 mod job;
 mod ocb3;
@@ -16,7 +17,8 @@ use crate::verdict::publish;
 
 pub(crate) use ccm::CcmKey;
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
-pub(crate) use job::{AeadJob, AeadKey, Modes, Parts, process};
+pub(crate) use ctr_mac::{CtrMacKey, IV_BYTES, MOST_ASSOCIATED_BYTES};
+pub(crate) use job::{AeadJob, AeadKey, Modes, Parts, process, tag_agrees, write_tag};
 pub(crate) use ocb3::Ocb3Key;
 
 fn seal<A: AeadInOut>(

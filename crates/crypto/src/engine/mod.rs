@@ -42,11 +42,12 @@ pub struct Engine {
 pub const SELF_DETECTING: &str = "self-detecting";
 
 /// Engines that there are for each tier, but for what [`kernels_under`] excepts.
-const OF_EVERY_TIER: [&str; 10] = [
+const OF_EVERY_TIER: [&str; 11] = [
     "weir-gcm",
     "weir-ccm",
     "weir-gmac",
     "weir-ocb3",
+    "weir-ctr-mac",
     "weir-cbc-hmac",
     "weir-ctr-hmac",
     "weir-null-hmac",
@@ -125,6 +126,7 @@ fn engine_of(suite: Suite) -> &'static str {
         Suite::Aead(Aead::AesCcm16(_)) => "weir-ccm",
         Suite::Aead(Aead::AesGmac(_)) => "weir-gmac",
         Suite::Aead(Aead::AesOcb3(_)) => "weir-ocb3",
+        Suite::Aead(Aead::AesCtrMac(_)) => "weir-ctr-mac",
         Suite::EncryptThenMac(Cipher::AesCbc(_), _) => "weir-cbc-hmac",
         Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "weir-ctr-hmac",
         Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => "weir-3des-hmac",

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::iterated;
 use super::known_answers::{
-    AEADS, AeadAnswer, CCM, CIPHERS, CipherAnswer, MACS, MacAnswer, OCB3, unhex,
+    AEADS, AeadAnswer, CCM, CIPHERS, CTR_MAC, CipherAnswer, MACS, MacAnswer, OCB3, unhex,
 };
 use weir_simd::Tier;
 
@@ -55,6 +55,7 @@ pub(super) fn of(suite: Suite, tier: Tier) -> Result<usize, SelfTestError> {
             .map(|answer| check_gmac(answer, size, tier))
             .sum(),
         Suite::Aead(Aead::AesCcm16(_)) => check_aeads(CCM, suite, tier),
+        Suite::Aead(Aead::AesCtrMac(_)) => check_aeads(CTR_MAC, suite, tier),
         Suite::Aead(_) => check_aeads(AEADS, suite, tier),
         Suite::EncryptThenMac(Cipher::Null, mac) => {
             answers_of(mac).map(|answer| check_mac(answer, tier)).sum()

@@ -21,6 +21,8 @@ pub(crate) enum Family {
     Gmac,
     /// AES-OCB3.
     Ocb3,
+    /// AES-CTR and a universal-hash MAC.
+    CtrMac,
     /// A cipher and HMAC, or HMAC alone.
     EncryptThenMac,
     /// UMAC.
@@ -35,6 +37,7 @@ static GCM: OnceLock<Option<Tier>> = OnceLock::new();
 static CCM: OnceLock<Option<Tier>> = OnceLock::new();
 static GMAC: OnceLock<Option<Tier>> = OnceLock::new();
 static OCB3: OnceLock<Option<Tier>> = OnceLock::new();
+static CTR_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 static UMAC: OnceLock<Option<Tier>> = OnceLock::new();
 static MMH: OnceLock<Option<Tier>> = OnceLock::new();
@@ -47,6 +50,7 @@ impl Family {
             Suite::Aead(Aead::AesCcm16(_)) => Family::Ccm,
             Suite::Aead(Aead::AesGmac(_)) => Family::Gmac,
             Suite::Aead(Aead::AesOcb3(_)) => Family::Ocb3,
+            Suite::Aead(Aead::AesCtrMac(_)) => Family::CtrMac,
             Suite::EncryptThenMac(..) => Family::EncryptThenMac,
         }
     }
@@ -69,6 +73,7 @@ impl Family {
             Family::Ccm => Some(&CCM),
             Family::Gmac => Some(&GMAC),
             Family::Ocb3 => Some(&OCB3),
+            Family::CtrMac => Some(&CTR_MAC),
             Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
             Family::Umac => Some(&UMAC),
             Family::Mmh => Some(&MMH),

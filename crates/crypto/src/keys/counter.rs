@@ -69,6 +69,11 @@ impl Counter {
         self.allowed = self.allowed.max(end);
     }
 
+    /// Exclusive: how far values are reserved.
+    pub(crate) fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
     /// Takes the next value.
     #[inline]
     pub(crate) fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {

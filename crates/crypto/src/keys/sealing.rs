@@ -161,7 +161,8 @@ impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SealingKey")
             .field("suite", &self.suite)
-            .field("counter", &self.counter)
+            .field("next", &self.counter.next())
+            .field("allowed", &self.counter.allowed())
             .finish_non_exhaustive()
     }
 }

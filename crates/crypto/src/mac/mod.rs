@@ -113,7 +113,7 @@ mod algorithm;
 mod batch;
 mod gmac;
 pub(crate) mod hmac;
-mod kdf;
+pub(crate) mod kdf;
 mod keys;
 mod message;
 mod mmh;

@@ -49,7 +49,7 @@ impl Packet {
             Suite::EncryptThenMac(..) => usize::from(seed % 2) * 4,
         };
         Packet {
-            prefix: fill(prefix_bytes, 3),
+            prefix: fill(prefix_bytes.min(suite.most_prefix_bytes()), 3),
             iv: vec![0xee; suite.iv_bytes()],
             text: fill(text_bytes.next_multiple_of(suite.block_bytes()), 5),
             suffix: fill(suffix_bytes, 7),

@@ -8,7 +8,8 @@ use weir_crypto::{Aead, AesKeySize, Cipher, Mac, Suite};
 
 use crate::case::Case;
 
-/// Ciphertext and tag of the packet; `None` for suites of CCM, OCB3 and 3DES.
+/// Ciphertext and tag of the packet; `None` for suites of CCM, OCB3, 3DES and
+/// private use.
 pub fn seal(case: &Case) -> Option<(Vec<u8>, Vec<u8>)> {
     match case.suite {
         Suite::Aead(Aead::AesGcm16(size)) => Some(encrypt_and_tag(gcm(size), case)),
@@ -22,7 +23,7 @@ pub fn seal(case: &Case) -> Option<(Vec<u8>, Vec<u8>)> {
             let tag = tagged(gcm(size), key, nonce, &message, &mut []);
             Some((case.text.clone(), tag))
         }
-        Suite::Aead(Aead::AesCcm16(_) | Aead::AesOcb3(_)) => None,
+        Suite::Aead(Aead::AesCcm16(_) | Aead::AesOcb3(_) | Aead::AesCtrMac(_)) => None,
         Suite::EncryptThenMac(cipher, mac) => {
             let sealed = encrypted(cipher, case)?;
             let parts = [&case.prefix[..], &case.iv, &sealed, &case.suffix];

@@ -26,6 +26,7 @@ mod mutations;
 mod nist;
 mod oracle;
 mod packets;
+mod private_use;
 mod random;
 mod rfc7253;
 mod shuffle;

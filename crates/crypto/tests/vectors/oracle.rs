@@ -15,6 +15,7 @@ use ocb3::Ocb3;
 use weir_crypto::{Aead, AesKeySize, Cipher, Mac, Suite};
 
 use crate::case::Case;
+use crate::private_use;
 
 /// The tag of `mac` over the joined `parts`, cut to what ESP sends.
 pub fn tag(mac: Mac, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
@@ -59,6 +60,7 @@ pub fn equal_hmac_key(mac: Mac, key: &[u8]) -> Option<Vec<u8>> {
 /// Ciphertext and tag of a packet of any suite.
 pub fn seal(case: &Case) -> Option<(Vec<u8>, Vec<u8>)> {
     Some(match case.suite {
+        Suite::Aead(Aead::AesCtrMac(mac)) => private_use::seal(mac, case),
         Suite::Aead(aead) => {
             let (key, salt) = case.key.split_at(case.suite.key_bytes());
             let nonce = [salt, &case.iv].concat();
@@ -94,6 +96,7 @@ pub fn seal_aead(
         Aead::AesOcb3(Of192) => seal_with::<Ocb3<Aes192, U12>>,
         Aead::AesOcb3(Of256) => seal_with::<Ocb3<Aes256, U12>>,
         Aead::ChaCha20Poly1305 => seal_with::<ChaCha20Poly1305>,
+        Aead::AesCtrMac(_) => panic!("{aead} is of private use, no crate has it"),
         // RFC 4543 section 3.3: the IV is authenticated, too.
         Aead::AesGmac(_) => {
             let message = [associated, &nonce[4..], text].concat();

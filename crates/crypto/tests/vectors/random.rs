@@ -43,7 +43,7 @@ fn of_suite(suite: Suite, library: &str, seal: Seal, shuffle: &mut Shuffle) -> V
             suite,
             key: shuffle.bytes(suite.key_bytes() + suite.salt_bytes()),
             integrity_key: shuffle.bytes(suite.integrity_key_bytes()),
-            prefix: prefix(shuffle),
+            prefix: prefix(suite, shuffle),
             iv: shuffle.bytes(suite.iv_bytes()),
             text: text(suite, number, shuffle),
             sealed: Vec::new(),
@@ -70,12 +70,14 @@ fn of_suite(suite: Suite, library: &str, seal: Seal, shuffle: &mut Shuffle) -> V
 }
 
 /// Most often what ESP authenticates before the IV, at times more.
-fn prefix(shuffle: &mut Shuffle) -> Vec<u8> {
-    match shuffle.below(4) {
+fn prefix(suite: Suite, shuffle: &mut Shuffle) -> Vec<u8> {
+    let mut prefix = match shuffle.below(4) {
         0 => shuffle.some_bytes(200),
         1 => shuffle.bytes(12),
         _ => shuffle.bytes(8),
-    }
+    };
+    prefix.truncate(suite.most_prefix_bytes());
+    prefix
 }
 
 /// Many lengths about the kernels' steps, some as on a wire, a jumbo frame and
@@ -87,5 +89,7 @@ fn text(suite: Suite, number: usize, shuffle: &mut Shuffle) -> Vec<u8> {
         _ if number.is_multiple_of(3) => shuffle.below(1_600),
         _ => shuffle.below(300),
     };
+    let most_bytes = usize::try_from(suite.limits().text_bytes.most).unwrap_or(usize::MAX);
+    let bytes = bytes.min(most_bytes);
     shuffle.bytes(bytes / suite.block_bytes() * suite.block_bytes())
 }

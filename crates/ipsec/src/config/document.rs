@@ -27,6 +27,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub legacy_encrypt: bool,
     #[serde(default)]
+    pub allow_private_use: bool,
+    #[serde(default)]
     pub sa: Vec<Spanned<AssociationEntry>>,
     #[serde(default)]
     pub policy: Vec<Spanned<PolicyEntry>>,

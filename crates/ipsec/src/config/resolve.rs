@@ -54,6 +54,7 @@ pub(super) fn resolve(
         blame,
         files,
         allow_legacy: document.allow_legacy,
+        allow_private_use: document.allow_private_use,
         associations: Vec::new(),
         secrets: Vec::new(),
         by_name: HashMap::new(),
@@ -81,6 +82,7 @@ struct Resolver<'a> {
     blame: Blame<'a>,
     files: Option<LoadOptions>,
     allow_legacy: bool,
+    allow_private_use: bool,
     associations: Vec<Arc<Parameters>>,
     secrets: Vec<Secrets>,
     by_name: HashMap<String, u32>,
@@ -166,6 +168,16 @@ impl Resolver<'_> {
         if !suite.is_esp() {
             let message = format!(
                 "suite: no RFC says how ESP uses {suite}; choose another, such as aes-128-gcm-16"
+            );
+            return Err((name.span(), message));
+        }
+        if let Some(transform) = suite.private_transform()
+            && !self.allow_private_use
+        {
+            let message = format!(
+                "suite: {suite} is transform {transform} of private use, which no RFC describes; \
+                 set allow_private_use = true at the top of the file if both ends are Weir's or \
+                 follow docs/mac-suites.md"
             );
             return Err((name.span(), message));
         }

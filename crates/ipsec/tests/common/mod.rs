@@ -66,11 +66,13 @@ pub fn keyed_association(
 
 pub const TUNNEL4: &str = r#"tunnel = { source = "198.18.0.1", destination = "198.18.0.2" }"#;
 pub const TUNNEL6: &str = r#"tunnel = { source = "fd00::1", destination = "fd00::2" }"#;
-pub const LEGACY: &str = "allow_legacy = true\nlegacy_encrypt = true\n";
+/// Lets a file name every suite.
+pub const ANY_SUITE: &str =
+    "allow_legacy = true\nlegacy_encrypt = true\nallow_private_use = true\n";
 
 /// An SA file with one association, 0x1001, that protects everything.
 pub fn one(suite: &str, mode: &str, more: &str) -> String {
-    LEGACY.to_owned()
+    ANY_SUITE.to_owned()
         + &association("one", 0x1001, suite, mode, more)
         + "[[policy]]\naction = \"protect\"\nsa = \"one\"\n"
 }

@@ -3,6 +3,7 @@
 mod aead;
 mod ccm;
 mod cipher;
+mod ctr_mac;
 mod mac;
 mod ocb3;
 pub(crate) mod universal;
@@ -10,6 +11,7 @@ pub(crate) mod universal;
 pub(crate) use aead::AEADS;
 pub(crate) use ccm::CCM;
 pub(crate) use cipher::CIPHERS;
+pub(crate) use ctr_mac::CTR_MAC;
 pub(crate) use mac::MACS;
 pub(crate) use ocb3::{OCB3, iterated};
 
