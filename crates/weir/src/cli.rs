@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use weir_packet::generate::Surge;
 
@@ -34,6 +34,7 @@ pub enum Command {
     Inspect(Inspect),
     Measure(Measure),
     Generate(Generate),
+    Bench(Bench),
     Engines(Engines),
     Lab(lab::Lab),
     Completions(Completions),
@@ -252,6 +253,48 @@ pub struct Generate {
     pub seed: u64,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Measure the ciphers or MACs of this build on this machine.
+///
+/// Algorithms take turns, round after round; a row tells the median. WEIR_ISA
+/// forces a CPU tier.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// What is measured.
+    #[arg(value_name = "SUITE")]
+    pub suite: BenchSuite,
+    /// Bytes of a packet's text or of a message, as in 64,1420.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "64,256,576,1420,1536,9000"
+    )]
+    pub bytes: Vec<usize>,
+    /// Only algorithms with one of these texts in their names, as in umac,gmac.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub algorithm: Vec<String>,
+    /// Keys that packets choose from, of each thread.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub keys: usize,
+    /// Threads that work side by side.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: usize,
+    /// Rounds, of whose times a row tells the median and the quartiles.
+    #[arg(long, value_name = "N", default_value_t = 11)]
+    pub rounds: usize,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Suites of benchmarks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum BenchSuite {
+    /// Suites that seal and open packets.
+    Cipher,
+    /// MACs that tag and verify messages.
+    Mac,
 }
 
 /// List the engines of this build: what they can do, on which CPU tier, and

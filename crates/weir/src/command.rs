@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::cli::{Cli, Command};
 use crate::failure::Outcome;
 
+mod bench;
 mod engines;
 mod generate;
 mod inspect;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Engines(arguments) => engines::engines(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),

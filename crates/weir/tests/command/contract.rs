@@ -16,7 +16,7 @@ fn calls(folder: &Folder) -> Vec<(&'static str, Vec<String>)> {
         format!("[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = []\n"),
     );
     let protected = folder.name("protected.pcapng");
-    let calls: [(&str, &[&str]); 7] = [
+    let calls: [(&str, &[&str]); 8] = [
         ("run", &[&config]),
         ("check", &[&config]),
         ("protect", &[&traffic, &protected, "--sa", &sa]),
@@ -29,6 +29,18 @@ fn calls(folder: &Folder) -> Vec<(&'static str, Vec<String>)> {
             &[&traffic, "--rules", &example_name("example.rules")],
         ),
         ("measure", &[&traffic]),
+        (
+            "bench",
+            &[
+                "mac",
+                "--algorithm",
+                "umac-64",
+                "--bytes",
+                "64",
+                "--rounds",
+                "1",
+            ],
+        ),
         (
             "generate",
             &[&folder.name("generated.pcap"), "--packets", "100"],

@@ -3,6 +3,7 @@
 //! Nothing here looks inside: every test starts `weir` and reads what it
 //! wrote.
 
+mod bench;
 mod captures;
 mod contract;
 mod damage;
