@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::harness::{FLOOR, ONE_SHARD, SEALING, SHORT_KEYS};
+use crate::harness::{FLOOR, ONE_SHARD, ONE_WORD, SEALING, SHORT_KEYS};
 
 /// A promise.
 pub struct Bar {
@@ -25,13 +25,17 @@ pub enum Against {
     BestPeer,
     /// The first subject whose name begins so.
     Named(&'static str),
+    /// Of the subjects whose names begin so, the one with the least median.
+    BestForm(&'static str),
+    /// Not a subject but so many nanoseconds per packet, and how people say it.
+    Limit(f64, &'static str),
 }
 
 impl fmt::Display for Against {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Against::BestPeer => "best peer",
-            Against::Named(name) => name,
+            Against::Named(name) | Against::BestForm(name) | Against::Limit(_, name) => name,
         })
     }
 }
@@ -65,11 +69,17 @@ impl Bar {
 }
 
 const GCM: &str = "aes-128-gcm";
+const GMAC: &str = "gmac-128";
 const CBC_SHA1: &str = "aes-128-cbc+hmac-sha1-96";
 const CBC_SHA256: &str = "aes-128-cbc+hmac-sha2-256-128";
 
 /// As it configures itself, which is the form that is entered first.
 const IPSEC_MB: Against = Against::Named("ipsec-mb");
+/// In the better of its two ways.
+const IPSEC_MB_GMAC: Against = Against::BestForm("ipsec-mb");
+const OTHERS_GMAC: Against = Against::BestForm("GMAC, ipsec-mb");
+const NETTLE: Against = Against::BestForm("Nettle");
+const FOUR_WORDS: &str = "mmh-mac-128";
 const OWN_SEALING: Against = Against::Named(SEALING);
 
 const COUNT_MIN: &str = "count-min 4x27183";
@@ -122,6 +132,41 @@ const BARS: &[Bar] = &[
     Bar::best(1.0, CBC_SHA256, Some(64), Some("64")),
     Bar::best(1.0, CBC_SHA256, Some(576), Some("64")),
     Bar::best(1.0, CBC_SHA256, Some(1420), Some("64")),
+    Bar::new(5.5, NETTLE, "umac-64", Some(64), None),
+    Bar::new(3.3, NETTLE, "umac-64", Some(1420), None),
+    Bar::new(3.2, NETTLE, "umac-64", Some(9000), None),
+    Bar::new(3.0, OTHERS_GMAC, "umac-64", Some(64), None),
+    Bar::new(1.8, OTHERS_GMAC, "umac-64", Some(256), None),
+    Bar::new(1.4, OTHERS_GMAC, "umac-64", Some(576), None),
+    Bar::new(5.0, NETTLE, "umac-128", Some(64), None),
+    Bar::new(3.1, NETTLE, "umac-128", Some(1420), None),
+    Bar::new(3.0, NETTLE, "umac-128", Some(9000), None),
+    Bar::new(20.0, NETTLE, "umac-64-keys", None, None),
+    Bar::new(
+        1.0,
+        Against::Limit(1536.0 / 20.0, "20 GB/s"),
+        "mmh-mac-32",
+        Some(1536),
+        None,
+    ),
+    Bar::new(
+        1.0,
+        Against::Limit(1536.0 / 9.0, "9 GB/s"),
+        FOUR_WORDS,
+        Some(1536),
+        None,
+    ),
+    Bar::new(
+        1.0,
+        Against::Limit(20.0, "20 ns"),
+        FOUR_WORDS,
+        Some(64),
+        None,
+    ),
+    // Four words of tag cost at most two and a half times what one costs.
+    Bar::new(1.0 / 2.5, Against::Named(ONE_WORD), FOUR_WORDS, None, None),
+    Bar::new(1.5, IPSEC_MB_GMAC, GMAC, Some(64), None),
+    Bar::new(1.0, IPSEC_MB_GMAC, GMAC, Some(1420), None),
     // Opening takes at most a tenth longer than sealing.
     Bar::new(1.0 / 1.1, OWN_SEALING, "aes-128-gcm-open", None, None),
 ];

@@ -28,6 +28,9 @@ pub const SHORT_KEYS: &str = "weir, keys of 32 bits";
 /// Weir's sketches on one core.
 pub const ONE_SHARD: &str = "weir, one shard";
 
+/// Weir with a tag of one word, which tags of several are compared with.
+pub const ONE_WORD: &str = "weir, one word of tag";
+
 /// What one subject needed for one kind of work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
@@ -232,24 +235,33 @@ impl<'a> Contest<'a> {
     }
 
     fn verdict(&self, bar: &Bar, times: &[Vec<f64>]) -> Verdict {
-        let median = |number: usize| Quartiles::of(&times[number]).map(|ns| ns.median);
-        let others = (0..times.len()).filter(|number| median(*number).is_some());
         let subject = |number: usize| self.entrants[number].subject.as_str();
+        let measured = |number: &usize| !times[*number].is_empty();
+        let mut others = (0..times.len()).filter(measured);
+        let mut rival_is_absent = false;
         let other = match bar.against {
-            Against::BestPeer => others
-                .filter(|number| !subject(*number).starts_with(WEIR))
-                .min_by(|one, other| median(*one).partial_cmp(&median(*other)).unwrap_or(Equal)),
-            Against::Named(name) => {
-                let mut others = others;
-                others.find(|number| subject(*number).starts_with(name))
+            Against::BestPeer => {
+                rival_is_absent = self.entrants.iter().any(|entrant| entrant.absent);
+                best(
+                    others.filter(|number| !subject(*number).starts_with(WEIR)),
+                    times,
+                )
             }
+            Against::Named(name) => others.find(|number| subject(*number).starts_with(name)),
+            Against::BestForm(name) => best(
+                others.filter(|number| subject(*number).starts_with(name)),
+                times,
+            ),
+            Against::Limit(..) => None,
+        };
+        let rival_times = match bar.against {
+            Against::Limit(ns, _) => Some(vec![ns; ROUNDS]),
+            _ => other.map(|number| times[number].clone()),
         };
         let weir = (0..times.len()).find(|number| subject(*number) == WEIR);
-        let ratio = other
+        let ratio = rival_times
             .zip(weir)
-            .and_then(|(other, weir)| Quartiles::of_ratios(&times[other], &times[weir]));
-        let rival_is_absent = matches!(bar.against, Against::BestPeer)
-            && self.entrants.iter().any(|entrant| entrant.absent);
+            .and_then(|(rival, weir)| Quartiles::of_ratios(&rival, &times[weir]));
         Verdict {
             against: other.map_or(bar.against.to_string(), |number| subject(number).to_owned()),
             at_least: bar.at_least,
@@ -284,6 +296,12 @@ impl<'a> Contest<'a> {
         }
         Ok(())
     }
+}
+
+/// Who of these has the least median.
+fn best(numbers: impl Iterator<Item = usize>, times: &[Vec<f64>]) -> Option<usize> {
+    let median = |number: usize| Quartiles::of(&times[number]).map(|ns| ns.median);
+    numbers.min_by(|one, other| median(*one).partial_cmp(&median(*other)).unwrap_or(Equal))
 }
 
 /// Runs contests, prints what came out, and keeps the rows.
@@ -480,6 +498,12 @@ mod tests {
         assert_eq!(met, expected);
         assert_eq!(verdict(Against::BestPeer, 6.01).met, Some(false));
         assert_eq!(verdict(Against::Named("slow"), 9.5).met, Some(true));
+        assert_eq!(verdict(Against::BestForm("slow"), 9.5).met, Some(true));
+        assert_eq!(verdict(Against::BestForm("slow"), 10.5).met, Some(false));
+        let limit = verdict(Against::Limit(1.5, "an instant"), 1.5);
+        assert_eq!((limit.ratio, limit.met), (Some(1.5), Some(true)));
+        let below = verdict(Against::Limit(0.5, "less than it takes"), 1.0);
+        assert_eq!((below.ratio, below.met), (Some(0.5), Some(false)));
         let missing = verdict(Against::Named("absent"), 0.1);
         assert_eq!((missing.ratio, missing.met), (None, None));
     }

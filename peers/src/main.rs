@@ -10,6 +10,7 @@
 //!  headers   headers and flow keys of packets in memory
 //!  cipher    packets encrypted and tagged, verified and decrypted
 //!  sketch    sums per key in Count-Min and K-ary sketches
+//!  mac       messages tagged
 //! ```
 //!
 //! What Weir promises of a work is a bar in [`bars`]: Weir's row says whether it
@@ -22,7 +23,9 @@ mod capture;
 mod cipher;
 mod harness;
 mod headers;
+mod mac;
 mod machine;
+mod numbers;
 mod sketch;
 mod table;
 
@@ -59,6 +62,7 @@ enum Work {
     Headers,
     Cipher,
     Sketch,
+    Mac,
 }
 
 fn main() -> Result<()> {
@@ -85,6 +89,7 @@ fn main() -> Result<()> {
             Work::Headers => headers::measure(&mut scoreboard)?,
             Work::Cipher => cipher::measure(&mut scoreboard)?,
             Work::Sketch => sketch::measure(&mut scoreboard)?,
+            Work::Mac => mac::measure(&mut scoreboard)?,
         }
     }
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;

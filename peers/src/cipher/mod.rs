@@ -43,6 +43,11 @@ use contest::Setting;
 use packets::{Order, Packets, Secrets};
 use works::{Keys, Sizes, WORKS, Work};
 
+#[cfg(ipsec_mb)]
+pub use ipsec_mb::version as ipsec_mb_version;
+#[cfg(openssl)]
+pub use openssl::version as openssl_version;
+
 /// Packets of a pass: as many as the most keys there are.
 const PACKETS: usize = 4096;
 

@@ -14,6 +14,8 @@ use std::ops::Range;
 
 use weir_crypto::Suite;
 
+use crate::numbers::Numbers;
+
 /// Bytes of a packet in front of the IV: SPI and sequence number.
 pub const PREFIX_BYTES: usize = 8;
 
@@ -427,28 +429,6 @@ impl<'a> Packet<'a> {
             text,
             tag,
         }
-    }
-}
-
-/// SplitMix64: the same numbers in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let words = (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
-        words.take(count).collect()
     }
 }
 

@@ -14,7 +14,10 @@ use crate::oracle;
 pub fn seal(mac: UniversalMac, case: &Case) -> (Vec<u8>, Vec<u8>) {
     let key = &case.key;
     let aes = Aes128::new_from_slice(key).expect("16 bytes");
-    let mut stream = [*b"ctr-key \0\0\0\0\0\0\0\x01", *b"ctr-key \0\0\0\0\0\0\0\x02"];
+    let mut stream = [
+        *b"ctr-key \0\0\0\0\0\0\0\x01",
+        *b"ctr-key \0\0\0\0\0\0\0\x02",
+    ];
     for block in &mut stream {
         aes.encrypt_block(block.into());
     }

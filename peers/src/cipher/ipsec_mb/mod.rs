@@ -62,6 +62,9 @@ const BOTH: &[Code] = if cfg!(ipsec_mb) {
 };
 
 #[cfg(ipsec_mb)]
+pub use ffi::version;
+
+#[cfg(ipsec_mb)]
 use workers::{encrypt_then_mac as encrypt_then_mac_worker, gcm as gcm_worker, name};
 
 #[cfg(not(ipsec_mb))]

@@ -27,6 +27,9 @@ pub fn encrypt_then_mac(setting: &Setting, cipher: &str, digest: &str) -> Peer {
 }
 
 #[cfg(openssl)]
+pub use ffi::version;
+
+#[cfg(openssl)]
 use workers::{aead as aead_worker, encrypt_then_mac as encrypt_then_mac_worker};
 
 #[cfg(openssl)]
