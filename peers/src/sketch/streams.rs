@@ -67,14 +67,14 @@ impl Stream {
         ((keys.0, values.0), (keys.1, values.1))
     }
 
-    /// Column `word` of a stream of longer keys, one for each key of this: the
-    /// key itself, and words that follow from it as if drawn at random.
-    pub fn column(&self, word: usize) -> Vec<u32> {
+    /// Column `word` of longer keys, one for each of the first `count` keys of
+    /// this: the key itself, and words that follow from it as if drawn at random.
+    pub fn column(&self, word: usize, count: usize) -> Vec<u32> {
         let of = |key: &u32| match word {
             0 => *key,
             _ => SeedStream::new(u64::from(*key) << 8 | word as u64).next_bits(32) as u32,
         };
-        self.keys.iter().map(of).collect()
+        self.keys[..count].iter().map(of).collect()
     }
 
     fn new(name: &'static str, mut key: impl FnMut() -> u32) -> Stream {

@@ -195,6 +195,7 @@ impl<F: Family> Sums<F> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use weir_hash::{H1Words, KeyColumns};
     use weir_simd::Tier;
 
@@ -236,6 +237,27 @@ mod tests {
         let sketch = count_min(&[i64::MAX, i64::MAX]);
         assert!(sketch.is_saturated());
         assert_eq!(CountMin::decode(&sketch.encode()), Ok(sketch));
+    }
+
+    proptest! {
+        /// Whatever is written over a stored sketch, the outcome is an error or
+        /// a sketch that stores as these bytes.
+        #[test]
+        fn damage_is_refused_or_read_as_it_stands(
+            changes in prop::collection::vec((0usize..60, any::<u8>()), 1..6),
+            len in 0usize..300,
+        ) {
+            let mut bytes = count_min(&[5, 6, 7]).encode();
+            for (at, to) in changes {
+                bytes[at] = to;
+            }
+            bytes.truncate(len);
+            if let Ok(sketch) = CountMin::<weir_hash::Ms52>::decode(&bytes) {
+                let stored = sketch.encode();
+                prop_assert_eq!(&stored[..24], &bytes[..24]);
+                prop_assert_eq!(&stored[28..], &bytes[28..]);
+            }
+        }
     }
 
     /// Every length but the right one, every byte that matters.
