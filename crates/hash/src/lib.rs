@@ -29,6 +29,9 @@
 //! | [`tree`] | MMH32 in a tree, for any length | the sum over the levels |
 //! | [`radix`] | radix conversion | none, and why |
 //!
+//! Strings have families of their own, computed by appending ([`string`]), and
+//! sets of them are kept by Bloom filters ([`bloom`]).
+//!
 //! Keys of sketches come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
 //! because a lane of a kernel is a key, and bucket numbers leave in rows
 //! ([`Buckets`]), because a row of them is what one row of counters needs. Each
@@ -37,6 +40,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod bloom;
 mod buckets;
 mod columns;
 mod family;
@@ -54,6 +58,7 @@ pub mod prime;
 pub mod radix;
 mod seed;
 mod simd;
+pub mod string;
 mod tabulation;
 mod thorup_zhang;
 pub mod tree;

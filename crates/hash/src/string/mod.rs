@@ -1,0 +1,86 @@
+//! Hash functions of strings, computed by appending.
+//!
+//! A content is found in a text by the hashes of all windows of its length.
+//! The hash of a window of m + 1 bytes is made from that of its first m bytes
+//! and one byte more (the appending process): so windows of many consecutive
+//! lengths cost one step each, and a window may go on in the next segment of a
+//! stream, if its *state* is kept.
+//!
+//! ```text
+//!  text       p₀ p₁ p₂ p₃ p₄ …          states of windows at places 0, 1, 2, …
+//!  length m   [p₀ … pₘ₋₁] [p₁ … pₘ] …   one array
+//!  append     pₘ          pₘ₊₁ …        one array of bytes: the text itself, m further
+//!  length m+1 [p₀ … pₘ]   [p₁ … pₘ₊₁] … the same array
+//! ```
+//!
+//! | type | a step | property |
+//! | --- | --- | --- |
+//! | [`ShiftAddXor`] | h ^= (h << 5) + (h >> 2) + byte | like random functions in trials, nothing proved |
+//! | [`Tabulation`] | h ^= T\[place in the window\]\[byte\] | 3-independent |
+//! | [`Radix`] | x = x·base + byte mod 2³¹ - 1, then H1 | P(collision) ≤ (m + 1)/2³⁰ |
+
+mod radix;
+mod shift_add_xor;
+mod simd;
+mod tabulation;
+
+pub use radix::Radix;
+pub use shift_add_xor::ShiftAddXor;
+pub use tabulation::Tabulation;
+
+use weir_simd::Tier;
+
+/// Several functions from strings to 32 bits, of which the top ones are the
+/// best. Drawn from a seed; equal arguments give equal functions everywhere.
+pub trait StringFamily: Sized {
+    /// Name for tables.
+    const NAME: &'static str;
+
+    /// Draws `functions` functions for strings of at most `longest_bytes`
+    /// bytes.
+    fn draw(functions: usize, longest_bytes: usize, seed: u64) -> Self;
+
+    /// Number of functions.
+    fn functions(&self) -> usize;
+
+    /// State of the empty string.
+    ///
+    /// # Panics
+    /// There is no such function; in all methods.
+    fn start(&self, function: usize) -> u32;
+
+    /// State of a string that is one byte longer; `place` is that byte's place
+    /// in it, below the longest string's length.
+    fn append(&self, function: usize, state: u32, place: usize, byte: u8) -> u32;
+
+    /// The hash of a string, by its state.
+    fn finish(&self, function: usize, state: u32) -> u32;
+
+    /// [`StringFamily::append`] for windows at consecutive places of a text:
+    /// `states[j]` goes on with `bytes[j]`. In lanes where there are any.
+    fn append_to_each(
+        &self,
+        tier: Tier,
+        function: usize,
+        states: &mut [u32],
+        place: usize,
+        bytes: &[u8],
+    ) {
+        let _ = tier;
+        for (state, byte) in states.iter_mut().zip(bytes) {
+            *state = self.append(function, *state, place, *byte);
+        }
+    }
+
+    /// The definition: the hash of a string.
+    fn hash(&self, function: usize, string: &[u8]) -> u32 {
+        let state = (string.iter().enumerate())
+            .fold(self.start(function), |state, (place, byte)| {
+                self.append(function, state, place, *byte)
+            });
+        self.finish(function, state)
+    }
+}
+
+#[cfg(test)]
+mod tests;
