@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 
 use crate::buffer::{BUFFERS, Buffer};
-use crate::engine::{Cascade, ContentEngine, EngineError, Needle, Profile, Text};
+use crate::engine::{ContentEngine, EngineChoice, EngineError, Needle, Text};
 use crate::rule::{Direction, Rule, RuleProtocol};
 
 /// Which texts a group of rules looks at.
@@ -159,7 +159,11 @@ impl GroupDraft {
         self.owned.is_empty() && self.always.is_empty()
     }
 
-    pub(crate) fn build(mut self, key: GroupKey) -> Result<Group, EngineError> {
+    pub(crate) fn build(
+        mut self,
+        key: GroupKey,
+        engine: &EngineChoice,
+    ) -> Result<Group, EngineError> {
         self.owned.sort_unstable();
         self.owned.dedup();
         let mut owner_starts = vec![0u32; self.contents.len() + 1];
@@ -171,11 +175,7 @@ impl GroupDraft {
         }
         Ok(Group {
             key,
-            engine: Box::new(Cascade::new(
-                &self.contents,
-                &Profile::default(),
-                weir_simd::tier(),
-            )?),
+            engine: engine.build(&self.contents)?,
             content_count: self.contents.len(),
             owner_starts,
             owners: self.owned.into_iter().map(|(_, rule)| rule).collect(),

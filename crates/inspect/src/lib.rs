@@ -67,6 +67,7 @@ mod group;
 mod inspector;
 mod message;
 mod payload;
+mod profile_stage;
 mod rate;
 mod rule;
 mod rule_set;
@@ -77,8 +78,9 @@ mod test_packets;
 
 pub use buffer::Buffer;
 pub use engine::{
-    Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineError, Explanation,
-    Hit, Hits, Needle, Profile, ProfileError, Text,
+    Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineChoice, EngineError,
+    EngineKind, Explanation, Hit, Hits, Needle, Profile, ProfileError, Segmented, Text,
+    UnknownEngine,
 };
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
@@ -86,6 +88,7 @@ pub use inspector::{
     GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, Packet, RuleCost,
 };
 pub use payload::{MAX_PATTERN_SEARCHES, Payload};
+pub use profile_stage::ProfileStage;
 pub use rule::{
     Action, BitAction, BufferTest, Description, Direction, FaultKind, FlagsTest, FlowCondition,
     HostBit, PacketConditions, PayloadBytes, Rate, RateKind, Rule, RuleFault, RuleProtocol,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use weir_select::{Selector, Table};
 
 use crate::buffer::Buffer;
-use crate::engine::EngineError;
+use crate::engine::{EngineChoice, EngineError};
 use crate::flow::AppProtocol;
 use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
@@ -121,6 +121,18 @@ impl RuleSet {
         files: &[RuleFile<'_>],
         variables: &Variables,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
+        RuleSet::load_with(files, variables, &EngineChoice::default())
+    }
+
+    /// The same, with a choice of the engine that finds contents.
+    ///
+    /// # Errors
+    /// The contents are too many for the engine.
+    pub fn load_with(
+        files: &[RuleFile<'_>],
+        variables: &Variables,
+        engine: &EngineChoice,
+    ) -> Result<(RuleSet, LoadReport), LoadError> {
         let mut report = LoadReport::default();
         let mut headers = HeaderReader::new(variables);
         let mut patterns = Patterns::default();
@@ -169,11 +181,11 @@ impl RuleSet {
             report.loaded += counts.loaded;
             report.files.push(counts);
         }
-        Ok((RuleSet::new(rules)?, report))
+        Ok((RuleSet::new(rules, engine)?, report))
     }
 
     /// Makes rules ready.
-    fn new(mut rules: Vec<Rule>) -> Result<RuleSet, LoadError> {
+    fn new(mut rules: Vec<Rule>, engine: &EngineChoice) -> Result<RuleSet, LoadError> {
         rules.sort_by_key(|rule| (rule.action != Action::Pass, rule.state.rank()));
         let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
 
@@ -216,7 +228,7 @@ impl RuleSet {
         for key in GroupKey::all() {
             let draft = std::mem::take(&mut drafts[key.index()]);
             if !draft.is_empty() {
-                groups[key.index()] = Some(draft.build(key)?);
+                groups[key.index()] = Some(draft.build(key, engine)?);
             }
         }
         let mut parts: HashMap<(AppProtocol, Direction), Vec<Buffer>> = HashMap::new();
@@ -260,6 +272,16 @@ impl RuleSet {
     /// belongs to.
     pub fn content_count(&self) -> usize {
         self.content_count
+    }
+
+    /// How the contents of each group of rules are looked for, for people.
+    pub fn explain(&self) -> String {
+        let groups = self.groups.iter().flatten();
+        let explained = groups.map(|group| {
+            let (name, engine) = (group.key.name(), &group.engine);
+            format!("{name}, {}: {}\n", engine.name(), engine.explain())
+        });
+        explained.collect()
     }
 
     /// The rules that look at a kind of text.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
 mod measure;
@@ -180,8 +181,24 @@ pub struct Inspect {
     pub inputs: Vec<PathBuf>,
     /// Rule files, in the language of Snort and Suricata. All names that follow
     /// are rule files, up to the next option: give captures first.
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", required_unless_present = "train", num_args = 1..)]
     pub rules: Vec<PathBuf>,
+    /// The engine that finds contents: cascade, the one to use; segmented, the
+    /// thesis's filters; aho-corasick, an automaton.
+    #[arg(long, value_name = "ENGINE", default_value_t)]
+    pub engine: EngineKind,
+    /// A profile of your traffic, as --train makes it: contents are looked for
+    /// by what is rare in it. It is a matter of speed alone.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Inspect nothing: learn from the captures which bytes are rare, and write
+    /// that to a file for --profile.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rules", "profile", "explain_plan"])]
+    pub train: Option<PathBuf>,
+    /// Tell on standard error how contents will be looked for, and what that is
+    /// expected to cost.
+    #[arg(long)]
+    pub explain_plan: bool,
     /// Set a variable of the rules, as in HOME_NET=[198.18.0.0/15,fd00::/8];
     /// may be given several times. Without it, HOME_NET is the private IPv4
     /// networks and EXTERNAL_NET all that is not in HOME_NET.

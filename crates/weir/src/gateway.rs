@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EveWriter, InspectStage, LoadReport, RuleSet};
+use weir_inspect::{EngineChoice, EveWriter, InspectStage, LoadReport, RuleSet};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, StateError};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
 use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
@@ -51,7 +51,11 @@ impl Shared {
                     .set
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"));
-                Some(rules::load(&inspect.rules, definitions)?)
+                Some(rules::load(
+                    &inspect.rules,
+                    definitions,
+                    &EngineChoice::default(),
+                )?)
             }
         };
         let shared = Shared {

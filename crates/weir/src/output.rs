@@ -41,19 +41,16 @@ impl Document {
 
     /// Writes it as JSON and puts it in place.
     pub fn write(self, contents: &impl Serialize) -> Outcome {
-        let mut text = serde_json::to_string_pretty(contents)
+        let mut text = serde_json::to_vec_pretty(contents)
             .context("cannot write JSON")
             .map_err(Failure::Running)?;
-        text.push('\n');
-        self.write_text(&text)
+        text.push(b'\n');
+        self.write_bytes(&text)
     }
 
-    /// Writes a text as it is and puts it in place.
-    pub fn write_text(mut self, text: &str) -> Outcome {
-        let written = self
-            .file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.finish());
+    /// Writes bytes as they are and puts them in place.
+    pub fn write_bytes(mut self, bytes: &[u8]) -> Outcome {
+        let written = self.file.write_all(bytes).and_then(|()| self.file.finish());
         unless_gone(written)
             .with_context(|| format!("cannot write {}", self.path.display()))
             .map_err(Failure::Running)

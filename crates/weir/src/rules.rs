@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use weir_inspect::{LoadReport, RuleFile, RuleSet, Variables};
+use weir_inspect::{EngineChoice, LoadReport, RuleFile, RuleSet, Variables};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::tell;
@@ -15,6 +15,7 @@ use crate::output::tell;
 pub fn load(
     paths: &[PathBuf],
     definitions: impl IntoIterator<Item = String>,
+    engine: &EngineChoice,
 ) -> Outcome<(Arc<RuleSet>, LoadReport)> {
     let mut variables = Variables::default();
     for definition in definitions {
@@ -34,7 +35,7 @@ pub fn load(
         .iter()
         .map(|(name, text)| RuleFile { name, text })
         .collect();
-    let (rules, report) = RuleSet::load(&files, &variables).map_err(Failure::usage)?;
+    let (rules, report) = RuleSet::load_with(&files, &variables, engine).map_err(Failure::usage)?;
     if report.rules() > 0 && report.loaded == 0 {
         let reasons: Vec<String> = report
             .skipped

@@ -65,6 +65,14 @@ impl ContentEngine for Automaton {
         self.automaton.memory_usage()
     }
 
+    fn explain(&self) -> String {
+        format!(
+            "{} contents in one automaton of {:.2} MB",
+            self.needles.len(),
+            self.memory_bytes() as f64 / 1e6
+        )
+    }
+
     fn longest_content_bytes(&self) -> usize {
         let lengths = self.needles.iter().map(|needle| needle.bytes().len());
         lengths.max().unwrap_or(0)

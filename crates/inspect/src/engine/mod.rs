@@ -6,9 +6,10 @@
 //! case of letters matters.
 //!
 //! * [`Cascade`] is the engine that runs: filters before comparisons;
-//! * [`Automaton`] is the judge that it is tested by.
+//! * [`Segmented`] is that of the thesis, to be read and compared;
+//! * [`Automaton`] is the judge that both are tested by.
 //!
-//! Both are exact: they report what occurs ([`Needle::occurs_in`]) and nothing
+//! All are exact: they report what occurs ([`Needle::occurs_in`]) and nothing
 //! else. An engine may report a hit more than once; [`Hits`] keeps it once.
 //!
 //! A payload that continues another one, as a segment of a stream does, is a
@@ -24,13 +25,17 @@
 
 mod automaton;
 mod cascade;
+mod choice;
 mod continuation;
 mod needle;
+mod segmented;
 
 pub use automaton::Automaton;
 pub use cascade::{Cascade, CascadeStatistics, Explanation, Profile, ProfileError};
+pub use choice::{EngineChoice, EngineKind, UnknownEngine};
 pub use continuation::Continuation;
 pub use needle::Needle;
+pub use segmented::Segmented;
 
 /// A payload, and what of it was searched before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,9 +160,10 @@ impl Hits {
         self.scratch = Some(scratch);
     }
 
-    /// Number of hits; some may be counted twice until they are put in order.
-    pub fn count(&self) -> usize {
-        self.hits.len()
+    /// The hits of the batch in the order in which they were found, which is
+    /// not that of payloads.
+    pub fn reported(&self) -> &[Hit] {
+        &self.hits
     }
 
     /// The hits in order of payloads.
@@ -189,6 +195,9 @@ pub trait ContentEngine: Send + Sync {
 
     /// Heap memory of the tables, in bytes.
     fn memory_bytes(&self) -> usize;
+
+    /// How it looks for its contents, for people.
+    fn explain(&self) -> String;
 }
 
 #[cfg(test)]

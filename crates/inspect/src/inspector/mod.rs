@@ -58,7 +58,7 @@ impl<'a> Packet<'a> {
 
     /// What contents are looked for in: the bytes after the header of TCP,
     /// UDP, SCTP or ICMP; otherwise those after the IP header.
-    fn payload(&self) -> &'a [u8] {
+    pub(crate) fn payload(&self) -> &'a [u8] {
         if self.is_whole() && matches!(self.headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6) {
             self.headers.payload(self.bytes)
         } else if self.headers.is_ip() {

@@ -8,19 +8,31 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{
-    EveWriter, FlowLimits, GroupStatistics, InspectStage, InspectStatistics, InspectSummary,
-    ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
+    EngineChoice, EveWriter, FlowLimits, GroupStatistics, InspectStage, InspectStatistics,
+    InspectSummary, Profile, ProfileStage, ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
 use crate::execute::{Execution, execute};
 use crate::failure::{Failure, Outcome};
+use crate::output::Document;
 use crate::report::{Traffic, alerts_table, profile_table, table};
 use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
-    let (rule_set, load) = rules::load(&arguments.rules, arguments.variables.iter().cloned())?;
+    if let Some(path) = &arguments.train {
+        return train(arguments, path);
+    }
+    let engine = EngineChoice {
+        kind: arguments.engine,
+        profile: arguments.profile.as_deref().map(read_profile).transpose()?,
+    };
+    let variables = arguments.variables.iter().cloned();
+    let (rule_set, load) = rules::load(&arguments.rules, variables, &engine)?;
+    if arguments.explain_plan {
+        rule_set.explain().lines().for_each(output::tell);
+    }
     if arguments.show_skipped || !arguments.common.quiet {
         rules::tell_skipped(&load, arguments.show_skipped);
     }
@@ -135,6 +147,46 @@ fn costs(
         groups,
         costs.map(|costs| ProfiledRule::dearest(rules, &costs)),
     )
+}
+
+/// Learns which bytes are rare in the payloads of captures.
+fn train(arguments: &Inspect, path: &Path) -> Outcome<ExitCode> {
+    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
+    output::keep_apart(&inputs, &[path])?;
+    let (source, watched) = input::open(&arguments.inputs)?;
+    let file = Document::create(path)?;
+    let stop = StopFlag::default();
+    let chain: Vec<Box<dyn Stage>> = vec![Box::new(ProfileStage::default())];
+    let pipeline = Pipeline::new(source)
+        .shards(vec![chain])
+        .stop_flag(stop.clone());
+    let quiet = arguments.common.quiet;
+    let execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
+    let mut stages = (execution.pipelines.iter()).flat_map(|p| p.stages::<ProfileStage>());
+    if let Some(stage) = stages.next() {
+        let profile = stage.profile();
+        file.write_bytes(&profile.to_bytes())?;
+        if !quiet {
+            output::tell(format_args!(
+                "{}: a profile of {} bytes of payloads",
+                path.display(),
+                profile.payload_bytes()
+            ));
+        }
+    }
+    execution.check_captures()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_profile(path: &Path) -> Outcome<Arc<Profile>> {
+    let name = || format!("cannot read the profile {}", path.display());
+    let bytes = std::fs::read(path)
+        .with_context(name)
+        .map_err(Failure::Usage)?;
+    let profile = Profile::from_bytes(&bytes)
+        .with_context(name)
+        .map_err(Failure::Usage)?;
+    Ok(Arc::new(profile))
 }
 
 /// Where lines go: standard output, or a file that begins anew and is opened

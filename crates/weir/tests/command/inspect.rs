@@ -194,3 +194,34 @@ fn a_file_without_any_rule_that_loads_is_wrong() {
     set("HOME_NET=[198.18.2.0/24").failed(2, &["HOME_NET"]);
     set("no equals sign").failed(2, &["no equals sign"]);
 }
+
+/// Whatever finds the contents, and whatever it learned: the same alerts.
+#[test]
+fn engines_and_profiles_change_no_alert() {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let folder = Folder::new();
+    let profile = folder.name("traffic.profile");
+    weir(["inspect", &traffic, "--train", &profile]).done();
+    for engine in ["cascade", "segmented", "aho-corasick"] {
+        let said = weir([
+            "inspect",
+            &traffic,
+            "--rules",
+            &rules,
+            "--set",
+            HOME,
+            "--engine",
+            engine,
+            "--profile",
+            &profile,
+            "--explain-plan",
+        ])
+        .done();
+        assert_eq!(alerts(&json_lines(&said.stdout)), expected(), "{engine}");
+        let told = &said.stderr;
+        assert!(told.contains(engine) && told.contains("contents"), "{told}");
+    }
+}

@@ -32,7 +32,7 @@
 //! entries; what was reported for a payload is not compared again.
 //!
 //! The idea to filter all contents by one hash kernel is that of chapter 5 of
-//! the thesis, which [`super::reference`] follows to the letter; that traffic
+//! the thesis, which [`Segmented`](super::Segmented) follows to the letter; that traffic
 //! should choose the window is its "central-weighted" choice (section 5.3.1)
 //! taken further.
 
@@ -313,6 +313,10 @@ impl ContentEngine for Cascade {
         tables.sum::<usize>() + self.records.memory_bytes()
     }
 
+    fn explain(&self) -> String {
+        self.explanation.to_string()
+    }
+
     fn longest_content_bytes(&self) -> usize {
         self.longest_bytes
     }
@@ -320,14 +324,17 @@ impl ContentEngine for Cascade {
 
 impl Scratch {
     /// Makes ready for a batch: a stamp for each slot, none of which is that of
-    /// an epoch to come.
+    /// an epoch to come, whichever engine left it.
     fn prepare(&mut self, engine: &Cascade, texts: usize) {
-        let is_used_up = self.epoch as usize + texts >= u32::MAX as usize;
-        if self.engine != engine.identity || is_used_up {
-            self.stamps.clear();
-            self.stamps.resize(engine.records.slots(), 0);
-            self.runs = RunState::default();
+        if self.epoch as usize + texts >= u32::MAX as usize {
+            self.stamps.fill(0);
             self.epoch = 0;
+        }
+        if self.stamps.len() < engine.records.slots() {
+            self.stamps.resize(engine.records.slots(), 0);
+        }
+        if self.engine != engine.identity {
+            engine.runs.take_over(&mut self.runs);
             self.engine = engine.identity;
         }
     }

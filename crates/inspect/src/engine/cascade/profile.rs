@@ -4,6 +4,9 @@
 //! that it asks for there. The plan enters each content where that is seldom.
 //! It is a matter of speed alone: any profile, or none, gives the same hits.
 
+use std::fmt;
+use std::sync::OnceLock;
+
 use super::gram::Grams;
 
 /// Words of the histogram of four-byte grams: those of the largest filter.
@@ -36,6 +39,14 @@ pub enum ProfileError {
     Damaged(usize),
 }
 
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("payload_bytes", &self.payload_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Profile {
     fn default() -> Profile {
         Profile::new()
@@ -50,6 +61,36 @@ impl Profile {
             two: vec![0; BITS << LOG2_TWO],
             payload_bytes: 0,
         }
+    }
+
+    /// The profile that is used where no other is given: short samples of what
+    /// common protocols and files begin with, written for this purpose
+    /// (`typical.txt`), and as much of compressed data as of all of them, for
+    /// which random bytes (a fixed seed) stand.
+    pub fn typical() -> &'static Profile {
+        static TYPICAL: OnceLock<Profile> = OnceLock::new();
+        TYPICAL.get_or_init(|| {
+            const SAMPLES: &str = include_str!("typical.txt");
+            /// How often each sample occurs: so that what is in none of them
+            /// counts as rare, not as unknown.
+            const REPETITIONS: usize = 8;
+            let mut profile = Profile::new();
+            for sample in SAMPLES.lines() {
+                let sample = unescape(sample);
+                (0..REPETITIONS).for_each(|_| profile.add(&sample));
+            }
+            let mut noise = 1u64;
+            let random: Vec<u8> = (0..profile.payload_bytes)
+                .map(|_| {
+                    // Knuth's MMIX generator; the top bits are its best.
+                    noise = (noise.wrapping_mul(0x5851_f42d_4c95_7f2d))
+                        .wrapping_add(0x1405_7b7e_f767_814f);
+                    (noise >> 56) as u8
+                })
+                .collect();
+            profile.add(&random);
+            profile
+        })
     }
 
     /// Adds a payload.
@@ -154,6 +195,30 @@ impl Profile {
     }
 }
 
+/// A line of samples: `\\`, `\r`, `\n`, `\t` and `\xNN` stand for bytes.
+fn unescape(line: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(line.len());
+    let mut rest = line.bytes();
+    while let Some(byte) = rest.next() {
+        let escaped = if byte == b'\\' { rest.next() } else { None };
+        bytes.push(match escaped {
+            Some(b'r') => b'\r',
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'x') => {
+                let mut digit = || {
+                    let digit = rest.next().map(char::from).and_then(|c| c.to_digit(16));
+                    digit.unwrap_or_default() as u8
+                };
+                digit() << 4 | digit()
+            }
+            Some(other) => other,
+            None => byte,
+        });
+    }
+    bytes
+}
+
 fn write_zeros(bytes: &mut Vec<u8>, zeros: &mut u32) {
     if *zeros > 0 {
         bytes.push(0);
@@ -216,6 +281,13 @@ mod tests {
         let end = forged.len();
         forged[end - 4..].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(Profile::from_bytes(&forged).is_err());
+    }
+
+    #[test]
+    fn samples_are_read_as_they_are_meant() {
+        assert_eq!(unescape(r"a\r\n\t\\b\x00\xfF"), b"a\r\n\t\\b\0\xff");
+        let bytes = Profile::typical().payload_bytes();
+        assert!((100_000..1_000_000).contains(&bytes), "{bytes}");
     }
 
     #[test]

@@ -77,11 +77,14 @@ impl Runs {
         runs
     }
 
+    /// Makes a state that another engine may have used that of this one.
+    pub(super) fn take_over(&self, state: &mut RunState) {
+        state.left.clone_from(&self.shortest);
+        state.changed.clear();
+    }
+
     /// Makes ready for the next payload.
     pub(super) fn start(&self, state: &mut RunState) {
-        if state.left.is_empty() {
-            state.left.clone_from(&self.shortest);
-        }
         for byte in state.changed.drain(..) {
             state.left[usize::from(byte)] = self.shortest[usize::from(byte)];
         }

@@ -42,7 +42,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
     let kernel = (entry.build)().map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, &machine).map_err(Failure::usage)?;
     if let Some(path) = &arguments.svg {
-        output::Document::create(path)?.write_text(&schedule.svg())?;
+        output::Document::create(path)?.write_bytes(schedule.svg().as_bytes())?;
     }
     let rows: Vec<BlockRow> = schedule
         .blocks()
