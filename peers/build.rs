@@ -11,7 +11,13 @@ struct Peer {
     library: &'static str,
 }
 
-const PEERS: [Peer; 3] = [
+const PEERS: [Peer; 4] = [
+    Peer {
+        cfg: "hyperscan",
+        source: "c/hyperscan.c",
+        header: "/usr/include/hs/hs.h",
+        library: "hs",
+    },
     Peer {
         cfg: "ipsec_mb",
         sources: &["c/ipsec_mb.c", "c/ipsec_mb_mac.c"],

@@ -9,6 +9,7 @@
 //!  capture   reading a capture file from the page cache
 //!  headers   headers and flow keys of packets in memory
 //!  cipher    packets encrypted and tagged, verified and decrypted
+//!  matching  contents of rules found in payloads
 //!  sketch    sums per key in Count-Min and K-ary sketches
 //!  mac       messages tagged
 //! ```
@@ -25,6 +26,7 @@ mod harness;
 mod headers;
 mod mac;
 mod machine;
+mod matching;
 mod numbers;
 mod sketch;
 mod table;
@@ -54,6 +56,8 @@ struct Arguments {
     /// Measures nothing: prints the README's table of the rows in OUTPUT.
     #[arg(long, conflicts_with_all = ["work", "only"])]
     table: bool,
+    #[command(flatten)]
+    matching: matching::Options,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -61,6 +65,7 @@ enum Work {
     Capture,
     Headers,
     Cipher,
+    Matching,
     Sketch,
     Mac,
 }
@@ -88,6 +93,7 @@ fn main() -> Result<()> {
             Work::Capture => capture::measure(&mut scoreboard)?,
             Work::Headers => headers::measure(&mut scoreboard)?,
             Work::Cipher => cipher::measure(&mut scoreboard)?,
+            Work::Matching => matching::measure(&mut scoreboard, &arguments.matching)?,
             Work::Sketch => sketch::measure(&mut scoreboard)?,
             Work::Mac => mac::measure(&mut scoreboard)?,
         }
