@@ -77,6 +77,18 @@ impl Candidates {
         self.table.iter().map(|candidate| &candidate.key)
     }
 
+    /// The candidate keys with their fingerprints, in no order.
+    pub fn keys_and_fingerprints(&self) -> impl Iterator<Item = (FlowKey, u64)> {
+        let candidates = self.table.iter();
+        candidates.map(|candidate| (candidate.key, candidate.fingerprint))
+    }
+
+    /// Whether a key is a candidate.
+    pub fn contains(&self, key: &FlowKey, fingerprint: u64) -> bool {
+        let is_key = |known: &Candidate| known.key == *key;
+        self.table.find(fingerprint, is_key).is_some()
+    }
+
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.table.clear();

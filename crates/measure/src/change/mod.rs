@@ -30,7 +30,9 @@ mod forecast;
 mod key_log;
 mod linear;
 mod model;
+mod part;
 mod sample;
+mod search;
 mod watch;
 
 pub use alarm::{Alarm, ChangeReport, SearchState};
@@ -42,6 +44,7 @@ pub use fit::{Fit, FitError, fit};
 pub use forecast::{Forecaster, UnlikeError};
 pub use linear::Linear;
 pub use model::{MAX_WINDOW, Model, ModelError};
+pub(crate) use part::ChangePart;
 pub use sample::Source;
 pub(crate) use sample::{Sample, draw};
-pub(crate) use watch::{ChangePart, Watch, Watched};
+pub(crate) use watch::{Watch, Watched};

@@ -3,23 +3,19 @@
 use std::mem;
 
 use hashbrown::HashMap;
-use weir_hash::{Buckets, Family, KeyColumns};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::Tier;
 
 use super::alarm::{Alarm, ChangeReport, SearchState};
 use super::config::{ChangeConfig, ChangeError, KeySource};
 use super::detector::Detector;
-use super::difference::KeyChange;
 use super::key_log::KeyLog;
+use super::part::ChangePart;
 use super::sample::Sample;
+use super::search::{Found, HashedSearch, KeySearch};
 use crate::candidates::Candidates;
-use crate::key::KeyWords;
 use crate::report::IntervalReport;
-use crate::sketch::{AddWork, KAry, LayoutMismatch};
-
-/// Keys hashed at once.
-const CHUNK_KEYS: usize = 256;
+use crate::sketch::KAry;
 
 /// A detector at work: it is shown every interval in order, asks it for the
 /// keys that are to be asked for, and writes into its report what came out.
@@ -32,8 +28,8 @@ pub(crate) struct Watch {
     detector: Detector,
     /// What an interval without packets has.
     empty: KAry,
-    /// Keys of the newest interval.
-    kept: Vec<FlowKey>,
+    /// Keys of the newest interval, with their fingerprints.
+    kept: Vec<(FlowKey, u64)>,
     log: KeyLog,
     /// Empty memory for a log.
     spare_log: KeyLog,
@@ -46,14 +42,6 @@ pub(crate) struct Watch {
     held: Option<IntervalReport>,
 }
 
-/// What an interval has counted for the search.
-#[derive(Clone, Debug)]
-pub(crate) struct ChangePart {
-    pub sums: KAry,
-    /// For [`KeySource::Same`] and [`KeySource::Next`].
-    pub log: Option<KeyLog>,
-}
-
 /// An interval to be searched. One without packets has neither counts nor
 /// candidates.
 pub(crate) struct Watched<'a> {
@@ -61,62 +49,6 @@ pub(crate) struct Watched<'a> {
     pub sample: Sample,
     /// False where the stream ended within the interval.
     pub is_whole: bool,
-}
-
-/// A key that was found changed.
-struct Found {
-    key: FlowKey,
-    change: KeyChange,
-    score: f64,
-}
-
-impl ChangePart {
-    /// Nothing yet, for keys of up to `words` words.
-    pub fn new(config: &ChangeConfig, words: usize, seed: u64) -> Result<ChangePart, ChangeError> {
-        let log = match config.keys {
-            KeySource::Kept => None,
-            KeySource::Same | KeySource::Next => {
-                Some(KeyLog::new(config.shape.rows, config.max_keys))
-            }
-        };
-        Ok(ChangePart {
-            sums: KAry::new(config.shape, words, seed)?,
-            log,
-        })
-    }
-
-    /// Adds values to the keys of a batch.
-    pub fn add(&mut self, tier: Tier, keys: &KeyColumns, values: &[i64], work: &mut AddWork) {
-        self.sums.add(tier, keys, values, work);
-    }
-
-    /// Notes the key that was number `index` of those added last with `work`.
-    pub fn note(&mut self, index: usize, key: FlowKey, fingerprint: u64, work: &AddWork) {
-        if let Some(log) = &mut self.log {
-            let rows = self.sums.shape().rows;
-            log.note(key, fingerprint, work.buckets_of(index, rows));
-        }
-    }
-
-    /// Adds another part of the same interval.
-    ///
-    /// # Errors
-    /// The parts were made from different plans; nothing was added.
-    pub fn merge(&mut self, other: &ChangePart) -> Result<(), LayoutMismatch> {
-        self.sums.combine(&other.sums)?;
-        if let (Some(here), Some(there)) = (&mut self.log, &other.log) {
-            here.merge(there);
-        }
-        Ok(())
-    }
-
-    /// Sets everything to zero, keeps the memory.
-    pub fn clear(&mut self) {
-        self.sums.clear();
-        if let Some(log) = &mut self.log {
-            log.clear();
-        }
-    }
 }
 
 impl Watch {
@@ -171,17 +103,12 @@ impl Watch {
             ready.push(held);
         }
         let is_searched = self.observe(&mut report, &interval);
-        let mut kept = mem::take(&mut self.kept);
-        self.kept = interval.candidates();
         self.samples.swap(0, 1);
         self.samples[0] = mem::take(&mut interval.sample);
         match self.config.keys {
             KeySource::Next if is_searched => self.held = Some(report),
             KeySource::Kept if is_searched => {
-                kept.extend_from_slice(&self.kept);
-                kept.sort_unstable();
-                kept.dedup();
-                self.search_kept(&mut report, &kept);
+                self.search_kept(&mut report, interval.candidates());
                 ready.push(report);
             }
             KeySource::Same if is_searched => {
@@ -192,6 +119,10 @@ impl Watch {
         }
         log_before.clear();
         self.spare_log = log_before;
+        self.kept.clear();
+        let kept = interval.candidates().into_iter();
+        self.kept
+            .extend(kept.flat_map(Candidates::keys_and_fingerprints));
     }
 
     /// Hands out what waits for keys: there are none any more.
@@ -249,36 +180,18 @@ impl Watch {
         self.tell(report, found, asked, missed);
     }
 
-    /// Hashes keys in lanes and asks for them.
-    fn search_kept(&mut self, report: &mut IntervalReport, keys: &[FlowKey]) {
-        let family = self.detector.layout().family();
-        let rows = family.rows();
-        let mut search = KeySearch::new(&self.detector);
-        let mut buckets = Buckets::new();
-        let mut places = vec![0; rows];
-        for (ip_version, words) in [
-            (4, KeyWords::of_ipv4(self.kind)),
-            (6, KeyWords::longest(self.kind)),
-        ] {
-            let of_version: Vec<FlowKey> = keys
-                .iter()
-                .filter(|key| key.ip_version == ip_version)
-                .copied()
-                .collect();
-            let mut columns = KeyColumns::new(words, CHUNK_KEYS);
-            for chunk in of_version.chunks(CHUNK_KEYS) {
-                columns.clear();
-                for key in chunk {
-                    columns.push(KeyWords::new(key, self.kind).as_slice());
-                }
-                family.buckets(self.tier, &columns, &mut buckets);
-                for (index, key) in chunk.iter().enumerate() {
-                    for (row, place) in places.iter_mut().enumerate() {
-                        *place = buckets.row(row)[index];
-                    }
-                    search.ask(*key, &places);
-                }
-            }
+    /// Asks for the candidates of the interval and of the one before it.
+    fn search_kept(&mut self, report: &mut IntervalReport, candidates: Option<&Candidates>) {
+        let mut search = HashedSearch::new(&self.detector, self.kind, self.tier);
+        for key in candidates.into_iter().flat_map(Candidates::keys) {
+            search.push(*key);
+        }
+        // A key of both intervals is asked for once.
+        let is_candidate = |(key, fingerprint): &&(FlowKey, u64)| {
+            candidates.is_some_and(|candidates| candidates.contains(key, *fingerprint))
+        };
+        for (key, _) in self.kept.iter().filter(|kept| !is_candidate(kept)) {
+            search.push(*key);
         }
         let (found, asked) = search.finish();
         self.tell(report, found, asked, 0);
@@ -322,38 +235,7 @@ impl Watch {
 }
 
 impl Watched<'_> {
-    fn candidates(&self) -> Vec<FlowKey> {
-        let candidates = self.counts.as_ref().map(|(_, candidates)| candidates);
-        candidates.map_or(Vec::new(), |candidates| {
-            candidates.keys().copied().collect()
-        })
-    }
-}
-
-/// One interval's questions and what they found.
-struct KeySearch<'a> {
-    detector: &'a Detector,
-    found: Vec<Found>,
-    asked: u64,
-}
-
-impl KeySearch<'_> {
-    fn new(detector: &Detector) -> KeySearch<'_> {
-        KeySearch {
-            detector,
-            found: Vec::new(),
-            asked: 0,
-        }
-    }
-
-    fn ask(&mut self, key: FlowKey, buckets: &[u32]) {
-        self.asked += 1;
-        if let Some((change, score)) = self.detector.change_in(buckets) {
-            self.found.push(Found { key, change, score });
-        }
-    }
-
-    fn finish(self) -> (Vec<Found>, u64) {
-        (self.found, self.asked)
+    fn candidates(&self) -> Option<&Candidates> {
+        self.counts.as_ref().map(|(_, candidates)| *candidates)
     }
 }

@@ -103,11 +103,13 @@ impl<H: Hashes> SubSketches<H> {
         let shared = seeds.next_u64();
         let periods = (0..quantum)
             .map(|_| {
-                let own = seeds.next_u64();
+                // Tags that chose by the same draws as the rows would be wrong
+                // just where these collide.
+                let [own, of_tags] = [seeds.next_u64(), seeds.next_u64()];
                 let seed = if H::ARE_SHARED { shared } else { own };
                 Ok(Period {
                     sums: CountMin::new(shape, words, seed)?,
-                    tags: Tags::new(keys, own),
+                    tags: Tags::new(keys, of_tags),
                 })
             })
             .collect::<Result<_, ShapeError>>()?;

@@ -297,3 +297,70 @@ fn sa_files_with_faults_are_refused_with_their_place() {
         assert_eq!(folder.names(), ["bad.toml"]);
     }
 }
+
+/// A planted source is told in the report and, as soon as its interval is over,
+/// in the lines; the configuration refuses what the search cannot do.
+#[test]
+fn changes_are_told_in_the_report_and_as_lines() {
+    let folder = Folder::new();
+    let capture = folder.name("planted.pcap");
+    weir([
+        "generate",
+        &capture,
+        "--packets",
+        "12000",
+        "--rate",
+        "2000",
+        "--sizes",
+        "fixed:100",
+        "--surge",
+        "3,1,1000,500",
+        "--quiet",
+    ])
+    .done();
+    let config = |change: &str| {
+        format!(
+            "[input]\npcap = [{capture:?}]\n[pipeline]\nstages = [\"measure\"]\n\
+             [measure]\ninterval = 1\nseed = 1\njson_lines = \"lines.jsonl\"\n\
+             prometheus = \"weir.prom\"\nparquet = \"table.parquet\"\n\
+             [measure.change]\n{change}\n[report]\njson = \"report.json\"\n"
+        )
+    };
+    let path = folder.write("run.toml", config("model = \"ma:1\"\nthreshold = 0.5"));
+    weir(["check", &path, "-q"]).done();
+    for shards in ["1", "2"] {
+        let said = weir(["run", &path, "--shards", shards]).done();
+        assert!(said.text().contains("203.0.113.1"), "{}", said.text());
+        let report = json_file(&folder.path("report.json"));
+        let alarms = report["alarms"].as_array().expect("alarms");
+        let keys: Vec<&Value> = alarms.iter().map(|alarm| &alarm["key"]).collect();
+        assert_eq!(
+            keys,
+            ["203.0.113.1", "203.0.113.1"],
+            "its rise and its fall"
+        );
+        let lines = std::fs::read(folder.path("lines.jsonl")).expect("lines");
+        let lines = json_lines(&lines);
+        let intervals = report["intervals"].as_array().expect("intervals");
+        assert!(intervals.len() >= 6);
+        assert_eq!(&lines[lines.len() - intervals.len()..], intervals);
+    }
+    let metrics = std::fs::read_to_string(folder.path("weir.prom")).expect("metrics");
+    assert!(metrics.contains("weir_measure_alarms_total 2"), "{metrics}");
+    assert!(
+        !weir_export::read_parquet(&folder.path("table.parquet"))
+            .expect("a table")
+            .is_empty()
+    );
+
+    for (change, complaint) in [
+        ("model = \"magic\"", "unknown model"),
+        ("model = \"ma:2\"\nthreshold = 0.0001", "noise"),
+        ("model = \"ewma:0.5\"\ndifference = \"variational\"", "ma:W"),
+        ("threshold = 1", "model"),
+        ("model = \"ma:2\"\ncounters = 3000000", "counters per row"),
+    ] {
+        let path = folder.write("wrong.toml", config(change));
+        weir(["check", &path]).failed(2, &[complaint]);
+    }
+}
