@@ -84,11 +84,19 @@ fn mac_line(table: &mut String, weir: &Row, contest: &[Row]) {
         format!(
             "{} x {}: {}{ratio}",
             bars::factor(verdict.at_least),
-            verdict.against,
+            column(&verdict.against),
             met(verdict)
         )
     });
     let _ = writeln!(table, " {} |", bars.collect::<Vec<_>>().join("; "));
+}
+
+/// The MACs' column that a subject stands in, or the subject.
+fn column(subject: &str) -> &str {
+    let mut columns = MAC_PEERS.iter();
+    columns
+        .find(|column| subject.starts_with(**column))
+        .map_or(subject, |column| *column)
 }
 
 fn line(table: &mut String, weir: &Row, contest: &[Row]) {
