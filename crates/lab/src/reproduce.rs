@@ -4,13 +4,18 @@
 //! and are no validation. A row whose trace is not to be had is shown with a
 //! substituted workload and not counted. What is not modelled says so.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 pub use published::{Claim, Published, Relation, published};
+pub use sensitivity::{Assumption, HEADLINES, Sensitivity, assumptions, sensitivity};
 
 use crate::applications::ProgramFailure;
 use crate::kernel::BuildError;
 use crate::machine::{Machine, MachineError};
 use crate::schedule::ScheduleError;
-use crate::stream::RunError;
+use crate::stream::{Program, RunError};
 
 mod aes;
 mod closed_forms;
@@ -18,6 +23,7 @@ mod compare;
 mod hashing;
 mod published;
 mod rows;
+mod sensitivity;
 
 /// A model that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,7 +112,9 @@ pub struct Row {
     pub published: Published,
     /// What kind of statement it is.
     pub class: Class,
-    /// What the model gives, as text in the order of the stated numbers.
+    /// The model's numbers, in the order of the stated ones.
+    pub values: Vec<f64>,
+    /// The same as text.
     pub modelled: Option<String>,
     /// How far the model is off, in percent of the stated number; the largest
     /// where there are several.
@@ -168,6 +176,9 @@ pub fn reproduce(
 /// Machines and results that several rows share.
 struct Bench {
     effort: Effort,
+    /// Parameters that every machine has changed.
+    changes: Vec<(String, f64)>,
+    programs: Rc<RefCell<HashMap<String, Rc<Program>>>>,
     aes: aes::Runs,
 }
 
@@ -175,21 +186,52 @@ impl Bench {
     fn new(effort: Effort) -> Bench {
         Bench {
             effort,
+            changes: Vec::new(),
+            programs: Rc::default(),
             aes: aes::Runs::default(),
         }
     }
-}
 
-/// The machine of the thesis's experiments: Imagine with that many adders and
-/// scratchpads.
-fn imagine(adders: u32, scratchpads: u32) -> Result<Machine, MachineError> {
-    Machine::load(
-        "imagine",
-        &[
+    /// A bench whose machines are changed; what programs compute is known
+    /// from this one.
+    fn changed(&self, key: &str, value: f64) -> Bench {
+        Bench {
+            effort: self.effort,
+            changes: vec![(key.to_owned(), value)],
+            programs: Rc::clone(&self.programs),
+            aes: aes::Runs::default(),
+        }
+    }
+
+    /// The program of that name, which is written when it is first asked for.
+    fn program(
+        &self,
+        name: String,
+        write: impl FnOnce() -> Result<Program, ProgramFailure>,
+    ) -> Result<Rc<Program>, ReproduceError> {
+        if let Some(program) = self.programs.borrow().get(&name) {
+            return Ok(Rc::clone(program));
+        }
+        let program = Rc::new(write()?);
+        self.programs.borrow_mut().insert(name, Rc::clone(&program));
+        Ok(program)
+    }
+
+    /// The machine of the thesis's experiments: Imagine with that many adders
+    /// and scratchpads.
+    fn imagine(&self, adders: u32, scratchpads: u32) -> Result<Machine, MachineError> {
+        let mut changes = vec![
             ("cluster.adders".to_owned(), f64::from(adders)),
             ("cluster.scratchpads".to_owned(), f64::from(scratchpads)),
-        ],
-    )
+        ];
+        changes.extend_from_slice(&self.changes);
+        Machine::load("imagine", &changes)
+    }
+
+    /// Gigabits per second of a number of bits in a number of cycles.
+    fn gbit_per_s(&self, bits: f64, cycles: f64) -> Result<f64, ReproduceError> {
+        Ok(bits / cycles * self.imagine(3, 1)?.clock_mhz / 1000.0)
+    }
 }
 
 #[cfg(test)]

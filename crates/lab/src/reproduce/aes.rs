@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Bench, ReproduceError, closed_forms, imagine};
+use super::{Bench, ReproduceError, closed_forms};
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::applications::{aes, example_words};
 use crate::kernel::{Class, Kernel};
@@ -46,11 +46,13 @@ impl Run {
     }
 }
 
-fn play(machine: &Machine, workload: &Workload) -> Result<Run, ReproduceError> {
-    let keys = example_words(workload.packets.len() * BLOCK_WORDS);
-    let text = example_words(workload.blocks() * BLOCK_WORDS);
-    let made = encrypt(machine.clusters, workload, &keys, &text)?;
-    let outcome = run(&made.program, machine)?;
+fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, ReproduceError> {
+    let program = bench.program(format!("{} {workload:?}", machine.clusters), || {
+        let keys = example_words(workload.packets.len() * BLOCK_WORDS);
+        let text = example_words(workload.blocks() * BLOCK_WORDS);
+        Ok(encrypt(machine.clusters, workload, &keys, &text)?.program)
+    })?;
+    let outcome = run(&program, machine)?;
     let begin = outcome.barriers.first().copied().unwrap_or(0.0);
     // The table, and without key agility the key expansion, are before it.
     let [fill, expansion, core, final_round] = [0, 1, 2, 3].map(|kernel| outcome.by_kernel[kernel]);
@@ -71,7 +73,7 @@ impl Bench {
         if let Some(run) = self.aes.by_setting.get(&setting) {
             return Ok(run.clone());
         }
-        let run = play(&imagine(adders, SCRATCHPADS)?, workload)?;
+        let run = play(self, &self.imagine(adders, SCRATCHPADS)?, workload)?;
         self.aes.by_setting.insert(setting, run.clone());
         Ok(run)
     }
@@ -132,25 +134,38 @@ impl Bench {
     }
 }
 
-fn scheduled(kernel: Kernel, adders: u32, scratchpads: u32) -> Result<Schedule, ReproduceError> {
-    Ok(Schedule::of(&kernel, &imagine(adders, scratchpads)?)?)
+fn scheduled(
+    bench: &Bench,
+    kernel: Kernel,
+    adders: u32,
+    scratchpads: u32,
+) -> Result<Schedule, ReproduceError> {
+    Ok(Schedule::of(&kernel, &bench.imagine(adders, scratchpads)?)?)
 }
 
 /// Cycles of a round, "basic block 4" of the core (table 2.2).
-pub(super) fn round_cycles(adders: u32, scratchpads: u32) -> Result<f64, ReproduceError> {
-    let schedule = scheduled(aes::core()?, adders, scratchpads)?;
+pub(super) fn round_cycles(
+    bench: &Bench,
+    adders: u32,
+    scratchpads: u32,
+) -> Result<f64, ReproduceError> {
+    let schedule = scheduled(bench, aes::core()?, adders, scratchpads)?;
     Ok(schedule
         .block_of("rounds")
         .map_or(0.0, |block| f64::from(block.cycles)))
 }
 
 /// Cycles and operations per cycle of the key expansion's loop.
-pub(super) fn expansion(width: Width, adders: u32) -> Result<(f64, f64), ReproduceError> {
+pub(super) fn expansion(
+    bench: &Bench,
+    width: Width,
+    adders: u32,
+) -> Result<(f64, f64), ReproduceError> {
     let kernel = match width {
         Width::Single => aes::key_expansion()?,
         Width::Dual => aes::key_expansion_dual()?,
     };
-    let schedule = scheduled(kernel, adders, SCRATCHPADS)?;
+    let schedule = scheduled(bench, kernel, adders, SCRATCHPADS)?;
     let run = schedule.run(&Call {
         records: vec![8 * width.at_once() as u64],
         scalars: vec![],
@@ -163,8 +178,8 @@ pub(super) fn expansion(width: Width, adders: u32) -> Result<(f64, f64), Reprodu
 
 /// Scratchpad reads of a call of the core for one record per cluster, those in
 /// the rounds, and writes (2.4).
-pub(super) fn core_accesses() -> Result<[f64; 3], ReproduceError> {
-    let schedule = scheduled(aes::core()?, 4, SCRATCHPADS)?;
+pub(super) fn core_accesses(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
+    let schedule = scheduled(bench, aes::core()?, 4, SCRATCHPADS)?;
     let reads_of = |records: u64| {
         let run = schedule.run(&Call {
             records: vec![8 * records],
@@ -178,8 +193,8 @@ pub(super) fn core_accesses() -> Result<[f64; 3], ReproduceError> {
 
 /// Cycles of sending a set of sub-keys to all clusters, beside the core's own
 /// start: its loop of key distribution.
-pub(super) fn distribution_cycles() -> Result<f64, ReproduceError> {
-    let schedule = scheduled(aes::core()?, 4, SCRATCHPADS)?;
+pub(super) fn distribution_cycles(bench: &Bench) -> Result<f64, ReproduceError> {
+    let schedule = scheduled(bench, aes::core()?, 4, SCRATCHPADS)?;
     let block = schedule.block_of("key distribution");
     Ok(block.map_or(0.0, |block| {
         f64::from(block.cycles) * f64::from(aes::ROUNDS - 1)

@@ -129,6 +129,7 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, Reprod
         published,
         class: entry.class,
         modelled: values.as_deref().map(in_words),
+        values: values.unwrap_or_default(),
         error_percent: error,
         tolerance_percent: tolerance,
         fitted: entry.fitted,

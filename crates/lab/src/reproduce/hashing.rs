@@ -1,6 +1,6 @@
 //! Runs of chapters 4 and 6.
 
-use super::{ReproduceError, imagine};
+use super::{Bench, ReproduceError};
 use crate::applications::sketch::Hashing;
 use crate::applications::{example_words, mmh, sketch};
 use crate::schedule::{Schedule, UnitKind};
@@ -14,19 +14,21 @@ const PACKETS: usize = 64;
 pub(super) const KEYS: f64 = 1920.0;
 
 /// Cycles for each of many packets.
-pub(super) fn mmh_cycles(bytes: usize) -> Result<f64, ReproduceError> {
+pub(super) fn mmh_cycles(bench: &Bench, bytes: usize) -> Result<f64, ReproduceError> {
     let blocks = bytes / (4 * mmh::BLOCK_WORDS);
-    let packets = example_words(PACKETS * blocks * mmh::BLOCK_WORDS);
-    let key = example_words(mmh::KEY_WORDS);
-    let made = mmh::programs::authenticate(&packets, blocks, &key, &key)?;
-    let outcome = run(&made.program, &imagine(MMH_ADDERS, 1)?)?;
+    let program = bench.program(format!("mmh {bytes}"), || {
+        let packets = example_words(PACKETS * blocks * mmh::BLOCK_WORDS);
+        let key = example_words(mmh::KEY_WORDS);
+        Ok(mmh::programs::authenticate(&packets, blocks, &key, &key)?.program)
+    })?;
+    let outcome = run(&program, &bench.imagine(MMH_ADDERS, 1)?)?;
     Ok((outcome.cycles - outcome.barriers[0]) / PACKETS as f64)
 }
 
 /// The loop over blocks: cycles of an iteration alone, cycles from one to the
 /// next when they overlap, and cycles for which each adder is busy.
-pub(super) fn mmh_loop() -> Result<[f64; 3], ReproduceError> {
-    let schedule = Schedule::of(&mmh::level_1()?, &imagine(MMH_ADDERS, 1)?)?;
+pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
+    let schedule = Schedule::of(&mmh::level_1()?, &bench.imagine(MMH_ADDERS, 1)?)?;
     let Some(block) = schedule.block_of("blocks") else {
         return Ok([0.0; 3]);
     };
@@ -40,10 +42,12 @@ pub(super) fn mmh_loop() -> Result<[f64; 3], ReproduceError> {
 }
 
 /// Cycles of an update with 1920 keys, which are loaded in that time.
-pub(super) fn sketch_cycles(hashing: Hashing) -> Result<f64, ReproduceError> {
-    let functions = sketch::programs::example_functions(hashing);
-    let records = example_words(2 * KEYS as usize);
-    let made = sketch::programs::updated(hashing, &functions, &records)?;
-    let outcome = run(&made.program, &imagine(3, 1)?)?;
+pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, ReproduceError> {
+    let program = bench.program(format!("sketch {hashing:?}"), || {
+        let functions = sketch::programs::example_functions(hashing);
+        let records = example_words(2 * KEYS as usize);
+        Ok(sketch::programs::updated(hashing, &functions, &records)?.program)
+    })?;
+    let outcome = run(&program, &bench.imagine(3, 1)?)?;
     Ok(outcome.barriers[1] - outcome.barriers[0])
 }

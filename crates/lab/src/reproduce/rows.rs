@@ -6,7 +6,7 @@ use super::closed_forms::{
 };
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
-use super::{Class, ReproduceError, imagine};
+use super::{Bench, Class, ReproduceError};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
@@ -14,18 +14,13 @@ use crate::machine::Machine;
 use crate::stream::{MemoryRange, Program, run};
 
 fn machine_value(read: impl Fn(&Machine) -> Vec<f64> + 'static) -> Entry {
-    Entry::configured(move |_| Ok(read(&imagine(3, 1)?)))
-}
-
-/// Gigabits per second of a number of bits in a number of cycles.
-fn gbit_per_s(bits: f64, cycles: f64) -> Result<f64, ReproduceError> {
-    Ok(bits / cycles * imagine(3, 1)?.clock_mhz / 1000.0)
+    Entry::configured(move |bench| Ok(read(&bench.imagine(3, 1)?)))
 }
 
 /// Cycles of loading sketches of 32 KB from memory (6.6.1), without what the
 /// host sends before.
-fn load_cycles(sketches: usize) -> Values {
-    let machine = imagine(3, 1)?;
+fn load_cycles(bench: &Bench, sketches: usize) -> Values {
+    let machine = bench.imagine(3, 1)?;
     let words = 8192;
     let mut program = Program::new(machine.clusters, vec![0; sketches * words]);
     program.barrier();
@@ -39,15 +34,24 @@ fn load_cycles(sketches: usize) -> Values {
     Ok(vec![outcome.cycles - outcome.barriers[0]])
 }
 
-const ROUND_FIT: &str = "used to set the latencies of additions, logic, shifts, shuffles and scratchpad reads, and the branch";
-const TABLE_2_3: &str = "1.12 GB/s over the 1.97 MB of this run is 14.3 cycles per block, where figures 2.17 and 2.26 give 35 for the same run; ratios between the columns of table 2.3 hold";
-const OWN_TRACE: &str =
-    "the thesis's capture is not to be had, and its statistics are too few to stand in for it";
-const NO_COST_MODEL: &str =
-    "needs the cost model of Khailany et al. (2003), whose tables could not be read";
-const MMH: &str = "the thesis's 860 cycles for 1536 bytes are 12 × 22 in its loop and 596 around it, which it lays to prologue and epilogue; here both kernels take 385, 216 of them in the loop, and hide behind the 448 in which memory is busy";
-const SKETCH: &str = "this loop takes 85 cycles for 8 keys with 2-universal hashing, 80 of them a ring of reads and writes of one lane";
-const EXPANSION: &str = "the thesis's kernel does 379 × 2.79 = 1057 operations for a key, about 105 for each round; this one does 45, the four substitutions and exclusive ors of figure 2.8 and nothing else";
+const ROUND_FIT: &str = "used to set the latencies of additions, logic, shifts, shuffles and \
+             scratchpad reads, and the branch";
+const TABLE_2_3: &str = "1.12 GB/s over the 1.97 MB of this run is 14.3 cycles per block, \
+             where figures 2.17 and 2.26 give 35 for the same run; ratios between \
+             the columns of table 2.3 hold";
+const OWN_TRACE: &str = "the thesis's capture is not to be had, and its statistics are too \
+             few to stand in for it";
+const NO_COST_MODEL: &str = "needs the cost model of Khailany et al. (2003), whose tables could \
+             not be read";
+const MMH: &str = "the thesis's 860 cycles for 1536 bytes are 12 × 22 in its loop and \
+             596 around it, which it lays to prologue and epilogue; here both \
+             kernels take 385, 216 of them in the loop, and hide behind the 448 \
+             in which memory is busy";
+const SKETCH: &str = "this loop takes 85 cycles for 8 keys with 2-universal hashing, 80 of \
+             them a ring of reads and writes of one lane";
+const EXPANSION: &str = "the thesis's kernel does 379 × 2.79 = 1057 operations for a key, \
+             about 105 for each round; this one does 45, the four substitutions \
+             and exclusive ors of figure 2.8 and nothing else";
 
 /// The row of a number.
 pub(super) fn entry(number: u32) -> Entry {
@@ -62,16 +66,20 @@ pub(super) fn entry(number: u32) -> Entry {
 fn configuration(number: u32) -> Entry {
     match number {
         1 => machine_value(|machine| vec![machine.clock_mhz]),
-        2 => Entry::inconsistent(Class::ClosedForm, |_| {
-            let machine = imagine(3, 1)?;
+        2 => Entry::inconsistent(Class::ClosedForm, |bench| {
+            let machine = bench.imagine(3, 1)?;
             let cluster = machine.cluster;
             let units = cluster.adders + cluster.multipliers;
             let per_cycle = units as f64 * machine.clusters as f64;
             Ok(vec![per_cycle * machine.clock_mhz / 1000.0])
         })
-        .note("8 clusters × 5 arithmetic units × 500 MHz are 20 GOPS of 32 bits, and all 8 units 32: 40 takes two operations of 16 bits per unit, which the thesis does not say"),
-        3 => Entry::inconsistent(Class::Configuration, |_| {
-            let cluster = imagine(3, 1)?.cluster;
+        .note(
+            "8 clusters × 5 arithmetic units × 500 MHz are 20 GOPS of 32 bits, \
+             and all 8 units 32: 40 takes two operations of 16 bits per unit, \
+             which the thesis does not say",
+        ),
+        3 => Entry::inconsistent(Class::Configuration, |bench| {
+            let cluster = bench.imagine(3, 1)?.cluster;
             let counts = [
                 cluster.adders,
                 cluster.multipliers,
@@ -82,24 +90,33 @@ fn configuration(number: u32) -> Entry {
             ];
             Ok(counts.map(f64::from).to_vec())
         })
-        .note("1.3 has scratchpads of 256 words, 2.4 simulates with 512: the machine file has 512"),
+        .note(
+            "1.3 has scratchpads of 256 words, 2.4 simulates with 512: the \
+             machine file has 512",
+        ),
         4 => Entry::reference(),
-        31 => Entry::closed(|_| {
+        31 => Entry::closed(|bench| {
             let kilobytes = 61_440.0 * 16.0 / 1024.0;
-            let room = imagine(3, 1)?.srf.bytes as f64 / 1024.0;
+            let room = bench.imagine(3, 1)?.srf.bytes as f64 / 1024.0;
             Ok(vec![61_440.0, kilobytes, kilobytes / room])
         }),
         34 => Entry::configured(|_| Ok(vec![f64::from(SUB_KEY_WORDS)])),
         41 => machine_value(|machine| vec![machine.host.length_cycles as f64])
             .note("a parameter of the machine"),
         42 => machine_value(|machine| vec![32.0, machine.host.bus_mhz]),
-        88 => Entry::simulated(|_| load_cycles(1)),
-        89 => machine_value(|machine| vec![machine.memory.bytes_per_cycle * machine.clock_mhz / 1000.0]),
+        88 => Entry::simulated(|bench| load_cycles(bench, 1)),
+        89 => machine_value(|machine| {
+            vec![machine.memory.bytes_per_cycle * machine.clock_mhz / 1000.0]
+        }),
         90 => Entry::closed(|_| Ok(vec![8.0, 2.0, 16.0]))
             .note("the network interface itself is not modelled"),
-        91 => machine_value(|machine| vec![machine.srf.bytes_per_cycle * machine.clock_mhz / 1000.0]),
+        91 => {
+            machine_value(|machine| vec![machine.srf.bytes_per_cycle * machine.clock_mhz / 1000.0])
+        }
         _ => machine_value(|machine| {
-            vec![f64::from(machine.timing(crate::kernel::Class::IndexedRead).latency)]
+            vec![f64::from(
+                machine.timing(crate::kernel::Class::IndexedRead).latency,
+            )]
         }),
     }
 }
@@ -110,44 +127,81 @@ fn chapters_2_and_4(number: u32) -> Entry {
             let run = bench.single_stream(4, LARGEST, Width::Single)?;
             Ok(vec![100.0 * run.core / (run.core + run.final_round)])
         })
-        .note("this final round takes 22 cycles for a block and cluster, and the thesis's, by its share, about 69; the core is within 10 % of the thesis's"),
-        6 => Entry::simulated(|_| core_accesses().map(|[reads, _, writes]| vec![reads + writes])),
-        7 => Entry::simulated(|_| core_accesses().map(|[reads, ..]| vec![reads])),
-        8 => Entry::simulated(|_| core_accesses().map(|[_, rounds, _]| vec![rounds])),
-        9 => Entry::simulated(|_| core_accesses().map(|[reads, _, writes]| vec![reads / writes, 1.0])),
-        10 => Entry::inconsistent(Class::Simulated, |_| {
-            Ok(vec![100.0 * (1.0 - round_cycles(3, 2)? / round_cycles(3, 1)?)])
+        .note(
+            "this final round takes 22 cycles for a block and cluster, and the \
+             thesis's, by its share, about 69; the core is within 10 % of the \
+             thesis's",
+        ),
+        6 => Entry::simulated(|bench| {
+            core_accesses(bench).map(|[reads, _, writes]| vec![reads + writes])
+        }),
+        7 => Entry::simulated(|bench| core_accesses(bench).map(|[reads, ..]| vec![reads])),
+        8 => Entry::simulated(|bench| core_accesses(bench).map(|[_, rounds, _]| vec![rounds])),
+        9 => Entry::simulated(|bench| {
+            core_accesses(bench).map(|[reads, _, writes]| vec![reads / writes, 1.0])
+        }),
+        10 => Entry::inconsistent(Class::Simulated, |bench| {
+            Ok(vec![
+                100.0 * (1.0 - round_cycles(bench, 3, 2)? / round_cycles(bench, 3, 1)?),
+            ])
         })
         .note("table 2.2 has 16 % with 3 adders and 32 % with 4"),
         11..=18 => {
             let (scratchpads, adders) = [
-                (1, 3), (1, 4), (1, 6), (2, 3), (2, 4), (2, 6), (4, 4), (4, 6),
+                (1, 3),
+                (1, 4),
+                (1, 6),
+                (2, 3),
+                (2, 4),
+                (2, 6),
+                (4, 4),
+                (4, 6),
             ][number as usize - 11];
-            Entry::simulated(move |_| Ok(vec![round_cycles(adders, scratchpads)?]))
+            Entry::simulated(move |bench| Ok(vec![round_cycles(bench, adders, scratchpads)?]))
                 .fitted()
                 .note(ROUND_FIT)
         }
-        19 => Entry::simulated(|_| Ok(vec![expansion(Width::Single, 4)?.1])).note(EXPANSION),
-        20 => Entry::simulated(|_| Ok(vec![expansion(Width::Single, 4)?.0])).note(EXPANSION),
-        21 => Entry::simulated(|_| Ok(vec![expansion(Width::Single, 4)?.0])).note(EXPANSION),
-        22 => Entry::simulated(|_| {
-            let (one, both) = (expansion(Width::Single, 4)?.0, expansion(Width::Dual, 4)?.0);
+        19 => Entry::simulated(|bench| Ok(vec![expansion(bench, Width::Single, 4)?.1]))
+            .note(EXPANSION),
+        20 => Entry::simulated(|bench| Ok(vec![expansion(bench, Width::Single, 4)?.0]))
+            .note(EXPANSION),
+        21 => Entry::simulated(|bench| Ok(vec![expansion(bench, Width::Single, 4)?.0]))
+            .note(EXPANSION),
+        22 => Entry::simulated(|bench| {
+            let (one, both) = (
+                expansion(bench, Width::Single, 4)?.0,
+                expansion(bench, Width::Dual, 4)?.0,
+            );
             Ok(vec![100.0 * (both / one - 1.0)])
         }),
-        23 => Entry::simulated(|_| Ok(vec![expansion(Width::Dual, 4)?.1])).note(EXPANSION),
-        24 => Entry::simulated(|_| {
-            Ok(vec![expansion(Width::Dual, 6)?.0 - expansion(Width::Single, 4)?.0])
+        23 => {
+            Entry::simulated(|bench| Ok(vec![expansion(bench, Width::Dual, 4)?.1])).note(EXPANSION)
+        }
+        24 => Entry::simulated(|bench| {
+            Ok(vec![
+                expansion(bench, Width::Dual, 6)?.0 - expansion(bench, Width::Single, 4)?.0,
+            ])
         })
-        .note("two keys take two scratchpad writes where one takes one, and that port is the limit of so short a round"),
+        .note(
+            "two keys take two scratchpad writes where one takes one, and that \
+             port is the limit of so short a round",
+        ),
         25 => Entry::configured(|_| Ok(vec![f64::from(8 * SUB_KEY_WORDS / 4)])),
         26 => Entry::simulated(|bench| {
-            Ok(vec![bench.single_stream(6, LARGEST, Width::Single)?.cycles_per_block()])
+            Ok(vec![
+                bench
+                    .single_stream(6, LARGEST, Width::Single)?
+                    .cycles_per_block(),
+            ])
         })
         .fitted()
-        .note("figure 2.12 was looked at when the kernels' start and end were set to no cycles of their own"),
+        .note(
+            "figure 2.12 was looked at when the kernels' start and end were set \
+             to no cycles of their own",
+        ),
         27 => Entry::simulated(|bench| {
             let run = bench.single_stream(6, LARGEST, Width::Single)?;
-            Ok(vec![gbit_per_s(128.0, run.cycles_per_block())?])
+            Ok(vec![bench.gbit_per_s(128.0, run.cycles_per_block())?])
         })
         .fitted()
         .note("the row above, as a rate"),
@@ -158,13 +212,19 @@ fn chapters_2_and_4(number: u32) -> Entry {
         30 => Entry::ordering(|bench| Ok(vec![bench.packets(24, false)?.kernel_share()])),
         32 => Entry::ordering(|bench| {
             let one = bench.single_stream(6, 3072, Width::Single)?.cycles;
-            Ok(vec![one / bench.single_stream(6, 3072, Width::Dual)?.cycles])
+            Ok(vec![
+                one / bench.single_stream(6, 3072, Width::Dual)?.cycles,
+            ])
         })
-        .note("with 6 adders; with 4 it stays below, for the rounds are then limited by their adders"),
-        33 => Entry::simulated(|_| Ok(vec![expansion(Width::Single, 4)?.0 / 64.0])).note(EXPANSION),
+        .note(
+            "with 6 adders; with 4 it stays below, for the rounds are then \
+             limited by their adders",
+        ),
+        33 => Entry::simulated(|bench| Ok(vec![expansion(bench, Width::Single, 4)?.0 / 64.0]))
+            .note(EXPANSION),
         35..=38 | 40 => Entry::inconsistent(Class::Simulated, move |bench| {
             let run = bench.packets(LARGEST, true)?;
-            let (outcome, clock) = (&run.outcome, imagine(4, 2)?.clock_mhz);
+            let (outcome, clock) = (&run.outcome, bench.imagine(4, 2)?.clock_mhz);
             let rate = |bytes: u64| outcome.gigabytes_per_s(bytes, clock);
             Ok(vec![match number {
                 35 => rate(outcome.memory_bytes),
@@ -176,51 +236,83 @@ fn chapters_2_and_4(number: u32) -> Entry {
         })
         .note(TABLE_2_3),
         39 => Entry::simulated(|bench| {
-            Ok(vec![bench.packets(LARGEST, true)?.outcome.operations_per_memory_word()])
+            Ok(vec![
+                bench
+                    .packets(LARGEST, true)?
+                    .outcome
+                    .operations_per_memory_word(),
+            ])
         }),
         43 => Entry::substituted(|bench| Ok(vec![bench.trace()?.0.cycles_per_block()])),
         44 => Entry::simulated(|bench| Ok(vec![bench.packets(8, true)?.cycles_per_block()])),
         45 => Entry::simulated(|bench| Ok(vec![bench.packets(LARGEST, true)?.cycles_per_block()]))
-            .note("the final round is shorter than the thesis's, which by its share of 27.5 % takes 69 cycles for 8 blocks instead of 22: that is 5.9 cycles per block"),
+            .note(
+                "the final round is shorter than the thesis's, which by its share of \
+             27.5 % takes 69 cycles for 8 blocks instead of 22: that is 5.9 \
+             cycles per block",
+            ),
         46 => Entry::substituted(|bench| Ok(vec![bench.trace()?.0.kernel_share()])),
         47 => Entry::substituted(|bench| Ok(vec![bench.trace()?.1])),
         48 => Entry::substituted(|_| Ok(vec![share_of_lengths(0, 127)])),
         49 => Entry::substituted(|_| Ok(vec![share_of_lengths(1500, 1500)])),
         50 => Entry::substituted(|_| Ok(vec![100.0 * mean_efficiency(16)])),
-        51 => Entry::substituted(|_| {
-            Ok(vec![100.0 * (mean_rows(8) / mean_rows(16) - 1.0)])
-        }),
+        51 => Entry::substituted(|_| Ok(vec![100.0 * (mean_rows(8) / mean_rows(16) - 1.0)])),
         52 => Entry::missing(Class::Configuration).note(OWN_TRACE),
         53 => Entry::closed(|_| Ok(vec![100.0 * cluster_efficiency(4, 8)])),
-        54 => Entry::ordering(|_| Ok(vec![distribution_cycles()?])),
+        54 => Entry::ordering(|bench| Ok(vec![distribution_cycles(bench)?])),
         61 => Entry::closed(|_| Ok(vec![3.0])).note("the depth of the tree, 2, times 1.5 × 2^-30"),
-        55 => Entry::simulated(|_| Ok(vec![gbit_per_s(8.0 * 1536.0, mmh_cycles(1536)?)?])).note(MMH),
-        56 => Entry::simulated(|_| Ok(vec![gbit_per_s(8.0 * 128.0, mmh_cycles(128)?)?])).note(MMH),
-        57 => Entry::simulated(|_| {
-            let [apart, overlapped, _] = mmh_loop()?;
+        55 => Entry::simulated(|bench| {
+            Ok(vec![
+                bench.gbit_per_s(8.0 * 1536.0, mmh_cycles(bench, 1536)?)?,
+            ])
+        })
+        .note(MMH),
+        56 => Entry::simulated(|bench| {
+            Ok(vec![
+                bench.gbit_per_s(8.0 * 128.0, mmh_cycles(bench, 128)?)?,
+            ])
+        })
+        .note(MMH),
+        57 => Entry::simulated(|bench| {
+            let [apart, overlapped, _] = mmh_loop(bench)?;
             Ok(vec![100.0 * (1.0 - overlapped / apart)])
         })
         .note("70 cycles become 18, in the thesis 55 become 22"),
-        58 => Entry::simulated(|_| {
-            let [apart, overlapped, busy] = mmh_loop()?;
+        58 => Entry::simulated(|bench| {
+            let [apart, overlapped, busy] = mmh_loop(bench)?;
             Ok(vec![100.0 * busy / apart, 100.0 * busy / overlapped])
         })
-        .note("75 additions in the thesis's loop (85 % of 22 cycles of 4 adders), 42 in this one: 16 products are summed and reduced once"),
-        59 => Entry::simulated(|_| Ok(vec![mmh_loop()?[1]]))
-            .note("18 words pass the one unit for communication: 16 of records and 2 of the other half's sum; the thesis's loop does more additions"),
+        .note(
+            "75 additions in the thesis's loop (85 % of 22 cycles of 4 adders), \
+             42 in this one: 16 products are summed and reduced once",
+        ),
+        59 => Entry::simulated(|bench| Ok(vec![mmh_loop(bench)?[1]])).note(
+            "18 words pass the one unit for communication: 16 of records and 2 of \
+             the other half's sum; the thesis's loop does more additions",
+        ),
         60 => Entry::closed(|_| Ok(vec![2.0, 4.0 * (1.5f64.log2() - 30.0)]))
             .within(2.0)
-            .note("four times the exponent of 1.5 × 2^-30; with two levels of hashing it is -113.7"),
+            .note(
+                "four times the exponent of 1.5 × 2^-30; with two levels of hashing \
+             it is -113.7",
+            ),
         _ => Entry::inconsistent(Class::Simulated, |bench| {
-            Ok(vec![bench.single_stream(4, 8, Width::Single)?.cycles_per_block()])
+            Ok(vec![
+                bench.single_stream(4, 8, Width::Single)?.cycles_per_block(),
+            ])
         })
-        .note("77 cycles for eight blocks are 9.6 per block, and figure 2.12's best is 31.5: 77 can only be the cycles per block of a stream of eight, which the model's number is"),
+        .note(
+            "77 cycles for eight blocks are 9.6 per block, and figure 2.12's best \
+             is 31.5: 77 can only be the cycles per block of a stream of eight, \
+             which the model's number is",
+        ),
     }
 }
 
 fn chapters_5_to_8(number: u32) -> Entry {
     match number {
-        65 => Entry::closed(|_| Ok(vec![bloom_false_positives(41.0, 16.0)])).within(1.5)
+        65 => Entry::closed(|_| Ok(vec![bloom_false_positives(41.0, 16.0)]))
+            .within(1.5)
             .note("the ratio of 41 is rounded: half a unit of it moves the rate by 10 %"),
         66 => Entry::closed(|_| Ok(vec![bloom_false_positives(65_536.0 / 2000.0, 16.0)]))
             .within(200.0)
@@ -230,27 +322,39 @@ fn chapters_5_to_8(number: u32) -> Entry {
             .note("an order of magnitude"),
         64 | 68..=70 | 93 | 94 => Entry::missing(Class::Simulated).note(OWN_TRACE),
         71..=79 => Entry::missing(Class::Simulated).note("chapter 5's kernels are not written"),
-        80 => sketch(Hashing::Two, Ok),
-        81 => sketch(Hashing::Two, |cycles| Ok(cycles / KEYS / 8.0)),
-        82 => sketch(Hashing::Two, |cycles| Ok(cycles / KEYS)),
-        83 => sketch(Hashing::Four, Ok),
-        84 => sketch(Hashing::Four, |cycles| Ok(cycles / KEYS)),
-        85 => sketch(Hashing::Two, |cycles| gbit_per_s(8.0 * 40.0 * KEYS, cycles)),
-        86 => sketch(Hashing::Four, |cycles| gbit_per_s(8.0 * 40.0 * KEYS, cycles)),
-        87 => Entry::simulated(|_| load_cycles(2))
-            .note("15,105 cycles are 4.3 bytes per cycle, more than the 2 GB/s that the thesis has as the memory's most"),
+        80 => sketch(Hashing::Two, |_, cycles| Ok(cycles)),
+        81 => sketch(Hashing::Two, |_, cycles| Ok(cycles / KEYS / 8.0)),
+        82 => sketch(Hashing::Two, |_, cycles| Ok(cycles / KEYS)),
+        83 => sketch(Hashing::Four, |_, cycles| Ok(cycles)),
+        84 => sketch(Hashing::Four, |_, cycles| Ok(cycles / KEYS)),
+        85 => sketch(Hashing::Two, |bench, cycles| {
+            bench.gbit_per_s(8.0 * 40.0 * KEYS, cycles)
+        }),
+        86 => sketch(Hashing::Four, |bench, cycles| {
+            bench.gbit_per_s(8.0 * 40.0 * KEYS, cycles)
+        }),
+        87 => Entry::simulated(|bench| load_cycles(bench, 2)).note(
+            "15,105 cycles are 4.3 bytes per cycle, more than the 2 GB/s that the \
+             thesis has as the memory's most",
+        ),
         92 => Entry::closed(|_| Ok(count_min(0.0001, 0.0005).to_vec())),
-        95 => Entry::closed(|_| Ok(vec![24_569.0 / 32.0 * 10.0 / 8.0])).within(0.1)
+        95 => Entry::closed(|_| Ok(vec![24_569.0 / 32.0 * 10.0 / 8.0]))
+            .within(0.1)
             .note("959.7 bytes, in whole words 960"),
         96 | 97 | 99..=101 | 103 => Entry::missing(Class::Simulated).note(NO_COST_MODEL),
-        102 => Entry::substituted(|_| Ok(vec![100.0 * mean_efficiency(8), 100.0 * mean_efficiency(32)])),
+        102 => Entry::substituted(|_| {
+            Ok(vec![
+                100.0 * mean_efficiency(8),
+                100.0 * mean_efficiency(32),
+            ])
+        }),
         _ => Entry::missing(Class::Simulated),
     }
 }
 
 /// A row that follows from the cycles of a sketch's update.
-fn sketch(hashing: Hashing, of: fn(f64) -> Result<f64, ReproduceError>) -> Entry {
-    Entry::simulated(move |_| Ok(vec![of(sketch_cycles(hashing)?)?])).note(SKETCH)
+fn sketch(hashing: Hashing, of: fn(&Bench, f64) -> Result<f64, ReproduceError>) -> Entry {
+    Entry::simulated(move |bench| Ok(vec![of(bench, sketch_cycles(bench, hashing)?)?])).note(SKETCH)
 }
 
 /// The share of packets with lengths in a range, in percent.

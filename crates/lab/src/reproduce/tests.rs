@@ -89,3 +89,21 @@ fn calibration_is_the_best_within_its_ranges() {
         }
     }
 }
+
+#[test]
+fn results_depend_on_what_they_should() {
+    let parameters = ["host.bus_cycles_per_word", "operation.multiply.latency"];
+    let assumed = assumptions(&parameters.map(str::to_owned)).expect("parameters");
+    let moved = sensitivity(&assumed, |_| {}).expect("rows");
+    let depends = |parameter: &str, id: &str| {
+        moved
+            .iter()
+            .any(|it| it.parameter == parameter && it.id == id)
+    };
+    // The rate of small packets is the host's, that of large ones is not, and
+    // AES does not multiply.
+    assert!(depends(parameters[0], "imagine-044"));
+    assert!(!depends(parameters[0], "imagine-045"));
+    assert!(!depends(parameters[1], "imagine-045"));
+    assert!(assumptions(&["cluster.doors".to_owned()]).is_err());
+}

@@ -22,6 +22,7 @@ pub enum LabCommand {
     Run(LabRun),
     Sweep(LabSweep),
     Reproduce(LabReproduce),
+    Sensitivity(LabSensitivity),
 }
 
 /// List kernels, programs and machines.
@@ -135,6 +136,20 @@ pub struct LabReproduce {
     /// percent.
     #[arg(long)]
     pub short: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Change each parameter that is not published, one at a time, and print which
+/// results move.
+///
+/// Derived, recalled and calibrated parameters go up and down by 20 %, and by no
+/// less than one where they are whole numbers.
+#[derive(Args, Debug)]
+pub struct LabSensitivity {
+    /// Parameters, as host.bus_cycles_per_word; all of them if none is named.
+    #[arg(value_name = "KEY")]
+    pub parameters: Vec<String>,
     #[command(flatten)]
     pub common: Common,
 }

@@ -15,6 +15,7 @@ use crate::report::table;
 mod reproduce;
 mod run;
 mod schedule;
+mod sensitivity;
 mod sweep;
 
 pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
@@ -24,6 +25,7 @@ pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Sweep(arguments) => sweep::sweep(arguments),
         LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
+        LabCommand::Sensitivity(arguments) => sensitivity::sensitivity(arguments),
     }
 }
 

@@ -1,0 +1,156 @@
+//! Which assumption carries which result: parameters without a published
+//! value, changed one at a time.
+
+use super::{Bench, Effort, ReproduceError, Row, Verdict, compare, published};
+use crate::machine::Tag;
+
+/// The rows that are watched: rates of AES, MMH and sketches, and the orderings.
+pub const HEADLINES: [&str; 13] = [
+    "imagine-026",
+    "imagine-029",
+    "imagine-030",
+    "imagine-032",
+    "imagine-039",
+    "imagine-044",
+    "imagine-045",
+    "imagine-054",
+    "imagine-055",
+    "imagine-056",
+    "imagine-059",
+    "imagine-080",
+    "imagine-083",
+];
+
+/// What a change of a parameter does to a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The parameter.
+    pub parameter: String,
+    /// Its source.
+    pub source: String,
+    /// Its value on the machine.
+    pub from: f64,
+    /// Its value now.
+    pub to: f64,
+    /// The row.
+    pub id: String,
+    /// What the row states.
+    pub quantity: String,
+    /// The model's number with the machine as it is.
+    pub before: f64,
+    /// The model's number now.
+    pub after: f64,
+    /// Whether a comparison that held fails now, or the other way.
+    pub flips: bool,
+}
+
+/// A parameter without a published value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumption {
+    /// Its key.
+    pub parameter: String,
+    /// Its value on the machine.
+    pub value: f64,
+    /// Its source.
+    pub source: String,
+}
+
+/// Imagine's parameters that are derived, recalled or calibrated: of those
+/// named, or all.
+///
+/// # Errors
+/// A parameter that is not there.
+pub fn assumptions(parameters: &[String]) -> Result<Vec<Assumption>, ReproduceError> {
+    let machine = Bench::new(EFFORT).imagine(3, 1)?;
+    if let Some(unknown) = parameters
+        .iter()
+        .find(|wanted| machine.parameters().iter().all(|(key, _)| key != *wanted))
+    {
+        // Says which parameters there are.
+        machine.with(unknown, 0.0)?;
+    }
+    let assumed = machine
+        .parameters()
+        .iter()
+        .filter(|(_, it)| matches!(it.tag, Tag::Derived | Tag::Recalled | Tag::Calibrated))
+        .filter(|(key, _)| parameters.is_empty() || parameters.iter().any(|it| it == key));
+    Ok(assumed
+        .map(|(key, it)| Assumption {
+            parameter: key.to_owned(),
+            value: it.value,
+            source: it.source.clone(),
+        })
+        .collect())
+}
+
+/// Eight packets of the largest size are enough for differences.
+const EFFORT: Effort = Effort { blocks: 768 };
+
+/// Changes each assumption by 20 %, and by no less than one where it is a whole
+/// number, up and down. Rows that move by less than half a percent are left out;
+/// `progress` is told how many assumptions are done.
+///
+/// # Errors
+/// Models that fail with the machine as it is. A change that a machine or
+/// kernel does not allow is left out.
+pub fn sensitivity(
+    assumptions: &[Assumption],
+    progress: impl Fn(usize),
+) -> Result<Vec<Sensitivity>, ReproduceError> {
+    const STEP: f64 = 0.2;
+    const LEAST_PERCENT: f64 = 0.5;
+
+    let mut bench = Bench::new(EFFORT);
+    let before = watched(&mut bench)?;
+    let mut found = Vec::new();
+    for (index, assumption) in assumptions.iter().enumerate() {
+        let (key, from) = (&assumption.parameter, assumption.value);
+        let size = if from.fract() == 0.0 {
+            (from * STEP).round().max(1.0)
+        } else {
+            from * STEP
+        };
+        for to in [from - size, from + size] {
+            let Ok(after) = watched(&mut bench.changed(key, to)) else {
+                continue;
+            };
+            for (one, other) in before.iter().zip(&after) {
+                let (Some(was), Some(is)) = (first_number(one), first_number(other)) else {
+                    continue;
+                };
+                if 100.0 * (is / was - 1.0).abs() >= LEAST_PERCENT {
+                    found.push(Sensitivity {
+                        parameter: key.clone(),
+                        source: assumption.source.clone(),
+                        from,
+                        to,
+                        id: one.published.id.clone(),
+                        quantity: one.published.quantity.clone(),
+                        before: was,
+                        after: is,
+                        flips: is_ordering(one) && one.verdict != other.verdict,
+                    });
+                }
+            }
+        }
+        progress(index + 1);
+    }
+    Ok(found)
+}
+
+fn is_ordering(row: &Row) -> bool {
+    row.class == super::Class::Ordering && row.verdict != Verdict::NotModelled
+}
+
+fn watched(bench: &mut Bench) -> Result<Vec<Row>, ReproduceError> {
+    published()
+        .into_iter()
+        .filter(|row| HEADLINES.contains(&row.id.as_str()))
+        .map(|row| compare::row(row, bench))
+        .collect()
+}
+
+/// The model's first number.
+fn first_number(row: &Row) -> Option<f64> {
+    row.values.first().copied()
+}
