@@ -1,6 +1,7 @@
 //! `weir lab sweep`: one program on many machines, on all cores.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,8 +58,8 @@ pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
     let size = arguments.work.size();
     let mut programs: BTreeMap<usize, Program> = BTreeMap::new();
     for (_, machine) in &machines {
-        if !programs.contains_key(&machine.clusters) {
-            programs.insert(machine.clusters, written(&entry, machine, &size)?);
+        if let Vacant(place) = programs.entry(machine.clusters) {
+            place.insert(written(&entry, machine, &size)?);
         }
     }
 
