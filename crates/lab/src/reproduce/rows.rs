@@ -45,8 +45,8 @@ const NO_COST_MODEL: &str = "needs the cost model of Khailany et al. (2003), who
              not be read";
 const MMH: &str = "the thesis's 860 cycles for 1536 bytes are 12 × 22 in its loop and \
              596 around it, which it lays to prologue and epilogue; here both \
-             kernels take 385, 216 of them in the loop, and hide behind the 448 \
-             in which memory is busy";
+             kernels take 385, 216 of them in the loop, and hide \
+             behind memory, which alone takes 384";
 const SKETCH: &str = "this loop takes 85 cycles for 8 keys with 2-universal hashing, 80 of \
              them a ring of reads and writes of one lane";
 const EXPANSION: &str = "the thesis's kernel does 379 × 2.79 = 1057 operations for a key, \
