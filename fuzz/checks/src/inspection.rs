@@ -39,9 +39,8 @@ pub fn check(input: &[u8]) {
     let (one_by_one, _) = inspect(&rules, &packets, 1);
     assert_eq!(one_by_one, alerts);
 
-    let has_state = |rule: &Rule| {
-        !rule.state.flow_bits.is_empty() || !rule.state.host_bits.is_empty()
-    };
+    let has_state =
+        |rule: &Rule| !rule.state.flow_bits.is_empty() || !rule.state.host_bits.is_empty();
     let depends_on_others = (rules.rules().iter())
         .any(|rule| rule.action == Action::Pass || has_state(rule))
         || report.superseded > 0

@@ -45,10 +45,7 @@ fn check_report(input: &[u8], set: &RuleSet, report: &LoadReport) {
         assert!(!message.contains(char::is_control), "{message:?}");
     }
     for rule in set.rules() {
-        assert!(
-            (rule.packet.payload_bytes)
-                .is_none_or(|bytes| bytes.least <= bytes.most)
-        );
+        assert!((rule.packet.payload_bytes).is_none_or(|bytes| bytes.least <= bytes.most));
         assert!(rule.description.priority > 0);
     }
 }

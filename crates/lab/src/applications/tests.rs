@@ -1,6 +1,7 @@
 //! The kernels as they were committed: those of AES before the machine was
-//! calibrated on them, the others before they were first scheduled for it. A
-//! change here is a change of a kernel, and is told with its reason.
+//! calibrated on them, the others after they had been scheduled for it, when
+//! nothing was calibrated any more. A change here is a change of a kernel, and is
+//! told with its reason.
 
 use super::kernels;
 
