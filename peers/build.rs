@@ -14,7 +14,7 @@ struct Peer {
 const PEERS: [Peer; 4] = [
     Peer {
         cfg: "hyperscan",
-        source: "c/hyperscan.c",
+        sources: &["c/hyperscan.c"],
         header: "/usr/include/hs/hs.h",
         library: "hs",
     },

@@ -1,6 +1,7 @@
 //! Failures of a command and their exit statuses.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 /// Why a command did not succeed.
@@ -19,6 +20,13 @@ impl Failure {
 
     pub fn running(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Running(error.into())
+    }
+
+    /// Whether all that happened is that the reader of an output went away.
+    pub fn is_reader_gone(&self) -> bool {
+        let (Failure::Usage(error) | Failure::Running(error)) = self;
+        let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+        causes.any(|cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
     pub fn exit_code(&self) -> ExitCode {

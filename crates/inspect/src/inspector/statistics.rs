@@ -26,8 +26,9 @@ pub struct InspectStatistics {
     pub alerts: u64,
     /// Packets that a rule with action `pass` let go unseen by the others.
     pub passed_packets: u64,
-    /// Packets that matched more than [`MAX_ALERTS_PER_PACKET`] rules; the
-    /// rest of the rules were not tried.
+    /// Packets that matched more rules than
+    /// [`MAX_ALERTS_PER_PACKET`](crate::MAX_ALERTS_PER_PACKET); the rest of the
+    /// rules were not tried.
     pub alerts_limited: u64,
     /// Flows seen.
     pub flows: u64,

@@ -21,9 +21,18 @@ use crate::report::{Traffic, alerts_table, profile_table, table};
 use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
-    if let Some(path) = &arguments.train {
-        return train(arguments, path);
+    let done = match &arguments.train {
+        Some(path) => train(arguments, path),
+        None => alerts(arguments),
+    };
+    match done {
+        // Whoever read the lines, as `head` does, has seen what it wanted.
+        Err(failure) if failure.is_reader_gone() => Ok(ExitCode::SUCCESS),
+        done => done,
     }
+}
+
+fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let engine = EngineChoice {
         kind: arguments.engine,
         profile: arguments.profile.as_deref().map(read_profile).transpose()?,

@@ -1,8 +1,10 @@
 //! `weir inspect`.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
-use crate::processes::{Folder, example, example_name, json_lines, weir};
+use crate::processes::{Folder, command, example, example_name, json_lines, weir};
 
 const HOME: &str = "HOME_NET=[198.18.2.0/24,fd00:2::/64]";
 
@@ -34,6 +36,22 @@ pub fn alerts(lines: &[Value]) -> Vec<Value> {
         .collect();
     alerts.sort_by_key(|alert| (alert["packet"].as_u64(), alert["sid"].as_u64()));
     alerts
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let mut child = command(["inspect", &traffic, "--rules", &rules, "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weir");
+    drop(child.stdout.take());
+    let said = child.wait_with_output().expect("its end");
+    assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
 }
 
 #[test]
