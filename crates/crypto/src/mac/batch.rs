@@ -36,7 +36,7 @@ pub struct VerifyJob<'a> {
     /// The value of the ticket that the message was tagged with. Whether it may
     /// come again is for the caller to say (anti-replay).
     pub nonce: u64,
-    /// As in [`TagJob::parts`].
+    /// As those of a [`TagJob`].
     pub parts: [&'a [u8]; 4],
     /// As received.
     pub tag: &'a [u8],
