@@ -1,46 +1,50 @@
-//! The README's tables: works with a bar beside each peer; and MACs.
+//! The README's tables: works with a bar beside each peer; MACs; sketches.
 
 use std::fmt::Write;
 
 use crate::bars;
-use crate::harness::{Row, SEALING, Verdict, WEIR};
+use crate::harness::{FLOOR, Row, SEALING, Verdict, WEIR};
 use crate::mac::is_mac;
+use crate::sketch::is_sketch;
 
 /// Columns of the first table, by how their subjects' names begin.
-const PEERS: [&str; 6] = [
-    "ipsec-mb",
-    "OpenSSL",
-    "aws-lc-rs",
-    "ring",
-    "RustCrypto",
-    "datasketches",
-];
+const PEERS: [&str; 5] = ["ipsec-mb", "OpenSSL", "aws-lc-rs", "ring", "RustCrypto"];
 
 /// Columns of the MACs' table; of the last, the row is about another MAC.
 const MAC_PEERS: [&str; 4] = ["Nettle", "ipsec-mb", "OpenSSL", "GMAC, ipsec-mb"];
 
+/// Columns of the sketches' table.
+const SKETCH_PEERS: [&str; 3] = ["datasketches", "hashbrown", FLOOR];
+
 /// The tables in Markdown, one after the other. Times are nanoseconds per
 /// packet; of a peer that took part in several forms the best.
 pub fn markdown(rows: &[Row]) -> String {
-    let (macs, others): (Vec<&[Row]>, Vec<&[Row]>) = rows
-        .chunk_by(|one, other| {
+    let contests = || {
+        rows.chunk_by(|one, other| {
             (&one.work, one.bytes, &one.keys) == (&other.work, other.bytes, &other.keys)
         })
-        .partition(|contest| is_mac(&contest[0].work));
+        .filter_map(|contest| Some((weir(contest)?, contest)))
+    };
     let mut tables = String::new();
     let columns = "| work | bytes | keys | Weir |";
     header(&mut tables, columns, &PEERS, "best peer / Weir | bar |");
-    for contest in others {
-        if let Some(weir) = weir(contest).filter(|weir| !weir.bars.is_empty()) {
+    let is_other = |work: &str| !is_mac(work) && !is_sketch(work);
+    for (weir, contest) in contests().filter(|(weir, _)| is_other(&weir.work)) {
+        if !weir.bars.is_empty() {
             line(&mut tables, weir, contest);
         }
     }
     tables.push('\n');
     header(&mut tables, "| MAC | bytes | Weir |", &MAC_PEERS, "bar |");
-    for contest in macs {
-        if let Some(weir) = weir(contest) {
-            mac_line(&mut tables, weir, contest);
-        }
+    for (weir, contest) in contests().filter(|(weir, _)| is_mac(&weir.work)) {
+        let bytes = weir.bytes.to_string();
+        line_with_ratios(&mut tables, &bytes, weir, contest, &MAC_PEERS);
+    }
+    tables.push('\n');
+    let columns = "| sketch | stream | Weir |";
+    header(&mut tables, columns, &SKETCH_PEERS, "bar |");
+    for (weir, contest) in contests().filter(|(weir, _)| is_sketch(&weir.work)) {
+        line_with_ratios(&mut tables, &weir.keys, weir, contest, &SKETCH_PEERS);
     }
     tables
 }
@@ -56,7 +60,8 @@ fn header(table: &mut String, front: &str, peers: &[&str], end: &str) {
     let _ = writeln!(table, "{front} {} | {end}", peers.join(" | "));
     let names = front.split(" | ").chain(peers.iter().copied());
     for name in names.chain(end.trim_end_matches(" |").split(" | ")) {
-        let is_words = ["work", "MAC", "keys", "bar"].contains(&name.trim_matches(['|', ' ']));
+        let is_words = ["work", "MAC", "sketch", "keys", "stream", "bar"]
+            .contains(&name.trim_matches(['|', ' ']));
         table.push_str(if is_words { "| --- " } else { "| ---: " });
     }
     table.push_str("|\n");
@@ -72,11 +77,11 @@ fn times(table: &mut String, contest: &[Row], peers: &[&str]) {
     }
 }
 
-/// What a MAC's row says, each bar with how far Weir got.
-fn mac_line(table: &mut String, weir: &Row, contest: &[Row]) {
+/// A row of which `second` is the second column, each bar with how far Weir got.
+fn line_with_ratios(table: &mut String, second: &str, weir: &Row, contest: &[Row], peers: &[&str]) {
     let own_ns = weir.ns_per_packet.unwrap_or(f64::NAN);
-    let _ = write!(table, "| {} | {} | {own_ns:.1} |", weir.work, weir.bytes);
-    times(table, contest, &MAC_PEERS);
+    let _ = write!(table, "| {} | {second} | {own_ns:.1} |", weir.work);
+    times(table, contest, peers);
     let bars = weir.bars.iter().map(|verdict| {
         let ratio = verdict
             .ratio
@@ -84,16 +89,20 @@ fn mac_line(table: &mut String, weir: &Row, contest: &[Row]) {
         format!(
             "{} x {}: {}{ratio}",
             bars::factor(verdict.at_least),
-            column(&verdict.against),
+            column(&verdict.against, peers),
             met(verdict)
         )
     });
-    let _ = writeln!(table, " {} |", bars.collect::<Vec<_>>().join("; "));
+    let bars: Vec<String> = bars.collect();
+    let _ = match bars.is_empty() {
+        true => writeln!(table, " |"),
+        false => writeln!(table, " {} |", bars.join("; ")),
+    };
 }
 
-/// The MACs' column that a subject stands in, or the subject.
-fn column(subject: &str) -> &str {
-    let mut columns = MAC_PEERS.iter();
+/// The column that a subject stands in, or the subject.
+fn column<'a>(subject: &'a str, peers: &[&'a str]) -> &'a str {
+    let mut columns = peers.iter();
     columns
         .find(|column| subject.starts_with(**column))
         .map_or(subject, |column| *column)

@@ -27,6 +27,13 @@ const PACKET_BYTES: usize = 64;
 /// Sketches per shard are combined once in so many updates.
 const INTERVAL: usize = 4 * UPDATES;
 
+/// Whether a work is a contest of sketches.
+pub fn is_sketch(work: &str) -> bool {
+    ["count-min ", "k-ary "]
+        .iter()
+        .any(|name| work.starts_with(name))
+}
+
 /// All contests of sketches.
 pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
     let streams = [Stream::zipf(), Stream::trains()?, Stream::uniform()];
