@@ -163,7 +163,7 @@ fn shards(scoreboard: &mut Scoreboard, shape: Shape, stream: &Stream) -> Result<
     let packets = INTERVAL as u64;
     let passes = INTERVAL / UPDATES;
     let half = UPDATES / 2;
-    let (front, back) = stream.halves(half);
+    let [front, back] = stream.halves(half);
 
     let (mut one, mut two) = (Weir::<Ms52>::new(shape, 1)?, Weir::<Ms52>::new(shape, 1)?);
     contest.enter(

@@ -62,9 +62,9 @@ impl Stream {
     }
 
     /// Keys and values before and after a place.
-    pub fn halves(&self, at: usize) -> ((&[u32], &[u32]), (&[u32], &[u32])) {
+    pub fn halves(&self, at: usize) -> [(&[u32], &[u32]); 2] {
         let (keys, values) = (self.keys.split_at(at), self.values.split_at(at));
-        ((keys.0, values.0), (keys.1, values.1))
+        [(keys.0, values.0), (keys.1, values.1)]
     }
 
     /// Column `word` of longer keys, one for each of the first `count` keys of
