@@ -40,6 +40,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+mod agreement;
 pub mod bloom;
 mod buckets;
 mod columns;

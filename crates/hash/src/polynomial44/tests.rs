@@ -1,7 +1,9 @@
 use proptest::prelude::*;
-use weir_simd::for_each_tier;
 
 use super::*;
+use crate::agreement::{
+    LongKey, assert_lanes_equal_twin, assert_lanes_equal_twin_over, assert_padding_changes_nothing,
+};
 use crate::family::MAX_WIDTH;
 
 /// Worked out by hand: with a₁ = 2 and c = (1, 2, 3, 4) the key (5, 1) is x = 7,
@@ -26,21 +28,6 @@ fn bucket_of_known_parameters() {
     family.buckets_of_key(&[5, 1], &mut buckets);
     assert_eq!(buckets, [0, 1 << 20, MAX_WIDTH - 1, 9]);
     assert_eq!(family.bucket(0, &[]), 0);
-}
-
-fn assert_lanes_equal_twin(family: &Poly44, keys: &KeyColumns) {
-    for_each_tier(|tier| {
-        let mut out = Buckets::new();
-        family.buckets(tier, keys, &mut out);
-        for row in 0..family.rows() {
-            assert_eq!(out.row(row).len(), keys.len());
-            for (lane, bucket) in out.row(row).iter().enumerate() {
-                let expected = family.bucket(row, &keys.key(lane)[..keys.words()]);
-                assert_eq!(*bucket, expected, "{tier}, row {row}, lane {lane}");
-                assert!(*bucket < family.width());
-            }
-        }
-    });
 }
 
 /// Parameters and words at their limits, where a carry would be lost first.
@@ -74,24 +61,15 @@ proptest! {
         family_words in 1usize..=MAX_KEY_WORDS,
         key_words in 1usize..=MAX_KEY_WORDS,
         seed: u64,
-        words in prop::collection::vec(any::<[u32; MAX_KEY_WORDS]>(), 0..40),
+        keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let family = Poly44::draw(rows, width, family_words, seed).unwrap();
-        let mut keys = KeyColumns::new(key_words, 40);
-        for key in &words {
-            prop_assert!(keys.push(&key[..key_words]));
-        }
-        assert_lanes_equal_twin(&family, &keys);
+        assert_lanes_equal_twin_over(&family, key_words, &keys);
     }
 
-    /// A shorter key is the key padded with zeros.
     #[test]
     fn padding_changes_nothing(seed: u64, key: [u32; 4]) {
         let family = Poly44::draw(3, 27_183, 10, seed).unwrap();
-        let mut long = [0; 10];
-        long[..4].copy_from_slice(&key);
-        for row in 0..3 {
-            prop_assert_eq!(family.bucket(row, &key), family.bucket(row, &long));
-        }
+        assert_padding_changes_nothing(&family, key);
     }
 }

@@ -1,0 +1,48 @@
+//! What the tests of every family with lanes hold it to.
+
+use weir_simd::for_each_tier;
+
+use crate::{Buckets, Family, KeyColumns, MAX_KEY_WORDS};
+
+/// Keys of all words that a key may have.
+pub(crate) type LongKey = [u32; MAX_KEY_WORDS];
+
+/// Every tier gives the buckets that the definition gives, below the width.
+pub(crate) fn assert_lanes_equal_twin(family: &impl Family, keys: &KeyColumns) {
+    for_each_tier(|tier| {
+        let mut out = Buckets::new();
+        family.buckets(tier, keys, &mut out);
+        for row in 0..family.rows() {
+            assert_eq!(out.row(row).len(), keys.len());
+            for (lane, bucket) in out.row(row).iter().enumerate() {
+                let expected = family.bucket(row, &keys.key(lane)[..keys.words()]);
+                assert_eq!(*bucket, expected, "{tier}, row {row}, lane {lane}");
+                assert!(*bucket < family.width());
+            }
+        }
+        assert!(out.row(family.rows()).is_empty());
+    });
+}
+
+/// The same over the first `key_words` words of these keys.
+pub(crate) fn assert_lanes_equal_twin_over(
+    family: &impl Family,
+    key_words: usize,
+    keys: &[LongKey],
+) {
+    let mut columns = KeyColumns::new(key_words, 40);
+    for key in keys {
+        assert!(columns.push(&key[..key_words]));
+    }
+    assert_lanes_equal_twin(family, &columns);
+}
+
+/// A shorter key is the key padded with zeros, whatever the length of the
+/// columns it came in.
+pub(crate) fn assert_padding_changes_nothing(family: &impl Family, key: [u32; 4]) {
+    let mut long = [0; MAX_KEY_WORDS];
+    long[..4].copy_from_slice(&key);
+    for row in 0..family.rows() {
+        assert_eq!(family.bucket(row, &key), family.bucket(row, &long));
+    }
+}
