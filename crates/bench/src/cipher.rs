@@ -8,7 +8,7 @@ use weir_crypto::{
 };
 
 use crate::batch::{Numbers, Packets, secret};
-use crate::contest::{Entrant, RunError, Worker, timed};
+use crate::contest::{Entrant, RunError, Worker, enter_both, timed};
 use crate::plan::Plan;
 
 /// SPI and sequence number, which mean nothing here.
@@ -29,22 +29,14 @@ pub(crate) fn enter(
     let Some(suite) = Suite::all().find(|suite| suite.name() == name) else {
         return Ok(());
     };
-    let mut sealing: Vec<Box<dyn Worker>> = Vec::new();
-    let mut opening: Vec<Box<dyn Worker>> = Vec::new();
-    for thread in 0..plan.threads {
-        let mut sealer = Sealer::new(suite, bytes, plan.keys, thread as u64)?;
+    let pair = |seed| {
+        let mut sealer = Sealer::new(suite, bytes, plan.keys, seed)?;
+        // What there is for the other to take.
         sealer.pass()?;
-        opening.push(Box::new(Opener::of(&sealer)?));
-        sealing.push(Box::new(sealer));
-    }
-    for (mode, workers) in [("seal", sealing), ("open", opening)] {
-        entrants.push(Entrant {
-            algorithm: name.to_owned(),
-            mode,
-            workers,
-        });
-    }
-    Ok(())
+        let other = Opener::of(&sealer)?;
+        Ok((Box::new(sealer) as _, Box::new(other) as _))
+    };
+    enter_both(name, ["seal", "open"], plan.threads, pair, entrants)
 }
 
 fn materials(suite: Suite, keys: usize, seed: u64) -> Result<Vec<KeyMaterial>, RunError> {

@@ -66,6 +66,30 @@ pub(crate) struct Entrant {
     pub(crate) workers: Vec<Box<dyn Worker>>,
 }
 
+/// A worker that does something, and one that undoes or checks what it did.
+pub(crate) type Pair = (Box<dyn Worker>, Box<dyn Worker>);
+
+/// Enters an algorithm in both of its modes, with a pair of workers, of which
+/// each is told its number, for each thread.
+pub(crate) fn enter_both(
+    algorithm: &str,
+    [first, second]: [&'static str; 2],
+    threads: usize,
+    pair: impl Fn(u64) -> Result<Pair, RunError>,
+    entrants: &mut Vec<Entrant>,
+) -> Result<(), RunError> {
+    let pairs: Vec<Pair> = (0..threads as u64).map(pair).collect::<Result<_, _>>()?;
+    let (firsts, seconds) = pairs.into_iter().unzip();
+    for (mode, workers) in [(first, firsts), (second, seconds)] {
+        entrants.push(Entrant {
+            algorithm: algorithm.to_owned(),
+            mode,
+            workers,
+        });
+    }
+    Ok(())
+}
+
 /// Measures at each size those whom `make` enters for it.
 pub(crate) fn run(
     plan: &Plan,

@@ -7,7 +7,7 @@ use weir_crypto::mac::{
 };
 
 use crate::batch::{Numbers, Packets, secret};
-use crate::contest::{Entrant, RunError, Worker, timed};
+use crate::contest::{Entrant, RunError, Worker, enter_both, timed};
 use crate::plan::Plan;
 
 /// The MACs' names.
@@ -27,22 +27,14 @@ pub(crate) fn enter(
     let Ok(algorithm) = Algorithm::parse(name) else {
         return Ok(());
     };
-    let mut tagging: Vec<Box<dyn Worker>> = Vec::new();
-    let mut verifying: Vec<Box<dyn Worker>> = Vec::new();
-    for thread in 0..plan.threads {
-        let mut tagger = Tagger::new(algorithm, bytes, plan.keys, thread as u64)?;
+    let pair = |seed| {
+        let mut tagger = Tagger::new(algorithm, bytes, plan.keys, seed)?;
+        // What there is for the other to take.
         tagger.pass()?;
-        verifying.push(Box::new(Verifier::of(&tagger)?));
-        tagging.push(Box::new(tagger));
-    }
-    for (mode, workers) in [("tag", tagging), ("verify", verifying)] {
-        entrants.push(Entrant {
-            algorithm: name.to_owned(),
-            mode,
-            workers,
-        });
-    }
-    Ok(())
+        let other = Verifier::of(&tagger)?;
+        Ok((Box::new(tagger) as _, Box::new(other) as _))
+    };
+    enter_both(name, ["tag", "verify"], plan.threads, pair, entrants)
 }
 
 fn materials(algorithm: Algorithm, keys: usize, seed: u64) -> Result<Vec<Material>, RunError> {
