@@ -1,5 +1,7 @@
 //! Where keys are counted.
 
+use std::fmt;
+
 use weir_hash::{Buckets, Family, KeyColumns, ShapeError};
 use weir_simd::Tier;
 
@@ -7,7 +9,8 @@ use crate::accuracy::Shape;
 
 /// The counters that a key has in a sketch: a hash family drawn from a seed.
 /// Sketches of equal layouts, and only these, may be added.
-#[derive(Clone, Debug)]
+/// `Debug` shows no seed: who knows it can choose keys that collide.
+#[derive(Clone)]
 pub struct Layout<F> {
     family: F,
     seed: u64,
@@ -25,6 +28,14 @@ pub struct Places<F> {
     layout: Layout<F>,
     buckets: Buckets,
     keys: usize,
+}
+
+impl<F: fmt::Debug> fmt::Debug for Layout<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layout")
+            .field("family", &self.family)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<F: Family> Layout<F> {

@@ -120,3 +120,10 @@ proptest! {
         prop_assert_eq!(nothing, whole.empty_like());
     }
 }
+
+/// Whoever knows the seed can choose keys that collide.
+#[test]
+fn debug_shows_no_seed() {
+    let seed = 0x5eed_1234_5678;
+    assert!(!format!("{:?}", sketch(2, 16, seed)).contains(&seed.to_string()));
+}
