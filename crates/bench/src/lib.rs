@@ -46,4 +46,5 @@ mod row;
 
 pub use contest::{Progress, RunError};
 pub use plan::{Plan, PlanError, Subjects};
+pub use quartiles::Quartiles;
 pub use row::Row;

@@ -2,15 +2,18 @@
 
 /// Median and quartiles, interpolated between neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quartiles {
-    pub(crate) lower: f64,
-    pub(crate) median: f64,
-    pub(crate) upper: f64,
+pub struct Quartiles {
+    /// A quarter of the values is at most this.
+    pub lower: f64,
+    /// Half of them are.
+    pub median: f64,
+    /// Three quarters of them are.
+    pub upper: f64,
 }
 
 impl Quartiles {
     /// Of any order of values; `None` of none.
-    pub(crate) fn of(values: &[f64]) -> Option<Quartiles> {
+    pub fn of(values: &[f64]) -> Option<Quartiles> {
         let last = values.len().checked_sub(1)?;
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -28,6 +31,17 @@ impl Quartiles {
             upper: at(0.75),
         })
     }
+
+    /// Of how many times as long as the others these took, round by round.
+    pub fn of_ratios(these: &[f64], others: &[f64]) -> Option<Quartiles> {
+        let ratios = these.iter().zip(others).map(|(this, other)| this / other);
+        Quartiles::of(&ratios.collect::<Vec<f64>>())
+    }
+
+    /// The lower and the upper one.
+    pub fn outer(self) -> [f64; 2] {
+        [self.lower, self.upper]
+    }
 }
 
 #[cfg(test)]
@@ -43,5 +57,11 @@ mod tests {
         };
         assert_eq!(Quartiles::of(&[4.0, 1.0, 3.0, 2.0]), Some(expected));
         assert_eq!(Quartiles::of(&[]), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let ratio = Quartiles::of_ratios(&[8.0, 2.0, 3.0], &[2.0, 1.0, 1.0]);
+        assert_eq!(ratio.map(|ratio| ratio.median), Some(3.0));
     }
 }
