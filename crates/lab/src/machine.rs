@@ -21,6 +21,9 @@ pub use parameters::{MachineError, Parameter, Parameters, Tag};
 
 use crate::kernel::Class;
 
+pub use costs::{Areas, Costs, Delays, Energies, Scaling, Technology};
+
+mod costs;
 mod parameters;
 
 /// The machines that come with the program, by name.
@@ -143,6 +146,8 @@ pub struct Machine {
     pub microcode: Microcode,
     /// The host.
     pub host: Host,
+    /// What its area, energy and delays follow from.
+    pub costs: Costs,
 }
 
 impl Machine {
@@ -254,6 +259,7 @@ impl Machine {
                 scoreboard_slots: take.count("host.scoreboard_slots", 1, 4096),
                 length_cycles: u64::from(take.count("host.length_cycles", 0, 1_000_000)),
             },
+            costs: Costs::read(&mut take),
             parameters: parameters.clone(),
         };
         take.finish()?;

@@ -18,6 +18,7 @@ use crate::schedule::ScheduleError;
 use crate::stream::{Program, RunError};
 
 mod aes;
+mod chip;
 mod closed_forms;
 mod compare;
 mod hashing;

@@ -4,7 +4,7 @@ use super::{Bench, ReproduceError};
 use crate::applications::sketch::Hashing;
 use crate::applications::{example_words, mmh, sketch};
 use crate::schedule::{Schedule, UnitKind};
-use crate::stream::run;
+use crate::stream::{Outcome, run};
 
 /// Adders of chapter 4's machine (figure 4.5).
 const MMH_ADDERS: u32 = 4;
@@ -15,14 +15,19 @@ pub(super) const KEYS: f64 = 1920.0;
 
 /// Cycles for each of many packets.
 pub(super) fn mmh_cycles(bench: &Bench, bytes: usize) -> Result<f64, ReproduceError> {
+    let outcome = mmh_outcome(bench, bytes)?;
+    Ok((outcome.cycles - outcome.barriers[0]) / PACKETS as f64)
+}
+
+/// A run with many packets.
+pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, ReproduceError> {
     let blocks = bytes / (4 * mmh::BLOCK_WORDS);
     let program = bench.program(format!("mmh {bytes}"), || {
         let packets = example_words(PACKETS * blocks * mmh::BLOCK_WORDS);
         let key = example_words(mmh::KEY_WORDS);
         Ok(mmh::programs::authenticate(&packets, blocks, &key, &key)?.program)
     })?;
-    let outcome = run(&program, &bench.imagine(MMH_ADDERS, 1)?)?;
-    Ok((outcome.cycles - outcome.barriers[0]) / PACKETS as f64)
+    Ok(run(&program, &bench.imagine(MMH_ADDERS, 1)?)?)
 }
 
 /// The loop over blocks: cycles of an iteration alone, cycles from one to the
@@ -43,11 +48,20 @@ pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
 
 /// Cycles of an update with 1920 keys, which are loaded in that time.
 pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, ReproduceError> {
+    Ok(sketch_outcome(bench, hashing)?.1)
+}
+
+/// A run of an update with 1920 keys, and the update's cycles.
+pub(super) fn sketch_outcome(
+    bench: &Bench,
+    hashing: Hashing,
+) -> Result<(Outcome, f64), ReproduceError> {
     let program = bench.program(format!("sketch {hashing:?}"), || {
         let functions = sketch::programs::example_functions(hashing);
         let records = example_words(2 * KEYS as usize);
         Ok(sketch::programs::updated(hashing, &functions, &records)?.program)
     })?;
     let outcome = run(&program, &bench.imagine(3, 1)?)?;
-    Ok(outcome.barriers[1] - outcome.barriers[0])
+    let cycles = outcome.barriers[1] - outcome.barriers[0];
+    Ok((outcome, cycles))
 }

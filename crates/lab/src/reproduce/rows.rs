@@ -6,7 +6,7 @@ use super::closed_forms::{
 };
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
-use super::{Bench, Class, ReproduceError};
+use super::{Bench, Class, ReproduceError, chip};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
@@ -41,8 +41,6 @@ const TABLE_2_3: &str = "1.12 GB/s over the 1.97 MB of this run is 14.3 cycles p
              the columns of table 2.3 hold";
 const OWN_TRACE: &str = "the thesis's capture is not to be had, and its statistics are too \
              few to stand in for it";
-const NO_COST_MODEL: &str = "needs the cost model of Khailany et al. (2003), whose tables could \
-             not be read";
 const MMH: &str = "the thesis's 860 cycles for 1536 bytes are 12 × 22 in its loop and \
              596 around it, which it lays to prologue and epilogue; here both \
              kernels take 385, 216 of them in the loop, and hide \
@@ -341,7 +339,7 @@ fn chapters_5_to_8(number: u32) -> Entry {
         95 => Entry::closed(|_| Ok(vec![24_569.0 / 32.0 * 10.0 / 8.0]))
             .within(0.1)
             .note("959.7 bytes, in whole words 960"),
-        96 | 97 | 99..=101 | 103 => Entry::missing(Class::Simulated).note(NO_COST_MODEL),
+        96 | 97 | 99..=101 | 103 => chip::entry(number),
         102 => Entry::substituted(|_| {
             Ok(vec![
                 100.0 * mean_efficiency(8),

@@ -4,8 +4,9 @@
 use super::{Bench, Effort, ReproduceError, Row, Verdict, compare, published};
 use crate::machine::Tag;
 
-/// The rows that are watched: rates of AES, MMH and sketches, and the orderings.
-pub const HEADLINES: [&str; 13] = [
+/// The rows that are watched: rates of AES, MMH and sketches, power, scaling,
+/// and the orderings.
+pub const HEADLINES: [&str; 17] = [
     "imagine-026",
     "imagine-029",
     "imagine-030",
@@ -19,6 +20,10 @@ pub const HEADLINES: [&str; 13] = [
     "imagine-059",
     "imagine-080",
     "imagine-083",
+    "imagine-096",
+    "imagine-100",
+    "imagine-101",
+    "imagine-103",
 ];
 
 /// What a change of a parameter does to a row.

@@ -21,6 +21,7 @@ pub enum LabCommand {
     Schedule(LabSchedule),
     Run(LabRun),
     Sweep(LabSweep),
+    Cost(LabCost),
     Reproduce(LabReproduce),
     Sensitivity(LabSensitivity),
 }
@@ -120,6 +121,22 @@ pub struct LabSweep {
     pub over: Vec<String>,
     #[command(flatten)]
     pub work: Work,
+    #[command(flatten)]
+    pub machine: MachineChoice,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Print what a machine takes of a chip, and what its actions take of energy.
+///
+/// After the cost model of Khailany et al. (2003): area of each part, energy of
+/// each action, delay of the switches, and the power of all units at work.
+#[derive(Args, Debug)]
+pub struct LabCost {
+    /// Print how costs grow instead: with units of a cluster, and with
+    /// clusters.
+    #[arg(long)]
+    pub scaling: bool,
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::report::table;
 
+mod cost;
 mod reproduce;
 mod run;
 mod schedule;
@@ -23,6 +24,7 @@ pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
         LabCommand::List(arguments) => list(arguments),
         LabCommand::Schedule(arguments) => schedule::schedule(arguments),
         LabCommand::Run(arguments) => run::run(arguments),
+        LabCommand::Cost(arguments) => cost::cost(arguments),
         LabCommand::Sweep(arguments) => sweep::sweep(arguments),
         LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
         LabCommand::Sensitivity(arguments) => sensitivity::sensitivity(arguments),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_lab::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
+use weir_lab::cost::power;
 use weir_lab::execute::execute;
 use weir_lab::machine::Machine;
 use weir_lab::schedule::Schedule;
@@ -49,6 +50,10 @@ pub(super) struct ProgramRow {
     gops: f64,
     operations_per_memory_word: f64,
     most_srf_bytes: u64,
+    /// Mean power of the whole run.
+    watts: f64,
+    picojoules_per_operation: f64,
+    nanojoules_per_byte: f64,
 }
 
 impl ProgramRow {
@@ -57,6 +62,7 @@ impl ProgramRow {
         let cycles = played.cycles - begin;
         let clock = machine.clock_mhz;
         let bits = 8.0 * (size.packets * size.bytes) as f64;
+        let power = power(played, machine);
         ProgramRow {
             program: name.to_owned(),
             machine: machine.name().to_owned(),
@@ -78,15 +84,19 @@ impl ProgramRow {
             gops: played.gigabytes_per_s(played.operations, clock),
             operations_per_memory_word: played.operations_per_memory_word(),
             most_srf_bytes: played.most_srf_bytes,
+            watts: power.total_watts(),
+            picojoules_per_operation: power.picojoules_per_operation,
+            nanojoules_per_byte: 1e9 * power.joules / (bits / 8.0),
         }
     }
 
-    /// Cycles per packet, throughput and the kernels' share, as words.
-    pub(super) fn in_short(&self) -> [String; 3] {
+    /// Cycles per packet, throughput, the kernels' share and power, as words.
+    pub(super) fn in_short(&self) -> [String; 4] {
         [
             format!("{:.1}", self.cycles_per_packet),
             format!("{:.3}", self.gbit_per_s),
             format!("{:.1}", 100.0 * self.kernel_share),
+            format!("{:.2}", self.watts),
         ]
     }
 
@@ -135,6 +145,13 @@ impl ProgramRow {
             format!(
                 "{:.2} GOPS, {:.1} for each word of memory",
                 self.gops, self.operations_per_memory_word
+            ),
+        ));
+        rows.push(row(
+            "power",
+            format!(
+                "{:.2} W, {:.0} pJ for each operation, {:.2} nJ for each byte",
+                self.watts, self.picojoules_per_operation, self.nanojoules_per_byte
             ),
         ));
         rows

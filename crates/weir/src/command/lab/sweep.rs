@@ -86,7 +86,7 @@ pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
 
     show(json, &arguments.common, &rows, || {
         let keys = axes.iter().map(|(key, _)| key.as_str());
-        let results = ["cycles/packet", "Gbit/s", "kernels %", "note"];
+        let results = ["cycles/packet", "Gbit/s", "kernels %", "W", "note"];
         let header: Vec<&str> = keys.chain(results).collect();
         let right: Vec<usize> = (0..header.len() - 1).collect();
         let rows = rows.iter().map(cells).collect();
@@ -158,7 +158,7 @@ fn cells(row: &SweepRow) -> Vec<String> {
     let mut cells: Vec<String> = row.set.values().map(ToString::to_string).collect();
     match &row.run {
         Some(run) => cells.extend(run.in_short()),
-        None => cells.extend([const { String::new() }; 3]),
+        None => cells.extend([const { String::new() }; 4]),
     }
     cells.push(row.error.clone().unwrap_or_default());
     cells
