@@ -33,8 +33,8 @@ pub struct Entry {
     pub source: &'static str,
     /// Records of each input stream, per cluster, in an example call.
     pub records: usize,
-    /// Writes it.
-    pub build: fn() -> Result<Kernel, BuildError>,
+    /// Writes it, for a number of clusters.
+    pub build: fn(usize) -> Result<Kernel, BuildError>,
 }
 
 impl Entry {

@@ -10,7 +10,7 @@ fn operation_counts_are_as_committed() {
     let counts: Vec<(&str, u32)> = kernels()
         .iter()
         .map(|entry| {
-            let kernel = (entry.build)().expect("a kernel");
+            let kernel = (entry.build)(8).expect("a kernel");
             (entry.name, kernel.counts().total())
         })
         .collect();

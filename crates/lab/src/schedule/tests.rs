@@ -58,7 +58,7 @@ fn check(kernel: &Kernel, machine: &Machine, records: usize) {
 #[test]
 fn every_application_is_replayed_on_every_machine() {
     for entry in applications::kernels() {
-        let kernel = (entry.build)().expect("a kernel");
+        let kernel = (entry.build)(4).expect("a kernel");
         for (adders, scratchpads) in [(3.0, 1.0), (3.0, 2.0), (4.0, 2.0), (6.0, 2.0), (6.0, 4.0)] {
             let machine = machine(&[
                 ("cluster.adders", adders),
@@ -73,7 +73,7 @@ fn every_application_is_replayed_on_every_machine() {
 #[test]
 fn slow_units_change_no_output() {
     for entry in applications::kernels() {
-        let kernel = (entry.build)().expect("a kernel");
+        let kernel = (entry.build)(2).expect("a kernel");
         let machine = machine(&[
             ("clusters", 2.0),
             ("operation.add.latency", 3.0),

@@ -204,7 +204,7 @@ fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> O
 
 fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<ExitCode> {
     let json = output::Document::asked_for(&arguments.common)?;
-    let kernel = (entry.build)().map_err(Failure::running)?;
+    let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, machine).map_err(Failure::usage)?;
     let (given, pads) = entry.example(&kernel, machine.clusters);
     let expected = execute(

@@ -39,7 +39,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
         .ok_or_else(|| unknown("kernel", &arguments.kernel))?;
     let machine = machine(&arguments.machine)?;
     let json = output::Document::asked_for(&arguments.common)?;
-    let kernel = (entry.build)().map_err(Failure::running)?;
+    let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, &machine).map_err(Failure::usage)?;
     if let Some(path) = &arguments.svg {
         output::Document::create(path)?.write_bytes(schedule.svg().as_bytes())?;
