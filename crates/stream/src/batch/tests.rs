@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::disposition::DropReason;
 
 fn received(records: &[&[u8]]) -> Batch {
     let mut batch = Batch::new(BatchLimits::default());

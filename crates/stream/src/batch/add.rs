@@ -1,0 +1,143 @@
+//! How records come into a batch: from a source, or from a stage that made them.
+
+use std::sync::Arc;
+
+use weir_packet::file::Block;
+use weir_packet::wire::Headers;
+
+use super::slab::Place;
+use super::{Arrival, BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
+use crate::disposition::Disposition;
+use crate::work::Work;
+
+impl Batch {
+    /// Adds received records whose bytes lie in one block: reads their headers,
+    /// hashes their flows. They are given as offset and length in the block and
+    /// what the source knows of them, and are numbered from `first_number` on.
+    /// Returns how many were added.
+    ///
+    /// # Errors
+    /// The batch is full (the records before that stay), or a range lies
+    /// outside the block.
+    pub fn receive(
+        &mut self,
+        block: &Arc<Block>,
+        first_number: u64,
+        records: impl IntoIterator<Item = (u32, u32, Arrival)>,
+    ) -> Result<usize, BatchFull> {
+        let handle = self.add_block(block)?;
+        let memory: &[u8] = block;
+        let columns = &mut *self.columns;
+        let first = self.len;
+        let mut index = first;
+        let mut outcome = Ok(());
+        let (mut record_bytes, mut wire_bytes) = (0, 0);
+        for (offset, captured_bytes, arrival) in records {
+            let place = Place::in_block(handle, offset, captured_bytes);
+            let (true, Some(record)) = (index < BATCH_RECORDS, memory.get(place.range())) else {
+                outcome = Err(BatchFull);
+                break;
+            };
+            // Straight into the columns: a row on the stack, written field by
+            // field and read back in words, would stall on every record.
+            let headers = &mut columns.headers[index];
+            headers.parse_in_place(arrival.link, record);
+            columns.flow_hash[index] = headers.symmetric_flow_hash(record);
+            columns.place[index] = place;
+            columns.arrival[index] = arrival;
+            columns.number[index] = first_number + (index - first) as u64;
+            record_bytes += place.len();
+            wire_bytes += u64::from(arrival.wire_bytes);
+            index += 1;
+        }
+        columns.work[first..index].fill(Work::default());
+        columns.disposition[first..index].fill(Disposition::Forward);
+        let added = index - first;
+        self.len = index;
+        self.bytes += record_bytes;
+        self.tally.packets += added as u64;
+        self.tally.bytes += wire_bytes;
+        outcome.map(|()| added)
+    }
+
+    /// Keeps a block alive as long as the batch; returns its handle.
+    fn add_block(&mut self, block: &Arc<Block>) -> Result<u8, BatchFull> {
+        if let Some(known) = self.blocks.last()
+            && Arc::ptr_eq(known, block)
+        {
+            return Ok((self.blocks.len() - 1) as u8);
+        }
+        if self.blocks.len() == BATCH_BLOCKS {
+            return Err(BatchFull);
+        }
+        self.blocks.push(Arc::clone(block));
+        Ok((self.blocks.len() - 1) as u8)
+    }
+
+    /// Adds a record that a stage made; its bytes are copied into the slab.
+    /// It takes number, time and interface from `origin`, the record that
+    /// occasioned it.
+    ///
+    /// # Errors
+    /// The batch is full: keep the record for the next batch, or drop it by
+    /// [`DropReason::NoRoom`](crate::DropReason::NoRoom).
+    pub fn create(&mut self, origin: usize, bytes: &[u8]) -> Result<usize, BatchFull> {
+        let mut row = self.row(origin);
+        row.arrival.wire_bytes = bytes.len() as u32;
+        row.headers = Headers::parse(row.arrival.link, bytes);
+        row.flow_hash = row.headers.symmetric_flow_hash(bytes);
+        let index = self.push_copy(&row, bytes)?;
+        self.tally.created += 1;
+        Ok(index)
+    }
+
+    /// Takes a record over from the batch that a source filled, as received
+    /// here: the hand-over from a source to its shards, whose batches keep
+    /// the accounts.
+    pub(crate) fn take_over(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
+        let row = from.row(index);
+        let place = from.columns.place[index];
+        match from.blocks.get(place.block_index()) {
+            Some(block) => {
+                let block = self.add_block(block)?;
+                self.push(place.moved_to(block), &row)?;
+            }
+            None => {
+                self.push_copy(&row, from.record(index))?;
+            }
+        }
+        self.tally.packets += 1;
+        self.tally.bytes += u64::from(row.arrival.wire_bytes);
+        Ok(())
+    }
+
+    pub(super) fn push_copy(&mut self, row: &Row, bytes: &[u8]) -> Result<usize, BatchFull> {
+        if self.len == BATCH_RECORDS {
+            return Err(BatchFull);
+        }
+        let (place, room) = self.slab.store(bytes);
+        self.push(place, row)?;
+        let index = self.len - 1;
+        self.columns.room[index] = room;
+        Ok(index)
+    }
+
+    #[inline]
+    fn push(&mut self, place: Place, row: &Row) -> Result<(), BatchFull> {
+        let index = self.len;
+        if index >= BATCH_RECORDS {
+            return Err(BatchFull);
+        }
+        let columns = &mut *self.columns;
+        columns.place[index] = place;
+        columns.arrival[index] = row.arrival;
+        columns.number[index] = row.number;
+        columns.headers[index] = row.headers;
+        columns.flow_hash[index] = row.flow_hash;
+        columns.work[index] = row.work;
+        columns.disposition[index] = Disposition::Forward;
+        self.len = index + 1;
+        self.bytes += place.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! What becomes of records, what was noticed about them, and the accounts of
+//! both.
+
+use super::Batch;
+use crate::disposition::{Disposition, DropReason};
+use crate::event::{Event, EventKind};
+use crate::statistics::Tally;
+
+impl Batch {
+    /// Drops a record that is still on its way.
+    pub fn drop_record(&mut self, index: usize, reason: DropReason) {
+        self.settle(index, Disposition::Drop(reason));
+    }
+
+    /// Takes a record off the stream for good, because it went into others or
+    /// was meant for the stage itself.
+    pub fn absorb(&mut self, index: usize) {
+        self.settle(index, Disposition::Absorbed);
+    }
+
+    /// A record's fate is decided once: the first decision stands.
+    pub(super) fn settle(&mut self, index: usize, fate: Disposition) {
+        let disposition = &mut self.columns.disposition[..self.len][index];
+        if *disposition == Disposition::Forward {
+            *disposition = fate;
+        }
+    }
+
+    /// Notes an event of a record.
+    pub fn notice(&mut self, index: usize, kind: EventKind) {
+        let headers = *self.headers(index);
+        let record = self.record(index);
+        let icmp = match (headers.protocol, headers.transport(record)) {
+            (1 | 58, [kind, code, ..]) => Some((*kind, *code)),
+            _ => None,
+        };
+        let event = Event {
+            arrival: self.number(index),
+            timestamp_ns: self.arrival(index).timestamp_ns,
+            flow: self.flow_key(index).unwrap_or_default(),
+            icmp,
+            vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
+            interface: self.arrival(index).interface,
+            kind,
+        };
+        self.events.push(event);
+    }
+
+    /// What was noticed about this batch's records so far.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The batch's accounts, with the fate of every record.
+    pub(crate) fn settle_accounts(&self) -> Tally {
+        let mut tally = self.tally.clone();
+        tally.events = self.events.len() as u64;
+        let columns = &*self.columns;
+        for (arrival, disposition) in columns.arrival[..self.len]
+            .iter()
+            .zip(&columns.disposition[..self.len])
+        {
+            match disposition {
+                Disposition::Forward => {
+                    tally.forwarded += 1;
+                    tally.forwarded_bytes += u64::from(arrival.wire_bytes);
+                }
+                Disposition::Drop(reason) => tally.drops[*reason as usize] += 1,
+                Disposition::Held => tally.held += 1,
+                Disposition::Absorbed => tally.absorbed += 1,
+            }
+        }
+        tally
+    }
+}
