@@ -8,7 +8,9 @@
 
 use std::collections::VecDeque;
 
-use weir_packet::wire::{Fragment, Headers, Network};
+use weir_packet::wire::{Fragment, Network};
+
+use crate::inspector::Packet;
 
 /// Most datagrams that wait for fragments.
 const MAX_DATAGRAMS: usize = 1024;
@@ -28,6 +30,7 @@ const FRAGMENT_HEADER_BYTES: usize = 8;
 /// What fragments of one datagram have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
+    tunnel: u64,
     network: Network,
     source: u128,
     destination: u128,
@@ -82,25 +85,21 @@ impl Reassembler {
 
     /// Takes in a packet. If it is the fragment that completes a datagram,
     /// writes that, from its IP header on, to `whole` and says so.
-    pub(crate) fn take(
-        &mut self,
-        headers: &Headers,
-        record: &[u8],
-        now_ns: u64,
-        whole: &mut Vec<u8>,
-    ) -> bool {
+    pub(crate) fn take(&mut self, packet: &Packet<'_>, whole: &mut Vec<u8>) -> bool {
+        let (headers, now_ns) = (&packet.headers, packet.timestamp_ns);
         if headers.fragment == Fragment::Whole || !headers.is_whole_ip() {
             return false;
         }
-        let packet = headers.ip_packet(record);
+        let bytes = headers.ip_packet(packet.bytes);
         let piece = match headers.network {
-            Network::Ipv4 => ipv4_piece(packet),
-            _ => ipv6_piece(packet),
+            Network::Ipv4 => ipv4_piece(bytes),
+            _ => ipv6_piece(bytes),
         };
-        let Some(piece) = piece else {
+        let Some(mut piece) = piece else {
             self.counts.refused += 1;
             return false;
         };
+        piece.key.tunnel = packet.tunnel;
         self.make_room(now_ns, piece.bytes.len());
         let known = self
             .datagrams
@@ -235,6 +234,7 @@ fn ipv4_piece(packet: &[u8]) -> Option<Piece<'_>> {
     };
     Some(Piece {
         key: Key {
+            tunnel: 0,
             network: Network::Ipv4,
             source: u128::from(address(12)),
             destination: u128::from(address(16)),
@@ -268,6 +268,7 @@ fn ipv6_piece(packet: &[u8]) -> Option<Piece<'_>> {
     };
     Some(Piece {
         key: Key {
+            tunnel: 0,
             network: Network::Ipv6,
             source: address(8),
             destination: address(24),

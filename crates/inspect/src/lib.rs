@@ -51,7 +51,7 @@
 //! };
 //! let mut inspector = Inspector::new(Arc::new(rules));
 //! let mut alerts = Vec::new();
-//! inspector.inspect(&[packet], |packet, rule| alerts.push((packet, rule)));
+//! inspector.inspect(&[packet], |alert| alerts.push((alert.packet, alert.rule)));
 //! assert_eq!(alerts, [(0, 0)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -85,7 +85,8 @@ pub use engine::{
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{
-    GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, Packet, RuleCost,
+    Alert, GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS,
+    Packet, RuleCost,
 };
 pub use payload::{MAX_PATTERN_SEARCHES, Payload};
 pub use profile_stage::ProfileStage;

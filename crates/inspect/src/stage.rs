@@ -5,7 +5,9 @@ use std::sync::Arc;
 use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
 
 use crate::flow::FlowLimits;
-use crate::inspector::{GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost};
+use crate::inspector::{
+    Alert, GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost, pair_number,
+};
 use crate::rule_set::RuleSet;
 
 /// Inspects the records whose work descriptor asks for it, and notes an
@@ -16,8 +18,8 @@ pub struct InspectStage {
     alerts_by_rule: Vec<u64>,
     /// Index in the batch of each inspected packet.
     indices: Vec<usize>,
-    /// Alerts of the batch: index in the batch, and rule.
-    alerts: Vec<(usize, u32)>,
+    /// Alerts of the batch, by index in the batch.
+    alerts: Vec<Alert>,
 }
 
 impl InspectStage {
@@ -69,20 +71,16 @@ impl InspectStage {
 
 /// Steers records by their pair of addresses, whatever the direction: so
 /// fragments come to the shard that sees the rest of their flow, and bits of
-/// pairs of hosts have one place.
+/// pairs of hosts have one place. A tunnel is steered by its ends; what a PPPoE
+/// session carries, by the addresses in it.
 pub fn steer_by_addresses(batch: &Batch, index: usize) -> u32 {
-    let Some(flow) = batch.flow_key(index) else {
-        return 0;
+    let packet = Packet {
+        headers: *batch.headers(index),
+        bytes: batch.record(index),
+        ..Packet::default()
     };
-    let (low, high) = (
-        flow.source.min(flow.destination),
-        flow.source.max(flow.destination),
-    );
-    let folded = [low, high].iter().fold(0u64, |hash, address| {
-        let word = (address >> 64) as u64 ^ *address as u64;
-        (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    });
-    (folded >> 32) as u32
+    let outermost = packet.levels().next();
+    outermost.map_or(0, |packet| (pair_number(&packet.flow()) >> 32) as u32)
 }
 
 impl Stage for InspectStage {
@@ -100,18 +98,20 @@ impl Stage for InspectStage {
                 bytes: batch.record(index),
                 timestamp_ns: arrival.timestamp_ns,
                 interface: arrival.interface,
+                tunnel: 0,
             };
             self.indices.push(index);
         }
         self.alerts.clear();
         let (indices, alerts) = (&self.indices, &mut self.alerts);
-        self.inspector
-            .inspect(&packets[..indices.len()], |packet, rule| {
-                alerts.push((indices[packet], rule));
-            });
-        for (index, rule) in &self.alerts {
-            self.alerts_by_rule[*rule as usize] += 1;
-            batch.notice(*index, EventKind::Alert { rule: *rule });
+        self.inspector.inspect(&packets[..indices.len()], |alert| {
+            let packet = indices[alert.packet];
+            alerts.push(Alert { packet, ..alert });
+        });
+        for alert in &self.alerts {
+            self.alerts_by_rule[alert.rule as usize] += 1;
+            let event = batch.notice(alert.packet, EventKind::Alert { rule: alert.rule });
+            (event.flow, event.icmp) = (alert.flow, alert.icmp);
         }
         Ok(())
     }

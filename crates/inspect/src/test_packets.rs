@@ -3,6 +3,8 @@
 use weir_packet::wire::protocol::{ICMP, TCP, UDP};
 use weir_packet::wire::{Headers, LinkType};
 
+use crate::inspector::Packet;
+
 /// An IPv4 packet with `more_fragments` or a fragment offset in `fragment`.
 pub(crate) fn ipv4(protocol: u8, ends: (u32, u32), fragment: u16, after: &[u8]) -> Vec<u8> {
     let total = (20 + after.len()) as u16;
@@ -56,6 +58,11 @@ pub(crate) fn icmp(ends: (u32, u32), kind: u8, payload: &[u8]) -> Vec<u8> {
     ipv4(ICMP, ends, 0, &message)
 }
 
-pub(crate) fn headers(packet: &[u8]) -> Headers {
-    Headers::parse(LinkType::RawIpv4, packet)
+pub(crate) fn as_packet(bytes: &[u8], timestamp_ns: u64) -> Packet<'_> {
+    Packet {
+        headers: Headers::parse(LinkType::RawIpv4, bytes),
+        bytes,
+        timestamp_ns,
+        ..Packet::default()
+    }
 }

@@ -63,9 +63,9 @@ fn inspect(
     let mut inspector = Inspector::new(Arc::clone(rules));
     let mut alerts = Vec::new();
     for (number, batch) in packets.chunks(at_a_time.max(1)).enumerate() {
-        inspector.inspect(batch, |packet, rule| {
-            assert!(packet < batch.len());
-            alerts.push((number * at_a_time + packet, rule));
+        inspector.inspect(batch, |alert| {
+            assert!(alert.packet < batch.len());
+            alerts.push((number * at_a_time + alert.packet, alert.rule));
         });
     }
     (alerts, inspector.statistics())
@@ -160,6 +160,6 @@ fn packet(record: &[u8]) -> Packet<'_> {
         headers: Headers::parse(LinkType::RawIp, record),
         bytes: record,
         timestamp_ns: 1_700_000_000_000_000_000,
-        interface: 0,
+        ..Packet::default()
     }
 }

@@ -137,9 +137,12 @@ pub(crate) struct Brought {
     pub(crate) answered: Arrival,
 }
 
+/// Of the two directions of a flow the one that sorts first, and the tunnel
+/// that it comes through.
+pub(super) type Key = (FlowKey, u64);
+
 pub(crate) struct Flow {
-    /// Of the two directions the one that sorts first.
-    pub(super) key: FlowKey,
+    pub(super) key: Key,
     pub(super) last_seen_ns: u64,
     /// The client sends in the direction opposite to `key`.
     client_is_reversed: bool,
@@ -161,12 +164,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(
-        key: FlowKey,
-        is_reversed: bool,
-        segment: Option<Segment>,
-        now_ns: u64,
-    ) -> Flow {
+    pub(super) fn new(key: Key, is_reversed: bool, segment: Option<Segment>, now_ns: u64) -> Flow {
         let first_is_from_server = segment.is_some_and(Segment::is_syn_ack);
         Flow {
             key,
@@ -236,7 +234,7 @@ impl Flow {
                 is_established
             }
             _ => {
-                if self.application.is_none() && !payload.is_empty() && self.key.protocol == UDP {
+                if self.application.is_none() && !payload.is_empty() && self.key.0.protocol == UDP {
                     self.application = application::of_datagram(payload);
                 }
                 both_spoke

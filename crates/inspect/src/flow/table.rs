@@ -5,10 +5,11 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
-use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
+use weir_packet::wire::{Fault, FlowKey, Fragment};
 
-use super::entry::{Brought, Flow};
+use super::entry::{Brought, Flow, Key};
 use super::tcp::Segment;
+use crate::inspector::Packet;
 
 /// Bounds of a flow table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +82,15 @@ impl FlowTable {
 
     /// Takes in a packet. Tells the flow that it belongs to, and what it
     /// brought.
-    pub(crate) fn track(
-        &mut self,
-        headers: &Headers,
-        bytes: &[u8],
-        now_ns: u64,
-    ) -> (Option<usize>, Brought) {
+    pub(crate) fn track(&mut self, packet: &Packet<'_>) -> (Option<usize>, Brought) {
+        let Packet {
+            headers,
+            bytes,
+            timestamp_ns: now_ns,
+            tunnel,
+            ..
+        } = packet;
+        let now_ns = *now_ns;
         let is_readable = headers.fragment == Fragment::Whole
             && matches!(headers.fault, None | Some(Fault::PacketCut))
             && matches!(headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6);
@@ -95,6 +99,7 @@ impl FlowTable {
             return (None, Brought::default());
         };
         let (key, is_reversed) = key.canonical();
+        let key = (key, *tunnel);
         let segment = (headers.protocol == TCP).then(|| Segment::from_headers(headers, bytes));
         let index = self.find_or_open(key, is_reversed, segment, now_ns);
         let flow = &mut self.flows[index];
@@ -130,7 +135,7 @@ impl FlowTable {
 
     fn find_or_open(
         &mut self,
-        key: FlowKey,
+        key: Key,
         is_reversed: bool,
         segment: Option<Segment>,
         now_ns: u64,

@@ -3,7 +3,7 @@
 use super::table::FlowTable;
 use super::tcp::{ACK, FIN, RST, SYN};
 use super::*;
-use crate::test_packets::{TcpFields, headers, ipv4, tcp, udp};
+use crate::test_packets::{TcpFields, as_packet, ipv4, tcp, udp};
 use Direction::{ToClient, ToServer};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -25,7 +25,7 @@ impl Watched {
     }
 
     fn sees(&mut self, packet: &[u8]) -> FlowState {
-        let (_, brought) = self.table.track(&headers(packet), packet, self.now_ns);
+        let (_, brought) = self.table.track(&as_packet(packet, self.now_ns));
         FlowState {
             sizes: None,
             ..brought.state
@@ -230,7 +230,7 @@ fn a_full_table_forgets_quiet_flows_and_counts_them() {
     let mut now_ns = 0;
     let mut send = |from: u32, to: u32, now_ns| {
         let packet = udp((from, to), (1, 2), b"");
-        table.track(&headers(&packet), &packet, now_ns);
+        table.track(&as_packet(&packet, now_ns));
         table.counts()
     };
     for client in 0..8 {

@@ -1,8 +1,8 @@
 //! Fragments in any order, and hostile ones.
 
 use proptest::prelude::*;
-use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
+use weir_packet::wire::{Headers, LinkType};
 
 use super::*;
 use crate::test_packets::ipv4;
@@ -10,11 +10,14 @@ use crate::test_packets::ipv4;
 const ENDS: (u32, u32) = (0x0a00_0001, 0x0a00_0002);
 
 fn take(reassembler: &mut Reassembler, packet: &[u8], now_ns: u64) -> Option<Vec<u8>> {
-    let headers = Headers::parse(LinkType::RawIp, packet);
+    let packet = Packet {
+        headers: Headers::parse(LinkType::RawIp, packet),
+        bytes: packet,
+        timestamp_ns: now_ns,
+        ..Packet::default()
+    };
     let mut whole = Vec::new();
-    reassembler
-        .take(&headers, packet, now_ns, &mut whole)
-        .then_some(whole)
+    reassembler.take(&packet, &mut whole).then_some(whole)
 }
 
 /// A fragment of `payload` from `start` to `end`.

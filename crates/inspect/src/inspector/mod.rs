@@ -10,16 +10,20 @@
 //! the parts of messages that it completes. Each is searched for the contents
 //! of its own group of rules; the rules found so are tried one by one. A rule
 //! raises at most one alert per packet, whatever the number of texts.
+//!
+//! A packet that carries another one through a tunnel is inspected as it is,
+//! and then what it carries.
 
+mod alert;
 mod conditions;
 mod cost;
+mod packet;
 mod statistics;
 mod trial;
 
 use std::sync::Arc;
 
-use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
-use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
+use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
 use crate::engine::Hits;
@@ -29,45 +33,15 @@ use crate::message::Derived;
 use crate::payload::Cursors;
 use crate::rate::Trackers;
 use crate::rule_set::RuleSet;
+pub use alert::Alert;
 pub use cost::{GroupStatistics, RuleCost};
+pub(crate) use packet::pair_number;
+pub use packet::{MAX_TUNNELS, Packet};
 pub use statistics::InspectStatistics;
 use trial::{Subject, Trial};
 
 /// Most alerts that one packet raises; more are counted as suppressed.
 pub const MAX_ALERTS_PER_PACKET: usize = 255;
-
-/// A packet as the inspector sees it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Packet<'a> {
-    /// Where its headers lie.
-    pub headers: Headers,
-    /// The record, from its link header on.
-    pub bytes: &'a [u8],
-    /// Time of arrival, nanoseconds since 1970.
-    pub timestamp_ns: u64,
-    /// Interface on which it arrived.
-    pub interface: u16,
-}
-
-impl<'a> Packet<'a> {
-    /// The transport header can be read, and the packet is no fragment.
-    fn is_whole(&self) -> bool {
-        self.headers.fragment == Fragment::Whole
-            && matches!(self.headers.fault, None | Some(Fault::PacketCut))
-    }
-
-    /// What contents are looked for in: the bytes after the header of TCP,
-    /// UDP, SCTP or ICMP; otherwise those after the IP header.
-    pub(crate) fn payload(&self) -> &'a [u8] {
-        if self.is_whole() && matches!(self.headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6) {
-            self.headers.payload(self.bytes)
-        } else if self.headers.is_ip() {
-            self.headers.transport(self.bytes)
-        } else {
-            &[]
-        }
-    }
-}
 
 /// Matches packets against a rule set. It keeps the state of flows, so one
 /// inspector sees all packets of a flow, in order.
@@ -179,63 +153,77 @@ impl Inspector {
         }
     }
 
-    /// Inspects packets in order of arrival and calls `raise` with the index
-    /// of a packet and that of a rule for each alert: ascending by packet,
-    /// then by rule, each pair once. Packets that are not IP match nothing.
-    pub fn inspect(&mut self, packets: &[Packet<'_>], mut raise: impl FnMut(usize, u32)) {
+    /// Inspects packets in order of arrival and calls `raise` for each alert:
+    /// in the order of packets; those of one packet before those of the
+    /// datagram that it completes, and of the packet that it carries through a
+    /// tunnel; of these ascending by rule, each rule once. Packets that are
+    /// not IP match nothing.
+    pub fn inspect(&mut self, packets: &[Packet<'_>], mut raise: impl FnMut(Alert)) {
         for (index, packet) in packets.iter().enumerate() {
-            if !packet.headers.is_ip() {
-                continue;
-            }
-            self.statistics.packets += 1;
-            self.scratch.packet_number += 1;
-            self.scratch.matched.clear();
-            let mut is_passed = self.try_rules(packet);
+            self.inspect_levels(index, *packet, &mut raise);
+        }
+    }
+
+    /// A packet, and the packets in it.
+    fn inspect_levels(&mut self, index: usize, packet: Packet<'_>, raise: &mut impl FnMut(Alert)) {
+        for packet in packet.levels() {
+            self.inspect_one(index, &packet, raise);
             if packet.headers.fragment != Fragment::Whole {
-                is_passed |= self.take_fragment(packet);
-            }
-            let matched = &mut self.scratch.matched;
-            matched.sort_unstable();
-            matched.dedup();
-            if is_passed {
-                self.statistics.passed_packets += 1;
-                continue;
-            }
-            if matched.len() > MAX_ALERTS_PER_PACKET {
-                self.statistics.alerts_limited += 1;
-                matched.truncate(MAX_ALERTS_PER_PACKET);
-            }
-            self.statistics.alerts += matched.len() as u64;
-            for rule in matched {
-                raise(index, *rule);
+                self.take_fragment(index, &packet, raise);
             }
         }
     }
 
-    /// A datagram that this fragment completes is matched as well, with the
+    /// A datagram that this fragment completes is inspected as well, with the
     /// fragment's time and interface.
-    fn take_fragment(&mut self, packet: &Packet<'_>) -> bool {
+    fn take_fragment(&mut self, index: usize, packet: &Packet<'_>, raise: &mut impl FnMut(Alert)) {
         let mut datagram = std::mem::take(&mut self.datagram);
-        let now_ns = packet.timestamp_ns;
-        let is_whole = (self.fragments).take(&packet.headers, packet.bytes, now_ns, &mut datagram);
-        let mut is_passed = false;
-        if is_whole {
-            self.scratch.packet_number += 1;
-            is_passed = self.try_rules(&Packet {
+        if self.fragments.take(packet, &mut datagram) {
+            let whole = Packet {
                 headers: Headers::parse(LinkType::RawIp, &datagram),
                 bytes: &datagram,
                 ..*packet
-            });
+            };
+            self.inspect_levels(index, whole, raise);
         }
         self.datagram = datagram;
-        is_passed
+    }
+
+    /// Inspects one packet by itself and as part of its flow.
+    fn inspect_one(&mut self, index: usize, packet: &Packet<'_>, raise: &mut impl FnMut(Alert)) {
+        self.statistics.packets += 1;
+        self.scratch.packet_number += 1;
+        self.scratch.matched.clear();
+        if self.try_rules(packet) {
+            self.statistics.passed_packets += 1;
+            return;
+        }
+        let matched = &mut self.scratch.matched;
+        if matched.is_empty() {
+            return;
+        }
+        matched.sort_unstable();
+        matched.dedup();
+        if matched.len() > MAX_ALERTS_PER_PACKET {
+            self.statistics.alerts_limited += 1;
+            matched.truncate(MAX_ALERTS_PER_PACKET);
+        }
+        self.statistics.alerts += matched.len() as u64;
+        let (flow, icmp) = (packet.flow(), packet.icmp());
+        for rule in matched {
+            raise(Alert {
+                packet: index,
+                rule: *rule,
+                flow,
+                icmp,
+            });
+        }
     }
 
     /// Matches one packet: the rules go to [`Scratch::matched`]. Says whether
     /// a rule lets it pass.
     fn try_rules(&mut self, packet: &Packet<'_>) -> bool {
-        let (index, brought) =
-            (self.flows).track(&packet.headers, packet.bytes, packet.timestamp_ns);
+        let (index, brought) = self.flows.track(packet);
         let mut trial = Trial {
             rules: &self.rules,
             trackers: &mut self.trackers,

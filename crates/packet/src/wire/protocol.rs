@@ -12,8 +12,17 @@ pub const ETHER_IPV6: u16 = 0x86dd;
 pub const ETHER_QINQ: u16 = 0x88a8;
 /// EtherType that older switches use for the outer tag of QinQ.
 pub const ETHER_QINQ_OLD: u16 = 0x9100;
+/// EtherType of PPPoE sessions (RFC 2516, section 6).
+pub const ETHER_PPPOE_SESSION: u16 = 0x8864;
+/// EtherType of ERSPAN types I and II inside GRE.
+pub const ETHER_ERSPAN: u16 = 0x88be;
 /// EtherType of an Ethernet frame bridged inside GRE.
 pub const ETHER_BRIDGED: u16 = 0x6558;
+
+/// PPP protocol number of IPv4 (RFC 1332, section 3).
+pub const PPP_IPV4: u16 = 0x0021;
+/// PPP protocol number of IPv6 (RFC 5072, section 4).
+pub const PPP_IPV6: u16 = 0x0057;
 
 /// IPv6 hop-by-hop options (RFC 8200, section 4.3).
 pub const HOP_BY_HOP: u8 = 0;

@@ -1,15 +1,19 @@
 //! Packets in packets.
 
-use super::headers::{Fragment, Headers};
+use super::headers::{Fragment, Headers, Network};
 use super::link::{self, LinkType};
-use super::protocol::{ETHER_BRIDGED, ETHER_IPV4, ETHER_IPV6, GRE, IPV4, IPV6, PORT_VXLAN, UDP};
-use super::views::{Gre, Vxlan};
+use super::protocol::{
+    ETHER_BRIDGED, ETHER_ERSPAN, ETHER_IPV4, ETHER_IPV6, ETHER_PPPOE_SESSION, GRE, IPV4, IPV6,
+    PORT_VXLAN, PPP_IPV4, PPP_IPV6, UDP,
+};
+use super::views::{Erspan, Gre, Pppoe, Vxlan};
 
 impl Headers {
     /// The headers of the packet that this one carries, one level deeper:
     /// IPv4 and IPv6 in IP (RFC 2003, RFC 2473), GRE (RFC 2784, RFC 2890)
-    /// with bridged Ethernet or any EtherType, and VXLAN (RFC 7348) on its
-    /// UDP port.
+    /// with bridged Ethernet, frames mirrored by ERSPAN of type II or any
+    /// EtherType, VXLAN (RFC 7348) on its UDP port, and IP in PPPoE sessions
+    /// (RFC 2516).
     ///
     /// `bytes` is the record that these headers were read from, and the
     /// inner offsets count from its start too, so that the call can be
@@ -18,10 +22,13 @@ impl Headers {
     /// its tunnel header is not whole; faults behind that are noted in the
     /// inner headers.
     pub fn inner(&self, bytes: &[u8]) -> Option<Headers> {
+        let bytes = bytes.get(..self.end_offset as usize)?;
+        if self.network == Network::Other && self.ether_type == ETHER_PPPOE_SESSION {
+            return pppoe(bytes, usize::from(self.network_offset));
+        }
         if !self.is_ip() || self.fragment != Fragment::Whole {
             return None;
         }
-        let bytes = bytes.get(..self.end_offset as usize)?;
         let transport_offset = usize::from(self.transport_offset);
         match self.protocol {
             IPV4 => Some(Headers::parse_network(bytes, transport_offset, ETHER_IPV4)),
@@ -31,6 +38,10 @@ impl Headers {
                 let inner_offset = transport_offset + gre.header_bytes();
                 Some(match gre.protocol_type() {
                     ETHER_BRIDGED => bridged(bytes, inner_offset),
+                    ETHER_ERSPAN => {
+                        Erspan::new(gre.payload())?;
+                        bridged(bytes, inner_offset + Erspan::BYTES)
+                    }
                     ether_type => Headers::parse_network(bytes, inner_offset, ether_type),
                 })
             }
@@ -42,6 +53,19 @@ impl Headers {
             _ => None,
         }
     }
+}
+
+/// The headers of the packet in a PPPoE session, if it is IP.
+fn pppoe(bytes: &[u8], pppoe_offset: usize) -> Option<Headers> {
+    let pppoe = Pppoe::new(bytes.get(pppoe_offset..)?)?;
+    let ether_type = match pppoe.protocol() {
+        PPP_IPV4 => ETHER_IPV4,
+        PPP_IPV6 => ETHER_IPV6,
+        _ => return None,
+    };
+    let offset = pppoe_offset + Pppoe::BYTES;
+    let bytes = &bytes[..offset + pppoe.payload().len()];
+    Some(Headers::parse_network(bytes, offset, ether_type))
 }
 
 /// The headers of an Ethernet frame inside a record.

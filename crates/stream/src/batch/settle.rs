@@ -26,8 +26,9 @@ impl Batch {
         }
     }
 
-    /// Notes an event of a record.
-    pub fn notice(&mut self, index: usize, kind: EventKind) {
+    /// Notes an event of a record, and hands it out to be added to: what is
+    /// said of its flow is that of the outermost packet.
+    pub fn notice(&mut self, index: usize, kind: EventKind) -> &mut Event {
         let headers = *self.headers(index);
         let record = self.record(index);
         let icmp = match (headers.protocol, headers.transport(record)) {
@@ -44,6 +45,8 @@ impl Batch {
             kind,
         };
         self.events.push(event);
+        let last = self.events.len() - 1;
+        &mut self.events[last]
     }
 
     /// What was noticed about this batch's records so far.

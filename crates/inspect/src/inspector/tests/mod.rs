@@ -2,6 +2,7 @@
 
 mod keywords;
 mod streams;
+mod tunnels;
 
 use proptest::prelude::*;
 use weir_packet::wire::LinkType;
@@ -9,7 +10,7 @@ use weir_packet::wire::LinkType;
 use super::*;
 use crate::rule::Variables;
 use crate::rule_set::RuleFile;
-use crate::test_packets::{TcpFields, icmp, ipv4, tcp, udp};
+use crate::test_packets::{TcpFields, as_packet, icmp, ipv4, tcp, udp};
 
 fn load(text: &str) -> Arc<RuleSet> {
     let file = RuleFile {
@@ -22,26 +23,17 @@ fn load(text: &str) -> Arc<RuleSet> {
     Arc::new(rules)
 }
 
-fn as_packet(bytes: &[u8], number: u64) -> Packet<'_> {
-    Packet {
-        headers: Headers::parse(LinkType::RawIpv4, bytes),
-        bytes,
-        timestamp_ns: number * 1_000_000,
-        interface: 0,
-    }
-}
-
 /// The (packet, sid) pairs that are raised.
 fn raised(rules: &Arc<RuleSet>, records: &[Vec<u8>]) -> (Vec<(usize, u32)>, InspectStatistics) {
     let packets: Vec<Packet<'_>> = (0u64..)
         .zip(records)
-        .map(|(number, record)| as_packet(record, number))
+        .map(|(number, record)| as_packet(record, number * 1_000_000))
         .collect();
     let mut inspector = Inspector::new(Arc::clone(rules));
     let mut raised = Vec::new();
-    inspector.inspect(&packets, |packet, rule| {
-        let sid = rules.rules()[rule as usize].description.sid;
-        raised.push((packet, sid));
+    inspector.inspect(&packets, |alert| {
+        let sid = rules.rules()[alert.rule as usize].description.sid;
+        raised.push((alert.packet, sid));
     });
     (raised, inspector.statistics())
 }
@@ -57,8 +49,8 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
     };
     let mut raised = Vec::new();
     for (index, record) in records.iter().enumerate() {
-        let packet = as_packet(record, index as u64);
-        let (_, brought) = flows.track(&packet.headers, record, packet.timestamp_ns);
+        let packet = as_packet(record, index as u64 * 1_000_000);
+        let (_, brought) = flows.track(&packet);
         assert!(!brought.arrival.is_in_stream);
         scratch.packet_number += 1;
         let mut trial = Trial {
@@ -284,13 +276,12 @@ proptest! {
             .map(|bytes| Packet {
                 headers: Headers::parse(link, bytes),
                 bytes,
-                timestamp_ns: 0,
-                interface: 0,
+                ..Packet::default()
             })
             .collect();
         let mut inspector = Inspector::new(rules);
         let mut alerts = 0;
-        inspector.inspect(&packets, |_, _| alerts += 1);
+        inspector.inspect(&packets, |_| alerts += 1);
         let statistics = inspector.statistics();
         prop_assert_eq!(statistics.alerts, alerts);
         prop_assert_eq!(statistics.candidates, statistics.false_candidates + alerts);

@@ -29,6 +29,10 @@ impl Talk {
         talk
     }
 
+    pub(super) fn records(&self) -> &[Vec<u8>] {
+        &self.records
+    }
+
     fn client_sends(&mut self, flags: u8, sequence: u32, payload: &[u8]) {
         let fields = TcpFields {
             flags,
@@ -189,7 +193,7 @@ fn connections_without_a_beginning_are_packets_unless_picked_up() {
     let mut inspector = Inspector::with_limits(rules, limits);
     let packets: Vec<Packet<'_>> = talk.records.iter().map(|r| as_packet(r, 1)).collect();
     let mut alerts = Vec::new();
-    inspector.inspect(&packets, |packet, rule| alerts.push((packet, rule)));
+    inspector.inspect(&packets, |alert| alerts.push((alert.packet, alert.rule)));
     assert_eq!(alerts, [(2, 0)]);
 }
 
@@ -239,7 +243,7 @@ fn floods_of_streams_stay_bounded_and_are_counted() {
             })
             .collect();
         let packets: Vec<Packet<'_>> = records.iter().map(|r| as_packet(r, 1)).collect();
-        inspector.inspect(&packets, |_, _| ());
+        inspector.inspect(&packets, |_| ());
     }
     let statistics = inspector.statistics();
     assert_eq!(statistics.flows, 2000);

@@ -93,6 +93,79 @@ fn gre_with_and_without_its_options() {
     }
 }
 
+/// A GRE header with a sequence number, and an ERSPAN header of a version.
+fn erspan(version: u8) -> Vec<u8> {
+    let mut header = vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, 9];
+    header.extend([version << 4, 7, 0, 42, 0, 0, 0, 0]);
+    header
+}
+
+#[test]
+fn erspan_holds_a_mirrored_frame() {
+    let mirrored = [erspan(1), tagged_frame(&inner_tcp(6))].concat();
+    let inner = assert_inner(&around(4, GRE, &mirrored), 6, 20 + 8 + 8 + 18);
+    assert_eq!((inner.vlan_tags, inner.vlan_tci), (1, 7));
+    for wrong in [
+        [erspan(2), tagged_frame(&inner_tcp(6))].concat(),
+        erspan(1)[..15].to_vec(),
+    ] {
+        let record = around(4, GRE, &wrong);
+        let outer = Headers::parse(LinkType::RawIp, &record);
+        assert_eq!(outer.inner(&record), None);
+    }
+}
+
+/// A frame of a PPPoE session that states `length` bytes.
+fn pppoe_frame(protocol: u16, length: u16, packet: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    build::ethernet(&mut frame, [2; 6], [4; 6], ETHER_VLAN);
+    build::vlan_tag(&mut frame, 7, ETHER_PPPOE_SESSION);
+    frame.extend([0x11, 0, 0, 1]);
+    frame.extend(length.to_be_bytes());
+    frame.extend(protocol.to_be_bytes());
+    frame.extend_from_slice(packet);
+    frame
+}
+
+#[test]
+fn pppoe_sessions_hold_ip() {
+    for (version, protocol) in [(4, PPP_IPV4), (6, PPP_IPV6)] {
+        let packet = inner_tcp(version);
+        let mut frame = pppoe_frame(protocol, 2 + packet.len() as u16, &packet);
+        frame.extend([0; 6]);
+        let outer = Headers::parse(LinkType::Ethernet, &frame);
+        assert_eq!((outer.network, outer.fault), (Network::Other, None));
+        let inner = outer.inner(&frame).expect("a session");
+        assert_eq!((inner.fault, inner.network_offset), (None, 18 + 8));
+        assert_eq!(inner.payload(&frame), b"inner");
+        assert_eq!(
+            FlowKey::from_headers(&inner, &frame),
+            Some(key(version, TCP))
+        );
+    }
+}
+
+#[test]
+fn other_pppoe_packets_hold_nothing_to_read() {
+    let packet = inner_tcp(4);
+    let bytes = 2 + packet.len() as u16;
+    let of_control = pppoe_frame(0xc021, bytes, &packet);
+    let without_protocol = pppoe_frame(PPP_IPV4, 1, &packet);
+    let mut of_discovery = pppoe_frame(PPP_IPV4, bytes, &packet);
+    of_discovery[19] = 9;
+    let mut cut = pppoe_frame(PPP_IPV4, bytes, &packet);
+    cut.truncate(25);
+    for frame in [of_control, without_protocol, of_discovery, cut] {
+        let outer = Headers::parse(LinkType::Ethernet, &frame);
+        assert_eq!(outer.inner(&frame), None, "{frame:?}");
+    }
+    // A session's packet ends where its header says, whatever IP claims.
+    let short = pppoe_frame(PPP_IPV4, bytes - 1, &packet);
+    let outer = Headers::parse(LinkType::Ethernet, &short);
+    let inner = outer.inner(&short).expect("a session");
+    assert_eq!(inner.fault, Some(crate::wire::Fault::PacketCut));
+}
+
 #[test]
 fn vxlan_holds_a_frame() {
     let vxlan = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &tagged_frame(&inner_tcp(6))].concat();

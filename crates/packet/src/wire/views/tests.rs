@@ -99,6 +99,29 @@ fn vxlan_fields() {
 }
 
 #[test]
+fn erspan_fields() {
+    let bytes = [0x10, 7, 0x10, 0x2a, 0, 0, 0, 0, 1];
+    let view = Erspan::new(&bytes).expect("whole");
+    assert_eq!((view.session_id(), view.frame()), (42, &[1][..]));
+    assert!(Erspan::new(&bytes[..7]).is_none());
+    assert!(Erspan::new(&[0x20; 8]).is_none(), "type III");
+}
+
+#[test]
+fn pppoe_fields() {
+    let bytes = [0x11, 0, 0x12, 0x34, 0, 3, 0, 0x57, 1, 2];
+    let view = Pppoe::new(&bytes).expect("whole");
+    assert_eq!((view.session_id(), view.length()), (0x1234, 3));
+    assert_eq!((view.protocol(), view.payload()), (0x57, &[1][..]));
+    assert!(Pppoe::new(&bytes[..7]).is_none());
+    for (at, wrong) in [(0, 0x21), (1, 0x09), (5, 1)] {
+        let mut bytes = bytes;
+        bytes[at] = wrong;
+        assert!(Pppoe::new(&bytes).is_none(), "byte {at}");
+    }
+}
+
+#[test]
 fn lying_lengths_make_no_view() {
     let mut ip = [0u8; 60];
     for (first, is_whole) in [(0x45, true), (0x4f, true), (0x44, false), (0x65, false)] {

@@ -1,4 +1,4 @@
-//! GRE and VXLAN.
+//! GRE, ERSPAN, VXLAN and PPPoE.
 
 use super::{be16, be32};
 
@@ -66,6 +66,77 @@ impl<'a> Gre<'a> {
     /// What follows the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_bytes()..]
+    }
+}
+
+/// An ERSPAN header of type II (draft-foschiano-erspan-03, section 4.2), which
+/// follows a GRE header with a sequence number.
+#[derive(Clone, Copy, Debug)]
+pub struct Erspan<'a> {
+    fixed: &'a [u8; 8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Erspan<'a> {
+    /// Length in bytes.
+    pub const BYTES: usize = 8;
+
+    /// `None` where the header is not whole or of another version than 1.
+    pub fn new(bytes: &'a [u8]) -> Option<Erspan<'a>> {
+        let fixed: &[u8; 8] = bytes.first_chunk()?;
+        (fixed[0] >> 4 == 1).then_some(Erspan { fixed, bytes })
+    }
+
+    /// Number of the mirroring session, 10 bits.
+    pub fn session_id(&self) -> u16 {
+        be16(self.fixed, 2) & 0x03ff
+    }
+
+    /// The mirrored Ethernet frame.
+    pub fn frame(&self) -> &'a [u8] {
+        &self.bytes[Self::BYTES..]
+    }
+}
+
+/// The header of a PPPoE session packet (RFC 2516, section 4), and the PPP
+/// protocol number behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pppoe<'a> {
+    fixed: &'a [u8; 8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Pppoe<'a> {
+    /// Length in bytes, with the protocol number.
+    pub const BYTES: usize = 8;
+
+    /// `None` where the header is not whole, its version or type is not 1, it
+    /// is not of a session (code 0), or its length has no room for a protocol.
+    pub fn new(bytes: &'a [u8]) -> Option<Pppoe<'a>> {
+        let fixed: &[u8; 8] = bytes.first_chunk()?;
+        let view = Pppoe { fixed, bytes };
+        (fixed[0] == 0x11 && fixed[1] == 0 && view.length() >= 2).then_some(view)
+    }
+
+    /// Session identifier.
+    pub fn session_id(&self) -> u16 {
+        be16(self.fixed, 2)
+    }
+
+    /// Bytes of the PPP frame, its protocol number included, as stated.
+    pub fn length(&self) -> u16 {
+        be16(self.fixed, 4)
+    }
+
+    /// PPP protocol number: 0x0021 for IPv4, 0x0057 for IPv6.
+    pub fn protocol(&self) -> u16 {
+        be16(self.fixed, 6)
+    }
+
+    /// What follows the protocol number, without padding.
+    pub fn payload(&self) -> &'a [u8] {
+        let payload = &self.bytes[Self::BYTES..];
+        &payload[..payload.len().min(usize::from(self.length()) - 2)]
     }
 }
 

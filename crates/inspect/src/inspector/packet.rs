@@ -1,0 +1,89 @@
+//! Packets as the inspector sees them.
+
+use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
+
+/// Most tunnels in tunnels that a packet is followed through: each is one more
+/// text to search, so a sender must not be free to choose how many.
+pub const MAX_TUNNELS: usize = 4;
+
+/// A packet as the inspector sees it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet<'a> {
+    /// Where its headers lie.
+    pub headers: Headers,
+    /// The record, from its link header on.
+    pub bytes: &'a [u8],
+    /// Time of arrival, nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Interface on which it arrived.
+    pub interface: u16,
+    /// The tunnel that it came through, by the addresses of its ends; 0 for
+    /// none. Flows in different tunnels are different flows.
+    pub tunnel: u64,
+}
+
+impl<'a> Packet<'a> {
+    /// The packet, and those that it carries through tunnels, one in the
+    /// other: at most [`MAX_TUNNELS`]; of all these, the IP packets.
+    pub(crate) fn levels(self) -> impl Iterator<Item = Packet<'a>> {
+        let inner = |packet: &Packet<'a>| {
+            let headers = packet.headers.inner(packet.bytes)?;
+            let tunnel = match packet.tunnel {
+                0 if packet.headers.is_ip() => pair_number(&packet.flow()) | 1,
+                known => known,
+            };
+            Some(Packet {
+                headers,
+                tunnel,
+                ..*packet
+            })
+        };
+        std::iter::successors(Some(self), inner)
+            .take(1 + MAX_TUNNELS)
+            .filter(|packet| packet.headers.is_ip())
+    }
+
+    /// The transport header can be read, and the packet is no fragment.
+    pub(super) fn is_whole(&self) -> bool {
+        self.headers.fragment == Fragment::Whole
+            && matches!(self.headers.fault, None | Some(Fault::PacketCut))
+    }
+
+    /// What contents are looked for in: the bytes after the header of TCP,
+    /// UDP, SCTP or ICMP; otherwise those after the IP header.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        if self.is_whole() && matches!(self.headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6) {
+            self.headers.payload(self.bytes)
+        } else if self.headers.is_ip() {
+            self.headers.transport(self.bytes)
+        } else {
+            &[]
+        }
+    }
+
+    /// Its flow; all zero where it has none.
+    pub(crate) fn flow(&self) -> FlowKey {
+        FlowKey::from_headers(&self.headers, self.bytes).unwrap_or_default()
+    }
+
+    /// Type and code of an ICMP or ICMPv6 message.
+    pub(super) fn icmp(&self) -> Option<(u8, u8)> {
+        match (self.headers.protocol, self.headers.transport(self.bytes)) {
+            (ICMP | ICMPV6, [kind, code, ..]) => Some((*kind, *code)),
+            _ => None,
+        }
+    }
+}
+
+/// A number for a flow's pair of addresses, whatever the direction.
+pub(crate) fn pair_number(flow: &FlowKey) -> u64 {
+    let (low, high) = (
+        flow.source.min(flow.destination),
+        flow.source.max(flow.destination),
+    );
+    [low, high].iter().fold(0, |hash: u64, address| {
+        let word = (address >> 64) as u64 ^ *address as u64;
+        (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
+}
