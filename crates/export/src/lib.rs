@@ -6,6 +6,8 @@
 //! Prometheus. Both are shown reports one by one, as an observer of the
 //! measurement is.
 //!
+//! [`write_table`] writes any other table of numbers, words and flags.
+//!
 //! This is the only crate that pays for these formats: those below return plain
 //! values. Of Parquet it takes the format alone, without Arrow and without
 //! codecs; numbers that repeat are small by the dictionary encoding.
@@ -15,7 +17,9 @@
 mod metrics;
 mod parquet;
 mod row;
+mod table;
 
 pub use metrics::Metrics;
 pub use parquet::{ExportError, ParquetWriter, read_parquet};
 pub use row::Row;
+pub use table::{Column, Values, write_table};

@@ -83,6 +83,12 @@ pub struct Size {
     pub dual: bool,
 }
 
+impl Size {
+    /// The most bytes of all packets: a program holds a word of them several
+    /// times, in memory and in each stream.
+    pub const MOST_BYTES: usize = 1 << 26;
+}
+
 /// A stream program of this crate, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramEntry {

@@ -177,11 +177,8 @@ impl Machine {
                 });
             }
         };
-        let mut parameters = Parameters::parse(&name, &text)?;
-        for (key, value) in changes {
-            parameters.set(key, *value)?;
-        }
-        Machine::of(&name, parameters)
+        let parameters = Parameters::parse(&name, &text)?;
+        Machine::of(&name, parameters)?.with_all(changes)
     }
 
     /// The machines that come with the program.
@@ -194,8 +191,19 @@ impl Machine {
     /// # Errors
     /// A parameter that is unknown or out of range.
     pub fn with(&self, key: &str, value: f64) -> Result<Machine, MachineError> {
+        self.with_all(&[(key.to_owned(), value)])
+    }
+
+    /// The same machine with several parameters set to other values.
+    ///
+    /// # Errors
+    /// A parameter that is unknown or out of range, and values that exclude
+    /// each other.
+    pub fn with_all(&self, changes: &[(String, f64)]) -> Result<Machine, MachineError> {
         let mut parameters = self.parameters.clone();
-        parameters.set(key, value)?;
+        for (key, value) in changes {
+            parameters.set(key, *value)?;
+        }
         Machine::of(&self.name, parameters)
     }
 
@@ -214,7 +222,7 @@ impl Machine {
             name: name.to_owned(),
             timings,
             clock_mhz: take.number("clock_mhz", 1.0, 100_000.0),
-            clusters: take.count("clusters", 1, 32) as usize,
+            clusters: take.power_of_two("clusters", 32) as usize,
             cluster: Cluster {
                 adders: take.count("cluster.adders", 1, 64),
                 multipliers: take.count("cluster.multipliers", 1, 64),
@@ -263,24 +271,45 @@ impl Machine {
             parameters: parameters.clone(),
         };
         take.finish()?;
-        if !machine.clusters.is_power_of_two() {
-            return Err(machine.contradiction("clusters", "it has to be 1, 2, 4, 8, 16 or 32"));
+        match machine.contradiction() {
+            Some((key, reason)) => Err(MachineError::Contradiction {
+                file: name.to_owned(),
+                key: key.to_owned(),
+                reason: reason.to_owned(),
+            }),
+            None => Ok(machine),
         }
-        if machine.memory.stream_bytes_per_cycle > machine.memory.bytes_per_cycle {
-            return Err(machine.contradiction(
-                "memory.stream_bytes_per_cycle",
-                "one stream cannot be faster than memory.bytes_per_cycle",
-            ));
-        }
-        Ok(machine)
     }
 
-    fn contradiction(&self, key: &str, reason: &str) -> MachineError {
-        MachineError::Value {
-            file: self.name.clone(),
-            key: key.to_owned(),
-            reason: reason.to_owned(),
-        }
+    /// A key whose value others exclude, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        let (memory, cluster, srf) = (&self.memory, &self.cluster, &self.srf);
+        let units = cluster.adders + cluster.multipliers + cluster.dividers;
+        let row_bytes = 4 * self.clusters as u64;
+        [
+            (
+                memory.stream_bytes_per_cycle > memory.bytes_per_cycle,
+                "memory.stream_bytes_per_cycle",
+                "one stream cannot be faster than memory.bytes_per_cycle",
+            ),
+            (
+                memory.bytes_per_cycle > srf.bytes_per_cycle,
+                "memory.bytes_per_cycle",
+                "memory cannot be faster than srf.bytes_per_cycle, where its words go",
+            ),
+            (
+                !srf.bytes.is_multiple_of(row_bytes),
+                "srf.bytes",
+                "its bytes are no whole number of words for each cluster",
+            ),
+            (
+                cluster.register_words < 2 * units,
+                "cluster.register_words",
+                "there are less than two words for each adder, multiplier and divider",
+            ),
+        ]
+        .into_iter()
+        .find_map(|(wrong, key, reason)| wrong.then_some((key, reason)))
     }
 
     /// Its name, or its file's.

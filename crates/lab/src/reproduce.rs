@@ -4,10 +4,11 @@
 //! and are no validation. A row whose trace is not to be had is shown with a
 //! substituted workload and not counted. What is not modelled says so.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
+pub use figures::figures;
+pub use page::{page, predicted_within, summary};
 pub use published::{Claim, Published, Relation, published};
 pub use sensitivity::{Assumption, HEADLINES, Sensitivity, assumptions, sensitivity};
 
@@ -21,8 +22,11 @@ mod aes;
 mod chip;
 mod closed_forms;
 mod compare;
+mod figures;
 mod hashing;
+mod page;
 mod published;
+mod ratios;
 mod rows;
 mod sensitivity;
 
@@ -179,7 +183,7 @@ struct Bench {
     effort: Effort,
     /// Parameters that every machine has changed.
     changes: Vec<(String, f64)>,
-    programs: Rc<RefCell<HashMap<String, Rc<Program>>>>,
+    programs: Arc<Mutex<HashMap<String, Arc<Program>>>>,
     aes: aes::Runs,
 }
 
@@ -188,7 +192,7 @@ impl Bench {
         Bench {
             effort,
             changes: Vec::new(),
-            programs: Rc::default(),
+            programs: Arc::default(),
             aes: aes::Runs::default(),
         }
     }
@@ -199,7 +203,7 @@ impl Bench {
         Bench {
             effort: self.effort,
             changes: vec![(key.to_owned(), value)],
-            programs: Rc::clone(&self.programs),
+            programs: Arc::clone(&self.programs),
             aes: aes::Runs::default(),
         }
     }
@@ -209,12 +213,18 @@ impl Bench {
         &self,
         name: String,
         write: impl FnOnce() -> Result<Program, ProgramFailure>,
-    ) -> Result<Rc<Program>, ReproduceError> {
-        if let Some(program) = self.programs.borrow().get(&name) {
-            return Ok(Rc::clone(program));
+    ) -> Result<Arc<Program>, ReproduceError> {
+        // A thread that fails while it writes one leaves the others whole.
+        let known = || {
+            self.programs
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        };
+        if let Some(program) = known().get(&name) {
+            return Ok(Arc::clone(program));
         }
-        let program = Rc::new(write()?);
-        self.programs.borrow_mut().insert(name, Rc::clone(&program));
+        let program = Arc::new(write()?);
+        known().insert(name, Arc::clone(&program));
         Ok(program)
     }
 

@@ -277,12 +277,17 @@ impl Schedule {
     ) -> Option<BlockSchedule> {
         /// Intervals are tried one by one, and then in steps of this part.
         const STEP: u32 = 16;
+        /// Looks at a unit and cycle: a thousand times what the kernels of
+        /// [`crate::applications`] need on Imagine. A machine on which more
+        /// are needed keeps iterations apart.
+        const LOOKS: u32 = 1 << 19;
         let graph = self.graph(&block.ops, Some(looped));
         let bounds = Bounds::of(&graph);
         let mut interval = bounds.resources.max(bounds.recurrence).max(1);
-        while interval < apart.cycles {
+        let (units, mut looks) = (self.units.all().len(), LOOKS);
+        while interval < apart.cycles && looks > 0 {
             for order in Order::ALL {
-                let Some(slots) = modulo::schedule(&graph, self.units.all().len(), interval, order)
+                let Some(slots) = modulo::schedule(&graph, units, interval, order, &mut looks)
                 else {
                     continue;
                 };

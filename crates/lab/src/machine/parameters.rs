@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
 /// A machine that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
@@ -30,13 +33,23 @@ pub enum MachineError {
         error: String,
     },
     /// A value that is missing, unknown, without a source or out of range.
-    #[error("{file}, {key}: {reason}")]
+    #[error("{place}, {key}: {reason}")]
     Value {
-        /// The file.
-        file: String,
+        /// The file, with the line where there is one.
+        place: String,
         /// The key, with dots.
         key: String,
         /// What is wrong.
+        reason: String,
+    },
+    /// Values that exclude each other.
+    #[error("{file}, {key}: {reason}")]
+    Contradiction {
+        /// The file.
+        file: String,
+        /// The key of one of them, with dots.
+        key: String,
+        /// What it contradicts.
         reason: String,
     },
 }
@@ -85,6 +98,8 @@ pub struct Parameter {
     pub source: String,
     /// The tag alone.
     pub tag: Tag,
+    /// The line of its file, where it is from one.
+    line: Option<usize>,
 }
 
 /// All values of a machine, by key.
@@ -97,7 +112,7 @@ pub struct Parameters {
 impl Parameters {
     /// Reads a machine file; `file` is its name in errors.
     pub(super) fn parse(file: &str, text: &str) -> Result<Parameters, MachineError> {
-        let table: toml::Table = toml::from_str(text).map_err(|error| MachineError::Syntax {
+        let table = DeTable::parse(text).map_err(|error| MachineError::Syntax {
             file: file.to_owned(),
             error: error.to_string().trim().replace('\n', " "),
         })?;
@@ -105,57 +120,38 @@ impl Parameters {
             file: file.to_owned(),
             by_key: BTreeMap::new(),
         };
-        parameters.add(&table, "")?;
+        let line_of = |byte: usize| 1 + text[..byte].matches('\n').count();
+        parameters.add(table.get_ref(), "", &line_of)?;
         Ok(parameters)
     }
 
-    fn add(&mut self, table: &toml::Table, prefix: &str) -> Result<(), MachineError> {
+    fn add(
+        &mut self,
+        table: &DeTable<'_>,
+        prefix: &str,
+        line_of: &dyn Fn(usize) -> usize,
+    ) -> Result<(), MachineError> {
         for (name, entry) in table {
-            let key = format!("{prefix}{name}");
-            let Some(inner) = entry.as_table() else {
-                return Err(self.wrong(&key, "write { value = …, source = \"…\" }"));
+            let key = format!("{prefix}{}", name.get_ref());
+            let line = Some(line_of(name.span().start));
+            let DeValue::Table(inner) = entry.get_ref() else {
+                return Err(self.wrong(line, &key, "write { value = …, source = \"…\" }"));
             };
             if inner.contains_key("value") {
-                let parameter = self.parameter(&key, inner)?;
+                let parameter = parameter(inner, line);
+                let parameter = parameter.map_err(|reason| self.wrong(line, &key, &reason))?;
                 self.by_key.insert(key, parameter);
             } else {
-                self.add(inner, &format!("{key}."))?;
+                self.add(inner, &format!("{key}."), line_of)?;
             }
         }
         Ok(())
     }
 
-    fn parameter(&self, key: &str, entry: &toml::Table) -> Result<Parameter, MachineError> {
-        if let Some(other) = entry
-            .keys()
-            .find(|name| !["value", "source"].contains(&name.as_str()))
-        {
-            let reason = format!("{other} is not known here: only value and source are");
-            return Err(self.wrong(key, &reason));
-        }
-        let value = match &entry["value"] {
-            toml::Value::Integer(value) => *value as f64,
-            toml::Value::Float(value) => *value,
-            _ => return Err(self.wrong(key, "the value is not a number")),
-        };
-        let source = entry.get("source").and_then(toml::Value::as_str);
-        let tagged = source.and_then(|source| Some((source, Tag::of(source)?)));
-        let Some((source, tag)) = tagged else {
-            return Err(self.wrong(
-                key,
-                "no source: it begins with one of T, P, D, R, C or S, and says more",
-            ));
-        };
-        Ok(Parameter {
-            value,
-            source: source.to_owned(),
-            tag,
-        })
-    }
-
-    fn wrong(&self, key: &str, reason: &str) -> MachineError {
+    fn wrong(&self, line: Option<usize>, key: &str, reason: &str) -> MachineError {
+        let file = &self.file;
         MachineError::Value {
-            file: self.file.clone(),
+            place: line.map_or(file.clone(), |line| format!("{file}, line {line}")),
             key: key.to_owned(),
             reason: reason.to_owned(),
         }
@@ -165,12 +161,13 @@ impl Parameters {
     pub(super) fn set(&mut self, key: &str, value: f64) -> Result<(), MachineError> {
         let Some(parameter) = self.by_key.get_mut(key) else {
             let reason = format!("there is no such parameter; there are {}", self.keys());
-            return Err(self.wrong(key, &reason));
+            return Err(self.wrong(None, key, &reason));
         };
         *parameter = Parameter {
             value,
             source: "S set for this run".to_owned(),
             tag: Tag::Set,
+            line: None,
         };
         Ok(())
     }
@@ -197,6 +194,38 @@ impl Parameters {
     }
 }
 
+/// Reads `{ value = …, source = "…" }`; the error is the reason alone.
+fn parameter(entry: &DeTable<'_>, line: Option<usize>) -> Result<Parameter, String> {
+    let known = |name: &str| ["value", "source"].contains(&name);
+    if let Some(other) = entry.keys().find(|name| !known(name.get_ref())) {
+        let other = other.get_ref();
+        return Err(format!(
+            "{other} is not known here: only value and source are"
+        ));
+    }
+    let value = match entry.get("value").map(Spanned::get_ref) {
+        Some(DeValue::Integer(value)) => i64::from_str_radix(value.as_str(), value.radix())
+            .ok()
+            .map(|value| value as f64),
+        Some(DeValue::Float(value)) => value.as_str().parse().ok(),
+        _ => None,
+    };
+    let value = value.ok_or("the value is not a number")?;
+    let source = match entry.get("source").map(Spanned::get_ref) {
+        Some(DeValue::String(source)) => Some(source.as_ref()),
+        _ => None,
+    };
+    let tagged = source.and_then(|source| Some((source, Tag::of(source)?)));
+    let (source, tag) =
+        tagged.ok_or("no source: it begins with one of T, P, D, R, C or S, and says more")?;
+    Ok(Parameter {
+        value,
+        source: source.to_owned(),
+        tag,
+        line,
+    })
+}
+
 /// Takes values, keeps the first error, and knows which values nobody took.
 pub(super) struct Reader<'a> {
     parameters: &'a Parameters,
@@ -215,35 +244,42 @@ impl Reader<'_> {
             Some(parameter) => format!("{} is not from {least} to {most}", parameter.value),
             None => "it is missing".to_owned(),
         };
-        let error = self.parameters.wrong(key, &reason);
-        self.error.get_or_insert(error);
+        self.refuse(key, &reason);
         least
+    }
+
+    fn refuse(&mut self, key: &str, reason: &str) {
+        let parameter = self.parameters.by_key.get(key);
+        let line = parameter.and_then(|parameter| parameter.line);
+        let error = self.parameters.wrong(line, key, reason);
+        self.error.get_or_insert(error);
     }
 
     /// A whole number between two others; the smaller one where it is wrong.
     pub(super) fn count(&mut self, key: &str, least: u32, most: u32) -> u32 {
         let value = self.number(key, f64::from(least), f64::from(most));
         if value.fract() != 0.0 {
-            let reason = format!("{value} is not a whole number");
-            let error = self.parameters.wrong(key, &reason);
-            self.error.get_or_insert(error);
+            self.refuse(key, &format!("{value} is not a whole number"));
         }
         value as u32
     }
 
+    /// A power of two up to another; 1 where it is wrong.
+    pub(super) fn power_of_two(&mut self, key: &str, most: u32) -> u32 {
+        let value = self.count(key, 1, most);
+        if !value.is_power_of_two() {
+            self.refuse(key, &format!("{value} is no power of two"));
+            return 1;
+        }
+        value
+    }
+
     /// The first error, or a value that is not known.
-    pub(super) fn finish(self) -> Result<(), MachineError> {
-        if let Some(error) = self.error {
-            return Err(error);
+    pub(super) fn finish(mut self) -> Result<(), MachineError> {
+        let mut keys = self.parameters.by_key.keys();
+        if let Some(key) = keys.find(|key| !self.taken.contains(*key)) {
+            self.refuse(key, "no such parameter is known");
         }
-        let unknown = self
-            .parameters
-            .by_key
-            .keys()
-            .find(|key| !self.taken.contains(*key));
-        match unknown {
-            Some(key) => Err(self.parameters.wrong(key, "no such parameter is known")),
-            None => Ok(()),
-        }
+        self.error.map_or(Ok(()), Err)
     }
 }

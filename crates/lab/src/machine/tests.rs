@@ -52,7 +52,7 @@ fn wrong_values_are_named() {
         (
             "adders",
             "adders = { value = 3 }",
-            "a.toml, cluster.adders: no source",
+            "a.toml, line 12, cluster.adders: no source",
         ),
         (
             "adders",
@@ -64,7 +64,11 @@ fn wrong_values_are_named() {
             "adders = { value = 3, source = \"? no\" }",
             "no source",
         ),
-        ("adders", "adders = 3", "a.toml, cluster.adders: write {"),
+        (
+            "adders",
+            "adders = 3",
+            "a.toml, line 12, cluster.adders: write {",
+        ),
         (
             "adders",
             "adders = { value = \"3\", source = \"T 1\" }",
@@ -79,12 +83,42 @@ fn wrong_values_are_named() {
         (
             "clusters",
             "clusters = { value = 12, source = \"T 1\" }",
-            "clusters: it has to be",
+            "line 9, clusters: 12 is no power of two",
         ),
         (
             "stream_bytes_per_cycle",
             "stream_bytes_per_cycle = { value = 64, source = \"T 1\" }",
-            "cannot be faster than",
+            "cannot be faster than memory",
+        ),
+        (
+            "bytes",
+            "bytes = { value = 131073, source = \"T 1\" }",
+            "srf.bytes: its bytes are no whole number of words",
+        ),
+        (
+            "bytes_per_cycle",
+            "bytes_per_cycle = { value = 1, source = \"T 1\" }",
+            "memory cannot be faster than srf.bytes_per_cycle",
+        ),
+        (
+            "register_words",
+            "register_words = { value = 8, source = \"T 1\" }",
+            "less than two words for each adder",
+        ),
+        (
+            "latency_cycles",
+            "latency_cycles = { value = inf, source = \"T 1\" }",
+            "memory.latency_cycles: inf is not from 0",
+        ),
+        (
+            "latency_cycles",
+            "latency_cycles = { value = 99999999999999999999, source = \"T 1\" }",
+            "not a number",
+        ),
+        (
+            "supply_v",
+            "supply_v = { value = -1.5, source = \"T 1\" }",
+            "technology.supply_v: -1.5 is not",
         ),
     ] {
         let error = error_of(&with_line(key, line));

@@ -1,8 +1,11 @@
 //! Which assumption carries which result: parameters without a published
 //! value, changed one at a time.
 
+use std::num::NonZero;
+
 use super::{Bench, Effort, ReproduceError, Row, Verdict, compare, published};
 use crate::machine::Tag;
+use crate::parallel;
 
 /// The rows that are watched: rates of AES, MMH and sketches, power, scaling,
 /// and the orderings.
@@ -92,55 +95,64 @@ pub fn assumptions(parameters: &[String]) -> Result<Vec<Assumption>, ReproduceEr
 const EFFORT: Effort = Effort { blocks: 768 };
 
 /// Changes each assumption by 20 %, and by no less than one where it is a whole
-/// number, up and down. Rows that move by less than half a percent are left out;
-/// `progress` is told how many assumptions are done.
+/// number, up and down, on no more threads than that. Rows that move by less
+/// than half a percent are left out; `progress` is told when an assumption is
+/// done.
 ///
 /// # Errors
 /// Models that fail with the machine as it is. A change that a machine or
 /// kernel does not allow is left out.
 pub fn sensitivity(
     assumptions: &[Assumption],
-    progress: impl Fn(usize),
+    threads: NonZero<usize>,
+    progress: impl Fn() + Sync,
 ) -> Result<Vec<Sensitivity>, ReproduceError> {
+    let mut bench = Bench::new(EFFORT);
+    let before = watched(&mut bench)?;
+    let found = parallel::map(assumptions, threads, |assumption| {
+        let found = moved_by(assumption, &bench, &before);
+        progress();
+        found
+    });
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// The rows that move with an assumption.
+fn moved_by(assumption: &Assumption, bench: &Bench, before: &[Row]) -> Vec<Sensitivity> {
     const STEP: f64 = 0.2;
     const LEAST_PERCENT: f64 = 0.5;
 
-    let mut bench = Bench::new(EFFORT);
-    let before = watched(&mut bench)?;
+    let (key, from) = (&assumption.parameter, assumption.value);
+    let size = if from.fract() == 0.0 {
+        (from * STEP).round().max(1.0)
+    } else {
+        from * STEP
+    };
     let mut found = Vec::new();
-    for (index, assumption) in assumptions.iter().enumerate() {
-        let (key, from) = (&assumption.parameter, assumption.value);
-        let size = if from.fract() == 0.0 {
-            (from * STEP).round().max(1.0)
-        } else {
-            from * STEP
+    for to in [from - size, from + size] {
+        let Ok(after) = watched(&mut bench.changed(key, to)) else {
+            continue;
         };
-        for to in [from - size, from + size] {
-            let Ok(after) = watched(&mut bench.changed(key, to)) else {
+        for (one, other) in before.iter().zip(&after) {
+            let (Some(was), Some(is)) = (first_number(one), first_number(other)) else {
                 continue;
             };
-            for (one, other) in before.iter().zip(&after) {
-                let (Some(was), Some(is)) = (first_number(one), first_number(other)) else {
-                    continue;
-                };
-                if 100.0 * (is / was - 1.0).abs() >= LEAST_PERCENT {
-                    found.push(Sensitivity {
-                        parameter: key.clone(),
-                        source: assumption.source.clone(),
-                        from,
-                        to,
-                        id: one.published.id.clone(),
-                        quantity: one.published.quantity.clone(),
-                        before: was,
-                        after: is,
-                        flips: is_ordering(one) && one.verdict != other.verdict,
-                    });
-                }
+            if 100.0 * (is / was - 1.0).abs() >= LEAST_PERCENT {
+                found.push(Sensitivity {
+                    parameter: key.clone(),
+                    source: assumption.source.clone(),
+                    from,
+                    to,
+                    id: one.published.id.clone(),
+                    quantity: one.published.quantity.clone(),
+                    before: was,
+                    after: is,
+                    flips: is_ordering(one) && one.verdict != other.verdict,
+                });
             }
         }
-        progress(index + 1);
     }
-    Ok(found)
+    found
 }
 
 fn is_ordering(row: &Row) -> bool {

@@ -94,7 +94,7 @@ fn calibration_is_the_best_within_its_ranges() {
 fn results_depend_on_what_they_should() {
     let parameters = ["host.bus_cycles_per_word", "operation.multiply.latency"];
     let assumed = assumptions(&parameters.map(str::to_owned)).expect("parameters");
-    let moved = sensitivity(&assumed, |_| {}).expect("rows");
+    let moved = sensitivity(&assumed, crate::parallel::cores(), || {}).expect("rows");
     let depends = |parameter: &str, id: &str| {
         moved
             .iter()

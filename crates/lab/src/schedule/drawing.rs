@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::{BlockSchedule, Class, Node, Op, Schedule};
+use crate::report::escaped;
 
 const COLUMN: u32 = 84;
 const ROW: u32 = 16;
@@ -117,14 +118,6 @@ fn text(svg: &mut String, x: u32, y: u32, size: u32, words: &str) {
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\">{}</text>",
         escaped(words)
     );
-}
-
-fn escaped(words: &str) -> String {
-    words
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 fn colour(class: Class) -> &'static str {

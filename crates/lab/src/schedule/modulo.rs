@@ -10,12 +10,14 @@ use super::reservation::Reservations;
 /// Placements tried at an interval, for each operation of the loop.
 const BUDGET: usize = 12;
 
-/// A schedule at an interval, if one is found.
+/// A schedule at an interval, if one is found before `looks` at units and
+/// cycles are used up.
 pub(super) fn schedule(
     graph: &Graph,
     units: usize,
     interval: u32,
     order: Order,
+    looks: &mut u32,
 ) -> Option<Vec<Slot>> {
     let order = order.of(graph, Some(interval));
     let mut state = State {
@@ -27,7 +29,7 @@ pub(super) fn schedule(
     };
     for _ in 0..BUDGET * graph.len() {
         match order.iter().find(|&&op| state.slots[op].is_none()) {
-            Some(&op) => state.place(op)?,
+            Some(&op) => state.place(op, looks)?,
             None => return Some(state.slots.into_iter().flatten().collect()),
         }
     }
@@ -43,8 +45,9 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    /// Places an operation; none where it can never be placed.
-    fn place(&mut self, op: usize) -> Option<()> {
+    /// Places an operation; none where it can never be placed, or `looks` are
+    /// used up.
+    fn place(&mut self, op: usize, looks: &mut u32) -> Option<()> {
         let earliest = self.earliest(op);
         let timing = self.graph.timings[op];
         let has_result = self.graph.has_result[op];
@@ -53,8 +56,13 @@ impl State<'_> {
                 .reservations
                 .conflicts(op, units, cycle, timing, has_result)
         };
-        let free = (earliest..earliest + self.interval).find_map(|cycle| {
+        let mut cycles = earliest..earliest + self.interval;
+        let free = cycles.find_map(|cycle| {
             let ways = &self.graph.alternatives[op];
+            *looks = looks.saturating_sub(ways.len() as u32);
+            if *looks == 0 {
+                return None;
+            }
             let units = ways
                 .iter()
                 .find(|units| conflicts(self, units, cycle).is_empty())?;
@@ -62,6 +70,7 @@ impl State<'_> {
         });
         let (cycle, units) = match free {
             Some(found) => found,
+            None if *looks == 0 => return None,
             None => {
                 let again = self.last_tried[op].map_or(0, |cycle| cycle + 1);
                 let cycle = earliest.max(again);

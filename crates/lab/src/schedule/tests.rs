@@ -215,6 +215,35 @@ fn what_does_not_fit_is_refused() {
     ));
 }
 
+/// One unit of each kind, all as slow as they can be: the scheduler ends, with
+/// a schedule that is no better than its bounds.
+#[test]
+fn the_slowest_machine_gets_a_schedule() {
+    let mut changes: Vec<(String, f64)> = vec![
+        ("cluster.adders".to_owned(), 1.0),
+        ("cluster.multipliers".to_owned(), 1.0),
+        ("cluster.dividers".to_owned(), 0.0),
+        ("cluster.stream_ports".to_owned(), 1.0),
+        ("cluster.register_words".to_owned(), 65_536.0),
+        ("microcode.instructions".to_owned(), 1_048_576.0),
+    ];
+    for class in Class::ALL {
+        for what in ["latency", "interval"] {
+            changes.push((format!("operation.{}.{what}", class.name()), 64.0));
+        }
+    }
+    let machine = Machine::load("imagine", &changes).expect("a machine");
+    for entry in applications::kernels() {
+        let kernel = (entry.build)(machine.clusters).expect("a kernel");
+        let schedule = Schedule::of(&kernel, &machine).expect("a schedule");
+        for block in schedule.blocks() {
+            let bounds = block.bounds;
+            let least = bounds.resources.max(bounds.recurrence);
+            assert!(block.steady_cycles() >= least, "{}", entry.name);
+        }
+    }
+}
+
 /// A replay finds a schedule that takes a result a cycle too early.
 #[test]
 fn a_wrong_schedule_gives_wrong_outputs() {

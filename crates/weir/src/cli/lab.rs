@@ -1,5 +1,6 @@
 //! What can be asked of `weir lab`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -22,8 +23,19 @@ pub enum LabCommand {
     Run(LabRun),
     Sweep(LabSweep),
     Cost(LabCost),
+    Lengths(LabLengths),
     Reproduce(LabReproduce),
     Sensitivity(LabSensitivity),
+}
+
+/// Where results go.
+#[derive(Args, Debug)]
+pub struct Places {
+    /// Write the rows as a Parquet table to a file.
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// List kernels, programs and machines.
@@ -33,7 +45,7 @@ pub struct LabList {
     #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }
 
 /// A machine, and what is changed on it.
@@ -72,7 +84,7 @@ pub struct LabSchedule {
     #[arg(long)]
     pub listing: bool,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }
 
 /// What a program works on.
@@ -106,7 +118,7 @@ pub struct LabRun {
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }
 
 /// Run a program on many machines: every combination of the values given.
@@ -115,16 +127,45 @@ pub struct LabSweep {
     /// The program, by its name in `weir lab list`.
     #[arg(value_name = "PROGRAM")]
     pub program: String,
-    /// A parameter and its values, as in cluster.adders=3,4,6; may be given
-    /// several times.
+    /// A parameter and its values, as in cluster.adders=3,4,6 or
+    /// host.bus_mhz=50..400:50; may be given several times. Beside those of
+    /// the machine there are work.packets and work.bytes.
     #[arg(long, value_name = "KEY=VALUE,…", required = true)]
     pub over: Vec<String>,
+    /// Threads; by default one for each core.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZero<usize>>,
+    /// Write a page with pictures and every row: one file of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub work: Work,
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
+}
+
+/// Print how the packets of captures fill clusters.
+///
+/// Blocks of a packet lie across clusters; the rest of its last row is padding.
+/// Lengths are those of IP packets.
+#[derive(Args, Debug)]
+pub struct LabLengths {
+    /// Captures.
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub captures: Vec<PathBuf>,
+    /// Bytes of a block: 16 for AES.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub block_bytes: u32,
+    /// Numbers of clusters.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub clusters: Vec<u32>,
+    /// Write a page with pictures: one file of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub places: Places,
 }
 
 /// Print what a machine takes of a chip, and what its actions take of energy.
@@ -140,7 +181,7 @@ pub struct LabCost {
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }
 
 /// Print what the stream thesis states beside what the models give.
@@ -153,8 +194,12 @@ pub struct LabReproduce {
     /// percent.
     #[arg(long)]
     pub short: bool,
+    /// Write a page with pictures, every row and every parameter: one file
+    /// of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }
 
 /// Change each parameter that is not published, one at a time, and print which
@@ -168,5 +213,5 @@ pub struct LabSensitivity {
     #[arg(value_name = "KEY")]
     pub parameters: Vec<String>,
     #[command(flatten)]
-    pub common: Common,
+    pub places: Places,
 }

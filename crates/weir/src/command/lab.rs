@@ -7,13 +7,16 @@ use serde::Serialize;
 use weir_lab::applications;
 use weir_lab::machine::Machine;
 
+use results::Results;
+
 use crate::cli::lab::{Lab, LabCommand, LabList, MachineChoice};
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::report::table;
 
 mod cost;
+mod lengths;
 mod reproduce;
+mod results;
 mod run;
 mod schedule;
 mod sensitivity;
@@ -25,6 +28,7 @@ pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
         LabCommand::Schedule(arguments) => schedule::schedule(arguments),
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Cost(arguments) => cost::cost(arguments),
+        LabCommand::Lengths(arguments) => lengths::lengths(arguments),
         LabCommand::Sweep(arguments) => sweep::sweep(arguments),
         LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
         LabCommand::Sensitivity(arguments) => sensitivity::sensitivity(arguments),
@@ -86,7 +90,7 @@ struct ParameterRow {
 }
 
 fn list(arguments: &LabList) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::asked_for(&arguments.places)?;
     if let Some(name) = &arguments.machine {
         let machine = Machine::load(name, &[]).map_err(Failure::usage)?;
         let rows: Vec<ParameterRow> = machine
@@ -101,7 +105,7 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         let cells =
             |row: &ParameterRow| vec![row.key.clone(), row.value.to_string(), row.source.clone()];
         let header = ["parameter", "value", "source"];
-        return show(json, &arguments.common, &rows, || {
+        return results.show(&rows, || {
             let rows = rows.iter().map(cells).collect();
             table::table(&format!("machine {name}"), &header, &[1], rows)
         });
@@ -125,7 +129,7 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         source: String::new(),
     });
     let items: Vec<Item> = programs.chain(kernels).chain(machines).collect();
-    show(json, &arguments.common, &items, || {
+    results.show(&items, || {
         let cells = |item: &Item| {
             vec![
                 item.kind.to_owned(),
@@ -137,20 +141,4 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         let rows = items.iter().map(cells).collect();
         table::table("", &["kind", "name", "about", "source"], &[], rows)
     })
-}
-
-/// Writes rows where they were asked for, and the table for people.
-fn show(
-    json: Option<output::Document>,
-    common: &crate::cli::Common,
-    rows: &impl Serialize,
-    table: impl FnOnce() -> String,
-) -> Outcome<ExitCode> {
-    if let Some(json) = json {
-        json.write(rows)?;
-    }
-    if common.shows_tables() {
-        output::write_stdout(table().as_bytes())?;
-    }
-    Ok(ExitCode::SUCCESS)
 }

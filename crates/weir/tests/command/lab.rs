@@ -57,6 +57,8 @@ fn the_picture_has_the_cycles_of_the_report() {
 
 #[test]
 fn a_sweep_has_every_machine() {
+    let folder = Folder::new();
+    let html = folder.name("sweep.html");
     let swept = weir([
         "lab",
         "sweep",
@@ -67,6 +69,10 @@ fn a_sweep_has_every_machine() {
         "cluster.adders=3,4,6",
         "--over",
         "srf.bytes=1024,131072",
+        "--threads",
+        "2",
+        "--html",
+        &html,
         "--json",
         "-",
     ]);
@@ -77,14 +83,84 @@ fn a_sweep_has_every_machine() {
         let fits = row["set"]["srf.bytes"] == 131_072.0;
         assert_eq!(row["error"].is_null(), fits, "{row}");
         assert_eq!(row["cycles"].is_number(), fits, "{row}");
+        assert_eq!(row["watts"].is_number(), fits, "{row}");
     }
+    let page = std::fs::read_to_string(&html).expect("a page");
+    // The three machines that run are points of each picture.
+    assert_eq!(
+        page.matches("<svg").count() * 3,
+        page.matches("<circle").count()
+    );
+}
+
+#[test]
+fn packets_of_a_capture_fill_clusters() {
+    let folder = Folder::new();
+    let capture = folder.name("packets.pcap");
+    weir([
+        "generate",
+        &capture,
+        "--packets",
+        "300",
+        "--flows",
+        "9",
+        "--sizes",
+        "imix",
+        "--seed",
+        "1",
+    ])
+    .done();
+    let rows = weir(["lab", "lengths", &capture, "--json", "-"])
+        .done()
+        .json();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 7);
+    assert_eq!(rows[0]["packets"], 300);
+    assert_eq!(rows[0]["efficiency"], 1.0);
+    let share = |row: &serde_json::Value| row["efficiency"].as_f64().expect("a share");
+    assert!(
+        rows.windows(2)
+            .all(|pair| share(&pair[1]) < share(&pair[0]))
+    );
+    let empty = folder.name("empty.pcap");
+    std::fs::write(&empty, &std::fs::read(&capture).expect("a capture")[..24]).expect("a file");
+    weir(["lab", "lengths", &empty]).failed(2, &["no IP packets"]);
+}
+
+#[test]
+fn costs_sum_up() {
+    let rows = weir(["lab", "cost", "--json", "-"]).done().json();
+    let rows = rows.as_array().expect("rows");
+    let areas: Vec<f64> = rows
+        .iter()
+        .filter(|row| row["kind"] == "area")
+        .map(|row| row["value"].as_f64().expect("an area"))
+        .collect();
+    let (all, parts) = areas.split_last().expect("areas");
+    assert!((parts.iter().sum::<f64>() / all - 1.0).abs() < 1e-9);
+    let grown = weir(["lab", "cost", "--scaling", "--json", "-"])
+        .done()
+        .json();
+    assert!(grown.as_array().expect("rows").len() > 16);
 }
 
 #[test]
 fn every_row_of_the_thesis_is_printed() {
-    let rows = weir(["lab", "reproduce", "--short", "--json", "-"])
-        .done()
-        .json();
+    let folder = Folder::new();
+    let (html, parquet) = (folder.name("report.html"), folder.name("rows.parquet"));
+    let rows = weir([
+        "lab",
+        "reproduce",
+        "--short",
+        "--json",
+        "-",
+        "--html",
+        &html,
+        "--parquet",
+        &parquet,
+    ])
+    .done()
+    .json();
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 103);
     let keys = [
@@ -104,6 +180,15 @@ fn every_row_of_the_thesis_is_printed() {
             assert!(row.get(key).is_some(), "{key}: {row}");
         }
     }
+    let page = std::fs::read_to_string(&html).expect("a page");
+    for row in rows {
+        let id = row["id"].as_str().expect("a name");
+        assert!(page.contains(&format!("<td>{id}</td>")), "{id}");
+    }
+    assert!(page.matches("<svg").count() > 4);
+    let table = std::fs::read(&parquet).expect("a table");
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
+
     let one = weir(["lab", "reproduce", "imagine-092", "--json", "-"])
         .done()
         .json();
@@ -123,7 +208,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             vec!["run", "aes", "--machine", &machine],
-            "odd.toml, clock_mhz: no source",
+            "odd.toml, line 1, clock_mhz: no source",
         ),
         (
             vec!["run", "aes", "--set", "cluster.adders=-1"],
@@ -139,11 +224,51 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             vec!["sweep", "aes", "--over", "clusters=3"],
-            "clusters: it has to be",
+            "clusters: 3 is no power of two",
         ),
         (
             vec!["sweep", "aes", "--over", "clusters=x"],
             "x is not a number",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "cluster.adders=3,-1"],
+            "cluster.adders: -1 is not from 1 to 64",
+        ),
+        (
+            vec![
+                "sweep",
+                "aes",
+                "--over",
+                "clusters=1,2",
+                "--over",
+                "clusters=4",
+            ],
+            "clusters: it is given twice",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "clock_mhz=1..1000000"],
+            "at most 100000 combinations",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "srf.bytes=1024,2048"],
+            "bytes of the stream register file",
+        ),
+        (vec!["lengths", &machine], "odd.toml"),
+        (
+            vec!["run", "aes", "--packets", "1000000", "--bytes", "65536"],
+            "a run takes 67108864 bytes at most",
+        ),
+        (
+            vec!["run", "aes", "--set", "cluster.register_words=12"],
+            "values at once, for 12 registers",
+        ),
+        (
+            vec!["run", "aes", "--set", "microcode.instructions=10"],
+            "for a store of 10",
+        ),
+        (
+            vec!["cost", "--set", "memory.bytes_per_cycle=65"],
+            "memory cannot be faster than srf.bytes_per_cycle",
         ),
         (
             vec!["reproduce", "imagine-999"],

@@ -6,10 +6,10 @@ use serde::Serialize;
 use weir_lab::cost::{Process, Shape};
 use weir_lab::machine::Machine;
 
-use super::{machine, show};
+use super::machine;
+use super::results::Results;
 use crate::cli::lab::LabCost;
 use crate::failure::Outcome;
-use crate::output;
 use crate::report::table;
 
 /// A cost of a machine.
@@ -52,14 +52,14 @@ struct ScalingRow {
 }
 
 pub fn cost(arguments: &LabCost) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::asked_for(&arguments.places)?;
     let machine = machine(&arguments.machine)?;
     if arguments.scaling {
         let rows = scaling(&machine);
-        return show(json, &arguments.common, &rows, || scaling_table(&rows));
+        return results.show(&rows, || scaling_table(&rows));
     }
     let rows = costs(&machine);
-    show(json, &arguments.common, &rows, || {
+    results.show(&rows, || {
         let cells = rows.iter().map(CostRow::cells).collect();
         let header = ["", "", "value", "unit", "% of area"];
         table::table(machine.name(), &header, &[2, 4], cells)

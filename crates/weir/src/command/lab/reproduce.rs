@@ -1,17 +1,15 @@
 //! `weir lab reproduce`.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use weir_lab::reproduce::{Effort, ReproduceError, Row, Verdict, reproduce as rows_of};
+use weir_lab::reproduce::{Effort, ReproduceError, Row, page, reproduce as rows_of, summary};
 
-use super::show;
+use super::results::Results;
 use crate::cli::lab::LabReproduce;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::Bar;
 use crate::report::table;
 
@@ -35,7 +33,7 @@ struct JsonRow<'a> {
 }
 
 pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
     let effort = if arguments.short {
         Effort::SHORT
     } else {
@@ -47,7 +45,7 @@ pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
     } else {
         arguments.ids.len()
     };
-    let bar = Bar::count(count, arguments.common.quiet, &done);
+    let bar = Bar::count(count, arguments.places.common.quiet, &done);
     let rows = rows_of(&arguments.ids, effort, |now, _| {
         done.store(now, Ordering::Relaxed);
     })
@@ -57,7 +55,11 @@ pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
     })?;
     drop(bar);
     let as_json: Vec<JsonRow<'_>> = rows.iter().map(json_row).collect();
-    show(json, &arguments.common, &as_json, || tables(&rows))
+    results.show_with_page(
+        &as_json,
+        || tables(&rows),
+        || page(&rows).map_err(Failure::running),
+    )
 }
 
 fn json_row(row: &Row) -> JsonRow<'_> {
@@ -107,35 +109,9 @@ fn tables(rows: &[Row]) -> String {
     };
     let listed = table::table("", &header, &[5], rows.iter().map(cells).collect());
 
-    let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in rows {
-        *verdicts.entry(row.verdict.name()).or_default() += 1;
-    }
-    let counted = |row: &&Row| {
-        !row.fitted
-            && row.class.name() == "simulated"
-            && matches!(row.verdict, Verdict::Agrees | Verdict::Differs)
-    };
-    let predicted: Vec<f64> = rows
-        .iter()
-        .filter(counted)
-        .filter_map(|row| row.error_percent)
-        .collect();
-    let within = |percent: f64| {
-        predicted
-            .iter()
-            .filter(|error| error.abs() <= percent)
-            .count()
-    };
-    let mut summary: Vec<Vec<String>> = verdicts
+    let summary = summary(rows)
         .into_iter()
-        .map(|(verdict, count)| vec![verdict.to_owned(), count.to_string()])
+        .map(|(name, count)| vec![name, count])
         .collect();
-    for percent in [15.0, 30.0] {
-        summary.push(vec![
-            format!("simulated and predicted, within {percent} %"),
-            format!("{} of {}", within(percent), predicted.len()),
-        ]);
-    }
     listed + &table::table("rows", &[], &[], summary)
 }

@@ -11,20 +11,29 @@ use weir_lab::machine::Machine;
 use weir_lab::schedule::Schedule;
 use weir_lab::stream::{self, Outcome as Played, Program};
 
-use super::{machine, show, unknown};
+use super::results::Results;
+use super::{machine, unknown};
 use crate::cli::lab::{LabRun, Work};
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::report::table;
 
 impl Work {
-    pub(super) fn size(&self) -> Size {
-        Size {
+    pub(super) fn size(&self) -> Outcome<Size> {
+        let size = Size {
             packets: self.packets as usize,
             bytes: self.bytes as usize,
             key_agile: self.key_agile,
             dual: self.dual,
+        };
+        if size.packets * size.bytes > Size::MOST_BYTES {
+            return Err(Failure::usage(anyhow!(
+                "{} packets of {} bytes: a run takes {} bytes at most",
+                size.packets,
+                size.bytes,
+                Size::MOST_BYTES
+            )));
         }
+        Ok(size)
     }
 }
 
@@ -37,8 +46,8 @@ pub(super) struct ProgramRow {
     bytes: usize,
     /// From the first packet, when kernels and tables are in place.
     cycles: f64,
-    cycles_per_packet: f64,
-    gbit_per_s: f64,
+    pub(super) cycles_per_packet: f64,
+    pub(super) gbit_per_s: f64,
     kernel_share: f64,
     /// Share of the kernels' time in which memory moved streams, too.
     overlap_share: f64,
@@ -51,9 +60,9 @@ pub(super) struct ProgramRow {
     operations_per_memory_word: f64,
     most_srf_bytes: u64,
     /// Mean power of the whole run.
-    watts: f64,
+    pub(super) watts: f64,
     picojoules_per_operation: f64,
-    nanojoules_per_byte: f64,
+    pub(super) nanojoules_per_byte: f64,
 }
 
 impl ProgramRow {
@@ -183,7 +192,7 @@ pub fn run(arguments: &LabRun) -> Outcome<ExitCode> {
 }
 
 /// Writes a program for a machine.
-pub(super) fn written(entry: &ProgramEntry, machine: &Machine, size: &Size) -> Outcome<Program> {
+fn written(entry: &ProgramEntry, machine: &Machine, size: &Size) -> Outcome<Program> {
     (entry.build)(machine.clusters, size).map_err(|error| match error {
         ProgramFailure::Workload(_) => Failure::usage(error),
         _ => Failure::running(error),
@@ -191,19 +200,19 @@ pub(super) fn written(entry: &ProgramEntry, machine: &Machine, size: &Size) -> O
 }
 
 fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
-    let size = arguments.work.size();
+    let results = Results::asked_for(&arguments.places)?;
+    let size = arguments.work.size()?;
     let program = written(entry, machine, &size)?;
     let played = stream::run(&program, machine).map_err(Failure::usage)?;
     let rows = [ProgramRow::new(entry.name, machine, &size, &played)];
-    show(json, &arguments.common, &rows, || {
+    results.show(&rows, || {
         let title = format!("{} on {}", entry.name, machine.name());
         table::table(&title, &[], &[], rows[0].cells())
     })
 }
 
 fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::asked_for(&arguments.places)?;
     let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, machine).map_err(Failure::usage)?;
     let (given, pads) = entry.example(&kernel, machine.clusters);
@@ -225,7 +234,7 @@ fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<E
         outputs_agree: found == expected,
         output_words: found.iter().map(Vec::len).collect(),
     };
-    show(json, &arguments.common, &[&row], || {
+    results.show(&[&row], || {
         let cell = |name: &str, value: String| vec![name.to_owned(), value];
         let rows = vec![
             cell("records", row.records.to_string()),

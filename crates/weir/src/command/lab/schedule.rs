@@ -6,7 +6,8 @@ use serde::Serialize;
 use weir_lab::applications;
 use weir_lab::schedule::Schedule;
 
-use super::{machine, show, unknown};
+use super::results::Results;
+use super::{machine, unknown};
 use crate::cli::lab::LabSchedule;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -38,7 +39,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
     let entry = applications::kernel(&arguments.kernel)
         .ok_or_else(|| unknown("kernel", &arguments.kernel))?;
     let machine = machine(&arguments.machine)?;
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::asked_for(&arguments.places)?;
     let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, &machine).map_err(Failure::usage)?;
     if let Some(path) = &arguments.svg {
@@ -69,7 +70,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
         })
         .collect();
     let listing = arguments.listing.then(|| format!("{kernel}\n"));
-    show(json, &arguments.common, &rows, || {
+    results.show(&rows, || {
         listing.unwrap_or_default() + &tables(&rows, &schedule)
     })
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use weir_lab::parallel;
 use weir_lab::reproduce::{Sensitivity, assumptions, sensitivity as moved_rows};
 
-use super::show;
+use super::results::Results;
 use crate::cli::lab::LabSensitivity;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::Bar;
 use crate::report::table;
 
@@ -30,15 +30,17 @@ struct JsonRow<'a> {
 }
 
 pub fn sensitivity(arguments: &LabSensitivity) -> Outcome<ExitCode> {
-    let json = output::Document::asked_for(&arguments.common)?;
+    let results = Results::asked_for(&arguments.places)?;
     let assumed = assumptions(&arguments.parameters).map_err(Failure::usage)?;
     let done = Arc::new(AtomicUsize::new(0));
-    let bar = Bar::count(assumed.len(), arguments.common.quiet, &done);
-    let moved =
-        moved_rows(&assumed, |now| done.store(now, Ordering::Relaxed)).map_err(Failure::running)?;
+    let bar = Bar::count(assumed.len(), arguments.places.common.quiet, &done);
+    let moved = moved_rows(&assumed, parallel::cores(), || {
+        done.fetch_add(1, Ordering::Relaxed);
+    })
+    .map_err(Failure::running)?;
     drop(bar);
     let rows: Vec<JsonRow<'_>> = moved.iter().map(json_row).collect();
-    show(json, &arguments.common, &rows, || {
+    results.show(&rows, || {
         let header = [
             "parameter",
             "from",

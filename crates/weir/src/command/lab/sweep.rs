@@ -1,30 +1,24 @@
 //! `weir lab sweep`: one program on many machines, on all cores.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry::Vacant;
-use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_lab::applications;
-use weir_lab::machine::Machine;
-use weir_lab::stream::{self, Program};
+use weir_lab::parallel;
+use weir_lab::report::{Cell, Look, Mark, Page, Plot, Scale, Series};
+use weir_lab::sweep::{Axis, Sweep};
 
-use super::run::{ProgramRow, written};
-use super::{key_and_value, machine, number, show, unknown};
+use super::results::Results;
+use super::run::ProgramRow;
+use super::{machine, unknown};
 use crate::cli::lab::LabSweep;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::Bar;
 use crate::report::table;
-
-/// The most machines of one sweep.
-const MOST_MACHINES: usize = 100_000;
 
 /// One machine of a sweep.
 #[derive(Serialize)]
@@ -42,120 +36,152 @@ pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
     let entry = applications::program(&arguments.program)
         .ok_or_else(|| unknown("program", &arguments.program))?;
     let base = machine(&arguments.machine)?;
-    let axes: Vec<(String, Vec<f64>)> = arguments
+    let axes: Vec<Axis> = arguments
         .over
         .iter()
-        .map(|axis| {
-            let (key, values) = key_and_value(axis)?;
-            let values = values.split(',').map(|value| number(axis, value));
-            Ok((key.to_owned(), values.collect::<Outcome<Vec<f64>>>()?))
-        })
-        .collect::<Outcome<_>>()?;
-    let machines = machines(&base, &axes)?;
-    let json = output::Document::asked_for(&arguments.common)?;
-
-    // A program is written once for each number of clusters.
-    let size = arguments.work.size();
-    let mut programs: BTreeMap<usize, Program> = BTreeMap::new();
-    for (_, machine) in &machines {
-        if let Vacant(place) = programs.entry(machine.clusters) {
-            place.insert(written(&entry, machine, &size)?);
-        }
-    }
+        .map(|axis| Axis::parse(axis))
+        .collect::<Result<_, _>>()
+        .map_err(Failure::usage)?;
+    let sweep = Sweep::new(&base, arguments.work.size()?, &axes).map_err(Failure::usage)?;
+    let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
 
     let done = Arc::new(AtomicUsize::new(0));
-    let bar = Bar::count(machines.len(), arguments.common.quiet, &done);
-    let one = |(set, machine): &(BTreeMap<String, f64>, Machine)| {
-        let played = stream::run(&programs[&machine.clusters], machine);
+    let bar = Bar::count(sweep.points().len(), arguments.places.common.quiet, &done);
+    let threads = arguments.threads.unwrap_or_else(parallel::cores);
+    let runs = sweep.run(&entry, threads, |machine, size, outcome| {
         done.fetch_add(1, Ordering::Relaxed);
-        let (run, error) = match played {
-            Ok(played) => {
-                let row = ProgramRow::new(entry.name, machine, &size, &played);
-                (Some(row), None)
-            }
-            Err(error) => (None, Some(error.to_string())),
-        };
-        SweepRow {
-            set: set.clone(),
-            run,
-            error,
+        match outcome {
+            Ok(outcome) => Ok(ProgramRow::new(entry.name, machine, size, outcome)),
+            Err(error) => Err(error.to_string()),
         }
-    };
-    let rows = on_all_cores(&machines, one);
-    drop(bar);
-
-    show(json, &arguments.common, &rows, || {
-        let keys = axes.iter().map(|(key, _)| key.as_str());
-        let results = ["cycles/packet", "Gbit/s", "kernels %", "W", "note"];
-        let header: Vec<&str> = keys.chain(results).collect();
-        let right: Vec<usize> = (0..header.len() - 1).collect();
-        let rows = rows.iter().map(cells).collect();
-        table::table(
-            &format!("{} on {}", entry.name, base.name()),
-            &header,
-            &right,
-            rows,
-        )
-    })
-}
-
-/// Every combination of the axes' values.
-fn machines(
-    base: &Machine,
-    axes: &[(String, Vec<f64>)],
-) -> Outcome<Vec<(BTreeMap<String, f64>, Machine)>> {
-    let count = axes
-        .iter()
-        .try_fold(1usize, |count, (_, values)| count.checked_mul(values.len()));
-    if count.is_none_or(|count| count > MOST_MACHINES) {
-        return Err(Failure::usage(anyhow!(
-            "a sweep has at most {MOST_MACHINES} machines: give fewer values"
-        )));
-    }
-    let mut machines = vec![(BTreeMap::new(), base.clone())];
-    for (key, values) in axes {
-        let mut next = Vec::new();
-        for (set, machine) in &machines {
-            for &value in values {
-                let mut set = set.clone();
-                set.insert(key.clone(), value);
-                next.push((set, machine.with(key, value).map_err(Failure::usage)?));
-            }
-        }
-        machines = next;
-    }
-    Ok(machines)
-}
-
-/// What a function makes of each item, in their order.
-fn on_all_cores<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let made = Mutex::new(Vec::with_capacity(items.len()));
-    let work = || {
-        while let Some((index, item)) = {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            items.get(index).map(|item| (index, item))
-        } {
-            let result = of(item);
-            if let Ok(mut made) = made.lock() {
-                made.push((index, result));
-            }
-        }
-    };
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        for _ in 1..cores.min(items.len()) {
-            scope.spawn(work);
-        }
-        work();
     });
-    let mut made = made.into_inner().unwrap_or_default();
-    made.sort_by_key(|(index, _)| *index);
-    made.into_iter().map(|(_, result)| result).collect()
+    drop(bar);
+    if let Some(Err(reason)) = runs.first()
+        && runs.iter().all(Result::is_err)
+    {
+        return Err(Failure::usage(anyhow!("{reason}")));
+    }
+    let points = sweep.points().iter();
+    let rows: Vec<SweepRow> = points
+        .zip(runs)
+        .map(|(point, run)| {
+            let (run, error) = match run {
+                Ok(run) => (Some(run), None),
+                Err(error) => (None, Some(error)),
+            };
+            SweepRow {
+                set: point.iter().cloned().collect(),
+                run,
+                error,
+            }
+        })
+        .collect();
+
+    let title = format!("{} on {}", entry.name, base.name());
+    let keys = axes.iter().map(|axis| axis.key.as_str());
+    let measured = ["cycles/packet", "Gbit/s", "kernels %", "W", "note"];
+    let header: Vec<&str> = keys.chain(measured).collect();
+    let table = || rows.iter().map(|row| cells(row, &axes)).collect::<Vec<_>>();
+    results.show_with_page(
+        &rows,
+        || {
+            let right: Vec<usize> = (0..header.len() - 1).collect();
+            table::table(&title, &header, &right, table())
+        },
+        || Ok(page(&title, &header, &table(), &rows, &axes)),
+    )
 }
 
-fn cells(row: &SweepRow) -> Vec<String> {
-    let mut cells: Vec<String> = row.set.values().map(ToString::to_string).collect();
+/// A number of a run.
+type Of = fn(&ProgramRow) -> f64;
+
+/// A page with a picture for each result over the first axis, a curve for each
+/// combination of the others, and all rows.
+fn page(
+    title: &str,
+    header: &[&str],
+    table: &[Vec<String>],
+    rows: &[SweepRow],
+    axes: &[Axis],
+) -> String {
+    /// More curves cannot be told apart.
+    const MOST_CURVES: usize = 16;
+    let mut page = Page::new(title);
+    let Some((first, others)) = axes.split_first() else {
+        return page.finish();
+    };
+    let results: [(&str, Of); 4] = [
+        ("cycles per packet", |run| run.cycles_per_packet),
+        ("Gbit/s", |run| run.gbit_per_s),
+        ("W", |run| run.watts),
+        ("nJ for each byte", |run| run.nanojoules_per_byte),
+    ];
+    for (name, of) in results {
+        let mut curves: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut order: Vec<String> = Vec::new();
+        for row in rows {
+            let curve = row.curve(others);
+            if !curves.contains_key(&curve) {
+                order.push(curve.clone());
+            }
+            let points = curves.entry(curve).or_default();
+            points.extend(row.run.iter().map(|run| (row.set[&first.key], of(run))));
+        }
+        let series = order.iter().take(MOST_CURVES).map(|name| Series {
+            name: name.clone(),
+            mark: Mark::Line,
+            points: curves[name].clone(),
+        });
+        page.plot(&Plot {
+            title: name.to_owned(),
+            x: first.key.clone(),
+            y: name.to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            series: series.collect(),
+        });
+        if order.len() > MOST_CURVES {
+            page.text(&format!(
+                "The first {MOST_CURVES} of {} curves; all are in the table.",
+                order.len()
+            ));
+        }
+    }
+    let cells: Vec<Vec<Cell>> = table
+        .iter()
+        .map(|row| {
+            let last = row.len() - 1;
+            let look = |at| if at < last { Look::Number } else { Look::Words };
+            row.iter()
+                .enumerate()
+                .map(|(at, words)| (look(at), words.clone()))
+                .collect()
+        })
+        .collect();
+    page.table(header, &cells);
+    page.finish()
+}
+
+impl SweepRow {
+    /// The values of some axes, as the name of a curve.
+    fn curve(&self, axes: &[Axis]) -> String {
+        let values: Vec<String> = axes
+            .iter()
+            .map(|axis| format!("{} {}", axis.key, self.set[&axis.key]))
+            .collect();
+        if values.is_empty() {
+            "model".to_owned()
+        } else {
+            values.join(", ")
+        }
+    }
+}
+
+fn cells(row: &SweepRow, axes: &[Axis]) -> Vec<String> {
+    let mut cells: Vec<String> = axes
+        .iter()
+        .map(|axis| row.set[&axis.key].to_string())
+        .collect();
     match &row.run {
         Some(run) => cells.extend(run.in_short()),
         None => cells.extend([const { String::new() }; 4]),

@@ -1,0 +1,107 @@
+//! How fast the models run: the three figures that the lab is built for.
+//!
+//! - a schedule of the AES core that takes two blocks at once: below a second;
+//! - the stream simulator on AES with a key for each packet: at least 20
+//!   million machine cycles per second and core, which is without writing the
+//!   program (that computes the cipher text) and without scheduling;
+//! - a sweep of 100 machines over the same program: below a minute on 2 cores.
+
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+use weir_lab::applications::{Size, kernel, program};
+use weir_lab::machine::Machine;
+use weir_lab::schedule::Schedule;
+use weir_lab::stream::simulate;
+use weir_lab::sweep::{Axis, Sweep};
+
+const ROUNDS: usize = 11;
+const SIZE: Size = Size {
+    packets: 640,
+    bytes: 1536,
+    key_agile: true,
+    dual: false,
+};
+
+fn main() {
+    let machine = Machine::load("imagine", &[]).expect("Imagine");
+    schedule(&machine);
+    simulator(&machine);
+    sweep(&machine);
+}
+
+/// The least and the median of several rounds.
+fn timed(mut work: impl FnMut()) -> [Duration; 2] {
+    let mut rounds = [Duration::ZERO; ROUNDS];
+    for round in &mut rounds {
+        let start = Instant::now();
+        work();
+        *round = start.elapsed();
+    }
+    rounds.sort_unstable();
+    [rounds[0], rounds[ROUNDS / 2]]
+}
+
+fn schedule(machine: &Machine) {
+    let entry = kernel("aes-core-dual").expect("the kernel");
+    let core = (entry.build)(machine.clusters).expect("a kernel");
+    let mut instructions = 0;
+    let [least, median] = timed(|| {
+        instructions = Schedule::of(&core, machine)
+            .expect("a schedule")
+            .instructions();
+    });
+    println!(
+        "schedule of aes-core-dual ({instructions} instructions): {:.2} ms (least {:.2}); bar 1000",
+        1e3 * median.as_secs_f64(),
+        1e3 * least.as_secs_f64(),
+    );
+}
+
+fn simulator(machine: &Machine) {
+    let aes = program("aes").expect("the program");
+    let start = Instant::now();
+    let written = (aes.build)(machine.clusters, &SIZE).expect("a program");
+    let writing = start.elapsed();
+    let schedules: Vec<Schedule> = written
+        .kernels()
+        .iter()
+        .map(|kernel| Schedule::of(kernel, machine).expect("a schedule"))
+        .collect();
+    let mut cycles = 0.0;
+    let [least, median] = timed(|| {
+        cycles = simulate(&written, machine, &schedules)
+            .expect("a run")
+            .cycles;
+    });
+    let rate = |time: Duration| cycles / time.as_secs_f64() / 1e6;
+    println!(
+        "stream simulator on aes ({cycles:.0} cycles): {:.0} million cycles/s (most {:.0}); bar 20; \
+         with writing the program {:.1}",
+        rate(median),
+        rate(least),
+        rate(writing + median),
+    );
+}
+
+fn sweep(machine: &Machine) {
+    let aes = program("aes").expect("the program");
+    let axes: Vec<Axis> = [
+        "cluster.adders=2..6",
+        "cluster.scratchpads=1,2,4,8",
+        "host.bus_mhz=50,100,200,300,400",
+    ]
+    .iter()
+    .map(|axis| Axis::parse(axis).expect("an axis"))
+    .collect();
+    let sweep = Sweep::new(machine, SIZE, &axes).expect("a sweep");
+    let two = NonZero::new(2).expect("two threads");
+    let start = Instant::now();
+    let ran = sweep.run(&aes, two, |_, _, outcome| outcome.is_ok());
+    assert!(ran.iter().all(|ran| *ran));
+    println!(
+        "sweep of {} machines over aes, 2 threads: {:.2} s; bar 60",
+        ran.len(),
+        start.elapsed().as_secs_f64(),
+    );
+}

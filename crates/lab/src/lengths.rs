@@ -1,0 +1,134 @@
+//! How packets of real lengths fill clusters (figures 2.3, 2.4 and 8.4 of the
+//! thesis): no kernel is asked, only how many blocks a packet has.
+//!
+//! Blocks of a packet lie across clusters, and the last row of a packet is
+//! filled with blocks that nobody needs.
+
+use std::collections::BTreeMap;
+
+/// Packets by their lengths in blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    block_bytes: u32,
+    packets_by_blocks: BTreeMap<u64, u64>,
+    packets: u64,
+    bytes: u64,
+}
+
+/// Clusters that work on packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Filling {
+    /// The clusters.
+    pub clusters: u64,
+    /// The share of clusters with a block of the packet, on average over
+    /// packets.
+    pub efficiency: f64,
+    /// The share of clusters with a block, over all rows.
+    pub utilisation: f64,
+    /// Share of what is stored that is padding.
+    pub padding: f64,
+    /// How many times as fast as one cluster.
+    pub speedup: f64,
+}
+
+impl Lengths {
+    /// No packets yet; blocks of so many bytes, 1 at least.
+    pub fn new(block_bytes: u32) -> Lengths {
+        Lengths {
+            block_bytes: block_bytes.max(1),
+            ..Lengths::default()
+        }
+    }
+
+    /// Adds packets of one length; those without bytes have no blocks and are
+    /// left out.
+    pub fn add(&mut self, bytes: u32, packets: u64) {
+        if bytes == 0 || packets == 0 {
+            return;
+        }
+        let blocks = u64::from(bytes.div_ceil(self.block_bytes));
+        *self.packets_by_blocks.entry(blocks).or_default() += packets;
+        self.packets += packets;
+        self.bytes += u64::from(bytes) * packets;
+    }
+
+    /// Packets with blocks.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes of all packets.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Lengths in blocks, and how many packets have each.
+    pub fn by_blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.packets_by_blocks
+            .iter()
+            .map(|(&blocks, &packets)| (blocks, packets))
+    }
+
+    /// How so many clusters are filled; none without packets or clusters.
+    pub fn filling(&self, clusters: u64) -> Option<Filling> {
+        if self.packets == 0 || clusters == 0 {
+            return None;
+        }
+        let (mut blocks, mut rows, mut shares) = (0.0, 0.0, 0.0);
+        for (of_packet, packets) in self.by_blocks() {
+            let rows_of_packet = of_packet.div_ceil(clusters);
+            let packets = packets as f64;
+            blocks += packets * of_packet as f64;
+            rows += packets * rows_of_packet as f64;
+            shares += packets * of_packet as f64 / (rows_of_packet * clusters) as f64;
+        }
+        let stored = rows * clusters as f64 * f64::from(self.block_bytes);
+        Some(Filling {
+            clusters,
+            efficiency: shares / self.packets as f64,
+            utilisation: blocks / (rows * clusters as f64),
+            padding: 1.0 - self.bytes as f64 / stored,
+            speedup: blocks / rows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_forms_of_few_packets() {
+        let mut lengths = Lengths::new(16);
+        // 4 blocks, and 94 of which the last has 12 bytes.
+        lengths.add(64, 1);
+        lengths.add(1500, 1);
+        lengths.add(0, 7);
+        assert_eq!((lengths.packets(), lengths.bytes()), (2, 1564));
+        let eight = lengths.filling(8).expect("packets");
+        assert!((eight.efficiency - (4.0 / 8.0 + 94.0 / 96.0) / 2.0).abs() < 1e-12);
+        assert!((eight.utilisation - 98.0 / 104.0).abs() < 1e-12);
+        assert!((eight.speedup - 98.0 / 13.0).abs() < 1e-12);
+        assert!((eight.padding - (1.0 - 1564.0 / (13.0 * 128.0))).abs() < 1e-12);
+        let one = lengths.filling(1).expect("packets");
+        assert_eq!((one.efficiency, one.speedup), (1.0, 1.0));
+    }
+
+    #[test]
+    fn more_clusters_are_filled_less() {
+        let mut lengths = Lengths::new(16);
+        for bytes in 1..2000 {
+            lengths.add(bytes, u64::from(bytes % 7));
+        }
+        let fillings: Vec<Filling> = (0..=10)
+            .filter_map(|log2| lengths.filling(1 << log2))
+            .collect();
+        for pair in fillings.windows(2) {
+            assert!(pair[1].efficiency < pair[0].efficiency);
+            assert!(pair[1].speedup > pair[0].speedup);
+            assert!(pair[1].speedup <= pair[1].clusters as f64);
+        }
+        assert_eq!(Lengths::new(16).filling(8), None);
+        assert_eq!(lengths.filling(0), None);
+    }
+}

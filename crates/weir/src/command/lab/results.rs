@@ -1,0 +1,198 @@
+//! Where results go: a table for people, JSON, a Parquet table, a page.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use weir_export::{Column, Values, write_table};
+
+use crate::cli::Common;
+use crate::cli::lab::Places;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Document};
+
+/// The places that were asked for, open.
+pub(super) struct Results<'a> {
+    json: Option<Document>,
+    parquet: Option<Document>,
+    page: Option<Document>,
+    common: &'a Common,
+}
+
+impl<'a> Results<'a> {
+    /// Opens the places, before the work is done.
+    pub(super) fn asked_for(places: &'a Places) -> Outcome<Results<'a>> {
+        Results::with_page(places, None)
+    }
+
+    /// The same with a page of HTML.
+    pub(super) fn with_page(places: &'a Places, page: Option<&Path>) -> Outcome<Results<'a>> {
+        let outputs: Vec<&Path> = [
+            places.common.json.as_deref(),
+            places.parquet.as_deref(),
+            page,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        output::keep_apart(&[], &outputs)?;
+        let open = |path: Option<&Path>| path.map(Document::create).transpose();
+        Ok(Results {
+            json: Document::asked_for(&places.common)?,
+            parquet: open(places.parquet.as_deref())?,
+            page: open(page)?,
+            common: &places.common,
+        })
+    }
+
+    /// Writes rows where they were asked for, and the table for people.
+    pub(super) fn show(
+        self,
+        rows: &impl Serialize,
+        table: impl FnOnce() -> String,
+    ) -> Outcome<ExitCode> {
+        self.show_with_page(rows, table, || Ok(String::new()))
+    }
+
+    /// The same, and a page if that was asked for.
+    pub(super) fn show_with_page(
+        self,
+        rows: &impl Serialize,
+        table: impl FnOnce() -> String,
+        page: impl FnOnce() -> Outcome<String>,
+    ) -> Outcome<ExitCode> {
+        if let Some(parquet) = self.parquet {
+            let rows = serde_json::to_value(rows)
+                .context("cannot make a table")
+                .map_err(Failure::Running)?;
+            let bytes =
+                write_table(Vec::new(), "weir lab", &columns(&rows)).map_err(Failure::running)?;
+            parquet.write_bytes(&bytes)?;
+        }
+        if let Some(document) = self.page {
+            document.write_bytes(page()?.as_bytes())?;
+        }
+        if let Some(json) = self.json {
+            json.write(rows)?;
+        }
+        if self.common.shows_tables() {
+            output::write_stdout(table().as_bytes())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The columns of a list of objects. What is nested has names with dots, and so
+/// have lists of pairs of a name and a value; other lists are words of JSON.
+fn columns(rows: &Value) -> Vec<Column> {
+    let rows: Vec<BTreeMap<String, Value>> = rows
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .map(|row| {
+            let mut flat = BTreeMap::new();
+            flatten("", row, &mut flat);
+            flat
+        })
+        .collect();
+    let mut names: Vec<&String> = rows.iter().flat_map(BTreeMap::keys).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| Column {
+            name: name.clone(),
+            values: values(&rows, name),
+        })
+        .collect()
+}
+
+fn values(rows: &[BTreeMap<String, Value>], name: &str) -> Values {
+    let cells = || {
+        rows.iter()
+            .map(|row| row.get(name).filter(|value| !value.is_null()))
+    };
+    if cells().flatten().all(Value::is_number) {
+        Values::Numbers(cells().map(|cell| cell?.as_f64()).collect())
+    } else if cells().flatten().all(Value::is_boolean) {
+        Values::Flags(cells().map(|cell| cell?.as_bool()).collect())
+    } else {
+        let words = |cell: &Value| match cell {
+            Value::String(words) => words.clone(),
+            other => other.to_string(),
+        };
+        Values::Words(cells().map(|cell| cell.map(words)).collect())
+    }
+}
+
+fn flatten(prefix: &str, value: &Value, flat: &mut BTreeMap<String, Value>) {
+    let named = |name: &str| match prefix {
+        "" => name.to_owned(),
+        prefix => format!("{prefix}.{name}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                flatten(&named(name), value, flat);
+            }
+        }
+        Value::Array(items) => match pairs(items) {
+            Some(fields) => flatten(prefix, &Value::Object(fields), flat),
+            None => {
+                flat.insert(prefix.to_owned(), Value::String(value.to_string()));
+            }
+        },
+        value => {
+            flat.insert(prefix.to_owned(), value.clone());
+        }
+    }
+}
+
+/// A list of pairs of a name and a value, as an object.
+fn pairs(items: &[Value]) -> Option<Map<String, Value>> {
+    items
+        .iter()
+        .map(|item| match item.as_array()?.as_slice() {
+            [Value::String(name), value] => Some((name.clone(), value.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_become_columns() {
+        let rows = json!([
+            { "name": "a", "set": { "x": 1 }, "stalls": [["host", 2.5]], "fits": true, "error": null },
+            { "name": "b", "set": { "x": 2 }, "stalls": [], "fits": null, "error": "no" },
+        ]);
+        let found = columns(&rows);
+        let names: Vec<&str> = found.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["error", "fits", "name", "set.x", "stalls.host"]);
+        let of = |name: &str| {
+            let column = found.iter().find(|column| column.name == name);
+            column.map(|column| column.values.clone())
+        };
+        assert_eq!(
+            of("set.x"),
+            Some(Values::Numbers(vec![Some(1.0), Some(2.0)]))
+        );
+        assert_eq!(
+            of("stalls.host"),
+            Some(Values::Numbers(vec![Some(2.5), None]))
+        );
+        assert_eq!(of("fits"), Some(Values::Flags(vec![Some(true), None])));
+        assert_eq!(
+            of("error"),
+            Some(Values::Words(vec![None, Some("no".to_owned())]))
+        );
+    }
+}
