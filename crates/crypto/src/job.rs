@@ -373,10 +373,9 @@ impl OpenJob<'_> {
         let is_open = self.is_well_shaped()
             && match self.key.kernel() {
                 Kernel::Gcm(_)
-                | Kernel::Gmac(_)
                 | Kernel::Ccm(_)
                 | Kernel::Ocb3(_)
-                | Kernel::CtrMac(_)
+                | Kernel::MacSuite(_)
                 | Kernel::Etm(_) => {
                     self.verified = true;
                     return;

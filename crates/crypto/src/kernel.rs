@@ -7,7 +7,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
-use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, CtrMacKey, Modes, Ocb3Key};
+use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, MacSuiteKey, Modes, Ocb3Key};
 use crate::etm::EtmKey;
 use crate::keys::{KeyMaterial, KeyPolicy};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
@@ -32,11 +32,9 @@ pub(crate) enum Kernel<C> {
     /// Its packets are processed by [`crate::aead::process`].
     Ocb3(Ocb3Key),
     /// As above.
-    Gmac(GcmKey),
-    /// As above.
     Ccm(Box<CcmKey>),
     /// As above.
-    CtrMac(Box<CtrMacKey>),
+    MacSuite(Box<MacSuiteKey>),
     /// Its packets are processed one by one.
     ChaCha20Poly1305(Box<ChaCha20Poly1305Key>),
 }
@@ -89,14 +87,13 @@ impl<C: CbcKey> Kernel<C> {
                 Kernel::ChaCha20Poly1305(Box::new(ChaCha20Poly1305Key::new(key, salt)?))
             }
             Suite::Aead(Aead::AesGmac(size)) => {
-                let policy = KeyPolicy::Precomputed;
-                Kernel::Gmac(GcmKey::new(tier, size, key, salt, policy)?)
+                Kernel::MacSuite(Box::new(MacSuiteKey::gmac(tier, size, key, salt)?))
             }
             Suite::Aead(Aead::AesCcm16(size)) => {
                 Kernel::Ccm(Box::new(CcmKey::new(tier, size, key, salt)?))
             }
             Suite::Aead(Aead::AesCtrMac(mac)) => {
-                Kernel::CtrMac(Box::new(CtrMacKey::new(tier, mac, key)?))
+                Kernel::MacSuite(Box::new(MacSuiteKey::new(tier, mac, key)?))
             }
             Suite::Aead(Aead::AesOcb3(size)) => {
                 Kernel::Ocb3(Ocb3Key::new(tier, size, key, salt, C::DECRYPTS)?)
@@ -120,10 +117,9 @@ impl<C> Kernel<C> {
     ) -> Result<(), Misshapen> {
         match self {
             Kernel::Gcm(_)
-            | Kernel::Gmac(_)
             | Kernel::Ccm(_)
             | Kernel::Ocb3(_)
-            | Kernel::CtrMac(_)
+            | Kernel::MacSuite(_)
             | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag),
         }
@@ -135,8 +131,7 @@ impl<C> Kernel<C> {
         match self {
             Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
             Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
-            Kernel::Gmac(key) => Some(AeadKey::Gmac(key)),
-            Kernel::CtrMac(key) => Some(AeadKey::CtrMac(key)),
+            Kernel::MacSuite(key) => Some(AeadKey::MacSuite(key)),
             Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::ChaCha20Poly1305(_) => None,
         }
     }

@@ -27,6 +27,12 @@ pub enum AesKeySize {
     Aes256,
 }
 
+impl AesKeySize {
+    /// All of them, shortest first.
+    pub(crate) const ALL: [AesKeySize; 3] =
+        [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
+}
+
 /// Authenticated encryption with associated data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Aead {

@@ -4,8 +4,8 @@
 use weir_simd::Tier;
 
 use super::ccm::{self, CcmKey};
-use super::ctr_mac::{self, CtrMacKey};
-use super::gcm::{self, GcmKey, gmac};
+use super::gcm;
+use super::mac_suite::{self, MacSuiteKey};
 use super::ocb3::{self, Ocb3Key};
 use crate::cipher::Block;
 use crate::engine::Family;
@@ -62,10 +62,8 @@ pub(crate) fn tag_agrees(received: &[u8], computed: &Block) -> bool {
 #[derive(Clone, Copy)]
 pub(crate) enum AeadKey<'a> {
     Ocb3(&'a Ocb3Key),
-    /// A full schedule.
-    Gmac(&'a GcmKey),
     Ccm(&'a CcmKey),
-    CtrMac(&'a CtrMacKey),
+    MacSuite(&'a MacSuiteKey),
 }
 
 /// Which of the modes a batch has packets of.
@@ -79,16 +77,14 @@ impl Modes {
         self.0 |= match key {
             None => 0,
             Some(AeadKey::Ocb3(_)) => Self::OCB3,
-            Some(AeadKey::Gmac(_)) => Self::GMAC,
             Some(AeadKey::Ccm(_)) => Self::CCM,
-            Some(AeadKey::CtrMac(_)) => Self::CTR_MAC,
+            Some(AeadKey::MacSuite(_)) => Self::MAC_SUITE,
         };
     }
 
     const OCB3: u8 = 1;
-    const GMAC: u8 = 2;
-    const CCM: u8 = 4;
-    const CTR_MAC: u8 = 8;
+    const CCM: u8 = 2;
+    const MAC_SUITE: u8 = 4;
 
     fn has(self, mode: u8) -> bool {
         self.0 & mode != 0
@@ -101,13 +97,10 @@ pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, modes: Modes, j
     if modes.has(Modes::OCB3) {
         ocb3::process(tier(Family::Ocb3), jobs);
     }
-    if modes.has(Modes::GMAC) {
-        gmac::process(tier(Family::Gmac), jobs);
-    }
     if modes.has(Modes::CCM) {
         ccm::process(tier(Family::Ccm), jobs);
     }
-    if modes.has(Modes::CTR_MAC) {
-        ctr_mac::process(tier(Family::CtrMac), jobs);
+    if modes.has(Modes::MAC_SUITE) {
+        mac_suite::process(tier, jobs);
     }
 }

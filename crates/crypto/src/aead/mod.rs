@@ -5,9 +5,9 @@
 mod agreement;
 mod ccm;
 mod chacha20_poly1305;
-mod ctr_mac;
 pub(crate) mod gcm;
 mod job;
+mod mac_suite;
 mod ocb3;
 
 use chacha20poly1305::aead::{AeadInOut, Nonce, Tag};
@@ -17,8 +17,8 @@ use crate::verdict::publish;
 
 pub(crate) use ccm::CcmKey;
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
-pub(crate) use ctr_mac::{CtrMacKey, IV_BYTES, MOST_ASSOCIATED_BYTES};
 pub(crate) use job::{AeadJob, AeadKey, Modes, Parts, process, tag_agrees, write_tag};
+pub(crate) use mac_suite::{IV_BYTES, MOST_ASSOCIATED_BYTES, MacSuiteKey};
 pub(crate) use ocb3::Ocb3Key;
 
 fn seal<A: AeadInOut>(

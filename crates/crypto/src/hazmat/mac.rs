@@ -4,9 +4,9 @@ use std::fmt;
 
 use weir_simd::Tier;
 
-use crate::job::{JobError, JobFault};
+use crate::job::JobError;
 use crate::keys::KeyError;
-use crate::mac::{Algorithm, Authenticated, MacKey, Material, check, process};
+use crate::mac::{Algorithm, Authenticated, Kinds, MacKey, Material, check, process};
 
 /// A key of a MAC without a counter.
 pub struct RawMacKey {
@@ -57,18 +57,14 @@ impl RawMacKey {
 /// The first job with a length that its algorithm does not allow, found before
 /// any tag is written.
 pub fn tag(tier: Tier, jobs: &mut [RawTagJob<'_>]) -> Result<(), JobError> {
+    let mut kinds = Kinds::default();
     for (index, job) in jobs.iter().enumerate() {
-        job.check()
+        check(&job.key.key, &job.parts, job.tag.len())
             .map_err(|fault| JobError { job: index, fault })?;
+        kinds.add(&job.key.key);
     }
-    process(|_| tier, jobs);
+    process(|_| tier, kinds, jobs);
     Ok(())
-}
-
-impl RawTagJob<'_> {
-    fn check(&self) -> Result<(), JobFault> {
-        check(self.key.algorithm(), &self.parts, self.tag.len())
-    }
 }
 
 impl<'a> Authenticated<'a> for RawTagJob<'a> {
@@ -83,8 +79,8 @@ impl<'a> Authenticated<'a> for RawTagJob<'a> {
     }
 
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        self.parts
+    fn parts(&self) -> &[&[u8]; 4] {
+        &self.parts
     }
 
     #[inline]

@@ -77,8 +77,7 @@ impl Algorithm {
     pub fn all() -> impl Iterator<Item = Algorithm> {
         let umac = TagWords::ALL.into_iter().map(Algorithm::Umac);
         let mmh = TagWords::ALL.into_iter().map(Algorithm::Mmh);
-        let gmac = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
-        let gmac = gmac.into_iter().map(Algorithm::Gmac);
+        let gmac = AesKeySize::ALL.into_iter().map(Algorithm::Gmac);
         let hmac = Digest::ALL.into_iter().map(Algorithm::Hmac);
         umac.chain(mmh)
             .chain(gmac)

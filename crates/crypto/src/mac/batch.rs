@@ -1,17 +1,20 @@
 //! A batch of messages, each with its own key, tagged or verified in one call.
 
+use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 
 use super::hmac::{HmacJob, HmacKey, write_all};
 use super::keys::{Expanded, MacKey, TaggingKey, VerifyingKey};
 use super::message::{LANES, Message};
-use super::{gmac, mmh, umac};
+use super::{mmh, umac};
+use crate::aead::gcm::gmac;
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::job::{JobError, JobFault};
 use crate::keys::Ticket;
 use crate::mac::algorithm::{Algorithm, TagWords};
+use crate::suite::AesKeySize;
 use crate::verdict::publish;
 
 /// One message to tag.
@@ -55,14 +58,13 @@ pub struct VerifyJob<'a> {
 /// The first job at fault, found before any tag is written and before any
 /// ticket is spent.
 pub fn tag(jobs: &mut [TagJob<'_>]) -> Result<(), JobError> {
+    let mut kinds = Kinds::default();
     for (index, job) in jobs.iter().enumerate() {
         job.check()
             .map_err(|fault| JobError { job: index, fault })?;
+        kinds.add(&job.key.key);
     }
-    for job in &mut *jobs {
-        job.ticket.spend();
-    }
-    process(tier_in_use, jobs);
+    process(tier_in_use, kinds, jobs);
     Ok(())
 }
 
@@ -70,10 +72,12 @@ pub fn tag(jobs: &mut [TagJob<'_>]) -> Result<(), JobError> {
 /// Tags are compared in constant time; a tag or message of a length that the
 /// algorithm does not allow is not authentic.
 pub fn verify(jobs: &mut [VerifyJob<'_>]) {
+    let mut kinds = Kinds::default();
     for job in &mut *jobs {
         job.verified = false;
+        kinds.add(&job.key.key);
     }
-    process(tier_in_use, jobs);
+    process(tier_in_use, kinds, jobs);
 }
 
 /// A message on its way to a tag, which holds its key for `'k`.
@@ -83,62 +87,94 @@ pub(crate) trait Authenticated<'k> {
 
     fn nonce(&self) -> u64;
 
-    fn parts(&self) -> [&[u8]; 4];
+    fn parts(&self) -> &[&[u8]; 4];
 
     /// Takes the tag, or compares it: `write` fills as many bytes as it is given
     /// with the first of the tag.
     fn conclude(&mut self, write: impl FnOnce(&mut [u8]));
 }
 
-/// Makes the tags of all jobs with the kernels of the tiers that `tier` says.
-pub(crate) fn process<'k, J: Authenticated<'k>>(tier: impl Fn(Family) -> Tier, jobs: &mut [J]) {
-    let mut kinds = 0u32;
-    for key in jobs.iter().filter_map(Authenticated::key) {
-        kinds |= 1 << kind(key.algorithm);
+/// The algorithms of a batch, so that it pays for no others.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Kinds(u32);
+
+impl Kinds {
+    /// Adds that of a message with this key.
+    #[inline]
+    pub(crate) fn add(&mut self, key: &MacKey) {
+        self.0 |= key.kind.0;
     }
-    let has = |algorithm| kinds & 1 << kind(algorithm) != 0;
+
+    #[inline]
+    fn has(self, kind: Kind) -> bool {
+        self.0 & kind.0 != 0
+    }
+}
+
+/// What is processed together: a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind(u32);
+
+impl Kind {
+    const POLY1305: Kind = Kind(1 << 11);
+    const HMAC: Kind = Kind(1 << 12);
+
+    pub(super) const fn of(algorithm: Algorithm) -> Kind {
+        match algorithm {
+            Algorithm::Umac(words) => Kind(1 << words as u32),
+            Algorithm::Mmh(words) => Kind(1 << (4 + words as u32)),
+            Algorithm::Gmac(size) => Kind(1 << (8 + size as u32)),
+            Algorithm::Poly1305 => Kind::POLY1305,
+            Algorithm::Hmac(_) => Kind::HMAC,
+        }
+    }
+}
+
+/// Makes the tags of all jobs, which are of these kinds, with the kernels of the
+/// tiers that `tier` says.
+pub(crate) fn process<'k, J: Authenticated<'k>>(
+    tier: impl Fn(Family) -> Tier,
+    kinds: Kinds,
+    jobs: &mut [J],
+) {
     for words in TagWords::ALL {
-        if has(Algorithm::Umac(words)) {
+        let kind = Kind::of(Algorithm::Umac(words));
+        if kinds.has(kind) {
             let tier = tier(Family::Umac);
             let key = |key: &'k MacKey| match &key.expanded {
-                Expanded::Umac(expanded) if key.algorithm == Algorithm::Umac(words) => {
-                    Some(&**expanded)
-                }
+                Expanded::Umac(expanded) if key.kind == kind => Some(&**expanded),
                 _ => None,
             };
             in_lanes(jobs, key, |messages, tags| umac::tag(tier, messages, tags));
         }
-        if has(Algorithm::Mmh(words)) {
+        let kind = Kind::of(Algorithm::Mmh(words));
+        if kinds.has(kind) {
             let tier = tier(Family::Mmh);
             let key = |key: &'k MacKey| match &key.expanded {
-                Expanded::Mmh(expanded) if key.algorithm == Algorithm::Mmh(words) => {
-                    Some(&**expanded)
-                }
+                Expanded::Mmh(expanded) if key.kind == kind => Some(&**expanded),
                 _ => None,
             };
             in_lanes(jobs, key, |messages, tags| mmh::tag(tier, messages, tags));
         }
     }
-    if kinds & 1 << ONE_BY_ONE != 0 {
-        one_by_one(tier(Family::Gmac), jobs);
+    for size in AesKeySize::ALL {
+        let kind = Kind::of(Algorithm::Gmac(size));
+        if kinds.has(kind) {
+            let tier = tier(Family::Gmac);
+            let key = |key: &'k MacKey| match &key.expanded {
+                Expanded::Gmac(expanded) if key.kind == kind => Some(expanded),
+                _ => None,
+            };
+            in_lanes(jobs, key, |messages, tags| gmac::tag(tier, messages, tags));
+        }
     }
-    if kinds & 1 << HMAC != 0 {
+    if kinds.has(Kind::POLY1305) {
+        one_by_one(jobs);
+    }
+    if kinds.has(Kind::HMAC) {
         write_all(tier(Family::EncryptThenMac), jobs);
     }
 }
-
-/// Tells apart what is processed together.
-fn kind(algorithm: Algorithm) -> u32 {
-    match algorithm {
-        Algorithm::Umac(words) => words as u32,
-        Algorithm::Mmh(words) => 4 + words as u32,
-        Algorithm::Gmac(_) | Algorithm::Poly1305 => ONE_BY_ONE,
-        Algorithm::Hmac(_) => HMAC,
-    }
-}
-
-const ONE_BY_ONE: u32 = 8;
-const HMAC: u32 = 9;
 
 /// The messages that `key` finds a key of, eight at a time.
 fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
@@ -146,25 +182,37 @@ fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
     key: impl Fn(&'k MacKey) -> Option<&'k K>,
     tag: impl Fn(&mut [Message<'_, K>], &mut [Block; LANES]),
 ) {
-    let mut next = 0;
-    while next < jobs.len() {
-        let mut places = [0; LANES];
-        let mut messages = arrayvec::ArrayVec::<_, LANES>::new();
-        while next < jobs.len() && !messages.is_full() {
-            let job = &jobs[next];
-            if let Some(key) = job.key().and_then(&key) {
-                places[messages.len()] = next;
-                messages.push(Message::new(key, job.nonce(), job.parts()));
+    // Filled in place: what is collected is moved, and waits for itself in the store
+    // buffer.
+    let mut group = ArrayVec::<(&K, &mut J), LANES>::new();
+    for job in jobs {
+        if let Some(key) = job.key().and_then(&key) {
+            group.push((key, job));
+            if group.is_full() {
+                tag_group(&mut group, &tag);
+                group.clear();
             }
-            next += 1;
         }
-        let count = messages.len();
-        let mut tags = [[0; 16]; LANES];
-        tag(&mut messages, &mut tags);
-        drop(messages);
-        for (&place, tag) in places[..count].iter().zip(&tags) {
-            jobs[place].conclude(|out| put(out, tag));
-        }
+    }
+    if !group.is_empty() {
+        tag_group(&mut group, &tag);
+    }
+}
+
+#[inline]
+fn tag_group<'k, K, J: Authenticated<'k>>(
+    group: &mut [(&K, &mut J)],
+    tag: impl Fn(&mut [Message<'_, K>], &mut [Block; LANES]),
+) {
+    let mut messages = ArrayVec::<Message<'_, K>, LANES>::new();
+    for (key, job) in &*group {
+        messages.push(Message::new(key, job.nonce(), job.parts()));
+    }
+    let mut tags = [[0; 16]; LANES];
+    tag(&mut messages, &mut tags);
+    drop(messages);
+    for ((_, job), tag) in group.iter_mut().zip(&tags) {
+        job.conclude(|out| put(out, tag));
     }
 }
 
@@ -183,29 +231,33 @@ fn put(out: &mut [u8], tag: &Block) {
     }
 }
 
-fn one_by_one<'k, J: Authenticated<'k>>(tier: Tier, jobs: &mut [J]) {
+/// The messages of Poly1305.
+fn one_by_one<'k, J: Authenticated<'k>>(jobs: &mut [J]) {
     for job in jobs {
-        let tag = match job.key().map(|key| &key.expanded) {
-            Some(Expanded::Gmac(key)) => gmac::tag(tier, key, job.nonce(), job.parts()),
-            Some(Expanded::Poly1305(key)) => key.tag(job.nonce(), job.parts()),
-            _ => continue,
-        };
-        job.conclude(|out| out.copy_from_slice(&tag[..out.len()]));
+        if let Some(Expanded::Poly1305(key)) = job.key().map(|key| &key.expanded) {
+            let tag = key.tag(job.nonce(), job.parts());
+            job.conclude(|out| put(out, &tag));
+        }
     }
 }
 
-/// Holds lengths against what `algorithm` allows.
+/// Holds lengths against what the algorithm of `key` allows.
 #[inline]
-pub(crate) fn check(
+pub(crate) fn check(key: &MacKey, parts: &[&[u8]; 4], tag_bytes: usize) -> Result<(), JobFault> {
+    let given_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    // What all algorithms allow.
+    match tag_bytes == usize::from(key.tag_bytes) && given_bytes <= super::mmh::MOST_BYTES {
+        true => Ok(()),
+        false => check_closely(key.algorithm, given_bytes, tag_bytes),
+    }
+}
+
+#[cold]
+fn check_closely(
     algorithm: Algorithm,
-    parts: &[&[u8]; 4],
+    message_bytes: usize,
     tag_bytes: usize,
 ) -> Result<(), JobFault> {
-    let given_bytes: usize = parts.iter().map(|part| part.len()).sum();
-    // What most algorithms allow, at a glance.
-    if tag_bytes == algorithm.tag_bytes() && given_bytes <= super::mmh::MOST_BYTES {
-        return Ok(());
-    }
     if !algorithm.allows_tag(tag_bytes) {
         return Err(JobFault::MacTag {
             least_bytes: *algorithm.tag_range().start(),
@@ -213,14 +265,14 @@ pub(crate) fn check(
             given_bytes: tag_bytes,
         });
     }
-    let (given_bytes, most_bytes) = (given_bytes as u64, algorithm.most_message_bytes());
-    if given_bytes > most_bytes {
-        return Err(JobFault::MessageTooLong {
+    let (given_bytes, most_bytes) = (message_bytes as u64, algorithm.most_message_bytes());
+    match given_bytes > most_bytes {
+        true => Err(JobFault::MessageTooLong {
             most_bytes,
             given_bytes,
-        });
+        }),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 impl TagJob<'_> {
@@ -231,7 +283,7 @@ impl TagJob<'_> {
                 false => JobFault::ForeignTicket,
             });
         }
-        check(self.key.algorithm(), &self.parts, self.tag.len())
+        check(&self.key.key, &self.parts, self.tag.len())
     }
 }
 
@@ -247,12 +299,13 @@ impl<'a> Authenticated<'a> for TagJob<'a> {
     }
 
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        self.parts
+    fn parts(&self) -> &[&[u8]; 4] {
+        &self.parts
     }
 
     #[inline]
     fn conclude(&mut self, write: impl FnOnce(&mut [u8])) {
+        self.ticket.spend();
         write(self.tag);
     }
 }
@@ -260,7 +313,7 @@ impl<'a> Authenticated<'a> for TagJob<'a> {
 impl<'a> Authenticated<'a> for VerifyJob<'a> {
     #[inline]
     fn key(&self) -> Option<&'a MacKey> {
-        let checked = check(self.key.algorithm(), &self.parts, self.tag.len());
+        let checked = check(&self.key.key, &self.parts, self.tag.len());
         checked.is_ok().then_some(&self.key.key)
     }
 
@@ -270,8 +323,8 @@ impl<'a> Authenticated<'a> for VerifyJob<'a> {
     }
 
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        self.parts
+    fn parts(&self) -> &[&[u8]; 4] {
+        &self.parts
     }
 
     #[inline]
@@ -295,7 +348,7 @@ impl<'k, J: Authenticated<'k>> HmacJob<'k> for J {
 
     #[inline]
     fn parts(&self) -> [&[u8]; 4] {
-        Authenticated::parts(self)
+        *Authenticated::parts(self)
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use weir_simd::Tier;
 use zeroize::Zeroizing;
 
 use super::algorithm::Algorithm;
+use super::batch::Kind;
 use super::hmac::HmacKey;
 use super::mmh::MmhKey;
 use super::poly1305::Poly1305Key;
@@ -38,6 +39,9 @@ pub struct VerifyingKey {
 /// An expanded key.
 pub(crate) struct MacKey {
     pub(super) algorithm: Algorithm,
+    /// What batches ask for, of the algorithm.
+    pub(super) kind: Kind,
+    pub(super) tag_bytes: u8,
     pub(super) expanded: Expanded,
 }
 
@@ -198,10 +202,7 @@ impl MacKey {
             if let Algorithm::Umac(words) = algorithm {
                 let raw: Vec<&[u8]> = alike.iter().map(|material| &material.key[..]).collect();
                 let expanded = UmacKey::new_batch(tier, words, &raw)?.into_iter();
-                keys.extend(expanded.map(|key| MacKey {
-                    algorithm,
-                    expanded: Expanded::Umac(key),
-                }));
+                keys.extend(expanded.map(|key| MacKey::of(algorithm, Expanded::Umac(key))));
             } else {
                 for material in alike {
                     keys.push(MacKey::at_tier(material, tier)?);
@@ -230,10 +231,17 @@ impl MacKey {
             Algorithm::Poly1305 => Expanded::Poly1305(Box::new(Poly1305Key::new(key)?)),
             Algorithm::Hmac(digest) => Expanded::Hmac(Box::new(HmacKey::new(digest, key))),
         };
-        Ok(MacKey {
-            algorithm: material.algorithm,
+        Ok(MacKey::of(material.algorithm, expanded))
+    }
+
+    fn of(algorithm: Algorithm, expanded: Expanded) -> MacKey {
+        MacKey {
+            algorithm,
+            kind: Kind::of(algorithm),
+            // At most 64.
+            tag_bytes: algorithm.tag_bytes() as u8,
             expanded,
-        })
+        }
     }
 }
 

@@ -11,79 +11,125 @@ pub(crate) const BLOCK_BYTES: usize = 1024;
 /// Where a block is put together that lies in several places.
 pub(crate) type Room = ArrayVec<u8, BLOCK_BYTES>;
 
-/// A message to authenticate under a key of a universal-hash MAC.
+/// A message to authenticate under a key of a universal-hash MAC, read from front to
+/// end.
 pub(crate) struct Message<'a, K> {
     pub(crate) key: &'a K,
     pub(crate) nonce: u64,
-    pub(crate) reader: Reader<'a>,
     /// Length of all parts together.
     pub(crate) bytes: usize,
+    /// What is unread of the current part.
+    current: &'a [u8],
+    /// The parts that follow it.
+    behind: &'a [&'a [u8]],
 }
 
 impl<'a, K> Message<'a, K> {
     #[inline]
-    pub(crate) fn new(key: &'a K, nonce: u64, parts: [&'a [u8]; 4]) -> Message<'a, K> {
+    pub(crate) fn new(key: &'a K, nonce: u64, parts: &'a [&'a [u8]; 4]) -> Message<'a, K> {
+        let [current, behind @ ..] = parts;
         Message {
             key,
             nonce,
-            reader: Reader { parts, current: 0 },
             bytes: parts.iter().map(|part| part.len()).sum(),
+            current,
+            behind,
         }
     }
-}
 
-/// Reads parts that follow each other as one message.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
-    parts: [&'a [u8]; 4],
-    current: usize,
-}
-
-impl<'a> Reader<'a> {
     /// The next `bytes` of the message, or as many as are left: where they lie,
     /// if that is one place, else copied into `room`.
     #[inline]
-    pub(crate) fn next<'r>(&mut self, bytes: usize, room: &'r mut Room) -> &'r [u8]
+    pub(crate) fn next<'r, const ROOM: usize>(
+        &mut self,
+        bytes: usize,
+        room: &'r mut ArrayVec<u8, ROOM>,
+    ) -> &'r [u8]
     where
         'a: 'r,
     {
-        while self.current < 3 && self.parts[self.current].is_empty() {
-            self.current += 1;
-        }
-        let part = &mut self.parts[self.current];
-        match part.split_at_checked(bytes) {
-            Some((head, rest)) => {
-                *part = rest;
-                head
-            }
+        match self.in_place(bytes) {
+            Some(head) => head,
             None => self.gather(bytes, room),
         }
     }
 
+    /// The next `bytes`, if they lie in one place.
+    #[inline]
+    pub(crate) fn in_place(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.current.split_at_checked(bytes)?;
+        self.current = rest;
+        Some(head)
+    }
+
+    /// The next `BYTES`, if they lie in one place and are not the last; they remain
+    /// unread.
+    #[inline]
+    pub(crate) fn ahead<const BYTES: usize>(&self) -> Option<&'a [u8; BYTES]> {
+        let (head, rest) = self.current.split_first_chunk()?;
+        (!rest.is_empty()).then_some(head)
+    }
+
+    /// All that is unread, if it lies in one place.
+    #[inline]
+    pub(crate) fn unread(&self) -> Option<&'a [u8]> {
+        let is_last = self.behind.iter().all(|part| part.is_empty());
+        is_last.then_some(self.current)
+    }
+
+    /// Bytes that are unread.
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        let behind: usize = self.behind.iter().map(|part| part.len()).sum();
+        self.current.len() + behind
+    }
+
     #[cold]
-    fn gather<'r>(&mut self, bytes: usize, room: &'r mut Room) -> &'r [u8] {
+    fn gather<'r, const ROOM: usize>(
+        &mut self,
+        bytes: usize,
+        room: &'r mut ArrayVec<u8, ROOM>,
+    ) -> &'r [u8]
+    where
+        'a: 'r,
+    {
+        while self.current.is_empty()
+            && let [next, behind @ ..] = self.behind
+        {
+            (self.current, self.behind) = (next, behind);
+        }
+        if let Some(head) = self.in_place(bytes) {
+            return head;
+        }
         room.clear();
-        for part in &mut self.parts[self.current..] {
-            let count = part
+        loop {
+            let count = self
+                .current
                 .len()
                 .min(bytes - room.len())
                 .min(room.remaining_capacity());
-            let (head, rest) = part.split_at(count);
+            let (head, rest) = self.current.split_at(count);
             room.extend(head.iter().copied());
-            *part = rest;
+            self.current = rest;
+            match self.behind {
+                [next, behind @ ..] if rest.is_empty() && room.len() < bytes => {
+                    (self.current, self.behind) = (next, behind);
+                }
+                _ => return room,
+            }
         }
-        room
     }
 }
 
 /// Hands over the whole blocks of 16 bytes of a message in parts, and returns
 /// what is left, with how many bytes that are.
 pub(crate) fn for_whole_blocks(
-    parts: [&[u8]; 4],
+    parts: &[&[u8]; 4],
     mut each: impl FnMut(&[[u8; 16]]),
 ) -> ([u8; 16], usize) {
     let (mut rest, mut filled) = ([0; 16], 0);
-    for mut part in parts {
+    for &part in parts {
+        let mut part = part;
         if filled > 0 {
             let (head, behind) = part.split_at(part.len().min(16 - filled));
             rest[filled..filled + head.len()].copy_from_slice(head);
@@ -123,15 +169,16 @@ mod tests {
             for step in [1, 32, 1000, 1024] {
                 let [a, b, c] = cuts;
                 let parts = [&whole[..a], &whole[a..b], &whole[b..c], &whole[c..]];
-                let mut reader = Reader { parts, current: 0 };
+                let mut message = Message::new(&(), 0, &parts);
+                assert_eq!(message.bytes, whole.len());
                 let mut read = Vec::new();
                 while read.len() < whole.len() {
                     let mut room = Room::new();
-                    let next = reader.next(step.min(whole.len() - read.len()), &mut room);
+                    let next = message.next(step.min(whole.len() - read.len()), &mut room);
                     read.extend_from_slice(next);
                 }
                 assert_eq!(read, whole);
-                assert!(reader.next(1, &mut Room::new()).is_empty());
+                assert!(message.next(1, &mut Room::new()).is_empty());
             }
         }
     }
@@ -144,7 +191,7 @@ mod tests {
                 let parts = [&whole[..a], &whole[a..b], &[], &whole[b..b + 20]];
                 let mut blocks = Vec::new();
                 let (rest, filled) =
-                    for_whole_blocks(parts, |more| blocks.extend_from_slice(more.as_flattened()));
+                    for_whole_blocks(&parts, |more| blocks.extend_from_slice(more.as_flattened()));
                 blocks.extend_from_slice(&rest[..filled]);
                 assert_eq!(blocks, whole[..b + 20]);
                 assert!(filled < 16 && rest[filled..].iter().all(|byte| *byte == 0));

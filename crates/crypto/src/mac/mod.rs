@@ -111,7 +111,6 @@
 
 mod algorithm;
 mod batch;
-mod gmac;
 pub(crate) mod hmac;
 pub(crate) mod kdf;
 mod keys;
@@ -122,7 +121,10 @@ mod simd;
 mod umac;
 
 pub use algorithm::{Algorithm, AlgorithmError, TagWords};
-pub(crate) use batch::{Authenticated, check, process};
+pub(crate) use batch::{Authenticated, Kinds, check, process};
 pub use batch::{TagJob, VerifyJob, tag, verify};
 pub(crate) use keys::MacKey;
 pub use keys::{Material, TaggingKey, VerifyingKey};
+pub(crate) use message::{LANES, Message, Room};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use simd::pads;

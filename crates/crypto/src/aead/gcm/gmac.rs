@@ -1,102 +1,63 @@
-//! GMAC as ESP uses it (RFC 4543): GCM without a text, where associated data,
-//! IV and what would be the text are authenticated in one piece.
-//!
-//! ```text
-//! hashed   associated ‖ IV ‖ text ‖ zeros to a block     lengths
-//! in turn  whole blocks   joint    whole blocks   end, lengths
-//! ```
-//!
-//! The joint is what has to be put together: the end of the associated data, the
-//! IV and as much of the text as makes whole blocks of them.
+//! GMAC (NIST SP 800-38D section 6.4): the GHASH of a message and of its length,
+//! under a pad, which is the first counter block encrypted.
 
 use weir_simd::Tier;
 
 use super::key::{GcmKey, POWERS};
 use super::{field, simd};
-use crate::aead::{AeadJob, AeadKey, Parts};
 use crate::cipher::{Block, rounds};
+use crate::mac::{LANES, Message, Room};
 use crate::mode::ecb;
 
-/// Tags or verifies the GMAC packets among `jobs` with the kernels of `tier`.
-pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
-    for job in jobs {
-        if let Some(parts) = job.packet()
-            && let AeadKey::Gmac(key) = parts.key
-        {
-            let tag = tag(tier, key, &parts);
-            job.finish(&tag);
+/// Writes the tags of one to eight messages whose keys are of one size and have full
+/// schedules.
+pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, GcmKey>], tags: &mut [Block; LANES]) {
+    if !simd::gmac(tier, messages, tags) {
+        for (message, tag) in messages.iter_mut().zip(tags) {
+            *tag = tag_one(tier, message);
         }
     }
 }
 
-fn tag(tier: Tier, key: &GcmKey, parts: &Parts<'_>) -> Block {
-    let mut hash = Gmac::new(tier, key);
-    let (whole, rest) = parts.associated.as_chunks();
-    hash.absorb(whole);
-
-    let mut joint = [0; 32];
-    let (end, behind) = joint.split_at_mut(rest.len());
-    end.copy_from_slice(rest);
-    behind[..8].copy_from_slice(&parts.iv);
-    let used = rest.len() + 8;
-    let joint_bytes = used.next_multiple_of(16);
-    let (head, text) = parts
-        .text
-        .split_at(parts.text.len().min(joint_bytes - used));
-    joint[used..used + head.len()].copy_from_slice(head);
-    hash.absorb(joint[..joint_bytes].as_chunks().0);
-
-    let (whole, rest) = text.as_chunks();
-    hash.absorb(whole);
-    let mut end = [[0; 16]; 2];
-    end[0][..rest.len()].copy_from_slice(rest);
-    let bits = 8 * (parts.associated.len() + 8 + parts.text.len()) as u128;
-    end[1] = (bits << 64).to_be_bytes();
-    hash.absorb(&end[usize::from(rest.is_empty())..]);
-
-    hash.tag(parts.iv)
-}
-
-/// GHASH of blocks that come piece by piece.
-pub(crate) struct Gmac<'k> {
-    tier: Tier,
-    key: &'k GcmKey,
-    /// Its full schedule.
-    schedule: &'k [Block],
-    sum: u128,
-}
-
-impl<'k> Gmac<'k> {
-    pub(crate) fn new(tier: Tier, key: &'k GcmKey) -> Gmac<'k> {
-        let (schedule, _) = key.view().bytes.as_chunks();
-        Gmac {
-            tier,
-            key,
-            schedule,
-            sum: 0,
+/// The twin, with the field's products by whatever `tier` has for them.
+fn tag_one(tier: Tier, message: &mut Message<'_, GcmKey>) -> Block {
+    let schedule = message.key.schedule();
+    let mut room = Room::new();
+    let (mut sum, mut left) = (0, message.bytes);
+    while left > 0 {
+        let bytes = message.next(left.min(room.capacity()), &mut room);
+        left -= bytes.len();
+        // Only the last of these is not made of whole blocks.
+        let (blocks, rest) = bytes.as_chunks();
+        sum = absorb(tier, schedule, sum, blocks);
+        if !rest.is_empty() {
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            sum = absorb(tier, schedule, sum, &[last]);
         }
     }
-
-    pub(crate) fn absorb(&mut self, blocks: &[Block]) {
-        self.sum = simd::absorb(self.tier, self.schedule, self.sum, blocks)
-            .unwrap_or_else(|| absorb(self.schedule, self.sum, blocks));
-    }
-
-    /// The tag, once all blocks are absorbed: with J0 of SP 800-38D section 7.1.
-    pub(crate) fn tag(self, iv: [u8; 8]) -> Block {
-        let nonce = self.key.nonce(iv) | 1 << 120;
-        let mut pad = [nonce.to_le_bytes()];
-        let round_keys = &self.schedule[POWERS..=POWERS + rounds(self.key.size())];
-        ecb::encrypt(self.tier, round_keys, &mut pad);
-        (self.sum ^ u128::from_be_bytes(pad[0])).to_be_bytes()
-    }
+    // All is associated data, and there is no text.
+    let lengths = (8 * message.bytes as u128) << 64;
+    sum = absorb(tier, schedule, sum, &[lengths.to_be_bytes()]);
+    let mut pad = [counter_block(message).to_le_bytes()];
+    let round_keys = &schedule[POWERS..=POWERS + rounds(message.key.size())];
+    ecb::encrypt(tier, round_keys, &mut pad);
+    (sum ^ u128::from_be_bytes(pad[0])).to_be_bytes()
 }
 
-/// The twin.
-fn absorb(key: &[Block], sum: u128, blocks: &[Block]) -> u128 {
-    let h = u128::from_le_bytes(key[POWERS - 1]);
-    blocks.iter().fold(sum, |sum, block| {
-        field::product(sum ^ u128::from_be_bytes(*block), h)
+/// J0 of SP 800-38D section 7.1, as a little-endian number.
+#[inline]
+pub(super) fn counter_block(message: &Message<'_, GcmKey>) -> u128 {
+    message.key.nonce(message.nonce.to_be_bytes()) | 1 << 120
+}
+
+/// The GHASH of `blocks` after `sum`.
+fn absorb(tier: Tier, schedule: &[Block], sum: u128, blocks: &[Block]) -> u128 {
+    simd::absorb(tier, schedule, sum, blocks).unwrap_or_else(|| {
+        let h = u128::from_le_bytes(schedule[POWERS - 1]);
+        blocks.iter().fold(sum, |sum, block| {
+            field::product(sum ^ u128::from_be_bytes(*block), h)
+        })
     })
 }
 
@@ -126,33 +87,59 @@ mod tests {
         }
     }
 
-    /// Wherever the parts end, they are one message.
+    /// Messages of any length, each under a key of its own, wherever their parts end
+    /// and however many share a batch.
     #[test]
-    fn every_division_of_a_message_gives_the_tag_of_the_oracle() {
-        let bytes: Vec<u8> = (0..9000usize).map(|i| (i * i / 7 + i) as u8).collect();
-        let (salt, iv) = ([1, 2, 3, 4], [5, 6, 7, 8, 9, 10, 11, 12]);
-        let nonce = [&salt[..], &iv].concat();
-        let lengths = (0..70)
-            .map(|text| (text % 41, text))
-            .chain((0..700).step_by(13).map(|text| (8 + text % 5, text)))
-            .chain([(0, 0), (8, 1420), (12, 1420), (300, 9000), (8, 8192)]);
-        for (associated_bytes, text_bytes) in lengths {
-            for size in [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256] {
-                let key = &bytes[3..3 + size.key_bytes()];
-                let associated = &bytes[7..7 + associated_bytes];
-                let mut text = bytes[..text_bytes].to_vec();
-                let expected = oracle(key, &nonce, &[associated, &iv, &text].concat());
+    fn batches_of_messages_have_the_tags_of_the_oracle() {
+        let bytes: Vec<u8> = (0..9600usize).map(|i| (i * i / 7 + i) as u8).collect();
+        let salt = [1, 2, 3, 4];
+        let lengths: Vec<usize> = (0..150)
+            .chain((150..1700).step_by(13))
+            .chain([
+                496, 511, 512, 513, 528, 1024, 1040, 1536, 9000, 0, 8192, 64, 64,
+            ])
+            .collect();
+        for size in AesKeySize::ALL {
+            let raw = |place: usize| &bytes[place..place + size.key_bytes()];
+            let mut begin = 0;
+            for count in (1..=LANES).cycle() {
+                let Some(lengths) = lengths.get(begin..begin + count) else {
+                    break;
+                };
+                begin += count;
+                let whole = |place: usize| &bytes[5 * place..][..lengths[place]];
+                // ESP's, one part, and parts of any length.
+                let parts: Vec<[&[u8]; 4]> = (0..count)
+                    .map(|place| {
+                        let whole = whole(place);
+                        let cuts = match begin % 3 {
+                            0 => [8, 16, whole.len()],
+                            1 => [whole.len(); 3],
+                            _ => [begin % 11, begin, begin + 7 * place],
+                        };
+                        let [a, b, c] = cuts.map(|cut| cut.min(whole.len()));
+                        [&whole[..a], &whole[a..b], &whole[b..c], &whole[c..]]
+                    })
+                    .collect();
+                let nonce = |place: usize| (begin + 1000 * place) as u64;
+                let expected: Vec<Block> = (0..count)
+                    .map(|place| {
+                        let nonce = [&salt[..], &nonce(place).to_be_bytes()].concat();
+                        oracle(raw(place), &nonce, whole(place))
+                    })
+                    .collect();
                 for_each_tier(|tier| {
-                    let key =
-                        GcmKey::new(tier, size, key, salt, KeyPolicy::Precomputed).expect("a key");
-                    let parts = Parts {
-                        key: AeadKey::Gmac(&key),
-                        iv,
-                        associated,
-                        text: &mut text,
+                    let key = |place| {
+                        GcmKey::new(tier, size, raw(place), salt, KeyPolicy::Precomputed)
+                            .expect("a key")
                     };
-                    let found = tag(tier, &key, &parts);
-                    assert_eq!(found, expected, "{tier}: {associated_bytes} + {text_bytes}");
+                    let keys: Vec<GcmKey> = (0..count).map(key).collect();
+                    let mut messages: Vec<Message<'_, GcmKey>> = (0..count)
+                        .map(|place| Message::new(&keys[place], nonce(place), &parts[place]))
+                        .collect();
+                    let mut tags = [[0; 16]; LANES];
+                    tag(tier, &mut messages, &mut tags);
+                    assert_eq!(tags[..count], expected, "{tier}: {lengths:?}");
                 });
             }
         }

@@ -110,6 +110,12 @@ impl GcmKey {
         }
     }
 
+    /// The blocks of an expanded key.
+    #[inline]
+    pub(super) fn schedule(&self) -> &[Block] {
+        simd::bytes_of(&self.lines).as_chunks().0
+    }
+
     #[inline]
     pub(crate) fn size(&self) -> AesKeySize {
         self.size

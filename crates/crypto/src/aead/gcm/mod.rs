@@ -20,7 +20,7 @@
 
 mod batch;
 mod field;
-pub(super) mod gmac;
+pub(crate) mod gmac;
 mod key;
 mod occupancy;
 mod packet;
@@ -31,7 +31,6 @@ mod simd;
 mod tests;
 
 pub(crate) use batch::process;
-pub(crate) use gmac::Gmac;
 pub(crate) use key::{Form, GcmKey, KeyView, nonce};
 pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
 pub(crate) use simd::bytes_of_words;

@@ -83,10 +83,8 @@ const ROUTES_OF_FORMS: [[Route; 2]; 4] = [
     [Route::FullWide, Route::FullShort],
 ];
 
-const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
-
 /// Numbers of kinds: a form, a size, and whether packets are short.
-const KINDS: usize = ROUTES_OF_FORMS.len() * SIZES.len() * 2;
+const KINDS: usize = ROUTES_OF_FORMS.len() * AesKeySize::ALL.len() * 2;
 
 /// The most packets planned at once.
 pub(super) const MOST_PACKETS: usize = 256;
@@ -153,7 +151,7 @@ impl<'a> Plan<'a> {
         let (form, size) = (packet.key.form as usize, packet.key.size as usize);
         let is_short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES
             && packet.text.len() <= self.short_text_bytes[form];
-        (SIZES.len() * form + size) * 2 + usize::from(is_short)
+        (AesKeySize::ALL.len() * form + size) * 2 + usize::from(is_short)
     }
 
     /// Whether packets are of several kinds or lengths.
@@ -219,8 +217,8 @@ impl Kind {
     fn of(number: usize) -> Kind {
         let (form_and_size, is_short) = (number / 2, number % 2);
         Kind {
-            route: ROUTES_OF_FORMS[form_and_size / SIZES.len()][is_short],
-            size: SIZES[form_and_size % SIZES.len()],
+            route: ROUTES_OF_FORMS[form_and_size / AesKeySize::ALL.len()][is_short],
+            size: AesKeySize::ALL[form_and_size % AesKeySize::ALL.len()],
         }
     }
 }

@@ -53,7 +53,7 @@ fn hash(message: &mut Message<'_, MmhKey>) -> [u32; 4] {
 /// Reads bytes of the message as little-endian words, followed by zeros.
 fn read(message: &mut Message<'_, MmhKey>, bytes: usize, words: &mut [u32]) {
     let mut room = Room::new();
-    let block = message.reader.next(bytes, &mut room);
+    let block = message.next(bytes, &mut room);
     for (word, bytes) in words.iter_mut().zip(block.chunks(4)) {
         let mut padded = [0; 4];
         padded[..bytes.len()].copy_from_slice(bytes);

@@ -3,6 +3,6 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-pub(in crate::mac) mod pads;
+pub(crate) mod pads;
 #[cfg(target_arch = "x86_64")]
 pub(in crate::mac) mod sums;

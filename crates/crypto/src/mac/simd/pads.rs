@@ -1,4 +1,4 @@
-//! Pads of eight messages: a chain of AES-128 each, as many as hide its latency.
+//! Pads of eight messages: a chain of AES each, as many as hide its latency.
 //! Their twin is [`crate::mode::ecb`].
 
 use std::arch::x86_64::*;
@@ -7,11 +7,11 @@ use crate::cipher::Block;
 use crate::mac::message::LANES;
 
 /// Encrypts a block of each message, two little-endian numbers, under the round
-/// keys beside it.
+/// keys beside it, of which there are at least two.
 #[inline]
-#[target_feature(enable = "aes,sse4.1")]
-pub(in crate::mac) fn eight(
-    keys: &[&[Block; 11]; LANES],
+#[target_feature(enable = "avx512f,avx512vl,aes")]
+pub(crate) fn eight<const ROUND_KEYS: usize>(
+    keys: &[&[Block; ROUND_KEYS]; LANES],
     blocks: &[[u64; 2]; LANES],
 ) -> [__m128i; LANES] {
     let mut states = [_mm_setzero_si128(); LANES];
@@ -20,13 +20,13 @@ pub(in crate::mac) fn eight(
         let block = _mm_set_epi64x(high as i64, low as i64);
         states[lane] = _mm_xor_si128(block, load(&keys[lane][0]));
     }
-    for round in 1..10 {
+    for round in 1..ROUND_KEYS - 1 {
         for (state, keys) in states.iter_mut().zip(keys) {
             *state = _mm_aesenc_si128(*state, load(&keys[round]));
         }
     }
     for (state, keys) in states.iter_mut().zip(keys) {
-        *state = _mm_aesenclast_si128(*state, load(&keys[10]));
+        *state = _mm_aesenclast_si128(*state, load(&keys[ROUND_KEYS - 1]));
     }
     states
 }

@@ -48,7 +48,7 @@ fn l2(message: &mut Message<'_, UmacKey>) -> [u64; 4] {
     loop {
         let bytes = left.min(BLOCK_BYTES);
         left -= bytes;
-        let block = message.reader.next(bytes, &mut room);
+        let block = message.next(bytes, &mut room);
         let mut words = [[0; 8]; BLOCK_BYTES / GROUP_BYTES];
         for (word, bytes) in words.as_flattened_mut().iter_mut().zip(block.chunks(4)) {
             let mut padded = [0; 4];

@@ -11,9 +11,10 @@ mod neon_aes;
 
 use weir_simd::Tier;
 
-use super::key::Line;
+use super::key::{GcmKey, Line};
 use super::plan::Task;
 use crate::cipher::Block;
+use crate::mac::{LANES, Message};
 
 /// The longest texts that share vectors with others, one packet per lane.
 /// Beyond them, one packet in all lanes takes less time.
@@ -98,17 +99,29 @@ pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Blo
     false
 }
 
+/// Writes the tags of GMAC of one to eight messages whose keys are of one size and
+/// have full schedules, and returns true; or returns false as [`run`] does.
+pub(super) fn gmac(
+    tier: Tier,
+    messages: &mut [Message<'_, GcmKey>],
+    tags: &mut [Block; LANES],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: as in `run`.
+        unsafe { avx512::gmac::tag(messages, tags) };
+        return true;
+    }
+    let _ = (tier, messages, tags);
+    false
+}
+
 /// The GHASH of `blocks` after `sum`, under a full schedule; none as [`run`].
 pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> Option<u128> {
     #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
-        return match tier {
-            // SAFETY: as in `run`.
-            Tier::Avx512 => Some(unsafe { avx512::hash::absorb(key, sum, blocks) }),
-            // SAFETY: as in `run`.
-            Tier::Aesni => Some(unsafe { aesni::hash::absorb(key, sum, blocks) }),
-            Tier::Scalar | Tier::NeonAes => None,
-        };
+    if tier == Tier::Aesni && tier.is_available() {
+        // SAFETY: as in `run`.
+        return Some(unsafe { aesni::hash::absorb(key, sum, blocks) });
     }
     #[cfg(target_arch = "aarch64")]
     if tier == Tier::NeonAes && tier.is_available() {

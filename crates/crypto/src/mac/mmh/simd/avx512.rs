@@ -79,7 +79,7 @@ fn hash<const T: usize>(messages: &mut [Message<'_, MmhKey>], most: usize) -> Wo
     let mut sums = [[_mm256_setzero_si256(); T]; LANES];
     for (sums, message) in sums.iter_mut().zip(&mut *messages) {
         let bytes = message.bytes.min(BLOCK_BYTES);
-        let block = message.reader.next(bytes, &mut room);
+        let block = message.next(bytes, &mut room);
         let key = &message.key.level_1.0;
         let start = match message.bytes <= BLOCK_BYTES {
             true => length::<T>(message.bytes, key),
@@ -110,7 +110,7 @@ fn hash<const T: usize>(messages: &mut [Message<'_, MmhKey>], most: usize) -> Wo
         for (sums, message) in sums.iter_mut().zip(&mut *messages) {
             if done < message.bytes {
                 let bytes = (message.bytes - done).min(BLOCK_BYTES);
-                let block = message.reader.next(bytes, &mut room);
+                let block = message.next(bytes, &mut room);
                 *sums = add([_mm512_setzero_si512(); T], block, &message.key.level_1.0);
             }
         }

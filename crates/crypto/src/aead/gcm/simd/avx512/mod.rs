@@ -1,7 +1,7 @@
 //! VAES and VPCLMULQDQ: four blocks per instruction.
 
 mod field;
-pub(super) mod hash;
+pub(super) mod gmac;
 mod lanes;
 mod schedules;
 mod short;

@@ -6,6 +6,7 @@ use weir_hash::prime::{P36, P64};
 
 use super::super::super::key::UmacKey;
 use super::super::super::scalar::ESCAPED;
+use crate::cipher::Block;
 use crate::mac::message::LANES;
 
 /// L2's keys of each stream.
@@ -117,25 +118,38 @@ fn at_most_once(value: __m512i, lanes: __mmask8, prime: u64) -> __m512i {
     _mm512_mask_min_epu64(value, lanes, value, less)
 }
 
-/// L3 of each message: the words of all streams, in the byte order of a tag.
+/// L3 of each message: the words of all streams, in the byte order of a tag, and
+/// zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512ifma")]
-pub(super) fn l3<const S: usize>(keys: &[&UmacKey; LANES], values: &[__m512i; S]) -> [u128; LANES] {
-    let mut tags = [0; LANES];
+pub(super) fn l3<const S: usize>(
+    keys: &[&UmacKey; LANES],
+    values: &[__m512i; S],
+) -> [Block; LANES] {
+    let mut pairs = [_mm512_setzero_si512(); 2];
     for pair in 0..S.div_ceil(2) {
-        let second = values
-            .get(2 * pair + 1)
-            .copied()
-            .unwrap_or(values[2 * pair]);
-        let words = l3_pair(keys, pair, values[2 * pair], second);
-        let mut lanes = [0u64; LANES];
-        // SAFETY: 64 bytes are writable.
-        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), words) };
-        for (tag, words) in tags.iter_mut().zip(lanes) {
-            *tag |= u128::from(words) << (64 * pair);
-        }
+        let first = values[2 * pair];
+        let second = values.get(2 * pair + 1).copied().unwrap_or(first);
+        pairs[pair] = l3_pair(keys, pair, first, second);
     }
+    // Messages 0, 2, 4, 6 and 1, 3, 5, 7.
+    let even = _mm512_unpacklo_epi64(pairs[0], pairs[1]);
+    let odd = _mm512_unpackhi_epi64(pairs[0], pairs[1]);
+    let mut tags = [[0; 16]; LANES];
+    let (low, high) = tags.split_at_mut(4);
+    let order = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    store(low, _mm512_permutex2var_epi64(even, order, odd));
+    let order = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    store(high, _mm512_permutex2var_epi64(even, order, odd));
     tags
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(tags: &mut [Block], vector: __m512i) {
+    let tags = &mut tags[..4];
+    // SAFETY: 64 bytes are writable.
+    unsafe { _mm512_storeu_si512(tags.as_mut_ptr().cast(), vector) };
 }
 
 /// L3 of two streams, a lane of two words for each message.

@@ -60,12 +60,32 @@ fn tag_streams<const S: usize>(
     let pads = pads::eight(&round_keys, &blocks);
     let hashes = hash::<S>(&keys, messages, most);
     for lane in 0..LANES {
-        // SAFETY: a vector is 16 bytes.
-        let pad: u128 = unsafe { std::mem::transmute(pads[lane]) };
-        let key = u128::from_le_bytes(keys[lane].translation);
-        tags[lane] = (hashes[lane] ^ key ^ pad >> (8 * offsets[lane])).to_le_bytes();
+        // SAFETY: 16 bytes are readable, of the order from offset 12 at most, and 16
+        // are writable; none of this needs an alignment.
+        unsafe {
+            let order = PAD_BYTES.as_ptr().wrapping_add(offsets[lane].min(12));
+            let pad = _mm_shuffle_epi8(pads[lane], _mm_loadu_si128(order.cast()));
+            let key = _mm_loadu_si128(keys[lane].translation.as_ptr().cast());
+            let hash = _mm_loadu_si128(hashes[lane].as_ptr().cast());
+            let tag = _mm_ternarylogic_epi64::<XOR3>(hash, key, pad);
+            _mm_storeu_si128(tags[lane].as_mut_ptr().cast(), tag);
+        }
     }
 }
+
+/// The bytes of a pad's block, from any on.
+static PAD_BYTES: [u8; 28] = {
+    let mut order = [0; 28];
+    let mut byte = 0;
+    while byte < 16 {
+        order[byte] = byte as u8;
+        byte += 1;
+    }
+    order
+};
+
+/// a ⊕ b ⊕ c.
+const XOR3: i32 = 0x96;
 
 /// L3 of each message, before its second key.
 #[inline]
@@ -74,7 +94,7 @@ fn hash<const S: usize>(
     keys: &[&UmacKey; LANES],
     messages: &mut [Message<'_, UmacKey>],
     most: usize,
-) -> [u128; LANES] {
+) -> [Block; LANES] {
     let bytes = |lane: usize| messages.get(lane).map_or(0, |message| message.bytes as i64);
     let lengths = _mm512_setr_epi64(
         bytes(0),
@@ -90,7 +110,7 @@ fn hash<const S: usize>(
     let mut sums = [[_mm256_setzero_si256(); LANES]; S];
     if most <= nh::SHORT_BYTES {
         for (lane, message) in messages.iter_mut().enumerate() {
-            let block = message.reader.next(message.bytes, &mut room);
+            let block = message.next(message.bytes, &mut room);
             let sum = nh::short::<S>(block, keys[lane], 0);
             (0..S).for_each(|s| sums[s][lane] = sum[s]);
         }
@@ -106,7 +126,7 @@ fn hash<const S: usize>(
         for (lane, message) in messages.iter_mut().enumerate() {
             if done < message.bytes || done == 0 {
                 let bytes = (message.bytes - done).min(BLOCK_BYTES);
-                let block = message.reader.next(bytes, &mut room);
+                let block = message.next(bytes, &mut room);
                 let sum = nh::block::<S>(block, keys[lane]);
                 (0..S).for_each(|s| sums[s][lane] = sum[s]);
             }

@@ -1,4 +1,4 @@
-//! The keys of a suite, derived from one.
+//! The keys of a suite: those of a cipher and a MAC are derived from one.
 
 use weir_simd::Tier;
 use zeroize::Zeroizing;
@@ -15,15 +15,15 @@ use crate::suite::{AesKeySize, UniversalMac};
 /// other letters, so that no block of key stream serves two purposes.
 const CIPHER: Label = Label(*b"ctr-key ");
 
-/// Expanded keys of the cipher and of the MAC.
-pub(crate) struct CtrMacKey {
-    cipher: CtrKey,
+/// Expanded keys of the cipher, if there is one, and of the MAC.
+pub(crate) struct MacSuiteKey {
+    cipher: Option<CtrKey>,
     mac: MacKey,
 }
 
-impl CtrMacKey {
-    /// Of 16 bytes, expanded for the kernels of `tier`.
-    pub(crate) fn new(tier: Tier, mac: UniversalMac, key: &[u8]) -> Result<CtrMacKey, Misshapen> {
+impl MacSuiteKey {
+    /// Of AES-CTR and a MAC: from 16 bytes, expanded for the kernels of `tier`.
+    pub(crate) fn new(tier: Tier, mac: UniversalMac, key: &[u8]) -> Result<MacSuiteKey, Misshapen> {
         const SIZE: AesKeySize = AesKeySize::Aes128;
         let round_keys = expand(tier, SIZE, key)?;
         let mut stream = Zeroizing::new([[0; 16]; 2]);
@@ -35,10 +35,23 @@ impl CtrMacKey {
             UniversalMac::Mmh96 => Algorithm::Mmh(TagWords::Three),
             UniversalMac::Mmh128 => Algorithm::Mmh(TagWords::Four),
         };
-        let material = Material::new(algorithm, key).map_err(|_| Misshapen)?;
-        Ok(CtrMacKey {
-            cipher: CtrKey::new(SIZE, tier, cipher_key, [*a, *b, *c, *d])?,
-            mac: MacKey::at_tier(&material, tier).map_err(|_| Misshapen)?,
+        Ok(MacSuiteKey {
+            cipher: Some(CtrKey::new(SIZE, tier, cipher_key, [*a, *b, *c, *d])?),
+            mac: expand_mac(tier, algorithm, key)?,
+        })
+    }
+
+    /// Of GMAC: from a key of this size and the salt of its nonces.
+    pub(crate) fn gmac(
+        tier: Tier,
+        size: AesKeySize,
+        key: &[u8],
+        salt: [u8; 4],
+    ) -> Result<MacSuiteKey, Misshapen> {
+        let key = Zeroizing::new([key, &salt].concat());
+        Ok(MacSuiteKey {
+            cipher: None,
+            mac: expand_mac(tier, Algorithm::Gmac(size), &key)?,
         })
     }
 
@@ -47,13 +60,21 @@ impl CtrMacKey {
         &self.mac
     }
 
-    /// Encrypts or decrypts, which is the same.
+    /// Encrypts or decrypts, which is the same, where there is a cipher.
     /// An IV of eight bytes, which it is, is not refused.
     #[inline]
     pub(super) fn apply(&self, iv: [u8; 8], text: &mut [u8]) {
-        let applied = self.cipher.apply(&iv, text);
+        let applied = self
+            .cipher
+            .as_ref()
+            .map_or(Ok(()), |key| key.apply(&iv, text));
         debug_assert_eq!(applied, Ok(()));
     }
+}
+
+fn expand_mac(tier: Tier, algorithm: Algorithm, key: &[u8]) -> Result<MacKey, Misshapen> {
+    let material = Material::new(algorithm, key).map_err(|_| Misshapen)?;
+    MacKey::at_tier(&material, tier).map_err(|_| Misshapen)
 }
 
 /// Of AES-128.
