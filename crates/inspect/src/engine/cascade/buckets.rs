@@ -11,6 +11,7 @@
 //! of letters where it does not matter.
 
 use super::gram::Grams;
+use super::simd;
 use super::units::Unit;
 
 /// Entries of a full group.
@@ -159,11 +160,23 @@ impl Buckets {
         self.heads.len() * 4 + self.words.len() * 8
     }
 
-    /// The bucket of a gram's hash: where its words begin, and how many entries
-    /// it has.
+    /// The head of the bucket of a gram's hash; 0 for an empty one.
     #[inline(always)]
-    pub(super) fn find(&self, hash: u32) -> (usize, usize) {
-        let head = self.heads[(hash >> self.shift) as usize];
+    pub(super) fn find(&self, hash: u32) -> u32 {
+        self.heads[(hash >> self.shift) as usize]
+    }
+
+    /// Asks the memory for the first entries of a head's bucket.
+    #[inline(always)]
+    pub(super) fn fetch(&self, head: u32) {
+        let start = (head >> 8) as usize * ENTRY_WORDS;
+        simd::prefetch(&self.words[start]);
+        simd::prefetch(&self.words[start + GROUP]);
+    }
+
+    /// Where the words of a head's bucket begin, and how many entries it has.
+    #[inline(always)]
+    pub(super) fn bucket(&self, head: u32) -> (usize, usize) {
         let (first, mut count) = (head >> 8, head & LARGE);
         if count == LARGE {
             count = self.count_of_large(first);

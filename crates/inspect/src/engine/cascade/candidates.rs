@@ -4,9 +4,10 @@
 use weir_simd::Tier;
 
 use super::buckets::{Buckets, Meta};
-use super::filter::{Filter, Passed};
+use super::filter::Passed;
 use super::gram::eight_bytes;
 use super::simd;
+use super::table::Table;
 use super::units::Records;
 use crate::engine::Text;
 
@@ -14,13 +15,6 @@ use crate::engine::Text;
 const ENOUGH: usize = 512;
 /// Survivors after which the last stage comes in between.
 const MOST_SURVIVORS: usize = 1 << 14;
-
-/// A filter and the buckets behind it.
-#[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub(super) filter: Filter,
-    pub(super) buckets: Buckets,
-}
 
 /// What candidates go through.
 pub(super) struct Stages<'a> {
@@ -34,6 +28,8 @@ pub(super) struct Stages<'a> {
 pub(super) struct Candidates {
     pub(super) passed: Passed,
     pub(super) spans: Vec<Span>,
+    /// Heads of the candidates' buckets, once these were found.
+    pub(super) heads: Vec<u32>,
     pub(super) survivors: Survivors,
 }
 
@@ -69,7 +65,9 @@ pub(super) struct Progress {
 /// What the stages had to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CascadeStatistics {
-    /// Places that passed a filter.
+    /// Places that passed the first stage.
+    pub passed: u64,
+    /// Of these, places whose gram some content is entered at.
     pub candidates: u64,
     /// Entries that are like the text around such a place.
     pub survivors: u64,
@@ -82,6 +80,7 @@ impl Default for Candidates {
         Candidates {
             passed: Passed::new(ENOUGH),
             spans: Vec::new(),
+            heads: Vec::new(),
             survivors: Survivors::default(),
         }
     }
@@ -118,6 +117,9 @@ impl Candidates {
             records,
             texts,
         } = *stages;
+        statistics.passed += self.passed.count as u64;
+        self.find_buckets(&table.buckets, texts);
+        statistics.candidates += self.passed.count as u64;
         let mut progress = Progress::default();
         // A bucket may be of any size: there is room for the largest.
         let room = MOST_SURVIVORS + table.buckets.largest() + 8;
@@ -143,9 +145,35 @@ impl Candidates {
             }
             statistics.hits += verify.hits;
         }
-        statistics.candidates += self.passed.count as u64;
         self.passed.count = 0;
         self.spans.clear();
+    }
+
+    /// Finds the buckets of all candidates, so that these do not wait for the
+    /// memory one after the other, and forgets candidates that have none.
+    fn find_buckets(&mut self, buckets: &Buckets, texts: &[Text<'_>]) {
+        let places = &mut self.passed.places[..self.passed.count];
+        if self.heads.len() < places.len() {
+            self.heads.resize(places.len(), 0);
+        }
+        let heads = &mut self.heads[..places.len()];
+        let (mut first, mut kept) = (0, 0);
+        for span in &mut self.spans {
+            let text = &texts[span.payload as usize].bytes()[span.from as usize..];
+            for candidate in first..span.end {
+                let place = places[candidate];
+                let hash = buckets.grams.hash(&text[usize::from(place)..]);
+                places[kept] = place;
+                heads[kept] = buckets.find(hash);
+                kept += usize::from(heads[kept] != 0);
+            }
+            first = span.end;
+            span.end = kept;
+        }
+        for head in &heads[..kept] {
+            buckets.fetch(*head);
+        }
+        self.passed.count = kept;
     }
 
     /// The definition: the entries that are like the eight bytes around each
@@ -159,13 +187,12 @@ impl Candidates {
         let survivors = &mut self.survivors;
         for (index, span) in self.spans.iter().enumerate().skip(progress.span) {
             let text = texts[span.payload as usize].bytes();
-            for place in &self.passed.places[progress.candidate..span.end] {
+            for candidate in progress.candidate..span.end {
                 if survivors.count > MOST_SURVIVORS {
                     return;
                 }
-                let place = span.from as usize + usize::from(*place);
-                let hash = buckets.grams.hash(&text[place..]);
-                let bucket = buckets.find(hash);
+                let place = span.from as usize + usize::from(self.passed.places[candidate]);
+                let bucket = buckets.bucket(self.heads[candidate]);
                 buckets.compare(bucket, eight_bytes(text, place), |Meta(meta)| {
                     survivors.metas[survivors.count] = meta;
                     survivors.places[survivors.count] = (index as u64) << 32 | place as u64;

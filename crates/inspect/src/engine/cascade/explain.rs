@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::candidates::Table;
+use super::table::{Sieve, Table};
 use super::units::Unit;
 
 /// How an engine looks for its contents, and what it expects that to cost.
@@ -34,9 +34,12 @@ pub struct ExplainedTable {
     pub gram_bytes: usize,
     /// Distinct contents.
     pub contents: usize,
-    /// Words of the filter, of 32 bits.
+    /// Words of the filter, of 32 bits; 0 where sets of byte classes stand for
+    /// it.
     pub words: usize,
-    /// Share of its bits that are set.
+    /// Sets of byte classes.
+    pub sets: usize,
+    /// Share of the filter's bits or of the sets' classes that are taken.
     pub filled: f64,
     /// Candidates per byte that the profile predicts; 0 for a profile of no
     /// traffic.
@@ -66,14 +69,18 @@ impl Explanation {
         }
     }
 
-    pub(super) fn add_table(&mut self, contents: usize, table: &Table, expected: f64) {
-        let words = table.filter.words.len();
+    pub(super) fn add_table(&mut self, contents: usize, table: &Table) {
+        let (words, sets, filled) = match &table.sieve {
+            Sieve::Filter(filter) => (filter.words.len(), 0, filter.filled()),
+            Sieve::Classes(classes) => (0, 8 * classes.eights.len(), classes.filled()),
+        };
         self.tables.push(ExplainedTable {
-            gram_bytes: table.filter.grams.bytes(),
+            gram_bytes: table.buckets.grams.bytes(),
             contents,
             words,
-            filled: table.filter.bits_set() as f64 / (32 * words) as f64,
-            expected_candidates_per_byte: expected,
+            sets,
+            filled,
+            expected_candidates_per_byte: table.expected_rate,
             buckets: table.buckets.heads.len(),
             largest_bucket: table.buckets.largest(),
         });
@@ -91,13 +98,16 @@ impl fmt::Display for Explanation {
             self.memory_bytes as f64 / 1e6,
         )?;
         for table in &self.tables {
+            let sieve = match (table.words, table.sets) {
+                (0, sets) => format!("{sets} sets of byte classes"),
+                (words, _) => format!("a filter of {words} words"),
+            };
             writeln!(
                 f,
-                "{} found by grams of {} bytes: a filter of {} words, {:.1} % of its bits set, \
+                "{} found by grams of {} bytes: {sieve}, {:.1} % taken, \
                  {:.4} candidates per byte expected; {} buckets, {} entries in the largest",
                 table.contents,
                 table.gram_bytes,
-                table.words,
                 100.0 * table.filled,
                 table.expected_candidates_per_byte,
                 table.buckets,

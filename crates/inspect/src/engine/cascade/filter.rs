@@ -33,20 +33,57 @@ pub(super) struct Passed {
     /// cleared, as many as `count`; then room for two spans at least.
     pub(super) places: Vec<u16>,
     pub(super) count: usize,
-    /// Blocks of the last span that hold ends of runs, as many as
-    /// `run_count`; then room for one at least.
-    pub(super) runs: Vec<RunEnds>,
+    /// Ends of runs in the last span, in blocks that hold some, as many as
+    /// `run_count`; then room for one at least. Bit j of a block: the five bytes
+    /// that end at its byte j are equal when folded.
+    pub(super) runs: Vec<Block>,
     pub(super) run_count: usize,
 }
 
-/// Ends of runs in a block.
+/// Some bytes of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct RunEnds {
+pub(super) struct Block {
     /// Where the block begins.
     pub(super) start: u32,
-    /// Bit j: the five bytes that end at byte j of the block are equal when
-    /// folded.
+    /// A bit for each of its bytes.
+    pub(super) mask: u64,
+}
+
+/// What kernels know of a block's runs by the pairs of equal bytes in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockRuns {
+    /// Bit j: the gram of four bytes at byte j lies inside a run with both its
+    /// neighbours, all in this block.
+    pub(super) inside: u64,
+    /// Bit j: the five bytes that end at byte j are equal when folded.
     pub(super) ends: u64,
+}
+
+/// Follows runs from block to block.
+pub(super) struct RunFinder {
+    equal_before: u64,
+}
+
+impl RunFinder {
+    /// Bit j of `equal_before`: byte j of the block before the first one equals
+    /// the byte before it, when folded.
+    #[inline(always)]
+    pub(super) fn new(equal_before: u64) -> RunFinder {
+        RunFinder { equal_before }
+    }
+
+    /// The runs of the next block, of which the same is known.
+    #[inline(always)]
+    pub(super) fn next(&mut self, equal: u64) -> BlockRuns {
+        let before = std::mem::replace(&mut self.equal_before, equal);
+        // Four bytes each of which equals the one before it end a run of five.
+        let pairs = equal & (equal << 1 | before >> 63);
+        let pairs_before = before & before << 1;
+        BlockRuns {
+            inside: equal & equal >> 1 & equal >> 2 & equal >> 3 & equal >> 4,
+            ends: pairs & (pairs << 2 | pairs_before >> 62),
+        }
+    }
 }
 
 /// Places that a whole span may add, and those that a vector writes behind.
@@ -59,7 +96,7 @@ impl Passed {
         Passed {
             places: vec![0; most_places + SPAN_PLACES],
             count: 0,
-            runs: vec![RunEnds::default(); SPAN_RUNS],
+            runs: vec![Block::default(); SPAN_RUNS],
             run_count: 0,
         }
     }
@@ -78,20 +115,45 @@ impl Passed {
         &self.places[..self.count]
     }
 
-    /// Blocks of the last span that hold ends of runs.
-    pub(super) fn runs(&self) -> &[RunEnds] {
+    /// Ends of runs in the last span.
+    pub(super) fn runs(&self) -> &[Block] {
         &self.runs[..self.run_count]
     }
 
     /// Where kernels write.
     #[inline(always)]
-    pub(super) fn room(&mut self) -> (&mut [u16], &mut [RunEnds]) {
+    pub(super) fn room(&mut self) -> (&mut [u16], &mut [Block]) {
         (&mut self.places, &mut self.runs)
     }
 
-    fn push(&mut self, place: usize) {
-        self.places[self.count] = place as u16;
-        self.count += 1;
+    /// Adds every `step`th place of the span at `from` that passes.
+    pub(super) fn add_places(
+        &mut self,
+        text: &[u8],
+        from: usize,
+        grams: Grams,
+        step: usize,
+        passes: impl Fn(usize) -> bool,
+    ) {
+        let end = grams.places(text.len()).end.min(from + SPAN_BYTES);
+        for place in (from..end).step_by(step).filter(|place| passes(*place)) {
+            self.places[self.count] = (place - from) as u16;
+            self.count += 1;
+        }
+    }
+
+    /// Notes the runs of the span at `from`.
+    pub(super) fn note_runs(&mut self, text: &[u8], from: usize) {
+        for start in (from..text.len().min(from + SPAN_BYTES)).step_by(BLOCK_BYTES) {
+            let ends = run_ends(text, start);
+            if ends != 0 {
+                self.runs[self.run_count] = Block {
+                    start: start as u32,
+                    mask: ends,
+                };
+                self.run_count += 1;
+            }
+        }
     }
 }
 
@@ -128,24 +190,11 @@ impl Filter {
         carried: usize,
         passed: &mut Passed,
     ) {
-        let end = text.len().min(from + SPAN_BYTES);
-        let places = self.grams.places(text.len());
-        for place in (from..end.min(places.end)).step_by(self.grams.step()) {
-            if self.passes(text, place) && !self.grams.is_inside_run(text, place, carried) {
-                passed.push(place - from);
-            }
-        }
+        let passes =
+            |place| self.passes(text, place) && !self.grams.is_inside_run(text, place, carried);
+        passed.add_places(text, from, self.grams, self.grams.step(), passes);
         if self.grams == Grams::Four {
-            for start in (from..end).step_by(BLOCK_BYTES) {
-                let ends = run_ends(text, start);
-                if ends != 0 {
-                    passed.runs[passed.run_count] = RunEnds {
-                        start: start as u32,
-                        ends,
-                    };
-                    passed.run_count += 1;
-                }
-            }
+            passed.note_runs(text, from);
         }
     }
 
@@ -156,12 +205,10 @@ impl Filter {
         self.words[(hash >> self.shift) as usize] & bits == bits
     }
 
-    /// Bits that are set.
-    pub(super) fn bits_set(&self) -> u64 {
-        self.words
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum()
+    /// Share of the bits that are set.
+    pub(super) fn filled(&self) -> f64 {
+        let bits = self.words.iter().map(|word| u64::from(word.count_ones()));
+        bits.sum::<u64>() as f64 / (32 * self.words.len()) as f64
     }
 }
 

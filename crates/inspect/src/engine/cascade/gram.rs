@@ -106,7 +106,8 @@ impl Grams {
     /// of one byte: no content has its window there ([`Grams::may_hold_window`]).
     ///
     /// Of four-byte grams only those that a block of 64 bytes holds with all
-    /// neighbours behind them; of two-byte grams only those behind `carried`
+    /// neighbours behind them, and those of a block that is one run with the
+    /// next one; of two-byte grams only those behind `carried`
     /// bytes: contents that are one byte repeated are found at the first place
     /// that is looked at.
     #[inline(always)]
@@ -119,8 +120,12 @@ impl Grams {
         };
         match self {
             Grams::Four => {
-                place % BLOCK_BYTES < BLOCK_BYTES - 4
-                    && around.iter().all(|byte| byte | FOLD == around[0] | FOLD)
+                let is_run =
+                    |bytes: &[u8]| bytes.iter().all(|byte| byte | FOLD == around[0] | FOLD);
+                let block = place - place % BLOCK_BYTES;
+                let two_blocks = (block.checked_sub(1))
+                    .and_then(|before| text.get(before..block + 2 * BLOCK_BYTES));
+                is_run(around) && place - block < BLOCK_BYTES - 4 || two_blocks.is_some_and(is_run)
             }
             Grams::Two => place > carried && around.iter().all(|byte| *byte == around[0]),
         }

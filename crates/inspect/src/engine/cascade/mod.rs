@@ -11,7 +11,9 @@
 //! * [`gram`] is what all of it hangs on: four bytes of a content, folded, and
 //!   their neighbours. A content may be entered at any of its grams;
 //! * [`plan`] enters it where traffic, as a [`profile`] knows it, looks least;
-//! * [`filter`] is read at every second place of a payload;
+//! * [`filter`] is read at every second place of a payload; where contents are
+//!   few and registers wide, sets of byte [`classes`], which [`class_plan`]
+//!   fills, stand for it;
 //! * [`buckets`] hold the entries of contents, [`units`] their bytes;
 //!   [`candidates`] takes what passed through them, for the payloads of a
 //!   batch together;
@@ -38,6 +40,8 @@
 
 mod buckets;
 mod candidates;
+mod class_plan;
+mod classes;
 mod explain;
 mod filter;
 mod gram;
@@ -45,6 +49,8 @@ mod plan;
 mod profile;
 mod runs;
 mod simd;
+mod single;
+mod table;
 mod units;
 
 use std::fmt;
@@ -53,24 +59,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_simd::Tier;
 
 use super::{ContentEngine, EngineError, Hits, Needle, Text};
-use buckets::{Buckets, MAX_ENTRIES};
-use candidates::{Candidates, Stages, Table};
-use filter::{Filter, RUN_BYTES, SPAN_BYTES};
-use gram::{FOLD, Grams};
-use profile::LOG2_TWO;
+use buckets::MAX_ENTRIES;
+use candidates::{Candidates, Stages};
+use filter::{RUN_BYTES, SPAN_BYTES};
+use gram::FOLD;
 use runs::{RunState, Runs};
-use units::{Records, Unit};
+use single::SingleBytes;
+use table::Table;
+use units::Records;
 
 pub use candidates::CascadeStatistics;
 pub use explain::Explanation;
 pub use profile::{Profile, ProfileError};
-
-/// Words of the filter of four-byte grams, as powers of two: more would leave
-/// the second cache.
-const LOG2_WORDS: std::ops::RangeInclusive<u32> = 13..=16;
-const LOG2_HEADS: std::ops::RangeInclusive<u32> = 12..=16;
-/// Buckets of two-byte grams, of which there are 2¹⁶ at most.
-const LOG2_HEADS_OF_TWO: u32 = 14;
 
 /// The engine. The module tells how it works.
 pub struct Cascade {
@@ -87,17 +87,6 @@ pub struct Cascade {
     longest_bytes: usize,
     explanation: Explanation,
 }
-
-/// Contents of one byte.
-#[derive(Clone, Debug, Default)]
-struct SingleBytes {
-    set: ByteSet,
-    /// Their slots, for each byte.
-    slots: Vec<Vec<u32>>,
-}
-
-/// A bit for each byte.
-type ByteSet = [u64; 4];
 
 /// Working memory of a shard.
 #[derive(Default)]
@@ -127,6 +116,17 @@ impl Cascade {
     /// [`EngineError`]: a content of more than 65,535 bytes, or more than eight
     /// million contents.
     pub fn new(needles: &[Needle], profile: &Profile, tier: Tier) -> Result<Cascade, EngineError> {
+        Cascade::with_sets(needles, profile, tier, tier == Tier::Avx512)
+    }
+
+    /// The engine that finds few contents by sets of byte classes, or all by a
+    /// filter. Sets are slow where there is no look-up of 64 bytes.
+    fn with_sets(
+        needles: &[Needle],
+        profile: &Profile,
+        tier: Tier,
+        has_sets: bool,
+    ) -> Result<Cascade, EngineError> {
         for (number, needle) in needles.iter().enumerate() {
             if needle.bytes().len() > usize::from(u16::MAX) {
                 return Err(EngineError::ContentBytes {
@@ -152,41 +152,20 @@ impl Cascade {
                 _ => long.push(unit),
             }
         }
-        let log2 = long.len().max(1).next_power_of_two().ilog2() + 1;
-        let size_of_four = (
-            log2.clamp(*LOG2_WORDS.start(), *LOG2_WORDS.end()),
-            log2.clamp(*LOG2_HEADS.start(), *LOG2_HEADS.end()),
-        );
-        let mut explanation = Explanation::new(
-            needles.len(),
-            &units,
-            single.slots.iter().map(Vec::len).sum(),
-            pure.len(),
-        );
-        let mut table = |grams, units: &[&Unit], (log2_words, log2_heads), is_needed: bool| {
-            is_needed.then(|| {
-                let plan = plan::plan(grams, units, (log2_words, log2_heads), profile);
-                let table = Table {
-                    filter: Filter::new(grams, plan.words),
-                    buckets: Buckets::new(grams, log2_heads, plan.entries),
-                };
-                explanation.add_table(units.len(), &table, plan.expected_rate);
-                table
-            })
-        };
-        // The filter of four-byte grams finds the runs, too.
-        let four = table(
-            Grams::Four,
-            &long,
-            size_of_four,
-            !(long.is_empty() && pure.is_empty()),
-        );
-        let two = table(
-            Grams::Two,
-            &short,
-            (LOG2_TWO, LOG2_HEADS_OF_TWO),
-            !short.is_empty(),
-        );
+        let mut explanation = Explanation::new(needles.len(), &units, single.count(), pure.len());
+        // The first stage of longer contents finds the runs, too.
+        let four = (!long.is_empty() || !pure.is_empty()).then(|| {
+            let by_classes = has_sets
+                .then(|| Table::of_few(&long, !pure.is_empty(), profile))
+                .flatten();
+            by_classes.unwrap_or_else(|| Table::of_many(&long, profile))
+        });
+        let two = (!short.is_empty()).then(|| Table::of_short(&short, profile));
+        for (table, contents) in [(&four, long.len()), (&two, short.len())] {
+            if let Some(table) = table {
+                explanation.add_table(contents, table);
+            }
+        }
         let mut cascade = Cascade {
             tier,
             identity: ENGINES.fetch_add(1, Ordering::Relaxed),
@@ -214,13 +193,15 @@ impl Cascade {
         scratch.epoch += 1;
         let epoch = scratch.epoch;
         let stamps = &mut scratch.stamps;
-        self.single.search(self.tier, &bytes[carried..], |slot| {
-            self.report_once(slot, index, epoch, stamps, hits);
-        });
+        if !self.single.is_empty() {
+            self.single.search(self.tier, &bytes[carried..], |slot| {
+                self.report_once(slot, index, epoch, stamps, hits);
+            });
+        }
         if let Some(table) = &self.two {
             for from in (0..bytes.len()).step_by(SPAN_BYTES) {
                 let candidates = &mut scratch.two;
-                (table.filter).look(self.tier, bytes, from, carried, &mut candidates.passed);
+                (table.sieve).look(self.tier, bytes, from, carried, &mut candidates.passed);
                 candidates.end_span(index, from, epoch);
                 if candidates.are_enough() {
                     self.settle(texts, scratch, hits);
@@ -236,7 +217,7 @@ impl Cascade {
                 stamps,
                 ..
             } = scratch;
-            (table.filter).look(self.tier, bytes, from, carried, &mut candidates.passed);
+            (table.sieve).look(self.tier, bytes, from, carried, &mut candidates.passed);
             candidates.end_span(index, from, epoch);
             let blocks = candidates.passed.runs();
             if !blocks.is_empty() {
@@ -309,8 +290,7 @@ impl ContentEngine for Cascade {
 
     fn memory_bytes(&self) -> usize {
         let tables = [&self.four, &self.two].into_iter().flatten();
-        let tables = tables.map(|t| t.filter.words.len() * 4 + t.buckets.memory_bytes());
-        tables.sum::<usize>() + self.records.memory_bytes()
+        tables.map(Table::memory_bytes).sum::<usize>() + self.records.memory_bytes()
     }
 
     fn explain(&self) -> String {
@@ -338,46 +318,6 @@ impl Scratch {
             self.engine = engine.identity;
         }
     }
-}
-
-impl SingleBytes {
-    fn add(&mut self, unit: &Unit) {
-        let byte = unit.needle.bytes()[0];
-        self.slots.resize(256, Vec::new());
-        self.insert(byte, unit.slot);
-        if unit.needle.is_nocase() {
-            self.insert(byte.to_ascii_uppercase(), unit.slot);
-        }
-    }
-
-    fn insert(&mut self, byte: u8, slot: u32) {
-        self.set[usize::from(byte / 64)] |= 1 << (byte % 64);
-        self.slots[usize::from(byte)].push(slot);
-    }
-
-    /// Reports the slots of what occurs: some of them twice, once for each
-    /// case.
-    fn search(&self, tier: Tier, text: &[u8], mut report: impl FnMut(u32)) {
-        let (mut set, mut at) = (self.set, 0);
-        while set != [0; 4]
-            && let Some(found) = find_in_set(tier, &text[at..], &set)
-        {
-            let byte = text[at + found];
-            set[usize::from(byte / 64)] &= !(1 << (byte % 64));
-            at += found + 1;
-            self.slots[usize::from(byte)]
-                .iter()
-                .for_each(|slot| report(*slot));
-        }
-    }
-}
-
-/// Place of the first byte that is one of a set.
-fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<usize> {
-    simd::find_in_set(tier, text, set).unwrap_or_else(|| {
-        text.iter()
-            .position(|byte| set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0)
-    })
 }
 
 impl fmt::Debug for Cascade {

@@ -7,17 +7,18 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::classes::{CLASSES, class_of};
 use super::gram::Grams;
 
 /// Words of the histogram of four-byte grams: those of the largest filter.
-const LOG2_FOUR: u32 = 16;
+pub(super) const LOG2_FOUR: u32 = 16;
 /// Words of the histogram of two-byte grams: those of the only filter.
 pub(super) const LOG2_TWO: u32 = 12;
 /// Counts per word: one for each bit.
 pub(super) const BITS: usize = 32;
 
 /// How a profile's file begins.
-const MAGIC: &[u8; 16] = b"weir profile 01\n";
+const MAGIC: &[u8; 16] = b"weir profile 02\n";
 
 /// Statistics of the bytes of payloads.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct Profile {
     /// Counts of each bit of each word; nothing where there was no traffic.
     four: Vec<u32>,
     two: Vec<u32>,
+    /// Counts of bytes by their class.
+    classes: Vec<u32>,
     payload_bytes: u64,
 }
 
@@ -32,7 +35,7 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// Another format.
-    #[error("no profile of traffic: it does not begin with \"weir profile 01\"")]
+    #[error("no profile of traffic: it does not begin with \"weir profile 02\"")]
     Format,
     /// It ends too early, or goes on behind its end.
     #[error("a profile of traffic that is damaged at byte {0}")]
@@ -59,6 +62,7 @@ impl Profile {
         Profile {
             four: vec![0; BITS << LOG2_FOUR],
             two: vec![0; BITS << LOG2_TWO],
+            classes: vec![0; CLASSES],
             payload_bytes: 0,
         }
     }
@@ -96,6 +100,12 @@ impl Profile {
     /// Adds a payload.
     pub fn add(&mut self, payload: &[u8]) {
         self.payload_bytes += payload.len() as u64;
+        for place in Grams::Four.places(payload.len()) {
+            if !Grams::Four.is_inside_run(payload, place, 0) {
+                let count = &mut self.classes[class_of(payload[place])];
+                *count = count.saturating_add(1);
+            }
+        }
         for (grams, counts) in [(Grams::Four, &mut self.four), (Grams::Two, &mut self.two)] {
             let shift = 32 - (counts.len() / BITS).ilog2();
             for place in grams.places(payload.len()) {
@@ -144,13 +154,23 @@ impl Profile {
         merged
     }
 
+    /// The share of each class among the bytes outside of runs; the same for all
+    /// where there was no traffic.
+    pub(super) fn class_shares(&self) -> [f64; CLASSES] {
+        let total: u64 = self.classes.iter().map(|count| u64::from(*count)).sum();
+        std::array::from_fn(|class| match total {
+            0 => 1.0 / CLASSES as f64,
+            _ => f64::from(self.classes[class]) / total as f64,
+        })
+    }
+
     /// The profile as a file: counts in logarithmic steps of a fifth, runs of
     /// zeros by their length.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.payload_bytes.to_le_bytes());
         let mut zeros = 0u32;
-        for count in self.four.iter().chain(&self.two) {
+        for count in self.four.iter().chain(&self.two).chain(&self.classes) {
             match level_of(*count) {
                 0 => zeros += 1,
                 level => {
@@ -174,7 +194,10 @@ impl Profile {
             .split_first_chunk()
             .ok_or(ProfileError::Damaged(bytes.len()))?;
         profile.payload_bytes = u64::from_le_bytes(*total);
-        let mut counts = profile.four.iter_mut().chain(&mut profile.two);
+        let Profile {
+            four, two, classes, ..
+        } = &mut profile;
+        let mut counts = four.iter_mut().chain(two).chain(classes);
         while let Some((level, after)) = rest.split_first() {
             let damaged = ProfileError::Damaged(bytes.len() - rest.len());
             rest = after;

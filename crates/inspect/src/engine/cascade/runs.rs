@@ -4,7 +4,7 @@
 //! content at every place. So these are not looked for by grams: the filter
 //! notes where runs are, and their lengths tell what occurs in them.
 
-use super::filter::RunEnds;
+use super::filter::Block;
 use super::gram::FOLD;
 use super::units::{Records, Unit};
 use crate::engine::Text;
@@ -97,13 +97,13 @@ impl Runs {
         &self,
         records: &Records,
         text: Text<'_>,
-        blocks: &[RunEnds],
+        blocks: &[Block],
         state: &mut RunState,
         mut found: impl FnMut(u32),
     ) {
         let (text, carried) = (text.bytes(), text.carried());
         for block in blocks {
-            let mut ends = block.ends;
+            let mut ends = block.mask;
             while ends != 0 {
                 let low = ends.trailing_zeros();
                 let high = low + (ends >> low).trailing_ones();

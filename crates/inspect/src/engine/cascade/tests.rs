@@ -1,6 +1,10 @@
 use proptest::prelude::*;
 use weir_simd::for_each_tier;
 
+use super::classes::{self, Classes};
+use super::filter::{self, Filter};
+use super::gram::Grams;
+use super::table::Sieve;
 use super::*;
 use crate::engine::{Continuation, Hit};
 
@@ -134,11 +138,12 @@ fn check(seed: u64) {
     }
     let mut hits = Hits::default();
     for_each_tier(|tier| {
-        let engine = Cascade::new(&needles, &profile, tier).expect("few contents");
+        let has_sets = dice.roll(2) == 0;
+        let engine = Cascade::with_sets(&needles, &profile, tier, has_sets).expect("few contents");
         assert_eq!(
             found(&engine, &needles, &texts, &mut hits),
             expected,
-            "{tier}, seed {seed}"
+            "{tier}, seed {seed}, sets: {has_sets}"
         );
         let mut one_by_one = Vec::new();
         for (payload, text) in (0u32..).zip(&texts) {
@@ -192,20 +197,45 @@ fn kernels_equal_their_twin() {
         let carried = dice.roll(length + 1);
         for grams in [Grams::Four, Grams::Two] {
             let words = (0..1 << 13).map(|_| (dice.roll(1 << 32) | dice.roll(1 << 32)) as u32);
-            let filter = Filter::new(grams, words.collect());
-            for from in (0..length).step_by(SPAN_BYTES) {
-                let mut twin = filter::Passed::new(0);
-                filter.look_scalar(&text, from, carried, &mut twin);
-                for_each_tier(|tier| {
-                    let mut passed = filter::Passed::new(0);
-                    filter.look(tier, &text, from, carried, &mut passed);
-                    let context =
-                        format!("{tier}, {grams:?}, seed {seed}, from {from}, {length} bytes");
-                    assert_eq!(passed.places(), twin.places(), "{context}");
-                    assert_eq!(passed.runs(), twin.runs(), "{context}");
-                });
-            }
+            let filter = Sieve::Filter(Filter::new(grams, words.collect()));
+            check_kernels(&filter, &text, carried, &format!("{grams:?}, seed {seed}"));
         }
+        for eights in 1..=3 {
+            let mut eight = || -> classes::Set {
+                std::array::from_fn(|_| {
+                    weir_simd::Lanes(std::array::from_fn(|_| {
+                        (dice.roll(1 << 8) | dice.roll(1 << 8) | dice.roll(1 << 8)) as u8
+                    }))
+                })
+            };
+            let classes = Sieve::Classes(Classes {
+                eights: (0..eights).map(|_| eight()).collect(),
+                notes_runs: seed % 2 == 0,
+            });
+            check_kernels(
+                &classes,
+                &text,
+                carried,
+                &format!("{eights} eights, seed {seed}"),
+            );
+        }
+    }
+}
+
+fn check_kernels(sieve: &Sieve, text: &[u8], carried: usize, context: &str) {
+    for from in (0..text.len()).step_by(SPAN_BYTES) {
+        let mut twin = filter::Passed::new(0);
+        match sieve {
+            Sieve::Filter(filter) => filter.look_scalar(text, from, carried, &mut twin),
+            Sieve::Classes(classes) => classes.look_scalar(text, from, &mut twin),
+        }
+        for_each_tier(|tier| {
+            let mut passed = filter::Passed::new(0);
+            sieve.look(tier, text, from, carried, &mut passed);
+            let context = format!("{tier}, {context}, from {from}, {} bytes", text.len());
+            assert_eq!(passed.places(), twin.places(), "{context}");
+            assert_eq!(passed.runs(), twin.runs(), "{context}");
+        });
     }
 }
 

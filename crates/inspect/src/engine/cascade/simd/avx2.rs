@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::super::buckets::{Buckets, GROUP};
 use super::super::candidates::{Candidates, Progress};
-use super::super::filter::{BLOCK_BYTES, Filter, Passed, RunEnds, SPAN_BYTES};
+use super::super::filter::{BLOCK_BYTES, Block, Filter, Passed, RunFinder, SPAN_BYTES};
 use super::super::gram::{FOLD, MULTIPLIER, eight_bytes};
 use super::words::Words;
 use crate::engine::Text;
@@ -28,10 +28,10 @@ pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut 
     let end = text.len().min(from + SPAN_BYTES);
     let (mut count, mut run_count) = (passed.count, 0);
     let (places, runs) = passed.room();
-    let mut equal_before = match from {
+    let mut run_finder = RunFinder::new(match from {
         0 => 0,
         _ => equal_pairs(&text[from - BLOCK_BYTES - 1..]),
-    };
+    });
     for at in (from..end).step_by(BLOCK_BYTES) {
         // A block with its neighbours: as it lies in the text, or copied with
         // zeros where there is none.
@@ -53,9 +53,20 @@ pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut 
         if left < BLOCK_BYTES {
             equal &= (1 << left) - 1;
         }
-        let inside = equal & equal >> 1 & equal >> 2 & equal >> 3 & equal >> 4;
+        let run = run_finder.next(equal);
+        runs[run_count] = Block {
+            start: at as u32,
+            mask: run.ends,
+        };
+        run_count += usize::from(run.ends != 0);
+        if equal == u64::MAX
+            && left >= 2 * BLOCK_BYTES
+            && equal_pairs(&text[at + BLOCK_BYTES - 1..]) == u64::MAX
+        {
+            continue;
+        }
         let mut passing = passing(words, around) | passing(words, &around[32..]) << 32;
-        passing &= !inside;
+        passing &= !run.inside;
         if left < BLOCK_BYTES + 3 {
             passing &= (1u64 << left.saturating_sub(3)).wrapping_sub(1);
         }
@@ -64,15 +75,6 @@ pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut 
             count += 1;
             passing &= passing - 1;
         }
-        let pairs = equal & (equal << 1 | equal_before >> 63);
-        let pairs_before = equal_before & equal_before << 1;
-        let ends = pairs & (pairs << 2 | pairs_before >> 62);
-        equal_before = equal;
-        runs[run_count] = RunEnds {
-            start: at as u32,
-            ends,
-        };
-        run_count += usize::from(ends != 0);
     }
     passed.count = count;
     passed.run_count = run_count;
@@ -135,16 +137,18 @@ pub(super) fn compare(
     let Candidates {
         passed,
         spans,
+        heads,
         survivors,
     } = candidates;
     for (index, span) in spans.iter().enumerate().skip(progress.span) {
         let text = texts[span.payload as usize].bytes();
-        for place in &passed.places[progress.candidate..span.end] {
+        let own = progress.candidate..span.end;
+        for (place, head) in passed.places[own.clone()].iter().zip(&heads[own]) {
             if survivors.are_many() {
                 return;
             }
             let place = span.from as usize + usize::from(*place);
-            let (mut start, mut left) = buckets.find(buckets.grams.hash(&text[place..]));
+            let (mut start, mut left) = buckets.bucket(*head);
             let eight = _mm256_set1_epi64x(eight_bytes(text, place) as i64);
             let tag = (index as u64) << 32 | place as u64;
             while left > 0 {

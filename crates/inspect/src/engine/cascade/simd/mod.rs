@@ -11,11 +11,12 @@ mod words;
 
 use weir_simd::Tier;
 
-use super::ByteSet;
 use super::buckets::Buckets;
 use super::candidates::{Candidates, Progress, Survivors, Verify};
+use super::classes::Classes;
 use super::filter::{Filter, Passed};
 use super::gram::Grams;
+use super::single::ByteSet;
 use crate::engine::Text;
 
 /// [`Filter::look_scalar`]; false where `tier` has no kernel.
@@ -50,6 +51,50 @@ pub(super) fn look(
     }
     let _ = (tier, filter, text, from, carried);
     false
+}
+
+/// [`Classes::look_scalar`]; false where `tier` has no kernel.
+#[inline]
+pub(super) fn look_classes(
+    tier: Tier,
+    classes: &Classes,
+    text: &[u8],
+    from: usize,
+    passed: &mut Passed,
+) -> bool {
+    passed.make_room();
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it all that the kernels use, is there.
+        unsafe {
+            if let Ok(eights) = classes.eights[..].try_into() {
+                avx512::look_classes::<1>(eights, text, from, passed);
+            } else if let Ok(eights) = classes.eights[..].try_into() {
+                avx512::look_classes::<2>(eights, text, from, passed);
+            } else {
+                return false;
+            }
+            if classes.notes_runs {
+                avx512::note_runs(text, from, passed);
+            }
+        }
+        return true;
+    }
+    let _ = (tier, classes, text, from);
+    false
+}
+
+/// Asks for the line of the cache that holds a word, to be read soon.
+#[inline(always)]
+pub(super) fn prefetch(word: &u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can see, and every
+    // x86-64 processor has it.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
+    }
+    let _ = word;
 }
 
 /// [`Candidates::compare_scalar`]; false where `tier` has no kernel.
