@@ -93,6 +93,33 @@ impl Lengths {
     }
 }
 
+/// IPv4 packet lengths with the published statistics of the thesis's trace
+/// (2.6.2.1, AIX-1054837521-1): half below 128 bytes, 22 % of 1500 bytes. The
+/// rest is spread evenly between. Shares are in parts of 1000.
+pub fn trace_like_lengths() -> Vec<(u32, u64)> {
+    let mut lengths = vec![(40, 320), (52, 120), (96, 60), (1500, 220)];
+    lengths.extend((0..14).map(|step| (150 + 95 * step, 20)));
+    lengths
+}
+
+/// So many packets with those lengths, mixed; the same ones always.
+pub fn trace_like(packets: usize) -> Vec<u32> {
+    let lengths = trace_like_lengths();
+    let total: u64 = lengths.iter().map(|(_, share)| share).sum();
+    (0..packets as u64)
+        .filter_map(|step| {
+            // A permutation of the shares.
+            let mut place = step * 619 % total;
+            let found = lengths.iter().find(|(_, share)| {
+                let is_here = place < *share;
+                place = place.wrapping_sub(*share);
+                is_here
+            });
+            found.map(|(length, _)| *length)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +147,7 @@ mod tests {
         for bytes in 1..2000 {
             lengths.add(bytes, u64::from(bytes % 7));
         }
-        let fillings: Vec<Filling> = (0..=10)
+        let fillings: Vec<Filling> = (0..=6)
             .filter_map(|log2| lengths.filling(1 << log2))
             .collect();
         for pair in fillings.windows(2) {
@@ -130,5 +157,24 @@ mod tests {
         }
         assert_eq!(Lengths::new(16).filling(8), None);
         assert_eq!(lengths.filling(0), None);
+    }
+
+    #[test]
+    fn the_substituted_trace_has_the_published_statistics() {
+        let lengths = trace_like_lengths();
+        let packets: u64 = lengths.iter().map(|(_, share)| share).sum();
+        let bytes: u64 = lengths
+            .iter()
+            .map(|&(length, share)| u64::from(length) * share)
+            .sum();
+        let small = lengths.iter().filter(|(length, _)| *length < 128);
+        let (small, small_bytes) = small.fold((0, 0), |(count, sum), &(length, share)| {
+            (count + share, sum + u64::from(length) * share)
+        });
+        assert_eq!((packets, small), (1000, 500));
+        assert!(small_bytes * 100 < 6 * bytes);
+        // Large packets carry 60 % here and 75 % there: the rest of the
+        // distribution is not published.
+        assert!(1500 * 220 * 100 > 55 * bytes);
     }
 }

@@ -124,6 +124,24 @@ pub struct Host {
     /// Cycles until the host knows the length of a stream that a kernel or a
     /// copy determined.
     pub length_cycles: u64,
+    /// Streams of an array that one instruction moves or hands to a kernel.
+    pub array_streams: u32,
+}
+
+/// The interface to the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// Whether packets come and go through it, and not to and from memory:
+    /// all streams after a program's first barrier.
+    pub carries_packets: bool,
+    /// Streams that can be under way at once.
+    pub streams: u32,
+    /// Bytes per cycle, all streams together.
+    pub bytes_per_cycle: f64,
+    /// Bytes per cycle of one stream.
+    pub stream_bytes_per_cycle: f64,
+    /// Bus words of `netop`, which moves a stream.
+    pub netop_words: u32,
 }
 
 /// A stream processor.
@@ -146,6 +164,8 @@ pub struct Machine {
     pub microcode: Microcode,
     /// The host.
     pub host: Host,
+    /// The interface to the network.
+    pub network: Network,
     /// What its area, energy and delays follow from.
     pub costs: Costs,
 }
@@ -266,6 +286,18 @@ impl Machine {
                 barrier_words: take.count("host.barrier_words", 1, 64),
                 scoreboard_slots: take.count("host.scoreboard_slots", 1, 4096),
                 length_cycles: u64::from(take.count("host.length_cycles", 0, 1_000_000)),
+                array_streams: take.count("host.array_streams", 1, 1024),
+            },
+            network: Network {
+                carries_packets: take.count("network.carries_packets", 0, 1) == 1,
+                streams: take.count("network.streams", 1, 64),
+                bytes_per_cycle: take.number("network.bytes_per_cycle", 0.01, 65_536.0),
+                stream_bytes_per_cycle: take.number(
+                    "network.stream_bytes_per_cycle",
+                    0.01,
+                    65_536.0,
+                ),
+                netop_words: take.count("network.netop_words", 1, 64),
             },
             costs: Costs::read(&mut take),
             parameters: parameters.clone(),
@@ -291,6 +323,11 @@ impl Machine {
                 memory.stream_bytes_per_cycle > memory.bytes_per_cycle,
                 "memory.stream_bytes_per_cycle",
                 "one stream cannot be faster than memory.bytes_per_cycle",
+            ),
+            (
+                self.network.stream_bytes_per_cycle > self.network.bytes_per_cycle,
+                "network.stream_bytes_per_cycle",
+                "one stream cannot be faster than network.bytes_per_cycle",
             ),
             (
                 memory.bytes_per_cycle > srf.bytes_per_cycle,

@@ -134,13 +134,13 @@ pub fn power(outcome: &Outcome, machine: &Machine) -> Power {
     let moved = count(Class::Communicate);
     let operations = outcome.operations as f64;
     let issued = operations + scratchpad + moved;
-    let memory_words = outcome.memory_bytes as f64 / 4.0;
+    let moved_words = (outcome.memory_bytes + outcome.network_bytes) as f64 / 4.0;
     let energy = [
         issued * (each.registers + each.cluster_switch)
             + operations * each.alu
             + scratchpad * each.scratchpad,
-        // Words to and from memory go through buffers as well.
-        (streamed + memory_words) * (each.stream_buffer + each.srf_word)
+        // Words to and from memory and network go through buffers as well.
+        (streamed + moved_words) * (each.stream_buffer + each.srf_word)
             + indexed * each.indexed_word,
         // Instructions are fetched while a kernel runs.
         outcome.kernel_cycles * each.instruction,

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{Bench, ReproduceError, closed_forms};
+use super::{Bench, ReproduceError};
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::applications::{aes, example_words};
 use crate::kernel::{Class, Kernel};
+use crate::lengths::trace_like;
 use crate::machine::Machine;
 use crate::schedule::{Call, Schedule};
 use crate::stream::{Outcome, run};
@@ -104,21 +105,11 @@ impl Bench {
     /// Packets of the lengths of a trace, padded to whole rows of blocks, with
     /// the share of bytes that are padding. Keys change with packets.
     pub(super) fn trace(&mut self) -> Result<(Run, f64), ReproduceError> {
-        let lengths = closed_forms::trace_like_lengths();
         let (mut packets, mut blocks_of_data) = (Vec::new(), 0.0);
-        // A permutation of the shares, so that lengths mix.
-        let total: u64 = lengths.iter().map(|(_, share)| share).sum();
-        for step in 0..(self.effort.blocks / 50) as u64 {
-            let mut place = step * 619 % total;
-            for &(length, share) in &lengths {
-                if place < share {
-                    let blocks = length.div_ceil(16) as usize;
-                    blocks_of_data += blocks as f64;
-                    packets.push(blocks.div_ceil(8) * 8);
-                    break;
-                }
-                place -= share;
-            }
+        for length in trace_like(self.effort.blocks / 50) {
+            let blocks = length.div_ceil(16) as usize;
+            blocks_of_data += blocks as f64;
+            packets.push(blocks.div_ceil(8) * 8);
         }
         let workload = Workload {
             packets,

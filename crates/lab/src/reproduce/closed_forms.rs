@@ -20,36 +20,3 @@ pub(super) fn count_min(epsilon: f64, delta: f64) -> [f64; 3] {
 pub(super) fn cluster_efficiency(blocks: u64, clusters: u64) -> f64 {
     blocks as f64 / (blocks.div_ceil(clusters) * clusters) as f64
 }
-
-/// IPv4 packet lengths with the published statistics of the thesis's trace
-/// (2.6.2.1, AIX-1054837521-1): half below 128 bytes, 22 % of 1500 bytes. The
-/// rest is spread evenly between. Shares are in parts of 1000.
-pub(super) fn trace_like_lengths() -> Vec<(u32, u64)> {
-    let mut lengths = vec![(40, 320), (52, 120), (96, 60), (1500, 220)];
-    lengths.extend((0..14).map(|step| (150 + 95 * step, 20)));
-    lengths
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_substituted_trace_has_the_published_statistics() {
-        let lengths = trace_like_lengths();
-        let packets: u64 = lengths.iter().map(|(_, share)| share).sum();
-        let bytes: u64 = lengths
-            .iter()
-            .map(|&(length, share)| u64::from(length) * share)
-            .sum();
-        let small = lengths.iter().filter(|(length, _)| *length < 128);
-        let (small, small_bytes) = small.fold((0, 0), |(count, sum), &(length, share)| {
-            (count + share, sum + u64::from(length) * share)
-        });
-        assert_eq!((packets, small), (1000, 500));
-        assert!(small_bytes * 100 < 6 * bytes);
-        // Large packets carry 60 % here and 75 % there: the rest of the
-        // distribution is not published.
-        assert!(1500 * 220 * 100 > 55 * bytes);
-    }
-}

@@ -1,11 +1,12 @@
 //! Curves of the thesis's figures, beside the values that are printed of them.
 
 use super::aes::LARGEST;
-use super::closed_forms::{cluster_efficiency, trace_like_lengths};
+use super::closed_forms::cluster_efficiency;
 use super::hashing::mmh_cycles;
 use super::{Bench, Effort, ReproduceError, aes};
 use crate::applications::aes::programs::Width;
 use crate::cost::Shape;
+use crate::lengths::trace_like_lengths;
 use crate::report::{Mark, Plot, Scale, Series};
 
 /// All curves that the report shows.

@@ -1,15 +1,14 @@
 //! The model of each row.
 
 use super::aes::{LARGEST, core_accesses, distribution_cycles, expansion, round_cycles};
-use super::closed_forms::{
-    bloom_false_positives, cluster_efficiency, count_min, trace_like_lengths,
-};
+use super::closed_forms::{bloom_false_positives, cluster_efficiency, count_min};
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
 use super::{Bench, Class, ReproduceError, chip};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
+use crate::lengths::trace_like_lengths;
 use crate::machine::Machine;
 use crate::stream::{MemoryRange, Program, run};
 

@@ -43,6 +43,8 @@ pub enum Cause {
     Length,
     /// A stream is still on its way from memory.
     Memory,
+    /// A stream is still on its way from the network interface.
+    Network,
     /// Microcode is being loaded.
     Microcode,
     /// There is no room in the stream register file.
@@ -61,6 +63,7 @@ impl Cause {
             Cause::Host => "host",
             Cause::Length => "stream length",
             Cause::Memory => "memory",
+            Cause::Network => "network",
             Cause::Microcode => "microcode",
             Cause::Room => "SRF room",
             Cause::Bandwidth => "SRF bandwidth",
@@ -88,6 +91,8 @@ pub struct Outcome {
     pub by_kernel: Vec<f64>,
     /// Bytes of streams to and from memory.
     pub memory_bytes: u64,
+    /// Bytes of streams through the network interface.
+    pub network_bytes: u64,
     /// Bytes between the stream register file and clusters.
     pub srf_bytes: u64,
     /// Bytes that operations read from local registers and wrote to them.
@@ -156,6 +161,7 @@ pub fn simulate(
 /// A transfer under way.
 struct Transfer {
     job: usize,
+    by_network: bool,
     /// Until its first word comes.
     begins: f64,
     /// Bytes that are left, as memory sees them.
@@ -172,6 +178,22 @@ enum Host {
     Learns(f64),
     /// It may send the next.
     Ready,
+}
+
+/// Bytes per cycle of a transfer.
+struct Rates {
+    memory: f64,
+    network: f64,
+}
+
+impl Rates {
+    fn of(&self, transfer: &Transfer) -> f64 {
+        if transfer.by_network {
+            self.network
+        } else {
+            self.memory
+        }
+    }
 }
 
 struct Simulation<'a> {
@@ -258,8 +280,14 @@ impl<'a> Simulation<'a> {
             return false;
         }
         let may = match facts.work {
-            Work::Memory { .. } => {
-                self.transfers.len() < self.machine.memory.address_generators as usize
+            Work::Memory { by_network, .. } => {
+                let most = if by_network {
+                    self.machine.network.streams
+                } else {
+                    self.machine.memory.address_generators
+                };
+                let others = self.transfers.iter();
+                others.filter(|it| it.by_network == by_network).count() < most as usize
             }
             Work::Kernel { .. } => {
                 self.kernel.is_none() && self.calls.get(self.next_call) == Some(&job)
@@ -271,9 +299,17 @@ impl<'a> Simulation<'a> {
             return false;
         }
         match facts.work {
-            Work::Memory { bytes, .. } => self.transfers.push(Transfer {
+            Work::Memory {
+                bytes, by_network, ..
+            } => self.transfers.push(Transfer {
                 job,
-                begins: self.now + self.machine.memory.latency_cycles as f64,
+                by_network,
+                begins: if by_network {
+                    // Packets wait in the interface.
+                    self.now
+                } else {
+                    self.now + self.machine.memory.latency_cycles as f64
+                },
                 left: bytes,
             }),
             Work::Kernel { cycles, .. } => {
@@ -289,26 +325,35 @@ impl<'a> Simulation<'a> {
         true
     }
 
-    /// Bytes per cycle that each transfer gets now.
-    fn rate(&self) -> f64 {
-        let memory = &self.machine.memory;
-        let moving = self
-            .transfers
-            .iter()
-            .filter(|transfer| transfer.begins <= self.now)
-            .count();
-        memory
-            .stream_bytes_per_cycle
-            .min(memory.bytes_per_cycle / moving.max(1) as f64)
+    /// Bytes per cycle that each transfer gets now, to or from memory and
+    /// through the network interface.
+    fn rates(&self) -> Rates {
+        let moving = |by_network: bool| {
+            let transfers = self.transfers.iter();
+            let moving = transfers.filter(|it| it.begins <= self.now);
+            moving.filter(|it| it.by_network == by_network).count()
+        };
+        let share = |stream: f64, all: f64, by_network: bool| {
+            stream.min(all / moving(by_network).max(1) as f64)
+        };
+        let (memory, network) = (&self.machine.memory, &self.machine.network);
+        Rates {
+            memory: share(memory.stream_bytes_per_cycle, memory.bytes_per_cycle, false),
+            network: share(
+                network.stream_bytes_per_cycle,
+                network.bytes_per_cycle,
+                true,
+            ),
+        }
     }
 
     fn next_event(&self) -> Option<f64> {
-        let rate = self.rate();
+        let rates = self.rates();
         let transfers = self.transfers.iter().map(|transfer| {
             if transfer.begins > self.now {
                 transfer.begins
             } else {
-                self.now + transfer.left / rate
+                self.now + transfer.left / rates.of(transfer)
             }
         });
         let host = match self.host {
@@ -322,19 +367,18 @@ impl<'a> Simulation<'a> {
     /// Time passes: who did what in it, and who waited for what.
     fn advance(&mut self, until: f64) {
         let passed = until - self.now;
-        let rate = self.rate();
+        let rates = self.rates();
         for transfer in &mut self.transfers {
             if transfer.begins <= self.now {
-                transfer.left -= passed * rate;
+                transfer.left -= passed * rates.of(transfer);
             }
         }
-        let streams_move = self
-            .transfers
-            .iter()
-            .any(|transfer| !self.jobs[transfer.job].is_microcode);
+        let mut of_memory = self.transfers.iter().filter(|it| !it.by_network);
+        let is_idle = of_memory.clone().next().is_none();
+        let streams_move = of_memory.any(|it| !self.jobs[it.job].is_microcode);
         if streams_move {
             self.outcome.memory_cycles += passed;
-        } else if !self.transfers.is_empty() {
+        } else if !is_idle {
             self.outcome.microcode_cycles += passed;
         }
         match self.kernel {
@@ -369,8 +413,13 @@ impl<'a> Simulation<'a> {
         }
         let mut missing = self.jobs[call].after.iter().filter(|&&job| !self.done[job]);
         match missing.next() {
-            Some(&job) if self.jobs[job].is_microcode => Cause::Microcode,
-            Some(_) => Cause::Memory,
+            Some(&job) => match self.jobs[job].work {
+                _ if self.jobs[job].is_microcode => Cause::Microcode,
+                Work::Memory {
+                    by_network: true, ..
+                } => Cause::Network,
+                _ => Cause::Memory,
+            },
             None => Cause::Room,
         }
     }

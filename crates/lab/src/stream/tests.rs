@@ -87,6 +87,7 @@ fn memory_is_hidden_behind_kernels_and_kernels_behind_memory() {
     let fast = machine(&[
         ("memory.bytes_per_cycle", 1024.0),
         ("memory.stream_bytes_per_cycle", 1024.0),
+        ("srf.bytes_per_cycle", 1024.0),
         ("host.bus_mhz", 50_000.0),
     ]);
     let fast_memory = run(&program, &fast).expect("a run");
@@ -100,7 +101,7 @@ fn time_is_accounted_for() {
     for (key, value) in [
         ("host.bus_mhz", 200.0),
         ("host.bus_mhz", 2.0),
-        ("srf.bytes", 9000.0),
+        ("srf.bytes", 9024.0),
     ] {
         let outcome = run(&pieces(12, 1024), &machine(&[(key, value)])).expect("a run");
         let waits: f64 = outcome
@@ -159,6 +160,42 @@ fn microcode_is_loaded_again_when_it_was_overwritten() {
     };
     assert_eq!(loaded(1024.0), 2);
     assert_eq!(loaded(12.0), 6);
+}
+
+#[test]
+fn packets_through_the_network_leave_memory_alone() {
+    let program = pieces(16, 1024);
+    let from_memory = run(&program, &machine(&[])).expect("a run");
+    let by_network = run(&program, &machine(&[("network.carries_packets", 1.0)])).expect("a run");
+    assert_eq!(by_network.memory_bytes, 0);
+    assert_eq!(by_network.network_bytes, from_memory.memory_bytes);
+    // Eight streams at a time instead of one word per cycle for all.
+    assert!(
+        by_network.cycles < 0.6 * from_memory.cycles,
+        "{by_network:?}"
+    );
+    assert_eq!(by_network.stalls.get(&Cause::Memory), None);
+    let slow = machine(&[
+        ("network.carries_packets", 1.0),
+        ("network.stream_bytes_per_cycle", 0.5),
+        ("network.bytes_per_cycle", 0.5),
+    ]);
+    let slow = run(&program, &slow).expect("a run");
+    assert!(slow.cycles > 2.0 * 16.0 * 1024.0 * 8.0, "{slow:?}");
+    assert!(slow.stalls[&Cause::Network] > 0.5 * slow.cycles);
+}
+
+#[test]
+fn arrays_of_streams_save_the_hosts_time() {
+    let program = pieces(16, 64);
+    let slow_host = |streams: f64| {
+        let machine = machine(&[("host.bus_mhz", 5.0), ("host.array_streams", streams)]);
+        run(&program, &machine).expect("a run").cycles
+    };
+    let (one, four, all) = (slow_host(1.0), slow_host(4.0), slow_host(16.0));
+    assert!(four < 0.5 * one && all < 0.6 * four, "{one} {four} {all}");
+    // A word for each stream of the array is left: load, call and store.
+    assert!(all > 3.0 * 15.0 * 3.0 * 100.0, "{all}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! instructions, and loads of microcode before calls whose kernel is not in
 //! the store.
 
+use std::collections::BTreeMap;
+
 use super::room::Room;
 use super::{Outcome, SimulateError};
 use crate::kernel::Class;
@@ -16,6 +18,8 @@ pub(super) enum Work {
         bytes: f64,
         /// Bytes of the stream.
         stream_bytes: u64,
+        /// Whether it goes through the network interface instead.
+        by_network: bool,
     },
     /// Runs a kernel.
     Kernel {
@@ -55,6 +59,8 @@ pub(super) fn of(
     let mut streams = program.streams().iter().peekable();
     let mut jobs: Vec<Job> = Vec::new();
     let mut store = Store::new(machine, schedules);
+    let mut arrays = Arrays::new(machine);
+    let mut by_network = false;
     // The job of each instruction.
     let mut numbers: Vec<usize> = Vec::new();
     for (instruction, recorded) in program.instructions().iter().enumerate() {
@@ -83,10 +89,10 @@ pub(super) fn of(
         }
         let (work, words) = match &recorded.what {
             Instruction::Load { to, in_sequence } => {
-                memory(program, machine, to.index(), *in_sequence)
+                memory(program, machine, to.index(), *in_sequence, by_network)
             }
             Instruction::Store { from, in_sequence } => {
-                memory(program, machine, from.index(), *in_sequence)
+                memory(program, machine, from.index(), *in_sequence, by_network)
             }
             Instruction::Call {
                 kernel,
@@ -104,7 +110,10 @@ pub(super) fn of(
                 (kernel_work(machine, kernel.index(), run), words)
             }
             Instruction::AwaitLength { .. } => (Work::Length, machine.host.move_words),
-            Instruction::Barrier => (Work::Barrier, machine.host.barrier_words),
+            Instruction::Barrier => {
+                by_network = machine.network.carries_packets;
+                (Work::Barrier, machine.host.barrier_words)
+            }
             Instruction::LoadMicrocode { .. } => {
                 // Its job is there, or the kernel was in the store.
                 numbers.push(jobs.len().saturating_sub(1));
@@ -116,7 +125,7 @@ pub(super) fn of(
             work,
             is_microcode: false,
             after,
-            host_cycles: host_cycles(machine, words),
+            host_cycles: host_cycles(machine, arrays.words(&recorded.what, words)),
             after_room,
         });
     }
@@ -129,19 +138,68 @@ fn host_cycles(machine: &Machine, words: u32) -> f64 {
 
 /// A stream to or from memory: the address register and the stream's
 /// descriptor are set, and then it is started.
-fn memory(program: &Program, machine: &Machine, stream: usize, in_sequence: bool) -> (Work, u32) {
+fn memory(
+    program: &Program,
+    machine: &Machine,
+    stream: usize,
+    in_sequence: bool,
+    by_network: bool,
+) -> (Work, u32) {
     let stream_bytes = program.streams()[stream].bytes;
-    let share = if in_sequence {
+    let share = if in_sequence || by_network {
         1.0
     } else {
         machine.memory.indexed_share
     };
-    let words = machine.host.memop_words + 2 * machine.host.write_imm_words;
+    let operation_words = if by_network {
+        machine.network.netop_words
+    } else {
+        machine.host.memop_words
+    };
+    let words = operation_words + 2 * machine.host.write_imm_words;
     let work = Work::Memory {
         bytes: stream_bytes as f64 / share,
         stream_bytes,
+        by_network,
     };
     (work, words)
+}
+
+/// Arrays of streams (8.2): instructions of one kind, on streams that follow
+/// each other, are sent as one. The first carries all words, the others one for
+/// their stream.
+struct Arrays {
+    streams: u32,
+    loads: u32,
+    stores: u32,
+    calls: BTreeMap<usize, u32>,
+}
+
+impl Arrays {
+    fn new(machine: &Machine) -> Arrays {
+        Arrays {
+            streams: machine.host.array_streams,
+            loads: 0,
+            stores: 0,
+            calls: BTreeMap::new(),
+        }
+    }
+
+    /// The words that are sent for an instruction that alone has so many.
+    fn words(&mut self, what: &Instruction, words: u32) -> u32 {
+        let place = match what {
+            Instruction::Load { .. } => &mut self.loads,
+            Instruction::Store { .. } => &mut self.stores,
+            Instruction::Call { kernel, .. } => self.calls.entry(kernel.index()).or_default(),
+            // The host waits for these one by one.
+            Instruction::LoadMicrocode { .. }
+            | Instruction::Barrier
+            | Instruction::AwaitLength { .. } => return words,
+        };
+        let is_first = *place == 0;
+        *place = (*place + 1) % self.streams;
+        if is_first { words } else { 1 }
+    }
 }
 
 fn kernel_work(machine: &Machine, kernel: usize, run: Run) -> Work {
@@ -171,6 +229,7 @@ fn microcode(machine: &Machine, schedule: &Schedule, after: Vec<usize>) -> Job {
         work: Work::Memory {
             bytes: bits as f64 / 8.0,
             stream_bytes: 0,
+            by_network: false,
         },
         is_microcode: true,
         after,
@@ -241,7 +300,12 @@ pub(super) fn add_work(jobs: &[Job], machine: &Machine, outcome: &mut Outcome) {
     for job in jobs {
         outcome.microcode_loads += u32::from(job.is_microcode);
         match &job.work {
-            Work::Memory { stream_bytes, .. } => outcome.memory_bytes += stream_bytes,
+            Work::Memory {
+                stream_bytes,
+                by_network: false,
+                ..
+            } => outcome.memory_bytes += stream_bytes,
+            Work::Memory { stream_bytes, .. } => outcome.network_bytes += stream_bytes,
             Work::Kernel {
                 starved,
                 srf_bytes,
