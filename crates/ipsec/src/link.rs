@@ -27,7 +27,9 @@ pub fn carries_both_versions(link: LinkType) -> bool {
 /// Addresses, tags and all else stay.
 pub fn set_ip_version(link: LinkType, header: &mut [u8], version: u8) {
     match link {
-        LinkType::Ethernet | LinkType::LinuxSll => set_last_ether_type(header, version),
+        LinkType::Ethernet | LinkType::CiscoHdlc | LinkType::LinuxSll => {
+            set_last_ether_type(header, version);
+        }
         LinkType::LinuxSll2 if header.len() > SLL2_BYTES => set_last_ether_type(header, version),
         LinkType::LinuxSll2 => {
             if let Some(field) = header.first_chunk_mut() {
@@ -99,6 +101,7 @@ mod tests {
         vec![
             (LinkType::Ethernet, ethernet),
             (LinkType::Ethernet, tagged),
+            (LinkType::CiscoHdlc, vec![0x0f, 0, 0x08, 0x00]),
             (LinkType::LinuxSll, sll),
             (LinkType::LinuxSll2, sll2),
             (LinkType::LinuxSll2, sll2_tagged),

@@ -16,6 +16,8 @@ pub enum LinkType {
     RawIpv4,
     /// A bare IPv6 packet (229).
     RawIpv6,
+    /// Cisco HDLC: address, control, EtherType (104).
+    CiscoHdlc,
     /// Linux cooked capture v1 (113).
     LinuxSll,
     /// Linux cooked capture v2 (276).
@@ -36,6 +38,7 @@ impl LinkType {
             0 => LinkType::Null,
             1 => LinkType::Ethernet,
             12 | 14 | 101 => LinkType::RawIp,
+            104 => LinkType::CiscoHdlc,
             108 => LinkType::Loop,
             113 => LinkType::LinuxSll,
             228 => LinkType::RawIpv4,
@@ -51,6 +54,7 @@ impl LinkType {
             LinkType::Null => 0,
             LinkType::Ethernet => 1,
             LinkType::RawIp => 101,
+            LinkType::CiscoHdlc => 104,
             LinkType::Loop => 108,
             LinkType::LinuxSll => 113,
             LinkType::RawIpv4 => 228,
@@ -82,6 +86,7 @@ pub(super) fn parse(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
         LinkType::RawIp => raw_ip(bytes),
         LinkType::RawIpv4 => Ok(untagged(0, ETHER_IPV4)),
         LinkType::RawIpv6 => Ok(untagged(0, ETHER_IPV6)),
+        LinkType::CiscoHdlc => ether_type_at(bytes, 2),
         LinkType::LinuxSll => ether_type_at(bytes, 14),
         LinkType::LinuxSll2 => {
             let header: &[u8; 20] = bytes.first_chunk().ok_or(Fault::LinkHeaderCut)?;

@@ -63,6 +63,8 @@ pub const SHIM6: u8 = 140;
 
 /// UDP port of ESP behind a NAT (RFC 3948).
 pub const PORT_NAT_T: u16 = 4500;
+/// UDP port of Geneve (RFC 8926).
+pub const PORT_GENEVE: u16 = 6081;
 /// UDP port of VXLAN (RFC 7348).
 pub const PORT_VXLAN: u16 = 4789;
 

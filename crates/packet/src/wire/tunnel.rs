@@ -4,16 +4,16 @@ use super::headers::{Fragment, Headers, Network};
 use super::link::{self, LinkType};
 use super::protocol::{
     ETHER_BRIDGED, ETHER_ERSPAN, ETHER_IPV4, ETHER_IPV6, ETHER_PPPOE_SESSION, GRE, IPV4, IPV6,
-    PORT_VXLAN, PPP_IPV4, PPP_IPV6, UDP,
+    PORT_GENEVE, PORT_VXLAN, PPP_IPV4, PPP_IPV6, UDP,
 };
-use super::views::{Erspan, Gre, Pppoe, Vxlan};
+use super::views::{Erspan, Geneve, Gre, Pppoe, Vxlan};
 
 impl Headers {
     /// The headers of the packet that this one carries, one level deeper:
     /// IPv4 and IPv6 in IP (RFC 2003, RFC 2473), GRE (RFC 2784, RFC 2890)
     /// with bridged Ethernet, frames mirrored by ERSPAN of type II or any
-    /// EtherType, VXLAN (RFC 7348) on its UDP port, and IP in PPPoE sessions
-    /// (RFC 2516).
+    /// EtherType, VXLAN (RFC 7348) and Geneve (RFC 8926) on their UDP ports,
+    /// and IP in PPPoE sessions (RFC 2516).
     ///
     /// `bytes` is the record that these headers were read from, and the
     /// inner offsets count from its start too, so that the call can be
@@ -36,19 +36,22 @@ impl Headers {
             GRE => {
                 let gre = Gre::new(bytes.get(transport_offset..)?)?;
                 let inner_offset = transport_offset + gre.header_bytes();
-                Some(match gre.protocol_type() {
-                    ETHER_BRIDGED => bridged(bytes, inner_offset),
-                    ETHER_ERSPAN => {
-                        Erspan::new(gre.payload())?;
-                        bridged(bytes, inner_offset + Erspan::BYTES)
-                    }
-                    ether_type => Headers::parse_network(bytes, inner_offset, ether_type),
-                })
+                if gre.protocol_type() == ETHER_ERSPAN {
+                    Erspan::new(gre.payload())?;
+                    return Some(bridged(bytes, inner_offset + Erspan::BYTES));
+                }
+                Some(by_ether_type(bytes, inner_offset, gre.protocol_type()))
             }
             UDP if self.destination_port == PORT_VXLAN => {
                 let payload_offset = usize::from(self.payload_offset);
                 Vxlan::new(bytes.get(payload_offset..)?)?;
                 Some(bridged(bytes, payload_offset + 8))
+            }
+            UDP if self.destination_port == PORT_GENEVE => {
+                let payload_offset = usize::from(self.payload_offset);
+                let geneve = Geneve::new(bytes.get(payload_offset..)?)?;
+                let inner_offset = payload_offset + geneve.header_bytes();
+                Some(by_ether_type(bytes, inner_offset, geneve.protocol_type()))
             }
             _ => None,
         }
@@ -66,6 +69,14 @@ fn pppoe(bytes: &[u8], pppoe_offset: usize) -> Option<Headers> {
     let offset = pppoe_offset + Pppoe::BYTES;
     let bytes = &bytes[..offset + pppoe.payload().len()];
     Some(Headers::parse_network(bytes, offset, ether_type))
+}
+
+/// The headers of a packet, or of a bridged frame, inside a record.
+fn by_ether_type(bytes: &[u8], offset: usize, ether_type: u16) -> Headers {
+    match ether_type {
+        ETHER_BRIDGED => bridged(bytes, offset),
+        ether_type => Headers::parse_network(bytes, offset, ether_type),
+    }
 }
 
 /// The headers of an Ethernet frame inside a record.

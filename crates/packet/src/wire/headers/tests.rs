@@ -89,6 +89,12 @@ fn every_link_type_finds_the_network_header() {
         (LinkType::RawIp, six.clone(), Network::Ipv6, 0),
         (LinkType::RawIpv4, four.clone(), Network::Ipv4, 0),
         (LinkType::RawIpv6, six.clone(), Network::Ipv6, 0),
+        (
+            LinkType::CiscoHdlc,
+            with(&[0x0f, 0, 8, 0], &four),
+            Network::Ipv4,
+            4,
+        ),
         (LinkType::LinuxSll, with(&sll, &six), Network::Ipv6, 16),
         (LinkType::LinuxSll2, with(&sll2, &four), Network::Ipv4, 20),
         (LinkType::Null, with(&[2, 0, 0, 0], &four), Network::Ipv4, 4),

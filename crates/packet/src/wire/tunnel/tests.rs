@@ -177,6 +177,24 @@ fn vxlan_holds_a_frame() {
 }
 
 #[test]
+fn geneve_holds_a_frame_or_a_packet_behind_its_options() {
+    let to_geneve = FlowKey {
+        destination_port: PORT_GENEVE,
+        ..key(4, UDP)
+    };
+    let frame = tagged_frame(&inner_tcp(6));
+    let packet = inner_tcp(4);
+    for (ether_type, carried, version, before) in
+        [(ETHER_BRIDGED, &frame, 6, 18), (ETHER_IPV4, &packet, 4, 0)]
+    {
+        let [high, low] = ether_type.to_be_bytes();
+        let header = [2, 0, high, low, 0, 0, 42, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let record = build::udp_packet(&to_geneve, &[&header[..], carried].concat());
+        assert_inner(&record, version, 20 + 8 + 16 + before);
+    }
+}
+
+#[test]
 fn inner_arp_is_arp_and_inner_nonsense_a_fault() {
     let mut frame = vec![8, 0, 0, 0, 0, 0, 42, 0];
     build::ethernet(&mut frame, [2; 6], [4; 6], ETHER_ARP);

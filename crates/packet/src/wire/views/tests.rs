@@ -99,6 +99,16 @@ fn vxlan_fields() {
 }
 
 #[test]
+fn geneve_fields() {
+    let bytes = [0x01, 0, 0x65, 0x58, 0x12, 0x34, 0x56, 0, 9, 9, 9, 9, 1];
+    let view = Geneve::new(&bytes).expect("whole");
+    assert_eq!(view.virtual_network_identifier(), 0x12_3456);
+    assert_eq!((view.protocol_type(), view.payload()), (0x6558, &[1][..]));
+    assert!(Geneve::new(&bytes[..11]).is_none(), "options cut");
+    assert!(Geneve::new(&[0x40; 8]).is_none(), "version 1");
+}
+
+#[test]
 fn erspan_fields() {
     let bytes = [0x10, 7, 0x10, 0x2a, 0, 0, 0, 0, 1];
     let view = Erspan::new(&bytes).expect("whole");

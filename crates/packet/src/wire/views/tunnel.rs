@@ -1,4 +1,4 @@
-//! GRE, ERSPAN, VXLAN and PPPoE.
+//! GRE, ERSPAN, VXLAN, Geneve and PPPoE.
 
 use super::{be16, be32};
 
@@ -95,6 +95,43 @@ impl<'a> Erspan<'a> {
     /// The mirrored Ethernet frame.
     pub fn frame(&self) -> &'a [u8] {
         &self.bytes[Self::BYTES..]
+    }
+}
+
+/// A Geneve header (RFC 8926, section 3.4).
+#[derive(Clone, Copy, Debug)]
+pub struct Geneve<'a> {
+    fixed: &'a [u8; 8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Geneve<'a> {
+    /// `None` where the header with its options is not whole, or its version
+    /// is not 0.
+    pub fn new(bytes: &'a [u8]) -> Option<Geneve<'a>> {
+        let fixed: &[u8; 8] = bytes.first_chunk()?;
+        let view = Geneve { fixed, bytes };
+        (fixed[0] >> 6 == 0 && view.header_bytes() <= bytes.len()).then_some(view)
+    }
+
+    /// Length in bytes with its options: 8 to 260.
+    pub fn header_bytes(&self) -> usize {
+        8 + 4 * usize::from(self.fixed[0] & 0x3f)
+    }
+
+    /// EtherType of the payload.
+    pub fn protocol_type(&self) -> u16 {
+        be16(self.fixed, 2)
+    }
+
+    /// Virtual network identifier, 24 bits.
+    pub fn virtual_network_identifier(&self) -> u32 {
+        be32(self.fixed, 4) >> 8
+    }
+
+    /// What follows the options.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_bytes()..]
     }
 }
 
