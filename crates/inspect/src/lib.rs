@@ -65,6 +65,7 @@ mod flow;
 mod fragment;
 mod group;
 mod inspector;
+mod live;
 mod message;
 mod payload;
 mod profile_stage;
@@ -88,6 +89,7 @@ pub use inspector::{
     Alert, GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS,
     Packet, RuleCost,
 };
+pub use live::{ForeignRules, LiveRules};
 pub use payload::{MAX_PATTERN_SEARCHES, Payload};
 pub use profile_stage::ProfileStage;
 pub use rule::{
@@ -100,4 +102,4 @@ pub use rule_set::{
     FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, MAX_LISTED_UNSUPPORTED, RuleFile, RuleSet,
 };
 pub use stage::{InspectStage, steer_by_addresses};
-pub use summary::{InspectSummary, ProfiledRule};
+pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};

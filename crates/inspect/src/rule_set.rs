@@ -96,6 +96,10 @@ pub struct RuleSet {
     /// Rules with action `pass` first; among the others those that set bits
     /// before those that ask for them; otherwise in the order of the files.
     rules: Vec<Rule>,
+    names: Names,
+    /// The number of each rule, and the rule of each number.
+    numbers: Vec<u32>,
+    by_number: Vec<Option<u32>>,
     pub(crate) pass_count: u32,
     /// By [`GroupKey::index`]; groups without rules are not there.
     groups: Vec<Option<Group>>,
@@ -133,10 +137,32 @@ impl RuleSet {
         variables: &Variables,
         engine: &EngineChoice,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
+        RuleSet::read(Names::default(), files, variables, engine)
+    }
+
+    /// Reads rule files into a set that can take the place of this one while
+    /// packets run: [`Inspector::replace_rules`](crate::Inspector::replace_rules).
+    ///
+    /// # Errors
+    /// The contents are too many for the engine.
+    pub fn reload(
+        &self,
+        files: &[RuleFile<'_>],
+        variables: &Variables,
+        engine: &EngineChoice,
+    ) -> Result<(RuleSet, LoadReport), LoadError> {
+        RuleSet::read(self.names.clone(), files, variables, engine)
+    }
+
+    fn read(
+        mut names: Names,
+        files: &[RuleFile<'_>],
+        variables: &Variables,
+        engine: &EngineChoice,
+    ) -> Result<(RuleSet, LoadReport), LoadError> {
         let mut report = LoadReport::default();
         let mut headers = HeaderReader::new(variables);
         let mut patterns = Patterns::default();
-        let mut names = Names::default();
         let mut rules: Vec<Rule> = Vec::new();
         let mut by_number: HashMap<(u32, u32), usize> = HashMap::new();
         for file in files {
@@ -181,12 +207,22 @@ impl RuleSet {
             report.loaded += counts.loaded;
             report.files.push(counts);
         }
-        Ok((RuleSet::new(rules, engine)?, report))
+        Ok((RuleSet::new(rules, names, engine)?, report))
     }
 
     /// Makes rules ready.
-    fn new(mut rules: Vec<Rule>, engine: &EngineChoice) -> Result<RuleSet, LoadError> {
+    fn new(
+        mut rules: Vec<Rule>,
+        mut names: Names,
+        engine: &EngineChoice,
+    ) -> Result<RuleSet, LoadError> {
         rules.sort_by_key(|rule| (rule.action != Action::Pass, rule.state.rank()));
+        let described = rules.iter().map(|rule| &rule.description);
+        let numbers: Vec<u32> = described.map(|d| names.rule(d.gid, d.sid)).collect();
+        let mut by_number = vec![None; names.rule_count()];
+        for (index, number) in (0..).zip(&numbers) {
+            by_number[*number as usize] = Some(index);
+        }
         let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
 
         let mut drafts: Vec<GroupDraft> = (0..GROUPS).map(|_| GroupDraft::default()).collect();
@@ -240,6 +276,9 @@ impl RuleSet {
         }
         Ok(RuleSet {
             rules,
+            names,
+            numbers,
+            by_number,
             parts,
             pass_count,
             content_count: groups
@@ -260,6 +299,27 @@ impl RuleSet {
     /// files. Alerts name rules by their index here.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The number of a rule, which it keeps in the sets that take the place of
+    /// this one.
+    pub(crate) fn number(&self, rule: u32) -> u32 {
+        self.numbers[rule as usize]
+    }
+
+    /// One more than the highest number that a rule has or had.
+    pub(crate) fn highest_number(&self) -> usize {
+        self.by_number.len()
+    }
+
+    /// The rule that has a number, if it is still there.
+    pub(crate) fn with_number(&self, number: u32) -> Option<u32> {
+        self.by_number.get(number as usize).copied().flatten()
+    }
+
+    /// Whether numbers of rules and bits mean the same in both sets.
+    pub(crate) fn is_kin_of(&self, other: &RuleSet) -> bool {
+        self.names.are_kin(&other.names)
     }
 
     /// Heap memory of the engines that find the rules' contents, in bytes.

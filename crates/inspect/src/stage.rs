@@ -4,18 +4,26 @@ use std::sync::Arc;
 
 use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
 
+use crate::eve::AlertText;
 use crate::flow::FlowLimits;
 use crate::inspector::{
     Alert, GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost, pair_number,
 };
+use crate::live::LiveRules;
 use crate::rule_set::RuleSet;
+use crate::summary::AlertCounts;
+
+const NAME: &str = "inspect";
 
 /// Inspects the records whose work descriptor asks for it, and notes an
 /// [`EventKind::Alert`] for every rule that one matches. Records go on as they
 /// are. Every shard has a stage of its own over the same rules.
 pub struct InspectStage {
     inspector: Inspector,
-    alerts_by_rule: Vec<u64>,
+    /// Where other rules come from, and the generation of those at hand.
+    live: Option<(Arc<LiveRules>, u64)>,
+    alert_counts: AlertCounts,
+    text: AlertText,
     /// Index in the batch of each inspected packet.
     indices: Vec<usize>,
     /// Alerts of the batch, by index in the batch.
@@ -31,11 +39,22 @@ impl InspectStage {
     /// A stage whose flow table has other bounds.
     pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> InspectStage {
         InspectStage {
-            alerts_by_rule: vec![0; rules.rules().len()],
             inspector: Inspector::with_limits(rules, limits),
+            live: None,
+            alert_counts: AlertCounts::default(),
+            text: AlertText::default(),
             indices: Vec::with_capacity(BATCH_RECORDS),
             alerts: Vec::new(),
         }
+    }
+
+    /// A stage that takes other rules, whenever there are, between two batches.
+    pub fn following(rules: &Arc<LiveRules>, limits: FlowLimits) -> InspectStage {
+        // The first batch takes whatever came in between.
+        let generation = 0;
+        let mut stage = InspectStage::with_limits(rules.current(), limits);
+        stage.live = Some((Arc::clone(rules), generation));
+        stage
     }
 
     /// What was done so far.
@@ -54,7 +73,7 @@ impl InspectStage {
     }
 
     /// What every rule cost, by its index, if that was measured.
-    pub fn rule_costs(&self) -> Option<&[RuleCost]> {
+    pub fn rule_costs(&self) -> Option<Vec<RuleCost>> {
         self.inspector.rule_costs()
     }
 
@@ -63,9 +82,19 @@ impl InspectStage {
         self.inspector.rules()
     }
 
-    /// Number of alerts of every rule, by its index in the rule set.
-    pub fn alerts_by_rule(&self) -> &[u64] {
-        &self.alerts_by_rule
+    /// How often each rule alerted.
+    pub fn alert_counts(&self) -> &AlertCounts {
+        &self.alert_counts
+    }
+
+    fn take_new_rules(&mut self) -> Result<(), StageError> {
+        if let Some((live, generation)) = &mut self.live
+            && let Some(rules) = live.newer_than(generation)
+        {
+            (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(NAME, error))?;
+            self.text.clear();
+        }
+        Ok(())
     }
 }
 
@@ -85,10 +114,11 @@ pub fn steer_by_addresses(batch: &Batch, index: usize) -> u32 {
 
 impl Stage for InspectStage {
     fn name(&self) -> &str {
-        "inspect"
+        NAME
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.take_new_rules()?;
         let mut packets = [Packet::default(); BATCH_RECORDS];
         self.indices.clear();
         for index in batch.live().filter(|index| batch.work(*index).inspect()) {
@@ -108,10 +138,13 @@ impl Stage for InspectStage {
             let packet = indices[alert.packet];
             alerts.push(Alert { packet, ..alert });
         });
+        let rules = self.inspector.rules();
         for alert in &self.alerts {
-            self.alerts_by_rule[alert.rule as usize] += 1;
+            let rule = &rules.rules()[alert.rule as usize];
+            self.alert_counts.add(rules.number(alert.rule), rule);
             let event = batch.notice(alert.packet, EventKind::Alert { rule: alert.rule });
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
+            event.members = Some(self.text.members(rule, alert));
         }
         Ok(())
     }

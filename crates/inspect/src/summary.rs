@@ -6,6 +6,7 @@ use serde::Serialize;
 use weir_stream::Statistics;
 
 use crate::inspector::{GroupStatistics, InspectStatistics, RuleCost};
+use crate::rule::Rule;
 use crate::rule_set::{FileReport, LoadReport, RuleSet};
 
 /// The line of type `summary` that ends the alerts of `weir inspect`.
@@ -28,7 +29,7 @@ pub struct InspectSummary {
     /// What the inspectors did: `alerts`, `candidates`, `false_candidates` and
     /// the rest, at the same level as the fields here.
     #[serde(flatten)]
-    pub inspection: Inspection,
+    pub inspection: InspectStatistics,
     /// What the groups of rules were searched for.
     pub groups: Vec<GroupStatistics>,
     /// The dearest rules first, if their cost was measured.
@@ -85,57 +86,51 @@ impl ProfiledRule {
     }
 }
 
-/// The part of [`InspectStatistics`] that a summary shows: all but the number
-/// of packets, which the run itself counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the fields of `InspectStatistics`")]
-pub struct Inspection {
+/// How often one rule alerted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AlertCount {
+    /// Generator of the rule.
+    pub gid: u32,
+    /// Number of the rule.
+    pub signature_id: u32,
+    /// Text of the rule.
+    pub signature: String,
+    /// Alerts.
     pub alerts: u64,
-    pub candidates: u64,
-    pub false_candidates: u64,
-    pub search_limited: u64,
-    pub alerts_limited: u64,
-    pub passed_packets: u64,
-    pub packets_inspected: u64,
-    pub payload_bytes: u64,
-    pub flows: u64,
-    pub flows_evicted: u64,
-    pub part_bytes: u64,
-    pub streams_evicted: u64,
-    pub stream_gaps: u64,
-    pub overlaps_differing: u64,
-    pub waiting_evicted: u64,
-    pub datagrams_reassembled: u64,
-    pub datagrams_evicted: u64,
-    pub fragments_refused: u64,
-    pub alerts_suppressed: u64,
-    pub trackers_evicted: u64,
 }
 
-impl From<InspectStatistics> for Inspection {
-    fn from(statistics: InspectStatistics) -> Inspection {
-        Inspection {
-            alerts: statistics.alerts,
-            candidates: statistics.candidates,
-            false_candidates: statistics.false_candidates,
-            search_limited: statistics.search_limited,
-            alerts_limited: statistics.alerts_limited,
-            passed_packets: statistics.passed_packets,
-            packets_inspected: statistics.packets,
-            payload_bytes: statistics.payload_bytes,
-            flows: statistics.flows,
-            flows_evicted: statistics.flows_evicted,
-            part_bytes: statistics.part_bytes,
-            streams_evicted: statistics.streams_evicted,
-            stream_gaps: statistics.stream_gaps,
-            overlaps_differing: statistics.overlaps_differing,
-            waiting_evicted: statistics.waiting_evicted,
-            datagrams_reassembled: statistics.datagrams_reassembled,
-            datagrams_evicted: statistics.datagrams_evicted,
-            fragments_refused: statistics.fragments_refused,
-            alerts_suppressed: statistics.alerts_suppressed,
-            trackers_evicted: statistics.trackers_evicted,
+/// How often each rule alerted, those too that were replaced since. Counts of
+/// several shards add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlertCounts(BTreeMap<u32, AlertCount>);
+
+impl AlertCounts {
+    /// Counts an alert of the rule that has a number.
+    pub(crate) fn add(&mut self, number: u32, rule: &Rule) {
+        let count = self.0.entry(number).or_insert_with(|| AlertCount {
+            gid: rule.description.gid,
+            signature_id: rule.description.sid,
+            signature: rule.description.message.clone(),
+            alerts: 0,
+        });
+        count.alerts += 1;
+    }
+
+    /// Adds the counts of another shard.
+    pub fn merge(&mut self, other: &AlertCounts) {
+        for (number, count) in &other.0 {
+            match self.0.get_mut(number) {
+                Some(known) => known.alerts += count.alerts,
+                None => {
+                    self.0.insert(*number, count.clone());
+                }
+            }
         }
+    }
+
+    /// The rules that alerted, in the order in which they were loaded.
+    pub fn iter(&self) -> impl Iterator<Item = &AlertCount> {
+        self.0.values()
     }
 }
 
@@ -155,7 +150,7 @@ impl InspectSummary {
             rules_superseded: load.superseded,
             rules_skipped: load.skipped.clone(),
             rule_files: load.files.clone(),
-            inspection: inspection.into(),
+            inspection,
             groups: Vec::new(),
             rule_profile: None,
             seconds: statistics.elapsed().as_secs_f64(),

@@ -59,7 +59,7 @@ fn run(shards: usize) -> Vec<Value> {
     });
     let outcome = Pipeline::new(CaptureSource::new(vec![reader]))
         .shards(stages.collect())
-        .sink(EveWriter::new(Arc::clone(&rules), output.clone()))
+        .sink(EveWriter::new(output.clone()))
         .run()
         .expect("a run");
     let text = String::from_utf8(output.0.lock().expect("no panic").clone()).expect("text");

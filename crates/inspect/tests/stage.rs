@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    EveWriter, InspectStage, InspectSummary, LoadReport, RuleFile, RuleSet, Variables,
+    EngineChoice, EveWriter, FlowLimits, InspectStage, InspectSummary, LiveRules, LoadReport,
+    RuleFile, RuleSet, Variables,
 };
 use weir_packet::wire::LinkType;
 use weir_stream::{Batch, DropReason, MemorySource, Pipeline, Stage, StageError};
@@ -59,7 +60,11 @@ fn only_what_is_on_its_way_and_asks_for_it_is_inspected() {
         .run()
         .expect("a run");
     let stage = outcome.stages::<InspectStage>().next().expect("the stage");
-    assert_eq!(stage.alerts_by_rule(), [5]);
+    let counts = stage.alert_counts().iter();
+    let counts: Vec<_> = counts
+        .map(|count| (count.signature_id, count.alerts))
+        .collect();
+    assert_eq!(counts, [(1, 5)]);
     let statistics = stage.statistics();
     assert_eq!((statistics.packets, statistics.alerts), (5, 5));
 
@@ -85,6 +90,74 @@ fn only_what_is_on_its_way_and_asks_for_it_is_inspected() {
     assert!(line["seconds"].is_f64() && line["gbit_per_s"].is_f64());
 }
 
+/// The same capture many times over, in small batches, while another thread
+/// replaces the rules a hundred times.
+#[test]
+fn rules_are_replaced_a_hundred_times_while_packets_run() {
+    const RELOADS: usize = 100;
+    let text = b"alert udp any any -> any any (content:\"x\"; sid:1;)\n\
+                 alert udp any any -> any any (content:\"y\"; sid:2;)\n\
+                 alert udp any any -> any any (content:\"x\"; content:!\"y\"; sid:3;)\n";
+    let file = RuleFile {
+        name: "a.rules",
+        text,
+    };
+    let (variables, engine) = (Variables::default(), EngineChoice::default());
+    let (rules, _) = RuleSet::load(&[file], &variables).expect("an engine");
+    let rules = Arc::new(rules);
+    let live = LiveRules::new(Arc::clone(&rules));
+    let reload = || {
+        let reloaded = live.current().reload(&[file], &variables, &engine);
+        let (rules, report) = reloaded.expect("an engine");
+        assert_eq!(report.loaded, 3);
+        live.replace(Arc::new(rules)).expect("kin");
+    };
+    let (batches, reloads) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut stages: Vec<InspectStage> = (0..2)
+        .map(|_| InspectStage::following(&live, FlowLimits::default()))
+        .collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..RELOADS {
+                // Packets run between any two of them.
+                let seen = batches.load(Ordering::Acquire);
+                while batches.load(Ordering::Acquire) == seen {
+                    std::thread::yield_now();
+                }
+                reload();
+                reloads.store(number + 1, Ordering::Release);
+            }
+        });
+        for stage in &mut stages {
+            let (batches, reloads) = (&batches, &reloads);
+            scope.spawn(move || {
+                loop {
+                    let is_last = reloads.load(Ordering::Acquire) == RELOADS;
+                    let mut batch = Batch::new(Default::default());
+                    source().process(&mut batch).expect("ten packets");
+                    assert_eq!(batch.live().count(), 10);
+                    stage.process(&mut batch).expect("inspected");
+                    assert_eq!(batch.events().len(), 20, "two rules match each packet");
+                    assert_eq!(batch.live().count(), 10);
+                    batches.fetch_add(1, Ordering::Release);
+                    if is_last {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    for stage in &stages {
+        assert!(!Arc::ptr_eq(stage.rules(), &rules), "others came");
+        let counts = stage.alert_counts().iter();
+        let counts: Vec<_> = counts
+            .map(|count| (count.signature_id, count.alerts))
+            .collect();
+        let packets = stage.statistics().packets;
+        assert_eq!(counts, [(1, packets), (3, packets)]);
+    }
+}
+
 /// A disk that is full after some bytes.
 struct SmallDisk(usize);
 
@@ -107,8 +180,8 @@ impl Write for SmallDisk {
 fn a_full_disk_ends_the_run_with_an_error() {
     let (rules, _) = rules();
     let error = Pipeline::new(source())
-        .stage(InspectStage::new(Arc::clone(&rules)))
-        .sink(EveWriter::new(rules, SmallDisk(100)))
+        .stage(InspectStage::new(rules))
+        .sink(EveWriter::new(SmallDisk(100)))
         .run()
         .err()
         .expect("no room for ten alerts");
@@ -122,7 +195,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
     let (path, moved) = (folder.path().join("eve.jsonl"), folder.path().join("old"));
     let reopen = Arc::new(AtomicBool::new(false));
     let run = |reopen: &Arc<AtomicBool>| {
-        let writer = EveWriter::append_to(Arc::clone(&rules), &path, Arc::clone(reopen));
+        let writer = EveWriter::append_to(&path, Arc::clone(reopen));
         Pipeline::new(source())
             .stage(InspectStage::new(Arc::clone(&rules)))
             .sink(writer.expect("a file"))
@@ -138,8 +211,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
     };
     assert_eq!(lines(&path), Some(20), "the second run appends");
 
-    let mut writer =
-        EveWriter::append_to(Arc::clone(&rules), &path, Arc::clone(&reopen)).expect("a file");
+    let mut writer = EveWriter::append_to(&path, Arc::clone(&reopen)).expect("a file");
     fs::rename(&path, &moved).expect("moved");
     writer.write_document(&1).expect("written");
     reopen.store(true, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use weir_packet::wire::FlowKey;
 ///
 /// An event keeps what the record was when it was noticed: by the time that a
 /// sink writes it, the record may be encrypted or dropped.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Arrival number of the record.
     pub arrival: u64,
@@ -23,6 +23,10 @@ pub struct Event {
     pub interface: u16,
     /// What was noticed.
     pub kind: EventKind,
+    /// What else the stage says of it: members of a JSON object, as in
+    /// `"a":1,"b":{}`, for sinks that write such. Made when it is noticed,
+    /// since what it speaks of may be gone when it is written.
+    pub members: Option<Box<str>>,
 }
 
 /// What was noticed.
@@ -30,7 +34,7 @@ pub struct Event {
 pub enum EventKind {
     /// An inspection rule matched.
     Alert {
-        /// Index into the rule set that the stage was built with.
+        /// Index into the rule set that the stage had at that time.
         rule: u32,
     },
     /// A security association passed its soft lifetime and wants a successor.

@@ -74,7 +74,8 @@ pub struct Shards {
 ///
 /// Packets go from captures through stages (filter, inspect, measure, protect,
 /// unprotect) to captures; alerts and a report are written on the way. SIGINT
-/// and SIGTERM end a run in order, SIGHUP opens the alert log again.
+/// and SIGTERM end a run in order, SIGHUP opens the alert log again,
+/// SIGUSR2 loads the rules again.
 #[derive(Args, Debug)]
 pub struct Run {
     /// The configuration file (TOML); paths in it are relative to it.
@@ -173,7 +174,8 @@ pub struct Unprotect {
 ///
 /// The lines go to standard output, also when --quiet, or to --json PATH,
 /// which begins anew; the last one is a summary. Rules that ask for what is
-/// not there are skipped and counted by reason. SIGHUP opens PATH again.
+/// not there are skipped and counted by reason. SIGHUP opens PATH again,
+/// SIGUSR2 loads the rules again.
 #[derive(Args, Debug)]
 pub struct Inspect {
     /// Captures to read, one after the other ("-" is standard input).

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EngineChoice, EveWriter, InspectStage, LoadReport, RuleSet};
+use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage, steer_by_addresses};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, StateError};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
 use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
@@ -16,11 +16,14 @@ use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
 use crate::filter::{FilterConfig, FilterStage};
 use crate::measured::Outputs;
-use crate::{associations, input, output, rules, signals, values};
+use crate::rules::{LoadedRules, RuleSource};
+use crate::{associations, input, output, signals, values};
 
 /// What is loaded once and serves all pipelines.
 pub struct Shared {
-    pub rules: Option<(Arc<RuleSet>, LoadReport)>,
+    pub rules: Option<LoadedRules>,
+    /// Where they come from, until [`Shared::reload_on_signal`].
+    source: Option<RuleSource>,
     filter: Option<Arc<FilterConfig>>,
     allow_insecure_permissions: bool,
 }
@@ -44,22 +47,16 @@ impl Shared {
         allow_insecure_permissions: bool,
         quiet: bool,
     ) -> Outcome<Shared> {
-        let rules = match &config.inspect {
-            None => None,
-            Some(inspect) => {
-                let definitions = inspect
-                    .set
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}"));
-                Some(rules::load(
-                    &inspect.rules,
-                    definitions,
-                    &EngineChoice::default(),
-                )?)
-            }
-        };
+        let source = config.inspect.as_ref().map(|inspect| RuleSource {
+            paths: inspect.rules.clone(),
+            definitions: (inspect.set.iter())
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect(),
+            engine: EngineChoice::default(),
+        });
         let shared = Shared {
-            rules,
+            rules: source.as_ref().map(RuleSource::load).transpose()?,
+            source,
             filter: config.filter.take().map(Arc::new),
             allow_insecure_permissions,
         };
@@ -70,6 +67,14 @@ impl Shared {
             measure_config(measure)?.check().map_err(Failure::usage)?;
         }
         Ok(shared)
+    }
+
+    /// Reads the rules again whenever SIGUSR2 comes.
+    pub fn reload_on_signal(&mut self) -> Outcome {
+        match (self.source.take(), &self.rules) {
+            (Some(source), Some(rules)) => source.reload_on_signal(Arc::clone(&rules.live)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a pipeline that protects would find its state file.
@@ -135,7 +140,11 @@ struct Direction<'a> {
 impl Direction<'_> {
     fn build(&self, gateway: &mut Gateway, stop: &StopFlag) -> Outcome {
         let (source, watched) = input::open(&self.pipeline.read)?;
-        let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
+        let mut steer: Steer = if self.pipeline.stages.contains(&StageName::Inspect) {
+            Box::new(steer_by_addresses)
+        } else {
+            Box::new(|batch, index| batch.flow_hash(index))
+        };
         let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
         let mut timeline = None;
         for name in &self.pipeline.stages {
@@ -171,9 +180,8 @@ impl Direction<'_> {
         }
         if self.pipeline.stages.contains(&StageName::Inspect)
             && let Some(path) = self.config.inspect.as_ref().and_then(|i| i.alerts.as_ref())
-            && let Some((rules, _)) = &self.shared.rules
         {
-            pipeline = pipeline.sink(open_alerts(rules, path)?);
+            pipeline = pipeline.sink(open_alerts(path)?);
         }
         gateway.pipelines.push(pipeline);
         gateway.watched.push(watched);
@@ -200,9 +208,10 @@ impl Direction<'_> {
     }
 
     fn add_inspect(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
-        if let Some((rules, _)) = &self.shared.rules {
+        if let Some(rules) = &self.shared.rules {
             for chain in chains {
-                chain.push(Box::new(InspectStage::new(rules.clone())));
+                let limits = FlowLimits::default();
+                chain.push(Box::new(InspectStage::following(&rules.live, limits)));
             }
         }
     }
@@ -278,13 +287,13 @@ fn measured(config: &Config, stop: &StopFlag) -> Outcome<Option<Outputs>> {
 
 /// Every writer has a flag of its own for SIGHUP: whoever opens its file again
 /// lowers it.
-fn open_alerts(rules: &Arc<RuleSet>, path: &Path) -> Outcome<EveWriter> {
+fn open_alerts(path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
-        return Ok(EveWriter::new(rules.clone(), std::io::stdout()));
+        return Ok(EveWriter::new(std::io::stdout()));
     }
     output::make_folder_of(path)?;
     let reopen = signals::reopen_flag()?;
-    EveWriter::append_to(rules.clone(), path, reopen)
+    EveWriter::append_to(path, reopen)
         .with_context(|| format!("cannot append to {}", path.display()))
         .map_err(Failure::Usage)
 }

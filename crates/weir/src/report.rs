@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_crypto::LaneUse;
-use weir_inspect::{ProfiledRule, Rule, RuleSet};
+use weir_inspect::{AlertCount, AlertCounts, ProfiledRule};
 use weir_ipsec::{Protect, Unprotect};
 use weir_stream::{Outcome as Finished, Statistics};
 
@@ -88,24 +88,19 @@ pub fn lane_use(pipelines: &[Finished]) -> LaneUse {
 }
 
 /// Alerts by rule, most frequent first.
-pub fn alerts_table(rules: &RuleSet, alerts_by_rule: &[u64]) -> String {
-    let mut rows: Vec<(u64, &Rule)> = alerts_by_rule
-        .iter()
-        .copied()
-        .zip(rules.rules())
-        .filter(|(alerts, _)| *alerts > 0)
-        .collect();
-    rows.sort_by_key(|(alerts, _)| Reverse(*alerts));
+pub fn alerts_table(counts: &AlertCounts) -> String {
+    let mut rows: Vec<&AlertCount> = counts.iter().collect();
+    rows.sort_by_key(|count| Reverse(count.alerts));
     if rows.is_empty() {
         return String::new();
     }
     let rows = rows
         .into_iter()
-        .map(|(alerts, rule)| {
+        .map(|count| {
             vec![
-                table::count(alerts),
-                rule.description.sid.to_string(),
-                rule.description.message.clone(),
+                table::count(count.alerts),
+                count.signature_id.to_string(),
+                count.signature.clone(),
             ]
         })
         .collect();

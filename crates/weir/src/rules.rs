@@ -1,41 +1,96 @@
-//! Loads the rule files that a command or a configuration names.
+//! Loads the rule files that a command or a configuration names, and loads
+//! them again when asked to.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use weir_inspect::{EngineChoice, LoadReport, RuleFile, RuleSet, Variables};
+use weir_inspect::{EngineChoice, LiveRules, LoadReport, RuleFile, RuleSet, Variables};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::tell;
+use crate::signals;
 
-/// Reads and compiles rule files. Rules that cannot be loaded are in the
-/// report; a file that cannot be read, or a variable that makes no sense, is
-/// an error.
-pub fn load(
-    paths: &[PathBuf],
-    definitions: impl IntoIterator<Item = String>,
-    engine: &EngineChoice,
-) -> Outcome<(Arc<RuleSet>, LoadReport)> {
-    let mut variables = Variables::default();
-    for definition in definitions {
-        variables.define(&definition).map_err(Failure::usage)?;
-    }
-    variables.check().map_err(Failure::usage)?;
-    let texts = paths
-        .iter()
-        .map(|path| {
-            std::fs::read(path)
-                .with_context(|| format!("cannot read the rules {}", path.display()))
-                .map(|text| (path.display().to_string(), text))
-                .map_err(Failure::Usage)
+/// Where rules come from.
+pub struct RuleSource {
+    pub paths: Vec<PathBuf>,
+    /// Variables, each as `NAME=value`.
+    pub definitions: Vec<String>,
+    pub engine: EngineChoice,
+}
+
+/// Rules in force, and what became of those in the files when they were loaded
+/// first.
+pub struct LoadedRules {
+    pub live: Arc<LiveRules>,
+    pub report: LoadReport,
+}
+
+impl RuleSource {
+    /// Reads and compiles the files. Rules that cannot be loaded are in the
+    /// report; a file that cannot be read, or a variable that makes no sense,
+    /// is an error.
+    pub fn load(&self) -> Outcome<LoadedRules> {
+        let (rules, report) = self.read(None)?;
+        Ok(LoadedRules {
+            live: LiveRules::new(Arc::new(rules)),
+            report,
         })
-        .collect::<Outcome<Vec<_>>>()?;
-    let files: Vec<RuleFile<'_>> = texts
-        .iter()
-        .map(|(name, text)| RuleFile { name, text })
-        .collect();
-    let (rules, report) = RuleSet::load_with(&files, &variables, engine).map_err(Failure::usage)?;
+    }
+
+    /// Puts what the files hold now in the place of the rules in force.
+    fn reload(&self, live: &LiveRules) -> Outcome<LoadReport> {
+        let (rules, report) = self.read(Some(&live.current()))?;
+        live.replace(Arc::new(rules)).map_err(Failure::running)?;
+        Ok(report)
+    }
+
+    /// Reloads whenever SIGUSR2 comes, from now to the end of the process.
+    /// Where that fails the rules in force stay, and why is told.
+    pub fn reload_on_signal(self, live: Arc<LiveRules>) -> Outcome {
+        signals::on_reload(move || match self.reload(&live) {
+            Ok(report) => tell(format_args!(
+                "rules were loaded again: {} of {}",
+                report.loaded,
+                report.rules()
+            )),
+            Err(failure) => tell(format_args!("the rules stay as they are: {failure}")),
+        })
+    }
+
+    /// Reads the files into a set of their own, or one that can take the place
+    /// of another.
+    fn read(&self, previous: Option<&RuleSet>) -> Outcome<(RuleSet, LoadReport)> {
+        let mut variables = Variables::default();
+        for definition in &self.definitions {
+            variables.define(definition).map_err(Failure::usage)?;
+        }
+        variables.check().map_err(Failure::usage)?;
+        let texts = self
+            .paths
+            .iter()
+            .map(|path| {
+                std::fs::read(path)
+                    .with_context(|| format!("cannot read the rules {}", path.display()))
+                    .map(|text| (path.display().to_string(), text))
+                    .map_err(Failure::Usage)
+            })
+            .collect::<Outcome<Vec<_>>>()?;
+        let files: Vec<RuleFile<'_>> = texts
+            .iter()
+            .map(|(name, text)| RuleFile { name, text })
+            .collect();
+        let read = match previous {
+            Some(previous) => previous.reload(&files, &variables, &self.engine),
+            None => RuleSet::load_with(&files, &variables, &self.engine),
+        };
+        let (rules, report) = read.map_err(Failure::usage)?;
+        check_that_some_loaded(&report)?;
+        Ok((rules, report))
+    }
+}
+
+fn check_that_some_loaded(report: &LoadReport) -> Outcome {
     if report.rules() > 0 && report.loaded == 0 {
         let reasons: Vec<String> = report
             .skipped
@@ -48,7 +103,7 @@ pub fn load(
             reasons.join(", ")
         )));
     }
-    Ok((Arc::new(rules), report))
+    Ok(())
 }
 
 /// One line on standard error for every rule that is written wrong, one for

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use weir_stream::StopFlag;
@@ -31,6 +31,16 @@ pub fn stop_on_interrupt(stop: &StopFlag) -> Outcome {
             stop.stop();
         }
     });
+    Ok(())
+}
+
+/// Calls `reload` whenever SIGUSR2 comes, the signal by which Suricata is told
+/// to read its rules again.
+pub fn on_reload(mut reload: impl FnMut() + Send + 'static) -> Outcome {
+    let mut signals = Signals::new([SIGUSR2])
+        .context("cannot handle signals")
+        .map_err(Failure::Running)?;
+    thread::spawn(move || signals.forever().for_each(|_| reload()));
     Ok(())
 }
 

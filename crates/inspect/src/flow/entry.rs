@@ -118,6 +118,11 @@ impl Streams {
         }
     }
 
+    /// Whether more of either stream may tell the protocol.
+    fn may_tell(&self) -> bool {
+        may_tell(&self.to_server, 0) || may_tell(&self.to_client, 0)
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         let conversation = self.conversation.as_ref();
         size_of::<Streams>()
@@ -125,6 +130,13 @@ impl Streams {
             + self.to_client.memory_bytes()
             + conversation.map_or(0, Conversation::memory_bytes)
     }
+}
+
+/// Whether a stream was still among the bytes that tell its protocol in front
+/// of its last `new_bytes`.
+fn may_tell(stream: &Stream, new_bytes: usize) -> bool {
+    let text = stream.text();
+    text.base == 0 && text.bytes.len() - new_bytes < MAX_TELLING_BYTES
 }
 
 /// What a packet brought to its flow.
@@ -244,6 +256,11 @@ impl Flow {
             direction: Some(direction),
             is_established,
             application: self.application,
+            may_be_told: self.application.is_none()
+                && self
+                    .streams
+                    .as_ref()
+                    .is_some_and(|streams| streams.may_tell()),
             sizes: self.streams.as_ref().map(|streams| StreamSizes {
                 from_client: streams.to_server.end(),
                 from_server: streams.to_client.end(),
@@ -286,13 +303,9 @@ impl Flow {
             stream.finish(first.wrapping_add(payload.len() as u32));
         }
         brought.arrival.is_last = stream.is_finished() || segment.flags & RST != 0;
-        let text = stream.text();
-        let may_tell = self.application.is_none()
-            && brought.arrival.new_bytes > 0
-            && text.base == 0
-            && text.bytes.len() - brought.arrival.new_bytes < MAX_TELLING_BYTES;
-        if may_tell {
-            self.application = application::of_stream(text.bytes, direction);
+        let new_bytes = brought.arrival.new_bytes;
+        if self.application.is_none() && new_bytes > 0 && may_tell(stream, new_bytes) {
+            self.application = application::of_stream(stream.text().bytes, direction);
         }
     }
 }

@@ -51,9 +51,10 @@ pub(crate) struct Stream {
     /// Place of the window's first byte in the stream.
     base: u64,
     ahead: Ahead,
-    /// Rules whose search content was seen, and where the stream ended then.
+    /// Numbers of the rules whose search content was seen, and where the stream
+    /// ended then.
     pub(crate) waiting: Vec<(u32, u64)>,
-    /// Rules that matched, and where the stream ended then: what lies before
+    /// Numbers of the rules that matched, and where the stream ended then: what lies before
     /// is no match again.
     matched: Vec<(u32, u64)>,
 }

@@ -28,6 +28,7 @@ impl Watched {
         let (_, brought) = self.table.track(&as_packet(packet, self.now_ns));
         FlowState {
             sizes: None,
+            may_be_told: false,
             ..brought.state
         }
     }
@@ -70,6 +71,7 @@ fn state(direction: Direction, is_established: bool) -> FlowState {
         direction: Some(direction),
         is_established,
         application: None,
+        may_be_told: false,
         sizes: None,
     }
 }

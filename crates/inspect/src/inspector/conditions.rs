@@ -9,6 +9,12 @@ use crate::rate::Ends;
 use crate::rule::{BitAction, PayloadBytes, Rule, RuleProtocol, StreamBytes, StreamEnd};
 
 impl Trial<'_> {
+    /// Whether the rule is of a protocol that the stream may still turn out to
+    /// speak.
+    pub(super) fn may_be_of_protocol(&self, rule: &Rule) -> bool {
+        matches!(rule.protocol, RuleProtocol::Application(_)) && self.subject.flow.may_be_told
+    }
+
     /// All conditions but those of the header's selector, of bits and of texts.
     pub(super) fn holds_before_texts(&self, rule: &Rule) -> bool {
         let Subject {
@@ -20,7 +26,9 @@ impl Trial<'_> {
         let protocol = match rule.protocol {
             RuleProtocol::Ip => true,
             RuleProtocol::Transport => packet.is_whole(),
-            RuleProtocol::Application(wanted) => flow.application == Some(wanted),
+            RuleProtocol::Application(wanted) => {
+                flow.application == Some(wanted) || flow.may_be_told
+            }
         };
         let is_tcp = packet.headers.protocol == TCP && packet.is_whole();
         let asked = &rule.packet;
@@ -79,9 +87,9 @@ impl Trial<'_> {
     }
 
     /// A rule matched: what it remembers, and whether it is an alert.
-    pub(super) fn matched(&mut self, number: u32, bits: Option<&mut FlowBits>) {
-        let rule = &self.rules.rules()[number as usize];
-        if number < self.rules.pass_count {
+    pub(super) fn matched(&mut self, index: u32, bits: Option<&mut FlowBits>) {
+        let rule = &self.rules.rules()[index as usize];
+        if index < self.rules.pass_count {
             self.is_passed = true;
             return;
         }
@@ -106,11 +114,14 @@ impl Trial<'_> {
             return;
         }
         let is_alert = match &rule.state.rate {
-            Some(rate) => self.trackers.is_alert(number, rate, ends, now_ns),
+            Some(rate) => {
+                let number = self.rules.number(index);
+                self.trackers.is_alert(number, rate, ends, now_ns)
+            }
             None => true,
         };
         if is_alert {
-            self.scratch.matched.push(number);
+            self.scratch.matched.push(index);
         } else {
             self.statistics.alerts_suppressed += 1;
         }

@@ -29,6 +29,7 @@ use weir_select::Tuple;
 use crate::engine::Hits;
 use crate::flow::{FlowLimits, FlowTable};
 use crate::fragment::Reassembler;
+use crate::live::ForeignRules;
 use crate::message::Derived;
 use crate::payload::Cursors;
 use crate::rate::Trackers;
@@ -63,7 +64,7 @@ struct Scratch {
     /// searched and hits found so far.
     hits: Vec<Hits>,
     searched: Vec<(u64, u64)>,
-    /// What each rule cost, where that is asked for.
+    /// What each rule cost, by its number, where that is asked for.
     costs: Option<Vec<RuleCost>>,
     /// Rules to be tried for the text at hand.
     candidates: Vec<u32>,
@@ -111,15 +112,40 @@ impl Inspector {
         &self.rules
     }
 
+    /// Goes on with other rules, made by [`RuleSet::reload`] from those at
+    /// hand, or from any before them. All that is known of flows, streams,
+    /// messages, bits and rates stays; a rule whose number is in both sets
+    /// keeps what it waits for and what it counted.
+    ///
+    /// # Errors
+    /// [`ForeignRules`]: the rules were not made so. Nothing changes.
+    pub fn replace_rules(&mut self, rules: Arc<RuleSet>) -> Result<(), ForeignRules> {
+        if !rules.is_kin_of(&self.rules) {
+            return Err(ForeignRules);
+        }
+        self.scratch.header_verdicts = vec![(0, false); rules.headers().len()];
+        if let Some(costs) = &mut self.scratch.costs {
+            costs.resize(costs.len().max(rules.highest_number()), RuleCost::default());
+        }
+        self.rules = rules;
+        Ok(())
+    }
+
     /// Measures from now on what every rule costs, which costs time itself.
     pub fn profile_rules(&mut self) {
-        let rules = self.rules.rules().len();
+        let rules = self.rules.highest_number();
         (self.scratch.costs).get_or_insert_with(|| vec![RuleCost::default(); rules]);
     }
 
     /// What every rule cost, by its index, if that was measured.
-    pub fn rule_costs(&self) -> Option<&[RuleCost]> {
-        self.scratch.costs.as_deref()
+    pub fn rule_costs(&self) -> Option<Vec<RuleCost>> {
+        let costs = self.scratch.costs.as_ref()?;
+        let rules = 0..self.rules.rules().len() as u32;
+        Some(
+            rules
+                .map(|rule| costs[self.rules.number(rule) as usize])
+                .collect(),
+        )
     }
 
     /// What the groups of rules were searched for.

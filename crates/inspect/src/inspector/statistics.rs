@@ -5,12 +5,8 @@ use serde::Serialize;
 /// What an inspector did. Counts of several shards add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InspectStatistics {
-    /// Packets inspected.
-    pub packets: u64,
-    /// Bytes of payloads and streams searched.
-    pub payload_bytes: u64,
-    /// Bytes of parts of messages searched.
-    pub part_bytes: u64,
+    /// Alerts raised.
+    pub alerts: u64,
     /// Pairs of a text (a payload, a stream, a part of a message) and a rule
     /// whose header matches, and whose longest content is in it (or that has
     /// none): what was verified.
@@ -22,19 +18,25 @@ pub struct InspectStatistics {
     ///
     /// [`MAX_PATTERN_SEARCHES`]: crate::MAX_PATTERN_SEARCHES
     pub search_limited: u64,
-    /// Alerts raised.
-    pub alerts: u64,
-    /// Packets that a rule with action `pass` let go unseen by the others.
-    pub passed_packets: u64,
     /// Packets that matched more rules than
     /// [`MAX_ALERTS_PER_PACKET`](crate::MAX_ALERTS_PER_PACKET); the rest of the
     /// rules were not tried.
     pub alerts_limited: u64,
+    /// Packets that a rule with action `pass` let go unseen by the others.
+    pub passed_packets: u64,
+    /// Packets inspected: IP packets, those in tunnels and those that fragments
+    /// made too.
+    #[serde(rename = "packets_inspected")]
+    pub packets: u64,
+    /// Bytes of payloads and streams searched.
+    pub payload_bytes: u64,
     /// Flows seen.
     pub flows: u64,
     /// Flows forgotten before their time, because the table was full: what
     /// came later of them is not established.
     pub flows_evicted: u64,
+    /// Bytes of parts of messages searched.
+    pub part_bytes: u64,
     /// Streams forgotten before their time, because all together took too
     /// much memory: the packets of their flows were then matched one by one.
     pub streams_evicted: u64,

@@ -159,20 +159,23 @@ impl Trial<'_> {
             }
             candidates.extend(&group.always);
         }
-        self.scratch.candidates.extend(&memory.waiting);
+        let waiting = memory.waiting.iter();
+        let waiting = waiting.filter_map(|number| self.rules.with_number(*number));
+        self.scratch.candidates.extend(waiting);
         let mut candidates = self.take_candidates();
-        candidates.retain(|rule| !memory.matched.contains(rule));
+        candidates.retain(|rule| !memory.matched.contains(&self.rules.number(*rule)));
         for rule in &candidates {
+            let number = self.rules.number(*rule);
             match self.judge(*rule, text, Some(content), Some(bits)) {
                 Outcome::Match => {
-                    memory.matched.push(*rule);
-                    memory.waiting.retain(|waiting| waiting != rule);
+                    memory.matched.push(number);
+                    memory.waiting.retain(|waiting| *waiting != number);
                     self.matched(*rule, Some(bits));
                 }
                 Outcome::Later => {
-                    self.statistics.waiting_evicted += u64::from(memory.note_waiting(*rule));
+                    self.statistics.waiting_evicted += u64::from(memory.note_waiting(number));
                 }
-                Outcome::Not => memory.waiting.retain(|waiting| waiting != rule),
+                Outcome::Not => memory.waiting.retain(|waiting| *waiting != number),
             }
         }
         self.scratch.candidates = candidates;
@@ -197,12 +200,14 @@ impl Trial<'_> {
         self.add_rules_by_header();
         let rules = self.rules.rules();
         (self.scratch.candidates).retain(|rule| rules[*rule as usize].is_about_stream());
-        let waiting = stream.waiting.iter().map(|(rule, _)| *rule);
+        let waiting = stream.waiting.iter();
+        let waiting = waiting.filter_map(|(number, _)| self.rules.with_number(*number));
         self.scratch.candidates.extend(waiting);
         let candidates = self.take_candidates();
         let is_in_order = arrival.new_bytes == self.subject.payload.len();
         for rule in &candidates {
-            let from = stream.start_for(*rule);
+            let number = self.rules.number(*rule);
+            let from = stream.start_for(number);
             let text = Text {
                 bytes: &stream.text().bytes[(from - start) as usize..],
                 base: from,
@@ -221,11 +226,11 @@ impl Trial<'_> {
             }
             match outcome {
                 Outcome::Match => {
-                    stream.note_match(*rule);
+                    stream.note_match(number);
                     self.matched(*rule, Some(bits));
                 }
                 Outcome::Later => {
-                    self.statistics.waiting_evicted += u64::from(stream.note_waiting(*rule));
+                    self.statistics.waiting_evicted += u64::from(stream.note_waiting(number));
                 }
                 Outcome::Not => {}
             }
@@ -348,6 +353,8 @@ impl Trial<'_> {
         let rule = &self.rules.rules()[number as usize];
         let outcome = if !self.holds_before_texts(rule) {
             Outcome::Not
+        } else if self.may_be_of_protocol(rule) {
+            Outcome::Later
         } else if self.state_holds(rule, bits) {
             self.texts_match(rule, text, content)
         } else if content.is_some_and(|content| content.goes_on()) {
@@ -358,7 +365,7 @@ impl Trial<'_> {
         };
         self.statistics.false_candidates += u64::from(outcome != Outcome::Match);
         if let (Some(costs), Some(began)) = (&mut self.scratch.costs, began) {
-            costs[number as usize].merge(&RuleCost {
+            costs[self.rules.number(number) as usize].merge(&RuleCost {
                 trials: 1,
                 matches: u64::from(outcome == Outcome::Match),
                 time: began.elapsed(),

@@ -33,7 +33,8 @@ const MAX_WAITING: usize = 64;
 /// What is remembered of the rules for one message.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Rules whose search content was found, and the rest not yet.
+    /// Numbers of the rules whose search content was found, and the rest not
+    /// yet.
     pub(crate) waiting: Vec<u32>,
     /// Rules that matched.
     pub(crate) matched: Vec<u32>,

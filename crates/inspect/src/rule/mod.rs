@@ -14,6 +14,7 @@
 mod classification;
 mod fault;
 mod header;
+mod names;
 mod options;
 mod pcre;
 mod state;
@@ -28,7 +29,8 @@ pub use state::{BitAction, HostBit, Rate, RateKind, StateConditions, Track};
 pub use variables::{VariableError, Variables};
 
 pub(crate) use header::HeaderReader;
-pub(crate) use options::{Names, read_rule};
+pub(crate) use names::Names;
+pub(crate) use options::read_rule;
 pub(crate) use pcre::Patterns;
 pub(crate) use text::{Lines, RuleTexts};
 
@@ -59,9 +61,9 @@ pub enum RuleProtocol {
     Ip,
     /// TCP, UDP, SCTP or ICMP, by the selector's protocol.
     Transport,
-    /// A flow whose first bytes are of an application protocol. Packets in
-    /// front of the one that tells, such as a greeting that could be of two
-    /// protocols, are not matched.
+    /// A flow whose first bytes are of an application protocol. What stands in
+    /// front of the byte that tells, such as a greeting that could be of two
+    /// protocols, is matched with what comes after it in the same direction.
     Application(AppProtocol),
 }
 

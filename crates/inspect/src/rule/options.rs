@@ -11,6 +11,7 @@ mod texts;
 
 use super::fault::{Fault, Unsupported, printable};
 use super::header::{Header, HeaderReader};
+use super::names::Names;
 use super::pcre::Patterns;
 use super::text::{RuleText, unfold};
 use super::word::Word;
@@ -23,17 +24,6 @@ use texts::DraftTexts;
 
 /// Largest `offset`, `depth` and length.
 const MAX_PAYLOAD_BYTES: i64 = 65_535;
-
-/// Numbers of the names that rules of one set share, as those of flowbits.
-#[derive(Debug, Default)]
-pub(crate) struct Names(hashbrown::HashMap<Vec<u8>, u32>);
-
-impl Names {
-    fn number(&mut self, name: &[u8]) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry(name.to_vec()).or_insert(next)
-    }
-}
 
 /// Reads a rule whose words lie in `text`.
 pub(crate) fn read_rule(

@@ -43,6 +43,7 @@ impl Batch {
             vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
             interface: self.arrival(index).interface,
             kind,
+            members: None,
         };
         self.events.push(event);
         let last = self.events.len() - 1;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{
-    EngineChoice, EveWriter, FlowLimits, GroupStatistics, InspectStage, InspectStatistics,
-    InspectSummary, Profile, ProfileStage, ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
+    AlertCounts, EngineChoice, EveWriter, FlowLimits, GroupStatistics, InspectStage,
+    InspectStatistics, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
+    RuleSet, steer_by_addresses,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
@@ -18,6 +19,7 @@ use crate::execute::{Execution, execute};
 use crate::failure::{Failure, Outcome};
 use crate::output::Document;
 use crate::report::{Traffic, alerts_table, profile_table, table};
+use crate::rules::{LoadedRules, RuleSource};
 use crate::{input, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
@@ -37,10 +39,14 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         kind: arguments.engine,
         profile: arguments.profile.as_deref().map(read_profile).transpose()?,
     };
-    let variables = arguments.variables.iter().cloned();
-    let (rule_set, load) = rules::load(&arguments.rules, variables, &engine)?;
+    let rule_source = RuleSource {
+        paths: arguments.rules.clone(),
+        definitions: arguments.variables.clone(),
+        engine,
+    };
+    let LoadedRules { live, report: load } = rule_source.load()?;
     if arguments.explain_plan {
-        rule_set.explain().lines().for_each(output::tell);
+        live.current().explain().lines().for_each(output::tell);
     }
     if arguments.show_skipped || !arguments.common.quiet {
         rules::tell_skipped(&load, arguments.show_skipped);
@@ -55,13 +61,14 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     output::keep_apart(&inputs, &[path])?;
     let (source, watched) = input::open(&arguments.inputs)?;
     let chains = (0..arguments.shards.shards)
-        .map(|_| vec![Box::new(stage(&rule_set, arguments)) as Box<dyn Stage>])
+        .map(|_| vec![Box::new(stage(&live, arguments)) as Box<dyn Stage>])
         .collect();
+    rule_source.reload_on_signal(Arc::clone(&live))?;
     let stop = StopFlag::default();
     let pipeline = Pipeline::new(source)
         .shards(chains)
         .steer(Box::new(steer_by_addresses))
-        .sink(open_lines(&rule_set, path)?)
+        .sink(open_lines(path)?)
         .stop_flag(stop.clone());
     let quiet = arguments.common.quiet;
     let mut execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
@@ -72,18 +79,16 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         execution.interrupted(),
     );
     let mut inspection = InspectStatistics::default();
-    let mut alerts_by_rule = vec![0; rule_set.rules().len()];
+    let mut alert_counts = AlertCounts::default();
     for stage in execution
         .pipelines
         .iter()
         .flat_map(|p| p.stages::<InspectStage>())
     {
         inspection.merge(&stage.statistics());
-        for (sum, alerts) in alerts_by_rule.iter_mut().zip(stage.alerts_by_rule()) {
-            *sum += alerts;
-        }
+        alert_counts.merge(stage.alert_counts());
     }
-    let (groups, rule_profile) = costs(&execution, &rule_set);
+    let (groups, rule_profile) = costs(&execution, &live.current());
     let summary = InspectSummary {
         groups,
         rule_profile,
@@ -101,7 +106,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
 
     // Standard output carries the alerts: the tables go beside them.
     if !quiet {
-        let text = alerts_table(&rule_set, &alerts_by_rule)
+        let text = alerts_table(&alert_counts)
             + &profile_table(summary.rule_profile.as_deref().unwrap_or_default())
             + &table::table(
                 "whole run",
@@ -115,12 +120,12 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn stage(rules: &Arc<RuleSet>, arguments: &Inspect) -> InspectStage {
+fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
     let limits = FlowLimits {
         midstream: arguments.midstream,
         ..FlowLimits::default()
     };
-    let mut stage = InspectStage::with_limits(rules.clone(), limits);
+    let mut stage = InspectStage::following(rules, limits);
     if arguments.profile_rules {
         stage.profile_rules();
     }
@@ -147,7 +152,7 @@ fn costs(
         }
         if let Some(of_stage) = stage.rule_costs() {
             let sums = costs.get_or_insert_with(|| vec![RuleCost::default(); of_stage.len()]);
-            for (sum, cost) in sums.iter_mut().zip(of_stage) {
+            for (sum, cost) in sums.iter_mut().zip(&of_stage) {
                 sum.merge(cost);
             }
         }
@@ -200,14 +205,14 @@ fn read_profile(path: &Path) -> Outcome<Arc<Profile>> {
 
 /// Where lines go: standard output, or a file that begins anew and is opened
 /// again on SIGHUP.
-fn open_lines(rules: &Arc<RuleSet>, path: &Path) -> Outcome<EveWriter> {
+fn open_lines(path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
-        return Ok(EveWriter::new(rules.clone(), io::stdout()));
+        return Ok(EveWriter::new(io::stdout()));
     }
     output::make_folder_of(path)?;
     let reopen = signals::reopen_flag()?;
     File::create(path)
-        .and_then(|_| EveWriter::append_to(rules.clone(), path, reopen))
+        .and_then(|_| EveWriter::append_to(path, reopen))
         .with_context(|| format!("cannot write {}", path.display()))
         .map_err(Failure::Usage)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde::Serialize;
-use weir_inspect::{InspectStage, InspectStatistics};
+use weir_inspect::{AlertCount, AlertCounts, InspectStage, InspectStatistics};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
 use weir_measure::IntervalReport;
 use weir_stream::{Stage, StopFlag};
@@ -25,7 +25,7 @@ struct Document {
     #[serde(flatten)]
     traffic: Traffic,
     alerts: u64,
-    alerts_by_rule: Vec<AlertRow>,
+    alerts_by_rule: Vec<AlertCount>,
     protected: u64,
     unprotected: u64,
     bypassed: u64,
@@ -44,24 +44,17 @@ struct Document {
     false_candidates: u64,
 }
 
-#[derive(Serialize)]
-struct AlertRow {
-    signature_id: u32,
-    signature: String,
-    alerts: u64,
-}
-
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
-    let shared = Shared::load(
+    let mut shared = Shared::load(
         &mut config,
         arguments.allow_insecure_permissions,
         arguments.common.quiet,
     )?;
-    if let Some((_, load)) = &shared.rules
+    if let Some(rules) = &shared.rules
         && !arguments.common.quiet
     {
-        rules::tell_skipped(load, false);
+        rules::tell_skipped(&rules.report, false);
     }
     config.keep_files_apart(arguments.common.json.as_deref())?;
     let stop = StopFlag::default();
@@ -73,9 +66,10 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         .map(output::Document::create)
         .collect::<Outcome<Vec<_>>>()?;
     let quiet = arguments.common.quiet;
+    shared.reload_on_signal()?;
     let execution = execute(built.pipelines, built.watched, &stop, quiet)?;
 
-    let alerts_by_rule = alerts_by_rule(&shared, &execution);
+    let alert_counts = alert_counts(&execution);
     let intervals: Vec<IntervalReport> = built
         .collectors
         .iter()
@@ -84,12 +78,12 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     if let Some(measured) = &built.measured {
         measured.finish()?;
     }
-    let document = document(&shared, &execution, &alerts_by_rule, intervals);
+    let document = document(&execution, &alert_counts, intervals);
     for json in documents {
         json.write(&document)?;
     }
     if !quiet {
-        let text = tables(&config, &shared, &document, &alerts_by_rule);
+        let text = tables(&config, &document, &alert_counts);
         if config.uses_stdout() {
             output::show(&text);
         } else if arguments.common.shows_tables() {
@@ -125,7 +119,7 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
         rules_loaded: u64,
         rules_skipped: u64,
     }
-    let load = shared.rules.as_ref().map(|(_, load)| load);
+    let load = shared.rules.as_ref().map(|rules| &rules.report);
     let checked = Checked {
         pipelines: config.pipelines.iter().map(|p| p.name.clone()).collect(),
         rules_loaded: load.map_or(0, |load| load.loaded),
@@ -154,31 +148,23 @@ fn stages<S: Stage>(execution: &Execution) -> impl Iterator<Item = &S> {
         .flat_map(|pipeline| pipeline.stages::<S>())
 }
 
-fn alerts_by_rule(shared: &Shared, execution: &Execution) -> Vec<u64> {
-    let rules = shared
-        .rules
-        .as_ref()
-        .map_or(0, |(rules, _)| rules.rules().len());
-    let mut sums = vec![0; rules];
+fn alert_counts(execution: &Execution) -> AlertCounts {
+    let mut sums = AlertCounts::default();
     for stage in stages::<InspectStage>(execution) {
-        for (sum, alerts) in sums.iter_mut().zip(stage.alerts_by_rule()) {
-            *sum += alerts;
-        }
+        sums.merge(stage.alert_counts());
     }
     sums
 }
 
 fn document(
-    shared: &Shared,
     execution: &Execution,
-    alerts_by_rule: &[u64],
+    alert_counts: &AlertCounts,
     intervals: Vec<IntervalReport>,
 ) -> Document {
     let mut inspection = InspectStatistics::default();
     for stage in stages::<InspectStage>(execution) {
         inspection.merge(&stage.statistics());
     }
-    let rules = shared.rules.iter().flat_map(|(rules, _)| rules.rules());
     let bypassed = stages::<ClassifyOutbound>(execution)
         .map(ClassifyOutbound::bypassed)
         .chain(stages::<ClassifyInbound>(execution).map(ClassifyInbound::bypassed))
@@ -190,15 +176,7 @@ fn document(
             execution.interrupted(),
         ),
         alerts: inspection.alerts,
-        alerts_by_rule: rules
-            .zip(alerts_by_rule)
-            .filter(|(_, alerts)| **alerts > 0)
-            .map(|(rule, alerts)| AlertRow {
-                signature_id: rule.description.sid,
-                signature: rule.description.message.clone(),
-                alerts: *alerts,
-            })
-            .collect(),
+        alerts_by_rule: alert_counts.iter().cloned().collect(),
         protected: stages(execution).map(Protect::protected).sum(),
         unprotected: stages(execution).map(Unprotect::unprotected).sum(),
         bypassed,
@@ -218,7 +196,7 @@ fn document(
 }
 
 /// What a person reads at the end of a run.
-fn tables(config: &Config, shared: &Shared, document: &Document, alerts: &[u64]) -> String {
+fn tables(config: &Config, document: &Document, alerts: &AlertCounts) -> String {
     let row = |name: &str, packets: u64| {
         vec![
             name.to_owned(),
@@ -252,9 +230,7 @@ fn tables(config: &Config, shared: &Shared, document: &Document, alerts: &[u64])
             .collect();
         text += &table::table("filter", &["rule", "packets", "bytes"], &[1, 2], rows);
     }
-    if let Some((rules, _)) = &shared.rules {
-        text += &report::alerts_table(rules, alerts);
-    }
+    text += &report::alerts_table(alerts);
     if let Some(MeasureConfig { key, value, .. }) = &config.measure {
         for interval in &document.intervals {
             text += &super::measure::interval_table(*key, &value.to_string(), interval);

@@ -1,7 +1,7 @@
 //! Signals, while a run waits for more packets.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -22,7 +22,8 @@ impl Live {
     fn start(shards: &str) -> Live {
         let folder = Folder::new();
         let pipe = folder.pipe("in");
-        let (rules, sa) = (example_name("example.rules"), example_name("sa.toml"));
+        let rules = std::fs::read(example("example.rules")).expect("read");
+        let (rules, sa) = (folder.write("my.rules", rules), example_name("sa.toml"));
         let config = folder.write(
             "weir.toml",
             format!(
@@ -92,6 +93,7 @@ fn an_interrupted_run_is_whole_and_says_so() {
         let names = [
             "alerts.jsonl",
             "in",
+            "my.rules",
             "out.pcapng",
             "report.json",
             "weir.toml",
@@ -124,5 +126,47 @@ fn a_log_that_was_moved_away_is_opened_again() {
         assert_eq!(alerts(&[old, new].concat()), expected());
         let report = json_file(&live.folder.path("report.json"));
         assert_eq!(report["interrupted"], false);
+    }
+}
+
+#[test]
+fn rules_are_loaded_again_while_packets_run() {
+    const ADDED: u32 = 9_999_999;
+    for shards in ["1", "2"] {
+        let mut live = Live::start(shards);
+        let (first, second) = live.traffic.split_at(600_000);
+        live.feed.write_all(first).expect("fed");
+        live.until_lines("alerts.jsonl", 1);
+        let mut told = BufReader::new(live.running.child().stderr.take().expect("a pipe"));
+        let mut line = String::new();
+
+        // Rules that make no sense change nothing.
+        let rules = std::fs::read_to_string(live.folder.path("my.rules")).expect("read");
+        live.folder.write("my.rules", "alert nonsense\n");
+        live.running.signal(Signal::USR2);
+        told.read_line(&mut line).expect("a line");
+        assert!(line.contains("the rules stay as they are"), "{line}");
+
+        let added = format!("alert ip any any -> any any (msg:\"added\"; sid:{ADDED};)\n");
+        live.folder.write("my.rules", format!("{added}{rules}"));
+        live.running.signal(Signal::USR2);
+        line.clear();
+        told.read_line(&mut line).expect("a line");
+        assert!(line.contains("rules were loaded again"), "{line}");
+
+        live.feed.write_all(second).expect("fed");
+        let folder = live.folder;
+        drop(live.feed);
+        live.running.wait().done();
+        let lines = json_lines(&std::fs::read(folder.path("alerts.jsonl")).expect("read"));
+        let (of_added, of_others): (Vec<Value>, Vec<Value>) =
+            (alerts(&lines).into_iter()).partition(|alert| alert["sid"] == ADDED);
+        assert_eq!(of_others, expected());
+        let report = json_file(&folder.path("report.json"));
+        let packets = report["packets"].as_u64().expect("a number") as usize;
+        assert!((1000..packets).contains(&of_added.len()));
+        let counted = report["alerts_by_rule"].as_array().expect("a list");
+        let counted = counted.iter().find(|row| row["signature_id"] == ADDED);
+        assert_eq!(counted.expect("a row")["alerts"], of_added.len());
     }
 }

@@ -197,6 +197,43 @@ fn connections_without_a_beginning_are_packets_unless_picked_up() {
     assert_eq!(alerts, [(2, 0)]);
 }
 
+/// The greeting could be of FTP or SMTP; the client tells.
+#[test]
+fn what_came_before_the_protocol_was_told_is_matched_then() {
+    let rule = r#"alert ftp any 80 -> any any (flow:established; content:"220-"; depth:4; sid:1;)
+                  alert smtp any 80 -> any any (flow:established; content:"220-"; depth:4; sid:2;)"#;
+    let talk = Talk::new()
+        .answers(b"220-welcome\r\n")
+        .answers(b"220 here\r\n")
+        .asks(b"USER a\r\n")
+        .answers(b"331 password\r\n")
+        .answers(b"331 password\r\n");
+    assert_eq!(talk.sids(rule), [(6, 1)]);
+    let never_told = Talk::new()
+        .answers(b"220-welcome\r\n")
+        .asks(b"hello\r\n")
+        .answers(b"?\r\n");
+    assert_eq!(never_told.sids(rule), []);
+}
+
+#[test]
+fn a_rule_about_a_head_and_the_stream_waits_behind_a_long_body() {
+    let rule = r#"alert tcp any any -> any any (flow:established,to_client; content:"secret word";
+                  content:!"X-Quiet"; http_header; sid:1;)"#;
+    let answer = |head: &str| {
+        let body = [7; 1000];
+        let head = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 300000\r\n\r\n");
+        let mut talk = Talk::new().asks(b"GET / HTTP/1.1\r\n\r\n");
+        talk = talk.answers(head.as_bytes());
+        for _ in 0..200 {
+            talk = talk.answers(&body);
+        }
+        talk.answers(b"secret word")
+    };
+    assert_eq!(answer("").sids(rule), [(205, 1)]);
+    assert_eq!(answer("X-Quiet: 1\r\n").sids(rule), []);
+}
+
 #[test]
 fn a_content_over_fragments() {
     let rule = r#"alert udp any any -> any 53 (content:"secret word"; sid:1;)

@@ -70,7 +70,9 @@ impl<'a> View<'a> {
     pub(super) fn new_from(&self, buffer: Buffer) -> Option<usize> {
         if buffer.grows() {
             let is_ours = buffer.direction() == Some(self.direction);
-            (is_ours && self.body.is_there()).then_some(self.known_body_bytes)
+            let known = self.known_body_bytes;
+            let is_new = known == 0 || known < self.body.bytes().len();
+            (is_ours && is_new && self.body.is_there()).then_some(known)
         } else {
             self.is_new.then_some(0)
         }
@@ -128,7 +130,10 @@ impl Http {
                     let known = side.body.bytes().len();
                     let taken = side.body.take(rest);
                     rest = &rest[taken..];
-                    if side.body.bytes().len() > known || side.body.is_complete() {
+                    let grew = side.body.bytes().len() > known;
+                    // What is too long to be kept still goes by in the stream.
+                    let is_awaited = !side.memory.waiting.is_empty();
+                    if grew || is_awaited || side.body.is_complete() {
                         side.tell(direction, false, known, notify);
                     }
                     self.end_message(direction);

@@ -2,9 +2,10 @@
 //! `detection_filter`, `noalert`.
 
 use super::super::fault::{Fault, Unsupported, printable};
+use super::super::names::Names;
 use super::super::word::Word;
 use super::super::{BitAction, HostBit, Rate, RateKind, Track};
-use super::{Draft, Names, needed};
+use super::{Draft, needed};
 
 /// Longest time of a rate or a bit: 30 days.
 const MAX_SECONDS: i64 = 30 * 86_400;
@@ -30,19 +31,34 @@ impl Draft {
         Ok(true)
     }
 
-    /// `set,name`, `isset,a|b`, `noalert`.
-    fn flowbits(&mut self, value: Word<'_>, names: &mut Names) -> Result<(), Fault> {
-        let mut words = value.list();
+    /// What both kinds of bits begin with: what is done, and with which bit;
+    /// or the word `noalert` alone, which asks for silence.
+    fn named_bit<'w>(
+        &mut self,
+        words: &mut impl Iterator<Item = Word<'w>>,
+        value: Word<'w>,
+        form: &'static str,
+    ) -> Result<Option<(BitAction, Word<'w>)>, Fault> {
         let action = words.next().unwrap_or(value);
         if action.bytes == b"noalert" {
             self.state.is_silent = true;
-            return Ok(());
+            return Ok(None);
         }
         let action = bit_action(action)?;
-        let Some(list) = words.next() else {
-            return Err(value.syntax("flowbits names a bit, as in set,name"));
+        match words.next() {
+            Some(bit) => Ok(Some((action, bit))),
+            None => Err(value.syntax(form)),
+        }
+    }
+
+    /// `set,name`, `isset,a|b`, `noalert`.
+    fn flowbits(&mut self, value: Word<'_>, names: &mut Names) -> Result<(), Fault> {
+        let mut words = value.list();
+        let named = self.named_bit(&mut words, value, "flowbits names a bit, as in set,name")?;
+        let Some((action, list)) = named else {
+            return Ok(());
         };
-        let mut number = |bit: &[u8]| names.number(bit.trim_ascii());
+        let mut number = |bit: &[u8]| names.bit(bit.trim_ascii());
         if action.is_query() && list.bytes.contains(&b'&') {
             // All of them: one condition for each.
             for bit in list.bytes.split(|byte| *byte == b'&') {
@@ -59,18 +75,13 @@ impl Draft {
     /// `set,name,track ip_src,expire 60`.
     fn xbits(&mut self, value: Word<'_>, names: &mut Names) -> Result<(), Fault> {
         let mut words = value.list();
-        let action = words.next().unwrap_or(value);
-        if action.bytes == b"noalert" {
-            self.state.is_silent = true;
+        let form = "xbits names a bit, as in set,name,track ip_src";
+        let Some((action, bit)) = self.named_bit(&mut words, value, form)? else {
             return Ok(());
-        }
-        let action = bit_action(action)?;
-        let Some(bit) = words.next() else {
-            return Err(value.syntax("xbits names a bit, as in set,name,track ip_src"));
         };
         let mut bit = HostBit {
             action,
-            bit: names.number(bit.bytes),
+            bit: names.bit(bit.bytes),
             track: Track::Source,
             seconds: DEFAULT_EXPIRE_SECONDS,
         };

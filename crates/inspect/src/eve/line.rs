@@ -1,0 +1,153 @@
+//! What every line says of its packet.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+use weir_packet::file::Interface;
+use weir_packet::time::Timestamp;
+use weir_packet::wire::FlowKey;
+use weir_packet::wire::protocol::{AH, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP};
+use weir_stream::Event;
+
+/// One line, but for what the stage adds.
+#[derive(Serialize)]
+pub(super) struct Line<'a> {
+    timestamp: String,
+    flow_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_iface: Option<&'a str>,
+    pcap_cnt: u64,
+    event_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vlan: Option<[u16; 1]>,
+    src_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    src_port: Option<u16>,
+    dest_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dest_port: Option<u16>,
+    proto: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icmp_type: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icmp_code: Option<u8>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(event: &Event, interfaces: &'a [Interface]) -> Line<'a> {
+        let flow = &event.flow;
+        let has_ports = has_ports(flow);
+        let interface = interfaces.get(usize::from(event.interface));
+        Line {
+            timestamp: timestamp(event.timestamp_ns),
+            flow_id: flow_id(flow),
+            in_iface: interface.and_then(|interface| interface.name.as_deref()),
+            pcap_cnt: event.arrival + 1,
+            event_type: "alert",
+            vlan: event.vlan_tci.map(|tci| [tci & 0x0fff]),
+            src_ip: flow.source_address(),
+            src_port: has_ports.then_some(flow.source_port),
+            dest_ip: flow.destination_address(),
+            dest_port: has_ports.then_some(flow.destination_port),
+            proto: protocol_name(flow.protocol),
+            icmp_type: event.icmp.map(|(kind, _)| kind),
+            icmp_code: event.icmp.map(|(_, code)| code),
+        }
+    }
+}
+
+pub(super) fn has_ports(flow: &FlowKey) -> bool {
+    matches!(flow.protocol, TCP | UDP | SCTP) && (flow.source_port, flow.destination_port) != (0, 0)
+}
+
+/// The registered name as Suricata writes it; a number without a name in
+/// three digits.
+fn protocol_name(protocol: u8) -> String {
+    let name = match protocol {
+        ICMP => "ICMP",
+        TCP => "TCP",
+        UDP => "UDP",
+        GRE => "GRE",
+        ESP => "ESP",
+        AH => "AH",
+        ICMPV6 => "IPv6-ICMP",
+        SCTP => "SCTP",
+        number => return format!("{number:03}"),
+    };
+    name.to_owned()
+}
+
+/// A number for a flow that is the same in both directions and in every run.
+/// It has 53 bits, which every reader of JSON keeps.
+fn flow_id(flow: &FlowKey) -> u64 {
+    let (key, _) = flow.canonical();
+    let hash = key
+        .words()
+        .iter()
+        .fold(0x9e37_79b9_7f4a_7c15_u64, |hash, word| {
+            let product = u128::from(hash ^ u64::from(*word)) * 0xd6e8_feb8_6659_fd93;
+            (product >> 64) as u64 ^ product as u64
+        });
+    hash >> 11
+}
+
+/// Time as in `2026-03-01T12:34:56.789012+0000`, always in UTC.
+pub(super) fn timestamp(since_1970_ns: u64) -> String {
+    let time = Timestamp(since_1970_ns).calendar();
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}+0000",
+        time.year,
+        time.month,
+        time.day,
+        time.hour,
+        time.minute,
+        time.second,
+        time.nanosecond / 1_000
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        // From `date -u -d @N`.
+        let cases = [
+            (0, "1970-01-01T00:00:00.000000+0000"),
+            (951_782_400_000_001_999, "2000-02-29T00:00:00.000001+0000"),
+            (1_491_600_277_251_547_000, "2017-04-07T21:24:37.251547+0000"),
+            (4_107_542_399_999_999_999, "2100-02-28T23:59:59.999999+0000"),
+            (4_107_542_400_000_000_000, "2100-03-01T00:00:00.000000+0000"),
+            (u64::MAX, "2554-07-21T23:34:33.709551+0000"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(timestamp(ns), expected);
+        }
+    }
+
+    #[test]
+    fn a_flow_has_one_number_in_both_directions() {
+        let flow = FlowKey {
+            source: 1,
+            destination: 2,
+            source_port: 3,
+            destination_port: 4,
+            protocol: TCP,
+            ip_version: 4,
+        };
+        assert_eq!(flow_id(&flow), flow_id(&flow.reversed()));
+        let other = FlowKey {
+            source_port: 5,
+            ..flow
+        };
+        assert_ne!(flow_id(&flow), flow_id(&other));
+        assert!(flow_id(&flow) < 1 << 53);
+    }
+
+    #[test]
+    fn protocols_have_the_names_of_the_log() {
+        assert_eq!(protocol_name(58), "IPv6-ICMP");
+        assert_eq!(protocol_name(2), "002");
+    }
+}

@@ -1,0 +1,64 @@
+//! Rules that are replaced while packets run.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::rule_set::RuleSet;
+
+/// A rule set that is no relative of the one whose place it should take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rules can only be replaced by what `RuleSet::reload` makes of them")]
+pub struct ForeignRules;
+
+/// The rules that the stages of all shards follow.
+///
+/// Each stage takes new rules between two batches, so no packet waits for
+/// them and none is matched by half of each set.
+pub struct LiveRules {
+    current: Mutex<Arc<RuleSet>>,
+    /// Goes up with every replacement, so that a stage need not take the lock
+    /// to see that there was none.
+    generation: AtomicU64,
+}
+
+impl LiveRules {
+    /// The rules to begin with.
+    pub fn new(rules: Arc<RuleSet>) -> Arc<LiveRules> {
+        Arc::new(LiveRules {
+            current: Mutex::new(rules),
+            generation: AtomicU64::new(0),
+        })
+    }
+
+    /// The rules in force.
+    pub fn current(&self) -> Arc<RuleSet> {
+        let current = self.current.lock();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other rules in force, made by [`RuleSet::reload`] from those that
+    /// are, or from any before them.
+    ///
+    /// # Errors
+    /// [`ForeignRules`]: they were not. Nothing changes.
+    pub fn replace(&self, rules: Arc<RuleSet>) -> Result<(), ForeignRules> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rules.is_kin_of(&current) {
+            return Err(ForeignRules);
+        }
+        *current = rules;
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// The rules, if they are newer than of that generation, which is then
+    /// brought up to date.
+    pub(crate) fn newer_than(&self, generation: &mut u64) -> Option<Arc<RuleSet>> {
+        let newest = self.generation.load(Ordering::Acquire);
+        if newest == *generation {
+            return None;
+        }
+        *generation = newest;
+        Some(self.current())
+    }
+}
