@@ -2,16 +2,30 @@
 
 use weir_simd::for_each_tier;
 
-use crate::{Buckets, Family, KeyColumns, MAX_KEY_WORDS};
+use crate::{BucketSink, Buckets, Family, KeyColumns, MAX_KEY_WORDS};
 
 /// Keys of all words that a key may have.
 pub(crate) type LongKey = [u32; MAX_KEY_WORDS];
+
+/// What was handed out, row by row.
+struct HandedOut(Vec<Vec<u32>>);
+
+impl BucketSink for HandedOut {
+    fn take(&mut self, row: usize, first: usize, buckets: &[u32]) {
+        assert_eq!(self.0[row].len(), first, "row {row}");
+        self.0[row].extend_from_slice(buckets);
+    }
+}
 
 /// Every tier gives the buckets that the definition gives, below the width.
 pub(crate) fn assert_lanes_equal_twin(family: &impl Family, keys: &KeyColumns) {
     for_each_tier(|tier| {
         let mut out = Buckets::new();
-        family.buckets(tier, keys, &mut out);
+        let mut handed_out = HandedOut(vec![Vec::new(); family.rows()]);
+        family.buckets_to(tier, keys, &mut out, &mut handed_out);
+        for (row, buckets) in handed_out.0.iter().enumerate() {
+            assert_eq!(buckets, out.row(row), "{tier}, row {row}");
+        }
         for row in 0..family.rows() {
             assert_eq!(out.row(row).len(), keys.len());
             for (lane, bucket) in out.row(row).iter().enumerate() {

@@ -12,6 +12,20 @@ pub struct Buckets {
     data: Vec<u32>,
 }
 
+/// Who takes buckets as they are found ([`crate::Family::buckets_to`]).
+pub trait BucketSink {
+    /// Takes the buckets under row `row` of the keys from number `first` on, in
+    /// their order. Kernels have one place that calls this, with 16 buckets
+    /// wherever there are as many: it is worth being inlined.
+    fn take(&mut self, row: usize, first: usize, buckets: &[u32]);
+}
+
+/// Nobody.
+impl BucketSink for () {
+    #[inline(always)]
+    fn take(&mut self, _: usize, _: usize, _: &[u32]) {}
+}
+
 impl Buckets {
     /// No buckets; memory is taken by the first batch.
     pub fn new() -> Buckets {
@@ -24,6 +38,14 @@ impl Buckets {
     pub fn row(&self, row: usize) -> &[u32] {
         let start = row * self.stride;
         self.data.get(start..start + self.len).unwrap_or(&[])
+    }
+
+    /// Hands out all rows.
+    pub(crate) fn hand_to(&self, sink: &mut impl BucketSink) {
+        let rows = self.data.chunks_exact(self.stride.max(1));
+        for (row, buckets) in rows.enumerate() {
+            sink.take(row, 0, &buckets[..self.len]);
+        }
     }
 
     /// Makes room for `rows` rows of the buckets of `keys`.

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 
 use weir_simd::Tier;
 
-use crate::buckets::Buckets;
+use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 
 /// The most buckets per row: beyond this the collision bounds leave 1/w by too
@@ -75,7 +75,27 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     /// Many keys through all functions: in lanes where `tier` has them and the
     /// processor has `tier`, else as [`Family::bucket`] says, with the same
     /// result.
-    fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets);
+    fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
+        self.buckets_to(tier, keys, out, &mut ());
+    }
+
+    /// The same, and hands the result to `sink` as it comes, every key once
+    /// under every row.
+    ///
+    /// Kernels hash one block of keys between handing out the rows of the block
+    /// before, so that a processor that waits for what is done with a bucket has
+    /// something to do meanwhile.
+    fn buckets_to(
+        &self,
+        tier: Tier,
+        keys: &KeyColumns,
+        out: &mut Buckets,
+        sink: &mut impl BucketSink,
+    ) {
+        let _ = tier;
+        buckets_one_by_one(self, keys, out);
+        out.hand_to(sink);
+    }
 }
 
 /// Of any four different keys, the buckets under one row are independent and
@@ -115,9 +135,9 @@ pub(crate) fn describe(
         .finish_non_exhaustive()
 }
 
-/// The twin of all kernels: key by key, as [`Family::bucket`] says. `out` has
-/// the shape of the result.
-pub(crate) fn buckets_one_by_one<F: Family>(family: &F, keys: &KeyColumns, out: &mut Buckets) {
+/// The twin of all kernels: key by key, as [`Family::bucket`] says.
+pub(crate) fn buckets_one_by_one(family: &impl Family, keys: &KeyColumns, out: &mut Buckets) {
+    out.shape(family.rows(), keys);
     let stride = keys.padded_len();
     let places = out.padded_rows();
     let mut of_key = [0; MAX_ROWS];

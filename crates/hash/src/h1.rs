@@ -28,10 +28,7 @@
 
 use std::fmt;
 
-use weir_simd::Tier;
-
-use crate::buckets::Buckets;
-use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::columns::MAX_KEY_WORDS;
 use crate::family::{self, Family, ShapeError};
 use crate::field::{Mersenne31, Mersenne61};
 use crate::seed::SeedStream;
@@ -104,11 +101,6 @@ impl Family for H1HalfWords {
             });
         Mersenne31::scale(Mersenne31::reduce(sum.into()), self.width)
     }
-
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.rows.len(), keys);
-        family::buckets_one_by_one(self, keys, out);
-    }
 }
 
 impl Family for H1Words {
@@ -144,11 +136,6 @@ impl Family for H1Words {
                 sum + u128::from(*a) * u128::from(*x)
             });
         Mersenne61::scale(Mersenne61::reduce(sum), self.width)
-    }
-
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.rows.len(), keys);
-        family::buckets_one_by_one(self, keys, out);
     }
 }
 

@@ -65,7 +65,7 @@ mod tabulation;
 mod thorup_zhang;
 pub mod tree;
 
-pub use buckets::Buckets;
+pub use buckets::{BucketSink, Buckets};
 pub use columns::{KeyColumns, MAX_KEY_WORDS};
 pub use family::{Family, FourUniversal, MAX_ROWS, MAX_WIDTH, ShapeError};
 pub use fingerprint::Fingerprint;

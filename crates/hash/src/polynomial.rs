@@ -25,10 +25,7 @@
 
 use std::fmt;
 
-use weir_simd::Tier;
-
-use crate::buckets::Buckets;
-use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::columns::MAX_KEY_WORDS;
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Mersenne61;
 use crate::seed::SeedStream;
@@ -88,12 +85,6 @@ impl<const K: usize> Family for Polynomial<K> {
         for (row, bucket) in (0..self.rows.len()).zip(out) {
             *bucket = self.bucket_of_number(row, x);
         }
-    }
-
-    /// One by one in every tier: no vector unit multiplies 61 bits.
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.rows.len(), keys);
-        family::buckets_one_by_one(self, keys, out);
     }
 }
 

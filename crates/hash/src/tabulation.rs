@@ -23,10 +23,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_simd::Tier;
-
-use crate::buckets::Buckets;
-use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::columns::MAX_KEY_WORDS;
 use crate::family::{self, Family, MAX_ROWS, ShapeError};
 use crate::seed::SeedStream;
 
@@ -78,11 +75,6 @@ impl Family for Tabulation {
             self.tables.add(256 * position + byte, &mut values);
         }
         scale_all(&values[..self.tables.rows], self.width, out);
-    }
-
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.tables.rows, keys);
-        family::buckets_one_by_one(self, keys, out);
     }
 }
 

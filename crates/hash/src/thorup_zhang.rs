@@ -40,10 +40,7 @@
 
 use std::fmt;
 
-use weir_simd::Tier;
-
-use crate::buckets::Buckets;
-use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::columns::MAX_KEY_WORDS;
 use crate::family::{self, Family, FourUniversal, MAX_ROWS, ShapeError};
 use crate::seed::SeedStream;
 use crate::tabulation::{Tables, bytes, scale_all};
@@ -111,11 +108,6 @@ impl Family for ThorupZhang16 {
         self.tables.add(0x2_0000 + low + high, &mut values);
         scale_all(&values[..self.tables.rows], self.width, out);
     }
-
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.tables.rows, keys);
-        family::buckets_one_by_one(self, keys, out);
-    }
 }
 
 impl FourUniversal for ThorupZhang16 {}
@@ -166,11 +158,6 @@ impl Family for ThorupZhang8 {
             self.tables.add(entry, &mut values);
         }
         scale_all(&values[..self.tables.rows], self.width, out);
-    }
-
-    fn buckets(&self, _: Tier, keys: &KeyColumns, out: &mut Buckets) {
-        out.shape(self.tables.rows, keys);
-        family::buckets_one_by_one(self, keys, out);
     }
 }
 

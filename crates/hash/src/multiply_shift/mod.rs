@@ -40,7 +40,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
-use crate::buckets::Buckets;
+use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, ShapeError};
 use crate::seed::SeedStream;
@@ -106,10 +106,17 @@ impl Family for Ms52 {
         scale::<BITS>(sum, self.width)
     }
 
-    fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
+    fn buckets_to(
+        &self,
+        tier: Tier,
+        keys: &KeyColumns,
+        out: &mut Buckets,
+        sink: &mut impl BucketSink,
+    ) {
         out.shape(self.rows.len(), keys);
-        if !simd::buckets(tier, self, keys, out) {
+        if !simd::buckets_to(tier, self, keys, out, sink) {
             family::buckets_one_by_one(self, keys, out);
+            out.hand_to(sink);
         }
     }
 }

@@ -34,7 +34,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
-use crate::buckets::Buckets;
+use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Prime44;
@@ -96,10 +96,17 @@ impl Family for Poly44 {
         }
     }
 
-    fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
+    fn buckets_to(
+        &self,
+        tier: Tier,
+        keys: &KeyColumns,
+        out: &mut Buckets,
+        sink: &mut impl BucketSink,
+    ) {
         out.shape(self.rows.len(), keys);
-        if !simd::buckets(tier, self, keys, out) {
+        if !simd::buckets_to(tier, self, keys, out, sink) {
             family::buckets_one_by_one(self, keys, out);
+            out.hand_to(sink);
         }
     }
 }

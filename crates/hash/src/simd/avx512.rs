@@ -2,24 +2,87 @@
 
 use std::arch::x86_64::*;
 
+use crate::buckets::{BucketSink, Buckets};
+use crate::columns::KeyColumns;
+
 /// Keys per vector.
 pub(crate) const LANES: usize = 8;
 
-/// Eight words, one per 64-bit lane.
+/// Keys hashed at once: two vectors, whose results fill one.
+pub(crate) const BLOCK: usize = 2 * LANES;
+
+/// Sixteen words, one per 64-bit lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(crate) fn load(words: &[u32]) -> __m512i {
-    assert!(words.len() == LANES);
-    // SAFETY: 32 bytes are readable; the load needs no alignment.
-    let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
-    _mm512_cvtepu32_epi64(words)
+pub(crate) fn load(words: &[u32]) -> [__m512i; 2] {
+    assert!(words.len() == BLOCK);
+    // SAFETY: 64 bytes are readable; the load needs no alignment.
+    let words = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+    let halves = [
+        _mm512_castsi512_si256(words),
+        _mm512_extracti64x4_epi64::<1>(words),
+    ];
+    [
+        _mm512_cvtepu32_epi64(halves[0]),
+        _mm512_cvtepu32_epi64(halves[1]),
+    ]
 }
 
-/// The low half of each 64-bit lane.
+/// Hashes keys block by block and row by row, and hands out the block before
+/// meanwhile:
+///
+/// ```text
+/// block    row 0                  row 1                  …
+///   0      hash                   hash
+///   1      hash, hand out 0       hash, hand out 0
+///   …
+/// ```
+///
+/// `prepare` makes of a block, from the key with the given number, what all rows
+/// need of it, `hash` of that the buckets under a row. `out` has the
+/// shape of the result.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(crate) fn store(out: &mut [u32], lanes: __m512i) {
-    assert!(out.len() == LANES);
-    // SAFETY: 32 bytes are writable; the store needs no alignment.
-    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(lanes)) };
+pub(crate) fn buckets_to<X, R>(
+    keys: &KeyColumns,
+    rows: &[R],
+    out: &mut Buckets,
+    sink: &mut impl BucketSink,
+    prepare: impl Fn(usize) -> X,
+    hash: impl Fn(&R, &X) -> [__m512i; 2],
+) {
+    let (len, stride) = (keys.len(), keys.padded_len());
+    let out = out.padded_rows();
+    if keys.is_empty() {
+        return;
+    }
+    // One round more than there are blocks hands out the last one.
+    let mut prepared = None;
+    for first in (0..=stride).step_by(BLOCK) {
+        if first < stride {
+            prepared = Some(prepare(first));
+        }
+        for (number, row) in rows.iter().enumerate() {
+            let out = &mut out[number * stride..][..stride];
+            if let Some(x) = &prepared
+                && first < stride
+            {
+                store(&mut out[first..first + BLOCK], hash(row, x));
+            }
+            if let Some(before) = first.checked_sub(BLOCK) {
+                sink.take(number, before, &out[before..first.min(len)]);
+            }
+        }
+    }
+}
+
+/// The low half of each 64-bit lane, those of the first vector first.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(out: &mut [u32], [front, back]: [__m512i; 2]) {
+    assert!(out.len() == BLOCK);
+    let low = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    let words = _mm512_permutex2var_epi32(front, low, back);
+    // SAFETY: 64 bytes are writable; the store needs no alignment.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), words) };
 }

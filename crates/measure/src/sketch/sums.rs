@@ -1,6 +1,6 @@
 //! Sums per key: what all sketches of integers are made of.
 
-use weir_hash::{Buckets, Family, KeyColumns};
+use weir_hash::{BucketSink, Buckets, Family, KeyColumns};
 use weir_simd::Tier;
 
 use super::counters::Counters;
@@ -48,12 +48,49 @@ impl AddWork {
 
 /// How much care additions need.
 enum Care {
-    /// Values are 0 to 2³² - 1, and no counter can overflow.
-    Narrow,
+    /// Values are 0 or more and add up to so little that low parts have room for
+    /// them, and no counter can overflow.
+    Narrow(u32),
     /// No counter can overflow.
     Wide,
     /// A counter may overflow.
     Watched,
+}
+
+/// Adds values to the low parts of the counters of one batch of keys, as buckets
+/// come.
+struct Adder<'a, V> {
+    low: &'a mut [u32],
+    width: usize,
+    values: &'a [V],
+}
+
+/// Buckets that kernels hand out at once.
+const BLOCK: usize = 16;
+
+impl<V: Copy + Into<i64>> BucketSink for Adder<'_, V> {
+    #[inline(always)]
+    fn take(&mut self, row: usize, first: usize, buckets: &[u32]) {
+        let low = &mut self.low[row * self.width..][..self.width];
+        let values = self.values.get(first..).unwrap_or_default();
+        let mut add = |bucket: u32, value: V| {
+            let low = &mut low[bucket as usize];
+            *low = low.wrapping_add(value.into() as u32);
+        };
+        // A loop of known length becomes none.
+        if let (Ok(buckets), Some(values)) = (
+            <&[u32; BLOCK]>::try_from(buckets),
+            values.first_chunk::<BLOCK>(),
+        ) {
+            for (bucket, value) in buckets.iter().zip(values) {
+                add(*bucket, *value);
+            }
+        } else {
+            for (bucket, value) in buckets.iter().zip(values) {
+                add(*bucket, *value);
+            }
+        }
+    }
 }
 
 impl<F: Family> Sums<F> {
@@ -118,46 +155,44 @@ impl<F: Family> Sums<F> {
         values: &[V],
         work: &mut AddWork,
     ) {
-        self.layout.family().buckets(tier, keys, &mut work.buckets);
         let values = &values[..keys.len().min(values.len())];
+        let care = self.count(values);
         let width = self.width();
         let rows = self.layout.shape().rows;
-        match self.count(values) {
-            Care::Narrow => {
-                for row in 0..rows {
-                    let buckets = work.buckets.row(row);
-                    self.counters.add_row(row, width, buckets, values);
-                }
-            }
-            care => {
-                for row in 0..rows {
-                    for (bucket, value) in work.buckets.row(row).iter().zip(values) {
-                        let index = row * width + *bucket as usize;
-                        self.add_to(&care, index, (*value).into());
-                    }
-                }
-            }
+        let (family, counters) = (self.layout.family(), &mut self.counters);
+        if let Care::Narrow(mass) = care {
+            let mut adder = Adder {
+                low: counters.low_for(mass),
+                width,
+                values,
+            };
+            family.buckets_to(tier, keys, &mut work.buckets, &mut adder);
+            return;
         }
-    }
-
-    fn add_to(&mut self, care: &Care, index: usize, value: i64) {
-        match care {
-            Care::Watched => {
-                self.state.is_saturated |= self.counters.add_saturating(index, value);
+        family.buckets(tier, keys, &mut work.buckets);
+        for row in 0..rows {
+            for (bucket, value) in work.buckets.row(row).iter().zip(values) {
+                let (index, value) = (row * width + *bucket as usize, (*value).into());
+                if matches!(care, Care::Watched) {
+                    self.state.is_saturated |= counters.add_saturating(index, value);
+                } else {
+                    counters.add(index, value);
+                }
             }
-            Care::Narrow | Care::Wide => self.counters.add(index, value),
         }
     }
 
     /// Adds values to the state; what care their counters need.
     fn count<V: Copy + Into<i64>>(&mut self, values: &[V]) -> Care {
         let each = || values.iter().map(|value| (*value).into());
-        let bits = each().fold(0i64, |all, value| all | value);
+        let (bits, sum) = each().fold((0i64, 0i64), |(bits, sum), value| {
+            (bits | value, sum.wrapping_add(value))
+        });
         // A million values of 32 bits add up without a carry, in lanes.
-        let is_narrow = bits >> 32 == 0 && values.len() <= 1 << 20;
-        if is_narrow {
-            let total: i64 = each().sum();
-            self.state.grow(total.into(), total.unsigned_abs().into());
+        let mut mass = None;
+        if bits >> 32 == 0 && values.len() <= 1 << 20 {
+            self.state.grow(sum.into(), sum.unsigned_abs().into());
+            mass = u32::try_from(sum).ok();
         } else {
             let (total, mass) = each().fold((0i128, 0u128), |(total, mass), value| {
                 let magnitude = u128::from(value.unsigned_abs());
@@ -165,10 +200,10 @@ impl<F: Family> Sums<F> {
             });
             self.state.grow(total, mass);
         }
-        match self.state.mass <= i64::MAX as u64 {
-            true if is_narrow => Care::Narrow,
-            true => Care::Wide,
-            false => Care::Watched,
+        match mass.filter(|mass| *mass <= Counters::ROOM) {
+            _ if self.state.mass > i64::MAX as u64 => Care::Watched,
+            Some(mass) => Care::Narrow(mass),
+            None => Care::Wide,
         }
     }
 

@@ -16,8 +16,7 @@ use super::super::{BITS, Ms52};
 use super::{for_words, words};
 use crate::buckets::Buckets;
 use crate::columns::KeyColumns;
-
-const LANES: usize = 4;
+use crate::simd::avx2::{LANES, load, store};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx2")]
@@ -54,25 +53,4 @@ fn kernel<const W: usize>(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
             store(&mut out[first..first + LANES], bucket);
         }
     }
-}
-
-/// Four words, one per 64-bit lane.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load(words: &[u32]) -> __m256i {
-    assert!(words.len() == LANES);
-    // SAFETY: 16 bytes are readable; the load needs no alignment.
-    let words = unsafe { _mm_loadu_si128(words.as_ptr().cast()) };
-    _mm256_cvtepu32_epi64(words)
-}
-
-/// The low half of each 64-bit lane.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store(out: &mut [u32], lanes: __m256i) {
-    assert!(out.len() == LANES);
-    let order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-    let low = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(lanes, order));
-    // SAFETY: 16 bytes are writable; the store needs no alignment.
-    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), low) };
 }

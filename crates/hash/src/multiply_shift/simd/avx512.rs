@@ -13,36 +13,48 @@
 
 use std::arch::x86_64::*;
 
-use super::super::Ms52;
+use super::super::{Ms52, Row};
 use super::{for_words, words};
-use crate::buckets::Buckets;
+use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::avx512::{LANES, load, store};
+use crate::simd::avx512::{self, BLOCK, load};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-pub(super) fn buckets(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
-    for_words!(words(family, keys), kernel, family, keys, out)
+pub(super) fn buckets_to(
+    family: &Ms52,
+    keys: &KeyColumns,
+    out: &mut Buckets,
+    sink: &mut impl BucketSink,
+) {
+    for_words!(words(family, keys), kernel, family, keys, out, sink)
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-fn kernel<const W: usize>(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
+fn kernel<const W: usize>(
+    family: &Ms52,
+    keys: &KeyColumns,
+    out: &mut Buckets,
+    sink: &mut impl BucketSink,
+) {
     let columns: [&[u32]; W] = std::array::from_fn(|word| keys.padded_column(word));
-    let stride = keys.padded_len();
-    let out = out.padded_rows();
     let width = _mm512_set1_epi64(i64::from(family.width));
-    for first in (0..stride).step_by(LANES) {
-        let mut x = [_mm512_setzero_si512(); W];
+    let words = |first: usize| {
+        let mut x = [[_mm512_setzero_si512(); 2]; W];
         for (x, column) in x.iter_mut().zip(columns) {
-            *x = load(&column[first..first + LANES]);
+            *x = load(&column[first..first + BLOCK]);
         }
-        for (row, out) in family.rows.iter().zip(out.chunks_exact_mut(stride)) {
-            let mut h = _mm512_set1_epi64(row.addend as i64);
-            for (x, a) in x.iter().zip(&row.multipliers) {
-                h = _mm512_madd52lo_epu64(h, _mm512_set1_epi64(*a as i64), *x);
+        x
+    };
+    let hash = |row: &Row, x: &[[__m512i; 2]; W]| {
+        let mut h = [_mm512_set1_epi64(row.addend as i64); 2];
+        for (x, a) in x.iter().zip(&row.multipliers) {
+            let a = _mm512_set1_epi64(*a as i64);
+            for (h, x) in h.iter_mut().zip(x) {
+                *h = _mm512_madd52lo_epu64(*h, a, *x);
             }
-            let bucket = _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width);
-            store(&mut out[first..first + LANES], bucket);
         }
-    }
+        h.map(|h| _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width))
+    };
+    avx512::buckets_to(keys, &family.rows, out, sink, words, hash);
 }

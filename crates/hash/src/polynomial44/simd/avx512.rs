@@ -15,53 +15,62 @@
 use std::arch::x86_64::*;
 
 use super::super::Poly44;
-use crate::buckets::Buckets;
+use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
 use crate::field::Prime44;
-use crate::simd::avx512::{LANES, load, store};
+use crate::simd::avx512::{self, BLOCK, load};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-pub(super) fn buckets(family: &Poly44, keys: &KeyColumns, out: &mut Buckets) {
+pub(super) fn buckets_to(
+    family: &Poly44,
+    keys: &KeyColumns,
+    out: &mut Buckets,
+    sink: &mut impl BucketSink,
+) {
     let words = family.words.min(keys.words());
-    let stride = keys.padded_len();
-    let out = out.padded_rows();
     let zero = _mm512_setzero_si512();
     let width = set1(u64::from(family.width) << 8);
-    for first in (0..stride).step_by(LANES) {
-        let word = |word| load(&keys.padded_column(word)[first..first + LANES]);
+    let product = |a: [__m512i; 2], b: [__m512i; 2]| {
+        std::array::from_fn(|half| {
+            reduce(
+                _mm512_madd52lo_epu64(zero, a[half], b[half]),
+                _mm512_madd52hi_epu64(zero, a[half], b[half]),
+            )
+        })
+    };
+    let powers = |first: usize| {
+        let word = |word| load(&keys.padded_column(word)[first..first + BLOCK]);
         let mut x = word(0);
         if words > 1 {
             // At most 10 terms: l < 10·2⁵² + 2³², h < 10·2²⁴.
-            let (mut l, mut h) = (x, zero);
+            let (mut l, mut h) = (x, [zero; 2]);
             for (number, a) in (1..words).zip(&family.multipliers) {
                 let (a, x) = (set1(*a), word(number));
-                l = _mm512_madd52lo_epu64(l, a, x);
-                h = _mm512_madd52hi_epu64(h, a, x);
+                for half in 0..2 {
+                    l[half] = _mm512_madd52lo_epu64(l[half], a, x[half]);
+                    h[half] = _mm512_madd52hi_epu64(h[half], a, x[half]);
+                }
             }
-            x = reduce(l, h);
+            x = std::array::from_fn(|half| reduce(l[half], h[half]));
         }
-        let product = |a, b| {
-            reduce(
-                _mm512_madd52lo_epu64(zero, a, b),
-                _mm512_madd52hi_epu64(zero, a, b),
-            )
-        };
         let x2 = product(x, x);
-        let x3 = product(x2, x);
-        for ([c0, c1, c2, c3], out) in family.rows.iter().zip(out.chunks_exact_mut(stride)) {
-            let (c1, c2, c3) = (set1(*c1), set1(*c2), set1(*c3));
+        [x, x2, product(x2, x)]
+    };
+    let hash = |[c0, c1, c2, c3]: &[u64; 4], [x, x2, x3]: &[[__m512i; 2]; 3]| {
+        let (c1, c2, c3) = (set1(*c1), set1(*c2), set1(*c3));
+        std::array::from_fn(|half| {
             // l < 4·2⁵², h < 3·2³⁶.
-            let l = _mm512_madd52lo_epu64(set1(*c0), c1, x);
-            let l = _mm512_madd52lo_epu64(l, c2, x2);
-            let l = _mm512_madd52lo_epu64(l, c3, x3);
-            let h = _mm512_madd52hi_epu64(zero, c1, x);
-            let h = _mm512_madd52hi_epu64(h, c2, x2);
-            let h = _mm512_madd52hi_epu64(h, c3, x3);
-            let bucket = _mm512_madd52hi_epu64(zero, reduce(l, h), width);
-            store(&mut out[first..first + LANES], bucket);
-        }
-    }
+            let l = _mm512_madd52lo_epu64(set1(*c0), c1, x[half]);
+            let l = _mm512_madd52lo_epu64(l, c2, x2[half]);
+            let l = _mm512_madd52lo_epu64(l, c3, x3[half]);
+            let h = _mm512_madd52hi_epu64(zero, c1, x[half]);
+            let h = _mm512_madd52hi_epu64(h, c2, x2[half]);
+            let h = _mm512_madd52hi_epu64(h, c3, x3[half]);
+            _mm512_madd52hi_epu64(zero, reduce(l, h), width)
+        })
+    };
+    avx512::buckets_to(keys, &family.rows, out, sink, powers, hash);
 }
 
 #[inline]
