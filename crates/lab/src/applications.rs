@@ -1,11 +1,14 @@
 //! The applications, each written once in the kernel language.
 
 pub mod aes;
+pub mod inspect;
+mod lanes;
+pub mod mersenne;
 pub mod mmh;
 pub mod sketch;
 
 use crate::execute::{Arguments, Scratchpads};
-use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over};
+use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Value};
 use crate::stream::{Program, ProgramError};
 
 /// A program that cannot be written.
@@ -67,7 +70,13 @@ const INDEXED_ROWS: usize = 1024;
 
 /// All kernels.
 pub fn kernels() -> Vec<Entry> {
-    [aes::KERNELS, mmh::KERNELS, sketch::KERNELS].concat()
+    [
+        aes::KERNELS,
+        mmh::KERNELS,
+        inspect::KERNELS,
+        sketch::KERNELS,
+    ]
+    .concat()
 }
 
 /// What a program works on.
@@ -105,7 +114,13 @@ pub struct ProgramEntry {
 /// All programs.
 pub fn programs() -> Vec<ProgramEntry> {
     let [two, four] = sketch::programs::ENTRIES;
-    vec![aes::programs::ENTRY, mmh::programs::ENTRY, two, four]
+    vec![
+        aes::programs::ENTRY,
+        mmh::programs::ENTRY,
+        inspect::programs::ENTRY,
+        two,
+        four,
+    ]
 }
 
 /// The program of that name.
@@ -138,6 +153,15 @@ fn fill(name: &str, declare: impl FnOnce(&mut Builder) -> ArrayId) -> Result<Ker
         vec![k.add(carried[0], one)]
     });
     k.finish()
+}
+
+/// The word of a record as one cluster has it; a single cluster has it.
+fn broadcast(k: &mut Builder, clusters: usize, word: Value, source: u32) -> Value {
+    if clusters == 1 {
+        return word;
+    }
+    let source = k.constant(source);
+    k.communicate(word, source)
 }
 
 #[cfg(test)]

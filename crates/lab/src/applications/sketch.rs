@@ -11,20 +11,16 @@
 //!   their sum (equation 3.10).
 //! - `sketch-combine`, `sketch-forecast` and `sketch-error` are the other
 //!   kernels of change detection (6.5).
-//!
-//! The update kernels are for eight clusters.
 
-use super::Entry;
-use crate::kernel::{Addressing, BuildError, Builder, Kernel, Over, ScalarId, Value};
+use super::lanes::Lanes;
+use super::mersenne;
+use super::{Entry, broadcast};
+use crate::kernel::{BuildError, Builder, Kernel, Over, ScalarId, Value};
 
 pub mod programs;
 
 /// Counters of each array: a sketch of eight has 32 KB (6.6.1).
 pub const COUNTERS: u32 = 1024;
-/// The prime of the hash functions.
-pub const PRIME: u32 = (1 << 31) - 1;
-/// The clusters that the update kernels are for.
-pub const CLUSTERS: usize = 8;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry {
@@ -32,14 +28,14 @@ pub(super) const KERNELS: &[Entry] = &[
         about: "updates a sketch with 2-universal hash functions",
         source: "Lai 2006, 6.6.1",
         records: 4,
-        build: |_| update_2(),
+        build: update_2,
     },
     Entry {
         name: "sketch-update-4",
         about: "updates a sketch with 4-universal hash functions",
         source: "Lai 2006, 6.6.1",
         records: 12,
-        build: |_| update_4(),
+        build: update_4,
     },
     Entry {
         name: "sketch-combine",
@@ -90,16 +86,16 @@ impl Hashing {
 }
 
 /// Updates with 2-universal hash functions.
-pub fn update_2() -> Result<Kernel, BuildError> {
-    update("sketch-update-2", Hashing::Two)
+pub fn update_2(clusters: usize) -> Result<Kernel, BuildError> {
+    update("sketch-update-2", Hashing::Two, clusters)
 }
 
 /// Updates with 4-universal hash functions.
-pub fn update_4() -> Result<Kernel, BuildError> {
-    update("sketch-update-4", Hashing::Four)
+pub fn update_4(clusters: usize) -> Result<Kernel, BuildError> {
+    update("sketch-update-4", Hashing::Four, clusters)
 }
 
-fn update(name: &str, hashing: Hashing) -> Result<Kernel, BuildError> {
+fn update(name: &str, hashing: Hashing, clusters: usize) -> Result<Kernel, BuildError> {
     let mut k = Builder::new(name);
     let parameters = k.input("parameters", 1);
     let keys = k.input("keys", 2);
@@ -107,26 +103,25 @@ fn update(name: &str, hashing: Hashing) -> Result<Kernel, BuildError> {
     let function: Vec<Value> = (0..hashing.words())
         .map(|_| k.read(parameters)[0])
         .collect();
-    let (own, lanes) = (k.cluster_id(), k.cluster_count());
-    let mask = k.constant(COUNTERS - 1);
+    let lanes = Lanes::new(false);
     k.repeat(Over::records(keys).label("keys").pipeline(), &[], |k, _| {
         let record = k.read(keys);
-        for source in 0..CLUSTERS as u32 {
-            let source = k.constant(source);
-            let key = k.communicate(record[0], source);
-            let length = k.communicate(record[1], source);
-            let hash = hash(k, hashing, &function, key);
-            let row = k.and(hash, mask);
-            // The stream index of a row in the cluster's lane (5.4.1).
-            let first = k.multiply_low(row, lanes);
-            let index = k.add(first, own);
-            let counter = k.indexed_read(sketch, Addressing::Stream, index);
-            let sum = k.add(counter, length);
-            k.indexed_write(sketch, Addressing::Stream, index, sum);
+        for source in 0..clusters as u32 {
+            let key = broadcast(k, clusters, record[0], source);
+            let length = broadcast(k, clusters, record[1], source);
+            let row = row(k, hashing, &function, key);
+            lanes.count(k, sketch, row, length);
         }
         vec![]
     });
     k.finish()
+}
+
+/// The row of a key's counter.
+pub(super) fn row(k: &mut Builder, hashing: Hashing, function: &[Value], key: Value) -> Value {
+    let mask = k.constant(COUNTERS - 1);
+    let hash = hash(k, hashing, function, key);
+    k.and(hash, mask)
 }
 
 fn hash(k: &mut Builder, hashing: Hashing, function: &[Value], key: Value) -> Value {
@@ -152,20 +147,14 @@ fn hash(k: &mut Builder, hashing: Hashing, function: &[Value], key: Value) -> Va
 /// those below. That leaves less than 2³¹ + 2¹⁸, which fits the next product;
 /// the prime is subtracted only at the end.
 fn evaluate(k: &mut Builder, polynomial: &[Value], point: Value) -> Value {
-    let (zero, prime) = (k.constant(0), k.constant(PRIME));
+    let zero = k.constant(0);
     let mut value = polynomial[0];
     for &coefficient in &polynomial[1..] {
         let product = k.multiply_wide(value, point);
-        let [low, high] = k.add64(product, [coefficient, zero]);
-        let below = k.and(low, prime);
-        let top = k.shift_right(low, 31);
-        let above = k.shift_left(high, 1);
-        let above = k.or(above, top);
-        value = k.add(below, above);
+        let sum = k.add64(product, [coefficient, zero]);
+        value = mersenne::fold(k, sum);
     }
-    let reduced = k.sub(value, prime);
-    let is_below = k.less(value, prime);
-    k.select(is_below, value, reduced)
+    mersenne::reduce(k, value)
 }
 
 /// The sum of two sketches (equation 6.11).

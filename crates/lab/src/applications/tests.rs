@@ -1,6 +1,6 @@
 //! The kernels as they were committed: those of AES before the machine was
-//! calibrated on them, the others after they had been scheduled for it, when
-//! nothing was calibrated any more. A change here is a change of a kernel, and is
+//! calibrated on them, those of inspection before they were scheduled for it, the
+//! others after that, when nothing was calibrated any more. A change here is a change of a kernel, and is
 //! told with its reason.
 
 use super::kernels;
@@ -29,6 +29,21 @@ fn operation_counts_are_as_committed() {
             ("mmh-level-1s", 100),
             ("mmh-level-1", 98),
             ("mmh-level-2", 24),
+            ("inspect-filter", 5),
+            ("inspect-first-1", 284),
+            ("inspect-first-2", 2208),
+            ("inspect-1-shift-add-xor", 365),
+            ("inspect-2-shift-add-xor", 1686),
+            ("inspect-1-tabulation", 149),
+            ("inspect-2-tabulation", 1367),
+            ("inspect-2-tabulation-index", 1302),
+            ("inspect-2-tabulation-bits", 789),
+            ("inspect-1-h1", 705),
+            ("inspect-2-h1", 3676),
+            ("inspect-2-lane", 1943),
+            ("inspect-2-memory", 1536),
+            ("inspect-query", 795),
+            ("multi-stage-filter", 1156),
             ("sketch-update-2", 269),
             ("sketch-update-4", 709),
             ("sketch-combine", 4),

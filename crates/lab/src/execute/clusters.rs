@@ -170,6 +170,13 @@ impl<'a> Clusters<'a> {
             Opcode::ScratchRead { array, offset } => {
                 *self.scratch_word(array.index(), cluster, operand(0), offset)?
             }
+            Opcode::ScratchBit { array } => {
+                let number = operand(0);
+                let words = self.kernel.arrays()[array.index()].words;
+                let index = number / u32::BITS % words;
+                let word = *self.scratch_word(array.index(), cluster, index, 0)?;
+                word >> (number % u32::BITS) & 1
+            }
             Opcode::ScratchWrite { array, offset } => {
                 *self.scratch_word(array.index(), cluster, operand(0), offset)? = operand(1);
                 0

@@ -88,6 +88,13 @@ pub enum Opcode {
         /// Added to the index.
         offset: u32,
     },
+    /// A bit of a scratchpad array, counted from the lowest of its first word:
+    /// what an assist in hardware gives. The number of a bit is taken modulo
+    /// how many there are.
+    ScratchBit {
+        /// The array.
+        array: ArrayId,
+    },
     /// Sets a word of a scratchpad array: index, word.
     ScratchWrite {
         /// The array.
@@ -230,7 +237,7 @@ impl Opcode {
             Opcode::Shuffle => Class::Shuffle,
             Opcode::MultiplyLow | Opcode::MultiplyHigh | Opcode::MultiplyWide => Class::Multiply,
             Opcode::Add64 => Class::Add64,
-            Opcode::ScratchRead { .. } => Class::ScratchRead,
+            Opcode::ScratchRead { .. } | Opcode::ScratchBit { .. } => Class::ScratchRead,
             Opcode::ScratchWrite { .. } => Class::ScratchWrite,
             Opcode::IndexedRead { .. } => Class::IndexedRead,
             Opcode::IndexedWrite { .. } => Class::IndexedWrite,
@@ -266,6 +273,7 @@ impl Opcode {
             Opcode::MultiplyWide => "multiply_wide",
             Opcode::Add64 => "add64",
             Opcode::ScratchRead { .. } => "scratch_read",
+            Opcode::ScratchBit { .. } => "scratch_bit",
             Opcode::ScratchWrite { .. } => "scratch_write",
             Opcode::IndexedRead { .. } => "indexed_read",
             Opcode::IndexedWrite { .. } => "indexed_write",

@@ -86,6 +86,7 @@ impl Kernel {
             Opcode::ScratchRead { array, offset } | Opcode::ScratchWrite { array, offset } => {
                 format!(" {}+{offset}", self.arrays[array.index()].name)
             }
+            Opcode::ScratchBit { array } => format!(" {}", self.arrays[array.index()].name),
             Opcode::IndexedRead { stream, .. } | Opcode::IndexedWrite { stream, .. } => {
                 format!(" {}", self.indexed[stream.index()])
             }

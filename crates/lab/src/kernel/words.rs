@@ -213,6 +213,15 @@ impl Builder {
         self.push(code, &[index], &[WORD], &[WORD])[0]
     }
 
+    /// The bit of the array that a number names, its lowest word's lowest bit
+    /// being 0, as an assist in hardware finds it: 0 or 1. The number is taken
+    /// modulo how many bits there are.
+    #[track_caller]
+    pub fn scratch_bit(&mut self, array: ArrayId, number: Value) -> Value {
+        let code = Opcode::ScratchBit { array };
+        self.push(code, &[number], &[WORD], &[WORD])[0]
+    }
+
     /// Sets the word of the array at `index + offset`.
     #[track_caller]
     pub fn scratch_write(&mut self, array: ArrayId, index: Value, offset: u32, word: Value) {

@@ -10,6 +10,8 @@ use crate::stream::{Outcome, run};
 const MMH_ADDERS: u32 = 4;
 /// Packets of a run of MMH.
 const PACKETS: usize = 64;
+/// Imagine's clusters.
+const CLUSTERS: usize = 8;
 /// Keys of a run of a sketch's update (6.6.1).
 pub(super) const KEYS: f64 = 1920.0;
 
@@ -57,9 +59,9 @@ pub(super) fn sketch_outcome(
     hashing: Hashing,
 ) -> Result<(Outcome, f64), ReproduceError> {
     let program = bench.program(format!("sketch {hashing:?}"), || {
-        let functions = sketch::programs::example_functions(hashing);
+        let functions = sketch::programs::example_functions(CLUSTERS, hashing);
         let records = example_words(2 * KEYS as usize);
-        Ok(sketch::programs::updated(hashing, &functions, &records)?.program)
+        Ok(sketch::programs::updated(CLUSTERS, hashing, &functions, &records)?.program)
     })?;
     let outcome = run(&program, &bench.imagine(3, 1)?)?;
     let cycles = outcome.barriers[1] - outcome.barriers[0];

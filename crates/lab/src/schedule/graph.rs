@@ -174,7 +174,8 @@ impl Order {
         Some(Order {
             forth: wait(one_writes, other_writes)?,
             back: wait(other_writes, one_writes)?,
-            apart: offset(earlier) != offset(later) && earlier.args.first() == later.args.first(),
+            apart: matches!((offset(earlier), offset(later)), (Some(one), Some(other)) if one != other)
+                && earlier.args.first() == later.args.first(),
         })
     }
 }
@@ -182,7 +183,9 @@ impl Order {
 /// What an operation touches, and whether it writes there.
 fn touched(op: &Op) -> Option<(Storage, bool)> {
     Some(match op.code {
-        Opcode::ScratchRead { array, .. } => (Storage::Array(array.index()), false),
+        Opcode::ScratchRead { array, .. } | Opcode::ScratchBit { array } => {
+            (Storage::Array(array.index()), false)
+        }
         Opcode::ScratchWrite { array, .. } => (Storage::Array(array.index()), true),
         Opcode::IndexedRead { stream, .. } => (Storage::Indexed(stream.index()), false),
         Opcode::IndexedWrite { stream, .. } => (Storage::Indexed(stream.index()), true),
@@ -192,9 +195,10 @@ fn touched(op: &Op) -> Option<(Storage, bool)> {
     })
 }
 
-fn offset(op: &Op) -> u32 {
+/// What is added to the index of a word.
+fn offset(op: &Op) -> Option<u32> {
     match op.code {
-        Opcode::ScratchRead { offset, .. } | Opcode::ScratchWrite { offset, .. } => offset,
-        _ => 0,
+        Opcode::ScratchRead { offset, .. } | Opcode::ScratchWrite { offset, .. } => Some(offset),
+        _ => None,
     }
 }

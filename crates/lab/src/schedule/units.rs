@@ -103,7 +103,7 @@ impl Units {
     pub(super) fn alternatives(&self, kernel: &Kernel, op: &Op) -> Vec<Together> {
         let array = |array: crate::kernel::ArrayId| &kernel.arrays()[array.index()];
         match op.code {
-            Opcode::ScratchRead { array: read, .. } => {
+            Opcode::ScratchRead { array: read, .. } | Opcode::ScratchBit { array: read } => {
                 self.scratch(UnitKind::ScratchRead, array(read))
             }
             Opcode::ScratchWrite { array: written, .. } => {

@@ -113,8 +113,8 @@ pub struct StreamFacts {
     pub bytes: u64,
     /// The instruction that takes room for it.
     pub made: usize,
-    /// The instruction that wrote it last.
-    pub maker: usize,
+    /// The instruction that wrote it last, where one did.
+    pub maker: Option<usize>,
     /// The last instruction that uses it.
     pub last_use: usize,
 }
@@ -189,6 +189,35 @@ impl Program {
         Ok(self.loaded(words, after, false))
     }
 
+    /// Gathers words from those words of memory, counted from `start`, that a
+    /// stream names.
+    ///
+    /// # Errors
+    /// A word outside memory.
+    pub fn gather_by(&mut self, addresses: Stream, start: usize) -> Result<Stream, ProgramError> {
+        let named = &self.streams[addresses.0];
+        let mut words = Vec::with_capacity(named.len());
+        for &address in named {
+            let start = start.saturating_add(address as usize);
+            words.extend_from_slice(self.range(MemoryRange { start, words: 1 })?);
+        }
+        let mut after = self.stores_in(MemoryRange {
+            start,
+            words: self.memory.len() - start,
+        });
+        after.extend(self.facts[addresses.0].maker);
+        self.used(addresses);
+        Ok(self.loaded(words, after, false))
+    }
+
+    /// A stream that the network interface has put into the stream register
+    /// file: it takes room, and neither the host's time nor memory's.
+    pub fn receive(&mut self, words: Vec<u32>) -> Stream {
+        let stream = self.new_stream(words);
+        self.facts[stream.0].maker = None;
+        stream
+    }
+
     fn loaded(&mut self, words: Vec<u32>, after: Vec<usize>, in_sequence: bool) -> Stream {
         let to = self.new_stream(words);
         self.record(Instruction::Load { to, in_sequence }, after);
@@ -204,7 +233,7 @@ impl Program {
         let range = MemoryRange { start, words };
         self.range(range)?;
         let mut after = self.stores_in(range);
-        after.push(self.facts[from.0].maker);
+        after.extend(self.facts[from.0].maker);
         self.memory[start..start + words].copy_from_slice(&self.streams[from.0]);
         self.stored
             .insert(start, (start + words, self.instructions.len()));
@@ -249,7 +278,7 @@ impl Program {
         let takes: Vec<Stream> = inputs.iter().chain(indexed).copied().collect();
         let after = takes
             .iter()
-            .map(|stream| self.facts[stream.0].maker)
+            .filter_map(|stream| self.facts[stream.0].maker)
             .collect();
         for &stream in &takes {
             self.used(stream);
@@ -264,7 +293,7 @@ impl Program {
         };
         // Whoever takes an indexed stream next takes it as it is now.
         for stream in indexed {
-            self.facts[stream.0].maker = self.instructions.len();
+            self.facts[stream.0].maker = Some(self.instructions.len());
         }
         self.record(
             Instruction::Call {
@@ -291,7 +320,7 @@ impl Program {
 
     /// Makes the host wait for the length of a stream.
     pub fn await_length(&mut self, of: Stream) {
-        let after = vec![self.facts[of.0].maker];
+        let after = self.facts[of.0].maker.into_iter().collect();
         self.used(of);
         self.record(Instruction::AwaitLength { of }, after);
     }
@@ -321,7 +350,7 @@ impl Program {
         self.facts.push(StreamFacts {
             bytes: 4 * words.len() as u64,
             made: self.instructions.len(),
-            maker: self.instructions.len(),
+            maker: Some(self.instructions.len()),
             last_use: self.instructions.len(),
         });
         self.streams.push(words);

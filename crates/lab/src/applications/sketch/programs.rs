@@ -1,6 +1,7 @@
 //! The update of a sketch as a stream program.
 
-use super::{CLUSTERS, COUNTERS, Hashing, PRIME};
+use super::{COUNTERS, Hashing};
+use crate::applications::mersenne::PRIME;
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
 use crate::stream::{MemoryRange, Program};
 
@@ -20,18 +21,14 @@ pub(in crate::applications) const ENTRIES: [ProgramEntry; 2] = [
 ];
 
 fn example(clusters: usize, keys: usize, hashing: Hashing) -> Result<Program, ProgramFailure> {
-    if clusters != CLUSTERS {
-        return Err(ProgramFailure::Workload(format!(
-            "the update is written for {CLUSTERS} clusters, not for {clusters}"
-        )));
-    }
-    let records = example_words(2 * keys.next_multiple_of(CLUSTERS));
-    Ok(updated(hashing, &example_functions(hashing), &records)?.program)
+    let records = example_words(2 * keys.next_multiple_of(clusters));
+    let functions = example_functions(clusters, hashing);
+    Ok(updated(clusters, hashing, &functions, &records)?.program)
 }
 
 /// Parameters below the prime for a function in each cluster.
-pub fn example_functions(hashing: Hashing) -> Vec<u32> {
-    let words = example_words(hashing.words() * CLUSTERS);
+pub fn example_functions(clusters: usize, hashing: Hashing) -> Vec<u32> {
+    let words = example_words(hashing.words() * clusters);
     words.into_iter().map(|word| word % PRIME).collect()
 }
 
@@ -41,13 +38,14 @@ pub fn example_functions(hashing: Hashing) -> Vec<u32> {
 pub struct Updated {
     /// The program.
     pub program: Program,
+    clusters: usize,
     sketch: MemoryRange,
 }
 
 impl Updated {
     /// The counter in a row of a cluster's array.
     pub fn counter(&self, cluster: usize, row: u32) -> u32 {
-        self.program.memory()[self.sketch.start + row as usize * CLUSTERS + cluster]
+        self.program.memory()[self.sketch.start + row as usize * self.clusters + cluster]
     }
 }
 
@@ -57,11 +55,12 @@ impl Updated {
 /// # Errors
 /// Records that do not divide over the clusters.
 pub fn updated(
+    clusters: usize,
     hashing: Hashing,
     functions: &[u32],
     records: &[u32],
 ) -> Result<Updated, ProgramFailure> {
-    let sketch_words = CLUSTERS * COUNTERS as usize;
+    let sketch_words = clusters * COUNTERS as usize;
     let parameters = MemoryRange {
         start: 0,
         words: functions.len(),
@@ -77,10 +76,10 @@ pub fn updated(
     let mut memory = [functions, records].concat();
     memory.resize(memory.len() + sketch_words, 0);
 
-    let mut program = Program::new(CLUSTERS, memory);
+    let mut program = Program::new(clusters, memory);
     let update = program.kernel(match hashing {
-        Hashing::Two => super::update_2()?,
-        Hashing::Four => super::update_4()?,
+        Hashing::Two => super::update_2(clusters)?,
+        Hashing::Four => super::update_4(clusters)?,
     });
     let counters = program.load(sketch)?;
     let parameters = program.load(parameters)?;
@@ -90,5 +89,9 @@ pub fn updated(
     program.call(update, &[parameters, keys], &[counters], &[])?;
     program.barrier();
     program.store(counters, sketch.start)?;
-    Ok(Updated { program, sketch })
+    Ok(Updated {
+        program,
+        clusters,
+        sketch,
+    })
 }

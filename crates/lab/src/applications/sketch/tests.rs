@@ -3,15 +3,21 @@
 use super::programs::{example_functions, updated};
 use super::*;
 use crate::applications::example_words;
+use crate::applications::mersenne::PRIME;
 use crate::execute::{Arguments, Scratchpads, execute};
 
 /// A cluster's hash value, in the arithmetic of 128 bits.
-fn expected_row(hashing: Hashing, functions: &[u32], cluster: usize, key: u32) -> u32 {
+fn expected_row(
+    hashing: Hashing,
+    functions: &[u32],
+    [cluster, clusters]: [usize; 2],
+    key: u32,
+) -> u32 {
     let (low, high) = (key & 0xffff, key >> 16);
     let points = [low, high, low + high];
     let (polynomials, coefficients) = hashing.shape();
     let value = (0..polynomials).fold(0u32, |sum, polynomial| {
-        let at = |n: usize| functions[(polynomial * coefficients + n) * CLUSTERS + cluster];
+        let at = |n: usize| functions[(polynomial * coefficients + n) * clusters + cluster];
         let value = (0..coefficients).fold(0u128, |value, n| {
             (value * u128::from(points[polynomial]) + u128::from(at(n))) % u128::from(PRIME)
         });
@@ -22,25 +28,27 @@ fn expected_row(hashing: Hashing, functions: &[u32], cluster: usize, key: u32) -
 
 #[test]
 fn counters_hold_the_weights_of_their_keys() {
-    for hashing in [Hashing::Two, Hashing::Four] {
-        let mut functions = example_functions(hashing);
-        functions[..CLUSTERS].fill(PRIME - 1);
-        let mut records = example_words(2 * 40 * CLUSTERS);
-        // The same key twice in a row, and the edges of the key space.
-        records[..8].copy_from_slice(&[u32::MAX, 7, u32::MAX, 9, 0, 1, 0xffff_0000, 3]);
-        let made = updated(hashing, &functions, &records).expect("a program");
-        let mut expected = vec![0u32; CLUSTERS * COUNTERS as usize];
-        for record in records.chunks(2) {
-            for cluster in 0..CLUSTERS {
-                let row = expected_row(hashing, &functions, cluster, record[0]);
-                let counter = &mut expected[cluster * COUNTERS as usize + row as usize];
-                *counter = counter.wrapping_add(record[1]);
+    for clusters in [1, 2, 4, 8, 16, 32] {
+        for hashing in [Hashing::Two, Hashing::Four] {
+            let mut functions = example_functions(clusters, hashing);
+            functions[..clusters].fill(PRIME - 1);
+            let mut records = example_words(2 * 40 * clusters);
+            // The same key twice in a row, and the edges of the key space.
+            records[..8].copy_from_slice(&[u32::MAX, 7, u32::MAX, 9, 0, 1, 0xffff_0000, 3]);
+            let made = updated(clusters, hashing, &functions, &records).expect("a program");
+            let mut expected = vec![0u32; clusters * COUNTERS as usize];
+            for record in records.chunks(2) {
+                for cluster in 0..clusters {
+                    let row = expected_row(hashing, &functions, [cluster, clusters], record[0]);
+                    let counter = &mut expected[cluster * COUNTERS as usize + row as usize];
+                    *counter = counter.wrapping_add(record[1]);
+                }
             }
-        }
-        for cluster in 0..CLUSTERS {
-            for row in 0..COUNTERS {
-                let place = cluster * COUNTERS as usize + row as usize;
-                assert_eq!(made.counter(cluster, row), expected[place], "{hashing:?}");
+            for cluster in 0..clusters {
+                for row in 0..COUNTERS {
+                    let place = cluster * COUNTERS as usize + row as usize;
+                    assert_eq!(made.counter(cluster, row), expected[place], "{hashing:?}");
+                }
             }
         }
     }
