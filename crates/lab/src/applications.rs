@@ -34,7 +34,8 @@ pub struct Entry {
     pub about: &'static str,
     /// Where the thesis describes it.
     pub source: &'static str,
-    /// Records of each input stream, per cluster, in an example call.
+    /// Records of each input stream that a loop runs over, per cluster, in an
+    /// example call.
     pub records: usize,
     /// Writes it, for a number of clusters.
     pub build: fn(usize) -> Result<Kernel, BuildError>,
@@ -48,7 +49,10 @@ impl Entry {
             inputs: kernel
                 .inputs()
                 .iter()
-                .map(|port| example_words(self.records * clusters * port.record_words as usize))
+                .zip(kernel.records_read(self.records as u64))
+                .map(|(port, records)| {
+                    example_words(records as usize * clusters * port.record_words as usize)
+                })
                 .collect(),
             indexed: kernel
                 .indexed()

@@ -18,7 +18,9 @@
 //!   block's hash, so that a cluster finds those of its own tag.
 //! - `mmh-level-2` hashes these hashes under a second key, with the pad.
 //!
-//! These kernels are for eight clusters.
+//! Sixteen and thirty-two clusters are two and four such sets of eight, each with
+//! a block of its own. Four clusters have a tag each, two have two each, and one has
+//! all: they take every record of the block.
 
 use super::{Entry, fill};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Placement, Value};
@@ -51,22 +53,22 @@ pub(super) const KERNELS: &[Entry] = &[
         name: "mmh-level-1s",
         about: "four tags of packets of one block",
         source: "Lai 2006, 4.3.1",
-        records: 1,
-        build: |_| level_1s(),
+        records: 8,
+        build: level_1s,
     },
     Entry {
         name: "mmh-level-1",
         about: "four hashes of each block of a packet",
         source: "Lai 2006, 4.3.1",
-        records: 12,
-        build: |_| level_1(),
+        records: 16,
+        build: level_1,
     },
     Entry {
         name: "mmh-level-2",
         about: "four tags from the hashes of a packet's blocks",
         source: "Lai 2006, 4.3.1",
-        records: 12,
-        build: |_| level_2(),
+        records: 8,
+        build: level_2,
     },
 ];
 
@@ -89,61 +91,152 @@ fn declare_second(k: &mut Builder) -> ArrayId {
 }
 
 /// Hashes of blocks.
-pub fn level_1() -> Result<Kernel, BuildError> {
-    first_level("mmh-level-1", false)
+pub fn level_1(clusters: usize) -> Result<Kernel, BuildError> {
+    first_level("mmh-level-1", clusters, false)
 }
 
 /// Tags of packets of one block.
-pub fn level_1s() -> Result<Kernel, BuildError> {
-    first_level("mmh-level-1s", true)
+pub fn level_1s(clusters: usize) -> Result<Kernel, BuildError> {
+    first_level("mmh-level-1s", clusters, true)
 }
 
-fn first_level(name: &str, is_last: bool) -> Result<Kernel, BuildError> {
+/// Records of a block.
+const RECORDS: usize = BLOCK_WORDS / 4;
+
+/// How blocks and tags are dealt out to clusters.
+#[derive(Clone, Copy)]
+struct Layout {
+    clusters: usize,
+}
+
+impl Layout {
+    /// Blocks that are hashed at once.
+    fn blocks(self) -> usize {
+        (self.clusters / RECORDS).max(1)
+    }
+
+    /// Records of a block that each cluster reads.
+    fn reads(self) -> usize {
+        (RECORDS / self.clusters).max(1)
+    }
+
+    /// Tags that each cluster makes.
+    fn tags(self) -> usize {
+        (TAGS / self.clusters).max(1)
+    }
+
+    /// Whether two clusters share a tag of a block.
+    fn halves(self) -> bool {
+        self.clusters >= 2 * TAGS
+    }
+
+    /// The first of a cluster's tags.
+    fn first_tag(self, k: &mut Builder) -> Value {
+        let own = k.cluster_id();
+        let own = if self.blocks() > 1 {
+            let mask = k.constant(RECORDS as u32 - 1);
+            k.and(own, mask)
+        } else {
+            own
+        };
+        match self.tags() {
+            1 if self.halves() => k.shift_right(own, 1),
+            1 => own,
+            tags => k.shift_left(own, tags.ilog2()),
+        }
+    }
+
+    /// The number of a cluster's block among those that are hashed at once.
+    fn block(self, k: &mut Builder) -> Value {
+        let own = k.cluster_id();
+        k.shift_right(own, RECORDS.ilog2())
+    }
+}
+
+fn first_level(name: &str, clusters: usize, is_last: bool) -> Result<Kernel, BuildError> {
+    let layout = Layout { clusters };
+    let tags = layout.tags() as u32;
     let mut k = Builder::new(name);
     let packet = k.input("packet", 4);
-    let pads = is_last.then(|| k.input("pads", 1));
-    let hashes = k.output(if is_last { "tags" } else { "hashes" }, 1);
+    let pads = is_last.then(|| k.input("pads", tags));
+    let hashes = k.output(if is_last { "tags" } else { "hashes" }, tags);
     let keys = declare_first(&mut k);
 
-    let cluster = k.cluster_id();
-    let one = k.constant(1);
-    let tag = k.shift_right(cluster, 1);
-    let odd = k.and(cluster, one);
-    let partner = k.xor(cluster, one);
-    let skew = k.shift_left(odd, 2);
-    let base = k.add(tag, skew);
-    let sources: Vec<Value> = (0..4)
-        .map(|pair| {
-            let first = k.constant(2 * pair);
-            k.add(odd, first)
-        })
-        .collect();
-    k.repeat(
-        Over::records(packet).label("blocks").pipeline(),
-        &[],
-        |k, _| {
-            let record = k.read(packet);
-            let mut products = Vec::new();
-            for (&source, pair) in sources.iter().zip(0..) {
-                for (&word, place) in record.iter().zip(0..) {
-                    let word = k.communicate(word, source);
-                    let key = k.scratch_read(keys, base, 8 * pair + place);
+    let tag = layout.first_tag(&mut k);
+    // Records of a cluster by the read that brings them, the cluster that has
+    // them, and the place of their first word in the block.
+    let (base, partner, taken) = if layout.halves() {
+        let (cluster, one) = (k.cluster_id(), k.constant(1));
+        let odd = k.and(cluster, one);
+        let partner = k.xor(cluster, one);
+        let skew = k.shift_left(odd, 2);
+        let base = k.add(tag, skew);
+        let first = if layout.blocks() > 1 {
+            let block = layout.block(&mut k);
+            let block = k.shift_left(block, RECORDS.ilog2());
+            k.add(block, odd)
+        } else {
+            odd
+        };
+        let taken: Vec<(usize, Value, u32)> = (0..RECORDS as u32 / 2)
+            .map(|pair| {
+                let offset = k.constant(2 * pair);
+                (0, k.add(first, offset), 8 * pair)
+            })
+            .collect();
+        (base, Some(partner), taken)
+    } else {
+        let taken = (0..RECORDS)
+            .map(|record| {
+                let source = k.constant((record % clusters) as u32);
+                (record / clusters, source, 4 * record as u32)
+            })
+            .collect();
+        (tag, None, taken)
+    };
+    let over = Over::several_records(packet, layout.reads() as u32);
+    k.repeat(over.label("blocks").pipeline(), &[], |k, _| {
+        let records: Vec<Vec<Value>> = (0..layout.reads()).map(|_| k.read(packet)).collect();
+        let mut products = vec![Vec::new(); layout.tags()];
+        for &(read, source, first) in &taken {
+            for (&word, place) in records[read].iter().zip(first..) {
+                let word = match clusters {
+                    1 => word,
+                    _ => k.communicate(word, source),
+                };
+                for (products, tag) in products.iter_mut().zip(0..) {
+                    let key = k.scratch_read(keys, base, place + tag);
                     products.push(k.multiply_wide(word, key));
                 }
             }
-            let own = sum64(k, products);
-            let other = own.map(|half| k.communicate(half, partner));
-            let whole = k.add64(own, other);
-            let mut hash = reduce(k, whole);
-            if let Some(pads) = pads {
-                let pad = k.read(pads)[0];
-                hash = k.xor(hash, pad);
-            }
-            k.write(hashes, &[hash]);
-            vec![]
-        },
-    );
+        }
+        let pads = pads.map(|pads| k.read(pads));
+        let made: Vec<Value> = products
+            .into_iter()
+            .enumerate()
+            .map(|(tag, products)| {
+                let own = sum64(k, products);
+                let whole = match partner {
+                    Some(partner) => with_other(k, own, partner),
+                    None => own,
+                };
+                let hash = reduce(k, whole);
+                match &pads {
+                    Some(pads) => k.xor(hash, pads[tag]),
+                    None => hash,
+                }
+            })
+            .collect();
+        k.write(hashes, &made);
+        vec![]
+    });
     k.finish()
+}
+
+/// The sum of a cluster's number and its partner's.
+fn with_other(k: &mut Builder, own: [Value; 2], partner: Value) -> [Value; 2] {
+    let other = own.map(|half| k.communicate(half, partner));
+    k.add64(own, other)
 }
 
 /// The sum of 64-bit numbers; at least one.
@@ -185,29 +278,54 @@ fn reduce(k: &mut Builder, number: [Value; 2]) -> Value {
 }
 
 /// Tags from the hashes of blocks.
-pub fn level_2() -> Result<Kernel, BuildError> {
+pub fn level_2(clusters: usize) -> Result<Kernel, BuildError> {
+    let layout = Layout { clusters };
+    let tags = layout.tags();
     let mut k = Builder::new("mmh-level-2");
-    let hashes = k.input("hashes", 1);
-    let pads = k.input("pads", 1);
-    let tags = k.output("tags", 1);
+    let hashes = k.input("hashes", tags as u32);
+    let pads = k.input("pads", tags as u32);
+    let given = k.output("tags", tags as u32);
     let keys = declare_second(&mut k);
-    let cluster = k.cluster_id();
-    let (zero, one) = (k.constant(0), k.constant(1));
-    let tag = k.shift_right(cluster, 1);
-    let sum = k.repeat(
+    let (zero, step) = (k.constant(0), k.constant(layout.blocks() as u32));
+    let mut first = layout.first_tag(&mut k);
+    if layout.blocks() > 1 {
+        let block = layout.block(&mut k);
+        first = k.add(first, block);
+    }
+    let mut carried = vec![first];
+    carried.extend(vec![zero; 2 * tags]);
+    let sums = k.repeat(
         Over::records(hashes).label("hashes").pipeline(),
-        &[zero, zero, tag],
+        &carried,
         |k, carried| {
-            let hash = k.read(hashes)[0];
-            let key = k.scratch_read(keys, carried[2], 0);
-            let [low, high] = k.multiply_accumulate([carried[0], carried[1]], hash, key);
-            vec![low, high, k.add(carried[2], one)]
+            let words = k.read(hashes);
+            let mut next = vec![k.add(carried[0], step)];
+            let sums = carried[1..].chunks(2);
+            for ((hash, sum), tag) in words.into_iter().zip(sums).zip(0..) {
+                let key = k.scratch_read(keys, carried[0], tag);
+                next.extend(k.multiply_accumulate([sum[0], sum[1]], hash, key));
+            }
+            next
         },
     );
-    let hash = reduce(&mut k, [sum[0], sum[1]]);
-    let pad = k.read(pads)[0];
-    let tag = k.xor(hash, pad);
-    k.write(tags, &[tag]);
+    let pads = k.read(pads);
+    let made: Vec<Value> = sums[1..]
+        .chunks(2)
+        .zip(pads)
+        .map(|(sum, pad)| {
+            let mut sum = [sum[0], sum[1]];
+            let mut distance = RECORDS;
+            while distance < clusters {
+                let (own, distant) = (k.cluster_id(), k.constant(distance as u32));
+                let partner = k.xor(own, distant);
+                sum = with_other(&mut k, sum, partner);
+                distance *= 2;
+            }
+            let hash = reduce(&mut k, sum);
+            k.xor(hash, pad)
+        })
+        .collect();
+    k.write(given, &made);
     k.finish()
 }
 

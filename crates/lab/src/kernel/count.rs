@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Class, Node};
+use super::{Class, Kernel, Node, Opcode, Trip};
 
 /// How many operations of each name a program holds. Loop bodies count once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,5 +50,62 @@ impl Counts {
     /// Names and numbers, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.by_name.iter().map(|(&name, &count)| (name, count))
+    }
+}
+
+impl Kernel {
+    /// Records of each input stream that a cluster takes in a call, where those
+    /// that loops run over have `records` each and scalars are 0.
+    pub fn records_read(&self, records: u64) -> Vec<u64> {
+        let mut read = Reads {
+            driving: vec![false; self.inputs().len()],
+            taken: vec![0; self.inputs().len()],
+            records,
+        };
+        read.nodes(self.body(), 1);
+        read.driving
+            .into_iter()
+            .zip(read.taken)
+            .map(|(drives, taken)| if drives { records } else { taken })
+            .collect()
+    }
+}
+
+/// Reads of input streams, counted.
+struct Reads {
+    /// Whether a loop runs over each stream.
+    driving: Vec<bool>,
+    taken: Vec<u64>,
+    records: u64,
+}
+
+impl Reads {
+    fn nodes(&mut self, nodes: &[Node], times: u64) {
+        for node in nodes {
+            match node {
+                Node::Block(block) => {
+                    for op in &block.ops {
+                        if let Opcode::Input { stream, word: 0 } = op.code {
+                            self.taken[stream.index()] += times;
+                        }
+                    }
+                }
+                Node::Loop(looped) => {
+                    let trips = match looped.trip {
+                        Trip::Count(count) => u64::from(count),
+                        Trip::Scalar(_) => 0,
+                        Trip::Records {
+                            stream,
+                            per_iteration,
+                        } => {
+                            self.driving[stream.index()] = true;
+                            let left = self.records.saturating_sub(self.taken[stream.index()]);
+                            left / u64::from(per_iteration)
+                        }
+                    };
+                    self.nodes(&looped.body, times * trips);
+                }
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The operations of the language, as methods of the builder.
 
+use std::ops::Range;
+
 use super::build::Cause;
 use super::{
     Addressing, ArrayId, Builder, IndexedId, InputId, Opcode, OutputId, ScalarId, Type, Value,
@@ -266,8 +268,18 @@ impl Builder {
     #[track_caller]
     pub fn read(&mut self, stream: InputId) -> Vec<Value> {
         let words = self.kernel.inputs[stream.index()].record_words;
-        let mut record = Vec::with_capacity(words as usize);
-        for word in 0..words {
+        self.read_words(stream, 0..words)
+    }
+
+    /// Some of the words of the next record, where the words before them have
+    /// been read: a long record need not be in registers at once.
+    #[track_caller]
+    pub fn read_words(&mut self, stream: InputId, words: Range<u32>) -> Vec<Value> {
+        let port = &self.kernel.inputs[stream.index()];
+        let (name, record_words) = (port.name.clone(), port.record_words);
+        self.check_words(&name, record_words, words.end as usize);
+        let mut record = Vec::with_capacity(words.len());
+        for word in words {
             record.extend(self.push(Opcode::Input { stream, word }, &[], &[], &[WORD]));
         }
         record
@@ -285,8 +297,29 @@ impl Builder {
             };
             self.fail(cause);
         }
-        for (word, &value) in (0..).zip(record) {
+        self.write_words(stream, 0, record);
+    }
+
+    /// Appends some of the words of a record from word `first` on, where the
+    /// words before them have been written.
+    #[track_caller]
+    pub fn write_words(&mut self, stream: OutputId, first: u32, words: &[Value]) {
+        let port = &self.kernel.outputs[stream.index()];
+        let (name, record_words) = (port.name.clone(), port.record_words);
+        self.check_words(&name, record_words, first as usize + words.len());
+        for (word, &value) in (first..).zip(words) {
             self.push(Opcode::Output { stream, word }, &[value], &[WORD], &[]);
+        }
+    }
+
+    #[track_caller]
+    fn check_words(&mut self, stream: &str, record_words: u32, end: usize) {
+        if end > record_words as usize {
+            self.fail(Cause::Record {
+                stream: stream.to_owned(),
+                expected: record_words,
+                found: end,
+            });
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, Reprod
     let program = bench.program(format!("mmh {bytes}"), || {
         let packets = example_words(PACKETS * blocks * mmh::BLOCK_WORDS);
         let key = example_words(mmh::KEY_WORDS);
-        Ok(mmh::programs::authenticate(&packets, blocks, &key, &key)?.program)
+        Ok(mmh::programs::authenticate(CLUSTERS, &packets, blocks, &key, &key)?.program)
     })?;
     Ok(run(&program, &bench.imagine(MMH_ADDERS, 1)?)?)
 }
@@ -35,7 +35,7 @@ pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, Reprod
 /// The loop over blocks: cycles of an iteration alone, cycles from one to the
 /// next when they overlap, and cycles for which each adder is busy.
 pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
-    let schedule = Schedule::of(&mmh::level_1()?, &bench.imagine(MMH_ADDERS, 1)?)?;
+    let schedule = Schedule::of(&mmh::level_1(CLUSTERS)?, &bench.imagine(MMH_ADDERS, 1)?)?;
     let Some(block) = schedule.block_of("blocks") else {
         return Ok([0.0; 3]);
     };

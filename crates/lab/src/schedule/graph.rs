@@ -97,9 +97,15 @@ impl Graph {
 
     /// Accesses to one place keep their order, and words of one stream.
     fn add_storage(&mut self, ops: &[Op], overlapped: bool) {
+        let mut places: HashMap<Storage, Vec<usize>> = HashMap::new();
         for (late, later) in ops.iter().enumerate() {
-            for (early, earlier) in ops[..=late].iter().enumerate() {
-                let Some(order) = Order::between(earlier, later) else {
+            let Some((place, _)) = touched(later) else {
+                continue;
+            };
+            let here = places.entry(place).or_default();
+            here.push(late);
+            for &early in here.iter() {
+                let Some(order) = Order::between(&ops[early], later) else {
                     continue;
                 };
                 if early < late && !order.apart {
@@ -143,7 +149,7 @@ struct Order {
 }
 
 /// The storage that an operation touches.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
 enum Storage {
     Array(usize),
     Indexed(usize),

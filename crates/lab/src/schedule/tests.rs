@@ -40,7 +40,8 @@ fn check(kernel: &Kernel, machine: &Machine, records: usize) {
         records: kernel
             .inputs()
             .iter()
-            .map(|_| (records * machine.clusters) as u64)
+            .zip(kernel.records_read(records as u64))
+            .map(|(_, records)| records * machine.clusters as u64)
             .collect(),
         scalars: vec![0; kernel.scalars().len()],
     };
@@ -58,12 +59,21 @@ fn check(kernel: &Kernel, machine: &Machine, records: usize) {
 #[test]
 fn every_application_is_replayed_on_every_machine() {
     for entry in applications::kernels() {
-        let kernel = (entry.build)(4).expect("a kernel");
-        for (adders, scratchpads) in [(3.0, 1.0), (3.0, 2.0), (4.0, 2.0), (6.0, 2.0), (6.0, 4.0)] {
+        for (clusters, adders, scratchpads) in [
+            (1, 3.0, 1.0),
+            (2, 3.0, 2.0),
+            (4, 4.0, 2.0),
+            (8, 6.0, 2.0),
+            (16, 6.0, 4.0),
+            (32, 8.0, 1.0),
+        ] {
+            let kernel = (entry.build)(clusters).expect("a kernel");
             let machine = machine(&[
                 ("cluster.adders", adders),
                 ("cluster.scratchpads", scratchpads),
-                ("clusters", 4.0),
+                ("clusters", clusters as f64),
+                // What is written out for each of many clusters is long.
+                ("microcode.instructions", 8192.0),
             ]);
             check(&kernel, &machine, entry.records);
         }

@@ -1,6 +1,7 @@
 //! Inspection as stream programs: one processor, and a pipeline of several
 //! (figure 5.4).
 
+use super::scan::Shape;
 use super::{Design, Family, FilterPlace, Functions, LENGTHS, Position, QUERIES};
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
 use crate::stream::{KernelId, MemoryRange, Program, Stream};
@@ -407,22 +408,22 @@ fn by_cluster(hashes: &[u32], rows: std::ops::Range<usize>, clusters: usize) -> 
         .collect()
 }
 
-/// The same as records of a row of the packet each: four bytes for each
-/// cluster.
+/// The same as records of as many rows as kernel 2 takes of a cluster at once.
 fn by_record(hashes: &[u32], rows: std::ops::Range<usize>, clusters: usize) -> Vec<u32> {
+    let record = Shape { clusters }.record_bytes() as usize;
     rows.clone()
-        .step_by(4 * clusters)
-        .flat_map(|row| by_cluster(hashes, row..row + 4 * clusters, clusters))
+        .step_by(record)
+        .flat_map(|row| by_cluster(hashes, row..row + record, clusters))
         .collect()
 }
 
 /// Back to rows.
 fn by_byte(records: &[u32], clusters: usize) -> Vec<u32> {
-    let row = 4 * clusters;
+    let rows = Shape { clusters }.record_bytes() as usize;
     let mut words = Vec::with_capacity(records.len());
-    for record in records.chunks(row * clusters) {
-        for byte in 0..row {
-            words.extend((0..clusters).map(|cluster| record[cluster * row + byte]));
+    for record in records.chunks(rows * clusters) {
+        for row in 0..rows {
+            words.extend((0..clusters).map(|cluster| record[cluster * rows + row]));
         }
     }
     words

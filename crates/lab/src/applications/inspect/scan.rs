@@ -4,7 +4,7 @@ use super::hashing::Hashing;
 use super::query::{Answers, Query, Tree, address};
 use super::{Design, LENGTHS, Position, QUERIES};
 use crate::applications::broadcast;
-use crate::kernel::{BuildError, Builder, Kernel, OutputId, Over, Value};
+use crate::kernel::{BuildError, Builder, InputId, Kernel, OutputId, Over, Value};
 
 /// Kernel 2 of a design.
 ///
@@ -15,69 +15,161 @@ use crate::kernel::{BuildError, Builder, Kernel, OutputId, Over, Value};
 /// for a filter in memory; the intermediate hashes for the processor after;
 /// and the hashes with which the next strip begins.
 pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
-    let row_bytes = 4 * clusters as u32;
-    let rows = (QUERIES as u32 / row_bytes).max(1);
+    let shape = Shape { clusters };
     let carried = design.carried() as u32;
     let mut k = Builder::new("inspect-2");
     let packet = k.input("packet", 1);
     let before = k.input("hashes before", carried);
     let shorter = match design.position {
         Position::First => None,
-        Position::After(_) => Some(k.input("intermediate hashes", row_bytes)),
+        Position::After(_) => Some(k.input("intermediate hashes", shape.record_bytes())),
     };
     let hashing = Hashing::declare(&mut k, design, design.shortest_made());
     let asked = Asked::declare(&mut k, clusters, design);
-    let longest = k.output("intermediate hashes on", row_bytes);
+    let longest = k.output("intermediate hashes on", shape.record_bytes());
+    let scan = Scan {
+        design,
+        shape,
+        hashing,
+        shorter,
+        longest,
+        asked,
+    };
     let after = k.output("hashes after", carried);
 
     let states = k.read(before);
-    let states = k.repeat(
-        Over::several_records(packet, rows).label("packet"),
-        &states,
-        |k, states| {
-            let mut states = states.to_vec();
-            let mut answers = Answers::none();
-            for _ in 0..rows {
-                let word = k.read(packet)[0];
-                let shorter = shorter.map(|stream| k.read(stream));
-                let mut made = Vec::with_capacity(row_bytes as usize);
-                for source in 0..clusters as u32 {
-                    let word = broadcast(k, clusters, word, source);
-                    for byte in 0..4 {
-                        let item = hashing.item(k, word, byte);
-                        let from = design.shortest_carried();
-                        let mut grown: Vec<Value> = (from..)
-                            .zip(&states)
-                            .map(|(length, &state)| hashing.append(k, state, length, item))
-                            .collect();
-                        let hashes: Vec<Value> = grown[grown.len() - LENGTHS..]
-                            .to_vec()
-                            .into_iter()
-                            .map(|state| hashing.finish(k, state))
-                            .collect();
-                        asked.ask(k, &mut answers, &hashes);
-                        made.extend(grown.pop());
-                        let next = match &shorter {
-                            Some(words) => words[made.len() - 1],
-                            None => hashing.begin(k, item),
-                        };
-                        grown.insert(0, next);
-                        states = grown;
-                    }
-                    if (source + 1).is_multiple_of(QUERIES as u32 / 4) {
-                        asked.give(k, std::mem::replace(&mut answers, Answers::none()));
-                    }
-                }
-                k.write(longest, &made);
-            }
-            if clusters < QUERIES / 4 {
-                asked.give(k, answers);
-            }
-            states
-        },
-    );
+    let over = Over::several_records(packet, shape.reads()).label("packet");
+    let states = k.repeat(over, &states, |k, states| {
+        if shape.groups() == 1 {
+            return scan.group(k, packet, None, states);
+        }
+        let word = k.read(packet)[0];
+        let (first, step) = (k.constant(0), k.constant(GROUP));
+        let carried = [&[first], states].concat();
+        let over = Over::count(shape.groups()).label("packet");
+        let after = k.repeat(over, &carried, |k, carried| {
+            let next = k.add(carried[0], step);
+            let states = scan.group(k, packet, Some((word, carried[0])), &carried[1..]);
+            [vec![next], states].concat()
+        });
+        after[1..].to_vec()
+    });
     k.write(after, &states);
     k.finish()
+}
+
+/// Words of the packet whose bytes are asked for together.
+const GROUP: u32 = QUERIES as u32 / 4;
+
+/// How the packet's words are dealt out to clusters.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) clusters: usize,
+}
+
+impl Shape {
+    /// Records that each cluster reads for a group of words.
+    fn reads(self) -> u32 {
+        (GROUP / self.clusters as u32).max(1)
+    }
+
+    /// Groups in a record of all clusters.
+    fn groups(self) -> u32 {
+        (self.clusters as u32 / GROUP).max(1)
+    }
+
+    /// Words of a record of all clusters that are in one group.
+    fn words(self) -> u32 {
+        GROUP.min(self.clusters as u32)
+    }
+
+    /// Bytes of the packet, and so intermediate hashes, in that.
+    pub(super) fn record_bytes(self) -> u32 {
+        4 * self.words()
+    }
+}
+
+/// Kernel 2's streams and functions.
+struct Scan<'a> {
+    design: &'a Design,
+    shape: Shape,
+    hashing: Hashing,
+    shorter: Option<InputId>,
+    longest: OutputId,
+    asked: Asked,
+}
+
+impl Scan<'_> {
+    /// Goes over a group of words: of the packet's next records, or of the
+    /// record that was read, from a cluster on.
+    fn group(
+        &self,
+        k: &mut Builder,
+        packet: InputId,
+        read: Option<(Value, Value)>,
+        states: &[Value],
+    ) -> Vec<Value> {
+        let mut states = states.to_vec();
+        let mut answers = Answers::none();
+        for _ in 0..self.shape.reads() {
+            let (word, first) = match read {
+                Some((word, first)) => (word, Some(first)),
+                None => (k.read(packet)[0], None),
+            };
+            for source in 0..self.shape.words() {
+                let word = match first {
+                    None => broadcast(k, self.shape.clusters, word, source),
+                    Some(first) => {
+                        let offset = k.constant(source);
+                        let from = k.add(first, offset);
+                        k.communicate(word, from)
+                    }
+                };
+                let place = 4 * source;
+                let shorter = self
+                    .shorter
+                    .map(|stream| k.read_words(stream, place..place + 4));
+                let made: Vec<Value> = (0..4)
+                    .map(|byte| {
+                        let shorter = shorter.as_ref().map(|words| words[byte as usize]);
+                        self.byte(k, (word, byte), shorter, &mut states, &mut answers)
+                    })
+                    .collect();
+                k.write_words(self.longest, place, &made);
+            }
+        }
+        self.asked.give(k, answers);
+        states
+    }
+
+    /// Makes all windows longer by a byte and asks for them; returns the hash of
+    /// the longest.
+    fn byte(
+        &self,
+        k: &mut Builder,
+        (word, byte): (Value, u32),
+        shorter: Option<Value>,
+        states: &mut Vec<Value>,
+        answers: &mut Answers,
+    ) -> Value {
+        let item = self.hashing.item(k, word, byte);
+        let next = match shorter {
+            Some(shorter) => shorter,
+            None => self.hashing.begin(k, item),
+        };
+        let mut grown = vec![next];
+        for (length, &state) in (self.design.shortest_carried()..).zip(states.iter()) {
+            grown.push(self.hashing.append(k, state, length, item));
+        }
+        let hashes: Vec<Value> = grown[grown.len() - LENGTHS..]
+            .iter()
+            .map(|&state| self.hashing.finish(k, state))
+            .collect();
+        self.asked.ask(k, answers, &hashes);
+        let longest = grown.remove(grown.len() - 1);
+        *states = grown;
+        longest
+    }
 }
 
 /// What is done with hashes.

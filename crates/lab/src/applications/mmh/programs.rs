@@ -1,26 +1,18 @@
 //! MMH as a stream program (figure 4.2): one packet after the other.
 
-use super::{BLOCK_WORDS, KEY_WORDS, TAGS};
+use super::{BLOCK_WORDS, KEY_WORDS, Layout, TAGS};
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
 use crate::stream::{MemoryRange, Program};
-
-/// The clusters that the kernels are for.
-const CLUSTERS: usize = 8;
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
     name: "mmh",
     about: "four pre-tags of each packet by MMH",
     source: "Lai 2006, 4.4",
     build: |clusters, size| {
-        if clusters != CLUSTERS {
-            return Err(ProgramFailure::Workload(format!(
-                "MMH's four groups are of {CLUSTERS} clusters, not of {clusters}"
-            )));
-        }
         let blocks = size.bytes.div_ceil(4 * BLOCK_WORDS);
         let packets = example_words(size.packets * blocks * BLOCK_WORDS);
         let key = example_words(KEY_WORDS);
-        Ok(authenticate(&packets, blocks, &key, &key)?.program)
+        Ok(authenticate(clusters, &packets, blocks, &key, &key)?.program)
     },
 };
 
@@ -30,6 +22,7 @@ pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
 pub struct Authenticated {
     /// The program.
     pub program: Program,
+    clusters: usize,
     tags: MemoryRange,
 }
 
@@ -38,10 +31,18 @@ impl Authenticated {
     pub fn tags(&self) -> Vec<[u32; TAGS]> {
         let words = &self.program.memory()[self.tags.start..self.tags.start + self.tags.words];
         // Both clusters of a group have the tag.
-        let (packets, _) = words.as_chunks::<CLUSTERS>();
-        packets
-            .iter()
-            .map(|packet| std::array::from_fn(|tag| packet[2 * tag]))
+        let shared = if (Layout {
+            clusters: self.clusters,
+        })
+        .halves()
+        {
+            2
+        } else {
+            1
+        };
+        words
+            .chunks(self.clusters.max(TAGS))
+            .map(|packet| std::array::from_fn(|tag| packet[shared * tag]))
             .collect()
     }
 }
@@ -52,6 +53,7 @@ impl Authenticated {
 /// # Errors
 /// Packets or keys of other lengths.
 pub fn authenticate(
+    clusters: usize,
     packets: &[u32],
     blocks: usize,
     first_key: &[u32],
@@ -69,6 +71,7 @@ pub fn authenticate(
             "a key has {KEY_WORDS} words"
         )));
     }
+    let layout = Layout { clusters };
     let mut memory: Vec<u32> = Vec::new();
     let mut place = |words: &mut dyn Iterator<Item = u32>| {
         let start = memory.len();
@@ -80,23 +83,30 @@ pub fn authenticate(
     };
     let in_all = |key: &[u32]| -> Vec<u32> {
         let each = key.iter();
-        each.flat_map(|&word| std::iter::repeat_n(word, CLUSTERS))
+        each.flat_map(|&word| std::iter::repeat_n(word, clusters))
             .collect()
     };
     let first = place(&mut in_all(first_key).into_iter());
     let second = place(&mut in_all(second_key).into_iter());
     // Pre-tags: the pad is zero, and is there from the beginning.
-    let pads = place(&mut std::iter::repeat_n(0, CLUSTERS));
-    let text = place(&mut packets.iter().copied());
+    let tag_words = clusters * layout.tags();
+    let pads = place(&mut std::iter::repeat_n(0, tag_words));
+    // Blocks of zeros fill the clusters, and add nothing to a sum.
+    let whole = blocks.next_multiple_of(layout.blocks()) * BLOCK_WORDS;
+    let filled = packets.chunks(words).flat_map(|packet| {
+        let zeros = std::iter::repeat_n(0, whole - words);
+        packet.iter().copied().chain(zeros)
+    });
+    let text = place(&mut filled.into_iter());
     let count = packets.len() / words;
-    let tags = place(&mut std::iter::repeat_n(0, count * CLUSTERS));
+    let tags = place(&mut std::iter::repeat_n(0, count * tag_words));
 
-    let mut program = Program::new(CLUSTERS, memory);
+    let mut program = Program::new(clusters, memory);
     let fills =
         [super::level_1_keys()?, super::level_2_keys()?].map(|kernel| program.kernel(kernel));
-    let short = program.kernel(super::level_1s()?);
-    let long = program.kernel(super::level_1()?);
-    let last = program.kernel(super::level_2()?);
+    let short = program.kernel(super::level_1s(clusters)?);
+    let long = program.kernel(super::level_1(clusters)?);
+    let last = program.kernel(super::level_2(clusters)?);
     for (fill, key) in fills.into_iter().zip([first, second]) {
         let key = program.load(key)?;
         program.call(fill, &[key], &[], &[])?;
@@ -113,8 +123,8 @@ pub fn authenticate(
     program.barrier();
     for packet in 0..count {
         let packet_text = program.load(MemoryRange {
-            start: text.start + packet * words,
-            words,
+            start: text.start + packet * whole,
+            words: whole,
         })?;
         let made = if blocks == 1 {
             program.call(short, &[packet_text, pads], &[], &[])?
@@ -122,7 +132,11 @@ pub fn authenticate(
             let hashes = program.call(long, &[packet_text], &[], &[])?;
             program.call(last, &[hashes[0], pads], &[], &[])?
         };
-        program.store(made[0], tags.start + packet * CLUSTERS)?;
+        program.store(made[0], tags.start + packet * tag_words)?;
     }
-    Ok(Authenticated { program, tags })
+    Ok(Authenticated {
+        program,
+        clusters,
+        tags,
+    })
 }

@@ -31,9 +31,13 @@ fn packets_have_four_tags() {
         // Sums that are next to the modulus and its multiples.
         packets[..words].fill(u32::MAX);
         packets[words..2 * words].fill(0);
-        let made = authenticate(&packets, blocks, &first, &second).expect("a program");
-        for (packet, found) in packets.chunks(words).zip(made.tags()) {
-            assert_eq!(found, tags(packet, &first, &second), "{blocks} blocks");
+        for clusters in [1, 2, 4, 8, 16, 32] {
+            let made = authenticate(clusters, &packets, blocks, &first, &second);
+            let made = made.expect("a program").tags();
+            assert_eq!(made.len(), 5);
+            for (packet, found) in packets.chunks(words).zip(made) {
+                assert_eq!(found, tags(packet, &first, &second), "{blocks} blocks");
+            }
         }
     }
 }
