@@ -24,6 +24,7 @@ mod closed_forms;
 mod compare;
 mod figures;
 mod hashing;
+mod inspection;
 mod page;
 mod published;
 mod ratios;
@@ -183,7 +184,7 @@ struct Bench {
     effort: Effort,
     /// Parameters that every machine has changed.
     changes: Vec<(String, f64)>,
-    programs: Arc<Mutex<HashMap<String, Arc<Program>>>>,
+    programs: Arc<Mutex<HashMap<String, Vec<Arc<Program>>>>>,
     aes: aes::Runs,
 }
 
@@ -214,18 +215,28 @@ impl Bench {
         name: String,
         write: impl FnOnce() -> Result<Program, ProgramFailure>,
     ) -> Result<Arc<Program>, ReproduceError> {
+        let written = self.programs(name, || Ok(vec![write()?]))?;
+        Ok(Arc::clone(&written[0]))
+    }
+
+    /// The same for programs that belong together.
+    fn programs(
+        &self,
+        name: String,
+        write: impl FnOnce() -> Result<Vec<Program>, ProgramFailure>,
+    ) -> Result<Vec<Arc<Program>>, ReproduceError> {
         // A thread that fails while it writes one leaves the others whole.
         let known = || {
             self.programs
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
         };
-        if let Some(program) = known().get(&name) {
-            return Ok(Arc::clone(program));
+        if let Some(programs) = known().get(&name) {
+            return Ok(programs.clone());
         }
-        let program = Arc::new(write()?);
-        known().insert(name, Arc::clone(&program));
-        Ok(program)
+        let programs: Vec<Arc<Program>> = write()?.into_iter().map(Arc::new).collect();
+        known().insert(name, programs.clone());
+        Ok(programs)
     }
 
     /// The machine of the thesis's experiments: Imagine with that many adders

@@ -12,7 +12,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of_nodes(nodes: &[Node]) -> Counts {
+    /// Of a part of a kernel.
+    pub fn of_nodes(nodes: &[Node]) -> Counts {
         let mut counts = Counts::default();
         counts.add_nodes(nodes);
         counts

@@ -13,6 +13,8 @@ pub(super) struct Entry {
     tolerance: f64,
     fitted: bool,
     note: &'static str,
+    /// The numbers that the thesis's words stand for.
+    in_numbers: &'static [f64],
 }
 
 enum Model {
@@ -39,6 +41,7 @@ impl Entry {
             tolerance,
             fitted: false,
             note: "",
+            in_numbers: &[],
         }
     }
 
@@ -86,6 +89,12 @@ impl Entry {
         self
     }
 
+    /// For a statement in words: the numbers that they stand for.
+    pub(super) fn in_numbers(mut self, numbers: &'static [f64]) -> Entry {
+        self.in_numbers = numbers;
+        self
+    }
+
     pub(super) fn within(mut self, percent: f64) -> Entry {
         self.tolerance = percent;
         self
@@ -112,7 +121,10 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, Reprod
         Model::Reference => (None, Some(Verdict::ReferenceOnly)),
         Model::Missing => (None, Some(Verdict::NotModelled)),
     };
-    let claim = Claim::of(&published.value);
+    let mut claim = Claim::of(&published.value);
+    claim
+        .numbers
+        .extend(entry.in_numbers.iter().map(|&number| (number, 0.0)));
     let error = values.as_ref().and_then(|values| error(&claim, values));
     let tolerance = values.is_some().then_some(entry.tolerance);
     let verdict = outcome.unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use super::aes::{LARGEST, core_accesses, distribution_cycles, expansion, round_c
 use super::closed_forms::{bloom_false_positives, cluster_efficiency, count_min};
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
-use super::{Bench, Class, ReproduceError, chip};
+use super::{Bench, Class, ReproduceError, chip, inspection};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
@@ -318,7 +318,7 @@ fn chapters_5_to_8(number: u32) -> Entry {
             .within(200.0)
             .note("an order of magnitude"),
         64 | 68..=70 | 93 | 94 => Entry::missing(Class::Simulated).note(OWN_TRACE),
-        71..=79 => Entry::missing(Class::Simulated).note("chapter 5's kernels are not written"),
+        71..=79 => inspection::entry(number),
         80 => sketch(Hashing::Two, |_, cycles| Ok(cycles)),
         81 => sketch(Hashing::Two, |_, cycles| Ok(cycles / KEYS / 8.0)),
         82 => sketch(Hashing::Two, |_, cycles| Ok(cycles / KEYS)),
