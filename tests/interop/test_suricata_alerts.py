@@ -134,9 +134,14 @@ class Suricata:
         return events, sids("\n".join(refused))
 
     def is_done(self):
-        waiting = self.ask({"command": "pcap-file-number"})["message"]
-        current = self.ask({"command": "pcap-current"})["message"]
-        return True if (waiting, current) == (0, "None") else None
+        """Whether it stays idle: between two captures it is, for a moment."""
+        for _ in range(5):
+            waiting = self.ask({"command": "pcap-file-number"})["message"]
+            current = self.ask({"command": "pcap-current"})["message"]
+            if (waiting, current) != (0, "None"):
+                return None
+            time.sleep(0.2)
+        return True
 
 
 def by_weir(captures, rules, folder):
