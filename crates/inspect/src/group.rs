@@ -13,14 +13,13 @@ use crate::rule::{Direction, Rule, RuleProtocol};
 /// Which texts a group of rules looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupKey {
-    /// Payloads of TCP segments: rules that are about packets.
-    TcpPacket,
     /// Payloads of UDP datagrams.
     UdpPacket,
     /// What all other IP packets carry.
     OtherPacket,
-    /// TCP streams.
-    Stream(Direction),
+    /// TCP: what a stream brings, for rules about streams and for those about
+    /// packets alike.
+    Tcp(Direction),
     /// A part of messages.
     Part(Buffer, Direction),
 }
@@ -28,34 +27,26 @@ pub(crate) enum GroupKey {
 const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
 
 /// Number of groups.
-pub(crate) const GROUPS: usize = 3 + 2 + 2 * BUFFERS;
+pub(crate) const GROUPS: usize = 2 + 2 + 2 * BUFFERS;
 
 impl GroupKey {
     /// Every group.
     pub(crate) fn all() -> impl Iterator<Item = GroupKey> {
-        let packets = [
-            GroupKey::TcpPacket,
-            GroupKey::UdpPacket,
-            GroupKey::OtherPacket,
-        ];
+        let packets = [GroupKey::UdpPacket, GroupKey::OtherPacket];
         let both = |key: fn(Direction) -> GroupKey| DIRECTIONS.map(key);
         let parts = Buffer::all()
             .flat_map(|buffer| DIRECTIONS.map(|direction| GroupKey::Part(buffer, direction)));
-        packets
-            .into_iter()
-            .chain(both(GroupKey::Stream))
-            .chain(parts)
+        packets.into_iter().chain(both(GroupKey::Tcp)).chain(parts)
     }
 
     /// Its place among all.
     pub(crate) fn index(self) -> usize {
         let side = |direction| usize::from(direction == Direction::ToClient);
         match self {
-            GroupKey::TcpPacket => 0,
-            GroupKey::UdpPacket => 1,
-            GroupKey::OtherPacket => 2,
-            GroupKey::Stream(direction) => 3 + side(direction),
-            GroupKey::Part(buffer, direction) => 5 + 2 * buffer as usize + side(direction),
+            GroupKey::UdpPacket => 0,
+            GroupKey::OtherPacket => 1,
+            GroupKey::Tcp(direction) => 2 + side(direction),
+            GroupKey::Part(buffer, direction) => 4 + 2 * buffer as usize + side(direction),
         }
     }
 
@@ -66,10 +57,9 @@ impl GroupKey {
             Direction::ToClient => "to_client",
         };
         match self {
-            GroupKey::TcpPacket => "tcp packets".to_owned(),
             GroupKey::UdpPacket => "udp packets".to_owned(),
             GroupKey::OtherPacket => "other packets".to_owned(),
-            GroupKey::Stream(direction) => format!("streams {}", side(direction)),
+            GroupKey::Tcp(direction) => format!("tcp {}", side(direction)),
             GroupKey::Part(buffer, direction) => format!("{} {}", buffer.name(), side(direction)),
         }
     }
@@ -111,10 +101,8 @@ impl Rule {
         };
         let protocol = &self.selector.protocol;
         let mut keys = Vec::new();
-        if protocol.contains(TCP) && self.packet.needs_packet() {
-            keys.push(GroupKey::TcpPacket);
-        } else if protocol.contains(TCP) {
-            keys.extend(directions().map(GroupKey::Stream));
+        if protocol.contains(TCP) {
+            keys.extend(directions().map(GroupKey::Tcp));
         }
         if protocol.contains(UDP) {
             keys.push(GroupKey::UdpPacket);

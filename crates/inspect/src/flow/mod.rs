@@ -24,7 +24,7 @@ pub use application::AppProtocol;
 pub use table::FlowLimits;
 
 pub(crate) use entry::{Brought, Flow, FlowBits, Streams};
-pub(crate) use stream::{Arrival, Stream};
+pub(crate) use stream::{Arrival, Missing, Stream};
 pub(crate) use table::FlowTable;
 
 use crate::rule::{Direction, FlowCondition};

@@ -30,6 +30,8 @@ const MAX_REMEMBERED: usize = 64;
 pub(crate) struct Arrival {
     /// Bytes at the window's end that are new.
     pub(crate) new_bytes: usize,
+    /// They are the segment's payload, no more and no less.
+    pub(crate) is_payload: bool,
     /// A gap was given up in front of the new bytes.
     pub(crate) after_gap: bool,
     /// The segment is part of the stream, now or when its turn comes.
@@ -38,6 +40,27 @@ pub(crate) struct Arrival {
     pub(crate) differs: bool,
     /// Nothing follows: the end was seen and all bytes before it, or a reset.
     pub(crate) is_last: bool,
+}
+
+/// A rule whose search content was seen, and the rest not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// Number of the rule.
+    pub(crate) rule: u32,
+    /// Where the stream ended when the content was seen last.
+    pub(crate) seen: u64,
+    /// What it is known to wait for.
+    pub(crate) missing: Option<Missing>,
+}
+
+/// What is in none of the bytes that a stream had so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The rule's step that asks for it, of the rules in force at the time.
+    pub(crate) step: usize,
+    pub(crate) generation: u64,
+    /// Where the stream ended.
+    pub(crate) end: u64,
 }
 
 /// One direction.
@@ -51,9 +74,8 @@ pub(crate) struct Stream {
     /// Place of the window's first byte in the stream.
     base: u64,
     ahead: Ahead,
-    /// Numbers of the rules whose search content was seen, and where the stream
-    /// ended then.
-    pub(crate) waiting: Vec<(u32, u64)>,
+    /// Rules whose search content was seen, and the rest not yet.
+    pub(crate) waiting: Vec<Waiting>,
     /// Numbers of the rules that matched, and where the stream ended then: what lies before
     /// is no match again.
     matched: Vec<(u32, u64)>,
@@ -133,6 +155,7 @@ impl Stream {
         }
         if self.ahead.is_empty() {
             self.append(new, &mut arrival);
+            arrival.is_payload = old == 0;
         } else {
             // What waits came first.
             arrival.differs |= self.ahead.insert(end, new);
@@ -218,7 +241,7 @@ impl Stream {
     /// Notes that a rule matched in what there is. Says whether there was room
     /// for it.
     pub(crate) fn note_match(&mut self, rule: u32) {
-        self.waiting.retain(|(waiting, _)| *waiting != rule);
+        self.waiting.retain(|waiting| waiting.rule != rule);
         self.matched.retain(|(known, _)| *known != rule);
         if self.matched.len() == MAX_REMEMBERED {
             self.matched.remove(0);
@@ -226,25 +249,36 @@ impl Stream {
         self.matched.push((rule, self.end()));
     }
 
-    /// Notes that a rule's content was seen and the rest was not. Says whether
-    /// another rule had to be forgotten for it.
-    pub(crate) fn note_waiting(&mut self, rule: u32) -> bool {
-        if self.waiting.iter().any(|(waiting, _)| *waiting == rule) {
+    /// Notes that a rule's content was seen and the rest was not, and what is
+    /// missing. Says whether another rule had to be forgotten for it.
+    pub(crate) fn note_waiting(&mut self, rule: u32, missing: Option<Missing>) -> bool {
+        if let Some(known) = self.waiting_of(rule) {
+            known.missing = missing;
             return false;
         }
         let is_full = self.waiting.len() == MAX_REMEMBERED;
         if is_full {
             self.waiting.remove(0);
         }
-        self.waiting.push((rule, self.end()));
+        let seen = self.end();
+        self.waiting.push(Waiting {
+            rule,
+            seen,
+            missing,
+        });
         is_full
+    }
+
+    /// What is known of a rule that waits.
+    pub(crate) fn waiting_of(&mut self, rule: u32) -> Option<&mut Waiting> {
+        self.waiting.iter_mut().find(|known| known.rule == rule)
     }
 
     /// Forgets the rules whose content has left the window.
     pub(crate) fn forget_waiting(&mut self) {
         let end = self.end();
         self.waiting
-            .retain(|(_, seen)| end - seen.min(&end) <= WINDOW_BYTES as u64);
+            .retain(|known| end - known.seen.min(end) <= WINDOW_BYTES as u64);
     }
 }
 

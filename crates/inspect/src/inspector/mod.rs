@@ -27,7 +27,7 @@ use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
 use crate::engine::Hits;
-use crate::flow::{FlowLimits, FlowTable};
+use crate::flow::{Arrival, FlowLimits, FlowTable, Missing};
 use crate::fragment::Reassembler;
 use crate::live::ForeignRules;
 use crate::message::Derived;
@@ -68,6 +68,9 @@ struct Scratch {
     costs: Option<Vec<RuleCost>>,
     /// Rules to be tried for the text at hand.
     candidates: Vec<u32>,
+    /// Rules about packets whose content was found where the packet's payload
+    /// was searched as part of its stream.
+    of_packet: Vec<u32>,
     /// Selectors of the rules without contents that the packet meets, and the
     /// packet for which they were looked up.
     selectors: Vec<u32>,
@@ -76,6 +79,12 @@ struct Scratch {
     /// whether it matched.
     header_verdicts: Vec<(u64, bool)>,
     cursors: Cursors,
+    /// The step that failed when a rule was tried last, and what was known to
+    /// be missing before it was tried.
+    failed: Option<usize>,
+    missing: Option<Missing>,
+    /// How often the rules were replaced.
+    generation: u64,
     derived: Derived,
     name: Vec<u8>,
     /// Rules that the packet matched.
@@ -127,6 +136,7 @@ impl Inspector {
         if let Some(costs) = &mut self.scratch.costs {
             costs.resize(costs.len().max(rules.highest_number()), RuleCost::default());
         }
+        self.scratch.generation += 1;
         self.rules = rules;
         Ok(())
     }
@@ -271,7 +281,7 @@ impl Inspector {
                 is_passed
             }
             None => {
-                trial.packet(false, None);
+                trial.packet(&Arrival::default(), None);
                 trial.is_passed
             }
         }

@@ -9,7 +9,9 @@ use weir_select::Tuple;
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
 use crate::buffer::Buffer;
 use crate::engine;
-use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Stream, Streams};
+use crate::flow::{
+    AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Missing, Stream, Streams,
+};
 use crate::group::GroupKey;
 use crate::message::{Event, EventContent, Memory, Part, question_names};
 use crate::payload::Text;
@@ -68,7 +70,7 @@ impl Trial<'_> {
         if is_question {
             self.datagram_of_dns(direction, bits);
         }
-        self.packet(brought.arrival.is_in_stream, Some(bits));
+        self.packet(&brought.arrival, Some(bits));
     }
 
     /// Looks at the packet as one of the other direction.
@@ -191,46 +193,45 @@ impl Trial<'_> {
     ) {
         self.scratch.candidates.clear();
         stream.forget_waiting();
-        let (start, text) = (stream.base(), stream.text());
-        let key = GroupKey::Stream(direction);
+        let text = stream.text();
+        let key = GroupKey::Tcp(direction);
         if let Some(group) = self.rules.group(key) {
             let old = text.bytes.len() - arrival.new_bytes;
             self.search(key, group.continued(text.bytes, old));
         }
-        self.add_rules_by_header();
+        let Scratch {
+            candidates,
+            of_packet,
+            ..
+        } = &mut *self.scratch;
         let rules = self.rules.rules();
-        (self.scratch.candidates).retain(|rule| rules[*rule as usize].is_about_stream());
-        let waiting = stream.waiting.iter();
-        let waiting = waiting.filter_map(|(number, _)| self.rules.with_number(*number));
-        self.scratch.candidates.extend(waiting);
-        let candidates = self.take_candidates();
-        let is_in_order = arrival.new_bytes == self.subject.payload.len();
-        for rule in &candidates {
-            let number = self.rules.number(*rule);
-            let from = stream.start_for(number);
-            let text = Text {
-                bytes: &stream.text().bytes[(from - start) as usize..],
-                base: from,
-            };
-            let mut outcome = self.judge(*rule, text, None, Some(bits));
-            let asked = &self.rules.rules()[*rule as usize];
-            if outcome != Outcome::Match
-                && is_in_order
-                && asked.packet.scope.is_none()
-                && asked.payload.is_placed_from_start()
-            {
-                let packet = Text::whole(self.subject.payload);
-                if self.judge(*rule, packet, None, Some(bits)) == Outcome::Match {
-                    outcome = Outcome::Match;
+        let is_about_stream = |rule: &u32| rules[*rule as usize].is_about_stream();
+        if arrival.is_payload {
+            of_packet.extend(candidates.iter().filter(|rule| !is_about_stream(rule)));
+        }
+        self.add_rules_by_header();
+        self.scratch.candidates.retain(is_about_stream);
+        let end = stream.end();
+        for waiting in &mut stream.waiting {
+            if let Some(rule) = self.rules.with_number(waiting.rule) {
+                if self.scratch.candidates.contains(&rule) {
+                    waiting.seen = end;
+                } else {
+                    self.scratch.candidates.push(rule);
                 }
             }
-            match outcome {
+        }
+        let candidates = self.take_candidates();
+        for rule in &candidates {
+            match self.judge_stream(*rule, arrival, stream, bits) {
                 Outcome::Match => {
-                    stream.note_match(number);
+                    stream.note_match(self.rules.number(*rule));
                     self.matched(*rule, Some(bits));
                 }
                 Outcome::Later => {
-                    self.statistics.waiting_evicted += u64::from(stream.note_waiting(number));
+                    let missing = self.missing(*rule, end);
+                    let is_full = stream.note_waiting(self.rules.number(*rule), missing);
+                    self.statistics.waiting_evicted += u64::from(is_full);
                 }
                 Outcome::Not => {}
             }
@@ -238,9 +239,63 @@ impl Trial<'_> {
         self.scratch.candidates = candidates;
     }
 
+    /// Tries a rule for what is in sight of a stream. A rule that waits for
+    /// what has not come is not tried at length.
+    fn judge_stream(
+        &mut self,
+        rule: u32,
+        arrival: &Arrival,
+        stream: &mut Stream,
+        bits: &FlowBits,
+    ) -> Outcome {
+        let number = self.rules.number(rule);
+        let (start, from) = (stream.base(), stream.start_for(number));
+        let asked = &self.rules.rules()[rule as usize];
+        let missing = stream.waiting_of(number).and_then(|known| known.missing);
+        let text = Text {
+            bytes: &stream.text().bytes[(from - start) as usize..],
+            base: from,
+        };
+        self.scratch.missing = missing.filter(|missing| {
+            let tried_bytes = missing.end.saturating_sub(from) as usize;
+            missing.generation == self.scratch.generation
+                && !asked.payload.is_found(missing.step, text, tried_bytes)
+        });
+        if self.scratch.missing.is_some() {
+            return Outcome::Later;
+        }
+        let outcome = self.judge(rule, text, None, Some(bits));
+        let may_match_packet = outcome != Outcome::Match
+            && arrival.is_payload
+            && asked.packet.scope.is_none()
+            && asked.payload.is_placed_from_start();
+        if may_match_packet {
+            let packet = Text::whole(self.subject.payload);
+            if self.judge(rule, packet, None, Some(bits)) == Outcome::Match {
+                return Outcome::Match;
+            }
+        }
+        outcome
+    }
+
+    /// What a rule waits for that was just tried.
+    fn missing(&self, rule: u32, end: u64) -> Option<Missing> {
+        let payload = &self.rules.rules()[rule as usize].payload;
+        let generation = self.scratch.generation;
+        let (known, failed) = (self.scratch.missing, self.scratch.failed);
+        let step = known.map(|missing| missing.step).or(failed)?;
+        let is_of_stream_alone = !payload.is_placed_from_start();
+        is_of_stream_alone.then_some(Missing {
+            step,
+            generation,
+            end,
+        })
+    }
+
     /// The packet by itself. One that is part of a stream was looked at there,
-    /// but for the rules about packets.
-    pub(super) fn packet(&mut self, is_in_stream: bool, mut bits: Option<&mut FlowBits>) {
+    /// but for the rules about packets; where it was searched there, it is not
+    /// searched again for these.
+    pub(super) fn packet(&mut self, arrival: &Arrival, mut bits: Option<&mut FlowBits>) {
         let Subject {
             packet,
             payload,
@@ -252,9 +307,15 @@ impl Trial<'_> {
         self.scratch.candidates.clear();
         match (packet.is_whole(), packet.headers.protocol, direction) {
             (true, TCP, Some(direction)) => {
-                self.search(GroupKey::TcpPacket, payload_text);
-                if !is_in_stream {
-                    self.search(GroupKey::Stream(direction), payload_text);
+                if arrival.is_payload {
+                    let Scratch {
+                        candidates,
+                        of_packet,
+                        ..
+                    } = &mut *self.scratch;
+                    candidates.append(of_packet);
+                } else {
+                    self.search(GroupKey::Tcp(direction), payload_text);
                 }
             }
             (true, UDP, _) => self.search(GroupKey::UdpPacket, payload_text),
@@ -265,7 +326,7 @@ impl Trial<'_> {
         for rule in &candidates {
             let asked = &self.rules.rules()[*rule as usize];
             if asked.packet.scope == Some(TextScope::Stream)
-                || is_in_stream && asked.is_about_stream()
+                || arrival.is_in_stream && asked.is_about_stream()
             {
                 continue;
             }
@@ -349,6 +410,7 @@ impl Trial<'_> {
         bits: Option<&FlowBits>,
     ) -> Outcome {
         self.statistics.candidates += 1;
+        self.scratch.failed = None;
         let began = self.scratch.costs.is_some().then(Instant::now);
         let rule = &self.rules.rules()[number as usize];
         let outcome = if !self.holds_before_texts(rule) {
@@ -419,6 +481,7 @@ impl Trial<'_> {
             return outcome;
         }
         self.statistics.search_limited += u64::from(cursors.is_limited);
+        self.scratch.failed = rule.payload.missing_step(&self.scratch.cursors);
         let may_match_later = match &content {
             Some(content) => content.goes_on(),
             None => rule.payload.may_match_later(),

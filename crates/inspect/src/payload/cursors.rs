@@ -16,6 +16,9 @@ pub(crate) struct Cursors {
     searches_left: usize,
     /// Whether they did not suffice.
     pub(crate) is_limited: bool,
+    /// The step at which no cursor was left, if that does not depend on the
+    /// value that a `byte_extract` found.
+    pub(super) failed: Option<usize>,
 }
 
 impl Cursors {
@@ -25,6 +28,7 @@ impl Cursors {
         self.now.push(0);
         self.searches_left = MAX_PATTERN_SEARCHES;
         self.is_limited = false;
+        self.failed = None;
     }
 
     /// Takes the cursors through steps, and says whether any is left.
@@ -75,6 +79,7 @@ impl Cursors {
                 }
             }
             if self.now.is_empty() {
+                self.failed = Some(index);
                 return false;
             }
         }
@@ -114,6 +119,7 @@ impl Cursors {
         if !found {
             self.now.clear();
         }
+        self.failed = None;
         found
     }
 

@@ -319,6 +319,41 @@ impl Payload {
         self.steps.iter().any(Step::is_placed_from_start)
     }
 
+    /// The step because of which a text was no match just now, if that asks
+    /// for something that would have to be in the text, wherever it is.
+    pub(crate) fn missing_step(&self, cursors: &Cursors) -> Option<usize> {
+        let failed = cursors.failed.filter(|_| !cursors.is_limited)?;
+        let step = self.steps.get(failed)?;
+        let is_somewhere = !step.negated
+            && match &step.test {
+                Test::Content { place, .. } => !place.is_relative(),
+                Test::Pattern { pattern, relative } => {
+                    !relative && pattern.longest_bytes().is_some()
+                }
+                _ => false,
+            };
+        is_somewhere.then_some(failed)
+    }
+
+    /// Whether what such a step asks for is in a text now, which was in none of
+    /// its first `tried_bytes`: the rest is then worth a look.
+    pub(crate) fn is_found(&self, step: usize, text: Text<'_>, tried_bytes: usize) -> bool {
+        let from = |longest: usize| tried_bytes.saturating_sub(longest);
+        match self.steps.get(step).map(|step| &step.test) {
+            Some(Test::Content { content, .. }) => {
+                let new = text.bytes.get(from(content.len())..).unwrap_or_default();
+                content.find(new).is_some()
+            }
+            Some(Test::Pattern { pattern, .. }) => {
+                let lost = usize::from(text.base > 0);
+                let longest = pattern.longest_bytes().unwrap_or(usize::MAX);
+                // One byte more: what follows a match may be asked for.
+                pattern.is_match(text.bytes, from(longest.saturating_add(1)).max(lost))
+            }
+            _ => true,
+        }
+    }
+
     /// Whether every step holds for some choice of occurrences.
     pub(crate) fn matches(&self, text: Text<'_>, cursors: &mut Cursors) -> bool {
         cursors.start();

@@ -1,6 +1,7 @@
 //! Regular expressions over payloads.
 
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
 
 /// Most memory that one compiled pattern may take.
 const COMPILED_BYTES: usize = 512 << 10;
@@ -39,6 +40,7 @@ pub(crate) struct Pattern {
     regex: Regex,
     also_before_last_newline: bool,
     asks_for_end: bool,
+    longest_bytes: Option<usize>,
 }
 
 impl Pattern {
@@ -66,7 +68,13 @@ impl Pattern {
             regex,
             also_before_last_newline: pattern.also_before_last_newline,
             asks_for_end: pattern.text.contains('$') || pattern.text.contains("\\z"),
+            longest_bytes: longest_bytes(pattern),
         })
+    }
+
+    /// Most bytes that a match has; `None` where there is no bound.
+    pub(crate) fn longest_bytes(&self) -> Option<usize> {
+        self.longest_bytes
     }
 
     /// Whether the pattern may ask where the text ends.
@@ -112,4 +120,18 @@ impl Pattern {
             }
         }
     }
+}
+
+fn longest_bytes(pattern: &PatternText) -> Option<usize> {
+    let parsed = ParserBuilder::new()
+        .unicode(false)
+        .utf8(false)
+        .case_insensitive(pattern.case_insensitive)
+        .dot_matches_new_line(pattern.dot_matches_newline)
+        .multi_line(pattern.multi_line)
+        .swap_greed(pattern.ungreedy)
+        .nest_limit(MAX_NESTING)
+        .build()
+        .parse(&pattern.text);
+    parsed.ok()?.properties().maximum_len()
 }

@@ -234,6 +234,48 @@ fn a_rule_about_a_head_and_the_stream_waits_behind_a_long_body() {
     assert_eq!(answer("X-Quiet: 1\r\n").sids(rule), []);
 }
 
+proptest! {
+    /// However a text is cut into segments, the rules that match it match the
+    /// stream; they wait for contents and patterns, bounded or not.
+    #[test]
+    fn rules_match_however_a_stream_is_cut(
+        text in proptest::collection::vec(proptest::sample::select(b"abcd\n".to_vec()), 1..60),
+        cuts in proptest::collection::vec(1usize..9, 1..30),
+    ) {
+        let options = [
+            r#"content:"ab"; content:"cd"; distance:0;"#,
+            r#"content:"ab"; content:"dd";"#,
+            r#"content:"ab"; pcre:"/c{2}d/";"#,
+            r#"content:"ab"; pcre:"/^d[^\n]{2}\n/m";"#,
+            r#"content:"ab"; pcre:"/ba?c/R";"#,
+            r#"content:"ab"; pcre:"/a[^\n]*dd/";"#,
+            r#"content:"ab"; isdataat:6,relative; content:"aa";"#,
+            r#"content:"cd"; content:"bbb"; within:9;"#,
+        ];
+        let rules: String = (1..)
+            .zip(options)
+            .map(|(sid, options)| format!("alert tcp any any -> any 80 (flow:established; {options} sid:{sid};)\n"))
+            .collect();
+        let found = |talk: Talk| {
+            let mut sids: Vec<u32> = talk.sids(&rules).into_iter().map(|(_, sid)| sid).collect();
+            sids.sort_unstable();
+            sids.dedup();
+            sids
+        };
+        let mut cut = Talk::new();
+        let mut rest = &text[..];
+        for bytes in cuts.iter().cycle() {
+            let (segment, after) = rest.split_at(rest.len().min(*bytes));
+            cut = cut.asks(segment);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(found(cut), found(Talk::new().asks(&text)));
+    }
+}
+
 #[test]
 fn a_content_over_fragments() {
     let rule = r#"alert udp any any -> any 53 (content:"secret word"; sid:1;)
