@@ -14,6 +14,7 @@
 pub mod applications;
 pub mod cost;
 pub mod execute;
+pub mod experiments;
 pub mod kernel;
 pub mod lengths;
 pub mod machine;

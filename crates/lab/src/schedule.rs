@@ -103,6 +103,28 @@ pub struct Pipeline {
     pub copies: u32,
 }
 
+/// Why iterations of a loop that may be pipelined are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptApart {
+    /// No interval is found that is shorter than an iteration.
+    NoShorter,
+    /// Every interval that is found takes more registers than there are.
+    Registers,
+    /// The search was given up: it had looked at units and cycles too often.
+    GivenUp,
+}
+
+impl KeptApart {
+    /// The reason in reports.
+    pub fn reason(self) -> &'static str {
+        match self {
+            KeptApart::NoShorter => "no shorter interval",
+            KeptApart::Registers => "too few registers to overlap",
+            KeptApart::GivenUp => "search for an interval given up",
+        }
+    }
+}
+
 /// The schedule of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSchedule {
@@ -116,6 +138,8 @@ pub struct BlockSchedule {
     pub cycles_apart: u32,
     /// How iterations overlap, where they do.
     pub pipeline: Option<Pipeline>,
+    /// Why they do not, where they may.
+    pub kept_apart: Option<KeptApart>,
     /// What cannot be beaten.
     pub bounds: Bounds,
     /// Operations in the block.
@@ -247,6 +271,7 @@ impl Schedule {
                 cycles,
                 cycles_apart: cycles,
                 pipeline: None,
+                kept_apart: None,
                 bounds,
                 operations: block.ops.len() as u32,
                 registers: 0,
@@ -260,10 +285,14 @@ impl Schedule {
         } else {
             frugal
         };
-        let overlapped = within
-            .filter(|looped| looped.pipeline)
-            .and_then(|looped| self.overlapped(block, looped, &best, live));
-        overlapped.unwrap_or(best)
+        let Some(looped) = within.filter(|looped| looped.pipeline) else {
+            return best;
+        };
+        self.overlapped(block, looped, &best, live)
+            .unwrap_or_else(|reason| BlockSchedule {
+                kept_apart: Some(reason),
+                ..best
+            })
     }
 
     /// The shortest interval for which a schedule is found that fits the
@@ -274,17 +303,17 @@ impl Schedule {
         looped: &Loop,
         apart: &BlockSchedule,
         live: u32,
-    ) -> Option<BlockSchedule> {
+    ) -> Result<BlockSchedule, KeptApart> {
         /// Intervals are tried one by one, and then in steps of this part.
         const STEP: u32 = 16;
-        /// Looks at a unit and cycle: a thousand times what the kernels of
-        /// [`crate::applications`] need on Imagine. A machine on which more
-        /// are needed keeps iterations apart.
-        const LOOKS: u32 = 1 << 19;
+        /// Looks at a unit in a cycle, less than a second of work. A loop for
+        /// which more are needed keeps its iterations apart.
+        const LOOKS: u32 = 1 << 22;
         let graph = self.graph(&block.ops, Some(looped));
         let bounds = Bounds::of(&graph);
         let mut interval = bounds.resources.max(bounds.recurrence).max(1);
         let (units, mut looks) = (self.units.all().len(), LOOKS);
+        let mut reason = KeptApart::NoShorter;
         while interval < apart.cycles && looks > 0 {
             for order in Order::ALL {
                 let Some(slots) = modulo::schedule(&graph, units, interval, order, &mut looks)
@@ -305,12 +334,17 @@ impl Schedule {
                 };
                 made.registers = live + self.registers(Some(looped), &block.ops, &made);
                 if made.registers <= self.machine.cluster.register_words {
-                    return Some(made);
+                    return Ok(made);
                 }
+                reason = KeptApart::Registers;
             }
             interval += (interval / STEP).max(1);
         }
-        None
+        Err(if looks == 0 {
+            KeptApart::GivenUp
+        } else {
+            reason
+        })
     }
 
     fn graph(&self, ops: &[Op], pipelined: Option<&Loop>) -> graph::Graph {

@@ -17,6 +17,7 @@ use super::mersenne;
 use super::{Entry, broadcast};
 use crate::kernel::{BuildError, Builder, Kernel, Over, ScalarId, Value};
 
+pub mod groups;
 pub mod programs;
 
 /// Counters of each array: a sketch of eight has 32 KB (6.6.1).
@@ -36,6 +37,13 @@ pub(super) const KERNELS: &[Entry] = &[
         source: "Lai 2006, 6.6.1",
         records: 12,
         build: update_4,
+    },
+    Entry {
+        name: "sketch-update-2-groups",
+        about: "updates a sketch in each group of eight clusters",
+        source: "Lai 2006, figure 8.5",
+        records: 4,
+        build: |_| groups::update_2(),
     },
     Entry {
         name: "sketch-combine",

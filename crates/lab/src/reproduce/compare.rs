@@ -106,14 +106,20 @@ impl Entry {
     }
 }
 
+fn entry_of(published: &Published) -> Entry {
+    let digits = published.id.rsplit('-').next();
+    let number = digits.and_then(|digits| digits.parse().ok());
+    rows::entry(number.unwrap_or(0))
+}
+
+/// What kind of statement a row is.
+pub(super) fn class_of(published: &Published) -> Class {
+    entry_of(published).class
+}
+
 /// Compares a row with its model.
 pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ReproduceError> {
-    let number = published
-        .id
-        .rsplit('-')
-        .next()
-        .and_then(|digits| digits.parse().ok());
-    let entry = rows::entry(number.unwrap_or(0));
+    let entry = entry_of(&published);
     let (values, outcome) = match &entry.model {
         Model::Gives(model) => (Some(model(bench)?), None),
         Model::Inconsistent(model) => (Some(model(bench)?), Some(Verdict::SourceInconsistent)),

@@ -106,4 +106,19 @@ fn results_depend_on_what_they_should() {
     assert!(!depends(parameters[0], "imagine-045"));
     assert!(!depends(parameters[1], "imagine-045"));
     assert!(assumptions(&["cluster.doors".to_owned()]).is_err());
+    // No ordering flips by these, and one does where chips take twice the
+    // voltage: that all applications stay below 4 W.
+    assert!(moved.iter().all(|it| !it.flips));
+    let twice = Assumption {
+        parameter: "technology.supply_v".to_owned(),
+        value: 3.0,
+        source: String::new(),
+    };
+    let moved = sensitivity(&[twice], crate::parallel::cores(), || {}).expect("rows");
+    let flipped: Vec<&str> = moved
+        .iter()
+        .filter(|it| it.flips)
+        .map(|it| it.id.as_str())
+        .collect();
+    assert!(flipped.contains(&"imagine-103"), "{flipped:?}");
 }

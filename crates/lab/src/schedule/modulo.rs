@@ -59,7 +59,7 @@ impl State<'_> {
         let mut cycles = earliest..earliest + self.interval;
         let free = cycles.find_map(|cycle| {
             let ways = &self.graph.alternatives[op];
-            *looks = looks.saturating_sub(ways.len() as u32);
+            *looks = looks.saturating_sub(ways.len() as u32 * timing.interval);
             if *looks == 0 {
                 return None;
             }

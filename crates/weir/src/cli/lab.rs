@@ -24,6 +24,7 @@ pub enum LabCommand {
     Sweep(LabSweep),
     Cost(LabCost),
     Lengths(LabLengths),
+    Experiment(LabExperiment),
     Reproduce(LabReproduce),
     Sensitivity(LabSensitivity),
 }
@@ -38,7 +39,7 @@ pub struct Places {
     pub common: Common,
 }
 
-/// List kernels, programs and machines.
+/// List kernels, programs, experiments and machines.
 #[derive(Args, Debug)]
 pub struct LabList {
     /// Print the parameters of this machine, each with its source.
@@ -164,6 +165,18 @@ pub struct LabLengths {
     /// Write a page with pictures: one file of HTML.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub places: Places,
+}
+
+/// Do an experiment: what the thesis leaves to the future (8.2), measured.
+#[derive(Args, Debug)]
+pub struct LabExperiment {
+    /// The experiment, by its name in `weir lab list`.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub machine: MachineChoice,
     #[command(flatten)]
     pub places: Places,
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_lab::applications;
+use weir_lab::experiments::experiments;
 use weir_lab::machine::Machine;
 
 use results::Results;
@@ -14,6 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::report::table;
 
 mod cost;
+mod experiment;
 mod lengths;
 mod reproduce;
 mod results;
@@ -28,6 +30,7 @@ pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
         LabCommand::Schedule(arguments) => schedule::schedule(arguments),
         LabCommand::Run(arguments) => run::run(arguments),
         LabCommand::Cost(arguments) => cost::cost(arguments),
+        LabCommand::Experiment(arguments) => experiment::experiment(arguments),
         LabCommand::Lengths(arguments) => lengths::lengths(arguments),
         LabCommand::Sweep(arguments) => sweep::sweep(arguments),
         LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
@@ -122,13 +125,23 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         about: entry.about.to_owned(),
         source: entry.source.to_owned(),
     });
+    let experiments = experiments().into_iter().map(|entry| Item {
+        kind: "experiment",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
     let machines = Machine::names().into_iter().map(|name| Item {
         kind: "machine",
         name: name.to_owned(),
         about: format!("its parameters: weir lab list --machine {name}"),
         source: String::new(),
     });
-    let items: Vec<Item> = programs.chain(kernels).chain(machines).collect();
+    let items: Vec<Item> = programs
+        .chain(kernels)
+        .chain(experiments)
+        .chain(machines)
+        .collect();
     results.show(&items, || {
         let cells = |item: &Item| {
             vec![

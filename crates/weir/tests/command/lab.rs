@@ -20,6 +20,12 @@ fn what_is_listed_can_be_run() {
                 let ran = weir(["lab", "run", name, "--json", "-"]).done().json();
                 assert_eq!(ran[0]["outputs_agree"], true, "{name}");
             }
+            "experiment" => {
+                let found = weir(["lab", "experiment", name, "--json", "-"])
+                    .done()
+                    .json();
+                assert_eq!(found[0]["experiment"], name);
+            }
             _ => {
                 let ran = weir(["lab", "run", name, "--packets", "8", "--json", "-"]);
                 let ran = ran.done().json();

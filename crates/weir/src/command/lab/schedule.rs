@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_lab::applications;
-use weir_lab::schedule::Schedule;
+use weir_lab::schedule::{KeptApart, Schedule};
 
 use super::results::Results;
 use super::{machine, unknown};
@@ -31,6 +31,8 @@ struct BlockRow {
     critical_path: u32,
     registers: u32,
     instructions: u32,
+    /// Why iterations do not overlap, where they may.
+    kept_apart: Option<&'static str>,
     /// Share of cycles in which units of a kind are busy.
     occupancy: Vec<(String, f64)>,
 }
@@ -62,6 +64,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
             critical_path: block.bounds.critical_path,
             registers: block.registers,
             instructions: block.instructions(),
+            kept_apart: block.kept_apart.map(KeptApart::reason),
             occupancy: schedule
                 .occupancy(block)
                 .into_iter()
@@ -94,6 +97,7 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
         "recurrence",
         "path",
         "registers",
+        "apart",
     ];
     let cells = |row: &BlockRow| {
         vec![
@@ -107,9 +111,10 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
             row.recurrence_bound.to_string(),
             row.critical_path.to_string(),
             row.registers.to_string(),
+            row.kept_apart.unwrap_or_default().to_owned(),
         ]
     };
-    let right: Vec<usize> = (1..header.len()).collect();
+    let right: Vec<usize> = (1..header.len() - 1).collect();
     let blocks = table::table(&title, &header, &right, rows.iter().map(cells).collect());
 
     let kinds: Vec<&str> = rows.first().map_or(Vec::new(), |row| {

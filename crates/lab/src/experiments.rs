@@ -1,0 +1,116 @@
+//! Chapter 8 of the thesis as experiments: what it expects of more clusters, and
+//! what it leaves to the future (8.2), measured on its own applications.
+//!
+//! Each takes the machine as it is and changes what the experiment is about.
+
+use crate::applications::ProgramFailure;
+use crate::kernel::BuildError;
+use crate::machine::{Machine, MachineError};
+use crate::stream::RunError;
+
+mod arrays;
+mod groups;
+mod headers;
+mod interface;
+mod rows;
+
+/// An experiment that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExperimentError {
+    /// A machine that cannot be used.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A kernel that cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A program that cannot be written.
+    #[error(transparent)]
+    Program(#[from] ProgramFailure),
+    /// A program that cannot run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What was set.
+    pub setting: String,
+    /// What was measured.
+    pub quantity: &'static str,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+}
+
+impl Finding {
+    fn new(setting: &str, quantity: &'static str, value: f64, unit: &'static str) -> Finding {
+        Finding {
+            setting: setting.to_owned(),
+            quantity,
+            value,
+            unit,
+        }
+    }
+}
+
+/// What an experiment gives.
+pub type Findings = Result<Vec<Finding>, ExperimentError>;
+
+/// An experiment, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it asks, in a line.
+    pub about: &'static str,
+    /// Where the thesis speaks of it.
+    pub source: &'static str,
+    /// Does it, starting from a machine.
+    pub run: fn(&Machine) -> Findings,
+}
+
+/// All experiments.
+pub fn experiments() -> Vec<Experiment> {
+    vec![
+        Experiment {
+            name: "several-headers",
+            about: "sketches take two keys at once on 16 clusters, and four on 32",
+            source: "Lai 2006, figure 8.5",
+            run: headers::run,
+        },
+        Experiment {
+            name: "network-interface",
+            about: "packets come through the network interface, and not from memory",
+            source: "Lai 2006, 8.2",
+            run: interface::run,
+        },
+        Experiment {
+            name: "stream-arrays",
+            about: "the host sends streams as arrays, one instruction for many",
+            source: "Lai 2006, 8.2",
+            run: arrays::run,
+        },
+        Experiment {
+            name: "hidden-clusters",
+            about: "the machine fills the last row of a packet, and the program does not",
+            source: "Lai 2006, 8.2",
+            run: rows::run,
+        },
+        Experiment {
+            name: "multi-simd",
+            about: "32 clusters in groups that run apart, on packets of many lengths",
+            source: "Lai 2006, 8.2",
+            run: groups::run,
+        },
+    ]
+}
+
+/// The experiment of that name.
+pub fn experiment(name: &str) -> Option<Experiment> {
+    experiments().into_iter().find(|it| it.name == name)
+}
+
+#[cfg(test)]
+mod tests;

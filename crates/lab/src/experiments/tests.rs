@@ -1,0 +1,86 @@
+//! Experiments find what has to be so.
+
+use super::*;
+
+fn findings(name: &str) -> Vec<Finding> {
+    let machine = Machine::load("imagine", &[]).expect("a machine");
+    let found = (experiment(name).expect("an experiment").run)(&machine).expect("findings");
+    assert!(found.iter().all(|finding| finding.value.is_finite()));
+    found
+}
+
+fn values(findings: &[Finding], setting: &str, quantity: &str) -> Vec<f64> {
+    findings
+        .iter()
+        .filter(|it| it.setting.contains(setting) && it.quantity == quantity)
+        .map(|it| it.value)
+        .collect()
+}
+
+#[test]
+fn what_waits_for_memory_is_faster_from_the_network() {
+    let found = findings("network-interface");
+    for name in ["aes", "mmh"] {
+        let memory = values(
+            &found,
+            &format!("{name}, packets of 1536 bytes from memory"),
+            "throughput",
+        );
+        let network = values(
+            &found,
+            &format!("{name}, packets of 1536 bytes from network"),
+            "throughput",
+        );
+        assert!(
+            network[0] >= 0.99 * memory[0],
+            "{name}: {memory:?} {network:?}"
+        );
+    }
+}
+
+#[test]
+fn larger_arrays_need_less_of_the_host() {
+    let found = findings("stream-arrays");
+    for name in ["aes", "mmh"] {
+        let cycles = values(&found, name, "cycles for each packet");
+        assert_eq!(cycles.len(), 5);
+        assert!(
+            cycles.windows(2).all(|pair| pair[1] <= pair[0] * 1.001),
+            "{cycles:?}"
+        );
+    }
+}
+
+#[test]
+fn idle_clusters_save_energy() {
+    let found = findings("hidden-clusters");
+    let padded = values(&found, "", "energy of a busy cycle for each block, padded");
+    let off = values(
+        &found,
+        "",
+        "energy of a busy cycle for each block, idle clusters off",
+    );
+    assert_eq!(padded.len(), 6);
+    assert!(padded.iter().zip(&off).all(|(padded, off)| off <= padded));
+    // One cluster has a block always.
+    assert!((padded[0] / off[0] - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn smaller_groups_are_fuller() {
+    let found = findings("multi-simd");
+    let filled = values(&found, "", "clusters with a block");
+    assert_eq!(filled.len(), 4);
+    assert!(
+        filled.windows(2).all(|pair| pair[1] > pair[0]),
+        "{filled:?}"
+    );
+}
+
+#[test]
+fn headers_scale_with_clusters() {
+    let found = findings("several-headers");
+    let cycles = values(&found, "", "cycles for each key");
+    assert!((cycles[0] / cycles[1] - 2.0).abs() < 0.1, "{cycles:?}");
+    assert!((cycles[0] / cycles[2] - 4.0).abs() < 0.4, "{cycles:?}");
+}
