@@ -17,8 +17,10 @@
 mod alert;
 mod conditions;
 mod cost;
+mod messages;
 mod packet;
 mod statistics;
+mod streams;
 mod trial;
 
 use std::sync::Arc;

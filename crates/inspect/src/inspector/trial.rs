@@ -7,13 +7,10 @@ use weir_packet::wire::protocol::{TCP, UDP};
 use weir_select::Tuple;
 
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
-use crate::buffer::Buffer;
 use crate::engine;
-use crate::flow::{
-    AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Missing, Stream, Streams,
-};
+use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Streams};
 use crate::group::GroupKey;
-use crate::message::{Event, EventContent, Memory, Part, question_names};
+use crate::message::{EventContent, Part};
 use crate::payload::Text;
 use crate::rate::Trackers;
 use crate::rule::{Direction, Rule, TextScope};
@@ -29,7 +26,7 @@ pub(super) struct Subject<'a> {
 
 /// How a rule fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     Match,
     Not,
     /// Not yet: more of the text could make it a match.
@@ -97,201 +94,6 @@ impl Trial<'_> {
         }
     }
 
-    fn datagram_of_dns(&mut self, direction: Direction, bits: &mut FlowBits) {
-        let key = GroupKey::Part(Buffer::DnsQuery, direction);
-        if self.rules.group(key).is_none() {
-            return;
-        }
-        let payload = self.subject.payload;
-        let (mut name, mut memory) = (std::mem::take(&mut self.scratch.name), Memory::default());
-        question_names(payload, &mut name, |name| {
-            memory.clear();
-            let event = Event {
-                protocol: AppProtocol::Dns,
-                direction,
-                content: EventContent::Parts(&[(Buffer::DnsQuery, name)]),
-                memory: &mut memory,
-            };
-            self.message(event, Text::whole(payload), bits);
-        });
-        self.scratch.name = name;
-    }
-
-    /// A message that began or went on; `text` is what is in sight of its
-    /// stream.
-    fn message(&mut self, event: Event<'_>, text: Text<'_>, bits: &mut FlowBits) {
-        let Event {
-            protocol,
-            direction,
-            content,
-            memory,
-        } = event;
-        self.scratch.derived.clear();
-        self.scratch.candidates.clear();
-        for buffer in self.rules.parts(protocol, direction) {
-            let Some(new_from) = content.new_from(*buffer) else {
-                continue;
-            };
-            let key = GroupKey::Part(*buffer, direction);
-            let Some(group) = self.rules.group(key) else {
-                continue;
-            };
-            let derived = &mut self.scratch.derived;
-            let Part::Here(bytes, _) = content.part(*buffer, derived) else {
-                continue;
-            };
-            let searched = if buffer.grows() {
-                group.continued(bytes, new_from)
-            } else {
-                engine::Text::whole(derived.dotted(*buffer).unwrap_or_default())
-            };
-            let hits = &mut self.scratch.hits[key.index()];
-            hits.start(1, group.content_count);
-            group.engine.scan(&[searched], hits);
-            let found = hits.in_order();
-            let counts = &mut self.scratch.searched[key.index()];
-            *counts = (
-                counts.0 + searched.bytes().len() as u64,
-                counts.1 + found.len() as u64,
-            );
-            self.statistics.part_bytes += searched.bytes().len() as u64;
-            let candidates = &mut self.scratch.candidates;
-            for hit in found {
-                candidates.extend(group.owners(hit.content));
-            }
-            candidates.extend(&group.always);
-        }
-        let waiting = memory.waiting.iter();
-        let waiting = waiting.filter_map(|number| self.rules.with_number(*number));
-        self.scratch.candidates.extend(waiting);
-        let mut candidates = self.take_candidates();
-        candidates.retain(|rule| !memory.matched.contains(&self.rules.number(*rule)));
-        for rule in &candidates {
-            let number = self.rules.number(*rule);
-            match self.judge(*rule, text, Some(content), Some(bits)) {
-                Outcome::Match => {
-                    memory.matched.push(number);
-                    memory.waiting.retain(|waiting| *waiting != number);
-                    self.matched(*rule, Some(bits));
-                }
-                Outcome::Later => {
-                    self.statistics.waiting_evicted += u64::from(memory.note_waiting(number));
-                }
-                Outcome::Not => memory.waiting.retain(|waiting| *waiting != number),
-            }
-        }
-        self.scratch.candidates = candidates;
-    }
-
-    /// A stream that became longer.
-    fn stream(
-        &mut self,
-        direction: Direction,
-        arrival: &Arrival,
-        stream: &mut Stream,
-        bits: &mut FlowBits,
-    ) {
-        self.scratch.candidates.clear();
-        stream.forget_waiting();
-        let text = stream.text();
-        let key = GroupKey::Tcp(direction);
-        if let Some(group) = self.rules.group(key) {
-            let old = text.bytes.len() - arrival.new_bytes;
-            self.search(key, group.continued(text.bytes, old));
-        }
-        let Scratch {
-            candidates,
-            of_packet,
-            ..
-        } = &mut *self.scratch;
-        let rules = self.rules.rules();
-        let is_about_stream = |rule: &u32| rules[*rule as usize].is_about_stream();
-        if arrival.is_payload {
-            of_packet.extend(candidates.iter().filter(|rule| !is_about_stream(rule)));
-        }
-        self.add_rules_by_header();
-        self.scratch.candidates.retain(is_about_stream);
-        let end = stream.end();
-        for waiting in &mut stream.waiting {
-            if let Some(rule) = self.rules.with_number(waiting.rule) {
-                if self.scratch.candidates.contains(&rule) {
-                    waiting.seen = end;
-                } else {
-                    self.scratch.candidates.push(rule);
-                }
-            }
-        }
-        let candidates = self.take_candidates();
-        for rule in &candidates {
-            match self.judge_stream(*rule, arrival, stream, bits) {
-                Outcome::Match => {
-                    stream.note_match(self.rules.number(*rule));
-                    self.matched(*rule, Some(bits));
-                }
-                Outcome::Later => {
-                    let missing = self.missing(*rule, end);
-                    let is_full = stream.note_waiting(self.rules.number(*rule), missing);
-                    self.statistics.waiting_evicted += u64::from(is_full);
-                }
-                Outcome::Not => {}
-            }
-        }
-        self.scratch.candidates = candidates;
-    }
-
-    /// Tries a rule for what is in sight of a stream. A rule that waits for
-    /// what has not come is not tried at length.
-    fn judge_stream(
-        &mut self,
-        rule: u32,
-        arrival: &Arrival,
-        stream: &mut Stream,
-        bits: &FlowBits,
-    ) -> Outcome {
-        let number = self.rules.number(rule);
-        let (start, from) = (stream.base(), stream.start_for(number));
-        let asked = &self.rules.rules()[rule as usize];
-        let missing = stream.waiting_of(number).and_then(|known| known.missing);
-        let text = Text {
-            bytes: &stream.text().bytes[(from - start) as usize..],
-            base: from,
-        };
-        self.scratch.missing = missing.filter(|missing| {
-            let tried_bytes = missing.end.saturating_sub(from) as usize;
-            missing.generation == self.scratch.generation
-                && !asked.payload.is_found(missing.step, text, tried_bytes)
-        });
-        if self.scratch.missing.is_some() {
-            return Outcome::Later;
-        }
-        let outcome = self.judge(rule, text, None, Some(bits));
-        let may_match_packet = outcome != Outcome::Match
-            && arrival.is_payload
-            && asked.packet.scope.is_none()
-            && asked.payload.is_placed_from_start();
-        if may_match_packet {
-            let packet = Text::whole(self.subject.payload);
-            if self.judge(rule, packet, None, Some(bits)) == Outcome::Match {
-                return Outcome::Match;
-            }
-        }
-        outcome
-    }
-
-    /// What a rule waits for that was just tried.
-    fn missing(&self, rule: u32, end: u64) -> Option<Missing> {
-        let payload = &self.rules.rules()[rule as usize].payload;
-        let generation = self.scratch.generation;
-        let (known, failed) = (self.scratch.missing, self.scratch.failed);
-        let step = known.map(|missing| missing.step).or(failed)?;
-        let is_of_stream_alone = !payload.is_placed_from_start();
-        is_of_stream_alone.then_some(Missing {
-            step,
-            generation,
-            end,
-        })
-    }
-
     /// The packet by itself. One that is part of a stream was looked at there,
     /// but for the rules about packets; where it was searched there, it is not
     /// searched again for these.
@@ -340,7 +142,7 @@ impl Trial<'_> {
 
     /// Looks for the contents of a group, and makes candidates of the rules
     /// that they belong to.
-    fn search(&mut self, key: GroupKey, text: engine::Text<'_>) {
+    pub(super) fn search(&mut self, key: GroupKey, text: engine::Text<'_>) {
         let Some(group) = self.rules.group(key) else {
             return;
         };
@@ -363,7 +165,7 @@ impl Trial<'_> {
     }
 
     /// Makes candidates of the rules that are found by their header alone.
-    fn add_rules_by_header(&mut self) {
+    pub(super) fn add_rules_by_header(&mut self) {
         let Scratch {
             selectors,
             selected_for,
@@ -381,7 +183,7 @@ impl Trial<'_> {
     }
 
     /// The candidates whose header matches, each once, in order.
-    fn take_candidates(&mut self) -> Vec<u32> {
+    pub(super) fn take_candidates(&mut self) -> Vec<u32> {
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.sort_unstable();
         candidates.dedup();
@@ -389,7 +191,7 @@ impl Trial<'_> {
         candidates
     }
 
-    fn header_matches(&mut self, rule: u32) -> bool {
+    pub(super) fn header_matches(&mut self, rule: u32) -> bool {
         let (rules, scratch) = (self.rules, &mut *self.scratch);
         rules.headers_of(rule).any(|header| {
             let verdict = &mut scratch.header_verdicts[header as usize];
@@ -402,7 +204,7 @@ impl Trial<'_> {
     }
 
     /// Tries a rule whose header matches.
-    fn judge(
+    pub(super) fn judge(
         &mut self,
         number: u32,
         text: Text<'_>,
@@ -496,7 +298,7 @@ impl Trial<'_> {
 
 impl Rule {
     /// Whether its contents are meant for streams, where there is one.
-    fn is_about_stream(&self) -> bool {
+    pub(super) fn is_about_stream(&self) -> bool {
         !self.payload.is_empty() && !self.packet.needs_packet()
     }
 }

@@ -1,0 +1,98 @@
+//! Rules about the parts of a message.
+
+use super::trial::{Outcome, Trial};
+use crate::buffer::Buffer;
+use crate::engine;
+use crate::flow::{AppProtocol, FlowBits};
+use crate::group::GroupKey;
+use crate::message::{Event, EventContent, Memory, Part, question_names};
+use crate::payload::Text;
+use crate::rule::Direction;
+
+impl Trial<'_> {
+    pub(super) fn datagram_of_dns(&mut self, direction: Direction, bits: &mut FlowBits) {
+        let key = GroupKey::Part(Buffer::DnsQuery, direction);
+        if self.rules.group(key).is_none() {
+            return;
+        }
+        let payload = self.subject.payload;
+        let (mut name, mut memory) = (std::mem::take(&mut self.scratch.name), Memory::default());
+        question_names(payload, &mut name, |name| {
+            memory.clear();
+            let event = Event {
+                protocol: AppProtocol::Dns,
+                direction,
+                content: EventContent::Parts(&[(Buffer::DnsQuery, name)]),
+                memory: &mut memory,
+            };
+            self.message(event, Text::whole(payload), bits);
+        });
+        self.scratch.name = name;
+    }
+
+    /// A message that began or went on; `text` is what is in sight of its
+    /// stream.
+    pub(super) fn message(&mut self, event: Event<'_>, text: Text<'_>, bits: &mut FlowBits) {
+        let Event {
+            protocol,
+            direction,
+            content,
+            memory,
+        } = event;
+        self.scratch.derived.clear();
+        self.scratch.candidates.clear();
+        for buffer in self.rules.parts(protocol, direction) {
+            let Some(new_from) = content.new_from(*buffer) else {
+                continue;
+            };
+            let key = GroupKey::Part(*buffer, direction);
+            let Some(group) = self.rules.group(key) else {
+                continue;
+            };
+            let derived = &mut self.scratch.derived;
+            let Part::Here(bytes, _) = content.part(*buffer, derived) else {
+                continue;
+            };
+            let searched = if buffer.grows() {
+                group.continued(bytes, new_from)
+            } else {
+                engine::Text::whole(derived.dotted(*buffer).unwrap_or_default())
+            };
+            let hits = &mut self.scratch.hits[key.index()];
+            hits.start(1, group.content_count);
+            group.engine.scan(&[searched], hits);
+            let found = hits.in_order();
+            let counts = &mut self.scratch.searched[key.index()];
+            *counts = (
+                counts.0 + searched.bytes().len() as u64,
+                counts.1 + found.len() as u64,
+            );
+            self.statistics.part_bytes += searched.bytes().len() as u64;
+            let candidates = &mut self.scratch.candidates;
+            for hit in found {
+                candidates.extend(group.owners(hit.content));
+            }
+            candidates.extend(&group.always);
+        }
+        let waiting = memory.waiting.iter();
+        let waiting = waiting.filter_map(|number| self.rules.with_number(*number));
+        self.scratch.candidates.extend(waiting);
+        let mut candidates = self.take_candidates();
+        candidates.retain(|rule| !memory.matched.contains(&self.rules.number(*rule)));
+        for rule in &candidates {
+            let number = self.rules.number(*rule);
+            match self.judge(*rule, text, Some(content), Some(bits)) {
+                Outcome::Match => {
+                    memory.matched.push(number);
+                    memory.waiting.retain(|waiting| *waiting != number);
+                    self.matched(*rule, Some(bits));
+                }
+                Outcome::Later => {
+                    self.statistics.waiting_evicted += u64::from(memory.note_waiting(number));
+                }
+                Outcome::Not => memory.waiting.retain(|waiting| *waiting != number),
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+}
