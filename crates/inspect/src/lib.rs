@@ -46,8 +46,7 @@
 //! let packet = Packet {
 //!     headers: Headers::parse(LinkType::RawIp, bytes),
 //!     bytes,
-//!     timestamp_ns: 0,
-//!     interface: 0,
+//!     ..Packet::default()
 //! };
 //! let mut inspector = Inspector::new(Arc::new(rules));
 //! let mut alerts = Vec::new();

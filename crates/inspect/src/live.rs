@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::rate::SharedTrackers;
 use crate::rule_set::RuleSet;
 
 /// A rule set that is no relative of the one whose place it should take.
@@ -12,6 +13,10 @@ pub struct ForeignRules;
 
 /// The rules that the stages of all shards follow.
 ///
+/// The stages count rates and keep the bits of hosts together: with several
+/// shards as with one, but for which of the packets that two shards inspect at
+/// the same time counts first.
+///
 /// Each stage takes new rules between two batches, so no packet waits for
 /// them and none is matched by half of each set.
 pub struct LiveRules {
@@ -19,6 +24,7 @@ pub struct LiveRules {
     /// Goes up with every replacement, so that a stage need not take the lock
     /// to see that there was none.
     generation: AtomicU64,
+    trackers: SharedTrackers,
 }
 
 impl LiveRules {
@@ -27,6 +33,7 @@ impl LiveRules {
         Arc::new(LiveRules {
             current: Mutex::new(rules),
             generation: AtomicU64::new(0),
+            trackers: SharedTrackers::default(),
         })
     }
 
@@ -49,6 +56,11 @@ impl LiveRules {
         *current = rules;
         self.generation.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// What the stages count together.
+    pub(crate) fn trackers(&self) -> SharedTrackers {
+        self.trackers.clone()
     }
 
     /// The rules, if they are newer than of that generation, which is then

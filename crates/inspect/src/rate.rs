@@ -1,11 +1,16 @@
 //! Which of many matches are alerts (`threshold`, `detection_filter`), and
 //! bits of hosts (`xbits`): tables with a bound.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use hashbrown::HashMap;
 
 use crate::rule::{BitAction, HostBit, Rate, RateKind, Track};
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Time that one shard may be behind another. What is older belongs to another
+/// capture.
+const SKEW_NS: u64 = 10 * SECOND_NS;
 /// Most counters, and most bits; one more makes room by forgetting those whose
 /// time is over, or all.
 const MAX_ENTRIES: usize = 1 << 16;
@@ -58,6 +63,17 @@ impl<V> Entries<V> {
     }
 }
 
+/// What the inspectors of all shards count together: one scans many hosts, and
+/// the flows to them are on many shards.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedTrackers(Arc<Mutex<Trackers>>);
+
+impl SharedTrackers {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Trackers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What is counted for rates, and the bits of hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Trackers {
@@ -78,7 +94,9 @@ impl Trackers {
             .0
             .entry(ends.key(rule, rate.track))
             .or_insert((0, now_ns.saturating_add(window_ns)));
-        if now_ns >= *until_ns || now_ns.saturating_add(window_ns) < *until_ns {
+        // Shards are not at the same packet: time may go back by a little.
+        let is_older = now_ns.saturating_add(window_ns + SKEW_NS) < *until_ns;
+        if now_ns >= *until_ns || is_older {
             (*matches, *until_ns) = (0, now_ns.saturating_add(window_ns));
         }
         *matches = matches.saturating_add(1);

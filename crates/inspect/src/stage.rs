@@ -38,8 +38,12 @@ impl InspectStage {
 
     /// A stage whose flow table has other bounds.
     pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> InspectStage {
+        InspectStage::over(Inspector::with_limits(rules, limits))
+    }
+
+    fn over(inspector: Inspector) -> InspectStage {
         InspectStage {
-            inspector: Inspector::with_limits(rules, limits),
+            inspector,
             live: None,
             alert_counts: AlertCounts::default(),
             text: AlertText::default(),
@@ -48,11 +52,13 @@ impl InspectStage {
         }
     }
 
-    /// A stage that takes other rules, whenever there are, between two batches.
+    /// A stage that takes other rules, whenever there are, between two batches,
+    /// and counts rates together with the others that follow the same.
     pub fn following(rules: &Arc<LiveRules>, limits: FlowLimits) -> InspectStage {
         // The first batch takes whatever came in between.
         let generation = 0;
-        let mut stage = InspectStage::with_limits(rules.current(), limits);
+        let inspector = Inspector::counting_with(rules.trackers(), rules.current(), limits);
+        let mut stage = InspectStage::over(inspector);
         stage.live = Some((Arc::clone(rules), generation));
         stage
     }

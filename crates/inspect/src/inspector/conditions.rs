@@ -81,9 +81,13 @@ impl Trial<'_> {
                 BitAction::Set | BitAction::Unset | BitAction::Toggle => true,
             }
         });
+        if !flow_bits || rule.state.host_bits.is_empty() {
+            return flow_bits;
+        }
         let now_ns = self.subject.packet.timestamp_ns;
+        let trackers = self.trackers.lock();
         let mut host_bits = rule.state.host_bits.iter();
-        flow_bits && host_bits.all(|bit| self.trackers.holds(bit, self.ends(), now_ns))
+        host_bits.all(|bit| trackers.holds(bit, self.ends(), now_ns))
     }
 
     /// A rule matched: what it remembers, and whether it is an alert.
@@ -106,25 +110,34 @@ impl Trial<'_> {
                 }
             }
         }
-        let ends = self.ends();
-        for bit in &rule.state.host_bits {
-            self.trackers.change(bit, ends, now_ns);
-        }
+        let is_alert = match (&rule.state.rate, &rule.state.host_bits[..]) {
+            (None, []) => true,
+            _ => self.count(index, now_ns),
+        };
         if rule.state.is_silent {
             return;
         }
-        let is_alert = match &rule.state.rate {
-            Some(rate) => {
-                let number = self.rules.number(index);
-                self.trackers.is_alert(number, rate, ends, now_ns)
-            }
-            None => true,
-        };
         if is_alert {
             self.scratch.matched.push(index);
         } else {
             self.statistics.alerts_suppressed += 1;
         }
+    }
+
+    /// Changes the bits of hosts as a rule says, counts its match, and says
+    /// whether that is an alert.
+    fn count(&mut self, index: u32, now_ns: u64) -> bool {
+        let rule = &self.rules.rules()[index as usize];
+        let (number, ends) = (self.rules.number(index), self.ends());
+        let mut trackers = self.trackers.lock();
+        let evicted = trackers.evicted;
+        for bit in &rule.state.host_bits {
+            trackers.change(bit, ends, now_ns);
+        }
+        let rate = rule.state.rate.as_ref().filter(|_| !rule.state.is_silent);
+        let is_alert = rate.is_none_or(|rate| trackers.is_alert(number, rate, ends, now_ns));
+        self.statistics.trackers_evicted += trackers.evicted - evicted;
+        is_alert
     }
 }
 

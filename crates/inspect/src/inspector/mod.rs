@@ -34,7 +34,7 @@ use crate::fragment::Reassembler;
 use crate::live::ForeignRules;
 use crate::message::Derived;
 use crate::payload::Cursors;
-use crate::rate::Trackers;
+use crate::rate::SharedTrackers;
 use crate::rule_set::RuleSet;
 pub use alert::Alert;
 pub use cost::{GroupStatistics, RuleCost};
@@ -52,7 +52,7 @@ pub struct Inspector {
     rules: Arc<RuleSet>,
     flows: FlowTable,
     fragments: Reassembler,
-    trackers: Trackers,
+    trackers: SharedTrackers,
     statistics: InspectStatistics,
     scratch: Scratch,
     /// A datagram put together from fragments.
@@ -102,6 +102,16 @@ impl Inspector {
 
     /// An inspector whose flow table has other bounds.
     pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> Inspector {
+        Inspector::counting_with(SharedTrackers::default(), rules, limits)
+    }
+
+    /// An inspector that counts rates and keeps bits of hosts together with
+    /// those of other shards.
+    pub(crate) fn counting_with(
+        trackers: SharedTrackers,
+        rules: Arc<RuleSet>,
+        limits: FlowLimits,
+    ) -> Inspector {
         Inspector {
             scratch: Scratch {
                 hits: rules.groups().iter().map(|_| Hits::default()).collect(),
@@ -112,7 +122,7 @@ impl Inspector {
             rules,
             flows: FlowTable::new(limits),
             fragments: Reassembler::default(),
-            trackers: Trackers::default(),
+            trackers,
             statistics: InspectStatistics::default(),
             datagram: Vec::new(),
         }
@@ -186,7 +196,6 @@ impl Inspector {
             datagrams_reassembled: fragments.reassembled,
             datagrams_evicted: fragments.evicted,
             fragments_refused: fragments.refused,
-            trackers_evicted: self.trackers.evicted,
             ..self.statistics
         }
     }
@@ -264,7 +273,7 @@ impl Inspector {
         let (index, brought) = self.flows.track(packet);
         let mut trial = Trial {
             rules: &self.rules,
-            trackers: &mut self.trackers,
+            trackers: &self.trackers,
             statistics: &mut self.statistics,
             scratch: &mut self.scratch,
             subject: Subject {

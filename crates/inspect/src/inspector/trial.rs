@@ -12,7 +12,7 @@ use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Stre
 use crate::group::GroupKey;
 use crate::message::{EventContent, Part};
 use crate::payload::Text;
-use crate::rate::Trackers;
+use crate::rate::SharedTrackers;
 use crate::rule::{Direction, Rule, TextScope};
 use crate::rule_set::RuleSet;
 
@@ -36,7 +36,7 @@ pub(super) enum Outcome {
 /// The rules against one packet.
 pub(super) struct Trial<'a> {
     pub(super) rules: &'a RuleSet,
-    pub(super) trackers: &'a mut Trackers,
+    pub(super) trackers: &'a SharedTrackers,
     pub(super) statistics: &'a mut InspectStatistics,
     pub(super) scratch: &'a mut Scratch,
     pub(super) subject: Subject<'a>,

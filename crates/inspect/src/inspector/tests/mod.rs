@@ -43,7 +43,7 @@ fn raised(rules: &Arc<RuleSet>, records: &[Vec<u8>]) -> (Vec<(usize, u32)>, Insp
 /// streams.
 fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
     let mut flows = FlowTable::new(FlowLimits::default());
-    let (mut trackers, mut statistics) = (Trackers::default(), InspectStatistics::default());
+    let (trackers, mut statistics) = (SharedTrackers::default(), InspectStatistics::default());
     let mut scratch = Scratch {
         header_verdicts: vec![(0, false); rules.headers().len()],
         ..Scratch::default()
@@ -56,7 +56,7 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
         scratch.packet_number += 1;
         let mut trial = Trial {
             rules,
-            trackers: &mut trackers,
+            trackers: &trackers,
             statistics: &mut statistics,
             scratch: &mut scratch,
             subject: Subject {
