@@ -201,6 +201,15 @@ impl KaratsubaSums {
         self.high = _mm512_xor_si512(self.high, _mm512_clmulepi64_epi128::<0x11>(x, power));
     }
 
+    /// As the function of this name.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn in_order(&mut self) {
+        in_order(std::slice::from_mut(&mut self.low));
+        in_order(std::slice::from_mut(&mut self.both));
+        in_order(std::slice::from_mut(&mut self.high));
+    }
+
     /// The same sums with their middle parts.
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -247,6 +256,24 @@ pub(super) fn in_order(values: &mut [__m512i]) {
             );
         }
     }
+}
+
+/// The same number, known behind what was said to be in order before: what is loaded
+/// from there is loaded in its turn. The compiler, left to itself, would load all of a
+/// loop before it computes anything, for which there are not enough registers.
+#[inline]
+pub(super) fn in_turn(number: usize) -> usize {
+    let mut number = number;
+    // SAFETY: there is no instruction, only the claim that the number changes, which
+    // is held against nothing but itself.
+    unsafe {
+        asm!(
+            "/* {} */",
+            inout(reg) number,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    number
 }
 
 #[inline]

@@ -16,7 +16,7 @@ use std::arch::x86_64::*;
 
 use arrayvec::ArrayVec;
 
-use super::field::{KaratsubaSums, Sums, reverse};
+use super::field::{KaratsubaSums, Sums, in_turn, reverse};
 use super::schedules::join;
 use super::wide::{VECTOR, mask_of};
 use crate::aead::gcm::gmac::counter_block;
@@ -125,28 +125,32 @@ fn in_step(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m51
         && let Some(bytes_c) = c.ahead::<CHUNK_BYTES>()
         && let Some(bytes_d) = d.ahead::<CHUNK_BYTES>()
     {
-        let sums = [
-            products(powers[0], 1, _mm512_castsi512_si128(hashes), bytes_a),
-            products(
-                powers[1],
-                1,
-                _mm512_extracti32x4_epi32::<1>(hashes),
-                bytes_b,
-            ),
-            products(
-                powers[2],
-                1,
-                _mm512_extracti32x4_epi32::<2>(hashes),
-                bytes_c,
-            ),
-            products(
-                powers[3],
-                1,
-                _mm512_extracti32x4_epi32::<3>(hashes),
-                bytes_d,
-            ),
+        let mut sums = [KaratsubaSums::zero(); 4];
+        let mut carried = [
+            _mm512_zextsi128_si512(_mm512_castsi512_si128(hashes)),
+            _mm512_zextsi128_si512(_mm512_extracti32x4_epi32::<1>(hashes)),
+            _mm512_zextsi128_si512(_mm512_extracti32x4_epi32::<2>(hashes)),
+            _mm512_zextsi128_si512(_mm512_extracti32x4_epi32::<3>(hashes)),
         ];
-        hashes = Sums::add_up(sums).reduce_lanes();
+        let bytes = [bytes_a, bytes_b, bytes_c, bytes_d].map(|bytes| bytes.as_chunks().0);
+        for vector in 0..CHUNK_BYTES / VECTOR {
+            let vector = in_turn(vector).min(CHUNK_BYTES / VECTOR - 1);
+            for lane in 0..4 {
+                let x = _mm512_xor_si512(load_vector(&bytes[lane][vector]), carried[lane]);
+                let powers = powers[lane][1 + 4 * vector..].as_ptr();
+                // SAFETY: from the second power on, 32 are readable.
+                sums[lane].add(x, unsafe { _mm512_loadu_si512(powers.cast()) });
+                sums[lane].in_order();
+            }
+            carried = [_mm512_setzero_si512(); 4];
+        }
+        hashes = Sums::add_up([
+            sums[0].sums(),
+            sums[1].sums(),
+            sums[2].sums(),
+            sums[3].sums(),
+        ])
+        .reduce_lanes();
         for message in [a, b, c, d] {
             message.in_place(CHUNK_BYTES);
         }
@@ -204,7 +208,8 @@ fn products(powers: &Powers, lowest: usize, carried: __m128i, bytes: &[u8]) -> S
     if let [head, others @ ..] = vectors {
         first = _mm512_xor_si512(first, load_vector(head));
         for (vector, bytes) in (1..).zip(others) {
-            sums.add(load_vector(bytes), powers(vector));
+            sums.add(load_vector(bytes), powers(in_turn(vector)));
+            sums.in_order();
         }
         sums.add(first, powers(0));
         first = _mm512_setzero_si512();
