@@ -90,6 +90,7 @@ mod limits;
 pub mod mac;
 mod mode;
 mod once;
+mod simd;
 mod suite;
 mod verdict;
 

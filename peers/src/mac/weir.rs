@@ -14,6 +14,7 @@ pub fn mac(name: &str, tag_bytes: usize, secrets: &[Secret]) -> Result<Box<dyn S
         tag_bytes,
         keys: Vec::new(),
         tickets: Vec::new(),
+        jobs: Vec::new(),
     };
     weir.set_keys(secrets)?;
     Ok(Box::new(weir))
@@ -24,6 +25,8 @@ struct Weir {
     tag_bytes: usize,
     keys: Vec<TaggingKey>,
     tickets: Vec<Ticket>,
+    /// Room for the next batch's.
+    jobs: Vec<TagJob<'static>>,
 }
 
 impl Subject for Weir {
@@ -53,19 +56,20 @@ impl Subject for Weir {
         }
         let keys = batch.keys;
         let (messages, tags) = batch.messages_and_tags();
-        let jobs = keys
+        let mut jobs: Vec<TagJob<'_>> = std::mem::take(&mut self.jobs);
+        let parts = keys
             .iter()
             .zip(self.tickets.drain(..))
             .zip(messages)
             .zip(tags);
-        let mut jobs: Vec<TagJob<'_>> = jobs
-            .map(|(((&key, ticket), message), out)| TagJob {
-                key: &self.keys[key as usize],
-                ticket,
-                parts: [message, &[], &[], &[]],
-                tag: &mut out[..self.tag_bytes],
-            })
-            .collect();
-        Ok(tag(&mut jobs)?)
+        jobs.extend(parts.map(|(((&key, ticket), message), out)| TagJob {
+            key: &self.keys[key as usize],
+            ticket,
+            parts: [message, &[], &[], &[]],
+            tag: &mut out[..self.tag_bytes],
+        }));
+        tag(&mut jobs)?;
+        self.jobs = TagJob::recycle(jobs);
+        Ok(())
     }
 }

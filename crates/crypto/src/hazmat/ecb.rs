@@ -4,18 +4,18 @@
 use std::fmt;
 
 use weir_simd::Tier;
-use zeroize::Zeroizing;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
 use crate::job::{JobError, JobFault};
 use crate::keys::KeyError;
 use crate::mode::ecb;
+use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 /// An AES key for both directions. Wiped when dropped; `Debug` shows no secret.
 pub struct EcbKey {
-    round_keys: Zeroizing<[Block; MOST_ROUND_KEYS]>,
-    inverse_keys: Zeroizing<[Block; MOST_ROUND_KEYS]>,
+    round_keys: Wiped<[Block; MOST_ROUND_KEYS]>,
+    inverse_keys: Wiped<[Block; MOST_ROUND_KEYS]>,
     size: AesKeySize,
 }
 

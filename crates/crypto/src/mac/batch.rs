@@ -145,7 +145,9 @@ pub(crate) fn process<'k, J: Authenticated<'k>>(
                 Expanded::Umac(expanded) if key.kind == kind => Some(&**expanded),
                 _ => None,
             };
-            in_lanes(jobs, key, |messages, tags| umac::tag(tier, messages, tags));
+            in_lanes(jobs, key, |messages, most, tags| {
+                umac::tag(tier, messages, most, tags)
+            });
         }
         let kind = Kind::of(Algorithm::Mmh(words));
         if kinds.has(kind) {
@@ -154,7 +156,9 @@ pub(crate) fn process<'k, J: Authenticated<'k>>(
                 Expanded::Mmh(expanded) if key.kind == kind => Some(&**expanded),
                 _ => None,
             };
-            in_lanes(jobs, key, |messages, tags| mmh::tag(tier, messages, tags));
+            in_lanes(jobs, key, |messages, most, tags| {
+                mmh::tag(tier, messages, most, tags)
+            });
         }
     }
     for size in AesKeySize::ALL {
@@ -165,7 +169,9 @@ pub(crate) fn process<'k, J: Authenticated<'k>>(
                 Expanded::Gmac(expanded) if key.kind == kind => Some(expanded),
                 _ => None,
             };
-            in_lanes(jobs, key, |messages, tags| gmac::tag(tier, messages, tags));
+            in_lanes(jobs, key, |messages, _, tags| {
+                gmac::tag(tier, messages, tags)
+            });
         }
     }
     if kinds.has(Kind::POLY1305) {
@@ -176,11 +182,12 @@ pub(crate) fn process<'k, J: Authenticated<'k>>(
     }
 }
 
-/// The messages that `key` finds a key of, eight at a time.
+/// The messages that `key` finds a key of, eight at a time. `tag` is told the bytes of
+/// the longest of them.
 fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
     jobs: &mut [J],
     key: impl Fn(&'k MacKey) -> Option<&'k K>,
-    tag: impl Fn(&mut [Message<'_, K>], &mut [Block; LANES]),
+    tag: impl Fn(&mut [Message<'_, K>], usize, &mut [Block; LANES]),
 ) {
     // Filled in place: what is collected is moved, and waits for itself in the store
     // buffer.
@@ -202,14 +209,17 @@ fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
 #[inline]
 fn tag_group<'k, K, J: Authenticated<'k>>(
     group: &mut [(&K, &mut J)],
-    tag: impl Fn(&mut [Message<'_, K>], &mut [Block; LANES]),
+    tag: impl Fn(&mut [Message<'_, K>], usize, &mut [Block; LANES]),
 ) {
     let mut messages = ArrayVec::<Message<'_, K>, LANES>::new();
+    let mut most = 0;
     for (key, job) in &*group {
-        messages.push(Message::new(key, job.nonce(), job.parts()));
+        let message = Message::new(*key, job.nonce(), job.parts());
+        most = most.max(message.bytes);
+        messages.push(message);
     }
     let mut tags = [[0; 16]; LANES];
-    tag(&mut messages, &mut tags);
+    tag(&mut messages, most, &mut tags);
     drop(messages);
     for ((_, job), tag) in group.iter_mut().zip(&tags) {
         job.conclude(|out| put(out, tag));
@@ -276,6 +286,18 @@ fn check_closely(
 }
 
 impl TagJob<'_> {
+    /// Empties `jobs` and returns its allocation for the next batch, whose messages
+    /// live elsewhere.
+    #[expect(
+        clippy::unnecessary_filter_map,
+        reason = "a filter would keep the lifetime of the old batch"
+    )]
+    pub fn recycle(jobs: Vec<TagJob<'_>>) -> Vec<TagJob<'static>> {
+        // Collecting in place: no job passes, the allocation does.
+        jobs.into_iter().filter_map(|_| None).collect()
+    }
+
+    #[inline]
     fn check(&self) -> Result<(), JobFault> {
         if !self.key.drew(&self.ticket) {
             return Err(match self.ticket.is_spent() {

@@ -1,13 +1,13 @@
 //! Keys of GCM in the forms that kernels load, and how much memory each takes.
 
 use weir_simd::{Lanes, Tier};
-use zeroize::{Zeroize, Zeroizing};
 
 use super::{field, simd};
 use crate::cipher::bitslice::PlaneKeys;
 use crate::cipher::{Block, MOST_ROUND_KEYS, expand, rounds};
 use crate::kernel::Misshapen;
 use crate::keys::KeyPolicy;
+use crate::simd::{Wiped, wipe};
 use crate::suite::AesKeySize;
 
 /// Hash-key powers of a full schedule: one for each of the 32 blocks that are
@@ -69,7 +69,7 @@ impl GcmKey {
             KeyPolicy::ExpandedAhead => Form::RawAhead,
             KeyPolicy::OnTheFly => Form::Raw,
         };
-        let mut blocks = Zeroizing::new([[0; 16]; MOST_BLOCKS]);
+        let mut blocks = Wiped([[0; 16]; MOST_BLOCKS]);
         let used = form.blocks(size);
         match form {
             Form::Raw | Form::RawAhead => {
@@ -166,7 +166,7 @@ fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
 impl Drop for GcmKey {
     fn drop(&mut self) {
         for line in &mut self.lines {
-            line.0.zeroize();
+            wipe(&mut line.0);
         }
     }
 }

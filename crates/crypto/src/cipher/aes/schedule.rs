@@ -1,10 +1,10 @@
 //! Key expansion (FIPS 197 section 5.2): the same round keys from every tier.
 
 use weir_simd::Tier;
-use zeroize::Zeroizing;
 
 use super::{Block, bitslice, simd};
 use crate::kernel::Misshapen;
+use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 /// Round keys of the longest schedule.
@@ -24,11 +24,11 @@ pub(crate) fn expand(
     tier: Tier,
     size: AesKeySize,
     key: &[u8],
-) -> Result<Zeroizing<[Block; MOST_ROUND_KEYS]>, Misshapen> {
+) -> Result<Wiped<[Block; MOST_ROUND_KEYS]>, Misshapen> {
     if key.len() != size.key_bytes() {
         return Err(Misshapen);
     }
-    let mut round_keys = Zeroizing::new([[0; 16]; MOST_ROUND_KEYS]);
+    let mut round_keys = Wiped([[0; 16]; MOST_ROUND_KEYS]);
     if !simd::expand(tier, key, &mut round_keys) {
         expand_words(
             key,

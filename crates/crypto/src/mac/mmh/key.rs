@@ -1,13 +1,13 @@
 //! A key of MMH-MAC in the form that kernels load.
 
 use weir_simd::{Lanes, Tier};
-use zeroize::{Zeroize, Zeroizing};
 
 use crate::cipher::{Block, expand};
 use crate::kernel::Misshapen;
 use crate::mac::algorithm::TagWords;
 use crate::mac::kdf::{self, Label};
 use crate::mac::message::BLOCK_BYTES;
+use crate::simd::{Wiped, wipe};
 use crate::suite::AesKeySize;
 
 /// Words of a block.
@@ -65,14 +65,14 @@ impl MmhKey {
             level_1, level_2, ..
         } = &mut *key;
         for (label, level) in [(LEVEL_1, level_1), (LEVEL_2, level_2)] {
-            let mut stream = Zeroizing::new([[0; 16]; KEY_WORDS / 4]);
+            let mut stream = Wiped([[0; 16]; KEY_WORDS / 4]);
             derive(label, &mut *stream);
             let (words, _) = stream.as_flattened().as_chunks();
             for (place, word) in level.iter_mut().zip(words) {
                 *place = u32::from_le_bytes(*word);
             }
         }
-        let mut pad_key = Zeroizing::new([[0; 16]]);
+        let mut pad_key = Wiped([[0; 16]]);
         derive(PAD, &mut *pad_key);
         let pad_keys = expand(tier, AesKeySize::Aes128, &pad_key[0])?;
         key.pad_keys.copy_from_slice(&pad_keys[..11]);
@@ -91,8 +91,8 @@ impl MmhKey {
 
 impl Drop for MmhKey {
     fn drop(&mut self) {
-        self.pad_keys.zeroize();
-        self.level_1.0.zeroize();
-        self.level_2.0.zeroize();
+        wipe(&mut self.pad_keys);
+        wipe(&mut self.level_1.0);
+        wipe(&mut self.level_2.0);
     }
 }

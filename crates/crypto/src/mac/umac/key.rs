@@ -2,17 +2,20 @@
 
 use weir_hash::prime::mod_p36;
 use weir_simd::{Lanes, Tier};
-use zeroize::{Zeroize, Zeroizing};
 
 use super::simd;
 use crate::cipher::{Block, expand};
 use crate::kernel::Misshapen;
 use crate::mac::algorithm::TagWords;
 use crate::mac::kdf::{self, Label};
+use crate::simd::{Wiped, wipe};
 use crate::suite::AesKeySize;
 
 /// Round keys of AES-128.
 pub(crate) const ROUND_KEYS: usize = 11;
+
+/// Keys that are derived together.
+pub(super) const TOGETHER: usize = 16;
 
 /// Words of one lane of the key of NH.
 type Lane = [u32; 4];
@@ -70,7 +73,7 @@ impl UmacKey {
         key
     }
 
-    /// Derives keys from 16 bytes each, four at a time where `tier` has vectors for
+    /// Derives keys from 16 bytes each, sixteen at a time where `tier` has vectors for
     /// it.
     #[expect(clippy::vec_box, reason = "a key that moves leaves a copy behind")]
     pub(crate) fn new_batch(
@@ -78,24 +81,17 @@ impl UmacKey {
         words: TagWords,
         raw: &[&[u8]],
     ) -> Result<Vec<Box<UmacKey>>, Misshapen> {
-        let mut keys = Vec::with_capacity(raw.len());
-        let (fours, rest) = raw.as_chunks::<4>();
-        for four in fours {
-            let mut raw = Zeroizing::new([[0; 16]; 4]);
-            for (place, raw) in raw.iter_mut().zip(four) {
-                *place = (*raw).try_into().map_err(|_| Misshapen)?;
+        let mut keys: Vec<Box<UmacKey>> = raw.iter().map(|_| UmacKey::blank(words)).collect();
+        for (keys, raw) in keys.chunks_mut(TOGETHER).zip(raw.chunks(TOGETHER)) {
+            let mut blocks = Wiped([[0; 16]; TOGETHER]);
+            for (block, raw) in blocks.iter_mut().zip(raw) {
+                *block = (*raw).try_into().map_err(|_| Misshapen)?;
             }
-            let mut blank: [Box<UmacKey>; 4] = std::array::from_fn(|_| UmacKey::blank(words));
-            if simd::expand(tier, &raw, blank.each_mut().map(|key| &mut **key)) {
-                keys.extend(blank);
-            } else {
-                for raw in &*raw {
-                    keys.push(UmacKey::new(tier, words, raw)?);
+            if !simd::expand(tier, &blocks, keys) {
+                for (key, raw) in keys.iter_mut().zip(raw) {
+                    *key = UmacKey::new(tier, words, raw)?;
                 }
             }
-        }
-        for raw in rest {
-            keys.push(UmacKey::new(tier, words, raw)?);
         }
         Ok(keys)
     }
@@ -108,7 +104,7 @@ impl UmacKey {
         };
         let mut key = UmacKey::blank(words);
 
-        let mut lanes = Zeroizing::new([[0; 16]; 2 * LANES_EACH]);
+        let mut lanes = Wiped([[0; 16]; 2 * LANES_EACH]);
         derive(label::L1, &mut *lanes);
         for (index, lane) in lanes.iter().enumerate() {
             let place = match index % 2 {
@@ -122,7 +118,7 @@ impl UmacKey {
         }
 
         // 24 bytes for each stream, of which the first 8 are for 64 bits.
-        let mut points = Zeroizing::new([[0; 16]; 6]);
+        let mut points = Wiped([[0; 16]; 6]);
         derive(label::L2, &mut *points);
         let numbers = points.as_flattened().as_chunks().0.iter().step_by(3);
         for (point, number) in key.points.iter_mut().zip(numbers) {
@@ -130,7 +126,7 @@ impl UmacKey {
         }
 
         // Eight numbers for each stream; the upper four meet 64 bits.
-        let mut digits = Zeroizing::new([[0; 16]; 16]);
+        let mut digits = Wiped([[0; 16]; 16]);
         derive(label::L3_DIGITS, &mut *digits);
         let (streams, _) = digits.as_flattened().as_chunks::<64>();
         for (digits, stream) in key.digits.iter_mut().zip(streams) {
@@ -145,7 +141,7 @@ impl UmacKey {
             std::slice::from_mut(&mut key.translation),
         );
 
-        let mut pad_key = Zeroizing::new([[0; 16]]);
+        let mut pad_key = Wiped([[0; 16]]);
         derive(label::PAD, &mut *pad_key);
         let pad_keys = expand(tier, AesKeySize::Aes128, &pad_key[0])?;
         key.pad_keys.copy_from_slice(&pad_keys[..ROUND_KEYS]);
@@ -169,11 +165,11 @@ impl UmacKey {
 
 impl Drop for UmacKey {
     fn drop(&mut self) {
-        self.pad_keys.zeroize();
-        self.translation.zeroize();
-        self.digits.zeroize();
-        self.points.zeroize();
-        self.even.0.zeroize();
-        self.odd.0.zeroize();
+        wipe(&mut self.pad_keys);
+        wipe(&mut self.translation);
+        wipe(&mut self.digits);
+        wipe(&mut self.points);
+        wipe(&mut self.even.0);
+        wipe(&mut self.odd.0);
     }
 }

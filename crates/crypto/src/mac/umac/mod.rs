@@ -24,11 +24,15 @@ pub(crate) use key::UmacKey;
 use super::message::{LANES, Message};
 use crate::cipher::Block;
 
-/// Writes the tags of one to eight messages whose keys make tags of one length.
-/// What is behind a tag has no meaning.
-pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, UmacKey>], tags: &mut [Block; LANES]) {
-    let most = messages.iter().map(|message| message.bytes).max();
-    if !simd::tag(tier, messages, most.unwrap_or(0), tags) {
+/// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
+/// tags of one length. What is behind a tag has no meaning.
+pub(crate) fn tag(
+    tier: Tier,
+    messages: &mut [Message<'_, UmacKey>],
+    most: usize,
+    tags: &mut [Block; LANES],
+) {
+    if !simd::tag(tier, messages, most, tags) {
         for (message, tag) in messages.iter_mut().zip(tags) {
             *tag = scalar::tag(tier, message);
         }

@@ -1,10 +1,12 @@
-//! The twin: layer by layer as RFC 4418 section 5 has them, in constant time.
+//! The twin: layer by layer as RFC 4418 section 5 has them, in constant time. AES, and
+//! NH where AVX2 is all there is, are by the tier's instructions.
 
 use weir_hash::nh::nh_rfc4418;
 use weir_hash::prime::{P64, mod_p36, mod_p64};
 use weir_simd::Tier;
 
 use super::key::UmacKey;
+use super::simd;
 use crate::cipher::Block;
 use crate::mac::message::{BLOCK_BYTES, Message, Room};
 use crate::mode::ecb;
@@ -23,7 +25,7 @@ pub(super) fn tag(tier: Tier, message: &mut Message<'_, UmacKey>) -> Block {
     let pad = &pad[0][offset..];
 
     let mut tag = [0; 16];
-    for (stream, hash) in l2(message).iter().enumerate().take(streams) {
+    for (stream, hash) in l2(tier, message).iter().enumerate().take(streams) {
         let at = 4 * stream..4 * stream + 4;
         tag[at].copy_from_slice(&l3(&key.digits[stream], *hash).to_be_bytes());
     }
@@ -38,7 +40,7 @@ pub(super) fn tag(tier: Tier, message: &mut Message<'_, UmacKey>) -> Block {
 }
 
 /// L1 and L2, of the streams that the key has.
-fn l2(message: &mut Message<'_, UmacKey>) -> [u64; 4] {
+fn l2(tier: Tier, message: &mut Message<'_, UmacKey>) -> [u64; 4] {
     let key = message.key;
     let streams = key.words.count();
     let is_one_block = message.bytes <= BLOCK_BYTES;
@@ -49,16 +51,9 @@ fn l2(message: &mut Message<'_, UmacKey>) -> [u64; 4] {
         let bytes = left.min(BLOCK_BYTES);
         left -= bytes;
         let block = message.next(bytes, &mut room);
-        let mut words = [[0; 8]; BLOCK_BYTES / GROUP_BYTES];
-        for (word, bytes) in words.as_flattened_mut().iter_mut().zip(block.chunks(4)) {
-            let mut padded = [0; 4];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            *word = u32::from_le_bytes(padded);
-        }
-        // An empty message is one group of zeros.
-        let groups = &words[..bytes.div_ceil(GROUP_BYTES).max(1)];
+        let sums = simd::nh(tier, key, block).unwrap_or_else(|| nh(key, block));
         for (stream, value) in values.iter_mut().enumerate().take(streams) {
-            let nh = l1(key, stream, groups).wrapping_add(8 * bytes as u64);
+            let nh = sums[stream].wrapping_add(8 * bytes as u64);
             *value = match is_one_block {
                 true => nh,
                 false => poly(key.points[stream], *value, nh),
@@ -70,8 +65,24 @@ fn l2(message: &mut Message<'_, UmacKey>) -> [u64; 4] {
     }
 }
 
-/// NH under the key of a stream.
-fn l1(key: &UmacKey, stream: usize, groups: &[[u32; 8]]) -> u64 {
+/// NH of a block without its length, of the streams that the key has.
+fn nh(key: &UmacKey, block: &[u8]) -> [u64; 4] {
+    let mut words = [[0; 8]; BLOCK_BYTES / GROUP_BYTES];
+    for (word, bytes) in words.as_flattened_mut().iter_mut().zip(block.chunks(4)) {
+        let mut padded = [0; 4];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *word = u32::from_le_bytes(padded);
+    }
+    // An empty message is one group of zeros.
+    let groups = &words[..block.len().div_ceil(GROUP_BYTES).max(1)];
+    let mut sums = [0; 4];
+    for (stream, sum) in sums.iter_mut().enumerate().take(key.words.count()) {
+        *sum = nh_of_stream(key, stream, groups);
+    }
+    sums
+}
+
+fn nh_of_stream(key: &UmacKey, stream: usize, groups: &[[u32; 8]]) -> u64 {
     let shift = stream / 2;
     match stream % 2 {
         0 => nh_rfc4418(&key.even[shift..], &key.odd[shift..], groups),

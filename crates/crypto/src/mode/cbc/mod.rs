@@ -15,12 +15,12 @@ use aes::cipher::{
     Iv,
 };
 use weir_simd::Tier;
-use zeroize::Zeroizing;
 
 use crate::cipher::{
     AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, TripleDesKey, expand, rounds,
 };
 use crate::kernel::Misshapen;
+use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
@@ -42,7 +42,7 @@ pub(crate) enum CbcDecryptKey {
 
 /// Round keys in the order of their use, for a tier with AES instructions.
 pub(crate) struct AesRoundKeys {
-    keys: Zeroizing<[Block; MOST_ROUND_KEYS]>,
+    keys: Wiped<[Block; MOST_ROUND_KEYS]>,
     rounds: usize,
     tier: Tier,
 }

@@ -5,17 +5,18 @@ mod simd;
 mod tests;
 
 use weir_simd::Tier;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, MOST_ROUND_KEYS, expand, rounds};
 use crate::kernel::{Misshapen, salted_nonce};
+use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 /// AES round keys and the nonce that RFC 3686 puts in front of the IV (here
 /// called salt, as for GCM).
 pub(crate) struct CtrKey {
-    round_keys: Zeroizing<[Block; MOST_ROUND_KEYS]>,
+    round_keys: Wiped<[Block; MOST_ROUND_KEYS]>,
     rounds: usize,
     salt: [u8; 4],
     tier: Tier,

@@ -8,7 +8,7 @@
 //!         odd words    m >> 32 × k moved by t + 1 words
 //! ```
 //!
-//! so that T tags take T + 1 views of the key, which are put together from its
+//! so that T tags take T + 1 views of the key, which are loaded or put together from its
 //! vectors, and no shift of it. The sums of eight messages, T each, become lanes of
 //! T vectors, message by message:
 //!
@@ -161,14 +161,18 @@ fn length<const T: usize>(bytes: usize, key: &Key) -> [__m512i; T] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
 fn add<const T: usize>(mut sums: [__m512i; T], block: &[u8], key: &Key) -> [__m256i; T] {
-    let (key, _) = key.as_chunks::<16>();
+    let (lines, _) = key.as_chunks::<16>();
     let (vectors, rest) = block.as_chunks::<VECTOR_BYTES>();
-    let mut here = load_key(&key[0]);
-    for (bytes, next) in vectors.iter().zip(&key[1..]) {
+    let mut here = load_key(&lines[0]);
+    for (bytes, moved) in vectors.iter().zip(key.windows(32).step_by(16)) {
         // SAFETY: 64 bytes are readable.
         let message = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-        let next = load_key(next);
-        step(&mut sums, message, here, next);
+        let moved = |words: usize| {
+            // SAFETY: 32 words are readable, and there are at most four tags.
+            unsafe { _mm512_loadu_si512(moved.as_ptr().wrapping_add(words.min(16)).cast()) }
+        };
+        let next = moved(16);
+        step(&mut sums, message, here, next, moved);
         here = next;
     }
     if !rest.is_empty() {
@@ -176,8 +180,11 @@ fn add<const T: usize>(mut sums: [__m512i; T], block: &[u8], key: &Key) -> [__m2
         // SAFETY: the mask covers no more than the bytes.
         let message = unsafe { _mm512_maskz_loadu_epi8(mask, rest.as_ptr().cast()) };
         // The last words of a key are followed by none, and meet zeros.
-        let next = key.get(vectors.len() + 1).unwrap_or(&[0; 16]);
-        step(&mut sums, message, here, load_key(next));
+        let next = load_key(lines.get(vectors.len() + 1).unwrap_or(&[0; 16]));
+        step(&mut sums, message, here, next, |words| match words {
+            2 => _mm512_alignr_epi32::<2>(next, here),
+            _ => _mm512_alignr_epi32::<4>(next, here),
+        });
     }
     let mut folded = [_mm256_setzero_si256(); T];
     for (folded, sum) in folded.iter_mut().zip(sums) {
@@ -193,18 +200,27 @@ fn load_key(words: &[u32; 16]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// Adds the products of sixteen words, whose key is `here`, before `next`.
+/// Adds the products of sixteen words, whose key is `here`, before `next`. Of the
+/// views of the key, the odd ones are put together from these, and `moved` makes those
+/// by two and by four words: half of the work for the ports that shuffle, half for
+/// those that load.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn step<const T: usize>(sums: &mut [__m512i; T], message: __m512i, here: __m512i, next: __m512i) {
+fn step<const T: usize>(
+    sums: &mut [__m512i; T],
+    message: __m512i,
+    here: __m512i,
+    next: __m512i,
+    moved: impl Fn(usize) -> __m512i,
+) {
     let odd = _mm512_srli_epi64::<32>(message);
     let mut key = here;
     for (t, sum) in sums.iter_mut().enumerate() {
         let moved = match t {
             0 => _mm512_alignr_epi32::<1>(next, here),
-            1 => _mm512_alignr_epi32::<2>(next, here),
+            1 => moved(2),
             2 => _mm512_alignr_epi32::<3>(next, here),
-            _ => _mm512_alignr_epi32::<4>(next, here),
+            _ => moved(4),
         };
         let products =
             _mm512_add_epi64(_mm512_mul_epu32(message, key), _mm512_mul_epu32(odd, moved));

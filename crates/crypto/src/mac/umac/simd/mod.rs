@@ -1,19 +1,24 @@
-//! UMAC with vectors: several messages side by side.
+//! UMAC with vectors: several messages side by side with AVX-512, several words of one
+//! with AVX2.
 
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
 use weir_simd::Tier;
 
 use super::UmacKey;
+use super::key::TOGETHER;
 use crate::cipher::Block;
 use crate::mac::message::{LANES, Message};
+use crate::mac::simd::by_avx512;
 
 /// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
-/// tags of one length, and returns true; or returns false where `tier` has no kernel or the processor
-/// no `tier`.
+/// tags of one length, and returns true; or returns false where `tier` has no such
+/// kernel or the processor no `tier`.
 #[inline]
 pub(super) fn tag(
     tier: Tier,
@@ -21,15 +26,20 @@ pub(super) fn tag(
     most: usize,
     tags: &mut [Block; LANES],
 ) -> bool {
+    by_avx512!(tier, tag(messages, most, tags))
+}
+
+/// NH of at most 1024 bytes without their length, of the streams that the key has;
+/// none where `tier` has no such kernel or the processor no `tier`.
+#[inline]
+pub(super) fn nh(tier: Tier, key: &UmacKey, block: &[u8]) -> Option<[u64; 4]> {
     #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it every feature that the kernel enables,
-        // is there.
-        unsafe { avx512::tag(messages, most, tags) };
-        return true;
+    if tier >= Tier::Aesni && tier.is_available() {
+        // SAFETY: the tier, and with it AVX2, is there.
+        return Some(unsafe { avx2::nh(key, block) });
     }
-    let _ = (tier, messages, most, tags);
-    false
+    let _ = (tier, key, block);
+    None
 }
 
 /// A key of zeros, made where it stays.
@@ -38,16 +48,8 @@ pub(super) fn zeroed() -> Box<UmacKey> {
     unsafe { Box::new_zeroed().assume_init() }
 }
 
-/// Fills four keys, whose number of words is set, from 16 bytes each and returns
-/// true; or returns false where `tier` has no kernel or the processor no `tier`.
-pub(super) fn expand(tier: Tier, raw: &[Block; 4], keys: [&mut UmacKey; 4]) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it every feature that the kernel enables,
-        // is there.
-        unsafe { avx512::expand(raw, keys) };
-        return true;
-    }
-    let _ = (tier, raw, keys);
-    false
+/// Fills keys, whose number of words is set, from 16 bytes each and returns true; or
+/// returns false where `tier` has no kernel or the processor no `tier`.
+pub(super) fn expand(tier: Tier, raw: &[Block; TOGETHER], keys: &mut [Box<UmacKey>]) -> bool {
+    by_avx512!(tier, expand(raw, keys))
 }

@@ -1,15 +1,16 @@
-//! Four keys at a time: their schedules in lanes, then the streams of each, whose
-//! counter blocks are known beforehand and lie in a table.
+//! Sixteen keys at a time: their schedules in lanes, four to a vector, then the streams
+//! of each, whose counter blocks are known beforehand and lie in a table.
 
 use std::arch::x86_64::*;
 
-use super::super::super::key::{LANES_EACH, POINT_MASK, UmacKey, label};
+use super::super::super::key::{LANES_EACH, POINT_MASK, TOGETHER, UmacKey, label};
 use super::layers::reduce_36;
 use crate::cipher::Block;
 use crate::cipher::simd::expand_128_lanes;
 use crate::mac::kdf::Label;
+use crate::simd::Wiped;
 
-/// Keys that are set up together.
+/// Keys of a vector.
 const KEYS: usize = 4;
 
 /// Vectors of blocks in flight.
@@ -54,38 +55,42 @@ const fn four(label: Label, counters: [u64; 4]) -> [Block; 4] {
     ]
 }
 
-/// Fills keys, whose number of words is set, from 16 bytes each.
+/// Fills at most sixteen keys, whose number of words is set, from 16 bytes each.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes")]
-pub(in crate::mac::umac) fn expand(raw: &[Block; KEYS], keys: [&mut UmacKey; KEYS]) {
-    let schedules = schedules(raw);
-    let mut pad_raw = [[0; 16]; KEYS];
-    let mut keys = keys;
-    for (lane, key) in keys.iter_mut().enumerate() {
-        pad_raw[lane] = derive(&schedules, lane, key);
+pub(in crate::mac::umac) fn expand(raw: &[Block; TOGETHER], keys: &mut [Box<UmacKey>]) {
+    let schedules = Wiped(schedules(raw));
+    let mut pad_raw = Wiped([[0; 16]; TOGETHER]);
+    for (index, (key, raw)) in keys.iter_mut().zip(&mut *pad_raw).enumerate() {
+        *raw = derive(&schedules[index / KEYS], index % KEYS, key);
     }
-    let pads = self::schedules(&pad_raw);
-    for (lane, key) in keys.iter_mut().enumerate() {
-        for (place, round) in key.pad_keys.iter_mut().zip(&pads) {
-            *place = round[lane];
+    let pads = Wiped(self::schedules(&pad_raw));
+    for (index, key) in keys.iter_mut().enumerate().take(TOGETHER) {
+        for (place, round) in key.pad_keys.iter_mut().zip(&pads[index / KEYS]) {
+            *place = round[index % KEYS];
         }
     }
 }
 
 /// The round keys of four keys, a lane for each.
+type Schedules = [[Block; KEYS]; 11];
+
+/// The round keys of sixteen keys, whose expansions do not wait for each other.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,vaes")]
-fn schedules(raw: &[Block; KEYS]) -> [[Block; KEYS]; 11] {
-    let mut rounds = [[[0; 16]; KEYS]; 11];
-    for (place, round) in rounds.iter_mut().zip(expand_128_lanes(load(raw))) {
-        store(place, round);
+fn schedules(raw: &[Block; TOGETHER]) -> [Schedules; TOGETHER / KEYS] {
+    let mut schedules = [[[[0; 16]; KEYS]; 11]; TOGETHER / KEYS];
+    for (rounds, raw) in schedules.iter_mut().zip(raw.as_chunks().0) {
+        for (place, round) in rounds.iter_mut().zip(expand_128_lanes(load(raw))) {
+            store(place, round);
+        }
     }
-    rounds
+    schedules
 }
 
 /// Fills a key but for the round keys of its pads, and returns their key.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes")]
-fn derive(schedules: &[[Block; KEYS]; 11], lane: usize, key: &mut UmacKey) -> Block {
+fn derive(schedules: &Schedules, lane: usize, key: &mut UmacKey) -> Block {
     let first = encrypt(schedules, lane, &TABLE[0]);
     let second = encrypt(schedules, lane, &TABLE[1]);
     let vectors = first.into_iter().chain(second);
@@ -127,11 +132,7 @@ fn derive(schedules: &[[Block; KEYS]; 11], lane: usize, key: &mut UmacKey) -> Bl
 /// Encrypts vectors of blocks under the key of a lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,vaes")]
-fn encrypt(
-    schedules: &[[Block; KEYS]; 11],
-    lane: usize,
-    blocks: &[[Block; 4]; HALF],
-) -> [__m512i; HALF] {
+fn encrypt(schedules: &Schedules, lane: usize, blocks: &[[Block; 4]; HALF]) -> [__m512i; HALF] {
     let round_key = |round: usize| {
         let key: &Block = &schedules[round][lane];
         // SAFETY: 16 bytes are readable; the load needs no alignment.
