@@ -192,3 +192,90 @@ fn the_example_of_fips_197_appendix_c1() {
     let expected = [0x69c4_e0d8, 0x6a7b_0430, 0xd8cd_b780, 0x70b4_c55a];
     assert_eq!(out, expected.map(u32::swap_bytes));
 }
+
+/// NIST CAVP, AESAVS known answers `ECBGFSbox128` and `ECBKeySbox128`: key,
+/// plain text, cipher text.
+const CAVP: [[u128; 3]; 14] = [
+    [
+        0,
+        0xf34481ec3cc627bacd5dc3fb08f273e6,
+        0x0336763e966d92595a567cc9ce537f5e,
+    ],
+    [
+        0,
+        0x9798c4640bad75c7c3227db910174e72,
+        0xa9a1631bf4996954ebc093957b234589,
+    ],
+    [
+        0,
+        0x96ab5c2ff612d9dfaae8c31f30c42168,
+        0xff4f8391a6a40ca5b25d23bedd44a597,
+    ],
+    [
+        0,
+        0x6a118a874519e64e9963798a503f1d35,
+        0xdc43be40be0e53712f7e2bf5ca707209,
+    ],
+    [
+        0,
+        0xcb9fceec81286ca3e989bd979b0cb284,
+        0x92beedab1895a94faa69b632e5cc47ce,
+    ],
+    [
+        0,
+        0xb26aeb1874e47ca8358ff22378f09144,
+        0x459264f4798f6a78bacb89c15ed3d601,
+    ],
+    [
+        0,
+        0x58c8e00b2631686d54eab84b91f0aca1,
+        0x08a4e2efec8a8e3312ca7460b9040bbf,
+    ],
+    [
+        0x10a58869d74be5a374cf867cfb473859,
+        0,
+        0x6d251e6944b051e04eaa6fb4dbf78465,
+    ],
+    [
+        0xcaea65cdbb75e9169ecd22ebe6e54675,
+        0,
+        0x6e29201190152df4ee058139def610bb,
+    ],
+    [
+        0xa2e2fa9baf7d20822ca9f0542f764a41,
+        0,
+        0xc3b44b95d9d2f25670eee9a0de099fa3,
+    ],
+    [
+        0xb6364ac4e1de1e285eaf144a2415f7a0,
+        0,
+        0x5d9b05578fc944b3cf1ccf0e746cd581,
+    ],
+    [
+        0x64cf9c7abc50b888af65f49d521944b2,
+        0,
+        0xf7efc89d5dba578104016ce5ad659c05,
+    ],
+    [
+        0x47d6742eefcc0465dc96355e851b64d9,
+        0,
+        0x0306194f666d183624aa230a8b264ae7,
+    ],
+    [
+        0x3eb39790678c56bee34bbcdeccf6cdb5,
+        0,
+        0x858075d536d79ccee571f7d7204b1f67,
+    ],
+];
+
+#[test]
+fn known_answers_of_cavp() {
+    let words = |block: u128| words_of(&block.to_be_bytes()).to_vec();
+    let mut scratchpads = with_table(1);
+    for [key, text, expected] in CAVP {
+        run(key_expansion, 1, words(key), vec![], &mut scratchpads);
+        let state = run(core, 1, words(text), vec![0, 0], &mut scratchpads);
+        let out = run(final_round, 1, state, vec![0, 0], &mut scratchpads);
+        assert_eq!(out, words(expected), "{key:032x} {text:032x}");
+    }
+}
