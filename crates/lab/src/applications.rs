@@ -5,6 +5,7 @@ pub mod inspect;
 mod lanes;
 pub mod mersenne;
 pub mod mmh;
+pub mod ocb;
 pub mod sketch;
 
 use crate::execute::{Arguments, Scratchpads};
@@ -76,6 +77,7 @@ const INDEXED_ROWS: usize = 1024;
 pub fn kernels() -> Vec<Entry> {
     [
         aes::KERNELS,
+        ocb::KERNELS,
         mmh::KERNELS,
         inspect::KERNELS,
         sketch::KERNELS,
@@ -118,8 +120,11 @@ pub struct ProgramEntry {
 /// All programs.
 pub fn programs() -> Vec<ProgramEntry> {
     let [two, four] = sketch::programs::ENTRIES;
+    let [ocb, ocb_flying] = ocb::programs::ENTRIES;
     vec![
         aes::programs::ENTRY,
+        ocb,
+        ocb_flying,
         mmh::programs::ENTRY,
         inspect::programs::ENTRY,
         two,

@@ -1,5 +1,5 @@
 //! The kernels as they were committed: those of AES before the machine was
-//! calibrated on them, those of inspection before they were scheduled for it, the
+//! calibrated on them, those of inspection and OCB before they were scheduled for it, the
 //! others after that, when nothing was calibrated any more. A change here is a change of a kernel, and is
 //! told with its reason.
 
@@ -24,6 +24,12 @@ fn operation_counts_are_as_committed() {
             ("aes-core-dual", 206),
             ("aes-final-round", 111),
             ("aes-final-round-dual", 203),
+            ("ocb-nonce", 16),
+            ("ocb-parameters", 178),
+            ("ocb-offsets", 267),
+            ("ocb-enter", 31),
+            ("ocb-enter-flying", 141),
+            ("ocb-leave", 87),
             ("mmh-level-1-keys", 5),
             ("mmh-level-2-keys", 5),
             ("mmh-level-1s", 100),

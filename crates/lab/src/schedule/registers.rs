@@ -15,15 +15,30 @@ impl Schedule {
     ) -> u32 {
         let interval = block.pipeline.map(|pipeline| pipeline.interval);
         let overlapped = within.filter(|_| interval.is_some());
-        let mut held: HashMap<u32, u32> = HashMap::new();
         let lives = self.last_reads(overlapped, ops, &block.slots, interval.unwrap_or(0));
+        let end = lives.iter().map(|&(_, last_read)| last_read + 1).max();
+        // Cycles that follow each other for ever, or to the end.
+        let cycles = interval.or(end).unwrap_or(1);
+        // By how many more values are held in a cycle than in the one before.
+        let mut changes = vec![0i64; cycles as usize + 1];
+        let mut held = 0i64;
         for (written, last_read) in lives {
-            for cycle in written..=last_read {
-                let cycle = interval.map_or(cycle, |interval| cycle % interval);
-                *held.entry(cycle).or_default() += 1;
+            let length = last_read - written + 1;
+            held += i64::from(length / cycles);
+            let (from, rest) = (written % cycles, length % cycles);
+            let to = from + rest;
+            changes[from as usize] += 1;
+            changes[to.min(cycles) as usize] -= 1;
+            if to > cycles {
+                changes[0] += 1;
+                changes[(to - cycles) as usize] -= 1;
             }
         }
-        held.into_values().max().unwrap_or(0)
+        let each_cycle = changes[..cycles as usize].iter().map(|change| {
+            held += change;
+            held
+        });
+        each_cycle.max().unwrap_or(0).try_into().unwrap_or(u32::MAX)
     }
 
     /// When each value that is read is written, and when it is last read.

