@@ -77,6 +77,13 @@ impl Sizing {
     /// binomial probability of n draws among m/512 blocks, and is then a filter
     /// of 512 bits with k - 1 functions.
     pub fn rate_of_blocked(&self) -> f64 {
+        let [rate, _] = self.moments_of_blocks();
+        rate
+    }
+
+    /// Mean and mean square of the rates of a [`super::Blocked`] filter's
+    /// blocks.
+    fn moments_of_blocks(&self) -> [f64; 2] {
         let (m, k, n) = self.parameters();
         let blocks = (m / BLOCK_BITS as f64).ceil();
         let inner = k - 1.0;
@@ -84,13 +91,35 @@ impl Sizing {
         let share = 1.0 / blocks;
         // P(i + 1 keys) from P(i keys), in logarithms: the first may underflow.
         let mut log = n * (-share).ln_1p();
-        let mut rate = 0.0;
+        let mut moments = [0.0; 2];
         for keys in 0..=self.keys {
             let i = keys as f64;
-            rate += log.exp() * (1.0 - empty.powf(i)).powf(inner);
+            let rate = (1.0 - empty.powf(i)).powf(inner);
+            moments[0] += log.exp() * rate;
+            moments[1] += log.exp() * rate * rate;
             log += ((n - i) / (i + 1.0)).ln() + share.ln() - (-share).ln_1p();
         }
-        rate
+        moments
+    }
+
+    /// Standard deviation of the rate among filters of other hashes, by their
+    /// bits that are set: with c = kn/m these are normal with the variance
+    /// m (e^-c - (1 + c) e^-2c), and the rate is their share to the power of k.
+    /// For [`super::Classic`], [`super::Segmented`] and [`super::Counting`].
+    pub fn deviation(&self) -> f64 {
+        let (m, k, n) = self.parameters();
+        let c = k * n / m;
+        let empty = (-c).exp();
+        let of_share = ((empty - (1.0 + c) * empty * empty).max(0.0) / m).sqrt();
+        k * of_share / (1.0 - empty) * self.rate_of_classic()
+    }
+
+    /// The same under [`super::Blocked`], whose blocks have more or fewer keys.
+    pub fn deviation_of_blocked(&self) -> f64 {
+        let (m, ..) = self.parameters();
+        let [mean, square] = self.moments_of_blocks();
+        let of_blocks = (square - mean * mean).max(0.0) / (m / BLOCK_BITS as f64).ceil();
+        of_blocks.sqrt() + self.deviation() * mean / self.rate_of_classic()
     }
 
     fn parameters(&self) -> (f64, f64, f64) {
