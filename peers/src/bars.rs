@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::harness::{FLOOR, ONE_SHARD, ONE_WORD, SEALING, SHORT_KEYS};
+use crate::harness::{
+    FEWER_CONTENTS, FLOOR, ONE_SHARD, ONE_WORD, PER_PACKET, SEALING, SHORT_KEYS, USUAL_TRAFFIC,
+};
 
 /// A promise.
 pub struct Bar {
@@ -89,9 +91,46 @@ const DATASKETCHES: Against = Against::Named("datasketches");
 const EXACT_TABLE: Against = Against::Named("hashbrown");
 const ADDS_ALONE: Against = Against::Named(FLOOR);
 const SHORTER: Against = Against::Named(SHORT_KEYS);
+const ONE_BY_ONE: Against = Against::Named(PER_PACKET);
+const TENTH: Against = Against::Named(FEWER_CONTENTS);
+const USUAL: Against = Against::Named(USUAL_TRAFFIC);
 const ALONE: Against = Against::Named(ONE_SHARD);
 
+/// Hyperscan, or what was made of it.
+const AUTOMATA: Against = Against::BestPeer;
+/// Where made contents have no counterpart among rules.
+const RULES: &str = "30000 without NUL";
+
 const BARS: &[Bar] = &[
+    Bar::new(2.0, AUTOMATA, "match-traces", None, Some("300")),
+    Bar::new(3.0, AUTOMATA, "match-traces", None, Some("3000")),
+    Bar::new(3.5, AUTOMATA, "match-traces", None, Some("10000")),
+    Bar::new(5.0, AUTOMATA, "match-traces", None, Some("30000")),
+    Bar::new(8.0, AUTOMATA, "match-traces-http", None, Some("30000")),
+    Bar::new(4.0, AUTOMATA, "match-traces", None, Some(RULES)),
+    Bar::new(3.3, AUTOMATA, "match-traces-http", None, Some(RULES)),
+    Bar::new(5.0, AUTOMATA, "match-traces", None, Some("leading")),
+    Bar::new(2.0, AUTOMATA, "match-mixed", None, Some("300")),
+    Bar::new(3.0, AUTOMATA, "match-mixed", None, Some("3000")),
+    Bar::new(3.5, AUTOMATA, "match-mixed", None, Some("10000")),
+    Bar::new(5.0, AUTOMATA, "match-mixed", None, Some("30000")),
+    Bar::new(8.0, AUTOMATA, "match-http", None, Some("30000")),
+    // Sixty-four packets a call are faster than one.
+    Bar::new(1.1, ONE_BY_ONE, "match-traces-batch", None, None),
+    Bar::new(1.1, ONE_BY_ONE, "match-mixed-batch", None, None),
+    // Ten times the contents leave more than half of the rate.
+    Bar::new(0.55, TENTH, "match-traces", None, Some("30000")),
+    Bar::new(0.55, TENTH, "match-mixed", None, Some("30000")),
+    // What hostile traffic leaves of the rate.
+    Bar::new(1.0, USUAL, "match-zeros", None, None),
+    Bar::new(0.25, USUAL, "match-near-misses", None, None),
+    Bar::new(
+        1.0,
+        Against::Limit(0.3e9, "0.3 s"),
+        "match-build",
+        None,
+        Some("30000"),
+    ),
     Bar::new(6.5, DATASKETCHES, COUNT_MIN, None, Some("zipf")),
     Bar::new(6.5, DATASKETCHES, COUNT_MIN, None, Some("trains")),
     Bar::new(4.5, DATASKETCHES, COUNT_MIN, None, Some("uniform")),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::bars;
 use crate::harness::{FLOOR, Row, SEALING, Verdict, WEIR};
 use crate::mac::is_mac;
+use crate::matching::is_matching;
 use crate::sketch::is_sketch;
 
 /// Columns of the first table, by how their subjects' names begin.
@@ -15,6 +16,14 @@ const MAC_PEERS: [&str; 4] = ["Nettle", "ipsec-mb", "OpenSSL", "GMAC, ipsec-mb"]
 
 /// Columns of the sketches' table.
 const SKETCH_PEERS: [&str; 3] = ["datasketches", "hashbrown", FLOOR];
+
+/// Columns of the table of contents.
+const MATCH_PEERS: [&str; 4] = [
+    "Hyperscan",
+    "Vectorscan",
+    "aho-corasick",
+    "weir, segmented filters",
+];
 
 /// The tables in Markdown, one after the other. Times are nanoseconds per
 /// packet; of a peer that took part in several forms the best.
@@ -28,7 +37,7 @@ pub fn markdown(rows: &[Row]) -> String {
     let mut tables = String::new();
     let columns = "| work | bytes | keys | Weir |";
     header(&mut tables, columns, &PEERS, "best peer / Weir | bar |");
-    let is_other = |work: &str| !is_mac(work) && !is_sketch(work);
+    let is_other = |work: &str| !is_mac(work) && !is_sketch(work) && !is_matching(work);
     for (weir, contest) in contests().filter(|(weir, _)| is_other(&weir.work)) {
         if !weir.bars.is_empty() {
             line(&mut tables, weir, contest);
@@ -45,6 +54,12 @@ pub fn markdown(rows: &[Row]) -> String {
     header(&mut tables, columns, &SKETCH_PEERS, "bar |");
     for (weir, contest) in contests().filter(|(weir, _)| is_sketch(&weir.work)) {
         line_with_ratios(&mut tables, &weir.keys, weir, contest, &SKETCH_PEERS);
+    }
+    tables.push('\n');
+    let columns = "| search | contents | Weir |";
+    header(&mut tables, columns, &MATCH_PEERS, "bar |");
+    for (weir, contest) in contests().filter(|(weir, _)| is_matching(&weir.work)) {
+        line_with_ratios(&mut tables, &weir.keys, weir, contest, &MATCH_PEERS);
     }
     tables
 }

@@ -12,6 +12,8 @@ use crate::bars::{self, Against, Bar};
 
 /// Rounds of a contest. In each, every subject has one turn.
 const ROUNDS: usize = 35;
+/// Rounds of a contest whose turns are long.
+const LEAST_ROUNDS: usize = 11;
 
 /// What a turn came to.
 #[derive(Clone, Copy, Default)]
@@ -58,6 +60,8 @@ pub struct Contest<'a> {
     pub(super) work: String,
     pub(super) bytes: usize,
     pub(super) keys: &'static str,
+    /// Rounds that would take longer are left out, down to [`LEAST_ROUNDS`].
+    most_time: Option<Duration>,
     entrants: Vec<Entrant<'a>>,
 }
 
@@ -68,8 +72,15 @@ impl<'a> Contest<'a> {
             work: work.to_owned(),
             bytes,
             keys,
+            most_time: None,
             entrants: Vec::new(),
         }
+    }
+
+    /// Has fewer rounds, eleven at least, where all of them would take longer.
+    pub fn within(mut self, most_time: Duration) -> Contest<'a> {
+        self.most_time = Some(most_time);
+        self
     }
 
     /// Adds a subject.
@@ -157,10 +168,19 @@ impl<'a> Contest<'a> {
     /// Times of every entrant in every round, in nanoseconds per packet; none
     /// for those that are missing.
     fn times(&mut self) -> Result<Vec<Vec<f64>>> {
+        let start = Instant::now();
         self.warm_up()?;
+        let round = start.elapsed();
+        let rounds = match self.most_time {
+            None => ROUNDS,
+            Some(most) => {
+                let fitting = most.as_nanos() / round.as_nanos().max(1);
+                (fitting as usize).clamp(LEAST_ROUNDS, ROUNDS)
+            }
+        };
         let count = self.entrants.len();
         let mut times = vec![Vec::with_capacity(ROUNDS); count];
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             for step in 0..count {
                 // Whoever comes first in a round is another one each time.
                 let number = (round + step) % count;

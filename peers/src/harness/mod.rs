@@ -29,5 +29,15 @@ pub const SHORT_KEYS: &str = "weir, keys of 32 bits";
 /// Weir's sketches on one core.
 pub const ONE_SHARD: &str = "weir, one shard";
 
+/// Weir's search for contents called for each packet, which calls for batches
+/// are compared with.
+pub const PER_PACKET: &str = "weir, packet by packet";
+
+/// Weir's search for a tenth of the contents.
+pub const FEWER_CONTENTS: &str = "weir, 3000 contents";
+
+/// Weir's search in usual traffic, which hostile one is compared with.
+pub const USUAL_TRAFFIC: &str = "weir, mixed traffic";
+
 /// Weir with a tag of one word, which tags of several are compared with.
 pub const ONE_WORD: &str = "weir, one word of tag";

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 use weir_inspect::Needle;
 
-use super::Found;
+use super::engines::Found;
 
 unsafe extern "C" {
     fn weir_hyperscan_version() -> *const c_char;
@@ -105,10 +105,10 @@ pub struct Pointers<'a> {
 }
 
 impl<'a> Pointers<'a> {
-    pub fn new(packets: &'a [Vec<u8>]) -> Pointers<'a> {
+    pub fn new(packets: impl Iterator<Item = &'a [u8]> + Clone) -> Pointers<'a> {
         Pointers {
-            starts: packets.iter().map(|packet| packet.as_ptr()).collect(),
-            bytes: packets.iter().map(Vec::len).collect(),
+            starts: packets.clone().map(<[u8]>::as_ptr).collect(),
+            bytes: packets.map(<[u8]>::len).collect(),
             packets: std::marker::PhantomData,
         }
     }

@@ -2,73 +2,68 @@
 //! occur in each packet.
 //!
 //! Weir takes packets one by one or 64 at a time, by its cascade and by the
-//! thesis's filters; Hyperscan (or Vectorscan) and an automaton take them one
-//! by one, which is what they offer. Before a contest every subject scans the
-//! same packets, and the sets of pairs of packet and content must be equal.
+//! thesis's filters; Hyperscan (or Vectorscan: both are `libhs`, so one run
+//! measures one of them) and an automaton take them one by one, which is what
+//! they offer. Before a contest every subject scans the same packets, and the
+//! sets of pairs of packet and content must be equal.
 //!
 //! Contents and traffic are made here from a fixed seed, or read from rule
-//! files and captures (`--rules`, `--traffic`). Weir's windows are chosen by
+//! files and captures (`--rules`, `--captures`). Weir's windows are chosen by
 //! the profile that it ships, or by that of `--train`, never by the traffic of
 //! the contest.
 //!
 //! ```text
 //!  made     contents and traffic from a seed
 //!  read     contents of rule files, payloads of captures
+//!  engines  all engines over one set of contents, and what a turn of each is
 //!  hyperscan
 //!           the C peer
 //! ```
 
+mod engines;
 #[cfg(hyperscan)]
 mod hyperscan;
 mod made;
 mod read;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use weir_inspect::{Automaton, Cascade, ContentEngine, Hits, Needle, Profile, Segmented, Text};
+use weir_inspect::{Cascade, ContentEngine, Needle, Profile};
 
-use crate::harness::{Contest, Scoreboard, WEIR, timed};
+use crate::harness::{Contest, FEWER_CONTENTS, PER_PACKET, Scoreboard, USUAL_TRAFFIC, WEIR, timed};
 use crate::machine::versioned;
+use engines::{Engines, View};
 
 /// Packets of one call, where they come in batches.
 const BATCH: usize = 64;
 
-/// Bytes of payloads in a turn, about.
+/// Bytes of made payloads, about.
 const TURN_BYTES: usize = 2 << 20;
+
+/// Bytes of payloads that are taken of captures.
+const MOST_BYTES: usize = 8 << 20;
+
+/// A contest takes no longer, unless its eleven rounds do.
+const MOST_TIME: Duration = Duration::from_millis(700);
+
+/// Of so many packets the slow engines take one.
+const SHARE_OF_SLOW: usize = 32;
 
 /// What is to be matched.
 #[derive(clap::Args)]
 pub struct Options {
     /// Match the contents of these rule files, not made ones.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "traffic")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "captures")]
     rules: Vec<PathBuf>,
-    /// Match in the payloads of these captures, not in made ones.
-    #[arg(long, value_name = "PCAP", num_args = 1.., requires = "rules")]
-    traffic: Vec<PathBuf>,
+    /// Match in the payloads of these captures, or of those in these folders,
+    /// not in made ones.
+    #[arg(long, value_name = "PCAP|FOLDER", num_args = 1.., requires = "rules")]
+    captures: Vec<PathBuf>,
     /// Choose windows by the payloads of these captures.
-    #[arg(long, value_name = "PCAP", num_args = 1..)]
+    #[arg(long, value_name = "PCAP|FOLDER", num_args = 1..)]
     train: Vec<PathBuf>,
-}
-
-/// What a scan found.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Found {
-    matches: u64,
-    /// A sum over all matches, whatever their order.
-    sum: u64,
-    /// Packet at hand.
-    packet: u64,
-}
-
-impl Found {
-    fn add(&mut self, packet: u64, content: u32) {
-        let hit = (packet << 32 | u64::from(content)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.sum = self.sum.wrapping_add(hit ^ (hit >> 29));
-        self.matches += 1;
-    }
 }
 
 /// A set of contents and its name.
@@ -83,11 +78,19 @@ struct Traffic {
     packets: Vec<Vec<u8>>,
 }
 
-/// How Weir takes packets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
-    PerPacket,
-    PerBatch,
+impl Traffic {
+    fn total(&self) -> usize {
+        self.packets.iter().map(Vec::len).sum()
+    }
+
+    fn mean_bytes(&self) -> usize {
+        (self.total() / self.packets.len()).max(1)
+    }
+}
+
+/// Whether a work is one of these.
+pub fn is_matching(work: &str) -> bool {
+    work.starts_with("match-")
 }
 
 /// Contests over all contents and all traffic.
@@ -97,24 +100,35 @@ pub fn measure(scoreboard: &mut Scoreboard, options: &Options) -> Result<()> {
     } else {
         (
             read::contents(&options.rules)?,
-            read::traffic(&options.traffic, TURN_BYTES)?,
+            read::traffic(&read::files(&options.captures)?, MOST_BYTES)?,
         )
     };
     let mut profile = Profile::new();
-    for traffic in read::payloads(&options.train)? {
-        profile.add(&traffic.bytes);
+    for payload in read::payloads(&read::files(&options.train)?)? {
+        profile.add(&payload.bytes);
     }
     let profile = if options.train.is_empty() {
         Profile::typical()
     } else {
         &profile
     };
+    let mut fewer = None;
     for contents in &sets {
-        for traffic in traffics.iter().chain(&hostile(&contents.needles)) {
-            for call in [Call::PerPacket, Call::PerBatch] {
-                contest(scoreboard, contents, traffic, call, profile)
-                    .with_context(|| format!("{} contents, {}", contents.name, traffic.name))?;
-            }
+        let engines = Engines::build(contents, profile)?;
+        build_contest(scoreboard, &engines, profile)?;
+        let usual = &traffics[0];
+        for traffic in &traffics {
+            let fewer = fewer.as_ref().filter(|_| contents.name == "30000");
+            packets_contest(scoreboard, &engines, traffic, fewer)
+                .with_context(|| format!("{} contents, {}", contents.name, traffic.name))?;
+        }
+        batches_contest(scoreboard, &engines, usual)?;
+        for traffic in hostile(&contents.needles) {
+            hostile_contest(scoreboard, &engines, &traffic, usual)
+                .with_context(|| format!("{} contents, {}", contents.name, traffic.name))?;
+        }
+        if contents.name == "3000" {
+            fewer = Some(engines);
         }
     }
     Ok(())
@@ -142,108 +156,121 @@ fn hostile(needles: &[Needle]) -> [Traffic; 2] {
     ]
 }
 
-fn contest(
+/// Building the engine: a packet is a whole set.
+fn build_contest(
     scoreboard: &mut Scoreboard,
-    contents: &Contents,
-    traffic: &Traffic,
-    call: Call,
+    engines: &Engines<'_>,
     profile: &Profile,
 ) -> Result<()> {
-    let work = match call {
-        Call::PerPacket => format!("match-{}", traffic.name),
-        Call::PerBatch => format!("match-{}-batch", traffic.name),
-    };
-    let packets = &traffic.packets;
-    ensure!(!packets.is_empty(), "there are no payloads");
-    let total: usize = packets.iter().map(Vec::len).sum();
-    let mean_bytes = total / packets.len();
-    if !scoreboard.wants(&work, mean_bytes, contents.name) {
+    let contents = engines.contents;
+    let bytes = contents.needles.iter().map(|n| n.bytes().len()).sum();
+    if !scoreboard.wants("match-build", bytes, contents.name) {
         return Ok(());
     }
-    let needles = &contents.needles;
-    let count = packets.len() as u64;
-    let texts: Vec<Text<'_>> = packets.iter().map(|packet| Text::whole(packet)).collect();
-    let mut contest = Contest::new(&work, mean_bytes, contents.name);
-
-    let per_call = if call == Call::PerBatch { BATCH } else { 1 };
-    let (engine, note) = built(|| Cascade::new(needles, profile, weir_simd::tier()))?;
-    contest.enter(
-        WEIR,
-        timed(count, scan(engine, needles.len(), &texts, per_call)),
-    );
-    contest.note(note);
-    #[cfg(hyperscan)]
-    {
-        let start = Instant::now();
-        let engine = hyperscan::Hyperscan::new(needles);
-        let seconds = start.elapsed().as_secs_f64();
-        match engine {
-            Some(engine) => {
-                let note = tables(engine.memory_bytes(), seconds);
-                let packets = hyperscan::Pointers::new(packets);
-                contest.enter(
-                    hyperscan::name(),
-                    timed(count, move || {
-                        let found = engine.scan(&packets).context("hs_scan fails")?;
-                        Ok(Some(found.sum ^ found.matches))
-                    }),
-                );
-                contest.note(note);
-            }
-            None => contest.miss(hyperscan::name(), "it refuses the contents"),
-        }
-    }
-    #[cfg(not(hyperscan))]
-    contest.absent("Hyperscan", "libhyperscan-dev, or libvectorscan-dev");
-    let (engine, note) = built(|| Segmented::new(needles))?;
-    contest.enter(
-        "weir, segmented filters",
-        timed(count, scan(engine, needles.len(), &texts, per_call)),
-    );
-    contest.note(note);
-    let (engine, note) = built(|| Automaton::new(needles))?;
-    contest.enter(
-        versioned("aho-corasick"),
-        timed(count, scan(engine, needles.len(), &texts, per_call)),
-    );
-    contest.note(note);
+    let mut contest = Contest::new("match-build", bytes, contents.name).within(MOST_TIME);
+    let build = || {
+        let engine = Cascade::new(&contents.needles, profile, weir_simd::tier())?;
+        Ok(Some(engine.memory_bytes() as u64))
+    };
+    contest.enter(WEIR, timed(1, build));
+    contest.note(&engines.weir.note);
     scoreboard.run(contest)
 }
 
-/// An engine, with its size and the time it took to build.
-fn built<E: ContentEngine>(
-    build: impl FnOnce() -> Result<E, weir_inspect::EngineError>,
-) -> Result<(E, String)> {
-    let start = Instant::now();
-    let engine = build()?;
-    let note = tables(engine.memory_bytes(), start.elapsed().as_secs_f64());
-    Ok((engine, note))
-}
-
-fn tables(bytes: usize, seconds: f64) -> String {
-    format!(
-        "{:.2} MB of tables, built in {seconds:.3} s",
-        bytes as f64 / 1e6
-    )
-}
-
-fn scan<'a>(
-    engine: impl ContentEngine + 'a,
-    contents: usize,
-    texts: &'a [Text<'a>],
-    per_call: usize,
-) -> impl FnMut() -> Result<Option<u64>> + 'a {
-    let mut hits = Hits::default();
-    move || {
-        let mut found = Found::default();
-        for (number, texts) in texts.chunks(per_call).enumerate() {
-            hits.start(texts.len(), contents);
-            engine.scan(texts, &mut hits);
-            let first = (number * per_call) as u64;
-            for hit in hits.reported() {
-                found.add(first + u64::from(hit.payload), hit.content);
-            }
-        }
-        Ok(Some(found.sum ^ found.matches))
+/// All engines, packet by packet. Beside 30,000 contents Weir is also measured
+/// with a tenth of them.
+fn packets_contest(
+    scoreboard: &mut Scoreboard,
+    engines: &Engines<'_>,
+    traffic: &Traffic,
+    fewer: Option<&Engines<'_>>,
+) -> Result<()> {
+    let work = format!("match-{}", traffic.name);
+    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+        return Ok(());
+    };
+    enter_all(&mut contest, engines, &view)?;
+    if let Some(fewer) = fewer {
+        contest.enter(FEWER_CONTENTS, view.apart(&fewer.weir));
     }
+    scoreboard.run(contest)
+}
+
+/// Weir by batches, beside itself packet by packet.
+fn batches_contest(
+    scoreboard: &mut Scoreboard,
+    engines: &Engines<'_>,
+    traffic: &Traffic,
+) -> Result<()> {
+    let work = format!("match-{}-batch", traffic.name);
+    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+        return Ok(());
+    };
+    let weir = &engines.weir;
+    contest.enter(WEIR, view.turn(weir, BATCH));
+    contest.enter(PER_PACKET, view.turn(weir, 1));
+    #[cfg(hyperscan)]
+    engines.enter_hyperscan(&mut contest, &view);
+    scoreboard.run(contest)
+}
+
+/// All engines in hostile traffic, and Weir in the usual one: as many bytes
+/// count as a packet.
+fn hostile_contest(
+    scoreboard: &mut Scoreboard,
+    engines: &Engines<'_>,
+    traffic: &Traffic,
+    usual: &Traffic,
+) -> Result<()> {
+    let work = format!("match-{}", traffic.name);
+    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+        return Ok(());
+    };
+    enter_all(&mut contest, engines, &view)?;
+    let count = usual.total() / traffic.mean_bytes();
+    let usual = View::new(usual).counting_as(count as u64);
+    contest.enter(USUAL_TRAFFIC, usual.apart(&engines.weir));
+    scoreboard.run(contest)
+}
+
+/// A contest, if it is wanted, and the traffic as engines take it.
+fn start<'a>(
+    scoreboard: &Scoreboard,
+    work: &str,
+    engines: &Engines<'_>,
+    traffic: &'a Traffic,
+) -> Result<Option<(Contest<'a>, View<'a>)>> {
+    ensure!(!traffic.packets.is_empty(), "there are no payloads");
+    let (bytes, contents) = (traffic.mean_bytes(), engines.contents.name);
+    Ok(scoreboard.wants(work, bytes, contents).then(|| {
+        let contest = Contest::new(work, bytes, contents).within(MOST_TIME);
+        (contest, View::new(traffic))
+    }))
+}
+
+/// Weir and its peers, packet by packet.
+fn enter_all<'a>(
+    contest: &mut Contest<'a>,
+    engines: &'a Engines<'_>,
+    view: &View<'a>,
+) -> Result<()> {
+    let weir = &engines.weir;
+    contest.enter(WEIR, view.turn(weir, 1));
+    contest.note(format!("{}; {}", weir.note, view.finds(weir)));
+    #[cfg(hyperscan)]
+    engines.enter_hyperscan(contest, view);
+    #[cfg(not(hyperscan))]
+    contest.absent("Hyperscan", "libhyperscan-dev, or libvectorscan-dev");
+    // A hundred times slower than the others: some packets are enough.
+    let some = view.some(SHARE_OF_SLOW);
+    let segmented = &engines.segmented;
+    ensure!(
+        some.found(segmented) == some.found(weir),
+        "segmented filters find something else"
+    );
+    contest.enter("weir, segmented filters", some.apart(segmented));
+    contest.note(&segmented.note);
+    contest.enter(versioned("aho-corasick"), view.turn(&engines.automaton, 1));
+    contest.note(&engines.automaton.note);
+    Ok(())
 }

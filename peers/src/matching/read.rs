@@ -139,6 +139,24 @@ fn unquote(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (bytes, &text[at..])
 }
 
+/// The files themselves, and those in folders, by their names.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let list = || -> std::io::Result<Vec<PathBuf>> {
+                fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+            };
+            let mut own = list().with_context(|| format!("cannot list {}", path.display()))?;
+            own.sort();
+            files.extend(own.into_iter().filter(|file| file.is_file()));
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
 /// A payload of TCP or UDP.
 pub struct Payload {
     pub bytes: Vec<u8>,
@@ -175,8 +193,8 @@ pub fn traffic(captures: &[PathBuf], most_bytes: usize) -> Result<Vec<Traffic>> 
         Traffic { name, packets }
     };
     Ok(vec![
-        evenly("mixed", &|_| true),
-        evenly("http", &|payload| payload.is_http),
+        evenly("traces", &|_| true),
+        evenly("traces-http", &|payload| payload.is_http),
     ])
 }
 

@@ -69,7 +69,9 @@ pub struct CascadeStatistics {
     pub passed: u64,
     /// Of these, places whose gram some content is entered at.
     pub candidates: u64,
-    /// Entries that are like the text around such a place.
+    /// Entries that such places were compared with.
+    pub entries: u64,
+    /// Of these, entries that are like the text around the place.
     pub survivors: u64,
     /// Of these, contents that occur and were not reported before.
     pub hits: u64,
@@ -118,7 +120,7 @@ impl Candidates {
             texts,
         } = *stages;
         statistics.passed += self.passed.count as u64;
-        self.find_buckets(&table.buckets, texts);
+        statistics.entries += self.find_buckets(&table.buckets, texts);
         statistics.candidates += self.passed.count as u64;
         let mut progress = Progress::default();
         // A bucket may be of any size: there is room for the largest.
@@ -151,7 +153,8 @@ impl Candidates {
 
     /// Finds the buckets of all candidates, so that these do not wait for the
     /// memory one after the other, and forgets candidates that have none.
-    fn find_buckets(&mut self, buckets: &Buckets, texts: &[Text<'_>]) {
+    /// Returns how many entries the buckets have.
+    fn find_buckets(&mut self, buckets: &Buckets, texts: &[Text<'_>]) -> u64 {
         let places = &mut self.passed.places[..self.passed.count];
         if self.heads.len() < places.len() {
             self.heads.resize(places.len(), 0);
@@ -170,10 +173,14 @@ impl Candidates {
             first = span.end;
             span.end = kept;
         }
+        let mut entries = 0;
         for head in &heads[..kept] {
             buckets.fetch(*head);
+            let (_, own) = buckets.bucket(*head);
+            entries += own as u64;
         }
         self.passed.count = kept;
+        entries
     }
 
     /// The definition: the entries that are like the eight bytes around each

@@ -84,17 +84,17 @@ pub(super) fn look_classes(
     false
 }
 
-/// Asks for the line of the cache that holds a word, to be read soon.
+/// Asks for the line of the cache where a value begins, to be read soon.
 #[inline(always)]
-pub(super) fn prefetch(word: &u64) {
+pub(super) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that the program can see, and every
     // x86-64 processor has it.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
     }
-    let _ = word;
+    let _ = value;
 }
 
 /// [`Candidates::compare_scalar`]; false where `tier` has no kernel.
