@@ -17,6 +17,7 @@
 //! says what it broke, so that every later run tries it first.
 
 pub mod capture;
+pub mod contents;
 pub mod esp;
 pub mod headers;
 pub mod inspection;
@@ -64,7 +65,8 @@ macro_rules! targets {
 }
 
 /// Every parser that takes input from outside.
-pub const TARGETS: &[Target] = targets![capture, headers, rules, inspection, esp, sa_file];
+pub const TARGETS: &[Target] =
+    targets![capture, headers, rules, contents, inspection, esp, sa_file];
 
 #[cfg(test)]
 mod tests {

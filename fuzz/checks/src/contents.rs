@@ -1,0 +1,108 @@
+//! Contents and a payload to find them in.
+//!
+//! The promise of every engine: it reports what occurs and nothing else, in one
+//! piece and cut into segments, under every tier. An input is two bytes that tell
+//! where the payload is cut; contents, one per line, `i` in front of those whose
+//! case does not matter and any other byte in front of the rest; an empty line;
+//! and the payload.
+
+mod seeds;
+
+use weir_inspect::{
+    Automaton, Cascade, ContentEngine, Continuation, Hits, Needle, Profile, Segmented, Text,
+};
+use weir_simd::Tier;
+
+pub use seeds::{WORDS, seeds};
+
+/// More contents add time, and nothing that fewer do not show.
+const MOST_CONTENTS: usize = 200;
+/// Two spans of the filter and a piece.
+const MOST_PAYLOAD_BYTES: usize = 70_000;
+
+/// Panics where an engine misses a content or invents one.
+pub fn check(input: &[u8]) {
+    let Some((cuts, input)) = input.split_first_chunk() else {
+        return;
+    };
+    let (needles, payload) = parse(input);
+    let segments = cut(payload, *cuts);
+    let occurring: Vec<u32> = (0u32..)
+        .zip(&needles)
+        .filter(|(_, needle)| needle.occurs_in(payload))
+        .map(|(number, _)| number)
+        .collect();
+    let mut profile = Profile::new();
+    profile.add(&payload[payload.len() / 2..]);
+    let mut hits = Hits::default();
+    for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
+        let engine = Cascade::new(&needles, &profile, tier).expect("short contents");
+        check_engine(&engine, needles.len(), segments, &occurring, &mut hits);
+    }
+    let segmented = Segmented::new(&needles).expect("short contents");
+    check_engine(&segmented, needles.len(), segments, &occurring, &mut hits);
+    let automaton = Automaton::new(&needles).expect("few contents");
+    check_engine(&automaton, needles.len(), segments, &occurring, &mut hits);
+}
+
+fn check_engine(
+    engine: &dyn ContentEngine,
+    contents: usize,
+    segments: [&[u8]; 3],
+    occurring: &[u32],
+    hits: &mut Hits,
+) {
+    let mut scan = |text: Text<'_>| -> Vec<u32> {
+        hits.start(1, contents);
+        engine.scan(&[text], hits);
+        hits.in_order().iter().map(|hit| hit.content).collect()
+    };
+    let sorted = |mut numbers: Vec<u32>| {
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    };
+    let whole = sorted(scan(Text::whole(&segments.concat())));
+    assert_eq!(whole, occurring, "{}", engine.name());
+    let mut continuation = Continuation::default();
+    let mut numbers = Vec::new();
+    for segment in segments {
+        numbers.extend(scan(
+            continuation.extend(segment, engine.longest_content_bytes()),
+        ));
+    }
+    assert_eq!(
+        sorted(numbers),
+        occurring,
+        "{} over segments",
+        engine.name()
+    );
+}
+
+/// Three segments of a payload, cut at so many 256ths of it and of the rest.
+fn cut(payload: &[u8], cuts: [u8; 2]) -> [&[u8]; 3] {
+    let [first, second] = cuts.map(usize::from);
+    let (one, rest) = payload.split_at(payload.len() * first / 256);
+    let (two, three) = rest.split_at(rest.len() * second / 256);
+    [one, two, three]
+}
+
+fn parse(input: &[u8]) -> (Vec<Needle>, &[u8]) {
+    let mut needles = Vec::new();
+    let mut rest = input;
+    while needles.len() < MOST_CONTENTS {
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            break;
+        };
+        let (line, behind) = (&rest[..end], &rest[end + 1..]);
+        rest = behind;
+        let Some((case, content)) = line.split_first() else {
+            break;
+        };
+        needles.push(match case {
+            b'i' => Needle::nocase(content),
+            _ => Needle::exact(content),
+        });
+    }
+    (needles, &rest[..rest.len().min(MOST_PAYLOAD_BYTES)])
+}
