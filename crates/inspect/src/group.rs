@@ -52,15 +52,11 @@ impl GroupKey {
 
     /// Name for reports, as in `http.uri to_server`.
     pub(crate) fn name(self) -> String {
-        let side = |direction| match direction {
-            Direction::ToServer => "to_server",
-            Direction::ToClient => "to_client",
-        };
         match self {
             GroupKey::UdpPacket => "udp packets".to_owned(),
             GroupKey::OtherPacket => "other packets".to_owned(),
-            GroupKey::Tcp(direction) => format!("tcp {}", side(direction)),
-            GroupKey::Part(buffer, direction) => format!("{} {}", buffer.name(), side(direction)),
+            GroupKey::Tcp(direction) => format!("tcp {}", direction.name()),
+            GroupKey::Part(buffer, direction) => format!("{} {}", buffer.name(), direction.name()),
         }
     }
 }

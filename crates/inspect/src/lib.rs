@@ -85,8 +85,8 @@ pub use engine::{
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{
-    Alert, GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS,
-    Packet, RuleCost,
+    Alert, FlowRecord, GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET,
+    MAX_TUNNELS, Packet, RuleCost,
 };
 pub use live::{ForeignRules, LiveRules};
 pub use payload::{MAX_PATTERN_SEARCHES, Payload};

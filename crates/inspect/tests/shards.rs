@@ -121,6 +121,13 @@ fn alerts(shards: usize) -> (Vec<(u64, u64)>, BTreeMap<u64, usize>) {
     {
         let alert: serde_json::Value = serde_json::from_slice(line).expect("JSON");
         let sid = alert["alert"]["signature_id"].as_u64().expect("a sid");
+        if sid == 1 {
+            let flow = &alert["flow"];
+            let packets = ["pkts_toserver", "pkts_toclient"].map(|name| flow[name].as_u64());
+            assert_eq!(packets, [Some(5), Some(1)], "{alert}");
+            assert_eq!(flow["dest_port"], 80);
+            assert_eq!(alert["direction"], "to_server");
+        }
         if OVER_PAIRS.contains(&sid) {
             *counts.entry(sid).or_default() += 1;
         } else {

@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use serde::Serialize;
 use weir_packet::wire::FlowKey;
 
-use super::line::has_ports;
-use crate::inspector::Alert;
-use crate::rule::{Rule, Target};
+use super::line::{has_ports, timestamp};
+use crate::flow::AppProtocol;
+use crate::inspector::{Alert, FlowRecord};
+use crate::rule::{Direction, Rule, Target};
 
 /// Writes what alerts say beside the line's own members.
 #[derive(Debug, Default)]
@@ -36,7 +37,62 @@ impl AlertText {
             text.push(',');
             text.push_str(&json(&Ends::new(&alert.flow, target))[1..]);
         }
+        if let Some(record) = &alert.flow_record {
+            text.push(',');
+            text.push_str(&json(&OfFlow::new(&alert.flow, record))[1..]);
+            text.pop();
+        }
         text.into()
+    }
+}
+
+/// What a line says of the flow so far.
+#[derive(Serialize)]
+struct OfFlow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    app_proto: Option<&'static str>,
+    direction: &'static str,
+    flow: FlowObject,
+}
+
+/// The client of a flow is its source.
+#[derive(Serialize)]
+struct FlowObject {
+    pkts_toserver: u64,
+    pkts_toclient: u64,
+    bytes_toserver: u64,
+    bytes_toclient: u64,
+    start: String,
+    src_ip: IpAddr,
+    dest_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    src_port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dest_port: Option<u16>,
+}
+
+impl OfFlow {
+    fn new(packet: &FlowKey, record: &FlowRecord) -> OfFlow {
+        let flow = match record.direction {
+            Direction::ToServer => *packet,
+            Direction::ToClient => packet.reversed(),
+        };
+        let has_ports = has_ports(&flow);
+        OfFlow {
+            app_proto: record.application.map(AppProtocol::name),
+            direction: record.direction.name(),
+            flow: FlowObject {
+                pkts_toserver: record.packets_to_server,
+                pkts_toclient: record.packets_to_client,
+                bytes_toserver: record.bytes_to_server,
+                bytes_toclient: record.bytes_to_client,
+                start: timestamp(record.start_ns),
+                src_ip: flow.source_address(),
+                dest_ip: flow.destination_address(),
+                src_port: has_ports.then_some(flow.source_port),
+                dest_port: has_ports.then_some(flow.destination_port),
+            },
+        }
     }
 }
 

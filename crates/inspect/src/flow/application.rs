@@ -24,6 +24,21 @@ pub enum AppProtocol {
     Smb,
 }
 
+impl AppProtocol {
+    /// Its name in rules and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            AppProtocol::Http => "http",
+            AppProtocol::Tls => "tls",
+            AppProtocol::Dns => "dns",
+            AppProtocol::Ssh => "ssh",
+            AppProtocol::Smtp => "smtp",
+            AppProtocol::Ftp => "ftp",
+            AppProtocol::Smb => "smb",
+        }
+    }
+}
+
 /// The protocol of a TCP connection by the first bytes that one end sent.
 /// `None` where they do not tell: the other end's may.
 pub(super) fn of_stream(first: &[u8], direction: Direction) -> Option<AppProtocol> {

@@ -7,6 +7,7 @@ use super::application::{self, AppProtocol};
 use super::stream::{Arrival, Stream};
 use super::tcp::{Connection, FIN, RST, Segment, Stage};
 use super::{FlowState, StreamSizes};
+use crate::inspector::{FlowRecord, Packet};
 use crate::message::{Conversation, Event};
 use crate::payload::Text;
 use crate::rule::Direction;
@@ -173,6 +174,10 @@ pub(crate) struct Flow {
     pub(super) is_shed: bool,
     /// What the table knows of the streams' memory.
     pub(super) memory_bytes: usize,
+    start_ns: u64,
+    /// Packets and bytes to the server, and to the client.
+    to_server: (u64, u64),
+    to_client: (u64, u64),
 }
 
 impl Flow {
@@ -191,6 +196,22 @@ impl Flow {
             streams: None,
             is_shed: false,
             memory_bytes: 0,
+            start_ns: now_ns,
+            to_server: (0, 0),
+            to_client: (0, 0),
+        }
+    }
+
+    /// What there is to tell of it with a packet that goes this way.
+    pub(crate) fn record(&self, direction: Direction) -> FlowRecord {
+        FlowRecord {
+            direction,
+            application: self.application,
+            start_ns: self.start_ns,
+            packets_to_server: self.to_server.0,
+            packets_to_client: self.to_client.0,
+            bytes_to_server: self.to_server.1,
+            bytes_to_client: self.to_client.1,
         }
     }
 
@@ -221,16 +242,18 @@ impl Flow {
         &mut self,
         is_reversed: bool,
         segment: Option<Segment>,
-        payload: &[u8],
+        packet: &Packet<'_>,
         picks_up: bool,
     ) -> Brought {
-        let direction = if is_reversed == self.client_is_reversed {
+        let payload = packet.headers.payload(packet.bytes);
+        let (direction, sums) = if is_reversed == self.client_is_reversed {
             self.seen_from_client = true;
-            Direction::ToServer
+            (Direction::ToServer, &mut self.to_server)
         } else {
             self.seen_from_server = true;
-            Direction::ToClient
+            (Direction::ToClient, &mut self.to_client)
         };
+        *sums = (sums.0 + 1, sums.1 + packet.captured_bytes());
         let mut brought = Brought::default();
         let both_spoke = self.seen_from_client && self.seen_from_server;
         let is_established = match (&mut self.connection, segment) {

@@ -104,8 +104,7 @@ impl FlowTable {
         let index = self.find_or_open(key, is_reversed, segment, now_ns);
         let flow = &mut self.flows[index];
         flow.last_seen_ns = now_ns;
-        let payload = headers.payload(bytes);
-        let brought = flow.take_in(is_reversed, segment, payload, self.limits.midstream);
+        let brought = flow.take_in(is_reversed, segment, packet, self.limits.midstream);
         (Some(index), brought)
     }
 

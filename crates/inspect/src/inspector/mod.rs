@@ -35,8 +35,9 @@ use crate::live::ForeignRules;
 use crate::message::Derived;
 use crate::payload::Cursors;
 use crate::rate::SharedTrackers;
+use crate::rule::Direction;
 use crate::rule_set::RuleSet;
-pub use alert::Alert;
+pub use alert::{Alert, FlowRecord};
 pub use cost::{GroupStatistics, RuleCost};
 pub(crate) use packet::pair_number;
 pub use packet::{MAX_TUNNELS, Packet};
@@ -241,7 +242,8 @@ impl Inspector {
         self.statistics.packets += 1;
         self.scratch.packet_number += 1;
         self.scratch.matched.clear();
-        if self.try_rules(packet) {
+        let (is_passed, place) = self.try_rules(packet);
+        if is_passed {
             self.statistics.passed_packets += 1;
             return;
         }
@@ -257,19 +259,21 @@ impl Inspector {
         }
         self.statistics.alerts += matched.len() as u64;
         let (flow, icmp) = (packet.flow(), packet.icmp());
+        let flow_record = place.map(|(index, direction)| self.flows.flow(index).record(direction));
         for rule in matched {
             raise(Alert {
                 packet: index,
                 rule: *rule,
                 flow,
                 icmp,
+                flow_record,
             });
         }
     }
 
     /// Matches one packet: the rules go to [`Scratch::matched`]. Says whether
-    /// a rule lets it pass.
-    fn try_rules(&mut self, packet: &Packet<'_>) -> bool {
+    /// a rule lets it pass, and which flow it belongs to and how.
+    fn try_rules(&mut self, packet: &Packet<'_>) -> (bool, Option<(usize, Direction)>) {
         let (index, brought) = self.flows.track(packet);
         let mut trial = Trial {
             rules: &self.rules,
@@ -289,11 +293,12 @@ impl Inspector {
                 trial.flow(self.flows.flow(index), &brought);
                 let is_passed = trial.is_passed;
                 self.flows.settle(index);
-                is_passed
+                let direction = brought.state.direction.unwrap_or(Direction::ToServer);
+                (is_passed, Some((index, direction)))
             }
             None => {
                 trial.packet(&Arrival::default(), None);
-                trial.is_passed
+                (trial.is_passed, None)
             }
         }
     }

@@ -62,6 +62,14 @@ impl<'a> Packet<'a> {
         }
     }
 
+    /// Its bytes: of the record, or of the IP packet in a tunnel.
+    pub(crate) fn captured_bytes(&self) -> u64 {
+        match self.tunnel {
+            0 => self.bytes.len() as u64,
+            _ => self.headers.ip_packet(self.bytes).len() as u64,
+        }
+    }
+
     /// Its flow; all zero where it has none.
     pub(crate) fn flow(&self) -> FlowKey {
         FlowKey::from_headers(&self.headers, self.bytes).unwrap_or_default()

@@ -77,6 +77,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Its name in rules and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::ToServer => "to_server",
+            Direction::ToClient => "to_client",
+        }
+    }
+
     /// The other way.
     pub fn opposite(self) -> Direction {
         match self {

@@ -46,6 +46,19 @@ fn a_stream_in_a_tunnel_is_inspected_and_so_is_the_tunnel() {
     let (outer, inner) = (alerts[0].0, alerts[1].0);
     assert_eq!((outer.packet, outer.flow.protocol), (4, GRE));
     assert_eq!((inner.packet, inner.flow.destination_port), (4, 80));
+    let record = inner.flow_record.expect("a flow");
+    assert_eq!(
+        (record.direction, record.application),
+        (Direction::ToServer, None)
+    );
+    assert_eq!((record.packets_to_server, record.packets_to_client), (4, 1));
+    let sent: usize = [0, 2, 3, 4]
+        .map(|index| talk.records()[index].len())
+        .iter()
+        .sum();
+    assert_eq!(record.bytes_to_server, sent as u64);
+    let around = outer.flow_record.map(|record| record.direction);
+    assert_eq!(around, None, "GRE is no flow");
 }
 
 #[test]
