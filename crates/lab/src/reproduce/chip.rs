@@ -2,7 +2,7 @@
 
 use super::compare::Entry;
 use super::hashing::{mmh_outcome, sketch_outcome};
-use super::{Bench, ReproduceError};
+use super::{Bench, ReproduceError, inspection};
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
 use crate::cost::{Process, Shape, power};
@@ -37,8 +37,11 @@ pub(super) fn entry(number: u32) -> Entry {
              to 8 %. At 128 clusters the model has +3 and +7 %, the paper's \
              abstract +2 and +7 %",
         ),
-        _ => Entry::ordering(|bench| Ok(vec![most_watts(bench)?]))
-            .note("the largest of AES, MMH and the two updates of sketches"),
+        _ => Entry::ordering(|bench| Ok(vec![most_watts(bench)?])).note(
+            "the largest of AES, MMH, inspection and the updates of sketches, with the \
+             costs of Imagine as figure 8.1 has them (no second port for AES); \
+             inspection has 4 adders. With the 8 adders of figure 5.9 it takes 5.6 W",
+        ),
     }
 }
 
@@ -56,18 +59,25 @@ fn busy_watts(bench: &Bench) -> Result<f64, ReproduceError> {
     Ok(process.joules(Shape::of(&machine).busy_cycle()) * machine.clock_mhz * 1e6)
 }
 
-/// The largest mean power of the applications.
+/// The largest mean power of the applications on Imagine as it is; inspection
+/// has 4 adders, for its microcode has no room with 3.
 fn most_watts(bench: &mut Bench) -> Result<f64, ReproduceError> {
+    const INSPECTION_ADDERS: u32 = 4;
+    let imagine = bench.imagine(3, 1)?;
     let aes = bench.single_stream(3, super::aes::LARGEST, Width::Single)?;
-    let machine = bench.imagine(3, 1)?;
     let outcomes = [
         aes.outcome,
         mmh_outcome(bench, 1536)?,
         sketch_outcome(bench, Hashing::Two)?.0,
         sketch_outcome(bench, Hashing::Four)?.0,
     ];
-    let watts = outcomes.map(|outcome| power(&outcome, &machine).total_watts());
-    Ok(watts.into_iter().fold(0.0, f64::max))
+    let inspector = bench.imagine(INSPECTION_ADDERS, 1)?;
+    let inspected = inspection::with_adders(bench, INSPECTION_ADDERS)?;
+    let watts = outcomes
+        .iter()
+        .map(|outcome| power(outcome, &imagine))
+        .chain(inspected.iter().map(|outcome| power(outcome, &inspector)));
+    Ok(watts.map(|power| power.total_watts()).fold(0.0, f64::max))
 }
 
 /// Units of a cluster with which area and energy for each are least, where

@@ -197,6 +197,14 @@ fn alone(bench: &Bench, design: Design) -> Result<Arc<Program>, ReproduceError> 
     Ok(Arc::clone(&made[0]))
 }
 
+/// The second processor's runs with that many adders: with shift-add-xor, and
+/// with tables.
+pub(super) fn with_adders(bench: &Bench, adders: u32) -> Result<[Outcome; 2], ReproduceError> {
+    let machine = bench.imagine(adders, 1)?;
+    let run = |family| after_barrier(&*alone(bench, Design::second(family))?, &machine);
+    Ok([run(Family::ShiftAddXor)?, run(Family::Tabulation)?])
+}
+
 /// The second processor's run with shift-add-xor, and with tables.
 fn both(bench: &Bench) -> Result<[Outcome; 2], ReproduceError> {
     Ok([

@@ -122,3 +122,22 @@ fn results_depend_on_what_they_should() {
         .collect();
     assert!(flipped.contains(&"imagine-103"), "{flipped:?}");
 }
+
+#[test]
+fn experiments_differ_in_adders_and_scratchpads_alone() {
+    let bench = Bench::new(Effort::SHORT);
+    let [one, other] = [(3, 1), (8, 4)].map(|(adders, scratchpads)| {
+        let machine = bench.imagine(adders, scratchpads).expect("a machine");
+        let parameters = machine.parameters().iter();
+        parameters
+            .map(|(key, it)| (key.to_owned(), it.value))
+            .collect::<Vec<_>>()
+    });
+    let differing: Vec<&str> = one
+        .iter()
+        .zip(&other)
+        .filter(|(one, other)| one != other)
+        .map(|((key, _), _)| key.as_str())
+        .collect();
+    assert_eq!(differing, ["cluster.adders", "cluster.scratchpads"]);
+}
