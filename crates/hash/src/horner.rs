@@ -39,12 +39,9 @@ impl Horner61 {
     #[inline]
     pub fn hash(&self, message: &[u32]) -> u64 {
         let words = message.iter().map(|word| u64::from(*word));
-        [message.len() as u64]
-            .into_iter()
-            .chain(words)
-            .fold(0, |sum, word| {
-                mod_p61(u128::from(sum + word) * u128::from(self.point))
-            })
+        evaluate(message.len() as u64, words, |sum, word| {
+            mod_p61(u128::from(sum + word) * u128::from(self.point))
+        })
     }
 }
 
@@ -57,13 +54,18 @@ impl Horner128 {
 
     /// The value of a message.
     pub fn hash(&self, message: &[u128]) -> u128 {
-        let length = message.len() as u128;
-        self.hash_without_length([length].into_iter().chain(message.iter().copied()))
+        let words = message.iter().copied();
+        evaluate(message.len() as u128, words, |sum, word| {
+            product(sum ^ word, self.point)
+        })
     }
+}
 
-    fn hash_without_length(&self, words: impl Iterator<Item = u128>) -> u128 {
-        words.fold(0, |sum, word| product(sum ^ word, self.point))
-    }
+/// The value of a message behind its length. A step adds a word and multiplies by the
+/// point.
+#[inline]
+fn evaluate<N: Default>(length: N, words: impl Iterator<Item = N>, step: impl Fn(N, N) -> N) -> N {
+    [length].into_iter().chain(words).fold(N::default(), step)
 }
 
 /// The product in GF(2¹²⁸), bit by bit and without branches.
@@ -138,11 +140,74 @@ mod tests {
             0x0388_dace_60b6_a392_f328_c2b9_71b2_fe78_u128.reverse_bits(),
             0x80_u128.reverse_bits(),
         ];
-        let hash = Horner128::new(point, 2).hash_without_length(words.into_iter());
+        let hash = words
+            .into_iter()
+            .fold(0, |sum, word| product(sum ^ word, point));
         assert_eq!(
             hash.reverse_bits(),
             0xf38c_bb1a_d692_23dc_c345_7ae5_b6b0_f885
         );
+    }
+
+    /// All points, under which some two messages of at most two words differ by some
+    /// amount: the most there are. `times` is the field's product, `add` its sum.
+    fn worst(
+        with_length: bool,
+        add: impl Fn(u32, u32) -> u32,
+        times: impl Fn(u32, u32) -> u32,
+        elements: u32,
+    ) -> u32 {
+        let one = (0..elements).map(|a| vec![a]);
+        let two = (0..elements * elements).map(|m| vec![m / elements, m % elements]);
+        let messages: Vec<Vec<u32>> = [vec![]].into_iter().chain(one).chain(two).collect();
+        let hash = |point: u32, message: &[u32]| {
+            let length = if with_length { message.len() as u32 } else { 0 };
+            let words = message.iter().copied();
+            evaluate(length, words, |sum, word| times(add(sum, word), point))
+        };
+        let mut worst = 0;
+        for (index, a) in messages.iter().enumerate() {
+            for b in &messages[..index] {
+                // Points by the value that is added to one hash to have the other.
+                let mut points = vec![0; elements as usize];
+                for point in 0..elements {
+                    let (a, b) = (hash(point, a), hash(point, b));
+                    let difference = (0..elements).find(|d| add(b, *d) == a);
+                    points[difference.expect("a group") as usize] += 1;
+                }
+                worst = worst.max(points.into_iter().max().unwrap_or(0));
+            }
+        }
+        worst
+    }
+
+    /// For all messages of at most two words, differences and points of small fields:
+    /// three points at most, which is what the guarantee of two words says.
+    #[test]
+    fn polynomials_keep_their_bound_and_need_a_field_and_the_length() {
+        assert_eq!(Horner61::new(0, 2).guarantee().epsilon, 3.0 / P61 as f64);
+        const BOUND: u32 = 3;
+        let modulo = |n: u32| {
+            let add = move |a, b| (a + b) % n;
+            let times = move |a, b| a * b % n;
+            worst(true, add, times, n)
+        };
+        assert!(modulo(7) <= BOUND && modulo(11) <= BOUND);
+        // Polynomials over GF(2) of degree below 3, modulo one of degree 3.
+        let binary = |polynomial: u32| {
+            let times = move |a: u32, b: u32| {
+                let product = (0..3).fold(0, |sum, bit| sum ^ ((b >> bit & 1) * (a << bit)));
+                [4, 3].into_iter().fold(product, |rest, bit| {
+                    rest ^ ((rest >> bit & 1) * (polynomial << (bit - 3)))
+                })
+            };
+            worst(true, |a, b| a ^ b, times, 8)
+        };
+        assert!(binary(0b1011) <= BOUND);
+        // Broken: rings that are no fields, and lengths left out.
+        assert!(modulo(8) > BOUND);
+        assert!(binary(0b1001) > BOUND);
+        assert_eq!(worst(false, |a, b| (a + b) % 7, |a, b| a * b % 7, 7), 7);
     }
 
     /// Without its length, a message and the same with zeros in front collide.
