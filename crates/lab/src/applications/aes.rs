@@ -13,14 +13,19 @@
 //!   are sent to all; then each cluster takes one block at a time (dual:
 //!   two) through whitening and nine rounds.
 //! - `aes-final-round`: the tenth.
+//! - `…-apart`: the same for a packet in each cluster, under its own key.
+//! - `…-merged`: the same for two packets in one stream, each under a key of its
+//!   own (load balancing, 2.7).
 
 use super::{Entry, fill};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Placement, Value};
 
 pub use expansion::{key_expansion, key_expansion_dual};
+pub use layouts::{core_apart, core_merged, final_round_apart, final_round_merged};
 pub use rounds::{core, core_dual, final_round, final_round_dual};
 
 mod expansion;
+mod layouts;
 pub mod programs;
 mod rounds;
 
@@ -78,6 +83,34 @@ pub(super) const KERNELS: &[Entry] = &[
         source: "Lai 2006, 2.4",
         records: 12,
         build: |_| final_round_dual(),
+    },
+    Entry {
+        name: "aes-core-apart",
+        about: "whitening and nine rounds, each cluster with a packet and a key of its own",
+        source: "Lai 2006, figure 2.1",
+        records: 12,
+        build: |_| core_apart(),
+    },
+    Entry {
+        name: "aes-final-round-apart",
+        about: "the last round, each cluster with a packet of its own",
+        source: "Lai 2006, figure 2.1",
+        records: 12,
+        build: |_| final_round_apart(),
+    },
+    Entry {
+        name: "aes-core-merged",
+        about: "whitening and nine rounds of two packets in one stream",
+        source: "Lai 2006, 2.7",
+        records: 12,
+        build: |_| core_merged(),
+    },
+    Entry {
+        name: "aes-final-round-merged",
+        about: "the last round of two packets in one stream",
+        source: "Lai 2006, 2.7",
+        records: 12,
+        build: |_| final_round_merged(),
     },
 ];
 

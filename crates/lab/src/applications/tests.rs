@@ -1,7 +1,7 @@
 //! The kernels as they were committed: those of AES before the machine was
-//! calibrated on them, those of inspection and OCB before they were scheduled for it, the
-//! others after that, when nothing was calibrated any more. A change here is a change of a kernel, and is
-//! told with its reason.
+//! calibrated on them; those of inspection, OCB and the other layouts of AES before
+//! they were scheduled for it; the others after that, when nothing was calibrated
+//! any more. A change here is a change of a kernel, and is told with its reason.
 
 use super::kernels;
 
@@ -24,6 +24,10 @@ fn operation_counts_are_as_committed() {
             ("aes-core-dual", 206),
             ("aes-final-round", 111),
             ("aes-final-round-dual", 203),
+            ("aes-core-apart", 102),
+            ("aes-final-round-apart", 106),
+            ("aes-core-merged", 141),
+            ("aes-final-round-merged", 130),
             ("ocb-nonce", 16),
             ("ocb-parameters", 178),
             ("ocb-offsets", 267),
@@ -52,6 +56,7 @@ fn operation_counts_are_as_committed() {
             ("multi-stage-filter", 1156),
             ("sketch-update-2", 269),
             ("sketch-update-4", 709),
+            ("sketch-update-2-groups", 279),
             ("sketch-combine", 4),
             ("sketch-forecast", 8),
             ("sketch-error", 4),

@@ -111,14 +111,20 @@ impl Sender {
     }
 }
 
-fn add_round_key(k: &mut Builder, words: &[Value], keys: &[Value]) -> Vec<Value> {
+/// The exclusive or of words and sub-keys.
+pub(super) fn add_round_key(k: &mut Builder, words: &[Value], keys: &[Value]) -> Vec<Value> {
     let pairs = words.iter().zip(keys);
     pairs.map(|(&word, &key)| k.xor(word, key)).collect()
 }
 
 /// One round: each column from four look-ups, whose rows `ShiftRows` brings
 /// together.
-fn round(k: &mut Builder, table: ArrayId, words: &[Value], keys: &[Value]) -> Vec<Value> {
+pub(super) fn round(
+    k: &mut Builder,
+    table: ArrayId,
+    words: &[Value],
+    keys: &[Value],
+) -> Vec<Value> {
     (0..4)
         .map(|column| {
             let mut terms: Vec<Value> = (0..4u32)
@@ -157,22 +163,32 @@ fn final_round_of(name: &str, blocks: u32) -> Result<Kernel, BuildError> {
         |k, _| {
             for _ in 0..blocks {
                 let words = k.read(state);
-                let columns: Vec<Value> = (0..4)
-                    .map(|column| {
-                        let parts: Vec<Value> = (0..4u32)
-                            .map(|row| {
-                                let word = words[(column + row as usize) % 4];
-                                substitute(k, table, word, row, row)
-                            })
-                            .collect();
-                        k.xor_all(&parts)
-                    })
-                    .collect();
-                let columns = add_round_key(k, &columns, &keys);
+                let columns = last_round(k, table, &words, &keys);
                 k.write(text, &columns);
             }
             vec![]
         },
     );
     k.finish()
+}
+
+/// The last round, which mixes no columns.
+pub(super) fn last_round(
+    k: &mut Builder,
+    table: ArrayId,
+    words: &[Value],
+    keys: &[Value],
+) -> Vec<Value> {
+    let columns: Vec<Value> = (0..4)
+        .map(|column| {
+            let parts: Vec<Value> = (0..4u32)
+                .map(|row| {
+                    let word = words[(column + row as usize) % 4];
+                    substitute(k, table, word, row, row)
+                })
+                .collect();
+            k.xor_all(&parts)
+        })
+        .collect();
+    add_round_key(k, &columns, keys)
 }

@@ -154,15 +154,7 @@ fn blocks_are_encrypted_as_by_another_implementation() {
                     &mut scratchpads,
                 );
                 let out = run(rounds, clusters, state, scalars, &mut scratchpads);
-                let cipher = Aes128::new(&keys[source].into());
-                let expected: Vec<[u8; 16]> = text
-                    .iter()
-                    .map(|block| {
-                        let mut block = (*block).into();
-                        cipher.encrypt_block(&mut block);
-                        block.into()
-                    })
-                    .collect();
+                let expected = encrypted(keys[source], &text);
                 assert_eq!(out, stream_of(&expected), "{clusters} clusters");
             }
         }
@@ -277,5 +269,87 @@ fn known_answers_of_cavp() {
         let state = run(core, 1, words(text), vec![0, 0], &mut scratchpads);
         let out = run(final_round, 1, state, vec![0, 0], &mut scratchpads);
         assert_eq!(out, words(expected), "{key:032x} {text:032x}");
+    }
+}
+
+fn encrypted(key: [u8; 16], text: &[[u8; 16]]) -> Vec<[u8; 16]> {
+    let cipher = Aes128::new(&key.into());
+    text.iter()
+        .map(|block| {
+            let mut block = (*block).into();
+            cipher.encrypt_block(&mut block);
+            block.into()
+        })
+        .collect()
+}
+
+#[test]
+fn each_cluster_has_a_packet_under_its_own_key() {
+    for clusters in CLUSTERS {
+        let mut scratchpads = with_table(clusters);
+        let keys = bytes(clusters, 3);
+        let keys_stream = stream_of(&keys);
+        run(
+            key_expansion,
+            clusters,
+            keys_stream,
+            vec![],
+            &mut scratchpads,
+        );
+        // Block n of a packet is record n of its cluster.
+        let text = bytes(3 * clusters, 11);
+        let state = run(
+            core_apart,
+            clusters,
+            stream_of(&text),
+            vec![],
+            &mut scratchpads,
+        );
+        let out = run(final_round_apart, clusters, state, vec![], &mut scratchpads);
+        let expected: Vec<[u8; 16]> = text
+            .iter()
+            .enumerate()
+            .flat_map(|(place, &block)| encrypted(keys[place % clusters], &[block]))
+            .collect();
+        assert_eq!(out, stream_of(&expected), "{clusters} clusters");
+    }
+}
+
+#[test]
+fn two_packets_in_one_stream_have_their_own_keys() {
+    for clusters in CLUSTERS {
+        let mut scratchpads = with_table(clusters);
+        let keys = bytes(2 * clusters, 3);
+        let both = stream_of(&keys);
+        run(key_expansion_dual, clusters, both, vec![], &mut scratchpads);
+        let blocks = 3 * clusters;
+        let text = bytes(blocks, 13);
+        for boundary in [1, clusters, blocks / 2 + 1, blocks] {
+            let source = clusters as u32 - 1;
+            let scalars = vec![source, 0, 0, SUB_KEY_WORDS, boundary as u32];
+            let given = stream_of(&text);
+            let state = run(
+                core_merged,
+                clusters,
+                given,
+                scalars.clone(),
+                &mut scratchpads,
+            );
+            let out = run(
+                final_round_merged,
+                clusters,
+                state,
+                scalars,
+                &mut scratchpads,
+            );
+            let boundary = boundary.min(blocks);
+            let mut expected = encrypted(keys[clusters - 1], &text[..boundary]);
+            expected.extend(encrypted(keys[clusters], &text[boundary..]));
+            assert_eq!(
+                out,
+                stream_of(&expected),
+                "{clusters} clusters, {boundary} blocks"
+            );
+        }
     }
 }
