@@ -150,6 +150,13 @@ impl Buffer {
         named.filter(move |buffer| !std::mem::replace(&mut seen[*buffer as usize], true))
     }
 
+    /// Every keyword that makes a buffer sticky; every one that sends a content
+    /// to a buffer.
+    #[cfg(test)]
+    pub(crate) fn keywords() -> [Vec<&'static str>; 2] {
+        [STICKY, MODIFIERS].map(|names| names.iter().map(|(name, _)| *name).collect())
+    }
+
     /// The buffer that a keyword makes sticky.
     pub(crate) fn sticky(keyword: &[u8]) -> Option<Buffer> {
         find(STICKY, keyword)

@@ -31,6 +31,8 @@ pub use variables::{VariableError, Variables};
 pub(crate) use header::HeaderReader;
 pub(crate) use names::Names;
 pub(crate) use options::read_rule;
+#[cfg(test)]
+pub(crate) use options::{DECIDING, DESCRIBING};
 pub(crate) use pcre::Patterns;
 pub(crate) use text::{Lines, RuleTexts};
 

@@ -25,6 +25,55 @@ use texts::DraftTexts;
 /// Largest `offset`, `depth` and length.
 const MAX_PAYLOAD_BYTES: i64 = 65_535;
 
+/// Every keyword that says something of the rule alone.
+pub(crate) const DESCRIBING: [&str; 10] = [
+    "msg",
+    "sid",
+    "gid",
+    "rev",
+    "priority",
+    "classtype",
+    "reference",
+    "metadata",
+    "target",
+    "rawbytes",
+];
+
+/// Every other keyword but those of buffers: what it asks for decides whether a
+/// rule matches, or what comes of that.
+pub(crate) const DECIDING: [&str; 30] = [
+    "flow",
+    "dsize",
+    "flags",
+    "itype",
+    "icode",
+    "icmp_id",
+    "stream_size",
+    "flowbits",
+    "xbits",
+    "noalert",
+    "threshold",
+    "detection_filter",
+    "content",
+    "uricontent",
+    "nocase",
+    "offset",
+    "depth",
+    "distance",
+    "within",
+    "startswith",
+    "endswith",
+    "fast_pattern",
+    "pcre",
+    "urilen",
+    "bsize",
+    "dotprefix",
+    "isdataat",
+    "byte_test",
+    "byte_jump",
+    "byte_extract",
+];
+
 /// Reads a rule whose words lie in `text`.
 pub(crate) fn read_rule(
     text: &[u8],
@@ -61,6 +110,12 @@ pub(crate) fn read_rule(
     draft.finish(header, place, patterns)
 }
 
+fn is_listed(name: &[u8]) -> bool {
+    let is_buffer = Buffer::sticky(name).is_some() || Buffer::modifier(name).is_some();
+    let mut listed = DESCRIBING.iter().chain(&DECIDING);
+    is_buffer || listed.any(|known| known.as_bytes() == name)
+}
+
 /// A rule's options as far as they were read.
 #[derive(Default)]
 struct Draft {
@@ -91,6 +146,11 @@ impl Draft {
             || self.state_option(name, value, names)?
             || self.texts.option(name, value)?;
         if known {
+            debug_assert!(
+                is_listed(name.bytes),
+                "{} is in no list",
+                printable(name.bytes)
+            );
             return Ok(());
         }
         let what = Unsupported::Keyword(printable(name.bytes));

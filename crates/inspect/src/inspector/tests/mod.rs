@@ -1,6 +1,7 @@
 //! The inspector against one rule after the other.
 
 mod keywords;
+mod pairs;
 mod reload;
 mod streams;
 mod tunnels;
