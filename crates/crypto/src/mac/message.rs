@@ -62,28 +62,6 @@ impl<'a, K> Message<'a, K> {
         Some(head)
     }
 
-    /// The next `BYTES`, if they lie in one place and are not the last; they remain
-    /// unread.
-    #[inline]
-    pub(crate) fn ahead<const BYTES: usize>(&self) -> Option<&'a [u8; BYTES]> {
-        let (head, rest) = self.current.split_first_chunk()?;
-        (!rest.is_empty()).then_some(head)
-    }
-
-    /// All that is unread, if it lies in one place.
-    #[inline]
-    pub(crate) fn unread(&self) -> Option<&'a [u8]> {
-        let is_last = self.behind.iter().all(|part| part.is_empty());
-        is_last.then_some(self.current)
-    }
-
-    /// Bytes that are unread.
-    #[inline]
-    pub(crate) fn left(&self) -> usize {
-        let behind: usize = self.behind.iter().map(|part| part.len()).sum();
-        self.current.len() + behind
-    }
-
     #[cold]
     fn gather<'r, const ROOM: usize>(
         &mut self,
@@ -118,6 +96,32 @@ impl<'a, K> Message<'a, K> {
                 _ => return room,
             }
         }
+    }
+}
+
+/// For kernels that look ahead.
+#[cfg(target_arch = "x86_64")]
+impl<'a, K> Message<'a, K> {
+    /// The next `BYTES`, if they lie in one place and are not the last; they remain
+    /// unread.
+    #[inline]
+    pub(crate) fn ahead<const BYTES: usize>(&self) -> Option<&'a [u8; BYTES]> {
+        let (head, rest) = self.current.split_first_chunk()?;
+        (!rest.is_empty()).then_some(head)
+    }
+
+    /// All that is unread, if it lies in one place.
+    #[inline]
+    pub(crate) fn unread(&self) -> Option<&'a [u8]> {
+        let is_last = self.behind.iter().all(|part| part.is_empty());
+        is_last.then_some(self.current)
+    }
+
+    /// Bytes that are unread.
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        let behind: usize = self.behind.iter().map(|part| part.len()).sum();
+        self.current.len() + behind
     }
 }
 
