@@ -9,6 +9,7 @@
 //!   `a x + b` modulo 2³¹ - 1, and the values added in GF(2) (3.4).
 //! - `sketch-update-4`: three polynomials of degree 3, of the halfwords and of
 //!   their sum (equation 3.10).
+//! - `sketch-query-2`: the estimates of keys (equation 6.4).
 //! - `sketch-combine`, `sketch-forecast` and `sketch-error` are the other
 //!   kernels of change detection (6.5).
 
@@ -19,6 +20,9 @@ use crate::kernel::{BuildError, Builder, Kernel, Over, ScalarId, Value};
 
 pub mod groups;
 pub mod programs;
+mod query;
+
+pub use query::query_2;
 
 /// Counters of each array: a sketch of eight has 32 KB (6.6.1).
 pub const COUNTERS: u32 = 1024;
@@ -44,6 +48,13 @@ pub(super) const KERNELS: &[Entry] = &[
         source: "Lai 2006, figure 8.5",
         records: 4,
         build: |_| groups::update_2(),
+    },
+    Entry {
+        name: "sketch-query-2",
+        about: "estimates keys by the least of their counters",
+        source: "Lai 2006, equation 6.4",
+        records: 4,
+        build: query_2,
     },
     Entry {
         name: "sketch-combine",

@@ -1,5 +1,5 @@
 //! The kernels as they were committed: those of AES before the machine was
-//! calibrated on them; those of inspection, OCB and the other layouts of AES before
+//! calibrated on them; those of inspection, OCB, queries and the other layouts of AES before
 //! they were scheduled for it; the others after that, when nothing was calibrated
 //! any more. A change here is a change of a kernel, and is told with its reason.
 
@@ -57,6 +57,7 @@ fn operation_counts_are_as_committed() {
             ("sketch-update-2", 269),
             ("sketch-update-4", 709),
             ("sketch-update-2-groups", 279),
+            ("sketch-query-2", 334),
             ("sketch-combine", 4),
             ("sketch-forecast", 8),
             ("sketch-error", 4),

@@ -89,3 +89,36 @@ fn averages_move_and_errors_remain() {
         assert_eq!(run(forecast(), 3, vec![2]), each(&moved));
     }
 }
+
+#[test]
+fn estimates_are_the_least_of_a_keys_counters() {
+    for clusters in [1, 2, 4, 8, 16, 32] {
+        let functions = example_functions(clusters, Hashing::Two);
+        let records = example_words(2 * 6 * clusters);
+        let made = updated(clusters, Hashing::Two, &functions, &records).expect("a program");
+        // Keys that were there, and as many that were not.
+        let keys: Vec<u32> = records
+            .chunks(2)
+            .flat_map(|record| [record[0], !record[0]])
+            .collect();
+        let sketch = (0..COUNTERS).flat_map(|row| {
+            let made = &made;
+            (0..clusters).map(move |cluster| made.counter(cluster, row))
+        });
+        let mut arguments = Arguments {
+            inputs: vec![functions.clone(), keys.clone()],
+            indexed: vec![sketch.collect()],
+            scalars: vec![],
+        };
+        let kernel = query_2(clusters).expect("a kernel");
+        let given = execute(&kernel, clusters, &mut arguments, &mut Scratchpads::new());
+        let estimates = given.expect("a run").remove(0);
+        for (&key, &estimate) in keys.iter().zip(&estimates) {
+            let counters = (0..clusters).map(|cluster| {
+                let place = [cluster, clusters];
+                made.counter(cluster, expected_row(Hashing::Two, &functions, place, key))
+            });
+            assert_eq!(Some(estimate), counters.min(), "{clusters} clusters");
+        }
+    }
+}
