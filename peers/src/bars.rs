@@ -96,25 +96,24 @@ const TENTH: Against = Against::Named(FEWER_CONTENTS);
 const USUAL: Against = Against::Named(USUAL_TRAFFIC);
 const ALONE: Against = Against::Named(ONE_SHARD);
 
-/// Hyperscan, or what was made of it.
-const AUTOMATA: Against = Against::BestPeer;
+const HYPERSCAN: Against = Against::Named("Hyperscan");
 /// Where made contents have no counterpart among rules.
 const RULES: &str = "30000 without NUL";
 
 const BARS: &[Bar] = &[
-    Bar::new(2.0, AUTOMATA, "match-traces", None, Some("300")),
-    Bar::new(3.0, AUTOMATA, "match-traces", None, Some("3000")),
-    Bar::new(3.5, AUTOMATA, "match-traces", None, Some("10000")),
-    Bar::new(5.0, AUTOMATA, "match-traces", None, Some("30000")),
-    Bar::new(8.0, AUTOMATA, "match-traces-http", None, Some("30000")),
-    Bar::new(4.0, AUTOMATA, "match-traces", None, Some(RULES)),
-    Bar::new(3.3, AUTOMATA, "match-traces-http", None, Some(RULES)),
-    Bar::new(5.0, AUTOMATA, "match-traces", None, Some("leading")),
-    Bar::new(2.0, AUTOMATA, "match-mixed", None, Some("300")),
-    Bar::new(3.0, AUTOMATA, "match-mixed", None, Some("3000")),
-    Bar::new(3.5, AUTOMATA, "match-mixed", None, Some("10000")),
-    Bar::new(5.0, AUTOMATA, "match-mixed", None, Some("30000")),
-    Bar::new(8.0, AUTOMATA, "match-http", None, Some("30000")),
+    Bar::new(2.0, HYPERSCAN, "match-traces", None, Some("300")),
+    Bar::new(3.0, HYPERSCAN, "match-traces", None, Some("3000")),
+    Bar::new(3.5, HYPERSCAN, "match-traces", None, Some("10000")),
+    Bar::new(5.0, HYPERSCAN, "match-traces", None, Some("30000")),
+    Bar::new(8.0, HYPERSCAN, "match-traces-http", None, Some("30000")),
+    Bar::new(4.0, HYPERSCAN, "match-traces", None, Some(RULES)),
+    Bar::new(3.3, HYPERSCAN, "match-traces-http", None, Some(RULES)),
+    Bar::new(5.0, HYPERSCAN, "match-traces", None, Some("leading")),
+    Bar::new(2.0, HYPERSCAN, "match-mixed", None, Some("300")),
+    Bar::new(3.0, HYPERSCAN, "match-mixed", None, Some("3000")),
+    Bar::new(3.5, HYPERSCAN, "match-mixed", None, Some("10000")),
+    Bar::new(5.0, HYPERSCAN, "match-mixed", None, Some("30000")),
+    Bar::new(8.0, HYPERSCAN, "match-http", None, Some("30000")),
     // Sixty-four packets a call are faster than one.
     Bar::new(1.1, ONE_BY_ONE, "match-traces-batch", None, None),
     Bar::new(1.1, ONE_BY_ONE, "match-mixed-batch", None, None),
