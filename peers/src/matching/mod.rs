@@ -40,7 +40,7 @@ use engines::{Engines, View};
 const BATCH: usize = 64;
 
 /// Bytes of made payloads, about.
-const TURN_BYTES: usize = 2 << 20;
+const TURN_BYTES: usize = 1 << 20;
 
 /// Bytes of payloads that are taken of captures.
 const MOST_BYTES: usize = 8 << 20;
@@ -147,7 +147,7 @@ fn hostile(needles: &[Needle]) -> [Traffic; 2] {
     [
         Traffic {
             name: "zeros",
-            packets: vec![vec![0; PACKET_BYTES]; 512],
+            packets: vec![vec![0; PACKET_BYTES]; 128],
         },
         Traffic {
             name: "near-misses",
