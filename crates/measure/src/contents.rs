@@ -156,6 +156,26 @@ impl Chunk {
             is_noted: Vec::with_capacity(CHUNK_KEYS),
         }
     }
+
+    /// Packets come in trains: adds to the last key if this is the same one.
+    #[inline]
+    fn joins(&mut self, key: &FlowKey, value: i64, is_noted: bool) -> bool {
+        let (Some(last), Some(sum), Some(noted)) = (
+            self.keys.last(),
+            self.values.last_mut(),
+            self.is_noted.last_mut(),
+        ) else {
+            return false;
+        };
+        match sum.checked_add(value) {
+            Some(more) if last == key => {
+                *sum = more;
+                *noted |= is_noted;
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Filler {
@@ -270,10 +290,14 @@ impl Filler {
         } else {
             &mut self.long
         };
+        // A sum beyond 2⁶³ is one the sketch could not hold.
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        if chunk.joins(&key, value, is_noted) {
+            return;
+        }
         chunk.columns.push(words.as_slice());
         chunk.keys.push(key);
-        // A sum beyond 2⁶³ is one the sketch could not hold.
-        chunk.values.push(i64::try_from(value).unwrap_or(i64::MAX));
+        chunk.values.push(value);
         chunk.is_noted.push(is_noted);
         if chunk.columns.is_full() {
             if is_short {

@@ -415,3 +415,39 @@ fn many_tiny_intervals_are_listed() {
     assert_eq!(reports.len(), packets.len());
     assert!(reports[1..].iter().all(|r| r.skipped_before == 3599));
 }
+
+/// Packets in trains, over IPv4 and IPv6 in turn, add up as if they came alone.
+#[test]
+fn trains_add_up() {
+    let config = MeasureConfig {
+        seed: Some(1),
+        exact: true,
+        value: Value::Packets,
+        ..MeasureConfig::new("source".parse().unwrap())
+    };
+    let mut measurement = config.build(1).unwrap();
+    let flow = |source: u128, ip_version: u8| FlowKey {
+        source,
+        ip_version,
+        ..FlowKey::default()
+    };
+    let meter = &mut measurement.meters[0];
+    for number in 0..6000u64 {
+        // Trains of one to five packets of each of ten keys.
+        let key = u128::from(number / 5 * 7 % 5);
+        let version = if number % 5 == 4 { 6 } else { 4 };
+        meter.tick(number, 1);
+        meter.count(1, Some(&flow(key + 1, version)), 60);
+    }
+    meter.finish();
+    let reports = measurement.collector.finish();
+    assert_eq!(reports[0].packets, 6000);
+    assert_eq!(
+        reports[0].top.iter().map(|row| row.estimate).sum::<u64>(),
+        6000
+    );
+    for row in &reports[0].top {
+        assert_eq!(Some(row.estimate), row.exact, "{}", row.key);
+        assert!([960, 240].contains(&row.estimate), "{}", row.key);
+    }
+}

@@ -10,8 +10,9 @@ use crate::accuracy::Shape;
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 11;
 
-/// Updates handed on at once.
-const CHUNK: usize = 256;
+/// Updates handed on at once: few enough that the processor hashes one chunk while
+/// it adds another.
+const CHUNK: usize = 64;
 
 /// Updates after which the share of hits is looked at, and those that go by
 /// unlooked at where it was too small.
