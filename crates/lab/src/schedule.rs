@@ -112,6 +112,8 @@ pub enum KeptApart {
     Registers,
     /// The search was given up: it had looked at units and cycles too often.
     GivenUp,
+    /// Overlapped, the kernel takes more instructions than the machine stores.
+    Microcode,
 }
 
 impl KeptApart {
@@ -121,6 +123,7 @@ impl KeptApart {
             KeptApart::NoShorter => "no shorter interval",
             KeptApart::Registers => "too few registers to overlap",
             KeptApart::GivenUp => "search for an interval given up",
+            KeptApart::Microcode => "too little microcode to overlap",
         }
     }
 }
@@ -187,6 +190,8 @@ pub struct Schedule {
     kernel: Kernel,
     machine: Machine,
     units: units::Units,
+    /// Whether iterations of loops may overlap.
+    overlaps: bool,
     blocks: Vec<BlockSchedule>,
 }
 
@@ -198,22 +203,36 @@ impl Schedule {
     /// loop for which no overlap is found keeps its iterations apart.
     pub fn of(kernel: &Kernel, machine: &Machine) -> Result<Schedule, ScheduleError> {
         check_scratchpads(kernel, machine)?;
+        let room = machine.microcode.instructions;
+        let mut schedule = Schedule::overlapping(kernel, machine, true)?;
+        if schedule.instructions() > room {
+            schedule = Schedule::overlapping(kernel, machine, false)?;
+        }
+        match schedule.instructions() {
+            instructions if instructions > room => Err(ScheduleError::Microcode {
+                kernel: kernel.name().to_owned(),
+                instructions,
+                room,
+            }),
+            _ => Ok(schedule),
+        }
+    }
+
+    /// The schedule with iterations that may overlap, or with all kept apart.
+    fn overlapping(
+        kernel: &Kernel,
+        machine: &Machine,
+        overlaps: bool,
+    ) -> Result<Schedule, ScheduleError> {
         let mut schedule = Schedule {
             kernel: kernel.clone(),
             machine: machine.clone(),
             units: units::Units::of(machine),
+            overlaps,
             blocks: Vec::new(),
         };
         let live = registers::live_across(kernel);
         schedule.nodes(kernel.body(), None, &live)?;
-        let instructions = schedule.instructions();
-        if instructions > machine.microcode.instructions {
-            return Err(ScheduleError::Microcode {
-                kernel: kernel.name().to_owned(),
-                instructions,
-                room: machine.microcode.instructions,
-            });
-        }
         Ok(schedule)
     }
 
@@ -288,11 +307,15 @@ impl Schedule {
         let Some(looped) = within.filter(|looped| looped.pipeline) else {
             return best;
         };
-        self.overlapped(block, looped, &best, live)
-            .unwrap_or_else(|reason| BlockSchedule {
-                kept_apart: Some(reason),
-                ..best
-            })
+        let overlapped = if self.overlaps {
+            self.overlapped(block, looped, &best, live)
+        } else {
+            Err(KeptApart::Microcode)
+        };
+        overlapped.unwrap_or_else(|reason| BlockSchedule {
+            kept_apart: Some(reason),
+            ..best
+        })
     }
 
     /// The shortest interval for which a schedule is found that fits the

@@ -283,6 +283,24 @@ fn loops_that_do_not_overlap_say_why() {
     assert_eq!(given_up, ["sketch-update-4"]);
 }
 
+#[test]
+fn loops_that_would_fill_the_store_are_kept_apart() {
+    let core = applications::sketch::update_2(8).expect("a kernel");
+    let of = |room: f64| Schedule::of(&core, &machine(&[("microcode.instructions", room)]));
+    let overlapped = of(1024.0).expect("a schedule");
+    let instructions = overlapped.instructions();
+    assert!(
+        overlapped
+            .blocks()
+            .iter()
+            .any(|block| block.pipeline.is_some())
+    );
+    let apart = of(f64::from(instructions - 1)).expect("a schedule");
+    assert!(apart.instructions() < instructions);
+    let kept = |block: &BlockSchedule| block.kept_apart == Some(KeptApart::Microcode);
+    assert!(apart.blocks().iter().any(kept));
+}
+
 /// A replay finds a schedule that takes a result a cycle too early.
 #[test]
 fn a_wrong_schedule_gives_wrong_outputs() {
