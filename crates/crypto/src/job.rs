@@ -166,10 +166,9 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
             .map_err(|fault| JobError { job: index, fault })?;
         kinds.add(job.key.kernel());
     }
-    if kinds.others {
-        // Those of GCM begin where they are gathered.
+    if kinds.prepared {
         for (index, job) in jobs.iter_mut().enumerate() {
-            job.begin_other().map_err(|refused| JobError {
+            job.begin_early().map_err(|refused| JobError {
                 job: index,
                 fault: refused.into(),
             })?;
@@ -260,11 +259,11 @@ impl SealJob<'_> {
         self.key.write_iv(&self.ticket, self.iv)
     }
 
-    /// Prepares a packet that is not GCM's, and seals it unless it is of a kind
-    /// that follows together.
-    fn begin_other(&mut self) -> Result<(), Misshapen> {
+    /// Prepares a packet that does not begin when it is gathered, and seals it
+    /// unless it is of a kind that follows together.
+    fn begin_early(&mut self) -> Result<(), Misshapen> {
         let kernel = self.key.kernel();
-        if let Kernel::Gcm(_) = kernel {
+        if kernel.begins_when_gathered() {
             return Ok(());
         }
         self.prepare()?;
@@ -306,6 +305,14 @@ impl GcmJob for SealJob<'_> {
 
 impl AeadJob for SealJob<'_> {
     const OPEN: bool = false;
+
+    #[inline]
+    fn begin(&mut self) -> Option<Parts<'_>> {
+        if let Kernel::Ocb3(_) = self.key.kernel() {
+            self.prepare().ok()?;
+        }
+        AeadJob::packet(self)
+    }
 
     #[inline]
     fn packet(&mut self) -> Option<Parts<'_>> {

@@ -43,8 +43,8 @@ pub(crate) enum Kernel<C> {
 /// others.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Kinds {
-    /// Whether there are any.
-    pub(crate) others: bool,
+    /// Whether there are packets that are prepared before they are gathered.
+    pub(crate) prepared: bool,
     /// Those of [`crate::aead::process`].
     pub(crate) modes: Modes,
     /// Whether there are encrypt-then-MAC packets.
@@ -56,7 +56,7 @@ impl Kinds {
     #[inline]
     pub(crate) fn add<C>(&mut self, kernel: &Kernel<C>) {
         if !matches!(kernel, Kernel::Gcm(_)) {
-            self.others = true;
+            self.prepared |= !kernel.begins_when_gathered();
             self.modes.add(kernel.aead());
             self.etm |= matches!(kernel, Kernel::Etm(_));
         }
@@ -123,6 +123,13 @@ impl<C> Kernel<C> {
             | Kernel::Etm(_) => Ok(()),
             Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag),
         }
+    }
+
+    /// Whether a packet is prepared where its kind gathers it, so that a batch is
+    /// gone through once less.
+    #[inline]
+    pub(crate) fn begins_when_gathered(&self) -> bool {
+        matches!(self, Kernel::Gcm(_) | Kernel::Ocb3(_))
     }
 
     /// The key, if it is of a mode that [`crate::aead::process`] serves.

@@ -1,9 +1,12 @@
 //! What the AES and carry-less multiply units allow, measured.
 
+#[path = "clock.rs"]
+mod clock;
+
 use std::fmt;
 use std::hint::black_box;
-use std::time::Instant;
 
+use clock::{LENGTH, best_ns};
 use weir_simd::Tier;
 
 /// Rates of the instructions that GCM needs most.
@@ -25,7 +28,7 @@ impl Bound {
     /// Of the widest instructions that `tier` uses; infinitely fast for the
     /// scalar tier, which uses none.
     pub fn measure(tier: Tier) -> Bound {
-        let ghz = 3.0 / best_ns(multiply_chain);
+        let ghz = clock::ghz();
         let (aes_ns, multiply_ns, block_ns, lanes) = units(tier);
         Bound {
             ghz,
@@ -74,30 +77,6 @@ impl fmt::Display for Bound {
             self.lanes
         )
     }
-}
-
-/// Instructions per sample.
-const LENGTH: usize = 64 * 1024;
-
-/// The least of many samples: nothing makes an instruction faster than it is.
-fn best_ns(sample: fn()) -> f64 {
-    (0..200)
-        .map(|_| {
-            let start = Instant::now();
-            sample();
-            start.elapsed().as_nanos() as f64 / LENGTH as f64
-        })
-        .fold(f64::INFINITY, f64::min)
-}
-
-/// Multiplications that wait for each other, three cycles each on every
-/// processor of these tiers.
-fn multiply_chain() {
-    let mut x = black_box(3u64);
-    for _ in 0..LENGTH {
-        x = x.wrapping_mul(x);
-    }
-    black_box(x);
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -10,8 +10,6 @@ use super::{AeadJob, AeadKey, Parts};
 use crate::cipher::Block;
 use crate::suite::AesKeySize;
 
-const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
-
 /// A mode, and what it is to agree with.
 pub(super) trait Mode {
     /// In how many forms a key may be held.
@@ -180,7 +178,7 @@ fn check<M: Mode>(random: &mut Random, keys: &[TestKey], packets: &[TestPacket])
 pub(super) fn test_keys(random: &mut Random, keys: usize) -> Vec<TestKey> {
     (0..keys)
         .map(|_| {
-            let size = SIZES[random.below(3)];
+            let size = AesKeySize::ALL[random.below(3)];
             TestKey {
                 size,
                 bytes: random.bytes(size.key_bytes()),

@@ -19,6 +19,13 @@ pub(crate) trait AeadJob {
     /// refused.
     fn packet(&mut self) -> Option<Parts<'_>>;
 
+    /// The same, just before the packet is processed, with whatever is still to
+    /// be done about it first; for modes that look at a packet once.
+    #[inline]
+    fn begin(&mut self) -> Option<Parts<'_>> {
+        self.packet()
+    }
+
     /// Takes the tag that was computed for the packet, or the tag and zeros where
     /// the suite's is shorter. Where packets are
     /// sealed, it is the packet's tag; where they are opened, it is compared in

@@ -9,6 +9,7 @@ pub(crate) mod gcm;
 mod job;
 mod mac_suite;
 mod ocb3;
+mod plan;
 
 use chacha20poly1305::aead::{AeadInOut, Nonce, Tag};
 

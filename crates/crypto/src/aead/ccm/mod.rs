@@ -71,12 +71,10 @@ impl CcmKey {
 /// Packets whose chains are planned at once.
 const MOST_PACKETS: usize = 64;
 
-const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
-
 /// Seals or opens the CCM packets among `jobs` with the kernels of `tier`.
 pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
     for jobs in jobs.chunks_mut(MOST_PACKETS) {
-        for size in SIZES {
+        for size in AesKeySize::ALL {
             process_some(tier, size, jobs);
         }
     }

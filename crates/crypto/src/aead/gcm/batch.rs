@@ -4,8 +4,10 @@ use weir_simd::Tier;
 
 use super::occupancy::lane_use;
 use super::packet::GcmJob;
-use super::plan::{MOST_PACKETS, Plan, Task};
+use super::plan::{KINDS, Kind, Task};
+use super::simd::LaneLimits;
 use super::{scalar, simd};
+use crate::aead::plan::{MOST_PACKETS, Plan};
 use crate::cipher::Block;
 use crate::lane_use::LaneUse;
 
@@ -29,8 +31,13 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
 
 /// Encrypts or decrypts all texts, and writes the tags of those jobs that are
 /// GCM's, in their order.
-fn compute_tags<J: GcmJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block]) -> LaneUse {
-    let mut plan = Plan::new(tier);
+fn compute_tags<J: GcmJob>(
+    tier: Tier,
+    jobs: &mut [J],
+    tags: &mut [Block; MOST_PACKETS],
+) -> LaneUse {
+    let limits = LaneLimits::of(tier);
+    let mut plan = Plan::<_, _, KINDS>::new(|packet| Kind::number(&limits, packet));
     for job in jobs {
         if let Some(packet) = job.begin() {
             plan.add(packet);
@@ -39,7 +46,7 @@ fn compute_tags<J: GcmJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block]) -> La
     let mut lanes = LaneUse::default();
     plan.for_each(|kind, packets, places| {
         let mut task = Task {
-            kind,
+            kind: Kind::of(kind),
             open: J::OPEN,
             alike: !plan.is_mixed(),
             packets,

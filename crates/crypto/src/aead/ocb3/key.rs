@@ -8,19 +8,35 @@ use crate::kernel::Misshapen;
 use crate::mode::ecb;
 use crate::suite::AesKeySize;
 
-/// Blocks in front of the round keys: `L⁎, L$, L₀, …, L₉`.
-pub(super) const OFFSETS: usize = 12;
-
-/// Where L₀ lies.
-pub(super) const L_0: usize = 2;
+/// Where the round keys lie: behind `L⁎, L$, L₀, L₁`.
+pub(super) const ROUND_KEYS: usize = 4;
 
 /// The last Lᵢ in memory: enough for texts below 16 KiB. Longer ones compute
 /// what they need.
-pub(super) const LAST_L: u32 = (OFFSETS - L_0 - 1) as u32;
+pub(super) const LAST_L: u32 = 9;
 
-/// One key of OCB3, and the salt that starts its nonces: `offsets, round keys`,
-/// and for opening the round keys of the inverse cipher. In a box of its own,
-/// and wiped when dropped.
+/// Where Lᵢ lies, up to the last: L₂ behind the round keys, so that a packet of
+/// four blocks under a key of 128 bits needs four cache lines of its schedule.
+#[inline]
+pub(super) const fn place_of_l(rounds: usize, i: u32) -> usize {
+    match i {
+        0 | 1 => 2 + i as usize,
+        _ => ROUND_KEYS + rounds - 1 + i as usize,
+    }
+}
+
+/// Where the round keys of the inverse cipher lie: behind all others.
+#[inline]
+pub(super) const fn inverse_keys(rounds: usize) -> usize {
+    place_of_l(rounds, LAST_L) + 1
+}
+
+/// Blocks of the longest schedule.
+const MOST_BLOCKS: usize = inverse_keys(MOST_ROUND_KEYS - 1) + MOST_ROUND_KEYS;
+
+/// One key of OCB3, and the salt that starts its nonces:
+/// `L⁎, L$, L₀, L₁, round keys, L₂, …, L₉`, and for opening the round keys of the
+/// inverse cipher. In a box of its own, and wiped when dropped.
 pub(crate) struct Ocb3Key {
     lines: Box<[Line]>,
     size: AesKeySize,
@@ -39,21 +55,23 @@ impl Ocb3Key {
         salt: [u8; 4],
         opening: bool,
     ) -> Result<Ocb3Key, Misshapen> {
-        let keys = rounds(size) + 1;
-        let mut blocks = Zeroizing::new([[0; 16]; OFFSETS + 2 * MOST_ROUND_KEYS]);
-        let (offsets, round_keys) = blocks.split_at_mut(OFFSETS);
-        let (round_keys, inverse_keys) = round_keys.split_at_mut(keys);
-        round_keys.copy_from_slice(&expand(tier, size, key)?[..keys]);
-        let mut used = OFFSETS + keys;
+        let rounds = rounds(size);
+        let mut blocks = Zeroizing::new([[0; 16]; MOST_BLOCKS]);
+        let round_keys = ROUND_KEYS..=ROUND_KEYS + rounds;
+        blocks[round_keys.clone()].copy_from_slice(&expand(tier, size, key)?[..=rounds]);
+        let mut used = inverse_keys(rounds);
         if opening {
-            let inverse_keys = &mut inverse_keys[..keys];
-            inverse_keys.copy_from_slice(round_keys);
-            bitslice::invert(inverse_keys);
-            used += keys;
+            blocks.copy_within(round_keys.clone(), used);
+            bitslice::invert(&mut blocks[used..=used + rounds]);
+            used += rounds + 1;
         }
-        ecb::encrypt(tier, round_keys, &mut offsets[..1]);
-        for i in 1..OFFSETS {
-            offsets[i] = double(offsets[i - 1]);
+        let (in_front, rest) = blocks.split_at_mut(ROUND_KEYS);
+        ecb::encrypt(tier, &rest[..=rounds], &mut in_front[..1]);
+        blocks[1] = double(blocks[0]);
+        let mut l = blocks[1];
+        for i in 0..=LAST_L {
+            l = double(l);
+            blocks[place_of_l(rounds, i)] = l;
         }
         let mut lines: Box<[Line]> = (0..used.div_ceil(4)).map(|_| Line::default()).collect();
         for (line, blocks) in lines.iter_mut().zip(blocks[..used].chunks(4)) {
@@ -78,7 +96,8 @@ impl Ocb3Key {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn opens(&self) -> bool {
-        4 * self.lines.len() >= OFFSETS + 2 * (rounds(self.size) + 1)
+        let rounds = rounds(self.size);
+        4 * self.lines.len() > inverse_keys(rounds) + rounds
     }
 
     /// One of the blocks; zeros where there is none.

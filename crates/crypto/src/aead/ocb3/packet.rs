@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::key::Ocb3Key;
-use crate::cipher::Block;
+use crate::aead::plan::{self, Planned};
 use crate::suite::AesKeySize;
 
 /// One packet. Kernels hold several at once, so that the text, which is
@@ -20,41 +20,25 @@ pub(super) struct Packet<'a> {
     pub(super) text: &'a [Cell<u8>],
 }
 
-/// Packets under keys of one size, in the order in which a kernel takes them.
-pub(super) struct Task<'t, 'a> {
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "the twin asks each key")
-    )]
-    pub(super) size: AesKeySize,
-    pub(super) open: bool,
-    /// Packets of any size of key.
-    pub(super) packets: &'t [Option<Packet<'a>>],
-    /// Places of the packets of this size, shortest first.
-    pub(super) order: &'t [u32],
-    /// Tags, by place.
-    pub(super) tags: &'t mut [Block],
-}
+/// Packets under keys of one size, shortest first.
+pub(super) type Task<'t, 'a> = plan::Task<'t, Packet<'a>, AesKeySize>;
 
-/// The bits of an order's element that are the place.
-pub(super) const PLACE: u32 = 0xff;
+/// The bits of a nonce's second word that are not enciphered, `bottom` in the
+/// RFC: the last byte of the block is the highest of the word.
+pub(super) const BOTTOM: u64 = 63 << BOTTOM_AT;
 
-impl<'t, 'a> Task<'t, 'a> {
-    /// The packet at `position` of the order.
+/// Where they begin.
+pub(super) const BOTTOM_AT: u32 = 56;
+
+impl Planned for Packet<'_> {
     #[inline]
-    pub(super) fn packet(&self, position: usize) -> Option<&'t Packet<'a>> {
-        let place = self.order.get(position)? & PLACE;
-        self.packets.get(place as usize)?.as_ref()
+    fn text_bytes(&self) -> usize {
+        self.text.len()
     }
 
-    /// Keeps the tag of the packet at `position` of the order.
     #[inline]
-    pub(super) fn finish(&mut self, position: usize, tag: Block) {
-        if let Some(place) = self.order.get(position)
-            && let Some(at) = self.tags.get_mut((place & PLACE) as usize)
-        {
-            *at = tag;
-        }
+    fn associated_bytes(&self) -> usize {
+        self.associated.len()
     }
 }
 
@@ -63,8 +47,7 @@ impl Packet<'_> {
     /// bits.
     #[inline]
     pub(super) fn top_and_bottom(&self) -> ([u64; 2], u32) {
-        // The last byte of the block is the highest of the second word.
         let [low, high] = self.nonce;
-        ([low, high & !(63 << 56)], (high >> 56) as u32 & 63)
+        ([low, high & !BOTTOM], ((high & BOTTOM) >> BOTTOM_AT) as u32)
     }
 }

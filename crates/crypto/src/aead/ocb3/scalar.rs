@@ -5,18 +5,16 @@ use std::cell::Cell;
 
 use zeroize::Zeroizing;
 
-use super::key::{L_0, LAST_L, OFFSETS, Ocb3Key, l_beyond};
+use super::key::{LAST_L, Ocb3Key, ROUND_KEYS, l_beyond, place_of_l};
 use super::packet::{Packet, Task};
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 
 /// Processes the packets of a task.
 pub(super) fn run(task: &mut Task<'_, '_>) {
-    for position in 0..task.order.len() {
-        if let Some(packet) = task.packet(position) {
-            let keys = Keys::new(packet.key);
-            task.finish(position, keys.process(packet, task.open));
-        }
+    for (position, packet) in task.packets.iter().enumerate() {
+        let keys = Keys::new(packet.key);
+        task.finish(position, keys.process(packet, task.open));
     }
 }
 
@@ -31,7 +29,7 @@ impl Keys<'_> {
         let mut round_keys = Zeroizing::new([[0; 16]; MOST_ROUND_KEYS]);
         let used = &mut round_keys[..=rounds(key.size())];
         for (round, round_key) in used.iter_mut().enumerate() {
-            *round_key = key.block(OFFSETS + round);
+            *round_key = key.block(ROUND_KEYS + round);
         }
         Keys {
             key,
@@ -50,7 +48,8 @@ impl Keys<'_> {
     /// L[ntz(block)], for blocks counted from 1.
     fn l_of(&self, block: usize) -> u128 {
         let i = block.trailing_zeros();
-        let in_memory = self.key.block(L_0 + i.min(LAST_L) as usize);
+        let rounds = rounds(self.key.size());
+        let in_memory = self.key.block(place_of_l(rounds, i.min(LAST_L)));
         u128::from_be_bytes(match i {
             ..=LAST_L => in_memory,
             _ => l_beyond(in_memory, i),

@@ -68,8 +68,6 @@ mod tests {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
     use weir_simd::for_each_tier;
 
-    const SIZES: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
-
     fn hex(text: &str) -> Vec<u8> {
         crate::engine::unhex(text).expect("hexadecimal")
     }
@@ -106,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_tier_expands_as_the_twin_and_the_twin_encrypts_as_the_oracle() {
-        for size in SIZES {
+        for size in AesKeySize::ALL {
             for seed in 0..50u8 {
                 let key: Vec<u8> = (0..size.key_bytes() as u8)
                     .map(|i| i.wrapping_mul(seed | 1).wrapping_add(seed ^ 0x3c))

@@ -10,17 +10,19 @@ use crate::cipher::{Block, rounds};
 const MOST_BLOCKS: usize = 8;
 
 /// Processes the packets of a task. No packets share vectors in this tier.
+///
+/// # Safety
+/// The packets' keys are of the task's size, and can open if they have to.
 #[target_feature(enable = "aes,avx2")]
-pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let rounds = rounds(task.size);
-    for position in 0..task.order.len() {
-        if let Some(packet) = task.packet(position)
-            && let Some(schedule) = Schedule::of::<OPEN>(packet.key)
-        {
-            // SAFETY: the schedule is the packet's key's, of these rounds.
-            let tag = unsafe { process::<OPEN>(schedule, rounds, packet) };
-            task.finish(position, tag);
-        }
+pub(super) unsafe fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let rounds = rounds(task.kind);
+    for (position, packet) in task.packets.iter().enumerate() {
+        // SAFETY: the caller's.
+        let tag = unsafe {
+            let schedule = Schedule::of(packet.key, rounds);
+            process::<OPEN>(schedule, packet)
+        };
+        task.finish(position, tag);
     }
 }
 
@@ -29,14 +31,10 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
 /// # Safety
 /// The schedule has so many rounds.
 #[target_feature(enable = "aes,avx2")]
-unsafe fn process<const OPEN: bool>(
-    schedule: Schedule<'_>,
-    rounds: usize,
-    packet: &Packet<'_>,
-) -> Block {
+unsafe fn process<const OPEN: bool>(schedule: Schedule<'_>, packet: &Packet<'_>) -> Block {
     let cipher = Cipher {
         round_keys: schedule.round_keys(),
-        rounds,
+        rounds: schedule.rounds,
     };
     let ([low, high], bottom) = packet.top_and_bottom();
     let (sum, last, last_offset) = hash_head(&schedule, &cipher, packet.associated);
@@ -52,7 +50,6 @@ unsafe fn process<const OPEN: bool>(
         }
         let mut text = Text {
             schedule,
-            rounds,
             at: packet.text.as_ptr().cast::<u8>().cast_mut(),
             bytes: packet.text.len(),
             done: 0,
@@ -157,7 +154,6 @@ impl Cipher {
 /// A text under way.
 struct Text<'a> {
     schedule: Schedule<'a>,
-    rounds: usize,
     /// What is left of it.
     at: *mut u8,
     bytes: usize,
@@ -183,8 +179,8 @@ impl Text<'_> {
             *offset = self.offset;
         }
         let cipher = Cipher {
-            round_keys: self.schedule.text_keys::<OPEN>(self.rounds),
-            rounds: self.rounds,
+            round_keys: self.schedule.text_keys::<OPEN>(),
+            rounds: self.schedule.rounds,
         };
         // SAFETY: the caller's.
         unsafe {

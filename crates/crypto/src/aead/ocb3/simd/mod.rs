@@ -11,16 +11,18 @@ mod schedule;
 
 use weir_simd::Tier;
 
+#[cfg(target_arch = "x86_64")]
+use super::packet::Packet;
 use super::packet::Task;
 
 /// Processes the packets of a task and returns true; or returns false where
 /// `tier` has no kernel or the processor no `tier`.
 pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
+    if tier.is_available() && task.packets.iter().all(|packet| is_as_said(task, packet)) {
         match (tier, task.open) {
             // SAFETY: the tier, and with it every feature that its kernels
-            // enable, is there.
+            // enable, is there; keys are what the task says.
             (Tier::Avx512, false) => unsafe { avx512::run::<false>(task) },
             // SAFETY: as above.
             (Tier::Avx512, true) => unsafe { avx512::run::<true>(task) },
@@ -34,4 +36,11 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
     }
     let _ = (tier, task);
     false
+}
+
+/// Whether a packet's key has what the task's kernel will load.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn is_as_said(task: &Task<'_, '_>, packet: &Packet<'_>) -> bool {
+    packet.key.size() == task.kind && (!task.open || packet.key.opens())
 }

@@ -3,39 +3,44 @@
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-use super::super::key::{L_0, LAST_L, OFFSETS, Ocb3Key, l_beyond};
+use super::super::key::{LAST_L, Ocb3Key, ROUND_KEYS, inverse_keys, l_beyond, place_of_l};
 use crate::cipher::Block;
 
 /// A key's blocks, borrowed.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule<'a> {
-    /// `L⁎, L$, L₀, …, L₉`, and round keys behind them; 64-byte aligned.
-    pub(super) offsets: *const Block,
+    /// In the order of [`Ocb3Key`]; 64-byte aligned.
+    pub(super) blocks: *const Block,
+    pub(super) rounds: usize,
     borrowed: PhantomData<&'a Ocb3Key>,
 }
 
 impl<'a> Schedule<'a> {
-    /// The schedule of a key; none where packets are opened and the key cannot.
+    /// The schedule of a key.
+    ///
+    /// # Safety
+    /// The key has so many rounds.
     #[inline]
-    pub(super) fn of<const OPEN: bool>(key: &'a Ocb3Key) -> Option<Schedule<'a>> {
-        (!OPEN || key.opens()).then_some(Schedule {
-            offsets: key.lines().as_ptr().cast(),
+    pub(super) unsafe fn of(key: &'a Ocb3Key, rounds: usize) -> Schedule<'a> {
+        Schedule {
+            blocks: key.lines().as_ptr().cast(),
+            rounds,
             borrowed: PhantomData,
-        })
+        }
     }
 
     /// Round key 0.
     #[inline]
     pub(super) fn round_keys(&self) -> *const Block {
-        self.offsets.wrapping_add(OFFSETS)
+        self.blocks.wrapping_add(ROUND_KEYS)
     }
 
     /// The keys that texts are processed with: to open them, those of the
-    /// inverse cipher behind the others.
+    /// inverse cipher, which not every key has.
     #[inline]
-    pub(super) fn text_keys<const OPEN: bool>(&self, rounds: usize) -> *const Block {
+    pub(super) fn text_keys<const OPEN: bool>(&self) -> *const Block {
         match OPEN {
-            true => self.round_keys().wrapping_add(rounds + 1),
+            true => self.blocks.wrapping_add(inverse_keys(self.rounds)),
             false => self.round_keys(),
         }
     }
@@ -44,29 +49,63 @@ impl<'a> Schedule<'a> {
     #[target_feature(enable = "sse2")]
     pub(super) fn l_star(&self) -> __m128i {
         // SAFETY: every key has the block.
-        unsafe { load(self.offsets) }
+        unsafe { load(self.blocks) }
     }
 
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn l_dollar(&self) -> __m128i {
         // SAFETY: every key has the block.
-        unsafe { load(self.offsets.add(1)) }
+        unsafe { load(self.blocks.add(1)) }
     }
 
     /// Lᵢ.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn l(&self, i: u32) -> __m128i {
-        // SAFETY: every key has L₀ to the last; a block is 16 readable bytes.
-        unsafe {
-            if i > LAST_L {
-                let last = self.offsets.add(L_0 + LAST_L as usize);
-                return load(&raw const *l_beyond(*last, i).as_ptr().cast());
-            }
-            load(self.offsets.add(L_0 + i as usize))
+        match i {
+            ..=LAST_L => self.l_in_memory(i),
+            _ => beyond(self.l_in_memory(LAST_L), i),
         }
     }
+
+    /// Lᵢ, up to the last in memory.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn l_in_memory(&self, i: u32) -> __m128i {
+        // SAFETY: every key has L₀ to the last; a block is 16 readable bytes.
+        unsafe { load(self.blocks.add(place_of_l(self.rounds, i.min(LAST_L)))) }
+    }
+
+    /// The offset of the partial block behind `blocks` whole ones.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn offset_of_partial(&self, first: __m128i, blocks: usize) -> __m128i {
+        _mm_xor_si128(self.offset_behind(first, blocks), self.l_star())
+    }
+
+    /// The offset of the last of so many whole blocks.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub(super) fn offset_behind(&self, first: __m128i, blocks: usize) -> __m128i {
+        let mut offset = first;
+        // The sum over blocks 1 to m of L[ntz] is a Gray code's: see the module.
+        let mut gray = blocks ^ blocks >> 1;
+        while gray != 0 {
+            offset = _mm_xor_si128(offset, self.l(gray.trailing_zeros()));
+            gray &= gray - 1;
+        }
+        offset
+    }
+}
+
+/// Lᵢ from the last one in memory.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "sse2")]
+fn beyond(last: __m128i, i: u32) -> __m128i {
+    // SAFETY: a block is readable.
+    unsafe { load(&l_beyond(bytes(last), i)) }
 }
 
 /// # Safety

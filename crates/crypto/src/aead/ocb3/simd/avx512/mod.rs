@@ -1,142 +1,313 @@
-//! VAES: eight packets at a time, in three steps.
+//! VAES: packets in groups of four, whose steps overlap.
 //!
 //! ```text
-//! begin    nonce and associated data    a half vector for each packet
-//! text     four blocks a vector         short packets together, long ones alone
-//! finish   the tag's block              a quarter vector for each packet
+//! group     n                                       n + 1
+//! step      text, four blocks a vector, and tag     nonce and associated data
+//! vectors   one per four blocks    a quarter each   half of one each
 //! ```
 //!
-//! Half and quarter vectors cost the AES units half of what a vector does, so
-//! that little is lost by leaving every packet its own, and round keys need not
-//! be brought into lanes.
+//! Rounds of one step wait for each other; those of four packets and of two steps
+//! take turns, so that the AES units stay busy. Half and quarter vectors cost
+//! these units half of what a vector does, so that little is lost by leaving
+//! every packet its own, and round keys need not be brought into lanes.
 
-mod blocks;
+mod begin;
 mod text;
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::super::packet::{Packet, Task};
-use super::schedule::{Schedule, bytes};
+use super::schedule::{Schedule, bytes, load};
 use crate::cipher::rounds;
-use blocks::{begin, encrypt};
-use text::Texts;
+use begin::{Beginning, Begun};
+use text::{RAGGED, Text, VECTOR, WHOLE};
 
-/// Packets in flight: enough to hide the latency of AES.
-const FLIGHT: usize = 8;
+/// Packets of a group: enough to hide the latency of AES where each has but one
+/// vector.
+const GROUP: usize = 4;
 
 /// How many packets before its own a packet's key is asked for.
-const LOOK_AHEAD: usize = 16;
+const LOOK_AHEAD: usize = 4 * GROUP;
+
+/// Cache lines of a key that are asked for ahead.
+const PREFETCHED_LINES: usize = 4;
 
 /// Processes the packets of a task.
+///
+/// # Safety
+/// The packets' keys are of the task's size, and can open if `OPEN` says so.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let rounds = rounds(task.size);
-    let lines = task.packet(0).map_or(0, |packet| packet.key.lines().len());
-    for first in (0..task.order.len()).step_by(FLIGHT) {
-        for position in first..first + FLIGHT {
-            prefetch(task, lines, position + LOOK_AHEAD);
-        }
-        let count = FLIGHT.min(task.order.len() - first);
-        // Places that stay empty repeat the first packet, but for its text.
-        let Some(packet) = task.packet(first) else {
-            return;
-        };
-        let Some(schedule) = Schedule::of::<OPEN>(packet.key) else {
-            return;
-        };
-        let mut flight = Flight {
-            packets: [packet; FLIGHT],
-            schedules: [schedule; FLIGHT],
-            count,
-        };
-        for index in 1..count {
-            let Some(packet) = task.packet(first + index) else {
-                return;
-            };
-            let Some(schedule) = Schedule::of::<OPEN>(packet.key) else {
-                return;
-            };
-            flight.packets[index] = packet;
-            flight.schedules[index] = schedule;
-        }
-        let mut tags = [_mm_setzero_si128(); FLIGHT];
-        // SAFETY: the schedules are those of the packets' keys, of these rounds,
-        // and can open where `OPEN` says so; no two packets are the same.
-        unsafe { flight.process::<OPEN>(rounds, &mut tags) };
-        for (position, tag) in (first..).zip(&tags[..count]) {
-            task.finish(position, bytes(*tag));
+pub(super) unsafe fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    let mut rest = 0..task.packets.len();
+    while let Some(first) = task.packet(rest.start) {
+        let shape = Shape::of(first);
+        let is_other = |packet: &Packet<'_>| Shape::of(packet) != shape;
+        let packets = &task.packets[rest.clone()];
+        let count = packets.iter().position(is_other).unwrap_or(packets.len());
+        let run = rest.start..rest.start + count;
+        rest.start = run.end;
+        // SAFETY: the caller's; packets are of that shape.
+        unsafe {
+            match shape {
+                Shape::Short(1, true) => short::<1, true, OPEN>(task, run),
+                Shape::Short(1, false) => short::<1, false, OPEN>(task, run),
+                Shape::Short(_, true) => short::<2, true, OPEN>(task, run),
+                Shape::Short(_, false) => short::<2, false, OPEN>(task, run),
+                Shape::Other => long::<OPEN>(task, run),
+            }
         }
     }
 }
 
-/// Packets in flight.
-struct Flight<'f> {
-    packets: [&'f Packet<'f>; FLIGHT],
-    schedules: [Schedule<'f>; FLIGHT],
+/// What decides how a packet's text is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// One vector or two, and whether they are full.
+    Short(usize, bool),
+    Other,
+}
+
+impl Shape {
+    #[inline]
+    fn of(packet: &Packet<'_>) -> Shape {
+        let bytes = packet.text.len();
+        match bytes.div_ceil(VECTOR) {
+            vectors @ (1 | 2) => Shape::Short(vectors, bytes == vectors * VECTOR),
+            _ => Shape::Other,
+        }
+    }
+}
+
+/// Processes packets with texts of so many vectors, full ones if `IS_WHOLE`. The
+/// rounds of a group's texts and tags and of the next one's beginning take turns.
+///
+/// # Safety
+/// As for [`run`]; texts are as long.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+unsafe fn short<const VECTORS: usize, const IS_WHOLE: bool, const OPEN: bool>(
+    task: &mut Task<'_, '_>,
+    run: Range<usize>,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut group, mut begun) = Group::first(task, &run);
+        for start in run.clone().step_by(GROUP) {
+            let next = group.next(task, &run);
+            let mut texts = group.texts::<OPEN>(&begun);
+            let mut beginning = Beginning::new(&next);
+            let mut tags = [_mm_setzero_si128(); GROUP];
+            match IS_WHOLE {
+                true => text::vectors::<GROUP, VECTORS, WHOLE, OPEN>(
+                    &mut texts,
+                    &mut tags,
+                    Some(&mut beginning),
+                ),
+                false => text::vectors::<GROUP, VECTORS, RAGGED, OPEN>(
+                    &mut texts,
+                    &mut tags,
+                    Some(&mut beginning),
+                ),
+            }
+            group.finish::<OPEN>(task, start, tags, &begun);
+            (group, begun) = (next, beginning.end(&next));
+        }
+    }
+}
+
+/// Processes packets with texts of any length, which have vectors enough to take
+/// turns with each other.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+unsafe fn long<const OPEN: bool>(task: &mut Task<'_, '_>, run: Range<usize>) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut group, mut begun) = Group::first(task, &run);
+        for start in run.clone().step_by(GROUP) {
+            let next = group.next(task, &run);
+            let next_begun = Beginning::alone(&next);
+            let texts = group.texts::<OPEN>(&begun);
+            let mut tags = [_mm_setzero_si128(); GROUP];
+            for (text, tag) in texts.into_iter().zip(&mut tags).take(group.count) {
+                *tag = text.process::<OPEN>();
+            }
+            group.finish::<OPEN>(task, start, tags, &begun);
+            (group, begun) = (next, next_begun);
+        }
+    }
+}
+
+/// Up to four packets that are processed together.
+#[derive(Clone, Copy)]
+struct Group<'t, 'a> {
+    packets: [&'t Packet<'a>; GROUP],
+    schedules: [Schedule<'a>; GROUP],
+    /// Where the first is.
+    start: usize,
     /// How many are packets of their own.
     count: usize,
 }
 
-impl Flight<'_> {
-    /// Encrypts or decrypts the texts and writes the tags.
+impl<'t, 'a> Group<'t, 'a> {
+    /// The first group of a run, begun.
     ///
     /// # Safety
-    /// The schedules are the packets', of so many rounds.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-    unsafe fn process<const OPEN: bool>(&self, rounds: usize, tags: &mut [__m128i; FLIGHT]) {
-        let zero = [_mm_setzero_si128(); FLIGHT];
-        let (mut offsets, mut hashes, mut pads) = (zero, zero, zero);
-        let (packets, schedules) = (&self.packets, &self.schedules);
+    /// The caller has the features of [`run`]; the packets' keys are of the
+    /// task's size, and there is one.
+    #[inline(always)]
+    unsafe fn first(task: &Task<'t, 'a>, run: &Range<usize>) -> (Group<'t, 'a>, Begun) {
+        for packet in task.packets[run.clone()].iter().take(LOOK_AHEAD) {
+            prefetch(packet);
+        }
         // SAFETY: the caller's.
         unsafe {
-            begin(rounds, packets, schedules, &mut offsets, &mut hashes);
-            let is_partial = |packet: &&Packet<'_>| !packet.text.len().is_multiple_of(16);
-            if OPEN && packets.iter().any(is_partial) {
-                // What opens a partial block is encryption.
-                for (index, pad) in pads.iter_mut().enumerate() {
-                    let blocks = packets[index].text.len() / 16;
-                    *pad = text::offset_of_partial(&schedules[index], offsets[index], blocks);
-                }
-                encrypt(rounds, schedules, &mut pads);
-            }
-            let texts = Texts {
-                packets,
-                schedules,
-                first_offsets: &offsets,
-                pads: &pads,
-            };
-            let mut index = 0;
-            while index < self.count {
-                let vectors = text::vectors(packets[index]);
-                let alike = |texts: usize| {
-                    let last = index + texts - 1;
-                    last < self.count && text::vectors(packets[last]) == vectors
-                };
-                index += match vectors {
-                    1 if alike(4) => text::short::<4, 1, OPEN>(rounds, &texts, index, tags),
-                    2 if alike(4) => text::short::<4, 2, OPEN>(rounds, &texts, index, tags),
-                    3 if alike(2) => text::short::<2, 3, OPEN>(rounds, &texts, index, tags),
-                    4 if alike(2) => text::short::<2, 4, OPEN>(rounds, &texts, index, tags),
-                    _ => text::long::<OPEN>(rounds, &texts, index, tags),
-                };
-            }
-            encrypt(rounds, schedules, tags);
+            let group = Group::at(task, run.start, run.end);
+            (group, Beginning::alone(&group))
         }
-        for (tag, hash) in tags.iter_mut().zip(hashes) {
-            *tag = _mm_xor_si128(*tag, hash);
+    }
+
+    /// The next group, or the same once more behind the last one; asks for the
+    /// keys of one further on.
+    ///
+    /// # Safety
+    /// As for [`Group::first`].
+    #[inline(always)]
+    unsafe fn next(&self, task: &Task<'t, 'a>, run: &Range<usize>) -> Group<'t, 'a> {
+        let ahead = self.start + LOOK_AHEAD;
+        if let Some(packets) = task.packets.get(ahead..ahead + GROUP) {
+            packets.iter().for_each(prefetch);
+        }
+        let start = match self.start + GROUP {
+            next if next < run.end => next,
+            _ => self.start,
+        };
+        // SAFETY: the caller's.
+        unsafe { Group::at(task, start, run.end) }
+    }
+
+    /// The packets from `start` on; places that stay empty repeat the first.
+    ///
+    /// # Safety
+    /// As for [`Group::first`].
+    #[inline(always)]
+    unsafe fn at(task: &Task<'t, 'a>, start: usize, end: usize) -> Group<'t, 'a> {
+        let packets = &task.packets[start..end];
+        let first = &packets[0];
+        let packet = |index: usize| packets.get(index).unwrap_or(first);
+        let packets_of_group = [first, packet(1), packet(2), packet(3)];
+        let rounds = rounds(task.kind);
+        // SAFETY: the caller's.
+        let schedules = unsafe {
+            [
+                Schedule::of(packets_of_group[0].key, rounds),
+                Schedule::of(packets_of_group[1].key, rounds),
+                Schedule::of(packets_of_group[2].key, rounds),
+                Schedule::of(packets_of_group[3].key, rounds),
+            ]
+        };
+        Group {
+            packets: packets_of_group,
+            schedules,
+            start,
+            count: GROUP.min(packets.len()),
+        }
+    }
+
+    /// The texts, ready to be encrypted or decrypted.
+    ///
+    /// # Safety
+    /// The caller has the features of [`run`].
+    #[inline(always)]
+    unsafe fn texts<const OPEN: bool>(&self, begun: &Begun) -> [Text<'a>; GROUP] {
+        // SAFETY: the caller's.
+        unsafe {
+            let offsets = begun.broadcast_offsets();
+            let text = |index: usize| {
+                let is_repeated = index >= self.count;
+                let (packet, schedule) = (self.packets[index], self.schedules[index]);
+                Text::new(packet, schedule, offsets[index], is_repeated)
+            };
+            let mut texts = [text(0), text(1), text(2), text(3)];
+            let is_partial = |packet: &&Packet<'_>| !packet.text.len().is_multiple_of(16);
+            if OPEN && self.packets.iter().any(is_partial) {
+                // What opens a partial block is encryption.
+                let mut pads = [_mm_setzero_si128(); GROUP];
+                for (index, pad) in pads.iter_mut().enumerate() {
+                    let first = _mm512_castsi512_si128(offsets[index]);
+                    let blocks = self.packets[index].text.len() / 16;
+                    *pad = self.schedules[index].offset_of_partial(first, blocks);
+                }
+                self.encrypt(&mut pads);
+                for (text, pad) in texts.iter_mut().zip(pads) {
+                    text.pad = pad;
+                }
+            }
+            texts
+        }
+    }
+
+    /// Makes tags of what the texts left for them.
+    ///
+    /// # Safety
+    /// The caller has the features of [`run`].
+    #[inline(always)]
+    unsafe fn finish<const OPEN: bool>(
+        &self,
+        task: &mut Task<'_, '_>,
+        start: usize,
+        mut tags: [__m128i; GROUP],
+        begun: &Begun,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            if OPEN {
+                self.encrypt(&mut tags);
+            }
+            for (tag, hash) in tags.iter_mut().zip(begun.hashes) {
+                *tag = _mm_xor_si128(*tag, hash);
+            }
+            for (position, tag) in (start..start + self.count).zip(tags) {
+                task.finish(position, bytes(tag));
+            }
+        }
+    }
+
+    /// Encrypts a block of each packet.
+    ///
+    /// # Safety
+    /// The caller has the features of [`run`].
+    #[inline(always)]
+    unsafe fn encrypt(&self, blocks: &mut [__m128i; GROUP]) {
+        let rounds = self.schedules[0].rounds;
+        // SAFETY: the caller's, and a schedule has as many round keys.
+        unsafe {
+            let key = |index: usize, round| load(self.schedules[index].round_keys().add(round));
+            for (index, block) in blocks.iter_mut().enumerate() {
+                *block = _mm_xor_si128(*block, key(index, 0));
+            }
+            for round in 1..rounds {
+                for (index, block) in blocks.iter_mut().enumerate() {
+                    *block = _mm_aesenc_si128(*block, key(index, round));
+                }
+            }
+            for (index, block) in blocks.iter_mut().enumerate() {
+                *block = _mm_aesenclast_si128(*block, key(index, rounds));
+            }
         }
     }
 }
 
-/// Asks for the key of the packet at `position`, which has so many lines.
+/// Asks for a packet's key, as far as a short text needs it; a long one has
+/// asked for the rest before it gets there.
 #[inline]
-#[target_feature(enable = "sse")]
-fn prefetch(task: &Task<'_, '_>, lines: usize, position: usize) {
-    if let Some(packet) = task.packet(position) {
-        let at: *const u8 = packet.key.lines().as_ptr().cast();
-        for line in 0..lines {
-            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
-        }
+fn prefetch(packet: &Packet<'_>) {
+    let at: *const u8 = packet.key.lines().as_ptr().cast();
+    for line in 0..PREFETCHED_LINES {
+        // SAFETY: prefetching accesses no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast()) };
     }
 }

@@ -8,65 +8,30 @@
 //!
 //! where "before" is the offset of block 4q. A partial block takes the place of
 //! the next whole one; its offset is that of the block before it and L⁎.
+//!
+//! When a text is encrypted, its tag's block is known before the last vectors
+//! are, and goes through the rounds with them.
 
 use std::arch::x86_64::*;
 
 use super::super::super::packet::Packet;
 use super::super::schedule::{Schedule, load};
-use super::FLIGHT;
+use super::begin::Beginning;
 use crate::cipher::Block;
 
 /// Bytes of a vector.
-const VECTOR: usize = 64;
+pub(super) const VECTOR: usize = 64;
 
 /// Vectors of a chunk of a long text.
 const CHUNK: usize = 8;
 
-/// Vectors that a text fills.
-#[inline]
-pub(super) fn vectors(packet: &Packet<'_>) -> usize {
-    packet.text.len().div_ceil(VECTOR)
-}
-
-/// The offset of the partial block behind `blocks` whole ones.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn offset_of_partial(schedule: &Schedule<'_>, first: __m128i, blocks: usize) -> __m128i {
-    let mut offset = _mm_xor_si128(first, schedule.l_star());
-    // The sum over blocks 1 to m of L[ntz] is a Gray code's: see the module.
-    let mut gray = blocks ^ blocks >> 1;
-    while gray != 0 {
-        offset = _mm_xor_si128(offset, schedule.l(gray.trailing_zeros()));
-        gray &= gray - 1;
-    }
-    offset
-}
-
-/// The texts of packets in flight.
-pub(super) struct Texts<'f> {
-    pub(super) packets: &'f [&'f Packet<'f>; FLIGHT],
-    pub(super) schedules: &'f [Schedule<'f>; FLIGHT],
-    pub(super) first_offsets: &'f [__m128i; FLIGHT],
-    /// What partial blocks are added to when they are opened.
-    pub(super) pads: &'f [__m128i; FLIGHT],
-}
-
-impl Texts<'_> {
-    /// What a tag is the encryption of.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    fn sum(&self, index: usize, checksum: __m512i) -> __m128i {
-        let low = _mm512_castsi512_si256(checksum);
-        let half = _mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(checksum));
-        let quarter = _mm256_extracti128_si256::<1>(half);
-        let sum = _mm_xor_si128(_mm256_castsi256_si128(half), quarter);
-        _mm_xor_si128(sum, self.schedules[index].l_dollar())
-    }
-}
-
-/// How far a text has come.
+/// A text, and how far it has come.
 #[derive(Clone, Copy)]
-struct Progress {
+pub(super) struct Text<'a> {
+    /// What is left of it.
+    at: *mut u8,
+    bytes: usize,
+    schedule: Schedule<'a>,
     /// Chunks done.
     chunks: usize,
     /// The offset of the block before, in every lane.
@@ -74,223 +39,267 @@ struct Progress {
     /// Plaintext blocks summed up, lane by lane; at the end with the last
     /// offset.
     checksum: __m512i,
+    /// What a partial block is added to when it is opened.
+    pub(super) pad: __m128i,
+    /// Whether it is there only to fill a group, and is not written.
+    pub(super) is_repeated: bool,
 }
 
-impl Progress {
+impl<'a> Text<'a> {
+    /// A packet's text, of which nothing is done; Offset₀ in every lane.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(first_offset: __m128i) -> Progress {
-        Progress {
+    pub(super) fn new(
+        packet: &Packet<'a>,
+        schedule: Schedule<'a>,
+        first_offset: __m512i,
+        is_repeated: bool,
+    ) -> Text<'a> {
+        Text {
+            at: packet.text.as_ptr().cast::<u8>().cast_mut(),
+            bytes: packet.text.len(),
+            schedule,
             chunks: 0,
-            before: _mm512_broadcast_i32x4(first_offset),
+            before: first_offset,
             checksum: _mm512_setzero_si512(),
+            pad: _mm_setzero_si128(),
+            is_repeated,
+        }
+    }
+
+    /// Encrypts or decrypts it, whatever its length, and returns what [`vectors`]
+    /// leaves of the tag.
+    ///
+    /// # Safety
+    /// The schedule can open if `OPEN` says so.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+    pub(super) unsafe fn process<const OPEN: bool>(self) -> __m128i {
+        let texts = &mut [self];
+        let mut tag = [_mm_setzero_si128()];
+        // SAFETY: the caller's; vectors are as many as are left.
+        unsafe {
+            while texts[0].bytes > CHUNK * VECTOR {
+                vectors::<1, CHUNK, MIDDLE, OPEN>(texts, &mut tag, None);
+            }
+            match texts[0].bytes.div_ceil(VECTOR) {
+                0 => texts[0].empty::<OPEN>(&mut tag[0]),
+                1 => vectors::<1, 1, RAGGED, OPEN>(texts, &mut tag, None),
+                2 => vectors::<1, 2, RAGGED, OPEN>(texts, &mut tag, None),
+                3 => vectors::<1, 3, RAGGED, OPEN>(texts, &mut tag, None),
+                4 => vectors::<1, 4, RAGGED, OPEN>(texts, &mut tag, None),
+                5 => vectors::<1, 5, RAGGED, OPEN>(texts, &mut tag, None),
+                6 => vectors::<1, 6, RAGGED, OPEN>(texts, &mut tag, None),
+                7 => vectors::<1, 7, RAGGED, OPEN>(texts, &mut tag, None),
+                _ => vectors::<1, 8, RAGGED, OPEN>(texts, &mut tag, None),
+            }
+        }
+        tag[0]
+    }
+
+    /// The tag of no text.
+    ///
+    /// # Safety
+    /// As for [`vectors`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+    unsafe fn empty<const OPEN: bool>(&mut self, tag: &mut __m128i) {
+        let first_offset = _mm512_castsi512_si128(self.before);
+        *tag = _mm_xor_si128(first_offset, self.schedule.l_dollar());
+        if !OPEN {
+            let rounds = self.schedule.rounds;
+            // SAFETY: the schedule has its round keys.
+            let key = |round| unsafe { load(self.schedule.round_keys().add(round)) };
+            *tag = _mm_xor_si128(*tag, key(0));
+            for round in 1..rounds {
+                *tag = _mm_aesenc_si128(*tag, key(round));
+            }
+            *tag = _mm_aesenclast_si128(*tag, key(rounds));
         }
     }
 
     /// The offsets of the next vectors, and before the last of them.
+    ///
+    /// # Safety
+    /// The caller has the features of [`super::run`].
+    #[inline(always)]
+    unsafe fn offsets<const VECTORS: usize>(&mut self) -> ([__m512i; VECTORS], __m512i) {
+        let schedule = self.schedule;
+        // SAFETY: the caller's; every key has L⁎, L$, L₀ and L₁ in its first cache
+        // line.
+        unsafe {
+            let line = _mm512_load_si512(schedule.blocks.cast());
+            let l_0 = _mm512_shuffle_i32x4::<0xaa>(line, line);
+            let l_1 = _mm512_shuffle_i32x4::<0xff>(line, line);
+            let lanes = _mm512_shuffle_i32x4::<0xfe>(line, line);
+            let lanes = _mm512_mask_xor_epi64(lanes, 0b0000_1100, lanes, l_0);
+            let mut offsets = [self.before; VECTORS];
+            let mut before_last = self.before;
+            for (vector, offset) in offsets.iter_mut().enumerate() {
+                let l = match vector + 1 {
+                    CHUNK => schedule.l(5 + (self.chunks + 1).trailing_zeros()),
+                    number => schedule.l_in_memory(2 + number.trailing_zeros()),
+                };
+                let l = _mm512_broadcast_i32x4(l);
+                let in_last_lane = _mm512_maskz_mov_epi64(0b1100_0000, l);
+                before_last = self.before;
+                *offset = xor3(self.before, lanes, in_last_lane);
+                self.before = xor3(self.before, l_1, l);
+            }
+            (offsets, before_last)
+        }
+    }
+
+    /// What the tag is the encryption of.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn offsets<const VECTORS: usize>(
-        &mut self,
-        schedule: &Schedule<'_>,
-    ) -> ([__m512i; VECTORS], __m512i) {
-        // SAFETY: every key has L⁎, L$, L₀ and L₁ in its first cache line.
-        let line = unsafe { _mm512_load_si512(schedule.offsets.cast()) };
-        let l_0 = _mm512_shuffle_i32x4::<0xaa>(line, line);
-        let l_1 = _mm512_shuffle_i32x4::<0xff>(line, line);
-        let lanes = _mm512_shuffle_i32x4::<0xfe>(line, line);
-        let lanes = _mm512_mask_xor_epi64(lanes, 0b0000_1100, lanes, l_0);
-        let mut offsets = [self.before; VECTORS];
-        let mut before_last = self.before;
-        for (vector, offset) in offsets.iter_mut().enumerate() {
-            let l = match vector + 1 {
-                CHUNK => schedule.l(5 + (self.chunks + 1).trailing_zeros()),
-                number => schedule.l(2 + number.trailing_zeros()),
-            };
-            let l = _mm512_broadcast_i32x4(l);
-            let in_last_lane = _mm512_maskz_mov_epi64(0b1100_0000, l);
-            before_last = self.before;
-            *offset = xor3(self.before, lanes, in_last_lane);
-            self.before = xor3(self.before, l_1, l);
-        }
-        (offsets, before_last)
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn sum(&self) -> __m128i {
+        let low = _mm512_castsi512_si256(self.checksum);
+        let half = _mm256_xor_si256(low, _mm512_extracti64x4_epi64::<1>(self.checksum));
+        let quarter = _mm256_extracti128_si256::<1>(half);
+        let sum = _mm_xor_si128(_mm256_castsi256_si128(half), quarter);
+        _mm_xor_si128(sum, self.schedule.l_dollar())
     }
 }
 
-/// Encrypts or decrypts the texts from `first` on, of `VECTORS` vectors each and
-/// at most eight together, writes what their tags are encryptions of, and
-/// returns how many they are.
-///
-/// # Safety
-/// The texts are of that length, in bounds and no two the same; their schedules
-/// have so many rounds.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-pub(super) unsafe fn short<const TEXTS: usize, const VECTORS: usize, const OPEN: bool>(
-    rounds: usize,
-    texts: &Texts<'_>,
-    first: usize,
-    sums: &mut [__m128i; FLIGHT],
-) -> usize {
-    let mut progress = [Progress::new(texts.first_offsets[first]); TEXTS];
-    for (progress, index) in progress.iter_mut().zip(first..) {
-        progress.before = _mm512_broadcast_i32x4(texts.first_offsets[index]);
-    }
-    // SAFETY: the caller's.
-    unsafe { vectors_of::<TEXTS, VECTORS, true, OPEN>(rounds, texts, first, &mut progress) };
-    for (progress, index) in progress.iter().zip(first..) {
-        sums[index] = texts.sum(index, progress.checksum);
-    }
-    TEXTS
-}
+/// Vectors with more behind them.
+const MIDDLE: u8 = 0;
+/// The last vectors of a text, full ones.
+pub(super) const WHOLE: u8 = 1;
+/// The last vectors of a text, of which the last may not be full.
+pub(super) const RAGGED: u8 = 2;
 
-/// Encrypts or decrypts the text at `first`, of any length, writes what its tag
-/// is the encryption of, and returns 1.
+/// Encrypts or decrypts the next `VECTORS` vectors of texts, at most eight
+/// together; `END` says what lies behind them. With the last ones, it leaves in
+/// `tags` what the hash of the associated data makes tags of; when texts are
+/// decrypted, what that is the encryption of. The rounds of the group that is
+/// `beginning` take turns with theirs.
 ///
 /// # Safety
-/// The text is in bounds, and its schedule has so many rounds.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-pub(super) unsafe fn long<const OPEN: bool>(
-    rounds: usize,
-    texts: &Texts<'_>,
-    first: usize,
-    sums: &mut [__m128i; FLIGHT],
-) -> usize {
-    let first_offset = texts.first_offsets[first];
-    let mut progress = [Progress::new(first_offset)];
-    let mut bytes = texts.packets[first].text.len();
-    // SAFETY: the caller's; vectors are as many as are left.
-    unsafe {
-        while bytes > CHUNK * VECTOR {
-            vectors_of::<1, CHUNK, false, OPEN>(rounds, texts, first, &mut progress);
-            bytes -= CHUNK * VECTOR;
-        }
-        match bytes.div_ceil(VECTOR) {
-            0 => progress[0].checksum = _mm512_zextsi128_si512(first_offset),
-            1 => vectors_of::<1, 1, true, OPEN>(rounds, texts, first, &mut progress),
-            2 => vectors_of::<1, 2, true, OPEN>(rounds, texts, first, &mut progress),
-            3 => vectors_of::<1, 3, true, OPEN>(rounds, texts, first, &mut progress),
-            4 => vectors_of::<1, 4, true, OPEN>(rounds, texts, first, &mut progress),
-            5 => vectors_of::<1, 5, true, OPEN>(rounds, texts, first, &mut progress),
-            6 => vectors_of::<1, 6, true, OPEN>(rounds, texts, first, &mut progress),
-            7 => vectors_of::<1, 7, true, OPEN>(rounds, texts, first, &mut progress),
-            _ => vectors_of::<1, 8, true, OPEN>(rounds, texts, first, &mut progress),
-        }
-    }
-    sums[first] = texts.sum(first, progress[0].checksum);
-    1
-}
-
-/// The next vectors of each text from `first` on; if `LAST`, all that are left, of which the
-/// last may not be full.
-///
-/// # Safety
-/// As for [`short`]; so many vectors are left.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-unsafe fn vectors_of<
+/// The caller has the features of [`super::run`]; so much is left of the texts;
+/// schedules are of the same size, and can open if `OPEN` says so.
+#[inline(always)]
+pub(super) unsafe fn vectors<
     const TEXTS: usize,
     const VECTORS: usize,
-    const LAST: bool,
+    const END: u8,
     const OPEN: bool,
 >(
-    rounds: usize,
-    texts: &Texts<'_>,
-    first: usize,
-    progress: &mut [Progress; TEXTS],
+    texts: &mut [Text<'_>; TEXTS],
+    tags: &mut [__m128i; TEXTS],
+    mut beginning: Option<&mut Beginning<'_>>,
 ) {
-    let zero = _mm512_setzero_si512();
-    let mut states = [[zero; VECTORS]; TEXTS];
-    // What is added behind the cipher: the offset, or to a partial block its
-    // text.
-    let mut behind = [[zero; VECTORS]; TEXTS];
-    let mut ends = [End::of(VECTOR); TEXTS];
     // SAFETY: the caller's; masks cover the text.
     unsafe {
-        for index in 0..TEXTS {
-            let text = texts.packets[first + index].text;
-            let schedule = texts.schedules[first + index];
-            let done = CHUNK * VECTOR * progress[index].chunks;
-            let key = broadcast(schedule.text_keys::<OPEN>(rounds));
-            let (offsets, before_last) = progress[index].offsets::<VECTORS>(&schedule);
-            let mut checksum = progress[index].checksum;
+        let zero = _mm512_setzero_si512();
+        let rounds = texts[0].schedule.rounds;
+        let mut states = [[zero; VECTORS]; TEXTS];
+        // What is added behind the cipher: the offset, or to a partial block its
+        // text.
+        let mut behind = [[zero; VECTORS]; TEXTS];
+        let mut ends = [End::of(VECTOR); TEXTS];
+        if END == RAGGED {
+            for (end, text) in ends.iter_mut().zip(&*texts) {
+                *end = End::of(text.bytes - VECTOR * (VECTORS - 1));
+            }
+        }
+        for (index, text) in texts.iter_mut().enumerate() {
+            let end = ends[index];
+            let key = broadcast(text.schedule.text_keys::<OPEN>());
+            let (offsets, before_last) = text.offsets::<VECTORS>();
             for vector in 0..VECTORS {
-                let at = text.as_ptr().cast::<u8>().add(done + VECTOR * vector);
+                let at = text.at.add(VECTOR * vector);
                 let mut offset = offsets[vector];
-                if LAST && vector + 1 == VECTORS {
-                    let end = End::of(text.len() - done - VECTOR * vector);
-                    ends[index] = end;
+                if END == RAGGED && vector + 1 == VECTORS {
                     let input = _mm512_maskz_loadu_epi8(end.bytes, at.cast());
                     // The offset of the block before each.
                     let shifted = _mm512_alignr_epi64::<6>(offset, before_last);
-                    let l_star = broadcast(schedule.offsets);
+                    let l_star = broadcast(text.schedule.blocks);
                     offset = _mm512_mask_xor_epi64(offset, end.partial, shifted, l_star);
                     behind[index][vector] = _mm512_mask_mov_epi64(offset, end.partial, input);
                     let whole = _mm512_maskz_mov_epi64(!end.partial, input);
                     states[index][vector] = xor3(whole, offset, key);
-                    // The last offset goes into the sum.
-                    checksum = _mm512_mask_xor_epi64(checksum, end.last, checksum, offset);
                     if !OPEN {
-                        checksum = _mm512_xor_si512(checksum, end.padded(input));
+                        text.checksum = _mm512_xor_si512(text.checksum, end.padded(input));
                     }
                 } else {
                     let input = _mm512_loadu_si512(at.cast());
                     states[index][vector] = xor3(input, offset, key);
                     behind[index][vector] = offset;
                     if !OPEN {
-                        checksum = _mm512_xor_si512(checksum, input);
+                        text.checksum = _mm512_xor_si512(text.checksum, input);
                     }
                 }
+                if END != MIDDLE && vector + 1 == VECTORS {
+                    // The last offset goes into the sum.
+                    let sum = text.checksum;
+                    text.checksum = _mm512_mask_xor_epi64(sum, end.last, sum, offset);
+                }
             }
-            progress[index].checksum = checksum;
+            if END != MIDDLE && !OPEN {
+                tags[index] = _mm_xor_si128(text.sum(), _mm512_castsi512_si128(key));
+            }
         }
         for round in 1..rounds {
-            for (states, index) in states.iter_mut().zip(first..) {
-                let keys = texts.schedules[index].text_keys::<OPEN>(rounds);
-                let key = broadcast(keys.add(round));
-                for state in states {
+            for (index, text) in texts.iter().enumerate() {
+                let key = broadcast(text.schedule.text_keys::<OPEN>().add(round));
+                for state in &mut states[index] {
                     *state = match OPEN {
                         true => _mm512_aesdec_epi128(*state, key),
                         false => _mm512_aesenc_epi128(*state, key),
                     };
                 }
+                if END != MIDDLE && !OPEN {
+                    tags[index] = _mm_aesenc_si128(tags[index], _mm512_castsi512_si128(key));
+                }
+            }
+            if let Some(beginning) = &mut beginning {
+                beginning.round(round);
             }
         }
-        for index in 0..TEXTS {
-            let text = texts.packets[first + index].text;
-            let done = CHUNK * VECTOR * progress[index].chunks;
-            let keys = texts.schedules[first + index].text_keys::<OPEN>(rounds);
-            let key = broadcast(keys.add(rounds));
-            let mut checksum = progress[index].checksum;
+        for (index, text) in texts.iter_mut().enumerate() {
+            let end = ends[index];
+            let key = broadcast(text.schedule.text_keys::<OPEN>().add(rounds));
             for vector in 0..VECTORS {
-                let at = text.as_ptr().cast::<u8>().cast_mut();
-                let at = at.add(done + VECTOR * vector);
+                let at = text.at.add(VECTOR * vector);
                 let last = _mm512_xor_si512(key, behind[index][vector]);
                 let state = states[index][vector];
                 let mut output = match OPEN {
                     true => _mm512_aesdeclast_epi128(state, last),
                     false => _mm512_aesenclast_epi128(state, last),
                 };
-                if LAST && vector + 1 == VECTORS {
-                    let end = ends[index];
+                if END == RAGGED && vector + 1 == VECTORS {
                     if OPEN {
-                        let pad = _mm512_broadcast_i32x4(texts.pads[first + index]);
+                        let pad = _mm512_broadcast_i32x4(text.pad);
                         let input = behind[index][vector];
                         output = _mm512_mask_xor_epi64(output, end.partial, input, pad);
                         let plain = end.padded(_mm512_maskz_mov_epi8(end.bytes, output));
-                        checksum = _mm512_xor_si512(checksum, plain);
+                        text.checksum = _mm512_xor_si512(text.checksum, plain);
                     }
-                    _mm512_mask_storeu_epi8(at.cast(), end.bytes, output);
+                    if !text.is_repeated {
+                        _mm512_mask_storeu_epi8(at.cast(), end.bytes, output);
+                    }
                 } else {
                     if OPEN {
-                        checksum = _mm512_xor_si512(checksum, output);
+                        text.checksum = _mm512_xor_si512(text.checksum, output);
                     }
-                    _mm512_storeu_si512(at.cast(), output);
+                    if !text.is_repeated {
+                        _mm512_storeu_si512(at.cast(), output);
+                    }
                 }
             }
-            progress[index].checksum = checksum;
-            progress[index].chunks += 1;
+            match (END, OPEN) {
+                (MIDDLE, _) => {
+                    text.at = text.at.add(VECTOR * VECTORS);
+                    text.bytes -= VECTOR * VECTORS;
+                    text.chunks += 1;
+                }
+                (_, true) => tags[index] = text.sum(),
+                (_, false) => {
+                    let key = _mm512_castsi512_si128(key);
+                    tags[index] = _mm_aesenclast_si128(tags[index], key);
+                }
+            }
         }
     }
 }
