@@ -11,9 +11,8 @@
 use std::arch::x86_64::*;
 
 use super::super::super::packet::{BOTTOM, BOTTOM_AT, Packet};
-use super::super::schedule::{Schedule, load, padded};
+use super::super::schedule::{Schedule, load};
 use super::{GROUP, Group};
-use crate::cipher::Block;
 
 /// A group under way.
 pub(super) struct Beginning<'a> {
@@ -80,12 +79,13 @@ impl<'a> Beginning<'a> {
                 let associated = group.packets[index].associated;
                 let schedule = &group.schedules[index];
                 *state = _mm256_aesenclast_epi128(*state, round_key(schedule, schedule.rounds));
+                // Without associated data the hash is zero.
+                let some = 0u8.wrapping_sub(u8::from(!associated.is_empty()));
                 let hash = _mm256_extracti128_si256::<1>(*state);
-                hashes[index] = match associated.len() {
-                    1..=16 => hash,
-                    0 => _mm_setzero_si128(),
-                    _ => _mm_xor_si128(hash, hash_head(schedule, associated)),
-                };
+                hashes[index] = _mm_maskz_mov_epi64(some, hash);
+                if associated.len() > 16 {
+                    hashes[index] = _mm_xor_si128(hash, hash_head(schedule, associated));
+                }
             }
             let [a, b, c, d] = states;
             let k_tops = join(
@@ -145,44 +145,38 @@ fn nonce(packet: &Packet<'_>) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn last_block(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
-    let associated = packet.associated;
-    let Some(padding) = PADDING.get(associated.len()) else {
-        return last_of_many(associated, schedule);
-    };
-    let mask = ((1u32 << associated.len()) - 1) as __mmask16;
-    // SAFETY: the mask leaves out what lies behind; L⁎ lies two blocks before L₀.
-    unsafe {
-        let block = _mm_maskz_loadu_epi8(mask, associated.as_ptr().cast());
-        let l = schedule.blocks.add(2 * (associated.len() / 16));
-        _mm_xor_si128(_mm_xor_si128(block, load(padding)), load(l))
+    match packet.associated.len() {
+        ..=16 => padded_with_offset(packet.associated, schedule.l_star(), schedule.l(0)),
+        _ => last_of_many(packet, schedule),
     }
 }
 
-/// By the bytes of a last block, what is added to it: a one bit behind a partial
-/// one.
-static PADDING: [Block; 17] = {
-    let mut padding = [[0; 16]; 17];
-    let mut bytes = 0;
-    while bytes < 16 {
-        padding[bytes][bytes] = 0x80;
-        bytes += 1;
-    }
-    padding
-};
-
-/// As [`last_block`], of more than one block.
+/// The same, of more than one block.
 #[cold]
 #[inline(never)]
-#[target_feature(enable = "avx512f")]
-fn last_of_many(associated: &[u8], schedule: &Schedule<'_>) -> __m128i {
-    let before = (associated.len() - 1) / 16;
-    let last = &associated[16 * before..];
-    let l = match last.len() {
-        16 => schedule.l((before + 1).trailing_zeros()),
-        _ => schedule.l_star(),
-    };
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn last_of_many(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
+    let before = (packet.associated.len() - 1) / 16;
     let offset = schedule.offset_behind(_mm_setzero_si128(), before);
-    _mm_xor_si128(_mm_xor_si128(padded(last), offset), l)
+    let partial = _mm_xor_si128(offset, schedule.l_star());
+    let whole = _mm_xor_si128(offset, schedule.l((before + 1).trailing_zeros()));
+    padded_with_offset(&packet.associated[16 * before..], partial, whole)
+}
+
+/// A block of up to 16 bytes, padded, plus the offset that it has as a partial
+/// or as a whole one.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn padded_with_offset(last: &[u8], partial: __m128i, whole: __m128i) -> __m128i {
+    let bytes = last.len() as u32;
+    let mask = ((1u32 << bytes) - 1) as __mmask16;
+    // SAFETY: the mask leaves out what lies behind.
+    let block = unsafe { _mm_maskz_loadu_epi8(mask, last.as_ptr().cast()) };
+    // The bit behind the last byte; none behind a whole block.
+    let behind = (1u32 << bytes) as __mmask16;
+    let block = _mm_mask_mov_epi8(block, behind, _mm_set1_epi8(0x80u8 as i8));
+    let is_whole = 0u8.wrapping_sub(u8::from(bytes == 16));
+    _mm_xor_si128(block, _mm_mask_mov_epi64(partial, is_whole, whole))
 }
 
 /// The hash of the blocks of associated data before its last one.

@@ -160,11 +160,11 @@ impl<'t, 'a> Group<'t, 'a> {
     /// task's size, and there is one.
     #[inline(always)]
     unsafe fn first(task: &Task<'t, 'a>, run: &Range<usize>) -> (Group<'t, 'a>, Begun) {
-        for packet in task.packets[run.clone()].iter().take(LOOK_AHEAD) {
-            prefetch(packet);
-        }
         // SAFETY: the caller's.
         unsafe {
+            for packet in &task.packets[run.clone()][..LOOK_AHEAD.min(run.len())] {
+                prefetch(packet);
+            }
             let group = Group::at(task, run.start, run.end);
             (group, Beginning::alone(&group))
         }
@@ -267,11 +267,11 @@ impl<'t, 'a> Group<'t, 'a> {
             if OPEN {
                 self.encrypt(&mut tags);
             }
-            for (tag, hash) in tags.iter_mut().zip(begun.hashes) {
-                *tag = _mm_xor_si128(*tag, hash);
-            }
-            for (position, tag) in (start..start + self.count).zip(tags) {
-                task.finish(position, bytes(tag));
+            for (index, tag) in tags.into_iter().enumerate() {
+                if index < self.count {
+                    let tag = _mm_xor_si128(tag, begun.hashes[index]);
+                    task.finish(start + index, bytes(tag));
+                }
             }
         }
     }
