@@ -82,6 +82,22 @@ impl KeyColumns {
         true
     }
 
+    /// Whether `key`, padded with zero words, is the last key.
+    #[inline]
+    pub fn ends_with(&self, key: &[u32]) -> bool {
+        let Some(last) = self.len.checked_sub(1) else {
+            return false;
+        };
+        let mut place = last;
+        for word in 0..self.words {
+            if self.data[place] != key.get(word).copied().unwrap_or(0) {
+                return false;
+            }
+            place += self.stride;
+        }
+        key.len() <= self.words
+    }
+
     /// Replaces the keys by those whose words stand in `columns`, word 0 of all
     /// keys first, and says whether they fitted: as many columns as
     /// [`KeyColumns::words`], all of one length, no longer than the capacity.
@@ -150,7 +166,12 @@ mod tests {
         assert_eq!(keys.key(1), [7, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(keys.column(0), [1, 7]);
         assert_eq!(keys.len(), 2);
+        assert!(keys.ends_with(&[7]) && keys.ends_with(&[7, 0, 0]));
+        for other in [&[7, 0, 0, 0][..], &[7, 1], &[1, 2, 3], &[]] {
+            assert!(!keys.ends_with(other), "{other:?}");
+        }
         keys.clear();
+        assert!(!keys.ends_with(&[0]), "no key");
         assert!(keys.is_empty() && keys.push(&[5]));
         assert_eq!(keys.key(0)[..2], [5, 0]);
     }

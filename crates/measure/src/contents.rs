@@ -137,21 +137,22 @@ struct Work {
     add: AddWork,
     change: AddWork,
     fingerprints: Vec<u64>,
+    unknown: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Chunk {
     columns: KeyColumns,
-    keys: Vec<FlowKey>,
+    is_ipv4: bool,
     values: Vec<i64>,
     is_noted: Vec<bool>,
 }
 
 impl Chunk {
-    fn new(words: usize) -> Chunk {
+    fn new(words: usize, is_ipv4: bool) -> Chunk {
         Chunk {
             columns: KeyColumns::new(words, CHUNK_KEYS),
-            keys: Vec::with_capacity(CHUNK_KEYS),
+            is_ipv4,
             values: Vec::with_capacity(CHUNK_KEYS),
             is_noted: Vec::with_capacity(CHUNK_KEYS),
         }
@@ -159,16 +160,12 @@ impl Chunk {
 
     /// Packets come in trains: adds to the last key if this is the same one.
     #[inline]
-    fn joins(&mut self, key: &FlowKey, value: i64, is_noted: bool) -> bool {
-        let (Some(last), Some(sum), Some(noted)) = (
-            self.keys.last(),
-            self.values.last_mut(),
-            self.is_noted.last_mut(),
-        ) else {
+    fn joins(&mut self, words: &[u32], value: i64, is_noted: bool) -> bool {
+        let (Some(sum), Some(noted)) = (self.values.last_mut(), self.is_noted.last_mut()) else {
             return false;
         };
         match sum.checked_add(value) {
-            Some(more) if last == key => {
+            Some(more) if self.columns.ends_with(words) => {
                 *sum = more;
                 *noted |= is_noted;
                 true
@@ -181,24 +178,38 @@ impl Chunk {
 impl Filler {
     pub fn new(key: KeyKind) -> Filler {
         Filler {
-            short: Chunk::new(KeyWords::of_ipv4(key)),
-            long: Chunk::new(KeyWords::longest(key)),
+            short: Chunk::new(KeyWords::of_ipv4(key), true),
+            long: Chunk::new(KeyWords::longest(key), false),
             work: Work::default(),
             spares: Vec::new(),
         }
     }
 
-    /// Adds what a packet adds. It is in the contents after [`Filler::flush`].
+    /// Adds what a packet of `flow` adds; the plan says which part of the flow
+    /// is the key. It is in the contents after [`Filler::flush`].
     #[inline]
-    pub fn add(&mut self, plan: &Plan, contents: &mut Contents, update: Update) {
+    pub fn add(
+        &mut self,
+        plan: &Plan,
+        contents: &mut Contents,
+        flow: &FlowKey,
+        value: u64,
+        is_noted: bool,
+    ) {
         match contents {
             Contents::Listed(list) => {
-                list.push(update);
+                list.push(Update {
+                    key: flow.project(plan.key),
+                    value,
+                    is_noted,
+                });
                 if list.len() > LISTED_MAX {
                     self.sketch(plan, contents);
                 }
             }
-            Contents::Sketched(sketched) => self.add_sketched(plan, sketched, update),
+            Contents::Sketched(sketched) => {
+                self.add_sketched(plan, sketched, flow, value, is_noted);
+            }
         }
     }
 
@@ -224,7 +235,7 @@ impl Filler {
         match (&mut *contents, more) {
             (_, Contents::Listed(list)) => {
                 for update in list {
-                    self.add(plan, contents, update);
+                    self.add(plan, contents, &update.key, update.value, update.is_noted);
                 }
                 self.flush(plan, contents);
                 Ok(())
@@ -267,21 +278,23 @@ impl Filler {
         let listed = std::mem::replace(contents, Contents::Sketched(Box::new(blank)));
         if let (Contents::Listed(list), Contents::Sketched(sketched)) = (listed, contents) {
             for update in list {
-                self.add_sketched(plan, sketched, update);
+                self.add_sketched(plan, sketched, &update.key, update.value, update.is_noted);
             }
         }
     }
 
     #[inline]
-    fn add_sketched(&mut self, plan: &Plan, sketched: &mut Sketched, update: Update) {
-        let Update {
-            key,
-            value,
-            is_noted,
-        } = update;
-        let words = KeyWords::new(&key, plan.key);
+    fn add_sketched(
+        &mut self,
+        plan: &Plan,
+        sketched: &mut Sketched,
+        flow: &FlowKey,
+        value: u64,
+        is_noted: bool,
+    ) {
+        let words = KeyWords::new(flow, plan.key);
         if let Some(exact) = &mut sketched.exact {
-            let sum = exact.entry(key).or_default();
+            let sum = exact.entry(flow.project(plan.key)).or_default();
             *sum = sum.saturating_add(value);
         }
         let is_short = words.as_slice().len() <= self.short.columns.words();
@@ -292,11 +305,10 @@ impl Filler {
         };
         // A sum beyond 2⁶³ is one the sketch could not hold.
         let value = i64::try_from(value).unwrap_or(i64::MAX);
-        if chunk.joins(&key, value, is_noted) {
+        if chunk.joins(words.as_slice(), value, is_noted) {
             return;
         }
         chunk.columns.push(words.as_slice());
-        chunk.keys.push(key);
         chunk.values.push(value);
         chunk.is_noted.push(is_noted);
         if chunk.columns.is_full() {
@@ -308,10 +320,12 @@ impl Filler {
         }
     }
 
+    #[inline(never)]
     fn flush_short(&mut self, plan: &Plan, sketched: &mut Sketched) {
         flush(&mut self.short, plan, sketched, &mut self.work);
     }
 
+    #[inline(never)]
     fn flush_long(&mut self, plan: &Plan, sketched: &mut Sketched) {
         flush(&mut self.long, plan, sketched, &mut self.work);
     }
@@ -321,31 +335,44 @@ impl Filler {
 fn flush(chunk: &mut Chunk, plan: &Plan, into: &mut Sketched, work: &mut Work) {
     let Chunk {
         columns,
-        keys,
+        is_ipv4,
         values,
         is_noted,
     } = chunk;
-    into.distinct.insert(columns, &mut work.fingerprints);
-    let candidates = &mut into.candidates;
+    let Sketched {
+        sums,
+        candidates,
+        distinct,
+        change,
+        ..
+    } = into;
+    sums.add(plan.tier, columns, values, &mut work.add);
+    distinct.fingerprints(columns, &mut work.fingerprints);
+    let fingerprints = &work.fingerprints;
+    // A known candidate was counted among the distinct keys when it came first.
+    candidates.list_unknown(fingerprints, &mut work.unknown);
+    for index in &work.unknown {
+        distinct.insert(fingerprints[*index]);
+    }
+    let key = |index| KeyWords::flow_key(&columns.key(index), plan.key, *is_ipv4);
+    let present = |key: &FlowKey| {
+        let words = KeyWords::new(key, plan.key);
+        sums.estimate(words.as_slice()).unsigned_abs()
+    };
     let floor = i64::try_from(candidates.floor()).unwrap_or(i64::MAX);
     let offer = |index: usize, estimate: i64| {
-        candidates.offer(
-            keys[index],
-            work.fingerprints[index],
-            estimate.unsigned_abs(),
-        );
+        let estimate = estimate.unsigned_abs();
+        candidates.offer(key(index), fingerprints[index], estimate, present);
     };
-    into.sums
-        .add_above(plan.tier, columns, values, floor, &mut work.add, offer);
-    if let Some(change) = &mut into.change {
+    sums.above(&work.unknown, floor, &mut work.add, offer);
+    if let Some(change) = change {
         change.add(plan.tier, columns, values, &mut work.change);
         let noted = is_noted.iter().enumerate().filter(|(_, noted)| **noted);
         for (index, _) in noted {
-            change.note(index, keys[index], work.fingerprints[index], &work.change);
+            change.note(index, key(index), fingerprints[index], &work.change);
         }
     }
     columns.clear();
-    keys.clear();
     values.clear();
     is_noted.clear();
 }

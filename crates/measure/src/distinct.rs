@@ -33,14 +33,17 @@ impl Distinct {
         }
     }
 
-    /// Counts a batch of keys and leaves the fingerprints that it counted them
-    /// by in `fingerprints` (replaced).
-    pub fn insert(&mut self, keys: &KeyColumns, fingerprints: &mut Vec<u64>) {
-        self.fingerprint.of_columns(keys, fingerprints);
+    /// The fingerprints by which a batch of keys is counted, in their order
+    /// (`out` is replaced).
+    pub fn fingerprints(&self, keys: &KeyColumns, out: &mut Vec<u64>) {
+        self.fingerprint.of_columns(keys, out);
+    }
+
+    /// Counts the key that has this fingerprint. Once is enough.
+    #[inline]
+    pub fn insert(&mut self, fingerprint: u64) {
         if let Some(registers) = &mut self.registers {
-            for fingerprint in fingerprints {
-                registers.insert(fingerprint);
-            }
+            registers.insert(&fingerprint);
         }
     }
 
@@ -105,7 +108,11 @@ mod tests {
             for key in chunk {
                 assert!(columns.push(key));
             }
-            distinct.insert(&columns, &mut Vec::new());
+            let mut fingerprints = Vec::new();
+            distinct.fingerprints(&columns, &mut fingerprints);
+            for fingerprint in fingerprints {
+                distinct.insert(fingerprint);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Flow keys as words for hashing.
 
+use weir_hash::MAX_KEY_WORDS;
 use weir_packet::wire::{FlowKey, KeyKind};
 
 /// A projected key in the fewest 32-bit words: IPv4 keys take one to four, IPv6
@@ -10,7 +11,7 @@ use weir_packet::wire::{FlowKey, KeyKind};
 /// IPv4 key has none there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyWords {
-    words: [u32; 10],
+    words: [u32; MAX_KEY_WORDS],
     len: usize,
 }
 
@@ -18,15 +19,22 @@ pub(crate) struct KeyWords {
 const IPV6: u32 = 6 << 8;
 
 impl KeyWords {
-    /// The words of a key that was projected to `kind`.
-    #[inline]
-    pub fn new(key: &FlowKey, kind: KeyKind) -> KeyWords {
-        let ports = u32::from(key.source_port) << 16 | u32::from(key.destination_port);
-        let protocol = u32::from(key.protocol);
-        let (source, destination) = (key.source, key.destination);
+    /// The words of the part of a flow that `kind` keeps.
+    #[inline(always)]
+    pub fn new(flow: &FlowKey, kind: KeyKind) -> KeyWords {
+        let ports = u32::from(flow.source_port) << 16 | u32::from(flow.destination_port);
+        let protocol = u32::from(flow.protocol);
+        let source = match kind {
+            KeyKind::SourcePrefix(lengths) => lengths.mask(flow.source, flow.ip_version),
+            _ => flow.source,
+        };
+        let destination = match kind {
+            KeyKind::DestinationPrefix(lengths) => lengths.mask(flow.destination, flow.ip_version),
+            _ => flow.destination,
+        };
         let [s0, s1, s2, s3] = words(source);
         let [d0, d1, d2, d3] = words(destination);
-        let is_ipv4 = key.ip_version == 4;
+        let is_ipv4 = flow.ip_version == 4;
         // Written as whole arrays, for words stored one by one and copied as
         // vectors would stall each packet.
         match (kind, is_ipv4) {
@@ -51,6 +59,39 @@ impl KeyWords {
             (KeyKind::FiveTuple, false) => KeyWords {
                 words: [s0, s1, s2, s3, d0, d1, d2, d3, ports, IPV6 | protocol],
                 len: 10,
+            },
+        }
+    }
+
+    /// The key of `kind` that has these words, padded with zeros: of IP version
+    /// 4 if `is_ipv4`, else 6.
+    pub fn flow_key(words: &[u32; MAX_KEY_WORDS], kind: KeyKind, is_ipv4: bool) -> FlowKey {
+        let address_words = if is_ipv4 { 1 } else { 4 };
+        let (first, rest) = words.split_at(address_words);
+        let (second, rest) = rest.split_at(address_words);
+        let key = FlowKey {
+            ip_version: if is_ipv4 { 4 } else { 6 },
+            ..FlowKey::default()
+        };
+        let (source, destination) = (number(first), number(second));
+        match kind {
+            KeyKind::Source | KeyKind::SourcePrefix(_) => FlowKey { source, ..key },
+            KeyKind::Destination | KeyKind::DestinationPrefix(_) => FlowKey {
+                destination: source,
+                ..key
+            },
+            KeyKind::Pair => FlowKey {
+                source,
+                destination,
+                ..key
+            },
+            KeyKind::FiveTuple => FlowKey {
+                source,
+                destination,
+                source_port: (rest[0] >> 16) as u16,
+                destination_port: rest[0] as u16,
+                protocol: rest[1] as u8,
+                ..key
             },
         }
     }
@@ -96,6 +137,12 @@ fn words(number: u128) -> [u32; 4] {
         (number >> 64) as u32,
         (number >> 96) as u32,
     ]
+}
+
+/// The inverse, for words lowest first.
+fn number(words: &[u32]) -> u128 {
+    let highest_first = words.iter().rev();
+    highest_first.fold(0, |number, word| number << 32 | u128::from(*word))
 }
 
 #[cfg(test)]
@@ -153,6 +200,18 @@ mod tests {
     }
 
     proptest! {
+        /// Words are of the part that the kind keeps, and are that part.
+        #[test]
+        fn words_are_the_projected_key(flow in keys()) {
+            for kind in kinds() {
+                let key = flow.project(kind);
+                let words = KeyWords::new(&flow, kind);
+                prop_assert_eq!(words, KeyWords::new(&key, kind));
+                let is_ipv4 = flow.ip_version == 4;
+                prop_assert_eq!(KeyWords::flow_key(&words.words, kind, is_ipv4), key);
+            }
+        }
+
         /// Equal words, padded, exactly where the projected keys are equal.
         #[test]
         fn words_tell_keys_apart(a in keys(), b in keys()) {

@@ -7,7 +7,7 @@ use weir_packet::wire::FlowKey;
 use crate::change::draw;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
-use crate::contents::{Filler, Update};
+use crate::contents::Filler;
 use crate::interval::{Slot, Timekeeper};
 use crate::report::IntervalPart;
 
@@ -71,7 +71,6 @@ impl Meter {
         match flow {
             None => part.unkeyed += 1,
             Some(flow) => {
-                let key = flow.project(self.plan.key);
                 let value = match self.plan.value {
                     Value::Packets => 1,
                     Value::Bytes => u64::from(wire_bytes),
@@ -82,12 +81,8 @@ impl Meter {
                     is_noted = draw <= u64::MAX / u64::from(change.one_in);
                     part.sample.offer(draw, *flow, value);
                 }
-                let update = Update {
-                    key,
-                    value,
-                    is_noted,
-                };
-                self.filler.add(&self.plan, &mut part.contents, update);
+                self.filler
+                    .add(&self.plan, &mut part.contents, flow, value, is_noted);
             }
         }
     }

@@ -79,20 +79,19 @@ impl<F: Family> CountMin<F> {
         self.sums.add(tier, keys, values, work);
     }
 
-    /// The same, and then calls `above(i, estimate)` for every key whose
-    /// estimate is now above `threshold`.
-    pub fn add_above<V: Copy + Into<i64>>(
-        &mut self,
-        tier: Tier,
-        keys: &KeyColumns,
-        values: &[V],
+    /// Calls `above(i, estimate)` for every key number i among `keys`, of those
+    /// added last with `work`, whose estimate is now above `threshold`.
+    ///
+    /// # Panics
+    /// No key of such a number was added with `work`.
+    pub fn above(
+        &self,
+        keys: &[usize],
         threshold: i64,
         work: &mut AddWork,
         above: impl FnMut(usize, i64),
     ) {
-        self.sums.add(tier, keys, values, work);
-        let len = keys.len().min(values.len());
-        self.sums.above(threshold, len, work, above);
+        self.sums.above(keys, threshold, work, above);
     }
 
     /// The estimate of a key's sum.

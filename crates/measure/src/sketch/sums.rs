@@ -207,12 +207,12 @@ impl<F: Family> Sums<F> {
         }
     }
 
-    /// Calls `above(i, least)` for each of the `len` keys that were added last
-    /// with `work`, and whose least counter is now above `threshold`.
+    /// Calls `above(i, least)` for each key number i among `keys`, of those
+    /// added last with `work`, whose least counter is now above `threshold`.
     pub fn above(
         &self,
+        keys: &[usize],
         threshold: i64,
-        len: usize,
         work: &mut AddWork,
         mut above: impl FnMut(usize, i64),
     ) {
@@ -220,19 +220,21 @@ impl<F: Family> Sums<F> {
         let width = self.width();
         let rows = self.layout.shape().rows;
         is_above.clear();
-        is_above.resize(len, true);
+        is_above.resize(keys.len(), true);
         // Comparing each counter with the threshold, and not keeping the least,
         // leaves no branch that a random key would mislead.
         if !self.counters.is_wide() {
             let threshold = u32::try_from(threshold).unwrap_or(u32::MAX);
             for row in 0..rows {
                 let counters = self.counters.low_row(row, width);
-                for (bucket, above) in buckets.row(row).iter().zip(is_above.iter_mut()) {
-                    *above &= counters[*bucket as usize] > threshold;
+                let buckets = buckets.row(row);
+                for (key, above) in keys.iter().zip(is_above.iter_mut()) {
+                    *above &= counters[buckets[*key] as usize] > threshold;
                 }
             }
         }
-        for (key, _) in is_above.iter().enumerate().filter(|(_, above)| **above) {
+        let above_too = keys.iter().zip(is_above).filter(|(_, above)| **above);
+        for (&key, _) in above_too {
             let counters = (0..rows).map(|row| {
                 self.counters
                     .get(row * width + buckets.row(row)[key] as usize)

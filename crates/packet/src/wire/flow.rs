@@ -255,7 +255,8 @@ impl PrefixLengths {
         }
     }
 
-    fn mask(self, address: u128, ip_version: u8) -> u128 {
+    /// The network of an address of version 4 or 6: its host bits set to zero.
+    pub fn mask(self, address: u128, ip_version: u8) -> u128 {
         let (width, bits) = if ip_version == 4 {
             (32, u32::from(self.ipv4_bits))
         } else {

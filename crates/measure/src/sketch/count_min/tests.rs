@@ -26,16 +26,11 @@ fn offers(
             assert!(keys.push(key));
         }
         let values: Vec<i64> = chunk.iter().map(|(_, value)| *value).collect();
-        sketch.add_above(
-            tier,
-            &keys,
-            &values,
-            threshold,
-            &mut work,
-            |index, estimate| {
-                offers.push((number * 64 + index, estimate));
-            },
-        );
+        sketch.add(tier, &keys, &values, &mut work);
+        let all: Vec<usize> = (0..chunk.len()).collect();
+        sketch.above(&all, threshold, &mut work, |index, estimate| {
+            offers.push((number * 64 + index, estimate));
+        });
     }
     offers
 }
