@@ -127,7 +127,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("  {kind:8} {name:16} {median:7.1} ({lower:.1} to {upper:.1})");
             }
             let [lower, median, upper] = ratio;
-            let verdict = if lower <= BAR { "met" } else { "not met" };
+            let verdict = if median <= BAR { "met" } else { "not met" };
             println!(
                 "  {kind:8} ratio            {median:7.2} ({lower:.2} to {upper:.2}), at most {BAR}: {verdict}"
             );

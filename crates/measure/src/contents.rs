@@ -187,7 +187,10 @@ impl Filler {
 
     /// Adds what a packet of `flow` adds; the plan says which part of the flow
     /// is the key. It is in the contents after [`Filler::flush`].
-    #[inline]
+    ///
+    /// Inlined together with its callers, so that a flow stays in registers: its
+    /// fields written one by one and copied as vectors would stall each packet.
+    #[inline(always)]
     pub fn add(
         &mut self,
         plan: &Plan,
@@ -283,7 +286,7 @@ impl Filler {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_sketched(
         &mut self,
         plan: &Plan,

@@ -60,7 +60,7 @@ impl Meter {
 
     /// Counts the packet that [`Meter::tick`] just told of: its time, its flow
     /// (none without IP) and its bytes on the wire.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, timestamp_ns: u64, flow: Option<&FlowKey>, wire_bytes: u32) {
         let slot = self.slot;
         let part = self.part.get_or_insert_with(|| IntervalPart::new(slot));
