@@ -120,9 +120,12 @@ pub struct ProgramEntry {
 /// All programs.
 pub fn programs() -> Vec<ProgramEntry> {
     let [two, four] = sketch::programs::ENTRIES;
+    let [merged, apart] = aes::dealing::ENTRIES;
     let [ocb, ocb_flying] = ocb::programs::ENTRIES;
     vec![
         aes::programs::ENTRY,
+        merged,
+        apart,
         ocb,
         ocb_flying,
         mmh::programs::ENTRY,

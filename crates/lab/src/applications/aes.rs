@@ -24,6 +24,7 @@ pub use expansion::{key_expansion, key_expansion_dual};
 pub use layouts::{core_apart, core_merged, final_round_apart, final_round_merged};
 pub use rounds::{core, core_dual, final_round, final_round_dual};
 
+pub mod dealing;
 mod expansion;
 mod layouts;
 pub mod programs;

@@ -2,6 +2,7 @@
 
 use super::{SUB_KEY_WORDS, table};
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
+use crate::kernel::{BuildError, Kernel};
 use crate::stream::{KernelId, MemoryRange, Program, Stream};
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
@@ -148,7 +149,10 @@ pub fn encrypt(
     };
     memory.resize(memory.len() + text_words, 0);
 
-    let mut cipher = Cipher::begin(clusters, workload, memory, table)?;
+    let mut cipher = Cipher::begin(clusters, Kernels::of(workload)?, memory, table)?;
+    if workload.key_agile {
+        cipher.program.barrier();
+    }
     let mut at = 0;
     for (packet, &blocks) in workload.packets.iter().enumerate() {
         let key = if workload.key_agile { packet } else { 0 };
@@ -171,7 +175,7 @@ pub fn encrypt(
             (slot % clusters) as u32,
             (slot / clusters) as u32 * SUB_KEY_WORDS,
         ];
-        cipher.packet(from, cipher_text.start + at, scalars, workload.counts_up)?;
+        cipher.packet(from, cipher_text.start + at, &scalars, workload.counts_up)?;
         at += words;
     }
     Ok(Encrypted {
@@ -188,6 +192,32 @@ pub(in crate::applications) fn table_of(clusters: usize) -> Vec<u32> {
         .collect()
 }
 
+/// The kernels of a program that encrypts.
+pub(in crate::applications) struct Kernels {
+    pub(in crate::applications) expansion: Kernel,
+    pub(in crate::applications) core: Kernel,
+    pub(in crate::applications) final_round: Kernel,
+}
+
+impl Kernels {
+    /// Those for packets across all clusters.
+    pub(in crate::applications) fn of(workload: &Workload) -> Result<Kernels, BuildError> {
+        let expansion = match workload.expansion {
+            Width::Single => super::key_expansion()?,
+            Width::Dual => super::key_expansion_dual()?,
+        };
+        let (core, final_round) = match workload.cipher {
+            Width::Single => (super::core()?, super::final_round()?),
+            Width::Dual => (super::core_dual()?, super::final_round_dual()?),
+        };
+        Ok(Kernels {
+            expansion,
+            core,
+            final_round,
+        })
+    }
+}
+
 /// A program with AES's kernels.
 pub(in crate::applications) struct Cipher {
     pub(in crate::applications) program: Program,
@@ -200,28 +230,19 @@ impl Cipher {
     /// Puts table and microcode in place.
     pub(in crate::applications) fn begin(
         clusters: usize,
-        workload: &Workload,
+        kernels: Kernels,
         memory: Vec<u32>,
         table: MemoryRange,
     ) -> Result<Cipher, ProgramFailure> {
         let mut program = Program::new(clusters, memory);
         let fill = program.kernel(super::table_load()?);
-        let expansion = program.kernel(match workload.expansion {
-            Width::Single => super::key_expansion()?,
-            Width::Dual => super::key_expansion_dual()?,
-        });
-        let (core, final_round) = match workload.cipher {
-            Width::Single => (super::core()?, super::final_round()?),
-            Width::Dual => (super::core_dual()?, super::final_round_dual()?),
-        };
-        let (core, final_round) = (program.kernel(core), program.kernel(final_round));
+        let expansion = program.kernel(kernels.expansion);
+        let core = program.kernel(kernels.core);
+        let final_round = program.kernel(kernels.final_round);
         let words = program.load(table)?;
         program.call(fill, &[words], &[], &[])?;
         for kernel in [expansion, core, final_round] {
             program.load_microcode(kernel);
-        }
-        if workload.key_agile {
-            program.barrier();
         }
         Ok(Cipher {
             program,
@@ -241,11 +262,12 @@ impl Cipher {
         Ok(())
     }
 
-    fn packet(
+    /// Loads, encrypts and stores the blocks of a stream.
+    pub(super) fn packet(
         &mut self,
         from: MemoryRange,
         to: usize,
-        scalars: [u32; 2],
+        scalars: &[u32],
         counts_up: bool,
     ) -> Result<(), ProgramFailure> {
         let text: Stream = self.program.load(from)?;
@@ -261,10 +283,10 @@ impl Cipher {
     pub(in crate::applications) fn encrypt(
         &mut self,
         text: Stream,
-        scalars: [u32; 2],
+        scalars: &[u32],
     ) -> Result<Stream, ProgramFailure> {
-        let state = self.program.call(self.core, &[text], &[], &scalars)?;
-        let cipher = self.program.call(self.final_round, &state, &[], &scalars)?;
+        let state = self.program.call(self.core, &[text], &[], scalars)?;
+        let cipher = self.program.call(self.final_round, &state, &[], scalars)?;
         Ok(cipher[0])
     }
 }

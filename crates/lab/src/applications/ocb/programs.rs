@@ -1,7 +1,7 @@
 //! A packet in offset codebook mode, as a stream program.
 
 use super::BLOCKS;
-use crate::applications::aes::programs::{BLOCK_WORDS, Cipher, Width, Workload, table_of};
+use crate::applications::aes::programs::{BLOCK_WORDS, Cipher, Kernels, Width, Workload, table_of};
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
 use crate::stream::{KernelId, MemoryRange, Program, Stream};
 
@@ -135,13 +135,13 @@ pub fn seal(
             (given[0], given[1])
         }
     };
-    let encrypted = sealing.cipher.encrypt(block, OWN_KEY)?;
+    let encrypted = sealing.cipher.encrypt(block, &OWN_KEY)?;
     let program = &mut sealing.cipher.program;
     let closing_tweak = program.load(places.closing_tweak)?;
     let inputs = [encrypted, text, offsets, closing_tweak];
     let left = program.call(sealing.leave, &inputs, &[], &[special, closing])?;
     program.store(left[0], places.cipher)?;
-    let tags = sealing.cipher.encrypt(left[1], OWN_KEY)?;
+    let tags = sealing.cipher.encrypt(left[1], &OWN_KEY)?;
     sealing.cipher.program.store(tags, places.tag)?;
     Ok(Sealed {
         program: sealing.cipher.program,
@@ -251,8 +251,8 @@ impl Sealing {
         places: &Places,
         memory: Vec<u32>,
     ) -> Result<Sealing, ProgramFailure> {
-        let workload = Workload::fixed(1, clusters, false, Width::Single);
-        let mut cipher = Cipher::begin(clusters, &workload, memory, places.table)?;
+        let kernels = Kernels::of(&Workload::fixed(1, clusters, false, Width::Single))?;
+        let mut cipher = Cipher::begin(clusters, kernels, memory, places.table)?;
         let program = &mut cipher.program;
         let nonce = program.kernel(super::nonce()?);
         let (parameters, enter) = match offsets {
@@ -286,9 +286,9 @@ impl Sealing {
             return Ok((loaded, self.cipher.program.load(places.first)?));
         }
         let zeros = self.cipher.program.load(places.zero)?;
-        let l = self.cipher.encrypt(zeros, OWN_KEY)?;
+        let l = self.cipher.encrypt(zeros, &OWN_KEY)?;
         let program = &mut self.cipher.program;
         let with_nonce = program.call(self.nonce, &[l, loaded], &[], &[])?;
-        Ok((l, self.cipher.encrypt(with_nonce[0], OWN_KEY)?))
+        Ok((l, self.cipher.encrypt(with_nonce[0], &OWN_KEY)?))
     }
 }
