@@ -17,7 +17,8 @@
 //!   and matches them and the messages in them. An alert names the packet that
 //!   completes a match; a rule raises at most one per packet.
 //! * [`InspectStage`] puts it into a pipeline, [`EveWriter`] writes its alerts
-//!   as lines of EVE JSON, [`InspectSummary`] is the last of them.
+//!   as lines of EVE JSON, [`InspectSummary`] is the last of them;
+//!   [`AlertedPackets`] writes the packets behind them.
 //!
 //! The engines that find contents stand behind [`ContentEngine`] and can be
 //! replaced; what they report is verified by [`Payload`], whose module tells
@@ -57,6 +58,7 @@
 
 #![deny(unsafe_code)]
 
+mod alerted;
 mod buffer;
 mod engine;
 mod eve;
@@ -76,6 +78,7 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
+pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use buffer::Buffer;
 pub use engine::{
     Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineChoice, EngineError,

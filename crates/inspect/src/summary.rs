@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use weir_stream::Statistics;
 
+use crate::alerted::AlertedStatistics;
 use crate::inspector::{GroupStatistics, InspectStatistics, RuleCost};
 use crate::rule::Rule;
 use crate::rule_set::{FileReport, LoadReport, RuleSet};
@@ -35,6 +36,9 @@ pub struct InspectSummary {
     /// The dearest rules first, if their cost was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_profile: Option<Vec<ProfiledRule>>,
+    /// What was written of flows that raised alerts, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alerted_pcap: Option<AlertedStatistics>,
     /// Time of the run.
     pub seconds: f64,
     /// Bits read per nanosecond.
@@ -153,6 +157,7 @@ impl InspectSummary {
             inspection,
             groups: Vec::new(),
             rule_profile: None,
+            alerted_pcap: None,
             seconds: statistics.elapsed().as_secs_f64(),
             gbit_per_s: statistics.gbit_per_s(),
             interrupted: false,

@@ -214,6 +214,13 @@ pub struct Inspect {
     /// in the summary. The run takes longer by the measuring.
     #[arg(long)]
     pub profile_rules: bool,
+    /// Write to a capture (.pcapng or .pcap) every packet that raised an alert
+    /// and all later packets between the same addresses and ports by the same
+    /// protocol, in either direction, also inside of tunnels, in order of
+    /// arrival. Packets before the first alert of a flow are not written; of a
+    /// datagram in fragments, only the fragment that completed it.
+    #[arg(long, value_name = "FILE", conflicts_with = "train")]
+    pub alerted_pcap: Option<PathBuf>,
     /// Follow TCP connections whose beginning is not in the capture; without
     /// it their packets are matched one by one.
     #[arg(long)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{
-    AlertCounts, EngineChoice, EveWriter, FlowLimits, GroupStatistics, InspectStage,
-    InspectStatistics, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
-    RuleSet, steer_by_addresses,
+    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, GroupStatistics,
+    InspectStage, InspectStatistics, InspectSummary, LiveRules, Profile, ProfileStage,
+    ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
@@ -58,18 +58,23 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .map(PathBuf::as_path)
         .collect();
     let path = arguments.common.json.as_deref().unwrap_or(Path::new("-"));
-    output::keep_apart(&inputs, &[path])?;
+    let alerted_pcap = arguments.alerted_pcap.as_deref();
+    let outputs: Vec<&Path> = [path].into_iter().chain(alerted_pcap).collect();
+    output::keep_apart(&inputs, &outputs)?;
     let (source, watched) = input::open(&arguments.inputs)?;
     let chains = (0..arguments.shards.shards)
         .map(|_| vec![Box::new(stage(&live, arguments)) as Box<dyn Stage>])
         .collect();
     rule_source.reload_on_signal(Arc::clone(&live))?;
     let stop = StopFlag::default();
-    let pipeline = Pipeline::new(source)
+    let mut pipeline = Pipeline::new(source)
         .shards(chains)
         .steer(Box::new(steer_by_addresses))
         .sink(open_lines(path)?)
         .stop_flag(stop.clone());
+    if let Some(path) = alerted_pcap {
+        pipeline = pipeline.sink(AlertedPackets::new(input::create(path)?));
+    }
     let quiet = arguments.common.quiet;
     let mut execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
 
@@ -92,6 +97,10 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let summary = InspectSummary {
         groups,
         rule_profile,
+        alerted_pcap: (execution.pipelines.iter())
+            .flat_map(|pipeline| pipeline.stages::<AlertedPackets>())
+            .map(AlertedPackets::statistics)
+            .next(),
         interrupted: traffic.interrupted,
         truncated: traffic.truncated,
         ..InspectSummary::new(&load, inspection, &execution.statistics)

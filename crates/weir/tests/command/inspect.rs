@@ -243,3 +243,47 @@ fn engines_and_profiles_change_no_alert() {
         assert!(told.contains(engine) && told.contains("contents"), "{told}");
     }
 }
+
+/// With any number of shards: the packets of the alerts are all there, in
+/// order, and with them later ones of their flows, but not all packets.
+#[test]
+fn packets_of_alerted_flows_go_to_a_capture() {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let folder = Folder::new();
+    let captures = ["1", "3"].map(|shards| {
+        let name = format!("{shards}.pcapng");
+        let path = folder.name(&name);
+        let arguments = [
+            "inspect",
+            &traffic,
+            "--rules",
+            &rules,
+            "--set",
+            HOME,
+            "--shards",
+            shards,
+            "--alerted-pcap",
+            &path,
+        ];
+        let lines = json_lines(&weir(arguments).done().stdout);
+        let mut alerted: Vec<u64> = (lines.iter())
+            .filter_map(|line| line["pcap_cnt"].as_u64())
+            .collect();
+        alerted.sort_unstable();
+        alerted.dedup();
+        let counts = &lines.last().expect("a summary")["alerted_pcap"];
+        let written = counts["packets"].as_u64().expect("a number");
+        assert!((alerted.len() as u64..3564).contains(&written), "{written}");
+        assert_eq!(counts["flows_forgotten"], 0);
+        std::fs::read(&path).expect("a capture")
+    });
+    assert!(captures[0] == captures[1]);
+    let arguments = ["inspect", &traffic, "--rules", &rules];
+    let same = [&arguments[..], &["--alerted-pcap", &traffic]].concat();
+    weir(same).failed(2, &["the output is the input"]);
+    let both = [&arguments[..], &["--alerted-pcap", "-"]].concat();
+    weir(both).failed(2, &["two outputs"]);
+}
