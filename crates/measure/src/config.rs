@@ -159,7 +159,7 @@ impl MeasureConfig {
         })
     }
 
-    fn plan(&self) -> Result<Plan, ConfigError> {
+    pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
         let shape = self.accuracy.shape().map_err(SizeError::from)?;
         let seed = match self.seed {
             Some(seed) => seed,

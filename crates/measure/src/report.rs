@@ -35,6 +35,9 @@ pub struct IntervalReport {
     pub late: u64,
     /// Intervals without packets that were left out just before this one.
     pub skipped_before: u64,
+    /// Whether the values add up to more than 2⁶³ - 1, where counters stop: sums,
+    /// bounds and alarms of this interval are then not to be relied on.
+    pub saturated: bool,
     /// Distinct keys: exact up to 256 packets, else an estimate with a standard
     /// error of 0.81 %.
     pub distinct: u64,
@@ -135,7 +138,7 @@ impl IntervalPart {
     pub fn merge_counts(&mut self, other: &IntervalPart) {
         self.last_ns = self.last_ns.max(other.last_ns);
         self.packets += other.packets;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.unkeyed += other.unkeyed;
         self.late += other.late;
         self.sample.merge(&other.sample);
@@ -175,6 +178,7 @@ impl IntervalReport {
             unkeyed: 0,
             late: 0,
             skipped_before: 0,
+            saturated: false,
             distinct: 0,
             f2: None,
             top: Vec::new(),
@@ -194,6 +198,8 @@ impl IntervalReport {
             *sum = sum.saturating_add(*value);
             total = total.saturating_add(*value);
         }
+        // What the sketch of this list says too.
+        self.saturated = total > i64::MAX as u64;
         let bound = plan.shape.bound(total);
         self.distinct = sums.len() as u64;
         let estimates = sums.iter().map(|(key, sum)| (*key, *sum)).collect();
@@ -207,6 +213,8 @@ impl IntervalReport {
     fn fill_from_sketch(&mut self, plan: &Plan, sketched: &mut Sketched) {
         self.distinct = sketched.distinct.count();
         let sums = &sketched.sums;
+        // The sketch that changes are looked for in has the same values.
+        self.saturated = sums.is_saturated();
         // Values are not negative, and so are sums.
         let estimate = |key: &FlowKey| {
             let words = KeyWords::new(key, plan.key);
@@ -272,4 +280,50 @@ fn top(
             exact: exact.map(|exact| exact.get(&key).copied().unwrap_or(0)),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MeasureConfig;
+    use crate::contents::{Filler, LISTED_MAX};
+    use weir_packet::wire::KeyKind;
+
+    /// The report of one interval with `packets` packets of one key each, all but
+    /// the first of value 1.
+    fn report(packets: usize, first_value: u64) -> IntervalReport {
+        let config = MeasureConfig {
+            seed: Some(1),
+            ..MeasureConfig::new(KeyKind::Source)
+        };
+        let plan = config.plan().unwrap();
+        let mut part = IntervalPart::new(Slot::default());
+        let mut filler = Filler::new(plan.key);
+        for number in 0..packets {
+            let flow = FlowKey {
+                source: number as u128,
+                ip_version: 4,
+                ..FlowKey::default()
+            };
+            let value = if number == 0 { first_value } else { 1 };
+            filler.add(&plan, &mut part.contents, &flow, value, false);
+        }
+        filler.flush(&plan, &mut part.contents);
+        part.report(&plan, 0)
+    }
+
+    /// The last value that fits is no saturation, one more is, in a list and in a
+    /// sketch.
+    #[test]
+    fn sums_beyond_the_counters_are_told() {
+        for packets in [2, LISTED_MAX + 1] {
+            let most = i64::MAX as u64 - (packets as u64 - 1);
+            let fits = report(packets, most);
+            assert!(!fits.saturated, "{packets} packets");
+            assert_eq!(fits.top[0].estimate, most);
+            let beyond = report(packets, most + 1);
+            assert!(beyond.saturated, "{packets} packets");
+            assert_eq!(beyond.top[0].estimate, most + 1);
+        }
+    }
 }

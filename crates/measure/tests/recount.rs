@@ -376,6 +376,7 @@ fn report_serialises_by_the_contract() {
         "unkeyed": 0,
         "late": 0,
         "skipped_before": 0,
+        "saturated": false,
         "distinct": 2,
         "f2": 5_000_000.0,
         "top": [

@@ -313,11 +313,22 @@ impl<F: FourUniversal> RealKAry<F> {
     /// The sketch that [`RealKAry::encode`] wrote.
     ///
     /// # Errors
-    /// The bytes are something else, of another version or hash family, or cut
-    /// short.
+    /// The bytes are something else, of another version or hash family, cut
+    /// short or damaged.
     pub fn decode(bytes: &[u8]) -> Result<RealKAry<F>, DecodeError> {
         let (header, layout, counters) = stored::decode(Kind::RealKAry, bytes)?;
         check_width(&layout)?;
+        // Real counters neither saturate nor have a mass.
+        if header.is_saturated {
+            return Err(DecodeError::Header {
+                at: stored::SATURATED_AT,
+            });
+        }
+        if header.mass != 0 {
+            return Err(DecodeError::Header {
+                at: stored::MASS_AT,
+            });
+        }
         Ok(RealKAry {
             counters: counters.map(f64::from_bits).collect(),
             layout,
