@@ -75,8 +75,10 @@ fn header(table: &mut String, front: &str, peers: &[&str], end: &str) {
     let _ = writeln!(table, "{front} {} | {end}", peers.join(" | "));
     let names = front.split(" | ").chain(peers.iter().copied());
     for name in names.chain(end.trim_end_matches(" |").split(" | ")) {
-        let is_words = ["work", "MAC", "sketch", "keys", "stream", "bar"]
-            .contains(&name.trim_matches(['|', ' ']));
+        let is_words = [
+            "work", "MAC", "sketch", "search", "contents", "keys", "stream", "bar",
+        ]
+        .contains(&name.trim_matches(['|', ' ']));
         table.push_str(if is_words { "| --- " } else { "| ---: " });
     }
     table.push_str("|\n");
