@@ -22,6 +22,7 @@ pub struct Metrics {
     bytes: Counter,
     unkeyed: Counter,
     late: Counter,
+    saturated: Counter,
     alarms: Counter,
     start: Real,
     distinct: Gauge,
@@ -48,6 +49,7 @@ impl Metrics {
             bytes: Counter::default(),
             unkeyed: Counter::default(),
             late: Counter::default(),
+            saturated: Counter::default(),
             alarms: Counter::default(),
             start: Real::default(),
             distinct: Gauge::default(),
@@ -63,6 +65,11 @@ impl Metrics {
             "late",
             "Packets stamped before the interval that they were counted in",
             metrics.late.clone(),
+        );
+        measure.register(
+            "saturated",
+            "Intervals whose sums went beyond 2⁶³ - 1, where counters stop",
+            metrics.saturated.clone(),
         );
         measure.register("alarms", "Changes found", metrics.alarms.clone());
         measure.register(
@@ -95,6 +102,7 @@ impl Metrics {
         self.bytes.inc_by(report.bytes);
         self.unkeyed.inc_by(report.unkeyed);
         self.late.inc_by(report.late);
+        self.saturated.inc_by(u64::from(report.saturated));
         self.alarms.inc_by(report.alarms.len() as u64);
         self.start.set(report.start_ns as f64 / 1e9);
         self.distinct.set(signed(report.distinct));

@@ -203,7 +203,7 @@ fn tables_of_another_version_are_refused() {
 
 #[test]
 fn metrics_say_what_was_counted() {
-    let reports = reports(false);
+    let mut reports = reports(false);
     let mut metrics = Metrics::new("source", Value::Bytes);
     let line = |metrics: &Metrics, name: &str| -> Option<String> {
         let text = metrics.text();
@@ -228,7 +228,16 @@ fn metrics_say_what_was_counted() {
         Some("weir_measure_top{key=\"0.0.0.99\"} 25000")
     );
     assert!(line(&metrics, "weir_measure_alarm_score{key=\"0.0.0.99\"}").is_some());
+    assert_eq!(
+        line(&metrics, "weir_measure_saturated_total").as_deref(),
+        Some("weir_measure_saturated_total 0")
+    );
+    reports[7].saturated = true;
     metrics.observe(&reports[7]);
+    assert_eq!(
+        line(&metrics, "weir_measure_saturated_total").as_deref(),
+        Some("weir_measure_saturated_total 1")
+    );
     assert_eq!(
         line(&metrics, "weir_measure_top{key=\"0.0.0.99\"}"),
         None,

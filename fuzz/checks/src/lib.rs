@@ -24,6 +24,7 @@ pub mod inspection;
 pub mod mutation;
 pub mod rules;
 pub mod sa_file;
+pub mod sketch;
 
 /// A parser under test.
 pub struct Target {
@@ -65,8 +66,9 @@ macro_rules! targets {
 }
 
 /// Every parser that takes input from outside.
-pub const TARGETS: &[Target] =
-    targets![capture, headers, rules, contents, inspection, esp, sa_file];
+pub const TARGETS: &[Target] = targets![
+    capture, headers, rules, contents, inspection, esp, sa_file, sketch
+];
 
 #[cfg(test)]
 mod tests {

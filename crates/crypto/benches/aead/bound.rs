@@ -4,9 +4,7 @@
 mod clock;
 
 use std::fmt;
-use std::hint::black_box;
 
-use clock::{LENGTH, best_ns};
 use weir_simd::Tier;
 
 /// Rates of the instructions that GCM needs most.
@@ -82,6 +80,9 @@ impl fmt::Display for Bound {
 #[cfg(target_arch = "x86_64")]
 fn units(tier: Tier) -> (f64, f64, f64, usize) {
     use std::arch::x86_64::*;
+    use std::hint::black_box;
+
+    use self::clock::{LENGTH, best_ns};
 
     /// Eight chains, so that the unit and not the latency limits.
     macro_rules! chains {

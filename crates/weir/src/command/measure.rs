@@ -171,12 +171,13 @@ fn run(
 /// alarms.
 pub fn interval_table(key: KeyKind, value: &str, interval: &IntervalReport) -> String {
     let title = format!(
-        "{} + {:.3} s: {} packets, {}, {} distinct keys ({key})",
+        "{} + {:.3} s: {} packets, {}, {} distinct keys ({key}){}",
         interval.start(),
         interval.seconds,
         table::count(interval.packets),
         table::bytes(interval.bytes),
         table::count(interval.distinct),
+        reservations(interval),
     );
     let shows_exact = interval.error.is_some();
     let mut header = vec!["key", value, "at most too high by"];
@@ -201,6 +202,23 @@ pub fn interval_table(key: KeyKind, value: &str, interval: &IntervalReport) -> S
         Some(changes) => top + &alarm_table(value, changes, &interval.alarms),
         None => top,
     }
+}
+
+/// What must be known of an interval for its numbers not to mislead.
+fn reservations(interval: &IntervalReport) -> String {
+    let mut text = String::new();
+    let mut add = |number: u64, what: &str| {
+        if number > 0 {
+            text += &format!(", {} {what}", table::count(number));
+        }
+    };
+    add(interval.unkeyed, "packets without a key");
+    add(interval.late, "packets stamped before this interval");
+    add(interval.skipped_before, "empty intervals left out before");
+    if interval.saturated {
+        text += ", SATURATED: counters stopped at 2^63 - 1, do not rely on the sums";
+    }
+    text
 }
 
 /// What changed, or why nothing is known of that.
@@ -243,4 +261,53 @@ fn alarm_table(value: &str, changes: &ChangeReport, alarms: &[Alarm]) -> String 
 /// An estimate as a count: what is below zero is noise.
 fn whole(estimate: f64) -> String {
     table::count(estimate.round().max(0.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_are_told_where_there_are_any() {
+        let measurement = MeasureConfig::new(KeyKind::Source)
+            .build(1)
+            .expect("a configuration");
+        let Measurement {
+            mut meters,
+            collector,
+            ..
+        } = measurement;
+        meters[0].tick(0, 1);
+        meters[0].count(1, None, 60);
+        meters[0].finish();
+        let mut interval = collector.finish().remove(0);
+        let title = |interval: &IntervalReport| {
+            let text = interval_table(KeyKind::Source, "bytes", interval);
+            text.lines()
+                .find(|line| !line.is_empty())
+                .map(str::to_owned)
+        };
+        let told = title(&interval).expect("a title");
+        assert!(
+            told.ends_with("(source), 1 packets without a key"),
+            "{told}"
+        );
+        interval.unkeyed = 0;
+        interval.late = 1234;
+        interval.skipped_before = 61;
+        interval.saturated = true;
+        let told = title(&interval).expect("a title");
+        for part in [
+            "1,234 packets stamped before",
+            "61 empty intervals",
+            "SATURATED",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        interval.late = 0;
+        interval.skipped_before = 0;
+        interval.saturated = false;
+        let told = title(&interval).expect("a title");
+        assert!(told.ends_with("(source)"), "{told}");
+    }
 }
