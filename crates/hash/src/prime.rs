@@ -6,6 +6,8 @@
 //! is no branch and no division, so that the time does not depend on the number,
 //! which may be secret.
 
+use std::hint::black_box;
+
 /// 2³² + 15, the least prime above 2³².
 pub const P32: u64 = (1 << 32) + 15;
 
@@ -57,10 +59,13 @@ pub const fn mod_p64(x: u128) -> u64 {
 
 /// `x`, less p where it reaches it. A difference that would be negative wraps to
 /// a number above `x`.
+///
+/// The compiler may not know what the mask is made of, or it makes a branch of it
+/// in some callers.
 #[inline]
 const fn at_most_once(x: u64, p: u64) -> u64 {
     let reduced = x.wrapping_sub(p);
-    let keep = ((x < p) as u64).wrapping_neg();
+    let keep = black_box(((x < p) as u64).wrapping_neg());
     (x & keep) | (reduced & !keep)
 }
 
