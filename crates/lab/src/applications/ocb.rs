@@ -14,7 +14,7 @@
 //! there is one, and the tweaks are what its offset is different by.
 //!
 //! - `ocb-nonce` combines L with the nonce.
-//! - `ocb-parameters` makes L(-1) to L(6); `ocb-offsets` makes Z[1] to Z[96] as
+//! - `ocb-parameters` makes L(-1) to L(6); `ocb-offsets` makes `Z[1]` to `Z[96]` as
 //!   well, each cluster those of its own key.
 //! - `ocb-enter` and `ocb-leave` are before and after AES's kernels.
 //!   `ocb-enter-flying` finds the offsets on the fly: from block x to x + C for
