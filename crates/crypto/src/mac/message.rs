@@ -109,20 +109,6 @@ impl<'a, K> Message<'a, K> {
         let (head, rest) = self.current.split_first_chunk()?;
         (!rest.is_empty()).then_some(head)
     }
-
-    /// All that is unread, if it lies in one place.
-    #[inline]
-    pub(crate) fn unread(&self) -> Option<&'a [u8]> {
-        let is_last = self.behind.iter().all(|part| part.is_empty());
-        is_last.then_some(self.current)
-    }
-
-    /// Bytes that are unread.
-    #[inline]
-    pub(crate) fn left(&self) -> usize {
-        let behind: usize = self.behind.iter().map(|part| part.len()).sum();
-        self.current.len() + behind
-    }
 }
 
 /// Hands over the whole blocks of 16 bytes of a message in parts, and returns

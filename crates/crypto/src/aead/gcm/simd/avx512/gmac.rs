@@ -89,7 +89,7 @@ fn tag_with<const ROUND_KEYS: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
 fn four(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m512i {
-    let carried = in_step(messages, powers);
+    let (carried, read) = in_step(messages, powers);
     // The lengths are of associated data, and there is no text.
     let bits = |lane: usize| {
         messages
@@ -98,7 +98,7 @@ fn four(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m512i 
     };
     let lengths = _mm512_set_epi64(bits(3), 0, bits(2), 0, bits(1), 0, bits(0), 0);
     let mut rest = |lane: usize, carried| match messages.get_mut(lane) {
-        Some(message) => rest(message, powers[lane], carried),
+        Some(message) => rest(message, message.bytes - read, powers[lane], carried),
         None => Sums::zero(),
     };
     let mut sums = Sums::add_up([
@@ -114,11 +114,12 @@ fn four(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m512i 
 }
 
 /// Hashes four messages as far as all of them have chunks that lie in one place and
-/// are not their last; a lane for each.
+/// are not their last; a lane for each, and how many bytes of each that was.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
-fn in_step(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m512i {
+fn in_step(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> (__m512i, usize) {
     let mut hashes = _mm512_setzero_si512();
+    let mut read = 0;
     while let [a, b, c, d] = messages
         && let Some(bytes_a) = a.ahead::<CHUNK_BYTES>()
         && let Some(bytes_b) = b.ahead::<CHUNK_BYTES>()
@@ -154,28 +155,34 @@ fn in_step(messages: &mut [Message<'_, GcmKey>], powers: &[&Powers; 4]) -> __m51
         for message in [a, b, c, d] {
             message.in_place(CHUNK_BYTES);
         }
+        read += CHUNK_BYTES;
     }
-    hashes
+    (hashes, read)
 }
 
-/// The sums of a message's last blocks, to which those before are added, but for its
-/// length.
+/// The sums of a message's last blocks, the `left` bytes that are unread, to which those
+/// before are added, but for its length.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
-fn rest(message: &mut Message<'_, GcmKey>, powers: &Powers, carried: __m128i) -> Sums {
-    match message.unread() {
-        Some(bytes) if bytes.len() <= CHUNK_BYTES => products(powers, 2, carried, bytes),
-        _ => long_rest(message, powers, carried),
+fn rest(message: &mut Message<'_, GcmKey>, left: usize, powers: &Powers, carried: __m128i) -> Sums {
+    if left <= CHUNK_BYTES
+        && let Some(bytes) = message.in_place(left)
+    {
+        return products(powers, 2, carried, bytes);
     }
+    long_rest(message, left, powers, carried)
 }
 
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
-fn long_rest(message: &mut Message<'_, GcmKey>, powers: &Powers, carried: __m128i) -> Sums {
-    let mut carried = carried;
+fn long_rest(
+    message: &mut Message<'_, GcmKey>,
+    mut left: usize,
+    powers: &Powers,
+    mut carried: __m128i,
+) -> Sums {
     let mut joint = Joint::new();
     loop {
-        let left = message.left();
         let most = left.min(CHUNK_BYTES);
         let bytes = match message.in_place(most) {
             Some(bytes) => bytes,
@@ -184,6 +191,7 @@ fn long_rest(message: &mut Message<'_, GcmKey>, powers: &Powers, carried: __m128
         if bytes.len() == left {
             return products(powers, 2, carried, bytes);
         }
+        left -= bytes.len();
         carried = products(powers, 1, carried, bytes).reduce();
     }
 }
