@@ -20,12 +20,16 @@ fn tagging(algorithm: Algorithm) -> TaggingKey {
 }
 
 fn tagged(algorithm: Algorithm, message: &[u8]) -> (u64, Vec<u8>) {
-    let mut key = tagging(algorithm);
+    tagged_under(&mut tagging(algorithm), message)
+}
+
+fn tagged_under(key: &mut TaggingKey, message: &[u8]) -> (u64, Vec<u8>) {
+    let algorithm = key.algorithm();
     let ticket = key.next_ticket().expect("values are reserved");
     let nonce = ticket.counter();
     let mut out = vec![0; algorithm.tag_bytes()];
     let job = TagJob {
-        key: &key,
+        key,
         ticket,
         parts: [message, &[], &[], &[]],
         tag: &mut out,
@@ -144,6 +148,32 @@ fn counters_end_where_they_are_reserved() {
     let mut key = TaggingKey::new(material(algorithm, 1), u64::MAX).expect("a key");
     key.allow_until(u64::MAX);
     assert_eq!(key.next_ticket(), Err(Exhausted::Key { end: u64::MAX }));
+}
+
+/// More keys than are spent, as many, fewer; of algorithms that take turns.
+#[test]
+fn keys_in_the_memory_of_spent_keys_are_as_new() {
+    let algorithms: Vec<Algorithm> = Algorithm::all().collect();
+    let materials = |count: usize, seed: usize| -> Vec<(Material, u64)> {
+        let algorithm = |index: usize| algorithms[(index / 9 + seed) % algorithms.len()];
+        (0..count)
+            .map(|index| (material(algorithm(index), (index + seed) as u8), 3))
+            .collect()
+    };
+    for (before, now) in [(300, 300), (40, 300), (300, 40)] {
+        let spent = TaggingKey::new_batch(materials(before, 1)).expect("keys");
+        let over = TaggingKey::new_batch_over(spent, materials(now, 2)).expect("keys");
+        let new = TaggingKey::new_batch(materials(now, 2)).expect("keys");
+        assert_eq!(over.len(), now);
+        for (mut over, mut new) in over.into_iter().zip(new) {
+            assert_eq!(over.reserved(), 0);
+            over.allow_until(10);
+            new.allow_until(10);
+            let message = [7; 1100];
+            let tags = [&mut over, &mut new].map(|key| tagged_under(key, &message));
+            assert_eq!(tags[0], tags[1], "{}", new.algorithm());
+        }
+    }
 }
 
 #[test]

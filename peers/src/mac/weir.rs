@@ -32,17 +32,17 @@ struct Weir {
 impl Subject for Weir {
     fn set_keys(&mut self, secrets: &[Secret]) -> Result<()> {
         // Salts are zeros here, as the nonces say.
-        let salt: &[u8] = match self.algorithm {
-            Algorithm::Gmac(_) | Algorithm::Poly1305 => &[0; 4],
-            Algorithm::Umac(_) | Algorithm::Mmh(_) | Algorithm::Hmac(_) => &[],
-        };
-        let key_bytes = self.algorithm.key_bytes() - salt.len();
-        let material = |secret: &Secret| {
-            let key = [&secret[..key_bytes], salt].concat();
-            Material::new(self.algorithm, &key)
+        let key_bytes = self.algorithm.key_bytes();
+        let material = |secret: &Secret| match self.algorithm {
+            Algorithm::Gmac(_) | Algorithm::Poly1305 => {
+                let key = [&secret[..key_bytes - 4], &[0; 4]].concat();
+                Material::new(self.algorithm, &key)
+            }
+            _ => Material::new(self.algorithm, &secret[..key_bytes]),
         };
         let materials = secrets.iter().map(|secret| Ok((material(secret)?, 1)));
-        self.keys = TaggingKey::new_batch(materials.collect::<Result<_>>()?)?;
+        let spent = std::mem::take(&mut self.keys);
+        self.keys = TaggingKey::new_batch_over(spent, materials.collect::<Result<_>>()?)?;
         for key in &mut self.keys {
             key.allow_until(u64::MAX);
         }

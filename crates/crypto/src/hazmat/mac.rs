@@ -41,7 +41,7 @@ impl RawMacKey {
     /// As [`RawMacKey::new`].
     #[cfg(feature = "hazmat")]
     pub fn new_batch(materials: &[Material], tier: Tier) -> Result<Vec<RawMacKey>, KeyError> {
-        let keys = MacKey::new_batch_at_tier(materials, |_| Some(tier))?.into_iter();
+        let keys = MacKey::new_batch_at_tier([], materials, |_| Some(tier))?.into_iter();
         Ok(keys.map(|key| RawMacKey { key }).collect())
     }
 

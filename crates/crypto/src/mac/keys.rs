@@ -102,9 +102,24 @@ impl TaggingKey {
     /// # Errors
     /// As there.
     pub fn new_batch(materials: Vec<(Material, u64)>) -> Result<Vec<TaggingKey>, KeyError> {
+        TaggingKey::new_batch_over(Vec::new(), materials)
+    }
+
+    /// As [`TaggingKey::new_batch`], in the memory of keys that are spent, where these are
+    /// of UMAC: a change of keys then allocates nothing and has nothing to wipe.
+    ///
+    /// # Errors
+    /// As there; the spent keys are gone in any case.
+    pub fn new_batch_over(
+        spent: Vec<TaggingKey>,
+        materials: Vec<(Material, u64)>,
+    ) -> Result<Vec<TaggingKey>, KeyError> {
         let firsts: Vec<u64> = materials.iter().map(|(_, first)| *first).collect();
         let materials: Vec<Material> = materials.into_iter().map(|(key, _)| key).collect();
-        let keys = MacKey::new_batch(&materials)?.into_iter().zip(firsts);
+        let spent = spent.into_iter().map(|key| key.key);
+        let keys = MacKey::new_batch(spent, &materials)?
+            .into_iter()
+            .zip(firsts);
         Ok(keys
             .map(|(key, first)| TaggingKey::tagging(key, first))
             .collect())
@@ -169,7 +184,7 @@ impl VerifyingKey {
     /// # Errors
     /// As [`TaggingKey::new`].
     pub fn new_batch(materials: &[Material]) -> Result<Vec<VerifyingKey>, KeyError> {
-        let keys = MacKey::new_batch(materials)?.into_iter();
+        let keys = MacKey::new_batch([], materials)?.into_iter();
         Ok(keys.map(|key| VerifyingKey { key }).collect())
     }
 
@@ -186,22 +201,31 @@ impl MacKey {
         MacKey::at_tier(material, tier)
     }
 
-    fn new_batch(materials: &[Material]) -> Result<Vec<MacKey>, KeyError> {
-        MacKey::new_batch_at_tier(materials, trusted_tier)
+    fn new_batch(
+        spent: impl IntoIterator<Item = MacKey>,
+        materials: &[Material],
+    ) -> Result<Vec<MacKey>, KeyError> {
+        MacKey::new_batch_at_tier(spent, materials, trusted_tier)
     }
 
-    /// Expands with the instructions of the tiers that `tier` says.
+    /// Expands with the instructions of the tiers that `tier` says, in the memory of
+    /// spent keys where it serves.
     pub(crate) fn new_batch_at_tier(
+        spent: impl IntoIterator<Item = MacKey>,
         materials: &[Material],
         tier: impl Fn(Family) -> Option<Tier>,
     ) -> Result<Vec<MacKey>, KeyError> {
+        let mut spent = spent.into_iter().filter_map(|key| match key.expanded {
+            Expanded::Umac(key) => Some(key),
+            _ => None,
+        });
         let mut keys = Vec::with_capacity(materials.len());
         for alike in materials.chunk_by(|a, b| a.algorithm == b.algorithm) {
             let algorithm = alike[0].algorithm;
             let tier = tier(Family::of_mac(algorithm)).ok_or(KeyError::NoEngine)?;
             if let Algorithm::Umac(words) = algorithm {
                 let raw: Vec<&[u8]> = alike.iter().map(|material| &material.key[..]).collect();
-                let expanded = UmacKey::new_batch(tier, words, &raw)?.into_iter();
+                let expanded = UmacKey::new_batch(tier, words, &raw, &mut spent)?.into_iter();
                 keys.extend(expanded.map(|key| MacKey::of(algorithm, Expanded::Umac(key))));
             } else {
                 for material in alike {

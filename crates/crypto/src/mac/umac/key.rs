@@ -66,22 +66,21 @@ pub(super) mod label {
 }
 
 impl UmacKey {
-    /// All zeros, to be filled.
-    fn blank(words: TagWords) -> Box<UmacKey> {
-        let mut key = simd::zeroed();
-        key.words = words;
-        key
-    }
-
     /// Derives keys from 16 bytes each, sixteen at a time where `tier` has vectors for
-    /// it.
+    /// it, in the memory of spent keys as far as they go.
     #[expect(clippy::vec_box, reason = "a key that moves leaves a copy behind")]
     pub(crate) fn new_batch(
         tier: Tier,
         words: TagWords,
         raw: &[&[u8]],
+        spent: &mut impl Iterator<Item = Box<UmacKey>>,
     ) -> Result<Vec<Box<UmacKey>>, Misshapen> {
-        let mut keys: Vec<Box<UmacKey>> = raw.iter().map(|_| UmacKey::blank(words)).collect();
+        let places = raw.iter().map(|_| {
+            let mut key = spent.next().unwrap_or_else(simd::zeroed);
+            key.words = words;
+            key
+        });
+        let mut keys: Vec<Box<UmacKey>> = places.collect();
         for (keys, raw) in keys.chunks_mut(TOGETHER).zip(raw.chunks(TOGETHER)) {
             let mut blocks = Wiped([[0; 16]; TOGETHER]);
             for (block, raw) in blocks.iter_mut().zip(raw) {
@@ -102,7 +101,8 @@ impl UmacKey {
         let derive = |label, stream: &mut [Block]| {
             kdf::fill(tier, &round_keys[..ROUND_KEYS], label, stream);
         };
-        let mut key = UmacKey::blank(words);
+        let mut key = simd::zeroed();
+        key.words = words;
 
         let mut lanes = Wiped([[0; 16]; 2 * LANES_EACH]);
         derive(label::L1, &mut *lanes);

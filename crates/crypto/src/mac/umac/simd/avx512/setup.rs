@@ -93,12 +93,17 @@ fn schedules(raw: &[Block; TOGETHER]) -> [Schedules; TOGETHER / KEYS] {
 fn derive(schedules: &Schedules, lane: usize, key: &mut UmacKey) -> Block {
     let first = encrypt(schedules, lane, &TABLE[0]);
     let second = encrypt(schedules, lane, &TABLE[1]);
-    let vectors = first.into_iter().chain(second);
+    let vector = |index: usize| match index.checked_sub(HALF) {
+        None => first[index],
+        Some(index) => second[index],
+    };
 
     let words = _mm512_set4_epi32(0x0c0d_0e0f, 0x0809_0a0b, 0x0405_0607, 0x0001_0203);
     let (even, odd) = (key.even.0.as_chunks_mut().0, key.odd.0.as_chunks_mut().0);
-    for (place, vector) in even.iter_mut().chain(odd).zip(vectors) {
-        store_words(place, _mm512_shuffle_epi8(vector, words));
+    for index in 0..LANES_EACH / 4 {
+        store_words(&mut even[index], _mm512_shuffle_epi8(vector(index), words));
+        let vector = vector(LANES_EACH / 4 + index);
+        store_words(&mut odd[index], _mm512_shuffle_epi8(vector, words));
     }
 
     let numbers = _mm512_set4_epi32(0x0809_0a0b, 0x0c0d_0e0f, 0x0001_0203, 0x0405_0607);
