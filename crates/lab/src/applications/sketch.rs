@@ -47,7 +47,7 @@ pub(super) const KERNELS: &[Entry] = &[
         about: "updates a sketch in each group of eight clusters",
         source: "Lai 2006, figure 8.5",
         records: 4,
-        build: |_| groups::update_2(),
+        build: groups::update_2,
     },
     Entry {
         name: "sketch-query-2",
@@ -122,7 +122,7 @@ fn update(name: &str, hashing: Hashing, clusters: usize) -> Result<Kernel, Build
     let function: Vec<Value> = (0..hashing.words())
         .map(|_| k.read(parameters)[0])
         .collect();
-    let lanes = Lanes::new(false);
+    let lanes = Lanes::new(clusters);
     k.repeat(Over::records(keys).label("keys").pipeline(), &[], |k, _| {
         let record = k.read(keys);
         for source in 0..clusters as u32 {

@@ -133,11 +133,14 @@ pub fn power(outcome: &Outcome, machine: &Machine) -> Power {
     let streamed = sum(&[Class::Input, Class::Output]);
     let moved = count(Class::Communicate);
     let operations = outcome.operations as f64;
-    let issued = operations + scratchpad + moved;
+    // A 64-bit addition is as many additions as it keeps an adder busy for.
+    let additions = f64::from(machine.timing(Class::Add64).interval.max(1));
+    let done = operations + count(Class::Add64) * (additions - 1.0);
+    let issued = done + scratchpad + moved;
     let moved_words = (outcome.memory_bytes + outcome.network_bytes) as f64 / 4.0;
     let energy = [
         issued * (each.registers + each.cluster_switch)
-            + operations * each.alu
+            + done * each.alu
             + scratchpad * each.scratchpad,
         // Words to and from memory and network go through buffers as well.
         (streamed + moved_words) * (each.stream_buffer + each.srf_word)

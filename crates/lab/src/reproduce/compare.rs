@@ -15,7 +15,11 @@ pub(super) struct Entry {
     note: &'static str,
     /// The numbers that the thesis's words stand for.
     in_numbers: &'static [f64],
+    /// What a stated change of 0 is a change of.
+    whole: Option<Whole>,
 }
+
+type Whole = Box<dyn Fn(&mut Bench) -> Result<f64, ReproduceError>>;
 
 enum Model {
     /// Numbers, in the order of the stated ones.
@@ -42,6 +46,7 @@ impl Entry {
             fitted: false,
             note: "",
             in_numbers: &[],
+            whole: None,
         }
     }
 
@@ -95,6 +100,16 @@ impl Entry {
         self
     }
 
+    /// For a stated change of 0: what it is a change of, for no error is a share
+    /// of 0.
+    pub(super) fn change_of(
+        mut self,
+        whole: impl Fn(&mut Bench) -> Result<f64, ReproduceError> + 'static,
+    ) -> Entry {
+        self.whole = Some(Box::new(whole));
+        self
+    }
+
     pub(super) fn within(mut self, percent: f64) -> Entry {
         self.tolerance = percent;
         self
@@ -131,7 +146,10 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, Reprod
     claim
         .numbers
         .extend(entry.in_numbers.iter().map(|&number| (number, 0.0)));
-    let error = values.as_ref().and_then(|values| error(&claim, values));
+    let whole = entry.whole.as_ref().map(|whole| whole(bench)).transpose()?;
+    let error = values
+        .as_ref()
+        .and_then(|values| error(&claim, values, whole));
     let tolerance = values.is_some().then_some(entry.tolerance);
     let verdict = outcome.unwrap_or_else(|| {
         let agrees = values
@@ -156,15 +174,16 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, Reprod
     })
 }
 
-/// The largest deviation, in percent of the stated number.
-fn error(claim: &Claim, values: &[f64]) -> Option<f64> {
+/// The largest deviation, in percent of the stated number, or of the whole that
+/// does not change where that is 0.
+fn error(claim: &Claim, values: &[f64], whole: Option<f64>) -> Option<f64> {
     let deviations = claim
         .numbers
         .iter()
         .zip(values)
         .map(|((stated, _), value)| {
             if *stated == 0.0 {
-                100.0 * value
+                100.0 * value / whole.unwrap_or(1.0)
             } else {
                 100.0 * (value - stated) / stated.abs()
             }

@@ -33,7 +33,12 @@ pub(super) enum Hashing {
 impl Hashing {
     /// A function that makes windows of at least `shortest` bytes, up to the
     /// design's longest; of windows of one byte, all.
-    pub(super) fn declare(k: &mut Builder, design: &Design, shortest: usize) -> Hashing {
+    pub(super) fn declare(
+        k: &mut Builder,
+        clusters: usize,
+        design: &Design,
+        shortest: usize,
+    ) -> Hashing {
         match design.family {
             Family::ShiftAddXor => {
                 let seed = (shortest == 1).then(|| {
@@ -48,7 +53,7 @@ impl Hashing {
                     .map(|length| k.indexed(&format!("table of byte {length}")))
                     .collect(),
                 first_place: shortest - 1,
-                lanes: Lanes::new(design.index_assist),
+                lanes: Lanes::new(clusters).assisted(design.index_assist),
             },
             Family::H1 => {
                 let parameters = k.input("parameters", 2);
@@ -117,7 +122,7 @@ impl Hashing {
                 tables,
                 first_place,
                 lanes,
-            } => k.indexed_read(tables[place - first_place], lanes.addressing, index),
+            } => lanes.at(k, tables[place - first_place], index),
             _ => index,
         }
     }

@@ -26,7 +26,7 @@ pub fn multi_stage(clusters: usize) -> Result<Kernel, BuildError> {
     let threshold = k.scalar(threshold);
     let (zero, one) = (k.constant(0), k.constant(1));
     let rows = QUERIES / clusters;
-    let lanes = Lanes::new(false);
+    let lanes = Lanes::new(clusters);
     k.repeat(
         Over::several_records(packets, rows as u32).label("packets"),
         &[],

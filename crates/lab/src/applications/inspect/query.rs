@@ -17,15 +17,15 @@ pub(super) enum Query {
 
 impl Query {
     /// A design's way; none for a filter in memory.
-    pub(super) fn declare(k: &mut Builder, design: &Design) -> Option<Query> {
-        (design.filter != FilterPlace::Memory).then(|| Query::in_cluster(k, design))
+    pub(super) fn declare(k: &mut Builder, clusters: usize, design: &Design) -> Option<Query> {
+        (design.filter != FilterPlace::Memory).then(|| Query::in_cluster(k, clusters, design))
     }
 
     /// A design's way within the cluster: in scratchpads where the filter is
     /// not in the lane.
-    pub(super) fn in_cluster(k: &mut Builder, design: &Design) -> Query {
+    pub(super) fn in_cluster(k: &mut Builder, clusters: usize, design: &Design) -> Query {
         if design.filter == FilterPlace::Lane {
-            let lanes = Lanes::new(design.index_assist);
+            let lanes = Lanes::new(clusters).assisted(design.index_assist);
             return Query::Lane(k.indexed("filter"), lanes);
         }
         let filter = declare_filter(k);
@@ -46,8 +46,7 @@ impl Query {
             }
             Query::Lane(filter, lanes) => {
                 let row = row(k, hash);
-                let index = lanes.index(k, row);
-                k.indexed_read(*filter, lanes.addressing, index)
+                lanes.read(k, *filter, row)
             }
         };
         extract(k, word, hash)
@@ -70,9 +69,9 @@ fn extract(k: &mut Builder, word: Value, hash: Value) -> Value {
 
 /// Where a hash's word is in a filter in memory, whose segments are
 /// interleaved as in lanes.
-pub(super) fn address(k: &mut Builder, hash: Value) -> Value {
+pub(super) fn address(k: &mut Builder, clusters: usize, hash: Value) -> Value {
     let row = row(k, hash);
-    Lanes::new(false).index(k, row)
+    Lanes::new(clusters).index(k, row)
 }
 
 /// The answers to queries of each length, the latest in the lowest bit.

@@ -24,7 +24,7 @@ pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
         Position::First => None,
         Position::After(_) => Some(k.input("intermediate hashes", shape.record_bytes())),
     };
-    let hashing = Hashing::declare(&mut k, design, design.shortest_made());
+    let hashing = Hashing::declare(&mut k, clusters, design, design.shortest_made());
     let asked = Asked::declare(&mut k, clusters, design);
     let longest = k.output("intermediate hashes on", shape.record_bytes());
     let scan = Scan {
@@ -176,6 +176,7 @@ impl Scan<'_> {
 enum Asked {
     Here(Query, Tree, OutputId),
     InMemory {
+        clusters: usize,
         addresses: OutputId,
         hashes: OutputId,
     },
@@ -184,12 +185,13 @@ enum Asked {
 impl Asked {
     fn declare(k: &mut Builder, clusters: usize, design: &Design) -> Asked {
         let words = LENGTHS as u32;
-        match Query::declare(k, design) {
+        match Query::declare(k, clusters, design) {
             Some(query) => {
                 let tree = Tree::declare(k, clusters);
                 Asked::Here(query, tree, k.output("matches", words))
             }
             None => Asked::InMemory {
+                clusters,
                 addresses: k.output("addresses", words),
                 hashes: k.output("hashes", words),
             },
@@ -203,8 +205,13 @@ impl Asked {
                     answers.ask(k, query, n, hash);
                 }
             }
-            Asked::InMemory { addresses, hashes } => {
-                let places: Vec<Value> = given.iter().map(|&hash| address(k, hash)).collect();
+            Asked::InMemory {
+                clusters,
+                addresses,
+                hashes,
+            } => {
+                let places = given.iter().map(|&hash| address(k, *clusters, hash));
+                let places: Vec<Value> = places.collect();
                 k.write(*addresses, &places);
                 k.write(*hashes, given);
             }

@@ -25,8 +25,8 @@ pub fn start(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
     // Where windows begin: the last ones are the shortest that are carried.
     let windows = design.carried() + 1;
     let from = design.first_place();
-    let hashing = Hashing::declare(&mut k, design, from + 1);
-    let query = Query::in_cluster(&mut k, design);
+    let hashing = Hashing::declare(&mut k, clusters, design, from + 1);
+    let query = Query::in_cluster(&mut k, clusters, design);
     let tree = Tree::declare(&mut k, clusters);
     let matches = k.output("matches", LENGTHS as u32);
     let longest = k.output("intermediate hashes on", 1);

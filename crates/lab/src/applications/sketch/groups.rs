@@ -4,16 +4,17 @@
 //! A group takes the keys of its own clusters, so that 16 clusters take two
 //! keys in the time of one. Sketches of groups are added when they are read.
 
-use super::{COUNTERS, Hashing, hash};
+use super::{COUNTERS, Hashing, row};
 use crate::applications::ProgramFailure;
-use crate::kernel::{Addressing, BuildError, Builder, Kernel, Over, Value};
+use crate::applications::lanes::Lanes;
+use crate::kernel::{BuildError, Builder, Kernel, Over, Value};
 use crate::stream::{MemoryRange, Program};
 
 /// Clusters of a group: hash functions of a sketch.
 pub const GROUP: usize = 8;
 
 /// Updates the sketch of each group with 2-universal hash functions.
-pub fn update_2() -> Result<Kernel, BuildError> {
+pub fn update_2(clusters: usize) -> Result<Kernel, BuildError> {
     let mut k = Builder::new("sketch-update-2-groups");
     let parameters = k.input("parameters", 1);
     let keys = k.input("keys", 2);
@@ -21,8 +22,8 @@ pub fn update_2() -> Result<Kernel, BuildError> {
     let function: Vec<Value> = (0..Hashing::Two.words())
         .map(|_| k.read(parameters)[0])
         .collect();
-    let (own, lanes) = (k.cluster_id(), k.cluster_count());
-    let mask = k.constant(COUNTERS - 1);
+    let own = k.cluster_id();
+    let lanes = Lanes::new(clusters);
     let of_group = k.constant(!(GROUP as u32 - 1));
     let first_of_group = k.and(own, of_group);
     let sources: Vec<Value> = (0..GROUP as u32)
@@ -36,13 +37,8 @@ pub fn update_2() -> Result<Kernel, BuildError> {
         for &source in &sources {
             let key = k.communicate(record[0], source);
             let length = k.communicate(record[1], source);
-            let hash = hash(k, Hashing::Two, &function, key);
-            let row = k.and(hash, mask);
-            let first = k.multiply_low(row, lanes);
-            let index = k.add(first, own);
-            let counter = k.indexed_read(sketch, Addressing::Stream, index);
-            let sum = k.add(counter, length);
-            k.indexed_write(sketch, Addressing::Stream, index, sum);
+            let row = row(k, Hashing::Two, &function, key);
+            lanes.count(k, sketch, row, length);
         }
         vec![]
     });
@@ -101,7 +97,7 @@ pub fn updated(
     memory.resize(memory.len() + sketches.words, 0);
 
     let mut program = Program::new(clusters, memory);
-    let update = program.kernel(update_2()?);
+    let update = program.kernel(update_2(clusters)?);
     let counters = program.load(sketches)?;
     let parameters = program.load(parameters)?;
     program.load_microcode(update);

@@ -19,7 +19,7 @@ pub fn query_2(clusters: usize) -> Result<Kernel, BuildError> {
     let function: Vec<Value> = (0..Hashing::Two.words())
         .map(|_| k.read(parameters)[0])
         .collect();
-    let lanes = Lanes::new(false);
+    let lanes = Lanes::new(clusters);
     let own = k.cluster_id();
     let partners: Vec<Value> = (0..clusters.ilog2())
         .map(|level| {
@@ -33,8 +33,7 @@ pub fn query_2(clusters: usize) -> Result<Kernel, BuildError> {
         for source in 0..clusters as u32 {
             let key = broadcast(k, clusters, keys[0], source);
             let row = row(k, Hashing::Two, &function, key);
-            let index = lanes.index(k, row);
-            let counter = k.indexed_read(sketch, lanes.addressing, index);
+            let counter = lanes.read(k, sketch, row);
             let least = partners.iter().fold(counter, |least, &partner| {
                 let other = k.communicate(least, partner);
                 let is_less = k.less(least, other);
