@@ -116,6 +116,19 @@ impl KeyColumns {
         fits
     }
 
+    /// Replaces the keys by `len` (at most the capacity), of which `word(key, word)`
+    /// gives the words, column by column.
+    #[inline]
+    pub fn fill(&mut self, len: usize, word: impl Fn(usize, usize) -> u32) {
+        self.len = len.min(self.capacity);
+        let columns = self.data.chunks_exact_mut(self.stride.max(1));
+        for (number, column) in columns.enumerate() {
+            for (key, place) in column[..self.len].iter_mut().enumerate() {
+                *place = word(key, number);
+            }
+        }
+    }
+
     /// Word `word` of all keys.
     ///
     /// # Panics

@@ -16,7 +16,8 @@ use weir_packet::wire::FlowKey;
 /// **What is never missed.** A key is forgotten or refused at an estimate that
 /// is at least its sum f of that time, and any later update offers it again.
 /// Where it is not in the table, `capacity` other keys had estimates of f or
-/// more, so f ≤ L1/capacity + the sketch's error. With several tables over parts
+/// more, so f ≤ L1/capacity + the sketch's error; or it was not offered because its
+/// estimate was a quarter of that share at most ([`Candidates::floor`]). With several tables over parts
 /// of a stream the same holds of their union, because a key above a share of the
 /// whole is above that share of some part.
 #[derive(Clone, Debug)]
@@ -28,6 +29,10 @@ pub struct Candidates {
     /// offered where several want a place. 0 where there is none.
     known: Vec<u64>,
 }
+
+/// A key is not worth an offer below this part of the share that is never missed:
+/// most keys of a skewed stream are, and come to nothing.
+const SMALL_SHARE: u64 = 4;
 
 /// The most places of [`Candidates::known`]: 32 KB of fingerprints.
 const KNOWN_MAX: usize = 1 << 12;
@@ -53,9 +58,11 @@ impl Candidates {
         }
     }
 
-    /// The estimate that a key must exceed to be taken.
-    pub fn floor(&self) -> u64 {
-        self.floor
+    /// The estimate that a key must exceed to be worth an offer, where all values
+    /// have come to `total` so far.
+    pub fn floor(&self, total: u64) -> u64 {
+        let share = total / (SMALL_SHARE * self.capacity as u64);
+        self.floor.max(share)
     }
 
     /// Lists in `places` (replaced) where in a batch the keys stand that are to
@@ -279,7 +286,9 @@ mod tests {
         sums.insert(1, 9);
         offer(&mut candidates, &sums, 2);
         assert_eq!(sorted(&candidates), [1]);
-        assert_eq!(candidates.floor(), 5);
+        assert_eq!(candidates.floor(0), 5);
+        assert_eq!(candidates.floor(23), 5);
+        assert_eq!(candidates.floor(24), 6, "a quarter of the share");
     }
 
     #[test]

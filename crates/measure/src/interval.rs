@@ -151,6 +151,17 @@ impl Follower {
 
     #[inline]
     fn advance(&mut self, passed: impl Fn(&Turn) -> bool) -> Slot {
+        self.read();
+        while let Some(turn) = self.ahead.front().filter(|turn| passed(turn)) {
+            self.slot = turn.slot;
+            self.ahead.pop_front();
+        }
+        self.slot
+    }
+
+    /// Reads what was noted of late: every turn up to the packets at hand.
+    #[inline]
+    fn read(&mut self) {
         if self.log.len.load(Ordering::Acquire) > self.read {
             let turns = self
                 .log
@@ -160,11 +171,6 @@ impl Follower {
             self.ahead.extend(&turns[self.read..]);
             self.read = turns.len();
         }
-        while let Some(turn) = self.ahead.front().filter(|turn| passed(turn)) {
-            self.slot = turn.slot;
-            self.ahead.pop_front();
-        }
-        self.slot
     }
 }
 
@@ -182,6 +188,23 @@ impl Timekeeper {
         match self {
             Timekeeper::Whole(clock) => clock.observe(timestamp_ns),
             Timekeeper::Part(follower) => follower.slot_of(number),
+        }
+    }
+
+    /// How many of `packets`, given by number and time, lie in one interval with
+    /// the one before them, which [`Timekeeper::slot`] was told of.
+    #[inline(always)]
+    pub fn stay(&mut self, packets: impl Iterator<Item = (u64, u64)>) -> usize {
+        match self {
+            Timekeeper::Whole(clock) => {
+                let next_ns = clock.next_ns;
+                packets.take_while(|(_, ns)| *ns < next_ns).count()
+            }
+            Timekeeper::Part(follower) => {
+                follower.read();
+                let next = follower.ahead.front().map_or(u64::MAX, |turn| turn.number);
+                packets.take_while(|(number, _)| *number < next).count()
+            }
         }
     }
 

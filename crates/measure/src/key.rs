@@ -1,7 +1,124 @@
 //! Flow keys as words for hashing.
 
 use weir_hash::MAX_KEY_WORDS;
-use weir_packet::wire::{FlowKey, KeyKind};
+use weir_packet::wire::{FlowKey, KeyKind, PrefixLengths};
+
+/// Pairs of words of an IPv4 flow.
+pub(crate) const IPV4_PAIRS: usize = 2;
+
+/// Pairs of words of an IPv6 flow.
+pub(crate) const IPV6_PAIRS: usize = MAX_KEY_WORDS / 2;
+
+/// The version, above the protocol in the last word of an IPv6 flow.
+const IPV6: u64 = 6 << 8;
+
+/// How to take the part of a flow that a [`KeyKind`] keeps, without asking which
+/// kind it is: the words of a flow, two in a number, the first below the second,
+///
+/// ```text
+/// word       0       1            2        3
+/// IPv4       source  destination  ports    protocol
+///
+/// word       0 to 3  4 to 7       8        9
+/// IPv6       source  destination  ports    version, protocol
+/// ```
+///
+/// are masked, and some of them are the key's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Projection {
+    ipv4_mask: [u64; IPV4_PAIRS],
+    ipv6_mask: [u64; IPV6_PAIRS],
+    /// Words that the masks leave something of.
+    pub ipv4_words: &'static [usize],
+    pub ipv6_words: &'static [usize],
+}
+
+impl Projection {
+    /// What `kind` keeps.
+    #[inline]
+    pub fn new(kind: KeyKind) -> Projection {
+        let (source, destination, is_whole) = match kind {
+            KeyKind::Source => (Some(None), None, false),
+            KeyKind::Destination => (None, Some(None), false),
+            KeyKind::Pair => (Some(None), Some(None), false),
+            KeyKind::FiveTuple => (Some(None), Some(None), true),
+            KeyKind::SourcePrefix(lengths) => (Some(Some(lengths)), None, false),
+            KeyKind::DestinationPrefix(lengths) => (None, Some(Some(lengths)), false),
+        };
+        let mask = |kept: Option<Option<PrefixLengths>>, ip_version| match kept {
+            None => 0,
+            Some(None) => u128::MAX,
+            Some(Some(lengths)) => lengths.mask(u128::MAX, ip_version),
+        };
+        let ipv4 = |kept| u64::from(mask(kept, 4) as u32);
+        let (source6, destination6) = (mask(source, 6), mask(destination, 6));
+        let (low, high) = (|number| number as u64, |number: u128| (number >> 64) as u64);
+        let rest = if is_whole { u64::MAX } else { 0 };
+        Projection {
+            ipv4_mask: [ipv4(destination) << 32 | ipv4(source), rest],
+            ipv6_mask: [
+                low(source6),
+                high(source6),
+                low(destination6),
+                high(destination6),
+                IPV6 << 32 | rest,
+            ],
+            ipv4_words: match (source, destination) {
+                _ if is_whole => &[0, 1, 2, 3],
+                (Some(_), Some(_)) => &[0, 1],
+                (Some(_), None) => &[0],
+                (None, _) => &[1],
+            },
+            ipv6_words: match (source, destination) {
+                _ if is_whole => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+                (Some(_), Some(_)) => &[0, 1, 2, 3, 4, 5, 6, 7, 9],
+                (Some(_), None) => &[0, 1, 2, 3, 9],
+                (None, _) => &[4, 5, 6, 7, 9],
+            },
+        }
+    }
+
+    /// What is kept of an IPv4 flow.
+    #[inline(always)]
+    pub fn ipv4(&self, flow: &FlowKey) -> [u64; IPV4_PAIRS] {
+        let addresses = (flow.destination as u64) << 32 | flow.source as u64;
+        let protocol = u64::from(flow.protocol);
+        masked([addresses, protocol << 32 | ports(flow)], &self.ipv4_mask)
+    }
+
+    /// What is kept of an IPv6 flow.
+    #[inline(always)]
+    pub fn ipv6(&self, flow: &FlowKey) -> [u64; IPV6_PAIRS] {
+        let protocol = IPV6 | u64::from(flow.protocol);
+        let pairs = [
+            flow.source as u64,
+            (flow.source >> 64) as u64,
+            flow.destination as u64,
+            (flow.destination >> 64) as u64,
+            protocol << 32 | ports(flow),
+        ];
+        masked(pairs, &self.ipv6_mask)
+    }
+}
+
+#[inline(always)]
+fn ports(flow: &FlowKey) -> u64 {
+    u64::from(flow.source_port) << 16 | u64::from(flow.destination_port)
+}
+
+#[inline(always)]
+fn masked<const N: usize>(mut pairs: [u64; N], mask: &[u64; N]) -> [u64; N] {
+    for (pair, mask) in pairs.iter_mut().zip(mask) {
+        *pair &= mask;
+    }
+    pairs
+}
+
+/// Word number `index` of pairs.
+#[inline(always)]
+pub(crate) fn word(pairs: &[u64], index: usize) -> u32 {
+    (pairs[index / 2] >> (32 * (index % 2))) as u32
+}
 
 /// A projected key in the fewest 32-bit words: IPv4 keys take one to four, IPv6
 /// keys five to ten.
@@ -15,51 +132,25 @@ pub(crate) struct KeyWords {
     len: usize,
 }
 
-/// The version in the word that only IPv6 keys have, above the protocol.
-const IPV6: u32 = 6 << 8;
-
 impl KeyWords {
     /// The words of the part of a flow that `kind` keeps.
-    #[inline(always)]
     pub fn new(flow: &FlowKey, kind: KeyKind) -> KeyWords {
-        let ports = u32::from(flow.source_port) << 16 | u32::from(flow.destination_port);
-        let protocol = u32::from(flow.protocol);
-        let source = match kind {
-            KeyKind::SourcePrefix(lengths) => lengths.mask(flow.source, flow.ip_version),
-            _ => flow.source,
-        };
-        let destination = match kind {
-            KeyKind::DestinationPrefix(lengths) => lengths.mask(flow.destination, flow.ip_version),
-            _ => flow.destination,
-        };
-        let [s0, s1, s2, s3] = words(source);
-        let [d0, d1, d2, d3] = words(destination);
-        let is_ipv4 = flow.ip_version == 4;
-        // Written as whole arrays, for words stored one by one and copied as
-        // vectors would stall each packet.
-        match (kind, is_ipv4) {
-            (KeyKind::Source | KeyKind::SourcePrefix(_), true) => KeyWords::short([s0, 0, 0, 0], 1),
-            (KeyKind::Destination | KeyKind::DestinationPrefix(_), true) => {
-                KeyWords::short([d0, 0, 0, 0], 1)
-            }
-            (KeyKind::Pair, true) => KeyWords::short([s0, d0, 0, 0], 2),
-            (KeyKind::FiveTuple, true) => KeyWords::short([s0, d0, ports, protocol], 4),
-            (KeyKind::Source | KeyKind::SourcePrefix(_), false) => KeyWords {
-                words: [s0, s1, s2, s3, IPV6, 0, 0, 0, 0, 0],
-                len: 5,
-            },
-            (KeyKind::Destination | KeyKind::DestinationPrefix(_), false) => KeyWords {
-                words: [d0, d1, d2, d3, IPV6, 0, 0, 0, 0, 0],
-                len: 5,
-            },
-            (KeyKind::Pair, false) => KeyWords {
-                words: [s0, s1, s2, s3, d0, d1, d2, d3, IPV6, 0],
-                len: 9,
-            },
-            (KeyKind::FiveTuple, false) => KeyWords {
-                words: [s0, s1, s2, s3, d0, d1, d2, d3, ports, IPV6 | protocol],
-                len: 10,
-            },
+        let projection = Projection::new(kind);
+        if flow.ip_version == 4 {
+            KeyWords::of(&projection.ipv4(flow), projection.ipv4_words)
+        } else {
+            KeyWords::of(&projection.ipv6(flow), projection.ipv6_words)
+        }
+    }
+
+    fn of(pairs: &[u64], places: &[usize]) -> KeyWords {
+        let mut words = [0; MAX_KEY_WORDS];
+        for (own, place) in words.iter_mut().zip(places) {
+            *own = word(pairs, *place);
+        }
+        KeyWords {
+            words,
+            len: places.len(),
         }
     }
 
@@ -96,30 +187,14 @@ impl KeyWords {
         }
     }
 
-    #[inline]
-    fn short([a, b, c, d]: [u32; 4], len: usize) -> KeyWords {
-        KeyWords {
-            words: [a, b, c, d, 0, 0, 0, 0, 0, 0],
-            len,
-        }
-    }
-
     /// Words of the longest key of a kind.
     pub fn longest(kind: KeyKind) -> usize {
-        KeyWords::of_version(6, kind)
+        Projection::new(kind).ipv6_words.len()
     }
 
     /// Words of the IPv4 keys of a kind.
     pub fn of_ipv4(kind: KeyKind) -> usize {
-        KeyWords::of_version(4, kind)
-    }
-
-    fn of_version(ip_version: u8, kind: KeyKind) -> usize {
-        let key = FlowKey {
-            ip_version,
-            ..FlowKey::default()
-        };
-        KeyWords::new(&key, kind).len
+        Projection::new(kind).ipv4_words.len()
     }
 
     /// The words.
@@ -129,17 +204,7 @@ impl KeyWords {
     }
 }
 
-#[inline]
-fn words(number: u128) -> [u32; 4] {
-    [
-        number as u32,
-        (number >> 32) as u32,
-        (number >> 64) as u32,
-        (number >> 96) as u32,
-    ]
-}
-
-/// The inverse, for words lowest first.
+/// A number of these words, lowest first.
 fn number(words: &[u32]) -> u128 {
     let highest_first = words.iter().rev();
     highest_first.fold(0, |number, word| number << 32 | u128::from(*word))

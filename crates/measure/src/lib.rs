@@ -43,6 +43,8 @@ mod collector;
 mod config;
 mod contents;
 mod distinct;
+mod filler;
+mod gather;
 mod interval;
 mod key;
 mod merger;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::change::{ChangeError, Sample, Watch, Watched};
 use crate::config::Plan;
-use crate::contents::{Contents, Filler, Sketched};
+use crate::contents::{Contents, Sketched};
+use crate::filler::Filler;
 use crate::report::{IntervalPart, IntervalReport};
 
 /// A run of intervals without packets that is longer than this is left out and
@@ -42,7 +43,7 @@ impl Merger {
         };
         Ok(Merger {
             plan: Arc::clone(plan),
-            filler: Filler::new(plan.key),
+            filler: Filler::new(plan),
             open: BTreeMap::new(),
             reached: vec![0; shards],
             next: 0,

@@ -1,5 +1,6 @@
 //! The meter of one shard.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use weir_packet::wire::FlowKey;
@@ -7,9 +8,21 @@ use weir_packet::wire::FlowKey;
 use crate::change::draw;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
-use crate::contents::Filler;
+use crate::contents::Contents;
+use crate::filler::Filler;
 use crate::interval::{Slot, Timekeeper};
-use crate::report::IntervalPart;
+use crate::report::{Counts, IntervalPart};
+
+/// Packets in order of arrival, by their place among them.
+pub(crate) trait Packets {
+    fn len(&self) -> usize;
+    /// Number in the stream's order, and nanoseconds since 1970.
+    fn time(&self, index: usize) -> (u64, u64);
+    /// Whether a packet counts, or only tells the time.
+    fn is_counted(&self, index: usize) -> bool;
+    fn wire_bytes(&self, index: usize) -> u32;
+    fn flow(&self, index: usize) -> Option<FlowKey>;
+}
 
 /// Counts the packets of one shard, interval by interval, and hands each
 /// interval to the [`Collector`] when the next begins.
@@ -40,7 +53,7 @@ impl Meter {
             slot: Slot::default(),
             number: 0,
             part: None,
-            filler: Filler::new(plan.key),
+            filler: Filler::new(plan),
             collector: collector.clone(),
         }
     }
@@ -64,12 +77,9 @@ impl Meter {
     pub fn count(&mut self, timestamp_ns: u64, flow: Option<&FlowKey>, wire_bytes: u32) {
         let slot = self.slot;
         let part = self.part.get_or_insert_with(|| IntervalPart::new(slot));
-        part.packets += 1;
-        part.bytes += u64::from(wire_bytes);
-        part.late += u64::from(timestamp_ns < slot.start_ns);
-        part.last_ns = part.last_ns.max(timestamp_ns);
+        part.counts.note(timestamp_ns, slot.start_ns, wire_bytes);
         match flow {
-            None => part.unkeyed += 1,
+            None => part.counts.unkeyed += 1,
             Some(flow) => {
                 let value = match self.plan.value {
                     Value::Packets => 1,
@@ -83,6 +93,67 @@ impl Meter {
                 }
                 self.filler
                     .add(&self.plan, &mut part.contents, flow, value, is_noted);
+            }
+        }
+    }
+
+    /// Tells the meter of packets, and counts those that are to be counted: as
+    /// [`Meter::tick`] and [`Meter::count`] do one by one.
+    pub(crate) fn count_all(&mut self, packets: &impl Packets) {
+        let mut next = 0;
+        while next < packets.len() {
+            let (number, timestamp_ns) = packets.time(next);
+            self.tick(number, timestamp_ns);
+            let others = (next + 1..packets.len()).map(|index| packets.time(index));
+            let run = next..next + 1 + self.time.stay(others);
+            next = run.end;
+            if self.plan.change.is_none() && !self.plan.exact {
+                self.count_plain(packets, run);
+            } else {
+                self.count_run(packets, run);
+            }
+        }
+    }
+
+    /// Counts packets of one interval of which nothing but sketches is wanted.
+    fn count_plain(&mut self, packets: &impl Packets, mut run: Range<usize>) {
+        // Until there is a sketch.
+        while !matches!(&self.part, Some(part) if part.contents.is_sketched()) && !run.is_empty() {
+            self.count_run(packets, run.start..run.start + 1);
+            run.start += 1;
+        }
+        let Some(IntervalPart {
+            contents: Contents::Sketched(sketched),
+            counts,
+            slot,
+            ..
+        }) = &mut self.part
+        else {
+            return;
+        };
+        let is_bytes = self.plan.value == Value::Bytes;
+        let mut more = Counts::default();
+        for index in run.filter(|index| packets.is_counted(*index)) {
+            let wire_bytes = packets.wire_bytes(index);
+            more.note(packets.time(index).1, slot.start_ns, wire_bytes);
+            match packets.flow(index) {
+                None => more.unkeyed += 1,
+                Some(flow) => {
+                    let value = if is_bytes { u64::from(wire_bytes) } else { 1 };
+                    self.filler.put(&self.plan, sketched, &flow, value, false);
+                }
+            }
+        }
+        counts.add(&more);
+    }
+
+    fn count_run(&mut self, packets: &impl Packets, run: Range<usize>) {
+        for index in run {
+            let (number, timestamp_ns) = packets.time(index);
+            self.tick(number, timestamp_ns);
+            if packets.is_counted(index) {
+                let flow = packets.flow(index);
+                self.count(timestamp_ns, flow.as_ref(), packets.wire_bytes(index));
             }
         }
     }

@@ -105,16 +105,42 @@ pub struct ErrorReport {
     pub within_bound: f64,
 }
 
-/// One interval, or a shard's part of it.
-#[derive(Debug)]
-pub(crate) struct IntervalPart {
-    pub slot: Slot,
+/// What is counted of an interval's packets, whatever their keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
     /// Largest timestamp.
     pub last_ns: u64,
     pub packets: u64,
     pub bytes: u64,
     pub unkeyed: u64,
     pub late: u64,
+}
+
+impl Counts {
+    /// Counts a packet in an interval that begins at `start_ns`.
+    #[inline(always)]
+    pub fn note(&mut self, timestamp_ns: u64, start_ns: u64, wire_bytes: u32) {
+        self.packets += 1;
+        self.bytes = self.bytes.saturating_add(wire_bytes.into());
+        self.late += u64::from(timestamp_ns < start_ns);
+        self.last_ns = self.last_ns.max(timestamp_ns);
+    }
+
+    /// Adds other packets of the same interval.
+    pub fn add(&mut self, other: &Counts) {
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.packets += other.packets;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.unkeyed += other.unkeyed;
+        self.late += other.late;
+    }
+}
+
+/// One interval, or a shard's part of it.
+#[derive(Debug)]
+pub(crate) struct IntervalPart {
+    pub slot: Slot,
+    pub counts: Counts,
     pub contents: Contents,
     /// Of the packets, where changes are looked for.
     pub sample: Sample,
@@ -124,11 +150,10 @@ impl IntervalPart {
     pub fn new(slot: Slot) -> IntervalPart {
         IntervalPart {
             slot,
-            last_ns: slot.start_ns,
-            packets: 0,
-            bytes: 0,
-            unkeyed: 0,
-            late: 0,
+            counts: Counts {
+                last_ns: slot.start_ns,
+                ..Counts::default()
+            },
             contents: Contents::Listed(Vec::new()),
             sample: Sample::default(),
         }
@@ -136,26 +161,22 @@ impl IntervalPart {
 
     /// Adds the counts and the sample of another part, but not its contents.
     pub fn merge_counts(&mut self, other: &IntervalPart) {
-        self.last_ns = self.last_ns.max(other.last_ns);
-        self.packets += other.packets;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.unkeyed += other.unkeyed;
-        self.late += other.late;
+        self.counts.add(&other.counts);
         self.sample.merge(&other.sample);
     }
 
     /// The report of a whole interval. Its contents must have been flushed.
     pub fn report(&mut self, plan: &Plan, skipped_before: u64) -> IntervalReport {
-        let length_ns = plan
-            .interval_ns
-            .map_or(self.last_ns.saturating_sub(self.slot.start_ns), |length| {
-                length.get()
-            });
+        let counts = self.counts;
+        let length_ns = plan.interval_ns.map_or(
+            counts.last_ns.saturating_sub(self.slot.start_ns),
+            |length| length.get(),
+        );
         let mut report = IntervalReport {
-            packets: self.packets,
-            bytes: self.bytes,
-            unkeyed: self.unkeyed,
-            late: self.late,
+            packets: counts.packets,
+            bytes: counts.bytes,
+            unkeyed: counts.unkeyed,
+            late: counts.late,
             skipped_before,
             ..IntervalReport::empty(self.slot.start_ns, length_ns)
         };
@@ -286,7 +307,8 @@ fn top(
 mod tests {
     use super::*;
     use crate::config::MeasureConfig;
-    use crate::contents::{Filler, LISTED_MAX};
+    use crate::contents::LISTED_MAX;
+    use crate::filler::Filler;
     use weir_packet::wire::KeyKind;
 
     /// The report of one interval with `packets` packets of one key each, all but
@@ -298,7 +320,7 @@ mod tests {
         };
         let plan = config.plan().unwrap();
         let mut part = IntervalPart::new(Slot::default());
-        let mut filler = Filler::new(plan.key);
+        let mut filler = Filler::new(&plan);
         for number in 0..packets {
             let flow = FlowKey {
                 source: number as u128,

@@ -1,9 +1,10 @@
 //! Meters as stages of a pipeline.
 
+use weir_packet::wire::FlowKey;
 use weir_stream::{Batch, Disposition, Stage, StageError, Steer};
 
 use crate::interval::Timeline;
-use crate::meter::Meter;
+use crate::meter::{Meter, Packets};
 
 /// Counts the records that are still on their way and are to be measured
 /// ([`weir_stream::Work::measure`]); the others only tell the time. Changes
@@ -29,21 +30,46 @@ impl Stage for MeasureStage {
         if batch.is_empty() {
             self.meter.idle(batch.clock_ns());
         }
-        for index in 0..batch.len() {
-            let arrival = *batch.arrival(index);
-            self.meter.tick(batch.number(index), arrival.timestamp_ns);
-            if batch.disposition(index) == Disposition::Forward && batch.work(index).measure() {
-                let flow = batch.flow_key(index);
-                self.meter
-                    .count(arrival.timestamp_ns, flow.as_ref(), arrival.wire_bytes);
-            }
-        }
+        self.meter.count_all(batch);
         Ok(())
+    }
+
+    fn wants_flow_keys(&self) -> bool {
+        true
     }
 
     fn finish(&mut self) -> Result<(), StageError> {
         self.meter.finish();
         Ok(())
+    }
+}
+
+/// Inlined where they are called, so that a flow stays in registers: its fields
+/// written one by one and read as vectors would stall each packet.
+impl Packets for Batch {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        Batch::len(self)
+    }
+
+    #[inline(always)]
+    fn time(&self, index: usize) -> (u64, u64) {
+        (self.number(index), self.arrival(index).timestamp_ns)
+    }
+
+    #[inline(always)]
+    fn is_counted(&self, index: usize) -> bool {
+        self.disposition(index) == Disposition::Forward && self.work(index).measure()
+    }
+
+    #[inline(always)]
+    fn wire_bytes(&self, index: usize) -> u32 {
+        self.arrival(index).wire_bytes
+    }
+
+    #[inline(always)]
+    fn flow(&self, index: usize) -> Option<FlowKey> {
+        self.flow_key(index)
     }
 }
 

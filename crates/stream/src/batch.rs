@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use weir_packet::file::{Block, Interface};
-use weir_packet::wire::{FlowKey, Headers, LinkType};
+use weir_packet::wire::{FlowKey, Headers, Ipv4Addresses, LinkType, Network};
 
 use crate::disposition::Disposition;
 use crate::event::Event;
@@ -58,6 +58,7 @@ struct Row {
     number: u64,
     headers: Headers,
     flow_hash: u32,
+    addresses: Ipv4Addresses,
     work: Work,
 }
 
@@ -71,8 +72,26 @@ struct Columns {
     number: [u64; BATCH_RECORDS],
     headers: [Headers; BATCH_RECORDS],
     flow_hash: [u32; BATCH_RECORDS],
+    /// Of IPv4 packets in a block, where the batch's limits say so.
+    addresses: [Ipv4Addresses; BATCH_RECORDS],
     work: [Work; BATCH_RECORDS],
     disposition: [Disposition; BATCH_RECORDS],
+}
+
+impl Columns {
+    /// Fills in what a record's headers say.
+    ///
+    /// Straight into the columns: a row on the stack, written field by field and
+    /// read back in words, would stall on every record.
+    #[inline(always)]
+    fn parse(&mut self, index: usize, link: LinkType, record: &[u8], keeps_addresses: bool) {
+        let headers = &mut self.headers[index];
+        headers.parse_in_place(link, record);
+        self.flow_hash[index] = headers.symmetric_flow_hash(record);
+        if keeps_addresses {
+            self.addresses[index] = headers.ipv4_addresses(record).unwrap_or_default();
+        }
+    }
 }
 
 /// Up to [`BATCH_RECORDS`] records in arrival order.
@@ -106,6 +125,7 @@ impl Batch {
                 number: [0; BATCH_RECORDS],
                 headers: [Headers::default(); BATCH_RECORDS],
                 flow_hash: [0; BATCH_RECORDS],
+                addresses: [Ipv4Addresses::default(); BATCH_RECORDS],
                 work: [Work::default(); BATCH_RECORDS],
                 disposition: [Disposition::Forward; BATCH_RECORDS],
             }),
@@ -247,9 +267,15 @@ impl Batch {
     }
 
     /// The record's 5-tuple.
-    #[inline]
+    #[inline(always)]
     pub fn flow_key(&self, index: usize) -> Option<FlowKey> {
-        FlowKey::from_headers(self.headers(index), self.record(index))
+        let headers = self.headers(index);
+        let is_in_block = self.columns.place[index].block_index() < self.blocks.len();
+        if self.limits.keeps_addresses && is_in_block && headers.network == Network::Ipv4 {
+            let addresses = self.columns.addresses[index];
+            return Some(FlowKey::from_ipv4(headers, addresses));
+        }
+        FlowKey::from_headers(headers, self.record(index))
     }
 
     /// What the record still needs.
@@ -277,6 +303,7 @@ impl Batch {
             number: self.columns.number[index],
             headers: self.columns.headers[index],
             flow_hash: self.columns.flow_hash[index],
+            addresses: self.columns.addresses[index],
             work: self.columns.work[index],
         }
     }

@@ -163,7 +163,10 @@ impl Pipeline {
     /// # Errors
     /// The first stage that failed (the others still finish their files where
     /// they can), or accounts that do not balance.
-    pub fn run(self) -> Result<Outcome, PipelineError> {
+    pub fn run(mut self) -> Result<Outcome, PipelineError> {
+        let mut stages = self.shards.iter().flatten().chain(&self.sinks);
+        let keeps_addresses = stages.any(|stage| stage.wants_flow_keys());
+        self.limits = self.limits.keep_addresses(keeps_addresses);
         let outcome = match self.shards.len() {
             0 => return Err(PipelineError::NoShard),
             1 => self.run_in_one_thread()?,

@@ -30,6 +30,12 @@ pub trait Stage: Any + Send {
     /// with a reason.
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError>;
 
+    /// Whether [`process`](Stage::process) asks for most records' flow keys
+    /// ([`Batch::flow_key`]): batches then keep what makes that cheap.
+    fn wants_flow_keys(&self) -> bool {
+        false
+    }
+
     /// Called with an empty batch after the source's last one, again and again
     /// until the stage adds nothing: the time to release what is held.
     ///

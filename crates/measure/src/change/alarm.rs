@@ -69,7 +69,8 @@ pub struct ChangeReport {
     pub deviation: f64,
     /// Keys that were asked for.
     pub asked: u64,
-    /// Packets whose key found no place among those to be asked for.
+    /// Packets whose key found no place among those to be asked for; those of one
+    /// key that come soon after each other are one.
     pub missed: u64,
 }
 

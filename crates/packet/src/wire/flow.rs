@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::headers::{Fragment, Headers, Network};
+use super::headers::{Fragment, Headers, Ipv4Addresses, Network};
 use super::protocol;
 
 /// Addresses, protocol and ports of a packet, or the part of them that a
@@ -29,13 +29,24 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
+    /// The 5-tuple of an IPv4 packet whose addresses are known
+    /// ([`Headers::ipv4_addresses`]).
+    #[inline]
+    pub fn from_ipv4(headers: &Headers, addresses: Ipv4Addresses) -> FlowKey {
+        FlowKey::new(headers, addresses.numbers())
+    }
+
     /// The 5-tuple of an IP packet; `None` for others. Fragments have no
     /// ports, so that all fragments of a datagram share one key.
     #[inline]
     pub fn from_headers(headers: &Headers, bytes: &[u8]) -> Option<FlowKey> {
-        let (source, destination) = headers.address_numbers(bytes)?;
+        Some(FlowKey::new(headers, headers.address_numbers(bytes)?))
+    }
+
+    #[inline(always)]
+    fn new(headers: &Headers, (source, destination): (u128, u128)) -> FlowKey {
         let whole = headers.fragment == Fragment::Whole;
-        Some(FlowKey {
+        FlowKey {
             source,
             destination,
             source_port: if whole { headers.source_port } else { 0 },
@@ -46,7 +57,7 @@ impl FlowKey {
             } else {
                 6
             },
-        })
+        }
     }
 
     /// The key of the packets that go the other way.

@@ -19,5 +19,5 @@ pub mod views;
 
 pub use checksum::{Checksum, internet_checksum};
 pub use flow::{FlowKey, KeyKind, KeyKindError, PrefixLengths};
-pub use headers::{Fault, Fragment, Headers, Network};
+pub use headers::{Fault, Fragment, Headers, Ipv4Addresses, Network};
 pub use link::LinkType;

@@ -27,6 +27,7 @@ impl Batch {
     ) -> Result<usize, BatchFull> {
         let handle = self.add_block(block)?;
         let memory: &[u8] = block;
+        let keeps_addresses = self.limits.keeps_addresses;
         let columns = &mut *self.columns;
         let first = self.len;
         let mut index = first;
@@ -38,11 +39,7 @@ impl Batch {
                 outcome = Err(BatchFull);
                 break;
             };
-            // Straight into the columns: a row on the stack, written field by
-            // field and read back in words, would stall on every record.
-            let headers = &mut columns.headers[index];
-            headers.parse_in_place(arrival.link, record);
-            columns.flow_hash[index] = headers.symmetric_flow_hash(record);
+            columns.parse(index, arrival.link, record, keeps_addresses);
             columns.place[index] = place;
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
@@ -134,6 +131,7 @@ impl Batch {
         columns.number[index] = row.number;
         columns.headers[index] = row.headers;
         columns.flow_hash[index] = row.flow_hash;
+        columns.addresses[index] = row.addresses;
         columns.work[index] = row.work;
         columns.disposition[index] = Disposition::Forward;
         self.len = index + 1;

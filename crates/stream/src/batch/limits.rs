@@ -1,16 +1,18 @@
-//! When a batch closes.
+//! When a batch closes, and what it keeps.
 
 use std::sync::OnceLock;
 
 use super::BATCH_RECORDS;
 
-/// When a batch counts as full.
+/// When a batch counts as full, and what it keeps of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     /// Records, at most [`BATCH_RECORDS`].
     pub(super) records: usize,
     /// Bytes of all records.
     pub(super) bytes: usize,
+    /// Whether addresses are kept where headers are parsed.
+    pub(super) keeps_addresses: bool,
 }
 
 impl BatchLimits {
@@ -20,6 +22,20 @@ impl BatchLimits {
         BatchLimits {
             records: records.clamp(1, BATCH_RECORDS),
             bytes: bytes.max(1),
+            keeps_addresses: false,
+        }
+    }
+
+    /// Keeps the addresses of received IPv4 packets in a column, so that
+    /// [`flow_key`](super::Batch::flow_key) need not look into a record that has
+    /// left the first-level cache since its headers were parsed. For batches
+    /// whose flow keys are asked for; a [`Pipeline`](crate::Pipeline) asks its
+    /// stages ([`Stage::wants_flow_keys`](crate::Stage::wants_flow_keys)).
+    #[must_use]
+    pub fn keep_addresses(self, keeps_addresses: bool) -> BatchLimits {
+        BatchLimits {
+            keeps_addresses,
+            ..self
         }
     }
 }

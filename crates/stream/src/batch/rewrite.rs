@@ -101,11 +101,9 @@ impl Batch {
             None => self.slab.bytes(),
         };
         let record = &memory[place.range()];
-        let arrival = &mut columns.arrival[index];
-        arrival.wire_bytes = record.len() as u32;
-        let headers = &mut columns.headers[index];
-        headers.parse_in_place(arrival.link, record);
-        columns.flow_hash[index] = headers.symmetric_flow_hash(record);
+        columns.arrival[index].wire_bytes = record.len() as u32;
+        let link = columns.arrival[index].link;
+        columns.parse(index, link, record, self.limits.keeps_addresses);
     }
 
     /// What [`reparse`](Batch::reparse) does, for a record whose IP packet went

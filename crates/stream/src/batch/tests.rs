@@ -91,6 +91,76 @@ fn a_full_batch_gives_records_back() {
     assert_eq!(held.bytes(), b"x");
 }
 
+/// With addresses kept or not, whatever became of a record: received, cut in its
+/// block, handed over, rewritten, or made by a stage.
+#[test]
+fn kept_addresses_give_the_flow_keys_that_the_records_have() {
+    let ipv4 = |host: u8, bytes: usize| {
+        let mut packet = vec![0; bytes];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
+        packet[9] = 253;
+        packet[12..20].copy_from_slice(&[198, 18, 0, host, 198, 19, 0, 1]);
+        packet
+    };
+    let mut inside = ipv4(1, 20);
+    inside.extend(ipv4(2, 30));
+    inside[2..4].copy_from_slice(&50u16.to_be_bytes());
+    let mut ipv6 = vec![7; 40];
+    ipv6[0] = 0x60;
+    ipv6[4..6].fill(0);
+    let memory = [inside, ipv6, ipv4(3, 40), ipv4(4, 40), vec![0; 40]].concat();
+    let ranges = [(0, 50), (50, 40), (90, 40), (130, 40), (170, 40)];
+    let arrival = Arrival {
+        link: LinkType::RawIp,
+        ..Arrival::default()
+    };
+    let mut batches = [false, true].map(|keeps_addresses| {
+        let limits = BatchLimits::default().keep_addresses(keeps_addresses);
+        let mut intake = Batch::new(limits);
+        let block = Arc::new(Block::from(memory.clone()));
+        let records = ranges.map(|(offset, bytes)| (offset, bytes, arrival));
+        assert_eq!(intake.receive(&block, 0, records), Ok(5));
+        let mut batch = Batch::new(limits);
+        for index in 0..5 {
+            batch.take_over(&intake, index).expect("room");
+        }
+        batch
+    });
+    let mut sources = Vec::new();
+    for change in 0..4 {
+        for batch in &mut batches {
+            match change {
+                1 => {
+                    batch.shrink(0, 20, 0);
+                    batch.reparse(0);
+                }
+                2 => {
+                    batch.record_mut(2)[15] = 9;
+                    batch.reparse(2);
+                }
+                3 => {
+                    let made = batch.record(3).to_vec();
+                    batch.create(0, &made).expect("room");
+                }
+                _ => {}
+            }
+        }
+        let keys = |batch: &Batch| -> Vec<Option<FlowKey>> {
+            (0..batch.len())
+                .map(|index| batch.flow_key(index))
+                .collect()
+        };
+        assert_eq!(keys(&batches[0]), keys(&batches[1]), "change {change}");
+        sources = keys(&batches[1]);
+    }
+    let hosts: Vec<_> = sources
+        .iter()
+        .map(|key| key.map(|key| key.source as u8))
+        .collect();
+    assert_eq!(hosts, [Some(2), Some(7), Some(9), Some(4), None, Some(4)]);
+}
+
 #[test]
 fn a_range_outside_its_block_is_refused() {
     let mut batch = received(&[b"abc"]);
