@@ -4,7 +4,8 @@
 //! interval and key, and [`read_parquet`] reads it back. [`Metrics`] keeps what
 //! a running measurement has counted and says it in the text format of
 //! Prometheus. Both are shown reports one by one, as an observer of the
-//! measurement is.
+//! measurement is. [`InspectMetrics`] says in the same format what an
+//! inspection did so far.
 //!
 //! [`write_table`] writes any other table of numbers, words and flags.
 //!
@@ -14,11 +15,13 @@
 
 #![forbid(unsafe_code)]
 
+mod inspection;
 mod metrics;
 mod parquet;
 mod row;
 mod table;
 
+pub use inspection::InspectMetrics;
 pub use metrics::Metrics;
 pub use parquet::{ExportError, ParquetWriter, read_parquet};
 pub use row::Row;

@@ -88,11 +88,14 @@ pub use engine::{
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{
-    Alert, FlowRecord, GroupStatistics, InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET,
-    MAX_TUNNELS, Packet, RuleCost,
+    Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectStatistics, Inspector,
+    MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, RuleCost,
 };
-pub use live::{ForeignRules, LiveRules};
-pub use payload::{MAX_PATTERN_SEARCHES, Payload};
+pub use live::{ForeignRules, InspectSnapshot, LiveRules};
+pub use message::{
+    DnsQuestion, DnsRecord, HttpRecord, Ja3, TlsRecord, Transaction, TransactionRecord,
+};
+pub use payload::{MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
 pub use rule::{
     Action, BitAction, BufferTest, Description, Direction, FaultKind, FlagsTest, FlowCondition,

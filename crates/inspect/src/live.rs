@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::inspector::{GroupStatistics, InspectStatistics};
 use crate::rate::SharedTrackers;
 use crate::rule_set::RuleSet;
 
@@ -25,7 +26,21 @@ pub struct LiveRules {
     /// to see that there was none.
     generation: AtomicU64,
     trackers: SharedTrackers,
+    /// What each stage did, as it said last.
+    snapshots: Mutex<Vec<SharedSnapshot>>,
 }
+
+/// What stages did so far.
+#[derive(Clone, Debug, Default)]
+pub struct InspectSnapshot {
+    /// The sums.
+    pub statistics: InspectStatistics,
+    /// What the groups of rules were searched for.
+    pub groups: Vec<GroupStatistics>,
+}
+
+/// Where a stage says what it did.
+pub(crate) type SharedSnapshot = Arc<Mutex<InspectSnapshot>>;
 
 impl LiveRules {
     /// The rules to begin with.
@@ -34,6 +49,7 @@ impl LiveRules {
             current: Mutex::new(rules),
             generation: AtomicU64::new(0),
             trackers: SharedTrackers::default(),
+            snapshots: Mutex::default(),
         })
     }
 
@@ -56,6 +72,28 @@ impl LiveRules {
         *current = rules;
         self.generation.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// What all stages that follow the rules did so far: those that still run,
+    /// up to a tenth of a second before their last batch.
+    pub fn snapshot(&self) -> InspectSnapshot {
+        let mut sum = InspectSnapshot::default();
+        let snapshots = self.snapshots.lock();
+        for snapshot in snapshots.unwrap_or_else(PoisonError::into_inner).iter() {
+            let snapshot = snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+            sum.statistics.merge(&snapshot.statistics);
+            GroupStatistics::merge(&mut sum.groups, &snapshot.groups);
+        }
+        sum
+    }
+
+    /// A place for one more stage to say what it did.
+    pub(crate) fn add_snapshot(&self) -> SharedSnapshot {
+        let snapshot = SharedSnapshot::default();
+        let snapshots = self.snapshots.lock();
+        let mut snapshots = snapshots.unwrap_or_else(PoisonError::into_inner);
+        snapshots.push(Arc::clone(&snapshot));
+        snapshot
     }
 
     /// What the stages count together.

@@ -1,6 +1,7 @@
 //! The inspector as a stage of a pipeline.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
 
@@ -9,19 +10,30 @@ use crate::flow::FlowLimits;
 use crate::inspector::{
     Alert, GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost, pair_number,
 };
-use crate::live::LiveRules;
+use crate::live::{LiveRules, SharedSnapshot};
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
 
 const NAME: &str = "inspect";
+
+/// What a stage did is told so often, as long as batches come.
+const TOLD_EVERY: Duration = Duration::from_millis(100);
+
+/// The rules that a stage shares with others.
+struct Following {
+    rules: Arc<LiveRules>,
+    /// Of the rules at hand.
+    generation: u64,
+    snapshot: SharedSnapshot,
+    told: Instant,
+}
 
 /// Inspects the records whose work descriptor asks for it, and notes an
 /// [`EventKind::Alert`] for every rule that one matches. Records go on as they
 /// are. Every shard has a stage of its own over the same rules.
 pub struct InspectStage {
     inspector: Inspector,
-    /// Where other rules come from, and the generation of those at hand.
-    live: Option<(Arc<LiveRules>, u64)>,
+    live: Option<Following>,
     alert_counts: AlertCounts,
     text: AlertText,
     /// Index in the batch of each inspected packet.
@@ -55,11 +67,15 @@ impl InspectStage {
     /// A stage that takes other rules, whenever there are, between two batches,
     /// and counts rates together with the others that follow the same.
     pub fn following(rules: &Arc<LiveRules>, limits: FlowLimits) -> InspectStage {
-        // The first batch takes whatever came in between.
-        let generation = 0;
         let inspector = Inspector::counting_with(rules.trackers(), rules.current(), limits);
         let mut stage = InspectStage::over(inspector);
-        stage.live = Some((Arc::clone(rules), generation));
+        stage.live = Some(Following {
+            rules: Arc::clone(rules),
+            // The first batch takes whatever came in between.
+            generation: 0,
+            snapshot: rules.add_snapshot(),
+            told: Instant::now(),
+        });
         stage
     }
 
@@ -94,13 +110,25 @@ impl InspectStage {
     }
 
     fn take_new_rules(&mut self) -> Result<(), StageError> {
-        if let Some((live, generation)) = &mut self.live
-            && let Some(rules) = live.newer_than(generation)
+        if let Some(Following {
+            rules, generation, ..
+        }) = &mut self.live
+            && let Some(rules) = rules.newer_than(generation)
         {
             (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(NAME, error))?;
             self.text.clear();
         }
         Ok(())
+    }
+
+    /// Tells those who watch what was done.
+    fn tell(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.told = Instant::now();
+            let mut snapshot = live.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+            snapshot.statistics = self.inspector.statistics();
+            snapshot.groups = self.inspector.group_statistics();
+        }
     }
 }
 
@@ -152,6 +180,14 @@ impl Stage for InspectStage {
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
             event.members = Some(self.text.members(rule, alert));
         }
+        if (self.live.as_ref()).is_some_and(|live| live.told.elapsed() >= TOLD_EVERY) {
+            self.tell();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), StageError> {
+        self.tell();
         Ok(())
     }
 }

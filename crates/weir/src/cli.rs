@@ -221,6 +221,10 @@ pub struct Inspect {
     /// datagram in fragments, only the fragment that completed it.
     #[arg(long, value_name = "FILE", conflicts_with = "train")]
     pub alerted_pcap: Option<PathBuf>,
+    /// Keep a file of metrics up to date, in the text format of Prometheus:
+    /// candidates, false ones by stage, bytes searched by group of rules.
+    #[arg(long, value_name = "FILE", conflicts_with = "train")]
+    pub prometheus: Option<PathBuf>,
     /// Follow TCP connections whose beginning is not in the capture; without
     /// it their packets are matched one by one.
     #[arg(long)]

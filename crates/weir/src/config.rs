@@ -95,6 +95,8 @@ pub struct InspectConfig {
     pub set: BTreeMap<String, String>,
     /// Where alerts go, as EVE JSON lines.
     pub alerts: Option<PathBuf>,
+    /// A file of metrics that is kept up to date.
+    pub prometheus: Option<PathBuf>,
 }
 
 /// `[measure]`
@@ -306,9 +308,9 @@ impl Config {
             .iter()
             .filter_map(|pipeline| pipeline.write.as_deref())
             .chain(
-                self.inspect
-                    .iter()
-                    .filter_map(|inspect| inspect.alerts.as_deref()),
+                (self.inspect.iter())
+                    .flat_map(|inspect| [&inspect.alerts, &inspect.prometheus])
+                    .filter_map(Option::as_deref),
             )
             .chain(self.measure.iter().flat_map(|m| m.places().paths()))
     }

@@ -68,12 +68,24 @@ pub fn execute(
     stop: &StopFlag,
     quiet: bool,
 ) -> Outcome<Execution> {
+    execute_telling(pipelines, watched, stop, quiet, String::new)
+}
+
+/// The same with a note beside the progress bar.
+pub fn execute_telling(
+    pipelines: Vec<Pipeline>,
+    watched: Vec<Watched>,
+    stop: &StopFlag,
+    quiet: bool,
+    note: impl Fn() -> String + Send + 'static,
+) -> Outcome<Execution> {
     signals::stop_on_interrupt(stop)?;
     let total_bytes = watched.iter().map(|watched| watched.total_bytes).sum();
     let sources: Vec<Arc<Progress>> = watched.into_iter().map(|w| w.progress).collect();
     let bar = Bar::watch(Extent::of_captures(total_bytes), quiet, move || Place {
         position: sources.iter().map(|source| source.bytes_read()).sum(),
         packets: sources.iter().map(|source| source.packets()).sum(),
+        note: note(),
     });
     let result = run_side_by_side(pipelines);
     drop(bar);

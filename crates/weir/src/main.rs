@@ -21,6 +21,7 @@ mod failure;
 mod filter;
 mod gateway;
 mod input;
+mod inspected;
 mod measured;
 mod output;
 

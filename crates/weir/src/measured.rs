@@ -17,7 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::{output, signals};
 
 /// A file of metrics is not written more often than this.
-const METRICS_EVERY: Duration = Duration::from_secs(1);
+pub const METRICS_EVERY: Duration = Duration::from_secs(1);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -203,16 +203,13 @@ struct MetricsFile {
 
 impl MetricsFile {
     fn open(path: &Path, key: &str, unit: Value) -> Outcome<MetricsFile> {
-        let mut file = MetricsFile {
+        let metrics = Metrics::new(key, unit);
+        output::begin_file(path, metrics.text().as_bytes())?;
+        Ok(MetricsFile {
             path: path.to_owned(),
-            metrics: Metrics::new(key, unit),
+            metrics,
             written: Instant::now(),
-        };
-        output::make_folder_of(path)?;
-        file.write().map_err(|failure| match failure {
-            Failure::Usage(error) | Failure::Running(error) => Failure::Usage(error),
-        })?;
-        Ok(file)
+        })
     }
 
     fn observe(&mut self, report: &IntervalReport) -> Outcome {
@@ -225,14 +222,7 @@ impl MetricsFile {
 
     fn write(&mut self) -> Outcome {
         self.written = Instant::now();
-        let text = self.metrics.text();
-        WholeFile::create(&self.path)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.finish()
-            })
-            .with_context(|| format!("cannot write {}", self.path.display()))
-            .map_err(Failure::Running)
+        output::replace_file(&self.path, self.metrics.text().as_bytes())
     }
 }
 

@@ -57,6 +57,25 @@ impl Document {
     }
 }
 
+/// Puts a whole file in the place of the one that is there.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Outcome {
+    WholeFile::create(path)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.finish()
+        })
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::Running)
+}
+
+/// The same before the work is done, so that a wrong path is known early.
+pub fn begin_file(path: &Path, bytes: &[u8]) -> Outcome {
+    make_folder_of(path)?;
+    replace_file(path, bytes).map_err(|failure| match failure {
+        Failure::Usage(error) | Failure::Running(error) => Failure::Usage(error),
+    })
+}
+
 /// Writes to standard output.
 pub fn write_stdout(text: &[u8]) -> Outcome {
     let mut stdout = io::stdout().lock();

@@ -33,12 +33,14 @@ impl Extent {
 }
 
 /// How much is done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Place {
     /// In the unit of the [`Extent`].
     pub position: u64,
     /// Packets so far.
     pub packets: u64,
+    /// What else there is to tell.
+    pub note: String,
 }
 
 /// Draws how far the work has come, until it is dropped.
@@ -66,7 +68,7 @@ impl Bar {
             let position = done.load(Ordering::Relaxed) as u64;
             Place {
                 position,
-                packets: 0,
+                ..Place::default()
             }
         })
     }
@@ -104,9 +106,14 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
             .with_style(style("{bar:30} {percent:>3} %, {pos} of {len}, {eta} left")),
     };
     while !done.load(Ordering::Relaxed) {
-        let Place { position, packets } = place();
+        let Place {
+            position,
+            packets,
+            note,
+        } = place();
+        let comma = if note.is_empty() { "" } else { ", " };
         bar.set_position(position);
-        bar.set_message(format!("{} packets", HumanCount(packets)));
+        bar.set_message(format!("{} packets{comma}{note}", HumanCount(packets)));
         thread::sleep(TICK);
     }
     bar.finish_and_clear();

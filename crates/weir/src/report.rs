@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_crypto::LaneUse;
-use weir_inspect::{AlertCount, AlertCounts, ProfiledRule};
+use weir_inspect::{AlertCount, AlertCounts, GroupStatistics, InspectStatistics, ProfiledRule};
 use weir_ipsec::{Protect, Unprotect};
 use weir_stream::{Outcome as Finished, Statistics};
 
@@ -105,6 +105,35 @@ pub fn alerts_table(counts: &AlertCounts) -> String {
         })
         .collect();
     table::table("alerts", &["packets", "sid", "rule"], &[0, 1], rows)
+}
+
+/// What the stages of the search turned away, and what groups of rules were
+/// searched for, those that searched most first.
+pub fn inspection_tables(statistics: &InspectStatistics, groups: &[GroupStatistics]) -> String {
+    let mut text = String::new();
+    let stages = statistics.false_candidates_by_stage.stages();
+    let stages = stages.into_iter().filter(|(_, count)| *count > 0);
+    let rows: Vec<Vec<String>> = stages
+        .map(|(stage, count)| vec![stage.to_owned(), table::count(count)])
+        .collect();
+    if !rows.is_empty() {
+        text += &table::table("false candidates", &["stage", "candidates"], &[1], rows);
+    }
+    let mut groups: Vec<&GroupStatistics> = groups.iter().filter(|group| group.bytes > 0).collect();
+    groups.sort_by_key(|group| Reverse(group.bytes));
+    if !groups.is_empty() {
+        let rows = groups.iter().map(|group| {
+            vec![
+                group.name.clone(),
+                table::count(group.contents),
+                table::bytes(group.bytes),
+                table::count(group.hits),
+            ]
+        });
+        let header = ["group", "contents", "searched", "hits"];
+        text += &table::table("groups of rules", &header, &[1, 2, 3], rows.collect());
+    }
+    text
 }
 
 /// Most rules of a profile that people are shown.

@@ -42,6 +42,11 @@ impl AlertText {
             text.push_str(&json(&OfFlow::new(&alert.flow, record))[1..]);
             text.pop();
         }
+        if let Some(transaction) = &alert.transaction {
+            text.push(',');
+            text.push_str(&json(&**transaction)[1..]);
+            text.pop();
+        }
         text.into()
     }
 }

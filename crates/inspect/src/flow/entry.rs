@@ -63,11 +63,13 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub(crate) fn of(&mut self, direction: Direction) -> &mut Stream {
-        match direction {
+    /// One direction, and the messages of both.
+    pub(crate) fn of(&mut self, direction: Direction) -> (&mut Stream, Option<&Conversation>) {
+        let stream = match direction {
             Direction::ToServer => &mut self.to_server,
             Direction::ToClient => &mut self.to_client,
-        }
+        };
+        (stream, self.conversation.as_ref())
     }
 
     /// Hands what a segment brought to the parser of messages. `notify` gets
@@ -215,6 +217,11 @@ impl Flow {
         }
     }
 
+    /// Packets of both ends.
+    pub(crate) fn packets(&self) -> u64 {
+        self.to_server.0 + self.to_client.0
+    }
+
     fn timeout_ns(&self) -> u64 {
         match &self.connection {
             Some(connection) if connection.is_closed => timeout_ns::TCP_CLOSED,
@@ -313,15 +320,15 @@ impl Flow {
                     .to_client
                     .open(connection.server_isn.wrapping_add(1));
             }
-            _ => streams.of(direction).open(segment.sequence),
+            _ => streams.of(direction).0.open(segment.sequence),
         }
         let first = segment.first_byte();
-        brought.arrival = streams.of(direction).segment(first, payload);
+        brought.arrival = streams.of(direction).0.segment(first, payload);
         if segment.acknowledges() {
-            let other = streams.of(direction.opposite());
+            let (other, _) = streams.of(direction.opposite());
             brought.answered = other.acknowledged(segment.acknowledgement);
         }
-        let stream = streams.of(direction);
+        let (stream, _) = streams.of(direction);
         if segment.flags & FIN != 0 {
             stream.finish(first.wrapping_add(payload.len() as u32));
         }

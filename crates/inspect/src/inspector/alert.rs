@@ -1,8 +1,11 @@
 //! What an inspector says.
 
+use std::sync::Arc;
+
 use weir_packet::wire::FlowKey;
 
 use crate::flow::AppProtocol;
+use crate::message::Transaction;
 use crate::rule::Direction;
 
 /// A flow at the moment of an alert, this packet included.
@@ -26,7 +29,7 @@ pub struct FlowRecord {
 }
 
 /// A rule that a packet matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// Index of the record among those inspected together.
     pub packet: usize,
@@ -39,4 +42,7 @@ pub struct Alert {
     pub icmp: Option<(u8, u8)>,
     /// The flow so far; `None` where the packet is not part of one.
     pub flow_record: Option<FlowRecord>,
+    /// The exchange of messages that matched, or was under way where a stream
+    /// did; `None` where the flow has none that is understood.
+    pub transaction: Option<Arc<Transaction>>,
 }

@@ -1,10 +1,13 @@
 //! What rules ask besides texts: protocol and flow, the packet's own fields,
 //! bits; and what they leave behind when they match.
 
+use std::sync::Arc;
+
 use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP};
 
 use super::trial::{Subject, Trial};
 use crate::flow::{FlowBits, StreamSizes};
+use crate::message::Transaction;
 use crate::rate::Ends;
 use crate::rule::{BitAction, PayloadBytes, Rule, RuleProtocol, StreamBytes, StreamEnd};
 
@@ -90,8 +93,14 @@ impl Trial<'_> {
         host_bits.all(|bit| trackers.holds(bit, self.ends(), now_ns))
     }
 
-    /// A rule matched: what it remembers, and whether it is an alert.
-    pub(super) fn matched(&mut self, index: u32, bits: Option<&mut FlowBits>) {
+    /// A rule matched: what it remembers, and whether it is an alert, which
+    /// tells of the transaction.
+    pub(super) fn matched(
+        &mut self,
+        index: u32,
+        bits: Option<&mut FlowBits>,
+        transaction: Option<&Arc<Transaction>>,
+    ) {
         let rule = &self.rules.rules()[index as usize];
         if index < self.rules.pass_count {
             self.is_passed = true;
@@ -118,7 +127,7 @@ impl Trial<'_> {
             return;
         }
         if is_alert {
-            self.scratch.matched.push(index);
+            self.scratch.matched.push((index, transaction.cloned()));
         } else {
             self.statistics.alerts_suppressed += 1;
         }

@@ -17,6 +17,21 @@ pub struct GroupStatistics {
     pub hits: u64,
 }
 
+impl GroupStatistics {
+    /// Adds the counts of another shard's groups to those of the same name.
+    pub fn merge(sums: &mut Vec<GroupStatistics>, others: &[GroupStatistics]) {
+        for other in others {
+            match sums.iter_mut().find(|sum| sum.name == other.name) {
+                Some(sum) => {
+                    sum.bytes += other.bytes;
+                    sum.hits += other.hits;
+                }
+                None => sums.push(other.clone()),
+            }
+        }
+    }
+}
+
 /// What one rule cost. Counts of several shards add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuleCost {

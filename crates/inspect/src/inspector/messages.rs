@@ -1,16 +1,25 @@
 //! Rules about the parts of a message.
 
+use std::sync::Arc;
+
 use super::trial::{Outcome, Trial};
 use crate::buffer::Buffer;
 use crate::engine;
 use crate::flow::{AppProtocol, FlowBits};
 use crate::group::GroupKey;
-use crate::message::{Event, EventContent, Memory, Part, question_names};
+use crate::message::{Event, EventContent, Memory, Part, Told, question_names};
 use crate::payload::Text;
 use crate::rule::Direction;
 
 impl Trial<'_> {
-    pub(super) fn datagram_of_dns(&mut self, direction: Direction, bits: &mut FlowBits) {
+    /// A datagram that is a message of DNS, and its place among those of its
+    /// flow.
+    pub(super) fn datagram_of_dns(
+        &mut self,
+        direction: Direction,
+        number: u64,
+        bits: &mut FlowBits,
+    ) {
         let key = GroupKey::Part(Buffer::DnsQuery, direction);
         if self.rules.group(key).is_none() {
             return;
@@ -22,7 +31,10 @@ impl Trial<'_> {
             let event = Event {
                 protocol: AppProtocol::Dns,
                 direction,
-                content: EventContent::Parts(&[(Buffer::DnsQuery, name)]),
+                content: EventContent::Parts(
+                    &[(Buffer::DnsQuery, name)],
+                    Told::Dns(payload, number),
+                ),
                 memory: &mut memory,
             };
             self.message(event, Text::whole(payload), bits);
@@ -77,15 +89,23 @@ impl Trial<'_> {
         let waiting = memory.waiting.iter();
         let waiting = waiting.filter_map(|number| self.rules.with_number(*number));
         self.scratch.candidates.extend(waiting);
+        let mut transaction = None;
         let mut candidates = self.take_candidates();
         candidates.retain(|rule| !memory.matched.contains(&self.rules.number(*rule)));
         for rule in &candidates {
             let number = self.rules.number(*rule);
-            match self.judge(*rule, text, Some(content), Some(bits)) {
+            let outcome = if self.may_try() {
+                self.judge(*rule, text, Some(content), Some(bits))
+            } else {
+                Outcome::Later
+            };
+            match outcome {
                 Outcome::Match => {
                     memory.matched.push(number);
                     memory.waiting.retain(|waiting| *waiting != number);
-                    self.matched(*rule, Some(bits));
+                    let told =
+                        transaction.get_or_insert_with(|| content.transaction().map(Arc::new));
+                    self.matched(*rule, Some(bits), told.as_ref());
                 }
                 Outcome::Later => {
                     self.statistics.waiting_evicted += u64::from(memory.note_waiting(number));

@@ -32,7 +32,7 @@ use crate::engine::Hits;
 use crate::flow::{Arrival, FlowLimits, FlowTable, Missing};
 use crate::fragment::Reassembler;
 use crate::live::ForeignRules;
-use crate::message::Derived;
+use crate::message::{Derived, Transaction};
 use crate::payload::Cursors;
 use crate::rate::SharedTrackers;
 use crate::rule::Direction;
@@ -41,7 +41,7 @@ pub use alert::{Alert, FlowRecord};
 pub use cost::{GroupStatistics, RuleCost};
 pub(crate) use packet::pair_number;
 pub use packet::{MAX_TUNNELS, Packet};
-pub use statistics::InspectStatistics;
+pub use statistics::{FalseCandidates, InspectStatistics};
 use trial::{Subject, Trial};
 
 /// Most alerts that one packet raises; more are counted as suppressed.
@@ -90,8 +90,8 @@ struct Scratch {
     generation: u64,
     derived: Derived,
     name: Vec<u8>,
-    /// Rules that the packet matched.
-    matched: Vec<u32>,
+    /// Rules that the packet matched, and in which transaction.
+    matched: Vec<(u32, Option<Arc<Transaction>>)>,
     packet_number: u64,
 }
 
@@ -190,7 +190,12 @@ impl Inspector {
     /// What was done so far.
     pub fn statistics(&self) -> InspectStatistics {
         let (flows, fragments) = (self.flows.counts(), self.fragments.counts());
+        let mut false_candidates_by_stage = self.statistics.false_candidates_by_stage;
+        for hits in &self.scratch.hits {
+            false_candidates_by_stage.add_engine(&hits.cascade_statistics());
+        }
         InspectStatistics {
+            false_candidates_by_stage,
             flows: flows.opened,
             flows_evicted: flows.evicted,
             streams_evicted: flows.streams_evicted,
@@ -241,6 +246,7 @@ impl Inspector {
     fn inspect_one(&mut self, index: usize, packet: &Packet<'_>, raise: &mut impl FnMut(Alert)) {
         self.statistics.packets += 1;
         self.scratch.packet_number += 1;
+        self.scratch.cursors.start_packet();
         self.scratch.matched.clear();
         let (is_passed, place) = self.try_rules(packet);
         if is_passed {
@@ -251,8 +257,8 @@ impl Inspector {
         if matched.is_empty() {
             return;
         }
-        matched.sort_unstable();
-        matched.dedup();
+        matched.sort_by_key(|(rule, _)| *rule);
+        matched.dedup_by_key(|(rule, _)| *rule);
         if matched.len() > MAX_ALERTS_PER_PACKET {
             self.statistics.alerts_limited += 1;
             matched.truncate(MAX_ALERTS_PER_PACKET);
@@ -260,13 +266,14 @@ impl Inspector {
         self.statistics.alerts += matched.len() as u64;
         let (flow, icmp) = (packet.flow(), packet.icmp());
         let flow_record = place.map(|(index, direction)| self.flows.flow(index).record(direction));
-        for rule in matched {
+        for (rule, transaction) in matched.drain(..) {
             raise(Alert {
                 packet: index,
-                rule: *rule,
+                rule,
                 flow,
                 icmp,
                 flow_record,
+                transaction,
             });
         }
     }

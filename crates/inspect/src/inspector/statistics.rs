@@ -2,6 +2,89 @@
 
 use serde::Serialize;
 
+use crate::engine::CascadeStatistics;
+
+/// What each stage of the search turned away, that the stages before it had let
+/// through. Counts of several shards add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FalseCandidates {
+    /// Places that passed the engine's filter, and at which no content is
+    /// entered.
+    pub filter: u64,
+    /// Entries at such places that are not like the text around them.
+    pub group_compare: u64,
+    /// Entries that are like the text, and whose content is not there, or was
+    /// reported for this text before.
+    pub exact_compare: u64,
+    /// Rules whose content occurs, or that have none, and whose header does not
+    /// match.
+    pub header: u64,
+    /// Candidates whose conditions on protocol, flow or packet do not hold, or
+    /// cannot be told yet.
+    pub conditions: u64,
+    /// Candidates whose conditions on bits do not hold, or not yet.
+    pub bits: u64,
+    /// Candidates whose other contents and patterns are not there, or not yet.
+    pub texts: u64,
+}
+
+/// The stages at which a candidate can fail.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RuleStage {
+    Conditions,
+    Bits,
+    Texts,
+}
+
+impl FalseCandidates {
+    /// The name and count of each stage, in their order.
+    pub fn stages(&self) -> [(&'static str, u64); 7] {
+        [
+            ("filter", self.filter),
+            ("group compare", self.group_compare),
+            ("exact compare", self.exact_compare),
+            ("header", self.header),
+            ("conditions", self.conditions),
+            ("bits", self.bits),
+            ("texts", self.texts),
+        ]
+    }
+
+    pub(super) fn count(&mut self, stage: RuleStage) {
+        *match stage {
+            RuleStage::Conditions => &mut self.conditions,
+            RuleStage::Bits => &mut self.bits,
+            RuleStage::Texts => &mut self.texts,
+        } += 1;
+    }
+
+    /// Adds what an engine turned away.
+    pub(super) fn add_engine(&mut self, engine: &CascadeStatistics) {
+        self.filter += engine.passed - engine.candidates;
+        self.group_compare += engine.entries - engine.survivors;
+        self.exact_compare += engine.survivors - engine.hits;
+    }
+
+    fn merge(&mut self, other: &FalseCandidates) {
+        let FalseCandidates {
+            filter,
+            group_compare,
+            exact_compare,
+            header,
+            conditions,
+            bits,
+            texts,
+        } = other;
+        self.filter += filter;
+        self.group_compare += group_compare;
+        self.exact_compare += exact_compare;
+        self.header += header;
+        self.conditions += conditions;
+        self.bits += bits;
+        self.texts += texts;
+    }
+}
+
 /// What an inspector did. Counts of several shards add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InspectStatistics {
@@ -13,11 +96,16 @@ pub struct InspectStatistics {
     pub candidates: u64,
     /// Of these, pairs that turned out not to match.
     pub false_candidates: u64,
+    /// Where these and the candidates of earlier stages were turned away.
+    pub false_candidates_by_stage: FalseCandidates,
     /// Of the false candidates, those given up because a pattern had more
     /// matches to follow up than [`MAX_PATTERN_SEARCHES`].
     ///
     /// [`MAX_PATTERN_SEARCHES`]: crate::MAX_PATTERN_SEARCHES
     pub search_limited: u64,
+    /// Trials that were not made because those before them had looked at
+    /// [`MAX_TRIED_BYTES`](crate::MAX_TRIED_BYTES) for the same packet.
+    pub trials_put_off: u64,
     /// Packets that matched more rules than
     /// [`MAX_ALERTS_PER_PACKET`](crate::MAX_ALERTS_PER_PACKET); the rest of the
     /// rules were not tried.
@@ -72,7 +160,9 @@ impl InspectStatistics {
             part_bytes,
             candidates,
             false_candidates,
+            false_candidates_by_stage,
             search_limited,
+            trials_put_off,
             alerts,
             passed_packets,
             alerts_limited,
@@ -93,7 +183,9 @@ impl InspectStatistics {
         self.part_bytes += part_bytes;
         self.candidates += candidates;
         self.false_candidates += false_candidates;
+        (self.false_candidates_by_stage).merge(false_candidates_by_stage);
         self.search_limited += search_limited;
+        self.trials_put_off += trials_put_off;
         self.alerts += alerts;
         self.passed_packets += passed_packets;
         self.alerts_limited += alerts_limited;

@@ -1,9 +1,12 @@
 //! Rules about a stream that became longer.
 
+use std::sync::Arc;
+
 use super::Scratch;
 use super::trial::{Outcome, Trial};
 use crate::flow::{Arrival, FlowBits, Missing, Stream};
 use crate::group::GroupKey;
+use crate::message::Conversation;
 use crate::payload::Text;
 use crate::rule::Direction;
 
@@ -14,8 +17,10 @@ impl Trial<'_> {
         direction: Direction,
         arrival: &Arrival,
         stream: &mut Stream,
+        conversation: Option<&Conversation>,
         bits: &mut FlowBits,
     ) {
+        let mut transaction = None;
         self.scratch.candidates.clear();
         stream.forget_waiting();
         let text = stream.text();
@@ -48,14 +53,25 @@ impl Trial<'_> {
         }
         let candidates = self.take_candidates();
         for rule in &candidates {
-            match self.judge_stream(*rule, arrival, stream, bits) {
+            let number = self.rules.number(*rule);
+            let (outcome, missing) = if self.may_try() {
+                let outcome = self.judge_stream(*rule, arrival, stream, bits);
+                (outcome, self.missing(*rule, end))
+            } else {
+                let known = stream.waiting_of(number);
+                (Outcome::Later, known.and_then(|known| known.missing))
+            };
+            match outcome {
                 Outcome::Match => {
-                    stream.note_match(self.rules.number(*rule));
-                    self.matched(*rule, Some(bits));
+                    stream.note_match(number);
+                    let told = transaction.get_or_insert_with(|| {
+                        let newest = conversation?.newest(direction)?;
+                        Some(Arc::new(newest))
+                    });
+                    self.matched(*rule, Some(bits), told.as_ref());
                 }
                 Outcome::Later => {
-                    let missing = self.missing(*rule, end);
-                    let is_full = stream.note_waiting(self.rules.number(*rule), missing);
+                    let is_full = stream.note_waiting(number, missing);
                     self.statistics.waiting_evicted += u64::from(is_full);
                 }
                 Outcome::Not => {}
@@ -81,11 +97,17 @@ impl Trial<'_> {
             bytes: &stream.text().bytes[(from - start) as usize..],
             base: from,
         };
-        self.scratch.missing = missing.filter(|missing| {
+        let Scratch {
+            cursors,
+            generation,
+            ..
+        } = &mut *self.scratch;
+        let still_missing = missing.filter(|missing| {
             let tried_bytes = missing.end.saturating_sub(from) as usize;
-            missing.generation == self.scratch.generation
-                && !asked.payload.is_found(missing.step, text, tried_bytes)
+            missing.generation == *generation
+                && !(asked.payload).is_found(missing.step, text, tried_bytes, cursors)
         });
+        self.scratch.missing = still_missing;
         if self.scratch.missing.is_some() {
             return Outcome::Later;
         }

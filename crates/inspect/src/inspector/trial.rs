@@ -6,6 +6,7 @@ use std::time::Instant;
 use weir_packet::wire::protocol::{TCP, UDP};
 use weir_select::Tuple;
 
+use super::statistics::RuleStage;
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
 use crate::engine;
 use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Streams};
@@ -15,6 +16,9 @@ use crate::payload::Text;
 use crate::rate::SharedTrackers;
 use crate::rule::{Direction, Rule, TextScope};
 use crate::rule_set::RuleSet;
+
+/// What a trial counts for beside the bytes that it looks at.
+const TRIAL_BYTES: usize = 64;
 
 /// A packet and all that rules are asked about it.
 pub(super) struct Subject<'a> {
@@ -48,6 +52,7 @@ impl Trial<'_> {
     /// A packet of a flow: the messages that it completes, the streams that it
     /// makes longer, the packet itself.
     pub(super) fn flow(&mut self, flow: &mut Flow, brought: &Brought) {
+        let messages_before = flow.packets().saturating_sub(1);
         let Flow { bits, streams, .. } = flow;
         let direction = self.subject.flow.direction.unwrap_or(Direction::ToServer);
         if let Some(streams) = streams {
@@ -65,7 +70,7 @@ impl Trial<'_> {
         let is_question = self.subject.packet.headers.protocol == UDP
             && self.subject.flow.application == Some(AppProtocol::Dns);
         if is_question {
-            self.datagram_of_dns(direction, bits);
+            self.datagram_of_dns(direction, messages_before, bits);
         }
         self.packet(&brought.arrival, Some(bits));
     }
@@ -90,7 +95,8 @@ impl Trial<'_> {
             self.message(event, text, bits);
         });
         if arrival.new_bytes > 0 {
-            self.stream(direction, arrival, streams.of(direction), bits);
+            let (stream, conversation) = streams.of(direction);
+            self.stream(direction, arrival, stream, conversation, bits);
         }
     }
 
@@ -129,12 +135,13 @@ impl Trial<'_> {
             let asked = &self.rules.rules()[*rule as usize];
             if asked.packet.scope == Some(TextScope::Stream)
                 || arrival.is_in_stream && asked.is_about_stream()
+                || !self.may_try()
             {
                 continue;
             }
             let outcome = self.judge(*rule, Text::whole(payload), None, bits.as_deref());
             if outcome == Outcome::Match {
-                self.matched(*rule, bits.as_deref_mut());
+                self.matched(*rule, bits.as_deref_mut(), None);
             }
         }
         self.scratch.candidates = candidates;
@@ -187,7 +194,9 @@ impl Trial<'_> {
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.sort_unstable();
         candidates.dedup();
+        let found = candidates.len();
         candidates.retain(|rule| self.header_matches(*rule));
+        self.statistics.false_candidates_by_stage.header += (found - candidates.len()) as u64;
         candidates
     }
 
@@ -203,6 +212,14 @@ impl Trial<'_> {
         })
     }
 
+    /// Whether another rule may be tried for this packet; where not, that is
+    /// counted.
+    pub(super) fn may_try(&mut self) -> bool {
+        let may_look = self.scratch.cursors.may_look();
+        self.statistics.trials_put_off += u64::from(!may_look);
+        may_look
+    }
+
     /// Tries a rule whose header matches.
     pub(super) fn judge(
         &mut self,
@@ -213,21 +230,25 @@ impl Trial<'_> {
     ) -> Outcome {
         self.statistics.candidates += 1;
         self.scratch.failed = None;
+        self.scratch.cursors.look_at(TRIAL_BYTES);
         let began = self.scratch.costs.is_some().then(Instant::now);
         let rule = &self.rules.rules()[number as usize];
-        let outcome = if !self.holds_before_texts(rule) {
-            Outcome::Not
+        let (outcome, stage) = if !self.holds_before_texts(rule) {
+            (Outcome::Not, RuleStage::Conditions)
         } else if self.may_be_of_protocol(rule) {
-            Outcome::Later
+            (Outcome::Later, RuleStage::Conditions)
         } else if self.state_holds(rule, bits) {
-            self.texts_match(rule, text, content)
+            (self.texts_match(rule, text, content), RuleStage::Texts)
         } else if content.is_some_and(|content| content.goes_on()) {
             // The bit may be set before the message ends.
-            Outcome::Later
+            (Outcome::Later, RuleStage::Bits)
         } else {
-            Outcome::Not
+            (Outcome::Not, RuleStage::Bits)
         };
-        self.statistics.false_candidates += u64::from(outcome != Outcome::Match);
+        if outcome != Outcome::Match {
+            self.statistics.false_candidates += 1;
+            self.statistics.false_candidates_by_stage.count(stage);
+        }
         if let (Some(costs), Some(began)) = (&mut self.scratch.costs, began) {
             costs[self.rules.number(number) as usize].merge(&RuleCost {
                 trials: 1,

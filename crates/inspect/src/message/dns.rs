@@ -1,6 +1,7 @@
 //! DNS (RFC 1035): the names that are asked for.
 
-use super::{Event, EventContent, Memory};
+use super::transaction::{DnsQuestion, DnsRecord, readable};
+use super::{Event, EventContent, Memory, Told};
 use crate::buffer::Buffer;
 use crate::flow::AppProtocol;
 use crate::rule::Direction;
@@ -11,6 +12,11 @@ const MAX_QUESTIONS: usize = 16;
 /// Calls `visit` with every name that a query asks for, its labels separated
 /// by dots, until it ends or makes no sense. Names are written to `name`.
 pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
+    questions(message, name, |name, _| visit(name));
+}
+
+/// The same, with the types that are asked for.
+fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u16)) {
     let Some((header, mut rest)) = message.split_first_chunk::<12>() else {
         return;
     };
@@ -21,11 +27,11 @@ pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl
     let questions = usize::from(u16::from_be_bytes([header[4], header[5]]));
     for _ in 0..questions.min(MAX_QUESTIONS) {
         name.clear();
-        loop {
+        let kind = loop {
             match rest {
-                [0, _, _, _, _, after @ ..] => {
+                [0, high, low, _, _, after @ ..] => {
                     rest = after;
-                    break;
+                    break u16::from_be_bytes([*high, *low]);
                 }
                 [length @ 1..=63, after @ ..] if after.len() >= usize::from(*length) => {
                     if !name.is_empty() {
@@ -37,9 +43,82 @@ pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl
                 }
                 _ => return,
             }
-        }
-        visit(name);
+        };
+        visit(name, kind);
     }
+}
+
+/// What an alert says of a query.
+pub(super) fn record(message: &[u8], number: u64) -> DnsRecord {
+    let (id, opcode) = match message {
+        [high, low, flags, ..] => (u16::from_be_bytes([*high, *low]), flags >> 3 & 0x0f),
+        _ => (0, 0),
+    };
+    let mut query = Vec::new();
+    questions(message, &mut Vec::new(), |name, kind| {
+        query.push(DnsQuestion {
+            kind: "query",
+            id,
+            rrname: readable(name),
+            rrtype: type_name(kind),
+            tx_id: number,
+            opcode,
+        });
+    });
+    DnsRecord { version: 2, query }
+}
+
+/// The name of a type in IANA's registry "Resource Record (RR) TYPEs"; its
+/// number where it is not listed here.
+fn type_name(kind: u16) -> String {
+    const NAMES: [(u16, &str); 44] = [
+        (1, "A"),
+        (2, "NS"),
+        (3, "MD"),
+        (4, "MF"),
+        (5, "CNAME"),
+        (6, "SOA"),
+        (7, "MB"),
+        (8, "MG"),
+        (9, "MR"),
+        (10, "NULL"),
+        (11, "WKS"),
+        (12, "PTR"),
+        (13, "HINFO"),
+        (14, "MINFO"),
+        (15, "MX"),
+        (16, "TXT"),
+        (17, "RP"),
+        (18, "AFSDB"),
+        (24, "SIG"),
+        (25, "KEY"),
+        (28, "AAAA"),
+        (29, "LOC"),
+        (33, "SRV"),
+        (35, "NAPTR"),
+        (36, "KX"),
+        (37, "CERT"),
+        (39, "DNAME"),
+        (41, "OPT"),
+        (43, "DS"),
+        (44, "SSHFP"),
+        (45, "IPSECKEY"),
+        (46, "RRSIG"),
+        (47, "NSEC"),
+        (48, "DNSKEY"),
+        (50, "NSEC3"),
+        (51, "NSEC3PARAM"),
+        (52, "TLSA"),
+        (65, "HTTPS"),
+        (99, "SPF"),
+        (249, "TKEY"),
+        (250, "TSIG"),
+        (252, "AXFR"),
+        (255, "ANY"),
+        (256, "URI"),
+    ];
+    let known = NAMES.iter().find(|(number, _)| *number == kind);
+    known.map_or_else(|| kind.to_string(), |(_, name)| (*name).to_owned())
 }
 
 /// Messages over TCP, each behind its length (RFC 1035, section 4.2.2).
@@ -47,8 +126,42 @@ pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl
 pub(crate) struct DnsStream {
     bytes: Vec<u8>,
     name: Vec<u8>,
+    /// Messages so far, of both directions.
+    messages: u64,
+    answers: Frames,
     is_lost: bool,
     memory: Memory,
+}
+
+/// Messages behind their lengths that are counted, and not kept.
+#[derive(Debug, Default)]
+struct Frames {
+    /// First byte of a length whose second has not come.
+    high: Option<u8>,
+    /// Bytes of the message at hand that are to come.
+    left: usize,
+}
+
+impl Frames {
+    /// How many messages begin in these bytes.
+    fn count(&mut self, mut bytes: &[u8]) -> u64 {
+        let mut count = 0;
+        loop {
+            let skipped = self.left.min(bytes.len());
+            self.left -= skipped;
+            let Some((byte, rest)) = bytes[skipped..].split_first() else {
+                return count;
+            };
+            bytes = rest;
+            match self.high.take() {
+                None => self.high = Some(*byte),
+                Some(high) => {
+                    self.left = usize::from(u16::from_be_bytes([high, *byte]));
+                    count += 1;
+                }
+            }
+        }
+    }
 }
 
 impl DnsStream {
@@ -58,7 +171,11 @@ impl DnsStream {
         bytes: &[u8],
         notify: &mut dyn FnMut(Event<'_>),
     ) {
-        if self.is_lost || direction == Direction::ToClient {
+        if direction == Direction::ToClient {
+            self.messages += self.answers.count(bytes);
+            return;
+        }
+        if self.is_lost {
             return;
         }
         self.bytes.extend_from_slice(bytes);
@@ -69,13 +186,17 @@ impl DnsStream {
                 break;
             };
             at += 2 + length;
-            let memory = &mut self.memory;
+            let (memory, number) = (&mut self.memory, self.messages);
+            self.messages += 1;
             question_names(message, &mut self.name, |name| {
                 memory.clear();
                 notify(Event {
                     protocol: AppProtocol::Dns,
                     direction,
-                    content: EventContent::Parts(&[(Buffer::DnsQuery, name)]),
+                    content: EventContent::Parts(
+                        &[(Buffer::DnsQuery, name)],
+                        Told::Dns(message, number),
+                    ),
                     memory,
                 });
             });
@@ -117,13 +238,36 @@ mod tests {
     }
 
     #[test]
+    fn alerts_say_what_was_asked() {
+        let message =
+            b"\x12\x34\x01\0\0\x02\0\0\0\0\0\0\x02\xff\x01\0\0\x1c\0\x01\x01a\0\xfd\xe9\0\x01";
+        let json = serde_json::to_value(record(message, 3)).expect("JSON");
+        let question = |rrname, rrtype| {
+            serde_json::json!({
+                "type": "query", "id": 0x1234, "rrname": rrname, "rrtype": rrtype, "tx_id": 3,
+                "opcode": 0,
+            })
+        };
+        assert_eq!(json["query"][0], question("\\xff\\x01", "AAAA"));
+        assert_eq!(json["query"][1], question("a", "65001"));
+    }
+
+    #[test]
     fn messages_of_a_stream_in_pieces() {
         let message = b"\0\x01\x01\0\0\x01\0\0\0\0\0\0\x03www\x02de\0\0\x01\0\x01";
         let framed = [&[0, message.len() as u8][..], message].concat().repeat(2);
-        let (mut stream, mut events) = (DnsStream::default(), 0);
-        for byte in &framed {
-            stream.feed(Direction::ToServer, &[*byte], &mut |_| events += 1);
+        let (mut stream, mut numbers) = (DnsStream::default(), Vec::new());
+        for direction in [
+            Direction::ToServer,
+            Direction::ToClient,
+            Direction::ToServer,
+        ] {
+            for byte in &framed {
+                stream.feed(direction, &[*byte], &mut |event| {
+                    numbers.extend(event.content.transaction().map(|told| told.number));
+                });
+            }
         }
-        assert_eq!(events, 2);
+        assert_eq!(numbers, [0, 1, 4, 5]);
     }
 }

@@ -15,10 +15,14 @@
 mod dns;
 mod http;
 mod tls;
+mod transaction;
 
 pub(crate) use dns::question_names;
 pub(crate) use http::Http;
 pub(crate) use tls::Tls;
+pub use transaction::{
+    DnsQuestion, DnsRecord, HttpRecord, Ja3, TlsRecord, Transaction, TransactionRecord,
+};
 
 use std::ops::Range;
 
@@ -84,8 +88,33 @@ pub(crate) type NamedParts<'a> = [(Buffer, &'a [u8])];
 pub(crate) enum EventContent<'a> {
     /// The head of an HTTP message, with the body as far as it is there.
     Http(http::View<'a>),
-    /// Parts that are there at once.
-    Parts(&'a NamedParts<'a>),
+    /// Parts that are there at once, and the message that they are of.
+    Parts(&'a NamedParts<'a>, Told<'a>),
+}
+
+/// A message that is there at once.
+#[derive(Clone, Copy)]
+pub(crate) enum Told<'a> {
+    /// A message of DNS, and its place among those of its flow.
+    Dns(&'a [u8], u64),
+    /// A handshake so far.
+    Tls(&'a TlsRecord),
+}
+
+impl Told<'_> {
+    fn transaction(self) -> Transaction {
+        let (number, record) = match self {
+            Told::Dns(message, number) => {
+                (number, TransactionRecord::Dns(dns::record(message, number)))
+            }
+            Told::Tls(record) => (0, TransactionRecord::Tls(record.clone())),
+        };
+        Transaction {
+            number,
+            is_guessed: false,
+            record,
+        }
+    }
 }
 
 impl<'a> EventContent<'a> {
@@ -94,7 +123,7 @@ impl<'a> EventContent<'a> {
     pub(crate) fn new_from(&self, buffer: Buffer) -> Option<usize> {
         match self {
             EventContent::Http(view) => view.new_from(buffer),
-            EventContent::Parts(parts) => {
+            EventContent::Parts(parts, _) => {
                 parts.iter().any(|(part, _)| *part == buffer).then_some(0)
             }
         }
@@ -104,7 +133,16 @@ impl<'a> EventContent<'a> {
     pub(crate) fn goes_on(&self) -> bool {
         match self {
             EventContent::Http(view) => view.goes_on(),
-            EventContent::Parts(_) => false,
+            EventContent::Parts(..) => false,
+        }
+    }
+
+    /// What an alert says of the message; `None` where its place among those
+    /// of the flow is not known.
+    pub(crate) fn transaction(&self) -> Option<Transaction> {
+        match self {
+            EventContent::Http(view) => view.transaction(),
+            EventContent::Parts(_, told) => Some(told.transaction()),
         }
     }
 
@@ -116,7 +154,7 @@ impl<'a> EventContent<'a> {
         match *self {
             EventContent::Http(view) if buffer.grows() => view.body(buffer),
             EventContent::Http(view) => derived.part(buffer, |out| view.head_part(buffer, out)),
-            EventContent::Parts(parts) => derived.part(buffer, |out| {
+            EventContent::Parts(parts, _) => derived.part(buffer, |out| {
                 let part = parts.iter().find(|(part, _)| *part == buffer);
                 part.map(|(_, text)| out.extend_from_slice(text)).is_some()
             }),
@@ -210,6 +248,20 @@ impl Conversation {
             Conversation::Tls(tls) => tls.stop(direction),
             Conversation::Dns(dns) => dns.stop(direction),
         }
+    }
+
+    /// The newest transaction of which one direction said something, for a rule
+    /// that matched its stream.
+    pub(crate) fn newest(&self, direction: Direction) -> Option<Transaction> {
+        let newest = match self {
+            Conversation::Http(http) => http.newest(direction),
+            Conversation::Tls(tls) => Some(Told::Tls(tls.record()).transaction()),
+            Conversation::Dns(_) => None,
+        };
+        newest.map(|transaction| Transaction {
+            is_guessed: true,
+            ..transaction
+        })
     }
 
     /// Heap memory, in bytes.

@@ -1,12 +1,16 @@
 //! Cursors: the set of places where the matches so far can end.
 
+use std::ops::Range;
+
 use super::bytes::ByteExtract;
-use super::{Content, MAX_PATTERN_SEARCHES, Pattern, Place, Step, Test, Text, Variables};
+use super::{
+    Content, MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Pattern, Place, Step, Test, Text, Variables,
+};
 
 /// Working memory of [`Payload::matches`], kept from call to call.
 ///
 /// [`Payload::matches`]: super::Payload::matches
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cursors {
     /// Ends of matches, ascending, each once.
     now: Vec<u32>,
@@ -14,6 +18,8 @@ pub(crate) struct Cursors {
     variables: Variables,
     /// Searches by patterns left for this text and rule.
     searches_left: usize,
+    /// Bytes that may still be looked at for the packet at hand.
+    bytes_left: usize,
     /// Whether they did not suffice.
     pub(crate) is_limited: bool,
     /// The step at which no cursor was left, if that does not depend on the
@@ -21,7 +27,36 @@ pub(crate) struct Cursors {
     pub(super) failed: Option<usize>,
 }
 
+impl Default for Cursors {
+    fn default() -> Cursors {
+        Cursors {
+            now: Vec::new(),
+            next: Vec::new(),
+            variables: Variables::default(),
+            searches_left: MAX_PATTERN_SEARCHES,
+            bytes_left: MAX_TRIED_BYTES,
+            is_limited: false,
+            failed: None,
+        }
+    }
+}
+
 impl Cursors {
+    /// Another packet came: its bytes may be looked at so often again.
+    pub(crate) fn start_packet(&mut self) {
+        self.bytes_left = MAX_TRIED_BYTES;
+    }
+
+    /// Counts bytes that are looked at for the packet at hand.
+    pub(crate) fn look_at(&mut self, bytes: usize) {
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+    }
+
+    /// Whether more may be looked at for the packet at hand.
+    pub(crate) fn may_look(&self) -> bool {
+        self.bytes_left > 0
+    }
+
     /// In front of the first step the cursor is at the text's start.
     pub(super) fn start(&mut self) {
         self.now.clear();
@@ -66,6 +101,7 @@ impl Cursors {
                     if !jump.field.relative {
                         self.now.truncate(1);
                     }
+                    self.look_at(self.now.len());
                     self.next.clear();
                     let ends = (self.now.iter())
                         .filter_map(|cursor| jump.end(text, *cursor, &self.variables));
@@ -89,6 +125,7 @@ impl Cursors {
     /// Keeps the cursors for which a test holds; a test that is not relative
     /// to them is asked once.
     fn keep(&mut self, relative: bool, holds: impl Fn(Option<u32>, &Variables) -> bool) {
+        self.look_at(self.now.len());
         let Cursors { now, variables, .. } = self;
         if relative {
             now.retain(|cursor| holds(Some(*cursor), variables));
@@ -124,7 +161,7 @@ impl Cursors {
     }
 
     fn may_search(&mut self) -> bool {
-        self.is_limited |= self.searches_left == 0;
+        self.is_limited |= self.searches_left == 0 || !self.may_look();
         self.searches_left = self.searches_left.saturating_sub(1);
         !self.is_limited
     }
@@ -141,61 +178,53 @@ impl Cursors {
             now,
             next,
             variables,
+            bytes_left,
             ..
         } = self;
         let window = |cursor: u32| {
             let mut window = place.window(cursor, &text, variables);
             if ends_text {
-                let last = text.bytes.len().saturating_sub(content.len());
-                let is_open = window.end == text.bytes.len();
-                window.start = window.start.max(if is_open { last } else { window.end });
+                if window.end == text.bytes.len() {
+                    let last = text.bytes.len().saturating_sub(content.len());
+                    window.start = window.start.max(last);
+                } else {
+                    window.end = window.start;
+                }
             }
             window
         };
+        let mut passage = Passage::new(content, text.bytes);
         match (place, step.negated) {
             (Place::Absolute { .. }, true) => {
-                if content.find(&text.bytes[window(0)]).is_some() {
+                if passage.next_in(window(0)).is_some() {
                     now.clear();
                 }
-                return;
             }
             (Place::Relative { .. }, true) => {
-                now.retain(|cursor| content.find(&text.bytes[window(*cursor)]).is_none());
-                return;
+                now.retain(|cursor| passage.next_in(window(*cursor)).is_none());
             }
-            (Place::Absolute { .. }, false) => {
-                now.clear();
-                now.push(0);
-            }
-            (Place::Relative { .. }, false) => {}
-        }
-        // From cursors to the ends of the occurrences that they reach: all of
-        // them, or one.
-        let all = step.is_followed;
-        next.clear();
-        let mut from = 0;
-        // Windows of ascending cursors ascend at both ends. What was searched
-        // for one is not searched again for the next.
-        for cursor in now.iter() {
-            let window = window(*cursor);
-            from = from.max(window.start);
-            while from < window.end {
-                let Some(found) = content.find(&text.bytes[from..window.end]) else {
-                    // An occurrence may begin here and end behind the window.
-                    from = from.max((window.end + 1).saturating_sub(content.len()));
-                    break;
-                };
-                next.push((from + found + content.len()) as u32);
-                if !all {
-                    break;
+            (_, false) => {
+                if !place.is_relative() {
+                    now.clear();
+                    now.push(0);
                 }
-                from += found + 1;
-            }
-            if !all && !next.is_empty() {
-                break;
+                // From cursors to the ends of the occurrences that they reach:
+                // all of them, or one.
+                next.clear();
+                'cursors: for cursor in now.iter() {
+                    let window = window(*cursor);
+                    while let Some(found) = passage.next_in(window.clone()) {
+                        next.push((found + content.len()) as u32);
+                        if !step.is_followed {
+                            break 'cursors;
+                        }
+                        passage.skip_to(found + 1);
+                    }
+                }
+                std::mem::swap(now, next);
             }
         }
-        std::mem::swap(now, next);
+        *bytes_left = bytes_left.saturating_sub(now.len() + passage.looked_at);
     }
 
     fn pattern(&mut self, pattern: &Pattern, relative: bool, step: &Step, text: Text<'_>) {
@@ -203,6 +232,7 @@ impl Cursors {
         let lost = usize::from(text.base > 0);
         if !relative {
             if step.negated {
+                self.look_at(text.bytes.len());
                 if pattern.is_match(text.bytes, lost) {
                     self.now.clear();
                 }
@@ -221,13 +251,16 @@ impl Cursors {
             }
             let after = text.bytes.get(*cursor as usize..).unwrap_or_default();
             if step.negated {
+                self.look_at(after.len());
                 if !pattern.is_match(after, lost) {
                     next.push(*cursor);
                 }
                 continue;
             }
-            pattern.visit_ends(after, lost, |end| {
-                next.push(cursor + end as u32);
+            self.look_at(after.len());
+            pattern.visit_ends(after, lost, |searched| {
+                next.push(cursor + searched.end as u32);
+                self.look_at(searched.len());
                 step.is_followed && self.may_search()
             });
             if !step.is_followed && !next.is_empty() {
@@ -239,5 +272,59 @@ impl Cursors {
             next.dedup();
         }
         (self.now, self.next) = (next, now);
+    }
+}
+
+/// A content looked for in windows that ascend at both ends: what was searched
+/// for one is not searched again for the next.
+struct Passage<'a> {
+    content: &'a Content,
+    bytes: &'a [u8],
+    /// No occurrence that is not known begins in front of this place, unless it
+    /// ends behind the windows so far.
+    from: usize,
+    /// The occurrence that was found last.
+    found: Option<usize>,
+    looked_at: usize,
+}
+
+impl<'a> Passage<'a> {
+    fn new(content: &'a Content, bytes: &'a [u8]) -> Passage<'a> {
+        Passage {
+            content,
+            bytes,
+            from: 0,
+            found: None,
+            looked_at: 0,
+        }
+    }
+
+    /// Passes over what lies in front of a place.
+    fn skip_to(&mut self, place: usize) {
+        self.from = self.from.max(place);
+    }
+
+    /// Place of the first occurrence in a window.
+    fn next_in(&mut self, window: Range<usize>) -> Option<usize> {
+        self.skip_to(window.start);
+        if let Some(found) = self.found.filter(|found| *found >= self.from) {
+            // It ends in an earlier window, and so in this one.
+            return Some(found);
+        }
+        let bytes = self.bytes.get(self.from..window.end)?;
+        match self.content.find(bytes) {
+            Some(skipped) => {
+                self.looked_at += skipped + self.content.len();
+                self.from += skipped;
+                self.found = Some(self.from);
+                self.found
+            }
+            None => {
+                self.looked_at += bytes.len();
+                // An occurrence may begin here and end behind the window.
+                self.skip_to((window.end + 1).saturating_sub(self.content.len()));
+                None
+            }
+        }
     }
 }

@@ -22,6 +22,10 @@
 //! costs one pass over the payload. A pattern with the flag `R` costs one
 //! search per cursor, and of these there are at most [`MAX_PATTERN_SEARCHES`];
 //! a payload that needs more is counted as `search_limited`.
+//!
+//! However many rules wait for the rest of a stream, what their trials look at
+//! for one packet is bounded too: after [`MAX_TRIED_BYTES`] no further trial
+//! begins, which is counted as `trials_put_off`.
 
 mod bytes;
 mod content;
@@ -44,6 +48,12 @@ use crate::rule::PayloadBytes;
 /// Most matches of patterns, and most values of `byte_extract`, that are
 /// followed up for one rule and text.
 pub const MAX_PATTERN_SEARCHES: usize = 128;
+/// Most bytes that the trials of rules look at for one packet, a byte as often
+/// as it is looked at; the trial that comes to it ends with its search at hand.
+/// A rule that it keeps from being tried for a stream, or for a message that
+/// goes on, is tried again with the next packet; for the packet by itself it is
+/// not.
+pub const MAX_TRIED_BYTES: usize = 1 << 20;
 /// Most values that the `byte_extract` options of one rule name.
 pub(crate) const MAX_VARIABLES: usize = 8;
 
@@ -337,8 +347,18 @@ impl Payload {
 
     /// Whether what such a step asks for is in a text now, which was in none of
     /// its first `tried_bytes`: the rest is then worth a look.
-    pub(crate) fn is_found(&self, step: usize, text: Text<'_>, tried_bytes: usize) -> bool {
-        let from = |longest: usize| tried_bytes.saturating_sub(longest);
+    pub(crate) fn is_found(
+        &self,
+        step: usize,
+        text: Text<'_>,
+        tried_bytes: usize,
+        cursors: &mut Cursors,
+    ) -> bool {
+        let mut from = |longest: usize| {
+            let from = tried_bytes.saturating_sub(longest);
+            cursors.look_at(text.bytes.len().saturating_sub(from));
+            from
+        };
         match self.steps.get(step).map(|step| &step.test) {
             Some(Test::Content { content, .. }) => {
                 let new = text.bytes.get(from(content.len())..).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Regular expressions over payloads.
 
+use std::ops::Range;
+
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 
@@ -99,13 +101,13 @@ impl Pattern {
             .any(|text| from <= text.len() && self.regex.is_match_at(text, from))
     }
 
-    /// The ends of the matches that begin at different places from `from` on,
-    /// until `visit` returns `false`.
+    /// The matches that begin at different places from `from` on, until `visit`
+    /// returns `false`: each by where it was searched from, and where it ends.
     pub(crate) fn visit_ends(
         &self,
         text: &[u8],
         from: usize,
-        mut visit: impl FnMut(usize) -> bool,
+        mut visit: impl FnMut(Range<usize>) -> bool,
     ) {
         for text in self.readings(text) {
             let mut start = from;
@@ -113,7 +115,7 @@ impl Pattern {
                 let Some(found) = self.regex.find_at(text, start) else {
                     break;
                 };
-                if !visit(found.end()) {
+                if !visit(start..found.end()) {
                     return;
                 }
                 start = found.start() + 1;

@@ -312,9 +312,16 @@ fn hostile_payloads_are_given_up_or_linear() {
     let pattern = payload_of(r#"content:"a"; pcre:"/^a[^b]/R"; content:"b"; within:1;"#);
     assert!(!pattern.matches(Text::whole(&many), &mut cursors));
     assert!(cursors.is_limited);
+    assert!(!cursors.may_look(), "the packet's share is used up");
+    cursors.start_packet();
     let chain = r#"content:"a"; distance:0;"#.repeat(40) + r#"content:"b"; distance:0;"#;
     assert!(!payload_of(&chain).matches(Text::whole(&many), &mut cursors));
     assert!(!cursors.is_limited);
+    // Every occurrence of the first is followed by none of the second.
+    cursors.start_packet();
+    let unless = payload_of(r#"content:"a"; content:!"b"; distance:0; content:"c"; distance:0;"#);
+    assert!(!unless.matches(Text::whole(&many), &mut cursors));
+    assert!(cursors.may_look(), "each step is one pass");
 }
 
 fn fixed(amount: Amount) -> i64 {
@@ -327,7 +334,12 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
         return true;
     };
     let ends: Vec<usize> = match &step.test {
-        Test::Content { content, place, .. } => {
+        Test::Content {
+            content,
+            place,
+            ends_text,
+            ..
+        } => {
             let occurs = |at: usize| content.find(&payload[at..at + content.len()]).is_some();
             let fits = |at: usize| {
                 let (first, last) = (at as i64, (at + content.len()) as i64);
@@ -337,7 +349,9 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
                         (cursor as i64 + fixed(distance), within)
                     }
                 };
-                first >= start && length.is_none_or(|length| last <= start + fixed(length))
+                (!ends_text || at + content.len() == payload.len())
+                    && first >= start
+                    && length.is_none_or(|length| last <= start + fixed(length))
             };
             (0..(payload.len() + 1).saturating_sub(content.len()))
                 .filter(|at| occurs(*at) && fits(*at))
@@ -347,8 +361,8 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
         Test::Pattern { pattern, relative } => {
             let start = if *relative { cursor } else { 0 };
             let mut ends = Vec::new();
-            pattern.visit_ends(&payload[start..], 0, |end| {
-                ends.push(start + end);
+            pattern.visit_ends(&payload[start..], 0, |searched| {
+                ends.push(start + searched.end);
                 true
             });
             ends
@@ -365,29 +379,39 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
 fn content_step() -> impl Strategy<Value = Step> {
     let bytes = proptest::collection::vec(proptest::sample::select(b"aaabbA".to_vec()), 1..4);
     let window = proptest::option::of(0u32..4);
-    (bytes, any::<bool>(), 0..4, 0u32..5, -3i32..3, window, 0..5).prop_map(
-        |(bytes, nocase, absolute, offset, distance, window, negated)| {
-            let window = window.map(|more| Amount::Fixed(i64::from(more) + bytes.len() as i64));
-            let place = if absolute == 0 {
-                Place::Absolute {
-                    offset: Amount::Fixed(offset.into()),
-                    depth: window,
-                }
-            } else {
-                Place::Relative {
-                    distance: Amount::Fixed(distance.into()),
-                    within: window,
-                }
-            };
-            Step::content(
-                Content::new(bytes, nocase),
-                place,
-                false,
-                false,
-                negated == 0,
-            )
-        },
+    let ends_text = proptest::bool::weighted(0.2);
+    (
+        bytes,
+        any::<bool>(),
+        0..4,
+        0u32..5,
+        -3i32..3,
+        window,
+        (0..5, ends_text),
     )
+        .prop_map(
+            |(bytes, nocase, absolute, offset, distance, window, (negated, ends_text))| {
+                let window = window.map(|more| Amount::Fixed(i64::from(more) + bytes.len() as i64));
+                let place = if absolute == 0 {
+                    Place::Absolute {
+                        offset: Amount::Fixed(offset.into()),
+                        depth: window,
+                    }
+                } else {
+                    Place::Relative {
+                        distance: Amount::Fixed(distance.into()),
+                        within: window,
+                    }
+                };
+                Step::content(
+                    Content::new(bytes, nocase),
+                    place,
+                    ends_text,
+                    false,
+                    negated == 0,
+                )
+            },
+        )
 }
 
 fn pattern_step() -> impl Strategy<Value = Step> {

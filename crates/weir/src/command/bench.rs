@@ -45,7 +45,7 @@ pub fn bench(arguments: &Bench) -> Outcome<ExitCode> {
         let done = Arc::clone(&done);
         move || Place {
             position: done.load(Ordering::Relaxed),
-            packets: 0,
+            ..Place::default()
         }
     });
     let rows = plan.run(|progress| {

@@ -121,6 +121,7 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
                 Place {
                     position: packets,
                     packets,
+                    ..Place::default()
                 }
             }
         },

@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{
-    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, GroupStatistics,
-    InspectStage, InspectStatistics, InspectSummary, LiveRules, Profile, ProfileStage,
-    ProfiledRule, RuleCost, RuleSet, steer_by_addresses,
+    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectSnapshot,
+    InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
+    RuleSet, steer_by_addresses,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
-use crate::execute::{Execution, execute};
+use crate::execute::{Execution, execute, execute_telling};
 use crate::failure::{Failure, Outcome};
+use crate::inspected::{self, MetricsFile};
 use crate::output::Document;
-use crate::report::{Traffic, alerts_table, profile_table, table};
+use crate::report::{Traffic, alerts_table, inspection_tables, profile_table, table};
 use crate::rules::{LoadedRules, RuleSource};
 use crate::{input, output, rules, signals};
 
@@ -59,7 +60,12 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .collect();
     let path = arguments.common.json.as_deref().unwrap_or(Path::new("-"));
     let alerted_pcap = arguments.alerted_pcap.as_deref();
-    let outputs: Vec<&Path> = [path].into_iter().chain(alerted_pcap).collect();
+    let prometheus = arguments.prometheus.as_deref();
+    let outputs: Vec<&Path> = [path]
+        .into_iter()
+        .chain(alerted_pcap)
+        .chain(prometheus)
+        .collect();
     output::keep_apart(&inputs, &outputs)?;
     let (source, watched) = input::open(&arguments.inputs)?;
     let chains = (0..arguments.shards.shards)
@@ -75,35 +81,37 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     if let Some(path) = alerted_pcap {
         pipeline = pipeline.sink(AlertedPackets::new(input::create(path)?));
     }
+    let metrics = prometheus
+        .map(|path| MetricsFile::start(path, &live))
+        .transpose()?;
     let quiet = arguments.common.quiet;
-    let mut execution = execute(vec![pipeline], vec![watched], &stop, quiet)?;
+    let watched_rules = Arc::clone(&live);
+    let note = move || inspected::note(&watched_rules);
+    let mut execution = execute_telling(vec![pipeline], vec![watched], &stop, quiet, note)?;
+    if let Some(metrics) = metrics {
+        metrics.finish()?;
+    }
 
     let traffic = Traffic::new(
         &execution.statistics,
         execution.truncated(),
         execution.interrupted(),
     );
-    let mut inspection = InspectStatistics::default();
     let mut alert_counts = AlertCounts::default();
-    for stage in execution
-        .pipelines
-        .iter()
-        .flat_map(|p| p.stages::<InspectStage>())
-    {
-        inspection.merge(&stage.statistics());
+    for stage in stages(&execution) {
         alert_counts.merge(stage.alert_counts());
     }
-    let (groups, rule_profile) = costs(&execution, &live.current());
+    let InspectSnapshot { statistics, groups } = live.snapshot();
     let summary = InspectSummary {
         groups,
-        rule_profile,
+        rule_profile: rule_profile(&execution, &live.current()),
         alerted_pcap: (execution.pipelines.iter())
             .flat_map(|pipeline| pipeline.stages::<AlertedPackets>())
             .map(AlertedPackets::statistics)
             .next(),
         interrupted: traffic.interrupted,
         truncated: traffic.truncated,
-        ..InspectSummary::new(&load, inspection, &execution.statistics)
+        ..InspectSummary::new(&load, statistics, &execution.statistics)
     };
     for writer in execution
         .pipelines
@@ -116,6 +124,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     // Standard output carries the alerts: the tables go beside them.
     if !quiet {
         let text = alerts_table(&alert_counts)
+            + &inspection_tables(&statistics, &summary.groups)
             + &profile_table(summary.rule_profile.as_deref().unwrap_or_default())
             + &table::table(
                 "whole run",
@@ -141,35 +150,21 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
     stage
 }
 
-/// What the shards' groups and rules cost together.
-fn costs(
-    execution: &Execution,
-    rules: &RuleSet,
-) -> (Vec<GroupStatistics>, Option<Vec<ProfiledRule>>) {
-    let mut groups: Vec<GroupStatistics> = Vec::new();
+fn stages(execution: &Execution) -> impl Iterator<Item = &InspectStage> {
+    let pipelines = execution.pipelines.iter();
+    pipelines.flat_map(|pipeline| pipeline.stages())
+}
+
+/// What the rules cost on all shards together, if that was measured.
+fn rule_profile(execution: &Execution, rules: &RuleSet) -> Option<Vec<ProfiledRule>> {
     let mut costs: Option<Vec<RuleCost>> = None;
-    let stages = execution.pipelines.iter();
-    for stage in stages.flat_map(|pipeline| pipeline.stages::<InspectStage>()) {
-        let of_stage = stage.group_statistics();
-        if groups.is_empty() {
-            groups = of_stage;
-        } else {
-            for (sum, group) in groups.iter_mut().zip(of_stage) {
-                sum.bytes += group.bytes;
-                sum.hits += group.hits;
-            }
-        }
-        if let Some(of_stage) = stage.rule_costs() {
-            let sums = costs.get_or_insert_with(|| vec![RuleCost::default(); of_stage.len()]);
-            for (sum, cost) in sums.iter_mut().zip(&of_stage) {
-                sum.merge(cost);
-            }
+    for of_stage in stages(execution).filter_map(InspectStage::rule_costs) {
+        let sums = costs.get_or_insert_with(|| vec![RuleCost::default(); of_stage.len()]);
+        for (sum, cost) in sums.iter_mut().zip(&of_stage) {
+            sum.merge(cost);
         }
     }
-    (
-        groups,
-        costs.map(|costs| ProfiledRule::dearest(rules, &costs)),
-    )
+    costs.map(|costs| ProfiledRule::dearest(rules, &costs))
 }
 
 /// Learns which bytes are rare in the payloads of captures.

@@ -1,10 +1,13 @@
 //! `weir run` and `weir check`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde::Serialize;
-use weir_inspect::{AlertCount, AlertCounts, InspectStage, InspectStatistics};
+use weir_inspect::{
+    AlertCount, AlertCounts, FalseCandidates, GroupStatistics, InspectSnapshot, InspectStage,
+};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
 use weir_measure::IntervalReport;
 use weir_stream::{Stage, StopFlag};
@@ -12,10 +15,11 @@ use weir_stream::{Stage, StopFlag};
 use crate::associations::{AssociationRow, association_rows};
 use crate::cli::{Check, Run};
 use crate::config::{Config, MeasureConfig};
-use crate::execute::{Execution, execute};
+use crate::execute::{Execution, execute_telling};
 use crate::failure::{Failure, Outcome};
 use crate::filter::RuleCount;
 use crate::gateway::{self, Shared};
+use crate::inspected::{self, MetricsFile};
 use crate::report::{self, Traffic, table};
 use crate::{output, rules};
 
@@ -42,6 +46,8 @@ struct Document {
     inspected_payload_bytes: u64,
     candidates: u64,
     false_candidates: u64,
+    false_candidates_by_stage: FalseCandidates,
+    rule_groups: Vec<GroupStatistics>,
 }
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
@@ -67,7 +73,19 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         .collect::<Outcome<Vec<_>>>()?;
     let quiet = arguments.common.quiet;
     shared.reload_on_signal()?;
-    let execution = execute(built.pipelines, built.watched, &stop, quiet)?;
+    let inspected = shared.rules.as_ref().map(|rules| Arc::clone(&rules.live));
+    let metrics = (config.inspect.as_ref())
+        .and_then(|inspect| inspect.prometheus.as_deref())
+        .zip(inspected.as_ref())
+        .map(|(path, live)| MetricsFile::start(path, live))
+        .transpose()?;
+    let watched_rules = inspected.clone();
+    let note = move || watched_rules.as_deref().map(inspected::note);
+    let note = move || note().unwrap_or_default();
+    let execution = execute_telling(built.pipelines, built.watched, &stop, quiet, note)?;
+    if let Some(metrics) = metrics {
+        metrics.finish()?;
+    }
 
     let alert_counts = alert_counts(&execution);
     let intervals: Vec<IntervalReport> = built
@@ -78,7 +96,8 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     if let Some(measured) = &built.measured {
         measured.finish()?;
     }
-    let document = document(&execution, &alert_counts, intervals);
+    let inspection = inspected.map(|live| live.snapshot()).unwrap_or_default();
+    let document = document(&execution, inspection, &alert_counts, intervals);
     for json in documents {
         json.write(&document)?;
     }
@@ -158,13 +177,11 @@ fn alert_counts(execution: &Execution) -> AlertCounts {
 
 fn document(
     execution: &Execution,
+    inspection: InspectSnapshot,
     alert_counts: &AlertCounts,
     intervals: Vec<IntervalReport>,
 ) -> Document {
-    let mut inspection = InspectStatistics::default();
-    for stage in stages::<InspectStage>(execution) {
-        inspection.merge(&stage.statistics());
-    }
+    let InspectSnapshot { statistics, groups } = inspection;
     let bypassed = stages::<ClassifyOutbound>(execution)
         .map(ClassifyOutbound::bypassed)
         .chain(stages::<ClassifyInbound>(execution).map(ClassifyInbound::bypassed))
@@ -175,7 +192,7 @@ fn document(
             execution.truncated(),
             execution.interrupted(),
         ),
-        alerts: inspection.alerts,
+        alerts: statistics.alerts,
         alerts_by_rule: alert_counts.iter().cloned().collect(),
         protected: stages(execution).map(Protect::protected).sum(),
         unprotected: stages(execution).map(Unprotect::unprotected).sum(),
@@ -189,9 +206,11 @@ fn document(
             .unwrap_or_default(),
         alarms: intervals.iter().flat_map(|i| i.alarms.clone()).collect(),
         intervals,
-        inspected_payload_bytes: inspection.payload_bytes,
-        candidates: inspection.candidates,
-        false_candidates: inspection.false_candidates,
+        inspected_payload_bytes: statistics.payload_bytes,
+        candidates: statistics.candidates,
+        false_candidates: statistics.false_candidates,
+        false_candidates_by_stage: statistics.false_candidates_by_stage,
+        rule_groups: groups,
     }
 }
 

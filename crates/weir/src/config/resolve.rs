@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{
-    Config, File, Input, NamedPipeline, Output, PipelineConfig, Port, PortKind, Side, StageName,
+    Config, File, Input, InspectConfig, NamedPipeline, Output, PipelineConfig, Port, PortKind,
+    Side, StageName,
 };
 
 pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
@@ -69,7 +70,13 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
         report: file.report,
     };
     if let Some(inspect) = &mut config.inspect {
-        for path in inspect.rules.iter_mut().chain(&mut inspect.alerts) {
+        let InspectConfig {
+            rules,
+            alerts,
+            prometheus,
+            ..
+        } = inspect;
+        for path in rules.iter_mut().chain(alerts).chain(prometheus) {
             place(path, folder);
         }
     }

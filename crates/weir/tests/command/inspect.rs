@@ -8,6 +8,20 @@ use crate::processes::{Folder, command, example, example_name, json_lines, weir}
 
 const HOME: &str = "HOME_NET=[198.18.2.0/24,fd00:2::/64]";
 
+/// `weir inspect` over the example's capture by its rules, with more arguments.
+fn arguments(more: &[&str]) -> Vec<String> {
+    let (traffic, rules) = (
+        example_name("traffic.pcapng"),
+        example_name("example.rules"),
+    );
+    let first = ["inspect", &traffic, "--rules", &rules, "--set", HOME];
+    first
+        .iter()
+        .chain(more)
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
 /// Packet, rule and flow of an alert, as `expected-alerts.jsonl` has them.
 fn in_short(alert: &Value) -> Value {
     let mut short = json!({
@@ -40,11 +54,7 @@ pub fn alerts(lines: &[Value]) -> Vec<Value> {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
-    let mut child = command(["inspect", &traffic, "--rules", &rules, "--quiet"])
+    let mut child = command(arguments(&["--quiet"]))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -56,15 +66,8 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn the_examples_raise_what_they_are_to_raise() {
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
     for shards in ["1", "2"] {
-        let arguments = [
-            &traffic, "--rules", &rules, "--set", HOME, "--shards", shards,
-        ];
-        let said = weir([&["inspect"], &arguments[..]].concat()).done();
+        let said = weir(arguments(&["--shards", shards])).done();
         let lines = json_lines(&said.stdout);
         assert_eq!(alerts(&lines), expected());
 
@@ -89,11 +92,7 @@ fn the_examples_raise_what_they_are_to_raise() {
 
 #[test]
 fn an_alert_says_what_was_seen_where_and_by_which_rule() {
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
-    let said = weir(["inspect", &traffic, "--rules", &rules, "--set", HOME, "-q"]).done();
+    let said = weir(arguments(&["-q"])).done();
     let lines = json_lines(&said.stdout);
     let alert = lines
         .iter()
@@ -112,15 +111,10 @@ fn an_alert_says_what_was_seen_where_and_by_which_rule() {
 #[test]
 fn several_captures_are_one_stream_and_lines_go_to_a_file() {
     let folder = Folder::new();
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
     let json = folder.write("alerts.jsonl", "what an older run left\n");
-    let arguments = [
-        &traffic, &traffic, "--rules", &rules, "--set", HOME, "--json", &json,
-    ];
-    let said = weir([&["inspect"], &arguments[..]].concat()).done();
+    let mut twice = arguments(&["--json", &json]);
+    twice.insert(1, example_name("traffic.pcapng"));
+    let said = weir(twice).done();
     assert!(said.stdout.is_empty());
     let lines = json_lines(&std::fs::read(&json).expect("read"));
     let summary = lines.last().expect("a summary");
@@ -201,14 +195,7 @@ fn a_file_without_any_rule_that_loads_is_wrong() {
     let traffic = example_name("traffic.pcapng");
     let said = weir(["inspect", &traffic, "--rules", &rules, "-q"]);
     said.failed(2, &["none of 1 rules", "nonsense"]);
-    let arguments = [
-        "inspect",
-        &traffic,
-        "--rules",
-        &example_name("example.rules"),
-        "-q",
-    ];
-    let set = |definition: &'static str| weir([&arguments[..], &["--set", definition]].concat());
+    let set = |definition| weir(arguments(&["-q", "--set", definition]));
     set("HOME_NET=[198.18.2.0/24").failed(2, &["HOME_NET"]);
     set("no equals sign").failed(2, &["no equals sign"]);
 }
@@ -216,28 +203,13 @@ fn a_file_without_any_rule_that_loads_is_wrong() {
 /// Whatever finds the contents, and whatever it learned: the same alerts.
 #[test]
 fn engines_and_profiles_change_no_alert() {
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
     let folder = Folder::new();
     let profile = folder.name("traffic.profile");
+    let traffic = example_name("traffic.pcapng");
     weir(["inspect", &traffic, "--train", &profile]).done();
     for engine in ["cascade", "segmented", "aho-corasick"] {
-        let said = weir([
-            "inspect",
-            &traffic,
-            "--rules",
-            &rules,
-            "--set",
-            HOME,
-            "--engine",
-            engine,
-            "--profile",
-            &profile,
-            "--explain-plan",
-        ])
-        .done();
+        let more = ["--engine", engine, "--profile", &profile, "--explain-plan"];
+        let said = weir(arguments(&more)).done();
         assert_eq!(alerts(&json_lines(&said.stdout)), expected(), "{engine}");
         let told = &said.stderr;
         assert!(told.contains(engine) && told.contains("contents"), "{told}");
@@ -248,27 +220,12 @@ fn engines_and_profiles_change_no_alert() {
 /// order, and with them later ones of their flows, but not all packets.
 #[test]
 fn packets_of_alerted_flows_go_to_a_capture() {
-    let (traffic, rules) = (
-        example_name("traffic.pcapng"),
-        example_name("example.rules"),
-    );
     let folder = Folder::new();
     let captures = ["1", "3"].map(|shards| {
         let name = format!("{shards}.pcapng");
         let path = folder.name(&name);
-        let arguments = [
-            "inspect",
-            &traffic,
-            "--rules",
-            &rules,
-            "--set",
-            HOME,
-            "--shards",
-            shards,
-            "--alerted-pcap",
-            &path,
-        ];
-        let lines = json_lines(&weir(arguments).done().stdout);
+        let more = ["--shards", shards, "--alerted-pcap", &path];
+        let lines = json_lines(&weir(arguments(&more)).done().stdout);
         let mut alerted: Vec<u64> = (lines.iter())
             .filter_map(|line| line["pcap_cnt"].as_u64())
             .collect();
@@ -281,9 +238,51 @@ fn packets_of_alerted_flows_go_to_a_capture() {
         std::fs::read(&path).expect("a capture")
     });
     assert!(captures[0] == captures[1]);
-    let arguments = ["inspect", &traffic, "--rules", &rules];
-    let same = [&arguments[..], &["--alerted-pcap", &traffic]].concat();
-    weir(same).failed(2, &["the output is the input"]);
-    let both = [&arguments[..], &["--alerted-pcap", "-"]].concat();
-    weir(both).failed(2, &["two outputs"]);
+    let to = |path: &str| weir(arguments(&["--alerted-pcap", path]));
+    to(&example_name("traffic.pcapng")).failed(2, &["the output is the input"]);
+    to("-").failed(2, &["two outputs"]);
+}
+
+/// To people as tables, to scripts in the summary, to Prometheus in a file.
+#[test]
+fn what_the_search_did_is_told_by_stage_and_group() {
+    let folder = Folder::new();
+    let metrics = folder.name("weir.prom");
+    for shards in ["1", "2"] {
+        let said = weir(arguments(&["--shards", shards, "--prometheus", &metrics])).done();
+        let summary = json_lines(&said.stdout).pop().expect("a summary");
+        let stages = summary["false_candidates_by_stage"].as_object();
+        let stages = stages.expect("stages");
+        let of_rules = ["conditions", "bits", "texts"];
+        let sum: u64 = of_rules
+            .iter()
+            .filter_map(|stage| stages[*stage].as_u64())
+            .sum();
+        assert_eq!(summary["false_candidates"], sum);
+        assert!(stages["filter"].as_u64() > Some(0), "{stages:?}");
+        let groups = summary["groups"].as_array().expect("groups");
+        let udp = groups.iter().find(|group| group["name"] == "udp packets");
+        let searched = udp.expect("a group")["bytes"].as_u64();
+        assert!(said.stderr.contains("udp packets"), "{}", said.stderr);
+        assert!(said.stderr.contains("group compare") || stages["group_compare"] == 0);
+        let text = std::fs::read_to_string(&metrics).expect("metrics");
+        for line in [
+            format!("weir_inspect_alerts_total {}", expected().len()),
+            format!(
+                "weir_inspect_false_candidates_total{{stage=\"filter\"}} {}",
+                stages["filter"]
+            ),
+            format!(
+                "weir_inspect_searched_bytes_total{{group=\"udp packets\"}} {}",
+                searched.expect("a number")
+            ),
+        ] {
+            assert!(
+                text.lines().any(|known| known == line),
+                "{line} is not in {text}"
+            );
+        }
+    }
+    let nowhere = arguments(&["--prometheus", "/dev/null/weir.prom"]);
+    weir(nowhere).failed(2, &["/dev/null"]);
 }

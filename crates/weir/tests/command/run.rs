@@ -10,6 +10,7 @@ use crate::processes::{Folder, example_name, json_file, json_lines, weir};
 fn gateway(folder: &Folder) -> String {
     let text = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
     let mut text = text.replace("../out/", "out/");
+    text = text.replace("[inspect]\n", "[inspect]\nprometheus = \"out/weir.prom\"\n");
     for name in ["traffic.pcapng", "example.rules", "sa.toml"] {
         let quoted = format!("{name:?}");
         assert!(text.contains(&quoted), "{name}");
@@ -61,6 +62,16 @@ fn the_gateway_of_the_examples_does_all_its_work() {
         assert_eq!(count("packets"), count("forwarded") + sum(&report["drops"]));
         assert_eq!(report["alerts"], expected_behind_the_filter().len());
         assert!(count("bytes") > 0);
+        let searched = report["rule_groups"].as_array().expect("groups");
+        assert!(
+            searched
+                .iter()
+                .any(|group| group["bytes"].as_u64() > Some(0))
+        );
+        assert!(report["false_candidates_by_stage"]["filter"].is_u64());
+        let metrics = std::fs::read_to_string(folder.path("out/weir.prom")).expect("metrics");
+        let raised = format!("weir_inspect_alerts_total {}\n", report["alerts"]);
+        assert!(metrics.contains(&raised), "{raised} is not in {metrics}");
         // What the firewall takes, nobody else sees.
         let denied = report["drops"].get("filter_denied").and_then(Value::as_u64);
         let denied = denied.unwrap_or(0);

@@ -25,6 +25,17 @@ fn load(text: &str) -> Arc<RuleSet> {
     Arc::new(rules)
 }
 
+/// Records of one kind of link, all at one time.
+fn packets_of(link: LinkType, records: &[Vec<u8>]) -> Vec<Packet<'_>> {
+    (records.iter())
+        .map(|bytes| Packet {
+            headers: Headers::parse(link, bytes),
+            bytes,
+            ..Packet::default()
+        })
+        .collect()
+}
+
 /// The (packet, sid) pairs that are raised.
 fn raised(rules: &Arc<RuleSet>, records: &[Vec<u8>]) -> (Vec<(usize, u32)>, InspectStatistics) {
     let packets: Vec<Packet<'_>> = (0u64..)
@@ -139,6 +150,38 @@ fn headers_lengths_and_flags_decide() {
         statistics.candidates - statistics.false_candidates,
         statistics.alerts
     );
+}
+
+#[test]
+fn false_candidates_are_told_by_stage() {
+    let rules = load(
+        r#"alert udp any any -> any 53 (content:"needle"; sid:1;)
+           alert udp any any -> any any (content:"needle"; dsize:>100; sid:2;)
+           alert udp any any -> any any (content:"needle"; flowbits:isset,seen; sid:3;)
+           alert udp any any -> any any (content:"needle"; content:"thread"; sid:4;)
+           alert udp any any -> any any (content:"needle"; sid:5;)"#,
+    );
+    let (pairs, statistics) = raised(&rules, &[udp(ENDS, (1, 2), b"a needle, a needle")]);
+    assert_eq!(pairs, [(0, 5)]);
+    let stages = statistics.false_candidates_by_stage;
+    assert_eq!(
+        (stages.header, stages.conditions, stages.bits, stages.texts),
+        (1, 1, 1, 1)
+    );
+    assert_eq!(stages.exact_compare, 1, "the second needle");
+    // Digits of other numbers than those that are looked for.
+    let digits = |number: u32| format!("{:08x}", number.wrapping_mul(0x9e37_79b1));
+    let many: String = (1..1000)
+        .map(|sid| {
+            let content = digits(sid);
+            format!("alert udp any any -> any any (content:\"{content}\"; sid:{sid};)\n")
+        })
+        .collect();
+    let text: String = (10_000..11_000).map(|n| digits(n) + "-").collect();
+    let (pairs, statistics) = raised(&load(&many), &[udp(ENDS, (1, 2), text.as_bytes())]);
+    let stages = statistics.false_candidates_by_stage;
+    assert_eq!((pairs.len(), statistics.candidates), (0, 0));
+    assert!(stages.filter + stages.group_compare > 0, "{stages:?}");
 }
 
 #[test]
@@ -273,19 +316,14 @@ proptest! {
              alert tcp any any -> any any (flags:0; sid:2;)\n\
              alert ip any any -> any any (content:!\"|00|\"; pcre:\"/[^a]/\"; sid:3;)",
         );
-        let packets: Vec<Packet<'_>> = records
-            .iter()
-            .map(|bytes| Packet {
-                headers: Headers::parse(link, bytes),
-                bytes,
-                ..Packet::default()
-            })
-            .collect();
+        let packets = packets_of(link, &records);
         let mut inspector = Inspector::new(rules);
         let mut alerts = 0;
         inspector.inspect(&packets, |_| alerts += 1);
         let statistics = inspector.statistics();
         prop_assert_eq!(statistics.alerts, alerts);
         prop_assert_eq!(statistics.candidates, statistics.false_candidates + alerts);
+        let stages = statistics.false_candidates_by_stage;
+        prop_assert_eq!(statistics.false_candidates, stages.conditions + stages.bits + stages.texts);
     }
 }

@@ -328,3 +328,52 @@ fn floods_of_streams_stay_bounded_and_are_counted() {
     assert_eq!(statistics.flows, 2000);
     assert!(statistics.streams_evicted > 1000, "{statistics:?}");
 }
+
+/// Rules that each wait for the rest of a match in vain, and segments of one
+/// byte: the next packet would have all of them look at the whole window again.
+#[test]
+fn what_waiting_rules_look_at_for_one_packet_is_bounded() {
+    let waiting: String = (1..=60)
+        .map(|sid| {
+            format!(
+                "alert tcp any any -> any 80 (flow:established; content:\"aaaa\"; \
+                 pcre:\"/^a[^b]*b.{{{sid}}}c/R\"; sid:{sid};)\n"
+            )
+        })
+        .collect();
+    let other =
+        "alert udp any any -> any any (content:\"aaaa\"; content:\"b\"; distance:0; sid:99;)";
+    let rules = load(&(waiting + other));
+    let mut talk = Talk::new();
+    for _ in 0..4 {
+        talk = talk.asks(&[b'a'; 1400]);
+    }
+    let packets_of_one_byte = 40;
+    let (_, before) = raised(&rules, &talk.records);
+    for _ in 0..packets_of_one_byte {
+        talk = talk.asks(b"a");
+    }
+    talk.records.push(udp(ENDS, (1, 2), b"aaaa.b"));
+    let (pairs, after) = raised(&rules, &talk.records);
+    assert_eq!(
+        pairs,
+        [(talk.records.len() - 1, 99)],
+        "other packets have shares of their own"
+    );
+    let tried = after.candidates - before.candidates;
+    let put_off = after.trials_put_off - before.trials_put_off;
+    assert!(tried <= 4 * packets_of_one_byte, "{tried} trials");
+    assert!(put_off >= 50 * packets_of_one_byte, "{put_off} put off");
+    assert_eq!(after.waiting_evicted, 0, "all wait on");
+}
+
+/// A rule that was put off is tried with the packet after.
+#[test]
+fn a_rule_that_was_put_off_is_found_later() {
+    let dear = r#"alert tcp any any -> any 80 (flow:established; content:"aaaa"; pcre:"/^a[^b]*c/R"; sid:1;)"#;
+    let cheap = r#"alert tcp any any -> any 80 (flow:established; content:"bbbb"; content:"zz"; distance:0; sid:2;)"#;
+    let text = [&[b'a'; 60_000], &b"bbbb zz"[..]].concat();
+    let talk = Talk::new().asks(&text).asks(b".");
+    let (pairs, statistics) = raised(&load(&[dear, cheap].join("\n")), &talk.records);
+    assert_eq!((pairs, statistics.trials_put_off), (vec![(4, 2)], 1));
+}

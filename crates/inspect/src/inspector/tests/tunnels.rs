@@ -16,18 +16,12 @@ fn in_gre(ends: (u32, u32), packet: &[u8]) -> Vec<u8> {
 }
 
 fn alerts(rules: &Arc<RuleSet>, link: LinkType, records: &[Vec<u8>]) -> Vec<(Alert, u32)> {
-    let packets: Vec<Packet<'_>> = records
-        .iter()
-        .map(|bytes| Packet {
-            headers: Headers::parse(link, bytes),
-            bytes,
-            ..Packet::default()
-        })
-        .collect();
+    let packets = packets_of(link, records);
     let mut inspector = Inspector::new(Arc::clone(rules));
     let mut alerts = Vec::new();
     inspector.inspect(&packets, |alert| {
-        alerts.push((alert, rules.rules()[alert.rule as usize].description.sid));
+        let sid = rules.rules()[alert.rule as usize].description.sid;
+        alerts.push((alert, sid));
     });
     alerts
 }
@@ -43,7 +37,7 @@ fn a_stream_in_a_tunnel_is_inspected_and_so_is_the_tunnel() {
     let records: Vec<Vec<u8>> = talk.records().iter().map(|r| in_gre(TUNNEL, r)).collect();
     let alerts = alerts(&rules, LinkType::RawIpv4, &records);
     assert_eq!(sids(&alerts), [2, 1, 2]);
-    let (outer, inner) = (alerts[0].0, alerts[1].0);
+    let (outer, inner) = (&alerts[0].0, &alerts[1].0);
     assert_eq!((outer.packet, outer.flow.protocol), (4, GRE));
     assert_eq!((inner.packet, inner.flow.destination_port), (4, 80));
     let record = inner.flow_record.expect("a flow");

@@ -57,6 +57,8 @@ pub(super) struct Body {
     bytes: Vec<u8>,
     /// Bytes that came, decoded or not.
     came: bool,
+    /// Bytes that were sent for it, with what is around chunks.
+    sent_bytes: u64,
     decoder: Option<Decoder>,
 }
 
@@ -93,6 +95,7 @@ impl Body {
     fn begin(&mut self, head: &Head, otherwise: Framing) {
         self.bytes.clear();
         self.came = false;
+        self.sent_bytes = 0;
         self.decoder = None;
         let is_chunked = head
             .field("transfer-encoding")
@@ -110,6 +113,11 @@ impl Body {
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes that were sent for it so far, with what is around chunks.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
     }
 
     /// Whether some of it came.
@@ -138,6 +146,12 @@ impl Body {
 
     /// Takes in bytes, and tells how many are the body's.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.take_framed(bytes);
+        self.sent_bytes += taken as u64;
+        taken
+    }
+
+    fn take_framed(&mut self, bytes: &[u8]) -> usize {
         match &mut self.framing {
             Framing::Done => 0,
             Framing::UntilEnd => {

@@ -34,7 +34,13 @@ impl Head {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
+        (self.line, self.block) = (0..0, 0..0);
         (self.is_complete, self.is_too_long) = (false, false);
+    }
+
+    /// Bytes so far.
+    pub(super) fn bytes_kept(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -112,7 +118,7 @@ impl Head {
 
     /// What stands between the method and the version: all of it, where it
     /// has blanks.
-    fn target(&self) -> &[u8] {
+    pub(super) fn target(&self) -> &[u8] {
         let line = self.line();
         let rest = line[self.method().len()..].trim_ascii_start();
         match memchr::memmem::rfind(rest, b" HTTP/") {
@@ -121,7 +127,7 @@ impl Head {
         }
     }
 
-    fn version(&self, direction: Direction) -> &[u8] {
+    pub(super) fn version(&self, direction: Direction) -> &[u8] {
         match direction {
             Direction::ToClient => self.words().next().unwrap_or_default(),
             Direction::ToServer => {
@@ -256,24 +262,31 @@ impl Head {
         !self.fields.is_empty()
     }
 
-    /// The host's name in lower case, without its port: from the target, or
-    /// from the field.
-    fn write_host(&self, out: &mut Vec<u8>) -> bool {
-        let authority = uri::authority(self.target()).or_else(|| self.field("host"));
-        let Some(authority) = authority else {
-            return false;
+    /// The host's name, and the colon and port where they follow it: from the
+    /// target, or from the field.
+    fn host(&self) -> Option<(&[u8], &[u8])> {
+        let authority = uri::authority(self.target()).or_else(|| self.field("host"))?;
+        let end = match authority {
+            [b'[', ..] => memchr::memchr(b']', authority).map(|end| end + 1),
+            _ => memchr::memchr(b':', authority),
         };
-        let name = match authority {
-            [b'[', ..] => {
-                memchr::memchr(b']', authority).map_or(authority, |end| &authority[..=end])
-            }
-            _ => authority
-                .split(|byte| *byte == b':')
-                .next()
-                .unwrap_or_default(),
+        Some(authority.split_at(end.unwrap_or(authority.len())))
+    }
+
+    /// The host's name in lower case, without its port.
+    pub(super) fn write_host(&self, out: &mut Vec<u8>) -> bool {
+        let Some((name, _)) = self.host() else {
+            return false;
         };
         out.extend(name.iter().map(u8::to_ascii_lowercase));
         !name.is_empty()
+    }
+
+    /// The host's port, where the request names one.
+    pub(super) fn port(&self) -> Option<u16> {
+        let (_, port) = self.host()?;
+        let digits = std::str::from_utf8(port.strip_prefix(b":")?).ok()?;
+        digits.parse().ok()
     }
 }
 

@@ -2,11 +2,12 @@
 
 mod body;
 mod head;
+mod record;
 mod uri;
 
 use std::collections::VecDeque;
 
-use super::{Event, EventContent, Memory, Part};
+use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction};
 use crate::buffer::Buffer;
 use crate::flow::AppProtocol;
 use crate::rule::Direction;
@@ -19,12 +20,27 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Most requests whose answers are awaited.
 const MAX_REQUESTS: usize = 64;
 
+/// Most bytes that are kept of the requests whose answers are awaited, to tell
+/// with alerts on these.
+const MAX_RECORD_BYTES: usize = 16 << 10;
+
 /// A request, as far as the length of its answer depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Asked {
     Head,
     Connect,
+    #[default]
     Other,
+}
+
+/// A request whose answer is awaited.
+#[derive(Clone, Debug)]
+struct Request {
+    asked: Asked,
+    /// Its place among those of the connection.
+    number: u64,
+    /// What alerts say of it; empty where there is too much to keep.
+    record: HttpRecord,
 }
 
 /// Both directions of a connection.
@@ -32,7 +48,11 @@ enum Asked {
 pub(crate) struct Http {
     request: Side,
     answer: Side,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<Request>,
+    /// Requests so far.
+    requests: u64,
+    /// What is answered now.
+    answered: Option<Request>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,6 +81,8 @@ pub(crate) struct View<'a> {
     head: &'a Head,
     body: &'a Body,
     direction: Direction,
+    /// The request that the message is, or answers.
+    request: Option<&'a Request>,
     is_new: bool,
     /// Length of the body before this event.
     known_body_bytes: usize,
@@ -94,6 +116,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// What an alert says of the message; `None` where its request was not
+    /// seen.
+    pub(super) fn transaction(&self) -> Option<Transaction> {
+        let answer = (self.direction == Direction::ToClient).then_some((self.head, self.body));
+        self.request.map(|request| request.transaction(answer))
+    }
+
     pub(super) fn head_part(&self, buffer: Buffer, out: &mut Vec<u8>) -> bool {
         self.head.write_part(buffer, self.direction, out)
     }
@@ -123,7 +152,7 @@ impl Http {
                     side.head.parse();
                     side.memory.clear();
                     self.begin_body(direction);
-                    self.side(direction).tell(direction, true, 0, notify);
+                    self.tell(direction, true, 0, notify);
                     self.end_message(direction);
                 }
                 State::Body => {
@@ -134,7 +163,7 @@ impl Http {
                     // What is too long to be kept still goes by in the stream.
                     let is_awaited = !side.memory.waiting.is_empty();
                     if grew || is_awaited || side.body.is_complete() {
-                        side.tell(direction, false, known, notify);
+                        self.tell(direction, false, known, notify);
                     }
                     self.end_message(direction);
                 }
@@ -161,16 +190,32 @@ impl Http {
                 };
                 self.request.body.begin_request(head);
                 if self.asked.len() < MAX_REQUESTS {
-                    self.asked.push_back(asked);
+                    let kept: usize = (self.asked.iter())
+                        .map(|request| request.record.text_bytes())
+                        .sum();
+                    let has_room = kept + head.bytes_kept() <= MAX_RECORD_BYTES;
+                    self.asked.push_back(Request {
+                        asked,
+                        number: self.requests,
+                        record: if has_room {
+                            HttpRecord::of_request(head)
+                        } else {
+                            HttpRecord::default()
+                        },
+                    });
                 }
+                self.requests += 1;
             }
             Direction::ToClient => {
                 let head = &self.answer.head;
                 let is_interim = head.status().is_some_and(|status| status / 100 == 1);
-                let asked = match self.asked.front() {
-                    Some(asked) if is_interim => *asked,
-                    _ => self.asked.pop_front().unwrap_or(Asked::Other),
+                self.answered = if is_interim {
+                    self.asked.front().cloned()
+                } else {
+                    self.asked.pop_front()
                 };
+                let asked = self.answered.as_ref().map(|request| request.asked);
+                let asked = asked.unwrap_or_default();
                 let has_body = asked != Asked::Head && head.may_have_body();
                 self.answer.body.begin_answer(head, has_body);
                 let is_switched = head.status() == Some(101)
@@ -193,8 +238,18 @@ impl Http {
     fn end_message(&mut self, direction: Direction) {
         let side = self.side(direction);
         if side.state == State::Body && side.body.is_complete() {
+            self.keep_answer(direction);
+            let side = self.side(direction);
             side.state = State::Head;
             side.head.clear();
+        }
+    }
+
+    /// Keeps of an answer that is over what alerts say of it.
+    fn keep_answer(&mut self, direction: Direction) {
+        if let (Direction::ToClient, Some(request)) = (direction, &mut self.answered) {
+            let Side { head, body, .. } = &self.answer;
+            request.record.add_answer(head, body);
         }
     }
 
@@ -203,21 +258,31 @@ impl Http {
         if side.state == State::Body && !side.body.is_complete() {
             let known = side.body.bytes().len();
             side.body.end();
-            side.tell(direction, false, known, notify);
+            self.tell(direction, false, known, notify);
+            self.keep_answer(direction);
         }
-        side.state = State::Lost;
+        self.side(direction).state = State::Lost;
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
-        let sides = [&self.request, &self.answer];
-        sides
-            .map(|side| side.head.memory_bytes() + side.body.memory_bytes())
-            .into_iter()
-            .sum()
+    /// The request that a direction's newest message is, or answers.
+    fn request(&self, direction: Direction) -> Option<&Request> {
+        match direction {
+            Direction::ToServer => {
+                let newest = self.asked.back().or(self.answered.as_ref())?;
+                (newest.number + 1 == self.requests).then_some(newest)
+            }
+            Direction::ToClient => self.answered.as_ref(),
+        }
     }
-}
 
-impl Side {
+    /// The newest transaction of which one direction said something.
+    pub(super) fn newest(&self, direction: Direction) -> Option<Transaction> {
+        let Side { head, body, .. } = &self.answer;
+        let goes_on = direction == Direction::ToClient && self.answer.state == State::Body;
+        let answer = goes_on.then_some((head, body));
+        Some(self.request(direction)?.transaction(answer))
+    }
+
     fn tell(
         &mut self,
         direction: Direction,
@@ -225,18 +290,32 @@ impl Side {
         known_body_bytes: usize,
         notify: &mut dyn FnMut(Event<'_>),
     ) {
+        let mut memory = std::mem::take(&mut self.side(direction).memory);
+        let Side { head, body, .. } = match direction {
+            Direction::ToServer => &self.request,
+            Direction::ToClient => &self.answer,
+        };
         notify(Event {
             protocol: AppProtocol::Http,
             direction,
             content: EventContent::Http(View {
-                head: &self.head,
-                body: &self.body,
+                head,
+                body,
                 direction,
+                request: self.request(direction),
                 is_new,
                 known_body_bytes,
             }),
-            memory: &mut self.memory,
+            memory: &mut memory,
         });
+        self.side(direction).memory = memory;
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let sides = [&self.request, &self.answer];
+        let sides = sides.map(|side| side.head.memory_bytes() + side.body.memory_bytes());
+        let requests = self.asked.iter().chain(&self.answered);
+        sides.iter().sum::<usize>() + requests.map(Request::memory_bytes).sum::<usize>()
     }
 }
 

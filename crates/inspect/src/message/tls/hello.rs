@@ -8,21 +8,25 @@ use std::fmt::Write;
 
 use md5::{Digest, Md5};
 
+use super::Tell;
 use super::fields::Fields;
 use crate::buffer::Buffer;
-use crate::message::NamedParts;
+use crate::message::transaction::readable;
+use crate::message::{Ja3, TlsRecord};
 
 /// Most numbers in one field of a fingerprint.
 const MAX_NUMBERS: usize = 512;
 
 const RANDOM_BYTES: usize = 32;
-/// Extensions (RFC 6066, section 3; RFC 8422, section 5.1).
+/// Extensions (RFC 6066, section 3; RFC 8422, section 5.1; RFC 8446, section
+/// 4.2.1).
 const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;
 const POINT_FORMATS: u16 = 11;
+const SUPPORTED_VERSIONS: u16 = 43;
 
 /// A ClientHello (RFC 8446, section 4.1.2); one that ends early tells nothing.
-pub(super) fn tell_client(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) -> Option<()> {
+pub(super) fn tell_client(body: &[u8], record: &mut TlsRecord, tell: &mut Tell<'_>) -> Option<()> {
     let mut fields = Fields(body);
     let version = fields.number()?;
     fields.take(RANDOM_BYTES)?;
@@ -52,12 +56,17 @@ pub(super) fn tell_client(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) ->
         (Buffer::Ja3Text, text.as_bytes()),
         (Buffer::TlsServerName, name.unwrap_or_default()),
     ];
-    tell(if name.is_some() { &parts } else { &parts[..2] });
+    record.sni = name.map(readable);
+    record.ja3 = Some(Ja3 {
+        hash: hash.clone(),
+        string: text.clone(),
+    });
+    tell(record, if name.is_some() { &parts } else { &parts[..2] });
     Some(())
 }
 
 /// A ServerHello (RFC 8446, section 4.1.3).
-pub(super) fn tell_server(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) -> Option<()> {
+pub(super) fn tell_server(body: &[u8], record: &mut TlsRecord, tell: &mut Tell<'_>) -> Option<()> {
     let mut fields = Fields(body);
     let version = fields.number()?;
     fields.take(RANDOM_BYTES)?;
@@ -66,9 +75,29 @@ pub(super) fn tell_server(body: &[u8], tell: &mut dyn FnMut(&NamedParts<'_>)) ->
     fields.take(1)?;
     let raw = fields.behind_number().unwrap_or_default();
     let types = joined(extensions(raw).map(|(kind, _)| kind));
-    let hash = md5_hexadecimal(&format!("{version},{cipher},{types}"));
-    tell(&[(Buffer::Ja3ServerHash, hash.as_bytes())]);
+    let chosen = extensions(raw).find(|(kind, _)| *kind == SUPPORTED_VERSIONS);
+    let chosen = chosen.and_then(|(_, body)| Fields(body).number());
+    let text = format!("{version},{cipher},{types}");
+    let hash = md5_hexadecimal(&text);
+    record.version = version_name(chosen.unwrap_or(version));
+    record.ja3s = Some(Ja3 {
+        hash: hash.clone(),
+        string: text,
+    });
+    tell(record, &[(Buffer::Ja3ServerHash, hash.as_bytes())]);
     Some(())
+}
+
+/// Versions as other sensors write them.
+fn version_name(version: u16) -> Option<&'static str> {
+    Some(match version {
+        0x0300 => "SSLv3",
+        0x0301 => "TLSv1",
+        0x0302 => "TLS 1.1",
+        0x0303 => "TLS 1.2",
+        0x0304 => "TLS 1.3",
+        _ => return None,
+    })
 }
 
 /// The first name of type host (0) in a list of names.

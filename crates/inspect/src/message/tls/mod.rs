@@ -5,7 +5,7 @@ mod certificate;
 mod fields;
 mod hello;
 
-use super::{Event, EventContent, Memory, NamedParts};
+use super::{Event, EventContent, Memory, NamedParts, TlsRecord, Told};
 use crate::flow::AppProtocol;
 use crate::rule::Direction;
 
@@ -24,7 +24,12 @@ const CERTIFICATE: u8 = 11;
 pub(crate) struct Tls {
     client: Side,
     server: Side,
+    record: TlsRecord,
 }
+
+/// Where the parts of a message go, and with them what is known of the
+/// handshake.
+type Tell<'a> = dyn FnMut(&TlsRecord, &NamedParts<'_>) + 'a;
 
 /// One direction: records (RFC 8446, section 5.1), and the messages in them.
 #[derive(Debug, Default)]
@@ -40,11 +45,17 @@ struct Side {
 }
 
 impl Tls {
-    fn side(&mut self, direction: Direction) -> &mut Side {
-        match direction {
+    /// What an alert says of the handshake.
+    pub(super) fn record(&self) -> &TlsRecord {
+        &self.record
+    }
+
+    fn side(&mut self, direction: Direction) -> (&mut Side, &mut TlsRecord) {
+        let side = match direction {
             Direction::ToServer => &mut self.client,
             Direction::ToClient => &mut self.server,
-        }
+        };
+        (side, &mut self.record)
     }
 
     pub(super) fn feed(
@@ -53,11 +64,12 @@ impl Tls {
         bytes: &[u8],
         notify: &mut dyn FnMut(Event<'_>),
     ) {
-        self.side(direction).feed(direction, bytes, notify);
+        let (side, record) = self.side(direction);
+        side.feed(direction, bytes, record, notify);
     }
 
     pub(super) fn stop(&mut self, direction: Direction) {
-        self.side(direction).end();
+        self.side(direction).0.end();
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -71,7 +83,13 @@ impl Side {
         self.handshake = Vec::new();
     }
 
-    fn feed(&mut self, direction: Direction, mut bytes: &[u8], notify: &mut dyn FnMut(Event<'_>)) {
+    fn feed(
+        &mut self,
+        direction: Direction,
+        mut bytes: &[u8],
+        record: &mut TlsRecord,
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
         while !bytes.is_empty() && !self.is_over {
             if self.left == 0 {
                 let missing = RECORD_HEADER_BYTES - self.header.len();
@@ -95,7 +113,7 @@ impl Side {
             bytes = rest;
             if self.header[0] == CONTENT_HANDSHAKE {
                 self.handshake.extend_from_slice(taken);
-                self.take_messages(direction, notify);
+                self.take_messages(direction, record, notify);
             }
             if self.left == 0 {
                 self.header.clear();
@@ -104,7 +122,12 @@ impl Side {
     }
 
     /// Takes the whole messages out of what was collected.
-    fn take_messages(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+    fn take_messages(
+        &mut self,
+        direction: Direction,
+        record: &mut TlsRecord,
+        notify: &mut dyn FnMut(Event<'_>),
+    ) {
         let mut at = 0;
         while let Some([kind, high, middle, low, rest @ ..]) = self.handshake.get(at..) {
             let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
@@ -113,20 +136,22 @@ impl Side {
             };
             at += 4 + length;
             let memory = &mut self.memory;
-            let mut tell = |parts: &NamedParts<'_>| {
+            let mut tell = |record: &TlsRecord, parts: &NamedParts<'_>| {
                 memory.clear();
                 notify(Event {
                     protocol: AppProtocol::Tls,
                     direction,
-                    content: EventContent::Parts(parts),
+                    content: EventContent::Parts(parts, Told::Tls(record)),
                     memory,
                 });
             };
             // A message that makes no sense tells nothing.
             let _ = match (*kind, direction) {
-                (CLIENT_HELLO, Direction::ToServer) => hello::tell_client(body, &mut tell),
-                (SERVER_HELLO, Direction::ToClient) => hello::tell_server(body, &mut tell),
-                (CERTIFICATE, Direction::ToClient) => certificate::tell_chain(body, &mut tell),
+                (CLIENT_HELLO, Direction::ToServer) => hello::tell_client(body, record, &mut tell),
+                (SERVER_HELLO, Direction::ToClient) => hello::tell_server(body, record, &mut tell),
+                (CERTIFICATE, Direction::ToClient) => {
+                    certificate::tell_chain(body, record, &mut tell)
+                }
                 _ => None,
             };
         }
