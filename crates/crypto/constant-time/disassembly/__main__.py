@@ -24,7 +24,7 @@ import sys
 from collections import namedtuple
 
 from flow import Flow
-from machine_code import Image, functions
+from machine_code import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.normpath(os.path.join(HERE, "../../src"))
@@ -36,6 +36,7 @@ KERNELS = re.compile("avx512|sha_ni")
 PLANTED = {
     "look_up": "vector",
     "look_up_by_way_of_the_frame": "vector",
+    "look_up_beside_a_panic": "vector",
     "branch_on_mask": "vector",
     "branch_on_byte": "both",
     "branch_on_word": "general",
@@ -118,7 +119,9 @@ def check(executable, reviewed):
     image = Image(executable)
     kernels, planted, wrong = [], {}, {}
     instructions = decisions = 0
-    for function in filter(is_kernel, functions(executable, is_ours)):
+    for function in image.functions.values():
+        if not (is_ours(function.name) and is_kernel(function)):
+            continue
         flow = Flow(function, image)
         unlisted = [finding for finding in findings(function, flow)
                     if not any([entry.covers(finding) for entry in reviewed])]
@@ -155,8 +158,6 @@ def main():
     reviewed = [Reviewed(line) for line in lines]
     results = [check(executable, reviewed) for executable in sys.argv[1:]]
     for entry in reviewed:
-        if entry.reason.startswith("NOT JUDGED"):
-            print(f"{entry.function}: {entry.reason}")
         if not entry.is_used:
             print(f"not needed any more: {entry.function} | {entry.kind} | {entry.source}")
     sys.exit(0 if results and all(results) else 1)

@@ -9,7 +9,8 @@ Every register and every place of the frame has a value of two parts:
 
 Values are followed along all paths of one function until nothing changes. An
 offset that differs between paths is None; what a callee returns is a place of its
-own, and what it wrote into the frame is a vector's where a vector reads it. Of an
+own, and what it wrote into the frame is a vector's where a vector reads it. Behind
+a function without a `ret`, such as one that panics, no path goes on. Of an
 offset that is not known, `floor` says where the object begins; an array in the frame
 is judged by its first element, since all are of one type.
 """
@@ -126,6 +127,8 @@ class Flow:
         self.events = []
         # What vectors load and store outside of the frame.
         self.vector_accesses = set()
+        # Calls that are followed as if they returned: see `find_hidden`.
+        self.returning = set()
         self.recording = False
         self.run()
 
@@ -144,7 +147,7 @@ class Flow:
         starts = self.starts(positions)
         states = {0: entry}
         waiting = [0]
-        while waiting:
+        while waiting or self.find_hidden(states, waiting):
             at = waiting.pop()
             state = states[at].copy()
             while True:
@@ -162,17 +165,36 @@ class Flow:
                     continue
                 waiting.append(successor)
         self.recording = True
-        reached = set()
         for at, state in states.items():
             state = state.copy()
-            while True:
-                reached.add(at)
+            for at in self.block(at, states):
                 self.step(code[at], state)
-                at += 1
-                if code[at - 1].ends_path() or at in states or at == len(code):
-                    break
+        reached = self.reached(states)
         self.unreached = [instruction for at, instruction in enumerate(code)
                           if at not in reached and instruction.name not in IGNORED]
+
+    def block(self, at, states):
+        """The instructions from one on that only its state leads to."""
+        while True:
+            yield at
+            at += 1
+            if self.ends_path(at - 1) or at in states or at == len(self.function.instructions):
+                break
+
+    def reached(self, states):
+        return {at for start in states for at in self.block(start, states)}
+
+    def find_hidden(self, states, waiting):
+        """What lies behind a call that does not return, and that no path leads to:
+        landing pads, and code of a compiler that did not know. It is followed as if
+        the call returned, so that nothing is passed over."""
+        reached = self.reached(states)
+        for at in reached:
+            if self.is_last_call(at) and at + 1 not in reached \
+                    and at + 1 < len(self.function.instructions):
+                self.returning.add(at)
+                waiting.append(max(start for start in states if start <= at))
+        return bool(waiting)
 
     def starts(self, positions):
         """Where a block begins, but for what jump tables lead to."""
@@ -194,9 +216,18 @@ class Flow:
                 if place.startswith("data "):
                     table = self.image.jump_table(int(place[5:], 16), positions)
                     found += [positions[target] for target in table]
-        if not instruction.ends_path() and at + 1 < len(self.function.instructions):
+        if not self.ends_path(at) and at + 1 < len(self.function.instructions):
             found.append(at + 1)
         return found
+
+    def ends_path(self, at):
+        return self.function.instructions[at].ends_path() or self.is_last_call(at)
+
+    def is_last_call(self, at):
+        """Whether what is called never returns, as far as we do not say otherwise."""
+        instruction = self.function.instructions[at]
+        return instruction.name == "call" and at not in self.returning \
+            and not self.image.returns(instruction)
 
     # Data flow
 

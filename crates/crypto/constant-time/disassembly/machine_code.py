@@ -22,6 +22,10 @@ MEMORY = re.compile(r"(?:(\w+) (?:PTR|BCST) )?(?:[cdefgs]s:)?\[([^\]]*)\]")
 BYTES = {
     "BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64,
 }
+# What ELF calls a section of relocations, and one whose pointer is a place of the executable.
+RELOCATIONS = 4
+RELATIVE = 8
+
 PREFIXES = {"rep", "repz", "repnz", "lock", "notrack", "bnd", "data16", "cs", "ds", "es"}
 
 
@@ -104,14 +108,22 @@ class Instruction:
 
 
 class Function:
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, address, name):
+        self.address, self.name = address, name
         self.rows = []
         # Paths of the source files that its code is from, inlined code included.
         self.files = set()
 
     def has(self, text):
         return any(text in row for _, row in self.rows)
+
+    @functools.cached_property
+    def returns(self):
+        """Whether it may: it has a `ret`, or a jump to what is not of it."""
+        addresses = {int(address, 16) for address, _ in self.rows}
+        return any(instruction.name == "ret"
+                   or instruction.name[0] == "j" and instruction.target not in addresses
+                   for instruction in self.instructions)
 
     @functools.cached_property
     def instructions(self):
@@ -128,33 +140,31 @@ def canonical(name):
     return GENERAL.get(name)
 
 
-def functions(executable, wanted):
-    """The functions of `executable` whose name `wanted` accepts."""
+def functions(executable):
+    """The functions of an executable."""
     listing = subprocess.run(
         ["objdump", "-d", "-l", "-C", "-M", "intel", "--no-show-raw-insn", executable],
         check=True, capture_output=True, text=True,
     ).stdout
-    found, function = [], None
+    found = []
     for line in listing.splitlines():
-        header = re.fullmatch(r"[0-9a-f]+ <(.*)>:", line)
+        header = re.fullmatch(r"([0-9a-f]+) <(.*)>:", line)
+        row = re.match(r"\s*([0-9a-f]+):\s+(.*)", line)
+        file = re.match(r"(/.*\.rs):\d+", line)
         if header:
-            function = Function(header[1]) if wanted(header[1]) else None
-            if function:
-                found.append(function)
-        elif function:
-            row = re.match(r"\s*([0-9a-f]+):\s+(.*)", line)
-            file = re.match(r"(/.*\.rs):\d+", line)
-            if row:
-                function.rows.append((row[1], row[2]))
-            elif file:
-                function.files.add(file[1])
+            found.append(Function(int(header[1], 16), header[2]))
+        elif row and found:
+            found[-1].rows.append((row[1], row[2]))
+        elif file and found:
+            found[-1].files.add(file[1])
     return found
 
 
 class Image:
-    """The bytes of an ELF executable at their addresses, for its jump tables."""
+    """An ELF executable: its functions, and its bytes, for jump tables."""
 
     def __init__(self, executable):
+        self.functions = {function.address: function for function in functions(executable)}
         with open(executable, "rb") as file:
             self.bytes = file.read()
         (table,) = struct.unpack_from("<Q", self.bytes, 32)
@@ -165,6 +175,28 @@ class Image:
                 "<IIQQQQ", self.bytes, table + entry * entry_bytes)
             if kind == 1:
                 self.segments.append((address, offset, length))
+
+        self.pointers = self.relocated()
+
+    def relocated(self):
+        """The pointers that the loader writes: where they are, and where they lead."""
+        (table,) = struct.unpack_from("<Q", self.bytes, 40)
+        entry_bytes, entries = struct.unpack_from("<HH", self.bytes, 58)
+        found = {}
+        for entry in range(entries):
+            _, kind, _, _, offset, length = struct.unpack_from(
+                "<IIQQQQ", self.bytes, table + entry * entry_bytes)
+            if kind == RELOCATIONS:
+                for at, kind, leads_to in struct.iter_unpack(
+                        "<QQq", self.bytes[offset:offset + length]):
+                    if kind == RELATIVE:
+                        found[at] = leads_to
+        return found
+
+    def returns(self, call):
+        """Whether what is called may return, as far as is known of it."""
+        callee = self.functions.get(call.target or self.pointers.get(call.referred))
+        return callee is None or callee.returns
 
     def jump_table(self, at, targets):
         """Where the table at that address leads: as long as it names instructions."""

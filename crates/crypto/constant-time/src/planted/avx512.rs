@@ -15,6 +15,7 @@ macro_rules! keep {
 keep! {
     LOOK_UP: look_up, unsafe fn(&__m512i, &[u8; 256]) -> u8;
     LOOK_UP_BY_WAY_OF_THE_FRAME: look_up_by_way_of_the_frame, unsafe fn(&__m512i, &[u8; 256]) -> u8;
+    LOOK_UP_BESIDE_A_PANIC: look_up_beside_a_panic, unsafe fn(&__m512i, &[u8; 256], usize) -> u8;
     BRANCH_ON_MASK: branch_on_mask, unsafe fn(&__m512i, &mut u64);
     BRANCH_ON_BYTE: branch_on_byte, unsafe fn(&mut [u8; 64], &mut u64);
     BRANCH_ON_WORD: branch_on_word, unsafe fn(&[u64; 4], __m512i) -> __m512i;
@@ -38,6 +39,17 @@ fn look_up_by_way_of_the_frame(key: &__m512i, table: &[u8; 256]) -> u8 {
     unsafe { _mm512_storeu_si512(spilled.as_mut_ptr().cast(), round(*key)) };
     let spilled = std::hint::black_box(spilled);
     table[usize::from(spilled[5])]
+}
+
+/// The same behind a check, whose panic does not return.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,vaes")]
+fn look_up_beside_a_panic(key: &__m512i, table: &[u8; 256], at: usize) -> u8 {
+    let mut spilled = [0u8; 64];
+    // SAFETY: 64 bytes are writable.
+    unsafe { _mm512_storeu_si512(spilled.as_mut_ptr().cast(), round(*key)) };
+    let spilled = std::hint::black_box(spilled);
+    table[usize::from(spilled[at])]
 }
 
 /// Another way for a key with a byte of zero.

@@ -180,6 +180,7 @@ fn padded_with_offset(last: &[u8], partial: __m128i, whole: __m128i) -> __m128i 
 }
 
 /// The hash of the blocks of associated data before its last one.
+#[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
 fn hash_head(schedule: &Schedule<'_>, associated: &[u8]) -> __m128i {

@@ -130,10 +130,13 @@ unsafe fn long<const OPEN: bool>(task: &mut Task<'_, '_>, run: Range<usize>) {
         for start in run.clone().step_by(GROUP) {
             let next = group.next(task, &run);
             let next_begun = Beginning::alone(&next);
-            let texts = group.texts::<OPEN>(&begun);
+            let offsets = begun.broadcast_offsets();
+            let pads = group.pads::<OPEN>(&offsets);
             let mut tags = [_mm_setzero_si128(); GROUP];
-            for (text, tag) in texts.into_iter().zip(&mut tags).take(group.count) {
-                *tag = text.process::<OPEN>();
+            let packets = &task.packets[start..start + group.count];
+            for (index, packet) in packets.iter().enumerate() {
+                let schedule = Schedule::of(packet.key, rounds(task.kind));
+                tags[index] = text::process::<OPEN>(packet, schedule, &offsets[index], pads[index]);
             }
             group.finish::<OPEN>(task, start, tags, &begun);
             (group, begun) = (next, next_begun);
@@ -226,27 +229,36 @@ impl<'t, 'a> Group<'t, 'a> {
         // SAFETY: the caller's.
         unsafe {
             let offsets = begun.broadcast_offsets();
+            let pads = self.pads::<OPEN>(&offsets);
             let text = |index: usize| {
                 let is_repeated = index >= self.count;
                 let (packet, schedule) = (self.packets[index], self.schedules[index]);
-                Text::new(packet, schedule, offsets[index], is_repeated)
+                Text::new(packet, schedule, offsets[index], pads[index], is_repeated)
             };
-            let mut texts = [text(0), text(1), text(2), text(3)];
+            [text(0), text(1), text(2), text(3)]
+        }
+    }
+
+    /// What opens partial blocks, if there is one: the encryption of their
+    /// offsets.
+    ///
+    /// # Safety
+    /// As for [`Group::texts`].
+    #[inline(always)]
+    unsafe fn pads<const OPEN: bool>(&self, offsets: &[__m512i; GROUP]) -> [__m128i; GROUP] {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut pads = [_mm_setzero_si128(); GROUP];
             let is_partial = |packet: &&Packet<'_>| !packet.text.len().is_multiple_of(16);
             if OPEN && self.packets.iter().any(is_partial) {
-                // What opens a partial block is encryption.
-                let mut pads = [_mm_setzero_si128(); GROUP];
                 for (index, pad) in pads.iter_mut().enumerate() {
                     let first = _mm512_castsi512_si128(offsets[index]);
                     let blocks = self.packets[index].text.len() / 16;
                     *pad = self.schedules[index].offset_of_partial(first, blocks);
                 }
                 self.encrypt(&mut pads);
-                for (text, pad) in texts.iter_mut().zip(pads) {
-                    text.pad = pad;
-                }
             }
-            texts
+            pads
         }
     }
 

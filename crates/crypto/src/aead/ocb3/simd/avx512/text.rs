@@ -40,19 +40,21 @@ pub(super) struct Text<'a> {
     /// offset.
     checksum: __m512i,
     /// What a partial block is added to when it is opened.
-    pub(super) pad: __m128i,
+    pad: __m128i,
     /// Whether it is there only to fill a group, and is not written.
-    pub(super) is_repeated: bool,
+    is_repeated: bool,
 }
 
 impl<'a> Text<'a> {
-    /// A packet's text, of which nothing is done; Offset₀ in every lane.
+    /// A packet's text, of which nothing is done; Offset₀ in every lane, and what
+    /// a partial block is added to when it is opened.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn new(
         packet: &Packet<'a>,
         schedule: Schedule<'a>,
         first_offset: __m512i,
+        pad: __m128i,
         is_repeated: bool,
     ) -> Text<'a> {
         Text {
@@ -62,39 +64,9 @@ impl<'a> Text<'a> {
             chunks: 0,
             before: first_offset,
             checksum: _mm512_setzero_si512(),
-            pad: _mm_setzero_si128(),
+            pad,
             is_repeated,
         }
-    }
-
-    /// Encrypts or decrypts it, whatever its length, and returns what [`vectors`]
-    /// leaves of the tag.
-    ///
-    /// # Safety
-    /// The schedule can open if `OPEN` says so.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-    pub(super) unsafe fn process<const OPEN: bool>(self) -> __m128i {
-        let texts = &mut [self];
-        let mut tag = [_mm_setzero_si128()];
-        // SAFETY: the caller's; vectors are as many as are left.
-        unsafe {
-            while texts[0].bytes > CHUNK * VECTOR {
-                vectors::<1, CHUNK, MIDDLE, OPEN>(texts, &mut tag, None);
-            }
-            match texts[0].bytes.div_ceil(VECTOR) {
-                0 => texts[0].empty::<OPEN>(&mut tag[0]),
-                1 => vectors::<1, 1, RAGGED, OPEN>(texts, &mut tag, None),
-                2 => vectors::<1, 2, RAGGED, OPEN>(texts, &mut tag, None),
-                3 => vectors::<1, 3, RAGGED, OPEN>(texts, &mut tag, None),
-                4 => vectors::<1, 4, RAGGED, OPEN>(texts, &mut tag, None),
-                5 => vectors::<1, 5, RAGGED, OPEN>(texts, &mut tag, None),
-                6 => vectors::<1, 6, RAGGED, OPEN>(texts, &mut tag, None),
-                7 => vectors::<1, 7, RAGGED, OPEN>(texts, &mut tag, None),
-                _ => vectors::<1, 8, RAGGED, OPEN>(texts, &mut tag, None),
-            }
-        }
-        tag[0]
     }
 
     /// The tag of no text.
@@ -160,6 +132,43 @@ impl<'a> Text<'a> {
         let sum = _mm_xor_si128(_mm256_castsi256_si128(half), quarter);
         _mm_xor_si128(sum, self.schedule.l_dollar())
     }
+}
+
+/// Encrypts or decrypts a packet's text, whatever its length, and returns what
+/// [`vectors`] leaves of the tag; Offset₀ in every lane, and what a partial block
+/// is added to when it is opened. A call for each text: it has vectors enough,
+/// and the call keeps where it lies in registers.
+///
+/// # Safety
+/// The schedule is the packet's, and can open if `OPEN` says so.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
+pub(super) unsafe fn process<const OPEN: bool>(
+    packet: &Packet<'_>,
+    schedule: Schedule<'_>,
+    first_offset: &__m512i,
+    pad: __m128i,
+) -> __m128i {
+    let texts = &mut [Text::new(packet, schedule, *first_offset, pad, false)];
+    let mut tag = [_mm_setzero_si128()];
+    // SAFETY: the caller's; vectors are as many as are left.
+    unsafe {
+        while texts[0].bytes > CHUNK * VECTOR {
+            vectors::<1, CHUNK, MIDDLE, OPEN>(texts, &mut tag, None);
+        }
+        match texts[0].bytes.div_ceil(VECTOR) {
+            0 => texts[0].empty::<OPEN>(&mut tag[0]),
+            1 => vectors::<1, 1, RAGGED, OPEN>(texts, &mut tag, None),
+            2 => vectors::<1, 2, RAGGED, OPEN>(texts, &mut tag, None),
+            3 => vectors::<1, 3, RAGGED, OPEN>(texts, &mut tag, None),
+            4 => vectors::<1, 4, RAGGED, OPEN>(texts, &mut tag, None),
+            5 => vectors::<1, 5, RAGGED, OPEN>(texts, &mut tag, None),
+            6 => vectors::<1, 6, RAGGED, OPEN>(texts, &mut tag, None),
+            7 => vectors::<1, 7, RAGGED, OPEN>(texts, &mut tag, None),
+            _ => vectors::<1, 8, RAGGED, OPEN>(texts, &mut tag, None),
+        }
+    }
+    tag[0]
 }
 
 /// Vectors with more behind them.
