@@ -40,6 +40,15 @@ impl Lengths {
         }
     }
 
+    /// Packets of lengths in bytes, each with its share.
+    pub fn of(block_bytes: u32, shares: &[(u32, u64)]) -> Lengths {
+        let mut lengths = Lengths::new(block_bytes);
+        for &(bytes, packets) in shares {
+            lengths.add(bytes, packets);
+        }
+        lengths
+    }
+
     /// Adds packets of one length; those without bytes have no blocks and are
     /// left out.
     pub fn add(&mut self, bytes: u32, packets: u64) {
@@ -94,17 +103,28 @@ impl Lengths {
 }
 
 /// IPv4 packet lengths with the published statistics of the thesis's trace
-/// (2.6.2.1, AIX-1054837521-1): half below 128 bytes, 22 % of 1500 bytes. The
-/// rest is spread evenly between. Shares are in parts of 1000.
-pub fn trace_like_lengths() -> Vec<(u32, u64)> {
-    let mut lengths = vec![(40, 320), (52, 120), (96, 60), (1500, 220)];
-    lengths.extend((0..14).map(|step| (150 + 95 * step, 20)));
+/// AIX-1054837521-1 (2.6.2.1 and 8.1.1): 44.6 % below 64 bytes, half below 128, 31 %
+/// above 1000, 22 % of 1500 bytes. The rest is as short as that allows, for the
+/// packets of 1500 bytes carry three quarters of all bytes there, and two thirds
+/// here. Shares are in parts of 1000.
+pub fn aix_like() -> Vec<(u32, u64)> {
+    let mut lengths = vec![(40, 330), (52, 116), (96, 54), (1500, 220)];
+    lengths.extend((0..19).map(|step| (130 + 10 * step, 10)));
+    lengths.extend((0..9).map(|step| (1001 + 10 * step, 10)));
     lengths
 }
 
-/// So many packets with those lengths, mixed; the same ones always.
+/// The same for TXG-1054945463-1 (2.2): 21.3 % below 64 bytes, 32 % above 1000. The
+/// rest is spread evenly between.
+pub fn txg_like() -> Vec<(u32, u64)> {
+    let mut lengths = vec![(40, 150), (52, 63), (1500, 320), (1000, 7)];
+    lengths.extend((0..46).map(|step| (64 + 20 * step, 10)));
+    lengths
+}
+
+/// So many packets with lengths of [`aix_like`], mixed; the same ones always.
 pub fn trace_like(packets: usize) -> Vec<u32> {
-    let lengths = trace_like_lengths();
+    let lengths = aix_like();
     let total: u64 = lengths.iter().map(|(_, share)| share).sum();
     (0..packets as u64)
         .filter_map(|step| {
@@ -160,21 +180,28 @@ mod tests {
     }
 
     #[test]
-    fn the_substituted_trace_has_the_published_statistics() {
-        let lengths = trace_like_lengths();
-        let packets: u64 = lengths.iter().map(|(_, share)| share).sum();
-        let bytes: u64 = lengths
-            .iter()
-            .map(|&(length, share)| u64::from(length) * share)
-            .sum();
-        let small = lengths.iter().filter(|(length, _)| *length < 128);
-        let (small, small_bytes) = small.fold((0, 0), |(count, sum), &(length, share)| {
-            (count + share, sum + u64::from(length) * share)
-        });
-        assert_eq!((packets, small), (1000, 500));
-        assert!(small_bytes * 100 < 6 * bytes);
-        // Large packets carry 60 % here and 75 % there: the rest of the
-        // distribution is not published.
-        assert!(1500 * 220 * 100 > 55 * bytes);
+    fn substituted_traces_have_the_published_statistics() {
+        let packets = |lengths: &[(u32, u64)], least: u32, most: u32| -> u64 {
+            let some = lengths.iter().filter(|(it, _)| (least..=most).contains(it));
+            some.map(|(_, share)| share).sum()
+        };
+        let aix = aix_like();
+        assert_eq!(packets(&aix, 0, u32::MAX), 1000);
+        assert_eq!(packets(&aix, 0, 63), 446);
+        assert_eq!(packets(&aix, 0, 127), 500);
+        assert_eq!(packets(&aix, 1001, u32::MAX), 310);
+        assert_eq!(packets(&aix, 1500, 1500), 220);
+        let bytes = |lengths: &[(u32, u64)]| -> u64 {
+            lengths
+                .iter()
+                .map(|&(it, share)| u64::from(it) * share)
+                .sum()
+        };
+        let small: Vec<(u32, u64)> = aix.iter().filter(|it| it.0 < 128).copied().collect();
+        assert!(bytes(&small) * 100 < 6 * bytes(&aix));
+        let txg = txg_like();
+        assert_eq!(packets(&txg, 0, u32::MAX), 1000);
+        assert_eq!(packets(&txg, 0, 63), 213);
+        assert_eq!(packets(&txg, 1001, u32::MAX), 320);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Rows that were used to set a machine's free parameters are marked as fitted
 //! and are no validation. A row whose trace is not to be had is shown with a
-//! substituted workload and not counted. What is not modelled says so.
+//! substituted workload and not counted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -22,6 +22,8 @@ mod aes;
 mod chip;
 mod closed_forms;
 mod compare;
+mod contents;
+mod draw;
 mod figures;
 mod hashing;
 mod inspection;
@@ -30,6 +32,8 @@ mod published;
 mod ratios;
 mod rows;
 mod sensitivity;
+mod sub_sketches;
+mod substituted;
 
 /// A model that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,8 +97,6 @@ pub enum Verdict {
     SubstitutedWorkload,
     /// Cited from elsewhere by the thesis.
     ReferenceOnly,
-    /// There is no model for it.
-    NotModelled,
 }
 
 impl Verdict {
@@ -106,7 +108,6 @@ impl Verdict {
             Verdict::SourceInconsistent => "source inconsistent",
             Verdict::SubstitutedWorkload => "substituted workload",
             Verdict::ReferenceOnly => "reference only",
-            Verdict::NotModelled => "not modelled",
         }
     }
 }

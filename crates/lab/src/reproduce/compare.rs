@@ -30,8 +30,6 @@ enum Model {
     Substituted(Box<dyn Fn(&mut Bench) -> Values>),
     /// Cited from elsewhere.
     Reference,
-    /// None.
-    Missing,
 }
 
 /// Tolerance of simulated rows.
@@ -85,10 +83,6 @@ impl Entry {
         Entry::new(Class::Configuration, 0.0, Model::Reference)
     }
 
-    pub(super) fn missing(class: Class) -> Entry {
-        Entry::new(class, 0.0, Model::Missing)
-    }
-
     pub(super) fn note(mut self, note: &'static str) -> Entry {
         self.note = note;
         self
@@ -140,7 +134,6 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, Reprod
         Model::Inconsistent(model) => (Some(model(bench)?), Some(Verdict::SourceInconsistent)),
         Model::Substituted(model) => (Some(model(bench)?), Some(Verdict::SubstitutedWorkload)),
         Model::Reference => (None, Some(Verdict::ReferenceOnly)),
-        Model::Missing => (None, Some(Verdict::NotModelled)),
     };
     let mut claim = Claim::of(&published.value);
     claim

@@ -1,12 +1,11 @@
 //! Curves of the thesis's figures, beside the values that are printed of them.
 
 use super::aes::LARGEST;
-use super::closed_forms::cluster_efficiency;
 use super::hashing::mmh_cycles;
 use super::{Bench, Effort, ReproduceError, aes};
 use crate::applications::aes::programs::Width;
 use crate::cost::Shape;
-use crate::lengths::trace_like_lengths;
+use crate::lengths::{Lengths, aix_like};
 use crate::report::{Mark, Plot, Scale, Series};
 
 /// All curves that the report shows.
@@ -143,21 +142,15 @@ fn mmh(bench: &Bench) -> Result<Plot, ReproduceError> {
     ))
 }
 
+const BLOCK_BYTES: u32 = 16;
+
 fn efficiency() -> Plot {
-    let lengths = trace_like_lengths();
-    let packets: f64 = lengths.iter().map(|(_, share)| *share as f64).sum();
+    let lengths = Lengths::of(BLOCK_BYTES, &aix_like());
     let points = [1u64, 2, 4, 8, 16, 32]
-        .map(|clusters| {
-            let busy: f64 = lengths
-                .iter()
-                .map(|&(bytes, share)| {
-                    let blocks = u64::from(bytes).div_ceil(16);
-                    cluster_efficiency(blocks, clusters) * share as f64
-                })
-                .sum();
-            (clusters as f64, 100.0 * busy / packets)
-        })
-        .to_vec();
+        .into_iter()
+        .filter_map(|clusters| lengths.filling(clusters))
+        .map(|filling| (filling.clusters as f64, 100.0 * filling.efficiency))
+        .collect();
     plot(
         "Figure 8.4: clusters with a block to work on",
         ["clusters", "%"],

@@ -93,7 +93,7 @@ fn cells_of(row: &Row) -> Vec<Cell> {
         Verdict::Agrees => Look::Good,
         Verdict::Differs => Look::Bad,
         Verdict::SourceInconsistent | Verdict::SubstitutedWorkload => Look::Odd,
-        Verdict::ReferenceOnly | Verdict::NotModelled => Look::None,
+        Verdict::ReferenceOnly => Look::None,
     };
     let fitted = if row.fitted { " (fitted)" } else { "" };
     vec![

@@ -4,11 +4,10 @@ use super::aes::{LARGEST, core_accesses, distribution_cycles, expansion, round_c
 use super::closed_forms::{bloom_false_positives, cluster_efficiency, count_min};
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
-use super::{Bench, Class, ReproduceError, chip, inspection};
+use super::{Bench, Class, ReproduceError, chip, inspection, substituted};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
-use crate::lengths::trace_like_lengths;
 use crate::machine::Machine;
 use crate::stream::{MemoryRange, Program, run};
 
@@ -38,8 +37,6 @@ const ROUND_FIT: &str = "used to set the latencies of additions, logic, shifts, 
 const TABLE_2_3: &str = "1.12 GB/s over the 1.97 MB of this run is 14.3 cycles per block, \
              where figures 2.17 and 2.26 give 35 for the same run; ratios between \
              the columns of table 2.3 hold";
-const OWN_TRACE: &str = "the thesis's capture is not to be had, and its statistics are too \
-             few to stand in for it";
 const MMH: &str = "the thesis's 860 cycles for 1536 bytes are 12 × 22 in its loop and \
              596 around it, which it lays to prologue and epilogue; here both \
              kernels take 385, 216 of them in the loop, and hide \
@@ -54,6 +51,7 @@ const EXPANSION: &str = "the thesis's kernel does 379 × 2.79 = 1057 operations 
 pub(super) fn entry(number: u32) -> Entry {
     match number {
         1..=4 | 31 | 34 | 41..=42 | 88..=91 | 98 => configuration(number),
+        43 | 46..=52 | 64 | 68..=70 | 93 | 94 | 102 => substituted::entry(number),
         5..=62 => chapters_2_and_4(number),
         63 => Entry::reference(),
         _ => chapters_5_to_8(number),
@@ -242,7 +240,6 @@ fn chapters_2_and_4(number: u32) -> Entry {
                     .operations_per_memory_word(),
             ])
         }),
-        43 => Entry::substituted(|bench| Ok(vec![bench.trace()?.0.cycles_per_block()])),
         44 => Entry::simulated(|bench| Ok(vec![bench.packets(8, true)?.cycles_per_block()])),
         45 => Entry::simulated(|bench| Ok(vec![bench.packets(LARGEST, true)?.cycles_per_block()]))
             .note(
@@ -250,13 +247,6 @@ fn chapters_2_and_4(number: u32) -> Entry {
              27.5 % takes 69 cycles for 8 blocks instead of 22: that is 5.9 \
              cycles per block",
             ),
-        46 => Entry::substituted(|bench| Ok(vec![bench.trace()?.0.kernel_share()])),
-        47 => Entry::substituted(|bench| Ok(vec![bench.trace()?.1])),
-        48 => Entry::substituted(|_| Ok(vec![share_of_lengths(0, 127)])),
-        49 => Entry::substituted(|_| Ok(vec![share_of_lengths(1500, 1500)])),
-        50 => Entry::substituted(|_| Ok(vec![100.0 * mean_efficiency(16)])),
-        51 => Entry::substituted(|_| Ok(vec![100.0 * (mean_rows(8) / mean_rows(16) - 1.0)])),
-        52 => Entry::missing(Class::Configuration).note(OWN_TRACE),
         53 => Entry::closed(|_| Ok(vec![100.0 * cluster_efficiency(4, 8)])),
         54 => Entry::ordering(|bench| Ok(vec![distribution_cycles(bench)?])),
         61 => Entry::closed(|_| Ok(vec![3.0])).note("the depth of the tree, 2, times 1.5 × 2^-30"),
@@ -319,7 +309,6 @@ fn chapters_5_to_8(number: u32) -> Entry {
         67 => Entry::closed(|_| Ok(vec![bloom_false_positives(131_072.0 / 2000.0, 16.0)]))
             .within(200.0)
             .note("an order of magnitude"),
-        64 | 68..=70 | 93 | 94 => Entry::missing(Class::Simulated).note(OWN_TRACE),
         71..=79 => inspection::entry(number),
         80 => sketch(Hashing::Two, |_, cycles| Ok(cycles)),
         81 => sketch(Hashing::Two, |_, cycles| Ok(cycles / KEYS / 8.0)),
@@ -340,50 +329,11 @@ fn chapters_5_to_8(number: u32) -> Entry {
         95 => Entry::closed(|_| Ok(vec![24_569.0 / 32.0 * 10.0 / 8.0]))
             .within(0.1)
             .note("959.7 bytes, in whole words 960"),
-        96 | 97 | 99..=101 | 103 => chip::entry(number),
-        102 => Entry::substituted(|_| {
-            Ok(vec![
-                100.0 * mean_efficiency(8),
-                100.0 * mean_efficiency(32),
-            ])
-        }),
-        _ => Entry::missing(Class::Simulated),
+        _ => chip::entry(number),
     }
 }
 
 /// A row that follows from the cycles of a sketch's update.
 fn sketch(hashing: Hashing, of: fn(&Bench, f64) -> Result<f64, ReproduceError>) -> Entry {
     Entry::simulated(move |bench| Ok(vec![of(bench, sketch_cycles(bench, hashing)?)?])).note(SKETCH)
-}
-
-/// The share of packets with lengths in a range, in percent.
-fn share_of_lengths(least: u32, most: u32) -> f64 {
-    let lengths = trace_like_lengths();
-    let all: u64 = lengths.iter().map(|(_, share)| share).sum();
-    let some: u64 = lengths
-        .iter()
-        .filter(|(length, _)| (least..=most).contains(length))
-        .map(|(_, share)| share)
-        .sum();
-    100.0 * some as f64 / all as f64
-}
-
-/// The mean over packets of a function of their blocks.
-fn mean(of: impl Fn(u64) -> f64) -> f64 {
-    let lengths = trace_like_lengths();
-    let all: u64 = lengths.iter().map(|(_, share)| share).sum();
-    let sum: f64 = lengths
-        .iter()
-        .map(|&(length, share)| of(u64::from(length).div_ceil(16)) * share as f64)
-        .sum();
-    sum / all as f64
-}
-
-fn mean_efficiency(clusters: u64) -> f64 {
-    mean(|blocks| cluster_efficiency(blocks, clusters))
-}
-
-/// Rows of blocks that a packet takes.
-fn mean_rows(clusters: u64) -> f64 {
-    mean(|blocks| blocks.div_ceil(clusters) as f64)
 }

@@ -3,7 +3,7 @@
 
 use std::num::NonZero;
 
-use super::{Bench, Class, Effort, ReproduceError, Row, Verdict, compare, published};
+use super::{Bench, Class, Effort, ReproduceError, Row, compare, published};
 use crate::machine::Tag;
 use crate::parallel;
 
@@ -152,7 +152,7 @@ fn moved_by(assumption: &Assumption, bench: &Bench, before: &[Row]) -> Vec<Sensi
 }
 
 fn is_ordering(row: &Row) -> bool {
-    row.class == Class::Ordering && row.verdict != Verdict::NotModelled
+    row.class == Class::Ordering
 }
 
 fn watched(bench: &mut Bench) -> Result<Vec<Row>, ReproduceError> {

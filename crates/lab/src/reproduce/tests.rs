@@ -9,15 +9,12 @@ fn every_row_has_a_verdict() {
     for row in &rows {
         let id = &row.published.id;
         match row.verdict {
-            Verdict::NotModelled | Verdict::ReferenceOnly => {
+            Verdict::ReferenceOnly => {
                 assert!(row.modelled.is_none(), "{id}")
             }
             _ => assert!(row.modelled.is_some(), "{id}"),
         }
-        let wants_reason = matches!(
-            row.verdict,
-            Verdict::Differs | Verdict::NotModelled | Verdict::SourceInconsistent
-        );
+        let wants_reason = matches!(row.verdict, Verdict::Differs | Verdict::SourceInconsistent);
         assert!(
             !wants_reason || !row.note.is_empty(),
             "{id} has no reason: {row:?}"
