@@ -124,6 +124,7 @@ pub fn programs() -> Vec<ProgramEntry> {
     let [ocb, ocb_flying] = ocb::programs::ENTRIES;
     vec![
         aes::programs::ENTRY,
+        aes::cache::ENTRY,
         merged,
         apart,
         ocb,

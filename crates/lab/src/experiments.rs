@@ -1,5 +1,6 @@
-//! Chapter 8 of the thesis as experiments: what it expects of more clusters, and
-//! what it leaves to the future (8.2), measured on its own applications.
+//! What the thesis expects or leaves to the future as experiments, measured on its
+//! own applications: a cache of sub-keys (2.6.1), more clusters (8.1.1), and section
+//! 8.2.
 //!
 //! Each takes the machine as it is and changes what the experiment is about.
 
@@ -13,6 +14,7 @@ mod groups;
 mod headers;
 mod interface;
 mod rows;
+mod sub_keys;
 
 /// An experiment that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +76,12 @@ pub struct Experiment {
 /// All experiments.
 pub fn experiments() -> Vec<Experiment> {
     vec![
+        Experiment {
+            name: "sub-key-cache",
+            about: "clusters keep the sub-keys of some flows for their later packets",
+            source: "Lai 2006, 2.6.1",
+            run: sub_keys::run,
+        },
         Experiment {
             name: "several-headers",
             about: "sketches take two keys at once on 16 clusters, and four on 32",

@@ -13,6 +13,7 @@
 
 pub mod applications;
 pub mod cost;
+mod draw;
 pub mod execute;
 pub mod experiments;
 pub mod kernel;

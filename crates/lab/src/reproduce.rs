@@ -23,7 +23,6 @@ mod chip;
 mod closed_forms;
 mod compare;
 mod contents;
-mod draw;
 mod figures;
 mod hashing;
 mod inspection;

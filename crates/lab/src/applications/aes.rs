@@ -16,6 +16,8 @@
 //! - `…-apart`: the same for a packet in each cluster, under its own key.
 //! - `…-merged`: the same for two packets in one stream, each under a key of its
 //!   own (load balancing, 2.7).
+//! - `…-kept`: sub-keys stay in scratchpads for later packets of a flow, as in a
+//!   cache (2.6.1).
 
 use super::{Entry, fill};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Placement, Value};
@@ -24,6 +26,7 @@ pub use expansion::{key_expansion, key_expansion_dual};
 pub use layouts::{core_apart, core_merged, final_round_apart, final_round_merged};
 pub use rounds::{core, core_dual, final_round, final_round_dual};
 
+pub mod cache;
 pub mod dealing;
 mod expansion;
 mod layouts;
@@ -56,6 +59,13 @@ pub(super) const KERNELS: &[Entry] = &[
         source: "Lai 2006, 2.5",
         records: 2,
         build: |_| key_expansion_dual(),
+    },
+    Entry {
+        name: "aes-key-expansion-kept",
+        about: "expands one key in each cluster, beside the sets that are there",
+        source: "Lai 2006, 2.6.1",
+        records: 1,
+        build: |_| expansion::key_expansion_kept(cache::EXAMPLE_SETS),
     },
     Entry {
         name: "aes-core",
@@ -169,10 +179,13 @@ fn declare_table(k: &mut Builder) -> ArrayId {
     k.array("aes T", 256, Placement::Every)
 }
 
-/// The sub-keys that a cluster expanded: room for two sets, one after the
-/// other.
-fn declare_sub_keys(k: &mut Builder) -> ArrayId {
-    k.array("aes sub-keys", 2 * SUB_KEY_WORDS, Placement::Unit(0))
+/// Sets of sub-keys that a cluster has room for, where they are not kept for
+/// later packets.
+const SETS: u32 = 2;
+
+/// The sub-keys that a cluster expanded, set after set.
+fn declare_sub_keys(k: &mut Builder, sets: u32) -> ArrayId {
+    k.array("aes sub-keys", sets * SUB_KEY_WORDS, Placement::Unit(0))
 }
 
 /// `T` of a byte of a word, byte 0 being the least significant: shuffle and

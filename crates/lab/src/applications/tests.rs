@@ -21,6 +21,7 @@ fn operation_counts_are_as_committed() {
             ("aes-table", 5),
             ("aes-key-expansion", 63),
             ("aes-key-expansion-dual", 108),
+            ("aes-key-expansion-kept", 64),
             ("aes-core", 122),
             ("aes-core-dual", 206),
             ("aes-final-round", 111),

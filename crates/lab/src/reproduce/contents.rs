@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::draw::Draw;
 use crate::applications::inspect::{Family, Functions, SHORTEST};
+use crate::draw::Draw;
 
 /// Contents that the thesis found in the rules (5.3.1).
 pub(super) const CONTENTS: usize = 2700;

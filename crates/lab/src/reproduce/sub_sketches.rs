@@ -2,8 +2,8 @@
 //! 6.6.3), on a trace made here: sources with shares of Zipf's law, each there for
 //! a part of the time.
 
-use super::draw::Draw;
 use crate::applications::mersenne::PRIME;
+use crate::draw::Draw;
 use crate::lengths::trace_like;
 
 /// Sources of the thesis's trace.

@@ -197,10 +197,13 @@ pub fn encrypt_dealt(
     for (number, (packets, stream)) in packets.chunks(at_once).zip(&streams).enumerate() {
         let key = number * at_once;
         if key.is_multiple_of(keys_at_once) {
-            cipher.expand(MemoryRange {
-                start: keys_start + key * BLOCK_WORDS,
-                words: keys_at_once * BLOCK_WORDS,
-            })?;
+            cipher.expand(
+                MemoryRange {
+                    start: keys_start + key * BLOCK_WORDS,
+                    words: keys_at_once * BLOCK_WORDS,
+                },
+                &[],
+            )?;
         }
         let from = MemoryRange {
             start: text_start + at,

@@ -1,6 +1,6 @@
 //! The key schedule (FIPS 197, 5.2; figure 2.8).
 
-use super::{ROUNDS, SUB_KEY_WORDS, declare_sub_keys, declare_table, double, substitute};
+use super::{ROUNDS, SETS, SUB_KEY_WORDS, declare_sub_keys, declare_table, double, substitute};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, OutputId, Over, Value};
 
 /// One key in each cluster.
@@ -13,18 +13,40 @@ pub fn key_expansion_dual() -> Result<Kernel, BuildError> {
     expansion("aes-key-expansion-dual", 2)
 }
 
+/// One key in each cluster; a scalar names the word of the array, which has so
+/// many sets, from which on its sub-keys are kept.
+pub(super) fn key_expansion_kept(sets: u32) -> Result<Kernel, BuildError> {
+    let mut k = Builder::new("aes-key-expansion-kept");
+    let place = k.scalar_parameter("key offset");
+    let first = k.scalar(place);
+    let four = k.constant(4);
+    let after = k.add(first, four);
+    expand(k, 1, sets, [first, after])
+}
+
 fn expansion(name: &str, keys: u32) -> Result<Kernel, BuildError> {
     let mut k = Builder::new(name);
+    let places = [0, 4].map(|place| k.constant(place));
+    expand(k, keys, SETS, places)
+}
+
+/// Keeps keys from one place on, and what follows from the other.
+fn expand(
+    mut k: Builder,
+    keys: u32,
+    sets: u32,
+    [first, after]: [Value; 2],
+) -> Result<Kernel, BuildError> {
     let input = k.input("keys", 4);
     let sub_keys = k.output("sub-keys", 4);
     let table = declare_table(&mut k);
-    let kept = declare_sub_keys(&mut k);
+    let kept = declare_sub_keys(&mut k, sets);
 
-    let (zero, four) = (k.constant(0), k.constant(4));
-    let mut carried = vec![four, k.constant(1)];
+    let four = k.constant(4);
+    let mut carried = vec![after, k.constant(1)];
     for set in 0..keys {
         let key = k.read(input);
-        store(&mut k, sub_keys, kept, zero, set, &key);
+        store(&mut k, sub_keys, kept, first, set, &key);
         carried.extend(key);
     }
     k.repeat(

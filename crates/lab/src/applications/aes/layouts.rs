@@ -2,7 +2,7 @@
 //! one stream (2.7, figures 2.28 and 2.29).
 
 use super::rounds::{add_round_key, last_round, round};
-use super::{ROUNDS, SUB_KEY_WORDS, declare_sub_keys, declare_table};
+use super::{ROUNDS, SETS, SUB_KEY_WORDS, declare_sub_keys, declare_table};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Placement, ScalarId, Value};
 
 /// Whitening and nine rounds, each cluster with a packet of its own under the
@@ -12,7 +12,7 @@ pub fn core_apart() -> Result<Kernel, BuildError> {
     let text = k.input("text", 4);
     let state = k.output("state", 4);
     let table = declare_table(&mut k);
-    let sub_keys = declare_sub_keys(&mut k);
+    let sub_keys = declare_sub_keys(&mut k, SETS);
     let (zero, four) = (k.constant(0), k.constant(4));
     let whitening = four_words(&mut k, sub_keys, zero, 0);
     k.repeat(Over::records(text).label("blocks"), &[], |k, _| {
@@ -31,7 +31,7 @@ pub fn final_round_apart() -> Result<Kernel, BuildError> {
     let state = k.input("state", 4);
     let text = k.output("cipher text", 4);
     let table = declare_table(&mut k);
-    let sub_keys = declare_sub_keys(&mut k);
+    let sub_keys = declare_sub_keys(&mut k, SETS);
     let zero = k.constant(0);
     let keys = four_words(&mut k, sub_keys, zero, 4 * ROUNDS);
     k.repeat(Over::records(state).label("blocks"), &[], |k, _| {
@@ -81,7 +81,7 @@ struct Two {
 impl Two {
     fn declare(k: &mut Builder) -> Two {
         Two {
-            sub_keys: declare_sub_keys(k),
+            sub_keys: declare_sub_keys(k, SETS),
             sources: ["first", "second"].map(|which| {
                 ["source", "offset"].map(|what| k.scalar_parameter(&format!("{which} key {what}")))
             }),

@@ -157,10 +157,13 @@ pub fn encrypt(
     for (packet, &blocks) in workload.packets.iter().enumerate() {
         let key = if workload.key_agile { packet } else { 0 };
         if key.is_multiple_of(keys_at_once) && (packet == 0 || workload.key_agile) {
-            cipher.expand(MemoryRange {
-                start: keys_start + key * BLOCK_WORDS,
-                words: keys_at_once * BLOCK_WORDS,
-            })?;
+            cipher.expand(
+                MemoryRange {
+                    start: keys_start + key * BLOCK_WORDS,
+                    words: keys_at_once * BLOCK_WORDS,
+                },
+                &[],
+            )?;
         }
         if packet == 0 && !workload.key_agile {
             cipher.program.barrier();
@@ -256,9 +259,10 @@ impl Cipher {
     pub(in crate::applications) fn expand(
         &mut self,
         keys: MemoryRange,
+        scalars: &[u32],
     ) -> Result<(), ProgramFailure> {
         let keys = self.program.load(keys)?;
-        self.program.call(self.expansion, &[keys], &[], &[])?;
+        self.program.call(self.expansion, &[keys], &[], scalars)?;
         Ok(())
     }
 

@@ -1,34 +1,44 @@
 //! The cipher (FIPS 197, 5.1).
 
-use super::{ROUNDS, SUB_KEY_WORDS, declare_sub_keys, declare_table, look_up, substitute};
+use super::{ROUNDS, SETS, SUB_KEY_WORDS, declare_sub_keys, declare_table, look_up, substitute};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Placement, ScalarId, Value};
 
 /// Whitening and nine rounds, a block at a time.
 pub fn core() -> Result<Kernel, BuildError> {
-    core_of("aes-core", 1)
+    core_of("aes-core", 1, SETS)
 }
 
 /// Whitening and nine rounds, two blocks at a time.
 pub fn core_dual() -> Result<Kernel, BuildError> {
-    core_of("aes-core-dual", 2)
+    core_of("aes-core-dual", 2, SETS)
 }
 
 /// The last round, a block at a time.
 pub fn final_round() -> Result<Kernel, BuildError> {
-    final_round_of("aes-final-round", 1)
+    final_round_of("aes-final-round", 1, SETS)
 }
 
 /// The last round, two blocks at a time.
 pub fn final_round_dual() -> Result<Kernel, BuildError> {
-    final_round_of("aes-final-round-dual", 2)
+    final_round_of("aes-final-round-dual", 2, SETS)
 }
 
-fn core_of(name: &str, blocks: u32) -> Result<Kernel, BuildError> {
+/// [`core`] with sub-keys in so many sets.
+pub(super) fn core_kept(sets: u32) -> Result<Kernel, BuildError> {
+    core_of("aes-core-kept", 1, sets)
+}
+
+/// [`final_round`] with sub-keys in so many sets.
+pub(super) fn final_round_kept(sets: u32) -> Result<Kernel, BuildError> {
+    final_round_of("aes-final-round-kept", 1, sets)
+}
+
+fn core_of(name: &str, blocks: u32, sets: u32) -> Result<Kernel, BuildError> {
     let mut k = Builder::new(name);
     let text = k.input("text", 4);
     let state = k.output("state", 4);
     let table = declare_table(&mut k);
-    let sender = Sender::declare(&mut k);
+    let sender = Sender::declare(&mut k, sets);
     // The keys of this stream, beside the set that the cluster expanded, and
     // in the other scratchpad where there are two.
     let round_keys = k.array("aes round keys", SUB_KEY_WORDS, Placement::Unit(1));
@@ -91,9 +101,9 @@ struct Sender {
 }
 
 impl Sender {
-    fn declare(k: &mut Builder) -> Sender {
+    fn declare(k: &mut Builder, sets: u32) -> Sender {
         Sender {
-            sub_keys: declare_sub_keys(k),
+            sub_keys: declare_sub_keys(k, sets),
             source: k.scalar_parameter("key source"),
             offset: k.scalar_parameter("key offset"),
         }
@@ -148,12 +158,12 @@ pub(super) fn round(
         .collect()
 }
 
-fn final_round_of(name: &str, blocks: u32) -> Result<Kernel, BuildError> {
+fn final_round_of(name: &str, blocks: u32, sets: u32) -> Result<Kernel, BuildError> {
     let mut k = Builder::new(name);
     let state = k.input("state", 4);
     let text = k.output("cipher text", 4);
     let table = declare_table(&mut k);
-    let sender = Sender::declare(&mut k);
+    let sender = Sender::declare(&mut k, sets);
 
     let first = k.scalar(sender.offset);
     let keys = sender.send(&mut k, first, 4 * ROUNDS);

@@ -264,7 +264,7 @@ impl Sealing {
         for kernel in [nonce, parameters, enter, leave] {
             program.load_microcode(kernel);
         }
-        cipher.expand(places.key)?;
+        cipher.expand(places.key, &[])?;
         cipher.program.barrier();
         Ok(Sealing {
             cipher,
