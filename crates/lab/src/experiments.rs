@@ -1,5 +1,6 @@
 //! What the thesis expects or leaves to the future as experiments, measured on its
-//! own applications: a cache of sub-keys (2.6.1), more clusters (8.1.1), and section
+//! own applications: a cache of sub-keys (2.6.1), the pipeline
+//! of change detection (6.5), more clusters (8.1.1), and section
 //! 8.2.
 //!
 //! Each takes the machine as it is and changes what the experiment is about.
@@ -10,6 +11,8 @@ use crate::machine::{Machine, MachineError};
 use crate::stream::RunError;
 
 mod arrays;
+mod changes;
+mod functions;
 mod groups;
 mod headers;
 mod interface;
@@ -81,6 +84,18 @@ pub fn experiments() -> Vec<Experiment> {
             about: "clusters keep the sub-keys of some flows for their later packets",
             source: "Lai 2006, 2.6.1",
             run: sub_keys::run,
+        },
+        Experiment {
+            name: "change-detection",
+            about: "sketches are updated, forecast and searched for changes on three processors",
+            source: "Lai 2006, 6.5",
+            run: changes::run,
+        },
+        Experiment {
+            name: "more-functions",
+            about: "inspection with a hash function for each of 8, 16 and 32 clusters",
+            source: "Lai 2006, 5.2.1",
+            run: functions::run,
         },
         Experiment {
             name: "several-headers",

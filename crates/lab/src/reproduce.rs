@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+pub(crate) use closed_forms::bloom_false_positives;
 pub use figures::figures;
 pub use page::{page, predicted_within, summary};
 pub use published::{Claim, Published, Relation, published};

@@ -10,14 +10,17 @@
 //! - `sketch-update-4`: three polynomials of degree 3, of the halfwords and of
 //!   their sum (equation 3.10).
 //! - `sketch-query-2`: the estimates of keys (equation 6.4).
-//! - `sketch-combine`, `sketch-forecast` and `sketch-error` are the other
-//!   kernels of change detection (6.5).
+//! - `sketch-combine`, `sketch-forecast`, `sketch-error`, `sketch-moments` and
+//!   `sketch-alarms` are the other kernels of change detection (6.5), for which
+//!   `sketch-update-4-rows` gives the rows of its keys on.
 
 use super::lanes::Lanes;
 use super::mersenne;
 use super::{Entry, broadcast};
 use crate::kernel::{BuildError, Builder, Kernel, Over, ScalarId, Value};
 
+pub mod change;
+mod detection;
 pub mod groups;
 pub mod programs;
 mod query;
@@ -77,6 +80,27 @@ pub(super) const KERNELS: &[Entry] = &[
         records: 24,
         build: |_| error(),
     },
+    Entry {
+        name: "sketch-update-4-rows",
+        about: "as sketch-update-4, giving the rows of keys as well",
+        source: "Lai 2006, 6.6.1",
+        records: 12,
+        build: update_4_with_rows,
+    },
+    Entry {
+        name: "sketch-moments",
+        about: "adds up an error sketch's counters and their squares",
+        source: "Lai 2006, equation 6.9",
+        records: 24,
+        build: |_| detection::moments(),
+    },
+    Entry {
+        name: "sketch-alarms",
+        about: "tells the keys whose counters have a median above a bound",
+        source: "Lai 2006, 6.5.1",
+        records: 4,
+        build: detection::alarms,
+    },
 ];
 
 /// A family of hash functions of 32-bit keys.
@@ -106,30 +130,47 @@ impl Hashing {
 
 /// Updates with 2-universal hash functions.
 pub fn update_2(clusters: usize) -> Result<Kernel, BuildError> {
-    update("sketch-update-2", Hashing::Two, clusters)
+    update("sketch-update-2", Hashing::Two, clusters, false)
 }
 
 /// Updates with 4-universal hash functions.
 pub fn update_4(clusters: usize) -> Result<Kernel, BuildError> {
-    update("sketch-update-4", Hashing::Four, clusters)
+    update("sketch-update-4", Hashing::Four, clusters, false)
 }
 
-fn update(name: &str, hashing: Hashing, clusters: usize) -> Result<Kernel, BuildError> {
+/// The same, giving the rows of keys as well: for a record of each cluster, the row
+/// of every cluster's key in this one.
+pub fn update_4_with_rows(clusters: usize) -> Result<Kernel, BuildError> {
+    update("sketch-update-4-rows", Hashing::Four, clusters, true)
+}
+
+fn update(
+    name: &str,
+    hashing: Hashing,
+    clusters: usize,
+    gives_rows: bool,
+) -> Result<Kernel, BuildError> {
     let mut k = Builder::new(name);
     let parameters = k.input("parameters", 1);
     let keys = k.input("keys", 2);
     let sketch = k.indexed("sketch");
+    let given = gives_rows.then(|| k.output("rows", clusters as u32));
     let function: Vec<Value> = (0..hashing.words())
         .map(|_| k.read(parameters)[0])
         .collect();
     let lanes = Lanes::new(clusters);
     k.repeat(Over::records(keys).label("keys").pipeline(), &[], |k, _| {
         let record = k.read(keys);
+        let mut rows = Vec::with_capacity(clusters);
         for source in 0..clusters as u32 {
             let key = broadcast(k, clusters, record[0], source);
             let length = broadcast(k, clusters, record[1], source);
             let row = row(k, hashing, &function, key);
             lanes.count(k, sketch, row, length);
+            rows.push(row);
+        }
+        if let Some(given) = given {
+            k.write(given, &rows);
         }
         vec![]
     });

@@ -63,6 +63,9 @@ fn operation_counts_are_as_committed() {
             ("sketch-combine", 4),
             ("sketch-forecast", 8),
             ("sketch-error", 4),
+            ("sketch-update-4-rows", 716),
+            ("sketch-moments", 12),
+            ("sketch-alarms", 149),
         ]
     );
 }

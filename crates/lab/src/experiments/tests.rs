@@ -84,3 +84,30 @@ fn headers_scale_with_clusters() {
     assert!((cycles[0] / cycles[1] - 2.0).abs() < 0.1, "{cycles:?}");
     assert!((cycles[0] / cycles[2] - 4.0).abs() < 0.4, "{cycles:?}");
 }
+
+#[test]
+fn updates_are_the_slowest_part_of_change_detection() {
+    let found = findings("change-detection");
+    let cycles = |part: &str| values(&found, part, "cycles for an interval")[0];
+    assert!(cycles("update") > 2.0 * cycles("forecast"));
+    assert!(cycles("update") > 2.0 * cycles("detection"));
+}
+
+#[test]
+fn sub_keys_that_stay_save_key_expansions() {
+    let found = findings("sub-key-cache");
+    let calls = values(&found, "", "packets for each call of the key expansion");
+    assert!(calls.is_sorted(), "{calls:?}");
+    let cycles = values(&found, "", "cycles of kernels for each packet");
+    assert!(cycles.is_sorted_by(|one, other| one >= other), "{cycles:?}");
+}
+
+/// "The kernel run time remains the same" (5.2.1).
+#[test]
+fn more_functions_cost_no_time() {
+    let found = findings("more-functions");
+    let cycles = values(&found, "", "cycles for each packet");
+    assert!((cycles[1] / cycles[0] - 1.0).abs() < 0.15, "{cycles:?}");
+    let decades = values(&found, "", "false positives, 2,000 contents");
+    assert!(decades[1] > 1.9 * decades[0], "{decades:?}");
+}

@@ -4,7 +4,7 @@
 /// `bits_per_entry` bits for each entry, `hashes` hash functions. Equation 5.1
 /// prints `(1 - p)^k` with `p` the probability that a bit is still 0, and the
 /// numbers in the text agree with that reading.
-pub(super) fn bloom_false_positives(bits_per_entry: f64, hashes: f64) -> f64 {
+pub(crate) fn bloom_false_positives(bits_per_entry: f64, hashes: f64) -> f64 {
     (1.0 - (-hashes / bits_per_entry).exp()).powf(hashes)
 }
 

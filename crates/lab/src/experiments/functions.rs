@@ -1,0 +1,52 @@
+//! More hash functions for content inspection (5.2.1): one in each cluster, so that 16
+//! clusters have 16, and a filter of twice the size.
+
+use super::rows::grown;
+use super::{Finding, Findings};
+use crate::applications::inspect::programs::{example_contents, example_packets, inspect};
+use crate::applications::inspect::{Design, FILTER_WORDS, Family, Functions, Position};
+use crate::machine::Machine;
+use crate::reproduce::bloom_false_positives;
+use crate::stream::run as play;
+
+const PACKETS: usize = 8;
+const BYTES: usize = 1500;
+/// Contents of the thesis's example.
+const CONTENTS: f64 = 2000.0;
+/// As many as the chapter's runs have (5.3.2).
+const ADDERS: f64 = 8.0;
+
+pub(super) fn run(machine: &Machine) -> Findings {
+    let machine = machine.with("cluster.adders", ADDERS)?;
+    let design = Design::new(Family::ShiftAddXor, Position::First);
+    let packets = example_packets(PACKETS, BYTES);
+    let mut findings = Vec::new();
+    for clusters in [8u32, 16, 32] {
+        let machine = grown(&machine, clusters)?;
+        let functions = Functions::example(design.family, machine.clusters, design.prefix_bytes());
+        let program = inspect(&design, &functions, &example_contents(), &packets, None)?.program;
+        let outcome = play(&program, &machine)?;
+        let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+        let cycles = outcome.cycles - begin;
+        let bits = f64::from(FILTER_WORDS * u32::BITS * clusters);
+        let setting = format!("{clusters} clusters, {clusters} hash functions");
+        let mbit_per_s = 8.0 * (PACKETS * BYTES) as f64 / cycles * machine.clock_mhz;
+        let rate = bloom_false_positives(bits / CONTENTS, f64::from(clusters));
+        findings.extend([
+            Finding::new(
+                &setting,
+                "cycles for each packet",
+                cycles / PACKETS as f64,
+                "cycles",
+            ),
+            Finding::new(&setting, "throughput", mbit_per_s, "Mbit/s"),
+            Finding::new(
+                &setting,
+                "false positives, 2,000 contents",
+                -rate.log10(),
+                "decades",
+            ),
+        ]);
+    }
+    Ok(findings)
+}
