@@ -13,7 +13,6 @@ configuration where they are not in their usual places.
 
 import argparse
 import json
-import os
 import pathlib
 import resource
 import shutil
@@ -22,16 +21,11 @@ import struct
 import subprocess
 import tempfile
 
+import settings
+
 ETHERNET = 1
 # Some captures have times of decades apart: what lies behind an hour comes at its end.
 LONGEST_NS = 3600 * 10**9
-SITE = ["HOME_NET=any", "EXTERNAL_NET=any", "AIM_SERVERS=any"]
-MORE_FOR_SURICATA = [
-    "vars.address-groups.FTP_SERVERS=any",
-    "vars.address-groups.SSH_SERVERS=any",
-    "vars.address-groups.SIP_SERVERS=any",
-    "vars.port-groups.SIP_PORTS=[5060,5061]",
-]
 
 
 def frames(path):
@@ -114,20 +108,11 @@ def merged(folder, copies):
 
 
 def commands(arguments, folder):
-    suricata = os.environ.get("SURICATA") or shutil.which("suricata")
-    configuration = os.environ.get("SURICATA_YAML", "/etc/suricata/suricata.yaml")
     weir = [arguments.weir, "inspect", "INPUT", "--quiet", "--json", folder / "weir.jsonl"]
-    for variable in SITE:
-        weir += ["--set", variable]
+    weir += settings.variables_for_weir()
     found = {"weir": weir + ["--rules", *arguments.rules]}
-    if suricata:
-        together = folder / "all.rules"
-        together.write_bytes(b"\n".join(path.read_bytes() for path in arguments.rules))
-        command = [suricata, "-c", configuration, "-S", together, "-l", folder / "log", "-k", "none"]
-        command += ["--runmode", "single", "-r", "INPUT"]
-        for setting in [f"vars.address-groups.{v}" for v in SITE] + MORE_FOR_SURICATA:
-            command += ["--set", setting]
-        found["suricata"] = command
+    if settings.program():
+        found["suricata"] = settings.suricata(arguments.rules, folder) + ["-r", "INPUT"]
     return found
 
 
@@ -146,9 +131,9 @@ def processor_seconds(command, capture, core, folder):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def version(command):
-    asked = "-V" if "suricata" in command[0] else "--version"
-    done = subprocess.run([str(command[0]), asked], capture_output=True, text=True, check=False)
+def version(name, command):
+    asked = "-V" if name == "suricata" else "--version"
+    done = subprocess.run([command[0], asked], capture_output=True, text=True, check=False)
     return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
 
 
@@ -184,7 +169,7 @@ def main():
         del packets
         contestants = commands(arguments, folder)
         for name, command in contestants.items():
-            print(f"{name}: {version([str(command[0])])}")
+            print(f"{name}: {version(name, command)}")
         rates = {name: [] for name in contestants}
         for _ in range(arguments.rounds):
             for name, command in contestants.items():

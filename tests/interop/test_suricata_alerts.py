@@ -20,25 +20,18 @@ import time
 
 import peers
 
+sys.path.insert(0, str(peers.ROOT / "peers" / "suricata"))
+import settings  # noqa: E402
+
 SHARE_ALLOWED = 0.02
-SITE = ["HOME_NET=any", "EXTERNAL_NET=any", "AIM_SERVERS=any"]
-# What weir knows by itself, and suricata.yaml does not.
-MORE_FOR_SURICATA = [
-    "vars.address-groups.FTP_SERVERS=any",
-    "vars.address-groups.SSH_SERVERS=any",
-    "vars.address-groups.SIP_SERVERS=any",
-    "vars.port-groups.SIP_PORTS=[5060,5061]",
-    "vlan.use-for-tracking=false",
-]
 PATIENCE_S = 600
 
 
 def need_suricata():
-    program = os.environ.get("SURICATA") or peers.need_program("suricata")
-    configuration = os.environ.get("SURICATA_YAML", "/etc/suricata/suricata.yaml")
-    if not os.access(configuration, os.R_OK):
-        raise peers.Skip(f"Suricata's configuration {configuration} cannot be read")
-    return program, configuration
+    if not settings.program():
+        raise peers.Skip("suricata is not installed")
+    if not os.access(settings.configuration(), os.R_OK):
+        raise peers.Skip(f"Suricata's configuration {settings.configuration()} cannot be read")
 
 
 def cases(events, without):
@@ -55,6 +48,29 @@ def cases(events, without):
         if sid not in without:
             found.add((capture, *sorted(ends), sid))
     return found
+
+
+def transactions(events):
+    """The objects of each case by the number of its transaction, the last of each."""
+    found = {}
+    for capture, event in events:
+        name = next((name for name in ("http", "dns", "tls") if name in event), None)
+        if event.get("event_type") == "alert" and name and "tx_id" in event:
+            ends = sorted(str(event[f"{end}_port"]) for end in ("src", "dest"))
+            sid = event["alert"]["signature_id"]
+            found[(capture, *ends, sid, event["tx_id"])] = event[name]
+    return found
+
+
+def apart(theirs, ours):
+    """The members in which two objects differ. Suricata raises what a client said when the
+    server has answered, and JA3 is told only where a rule asks for it: what one of them does
+    not have is no difference, and neither is the length of an answer so far."""
+    return sorted(
+        name
+        for name in theirs.keys() & ours.keys() - {"length"}
+        if theirs[name] != ours[name]
+    )
 
 
 def sids(text):
@@ -76,16 +92,13 @@ class Suricata:
     """One that takes captures one by one over its command socket, each with flows of its own."""
 
     def __init__(self, rules, folder):
-        program, configuration = need_suricata()
+        need_suricata()
         self.folder = folder
-        (folder / "all.rules").write_bytes(b"\n".join(path.read_bytes() for path in rules))
-        command = [program, "-c", configuration, "-S", folder / "all.rules", "-l", folder]
-        command += ["-k", "none", "--runmode", "single", f"--unix-socket={folder / 'socket'}"]
-        for setting in [f"vars.address-groups.{v}" for v in SITE] + MORE_FOR_SURICATA:
-            command += ["--set", setting]
+        (folder / "log").mkdir()
+        command = settings.suricata(rules, folder) + [f"--unix-socket={folder / 'socket'}"]
         self.told = open(folder / "told", "w+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(
-            list(map(str, command)), stdout=self.told, stderr=subprocess.STDOUT
+            command, stdout=self.told, stderr=subprocess.STDOUT
         )
         self.socket = socket.socket(socket.AF_UNIX)
         wait_for(self.connect, "answer at its socket")
@@ -151,8 +164,7 @@ def by_weir(captures, rules, folder):
     for capture in captures:
         arguments = ["inspect", capture, "--json", log, "--quiet"]
         arguments += ["--show-skipped"] if refused is None else []
-        for variable in SITE:
-            arguments += ["--set", variable]
+        arguments += settings.variables_for_weir()
         log.unlink(missing_ok=True)
         status, errors = peers.weir(*arguments, "--rules", *rules)
         if refused is None:
@@ -185,16 +197,27 @@ def the_same_alerts():
         folder = pathlib.Path(folder)
         theirs, refused_by_them = Suricata(rules, folder).inspect(captures)
         ours, refused_by_us = by_weir(captures, rules, folder)
+    theirs_told, ours_told = transactions(theirs), transactions(ours)
     refused = refused_by_them | refused_by_us
     theirs, ours = cases(theirs, refused), cases(ours, refused)
     peers.check(theirs, "suricata raises nothing")
-    apart = theirs ^ ours
+    differing = theirs ^ ours
     print(f"        {len(theirs)} cases by suricata, {len(ours)} by weir, {len(theirs & ours)} by both")
-    for case in sorted(apart):
+    for case in sorted(differing):
         print(f"        only {'suricata' if case in theirs else 'weir'}: {case}")
     peers.check(
-        len(apart) <= SHARE_ALLOWED * len(theirs | ours),
-        f"{len(apart)} of {len(theirs | ours)} cases differ",
+        len(differing) <= SHARE_ALLOWED * len(theirs | ours),
+        f"{len(differing)} of {len(theirs | ours)} cases differ",
+    )
+    both = theirs_told.keys() & ours_told.keys()
+    unlike = {case: names for case in both if (names := apart(theirs_told[case], ours_told[case]))}
+    print(f"        {len(both)} transactions told by both, {len(unlike)} of them differently")
+    for case, names in sorted(unlike.items()):
+        for name in names:
+            print(f"        {case}: {name} is {theirs_told[case][name]!r}, not {ours_told[case][name]!r}")
+    peers.check(
+        len(unlike) <= SHARE_ALLOWED * len(both),
+        f"{len(unlike)} of {len(both)} transactions are told differently",
     )
 
 

@@ -2,11 +2,12 @@
 //!
 //! The first table: false positives of each filter under each family of string
 //! hashes, beside the formula and the interval in which 99.9 % of measurements
-//! lie, for keys that have nothing in common and for numbered ones. The second, as figure 5.7 of the thesis: packets that are inspected in
-//! vain when contents are looked for by so many bytes of their middle at most,
-//! and how many of these an exact search for the same bytes would inspect. The
-//! thesis's packets are not to be had: contents and packets are made of the
-//! same words, so that parts of contents abound.
+//! lie, for keys that have nothing in common and for numbered ones. The second,
+//! as figure 5.7 of the thesis: packets that are inspected in vain when contents
+//! are looked for by so many bytes of their middle at most, and how many of
+//! these an exact search for the same bytes would inspect. The thesis's packets
+//! are not to be had: contents and packets are made of the same words, so that
+//! parts of contents abound.
 //!
 //! Fixed seeds: the tables are the same in every run.
 

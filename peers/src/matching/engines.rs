@@ -1,5 +1,6 @@
 //! All engines over one set of contents, and what a turn of each is.
 
+use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -9,7 +10,7 @@ use weir_inspect::{
 
 #[cfg(hyperscan)]
 use super::hyperscan::{self, Hyperscan, Pointers};
-use super::{Contents, Traffic};
+use super::{BATCH, Contents, Traffic};
 #[cfg(hyperscan)]
 use crate::harness::Contest;
 use crate::harness::{Lap, timed};
@@ -25,8 +26,22 @@ pub struct Found {
     packet: u64,
 }
 
+/// The same matches, but for a chance of one in 2⁶⁴.
+impl PartialEq for Found {
+    fn eq(&self, other: &Found) -> bool {
+        (self.matches, self.sum) == (other.matches, other.sum)
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} matches, sum {:016x}", self.matches, self.sum)
+    }
+}
+
 impl Found {
-    fn add(&mut self, packet: u64, content: u32) {
+    /// Adds a match.
+    pub fn add(&mut self, packet: u64, content: u32) {
         let hit = (packet << 32 | u64::from(content)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.sum = self.sum.wrapping_add(hit ^ (hit >> 29));
         self.matches += 1;
@@ -56,6 +71,12 @@ impl<E: ContentEngine> Built<E> {
 
     /// Scans all packets, so many a call, and adds up what was found.
     fn scan(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> u64 {
+        let found = self.found(texts, per_call, hits);
+        found.sum ^ found.matches
+    }
+
+    /// What is in all packets, so many a call.
+    pub fn found(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> Found {
         let mut found = Found::default();
         for (number, texts) in texts.chunks(per_call).enumerate() {
             hits.start(texts.len(), self.contents);
@@ -65,7 +86,7 @@ impl<E: ContentEngine> Built<E> {
                 found.add(first + u64::from(hit.payload), hit.content);
             }
         }
-        found.sum ^ found.matches
+        found
     }
 }
 
@@ -101,6 +122,33 @@ impl<'a> Engines<'a> {
                 })
             },
         })
+    }
+
+    /// What each engine finds, by its name.
+    pub fn found(&self, view: &View<'_>) -> Result<Vec<(String, Found)>> {
+        let (texts, mut hits) = (&view.texts, Hits::default());
+        let mut found = vec![
+            ("weir".to_owned(), self.weir.found(texts, 1, &mut hits)),
+            (
+                format!("weir, {BATCH} packets a call"),
+                self.weir.found(texts, BATCH, &mut hits),
+            ),
+            (
+                self.segmented.engine.name().to_owned(),
+                self.segmented.found(texts, BATCH, &mut Hits::default()),
+            ),
+            (
+                self.automaton.engine.name().to_owned(),
+                self.automaton.found(texts, BATCH, &mut Hits::default()),
+            ),
+        ];
+        #[cfg(hyperscan)]
+        if let Some(Built { engine, .. }) = &self.hyperscan {
+            let packets = Pointers::new(texts.iter().map(|text| text.bytes()));
+            let of_engine = engine.scan(&packets).context("hs_scan fails")?;
+            found.push((hyperscan::name(), of_engine));
+        }
+        Ok(found)
     }
 
     /// Adds Hyperscan to a contest.

@@ -15,11 +15,13 @@
 //! ```text
 //!  made     contents and traffic from a seed
 //!  read     contents of rule files, payloads of captures
+//!  agree    that all engines find the same in whole captures
 //!  engines  all engines over one set of contents, and what a turn of each is
 //!  hyperscan
 //!           the C peer
 //! ```
 
+mod agree;
 mod engines;
 #[cfg(hyperscan)]
 mod hyperscan;
@@ -64,6 +66,10 @@ pub struct Options {
     /// Choose windows by the payloads of these captures.
     #[arg(long, value_name = "PCAP|FOLDER", num_args = 1..)]
     train: Vec<PathBuf>,
+    /// Measure nothing: check that every engine finds the same contents, all of
+    /// each file of rules, in all payloads of the captures.
+    #[arg(long, requires = "rules")]
+    agree: bool,
 }
 
 /// A set of contents and its name.
@@ -95,6 +101,9 @@ pub fn is_matching(work: &str) -> bool {
 
 /// Contests over all contents and all traffic.
 pub fn measure(scoreboard: &mut Scoreboard, options: &Options) -> Result<()> {
+    if options.agree {
+        return agree::check(options);
+    }
     let (sets, traffics) = if options.rules.is_empty() {
         (made::contents(), made::traffic(TURN_BYTES))
     } else {

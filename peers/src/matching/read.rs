@@ -22,20 +22,7 @@ const NUL: u8 = 0;
 /// fixed seed, all of these, those that do not begin with NUL, and the content
 /// that leads each enabled rule, of any length.
 pub fn contents(files: &[PathBuf]) -> Result<Vec<Contents>> {
-    let (mut all, mut leading) = (BTreeSet::new(), BTreeSet::new());
-    for file in files {
-        let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        for line in text.split(|byte| *byte == b'\n') {
-            let contents = contents_of_rule(line);
-            if !line.trim_ascii_start().starts_with(b"#") {
-                let longest = contents
-                    .iter()
-                    .max_by_key(|content| (content.leads, content.needle.bytes().len()));
-                leading.extend(longest.map(|content| content.needle.clone()));
-            }
-            all.extend(contents.into_iter().map(|content| content.needle));
-        }
-    }
+    let (all, leading) = distinct(files)?;
     let mut long: Vec<Needle> = all
         .into_iter()
         .filter(|needle| needle.bytes().len() >= SHORT)
@@ -69,6 +56,31 @@ pub fn contents(files: &[PathBuf]) -> Result<Vec<Contents>> {
         needles: long,
     });
     Ok(sets)
+}
+
+/// Distinct contents of all rules, of any length.
+pub fn every_content(files: &[PathBuf]) -> Result<Vec<Needle>> {
+    let (all, _) = distinct(files)?;
+    Ok(all.into_iter().collect())
+}
+
+/// Distinct contents of all rules, and those that lead an enabled one.
+fn distinct(files: &[PathBuf]) -> Result<(BTreeSet<Needle>, BTreeSet<Needle>)> {
+    let (mut all, mut leading) = (BTreeSet::new(), BTreeSet::new());
+    for file in files {
+        let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        for line in text.split(|byte| *byte == b'\n') {
+            let contents = contents_of_rule(line);
+            if !line.trim_ascii_start().starts_with(b"#") {
+                let longest = contents
+                    .iter()
+                    .max_by_key(|content| (content.leads, content.needle.bytes().len()));
+                leading.extend(longest.map(|content| content.needle.clone()));
+            }
+            all.extend(contents.into_iter().map(|content| content.needle));
+        }
+    }
+    Ok((all, leading))
 }
 
 struct Content {
