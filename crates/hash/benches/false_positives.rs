@@ -35,14 +35,32 @@ fn main() {
         "| family | keys | filter | predicted | measured | 99.9 % interval | inside |\n\
          | --- | --- | --- | --- | --- | --- | --- |"
     );
+    let mut outside = Vec::new();
     for (keys, key) in [
         ("random", random_key as fn(usize) -> Vec<u8>),
         ("numbered", numbered_key),
     ] {
-        rates::<ShiftAddXor>(keys, key);
-        rates::<Tabulation>(keys, key);
-        rates::<Radix>(keys, key);
+        for (family, rows) in [
+            (ShiftAddXor::NAME, rates::<ShiftAddXor>(keys, key)),
+            (Tabulation::NAME, rates::<Tabulation>(keys, key)),
+            (Radix::NAME, rates::<Radix>(keys, key)),
+        ] {
+            if rows > 0 {
+                outside.push(format!("{family} on {keys} keys ({rows} of 4)"));
+            }
+        }
     }
+    println!(
+        "\nOutside of the interval: {}.\n\
+         H1 by radix reads a key as a number to a base that is a power of two, and what its\n\
+         functions make of keys that are alike is not uniform: section 5.3.1 finds it so, and\n\
+         keeps it for contrast. The other two families are the ones to use.",
+        if outside.is_empty() {
+            "none".to_owned()
+        } else {
+            outside.join(", ")
+        }
+    );
     println!(
         "\nOf {PACKETS} packets, inspected in vain:\n\n\
          | cut-off | {} | {} | {} | exact match |\n| --: | --: | --: | --: | --: |",
@@ -81,8 +99,9 @@ fn numbered_key(number: usize) -> Vec<u8> {
     format!("/path/{number}/x").into_bytes()
 }
 
-/// The first table's rows of one family.
-fn rates<F: StringFamily>(keys: &str, key: fn(usize) -> Vec<u8>) {
+/// The first table's rows of one family, and how many of them are outside.
+fn rates<F: StringFamily>(keys: &str, key: fn(usize) -> Vec<u8>) -> usize {
+    let mut outside = 0;
     let sizing = Sizing::for_rate(KEYS, 0.01).expect("a rate");
     let mut counts = [0u64; 4];
     for seed in 0..FILTERS {
@@ -117,6 +136,7 @@ fn rates<F: StringFamily>(keys: &str, key: fn(usize) -> Vec<u8>) {
         let variance = rate / QUERIES as f64 + deviation * deviation / FILTERS as f64;
         let reach = DEVIATIONS * variance.sqrt();
         let is_inside = (measured - rate).abs() <= reach;
+        outside += usize::from(!is_inside);
         println!(
             "| {} | {keys} | {filter} | {rate:.5} | {measured:.5} | {:.5} to {:.5} | {} |",
             F::NAME,
@@ -125,6 +145,7 @@ fn rates<F: StringFamily>(keys: &str, key: fn(usize) -> Vec<u8>) {
             if is_inside { "yes" } else { "no" }
         );
     }
+    outside
 }
 
 /// Contents of several words, and packets of the same words.

@@ -1,14 +1,20 @@
 //! Groups of rules: those that look at the same kind of text.
 //!
 //! Every text meets the contents of its own group alone: the payloads of UDP
-//! packets, the streams that go to servers, the names that DNS is asked for.
+//! packets, the streams that go to servers, the names that DNS is asked for. Of
+//! what occurs, only the rules are looked at that the [`ports`] can concern.
+
+mod ports;
 
 use hashbrown::HashMap;
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
+use weir_select::{PortSet, Tuple};
 
 use crate::buffer::{BUFFERS, Buffer};
 use crate::engine::{ContentEngine, EngineChoice, EngineError, Needle, Text};
 use crate::rule::{Direction, Rule, RuleProtocol};
+pub(crate) use ports::PortClass;
+use ports::PortClasses;
 
 /// Which texts a group of rules looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +56,16 @@ impl GroupKey {
         }
     }
 
+    /// Whether the texts are what servers send.
+    fn is_from_server(self) -> bool {
+        match self {
+            GroupKey::Tcp(direction) | GroupKey::Part(_, direction) => {
+                direction == Direction::ToClient
+            }
+            GroupKey::UdpPacket | GroupKey::OtherPacket => false,
+        }
+    }
+
     /// Name for reports, as in `http.uri to_server`.
     pub(crate) fn name(self) -> String {
         match self {
@@ -70,6 +86,18 @@ pub(crate) enum SearchPlace {
 }
 
 impl Rule {
+    /// The ports by which a group tells its rules apart; two sets, where the
+    /// rule is about both ways.
+    fn ports(&self, key: GroupKey) -> [Option<&PortSet>; 2] {
+        let (source, destination) = (&self.selector.source_port, &self.selector.destination_port);
+        let (own, other) = if key.is_from_server() {
+            (source, destination)
+        } else {
+            (destination, source)
+        };
+        [Some(own), self.both_ways.then_some(other)]
+    }
+
     /// Where the rule is found: by the content that it names, or its longest;
     /// in a part of a message if it asks for one.
     pub(crate) fn place(&self) -> SearchPlace {
@@ -146,6 +174,7 @@ impl GroupDraft {
     pub(crate) fn build(
         mut self,
         key: GroupKey,
+        rules: &[Rule],
         engine: &EngineChoice,
     ) -> Result<Group, EngineError> {
         self.owned.sort_unstable();
@@ -157,12 +186,15 @@ impl GroupDraft {
         for content in 0..self.contents.len() {
             owner_starts[content + 1] += owner_starts[content];
         }
+        let owners: Vec<u32> = self.owned.into_iter().map(|(_, rule)| rule).collect();
+        let ports = PortClasses::new(owners.iter().map(|rule| rules[*rule as usize].ports(key)));
         Ok(Group {
             key,
+            ports,
             engine: engine.build(&self.contents)?,
             content_count: self.contents.len(),
             owner_starts,
-            owners: self.owned.into_iter().map(|(_, rule)| rule).collect(),
+            owners,
             always: self.always,
         })
     }
@@ -177,6 +209,8 @@ pub(crate) struct Group {
     /// `owners[owner_starts[c]..owner_starts[c + 1]]`.
     owner_starts: Vec<u32>,
     owners: Vec<u32>,
+    /// The ports that each owner is about.
+    ports: PortClasses,
     /// Rules that are tried for every text.
     pub(crate) always: Vec<u32>,
 }
@@ -190,12 +224,29 @@ impl Group {
         Text::continued(&bytes[new_from - carried..], carried)
     }
 
-    /// The rules that are tried where a content occurs.
-    pub(crate) fn owners(&self, content: u32) -> &[u32] {
+    /// What the port means that the group's rules are told apart by: the
+    /// server's, or where it is not known which end that is, the receiver's.
+    pub(crate) fn port_class(&self, tuple: &Tuple) -> PortClass {
+        let port = if self.key.is_from_server() {
+            tuple.key.source_port
+        } else {
+            tuple.key.destination_port
+        };
+        self.ports.class(tuple.ports_known.then_some(port))
+    }
+
+    /// Adds the rules to be tried where a content occurs, but for those that
+    /// are about other ports, which it counts.
+    pub(crate) fn add_owners(&self, content: u32, class: PortClass, rules: &mut Vec<u32>) -> u64 {
         let content = content as usize;
-        match self.owner_starts.get(content..content + 2) {
-            Some([start, end]) => &self.owners[*start as usize..*end as usize],
-            _ => &[],
-        }
+        let Some([start, end]) = self.owner_starts.get(content..content + 2) else {
+            return 0;
+        };
+        let (before, range) = (rules.len(), *start as usize..*end as usize);
+        let owners = self.owners[range.clone()].iter().zip(range);
+        rules.extend(
+            owners.filter_map(|(rule, place)| self.ports.concerns(place, class).then_some(*rule)),
+        );
+        u64::from(end - start) - (rules.len() - before) as u64
     }
 }

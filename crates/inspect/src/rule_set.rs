@@ -264,7 +264,7 @@ impl RuleSet {
         for key in GroupKey::all() {
             let draft = std::mem::take(&mut drafts[key.index()]);
             if !draft.is_empty() {
-                groups[key.index()] = Some(draft.build(key, engine)?);
+                groups[key.index()] = Some(draft.build(key, &rules, engine)?);
             }
         }
         let mut parts: HashMap<(AppProtocol, Direction), Vec<Buffer>> = HashMap::new();

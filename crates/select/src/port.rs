@@ -44,6 +44,15 @@ impl PortSet {
         self.ranges().is_none_or(|ranges| ranges.contains(port))
     }
 
+    /// The ports at which the set begins or ends: of two ports with none of them
+    /// between, the second included, both are in the set or neither is.
+    pub fn edges(&self) -> impl Iterator<Item = u16> {
+        let ranges = self.ranges().map_or(&[][..], Ranges::as_slice);
+        (ranges.iter())
+            .flat_map(|(first, last)| [Some(*first), last.checked_add(1)])
+            .flatten()
+    }
+
     pub(crate) fn ranges(&self) -> Option<&Ranges<u16>> {
         self.0.as_deref()
     }

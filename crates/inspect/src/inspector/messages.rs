@@ -81,8 +81,10 @@ impl Trial<'_> {
             );
             self.statistics.part_bytes += searched.bytes().len() as u64;
             let candidates = &mut self.scratch.candidates;
+            let class = group.port_class(&self.subject.tuple);
             for hit in found {
-                candidates.extend(group.owners(hit.content));
+                let elsewhere = group.add_owners(hit.content, class, candidates);
+                self.statistics.false_candidates_by_stage.header += elsewhere;
             }
             candidates.extend(&group.always);
         }

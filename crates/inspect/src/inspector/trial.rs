@@ -166,8 +166,10 @@ impl Trial<'_> {
             counts.1 + found.len() as u64,
         );
         self.statistics.payload_bytes += text.bytes().len() as u64;
+        let class = group.port_class(&self.subject.tuple);
         for hit in found {
-            self.scratch.candidates.extend(group.owners(hit.content));
+            let elsewhere = group.add_owners(hit.content, class, &mut self.scratch.candidates);
+            self.statistics.false_candidates_by_stage.header += elsewhere;
         }
     }
 

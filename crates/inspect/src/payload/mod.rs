@@ -53,7 +53,7 @@ pub const MAX_PATTERN_SEARCHES: usize = 128;
 /// A rule that it keeps from being tried for a stream, or for a message that
 /// goes on, is tried again with the next packet; for the packet by itself it is
 /// not.
-pub const MAX_TRIED_BYTES: usize = 1 << 20;
+pub const MAX_TRIED_BYTES: usize = 4 << 20;
 /// Most values that the `byte_extract` options of one rule name.
 pub(crate) const MAX_VARIABLES: usize = 8;
 

@@ -362,8 +362,8 @@ fn what_waiting_rules_look_at_for_one_packet_is_bounded() {
     );
     let tried = after.candidates - before.candidates;
     let put_off = after.trials_put_off - before.trials_put_off;
-    assert!(tried <= 4 * packets_of_one_byte, "{tried} trials");
-    assert!(put_off >= 50 * packets_of_one_byte, "{put_off} put off");
+    assert!(tried < 20 * packets_of_one_byte, "{tried} trials");
+    assert!(put_off > 40 * packets_of_one_byte, "{put_off} put off");
     assert_eq!(after.waiting_evicted, 0, "all wait on");
 }
 
