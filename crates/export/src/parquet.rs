@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -21,14 +21,16 @@ use weir_measure::{IntervalReport, Value};
 
 use crate::row::{AlarmColumns, Row, rows};
 
-/// The table. Version 1: a change of a column is a new version.
+/// The table. A change of a column is a new version.
 const SCHEMA: &str = "message weir_measure {
     required int64 start (TIMESTAMP(NANOS, true));
     required double seconds;
     required int64 packets;
     required int64 bytes;
     required int64 distinct;
-    optional double f2;
+    required boolean saturated;
+    required double f2;
+    required double f2_bound;
     optional binary key (UTF8);
     optional int64 estimate;
     optional int64 bound;
@@ -41,7 +43,7 @@ const SCHEMA: &str = "message weir_measure {
     optional binary sums_sketch;
     optional binary change_sketch;
 }";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// A row group is written when it has so many rows or so many bytes of
 /// sketches: what is held in memory until then.
@@ -155,7 +157,9 @@ impl<W: Write + Send> ParquetWriter<W> {
         columns.required::<Int64Type>(|row| row.packets)?;
         columns.required::<Int64Type>(|row| row.bytes)?;
         columns.required::<Int64Type>(|row| row.distinct)?;
-        columns.optional::<DoubleType>(|row| row.f2)?;
+        columns.required::<BoolType>(|row| row.saturated)?;
+        columns.required::<DoubleType>(|row| row.f2)?;
+        columns.required::<DoubleType>(|row| row.f2_bound)?;
         columns.optional::<ByteArrayType>(|row| row.key.as_deref().map(text))?;
         columns.optional::<Int64Type>(|row| row.estimate)?;
         columns.optional::<Int64Type>(|row| row.bound)?;
@@ -289,7 +293,9 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     columns.required::<Int64Type>(&mut rows, |row, value| row.packets = value)?;
     columns.required::<Int64Type>(&mut rows, |row, value| row.bytes = value)?;
     columns.required::<Int64Type>(&mut rows, |row, value| row.distinct = value)?;
-    columns.optional::<DoubleType>(&mut rows, |row, value| row.f2 = Some(value))?;
+    columns.required::<BoolType>(&mut rows, |row, value| row.saturated = value)?;
+    columns.required::<DoubleType>(&mut rows, |row, value| row.f2 = value)?;
+    columns.required::<DoubleType>(&mut rows, |row, value| row.f2_bound = value)?;
     columns.optional::<ByteArrayType>(&mut rows, |row, value| row.key = Some(text(&value)))?;
     columns.optional::<Int64Type>(&mut rows, |row, value| row.estimate = Some(value))?;
     columns.optional::<Int64Type>(&mut rows, |row, value| row.bound = Some(value))?;

@@ -20,8 +20,12 @@ pub struct Row {
     pub bytes: i64,
     /// Distinct keys of the interval.
     pub distinct: i64,
-    /// Sum over the interval's keys of the squared value, where it is known.
-    pub f2: Option<f64>,
+    /// Whether values of the interval added up to more than counters hold.
+    pub saturated: bool,
+    /// Sum over the interval's keys of the squared value.
+    pub f2: f64,
+    /// What `f2` is off the truth by at most, with probability 1 - δ.
+    pub f2_bound: f64,
     /// The key as text.
     pub key: Option<String>,
     /// Its sum, never below the truth, where it is among the largest.
@@ -62,7 +66,9 @@ pub(crate) fn rows(report: &IntervalReport) -> Vec<Row> {
         packets: signed(report.packets),
         bytes: signed(report.bytes),
         distinct: signed(report.distinct),
+        saturated: report.saturated,
         f2: report.f2,
+        f2_bound: report.f2_bound,
         ..Row::default()
     };
     let mut alarms: BTreeMap<&str, &Alarm> = report

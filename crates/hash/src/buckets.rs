@@ -40,8 +40,8 @@ impl Buckets {
         self.data.get(start..start + self.len).unwrap_or(&[])
     }
 
-    /// Hands out all rows.
-    pub(crate) fn hand_to(&self, sink: &mut impl BucketSink) {
+    /// Hands out all rows, each whole.
+    pub fn hand_to(&self, sink: &mut impl BucketSink) {
         let rows = self.data.chunks_exact(self.stride.max(1));
         for (row, buckets) in rows.enumerate() {
             sink.take(row, 0, &buckets[..self.len]);

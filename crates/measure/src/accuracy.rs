@@ -90,7 +90,7 @@ impl MomentAccuracy {
             return Err(AccuracyError::MomentDelta(self.delta));
         }
         let rows = (1..MAX_ROWS).step_by(2);
-        let mut enough = rows.filter(|rows| majority_errs(*rows as i32) <= self.delta);
+        let mut enough = rows.filter(|rows| half_err(*rows as i32, 0.125) <= self.delta);
         Ok(Shape {
             rows: enough
                 .next()
@@ -100,14 +100,14 @@ impl MomentAccuracy {
     }
 }
 
-/// The probability that more than half of `rows` (an odd number) err, each with
-/// probability 1/8.
-fn majority_errs(rows: i32) -> f64 {
+/// The probability that at least half of `rows` err, each with probability
+/// `each`: without that their median does not.
+fn half_err(rows: i32, each: f64) -> f64 {
     let mut choices = 1.0;
     let mut tail = 0.0;
     for erring in 0..=rows {
-        if 2 * erring > rows {
-            tail += choices * 0.125f64.powi(erring) * 0.875f64.powi(rows - erring);
+        if 2 * erring >= rows {
+            tail += choices * each.powi(erring) * (1.0 - each).powi(rows - erring);
         }
         choices *= f64::from(rows - erring) / f64::from(erring + 1);
     }
@@ -129,6 +129,28 @@ impl Shape {
     pub fn epsilon(self) -> f64 {
         let width = f64::from(self.width);
         E / width * (1.0 + width * width / 2f64.powi(44))
+    }
+
+    /// The δ with which the bound may fail: e⁻ʳᵒʷˢ.
+    pub(crate) fn delta(self) -> f64 {
+        (-(self.rows as f64)).exp()
+    }
+
+    /// The share of F₂ by which a K-ary sketch's estimate of it is off with
+    /// probability at most `delta`: a row's variance is at most 2F₂²/(w - 1), so that
+    /// by Chebyshev a row is off by more with a probability p of which follows that
+    /// half of all rows are with probability δ.
+    pub(crate) fn moment_error(self, delta: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 0.5);
+        for _ in 0..50 {
+            let middle = (low + high) / 2.0;
+            if half_err(self.rows as i32, middle) <= delta {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        (2.0 / (f64::from(self.width - 1) * low)).sqrt()
     }
 
     /// What an estimate may be above the truth, where all values add up to
@@ -169,8 +191,10 @@ mod tests {
     /// By hand: of three rows two err with 3·(1/8)²·(7/8) + (1/8)³ = 0.04297.
     #[test]
     fn sizes_of_k_ary_sketches() {
-        assert!((majority_errs(1) - 0.125).abs() < 1e-12);
-        assert!((majority_errs(3) - 0.042_968_75).abs() < 1e-12);
+        assert!((half_err(1, 0.125) - 0.125).abs() < 1e-12);
+        assert!((half_err(3, 0.125) - 0.042_968_75).abs() < 1e-12);
+        // Either of two: 1 - (7/8)².
+        assert!((half_err(2, 0.125) - 0.234_375).abs() < 1e-12);
         let shape = |epsilon, delta| MomentAccuracy { epsilon, delta }.shape();
         let rows_and_width = |e, d| shape(e, d).map(|s| (s.rows, s.width));
         assert_eq!(rows_and_width(0.1, 0.13), Ok((1, 801)));
@@ -182,6 +206,17 @@ mod tests {
         for delta in [0.0, 1e-7, 1.0, f64::NAN] {
             assert!(shape(0.1, delta).is_err(), "{delta}");
         }
+    }
+
+    /// Where half of five rows err with the probability of an eighth each.
+    #[test]
+    fn error_of_a_moment_follows_from_the_rows() {
+        let shape = Shape { rows: 5, width: 33 };
+        let share = shape.moment_error(half_err(5, 0.125));
+        assert!(
+            (share - (2.0f64 / 32.0 * 8.0).sqrt()).abs() < 1e-9,
+            "{share}"
+        );
     }
 
     #[test]

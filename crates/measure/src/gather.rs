@@ -8,9 +8,8 @@ use weir_hash::SeedStream;
 /// Keys that wait until they are looked at together.
 pub(crate) const WAITING_MAX: usize = 256;
 
-/// Keys that are remembered.
-const SLOTS: usize = 1 << SLOT_BITS;
-const SLOT_BITS: u32 = 11;
+/// Memory of remembered keys: what a first-level cache holds.
+const CACHE_BYTES: usize = 1 << 15;
 
 /// Keys after which the share that came again is looked at, and those that go by
 /// unlooked at where it was too small.
@@ -32,6 +31,9 @@ pub(crate) struct Addition<const N: usize> {
 }
 
 impl<const N: usize> Addition<N> {
+    /// Keys that are remembered, a power of two.
+    const SLOTS: usize = CACHE_BYTES / size_of::<Addition<N>>().next_power_of_two();
+
     const NOTHING: Addition<N> = Addition {
         words: [0; N],
         value: 0,
@@ -87,7 +89,7 @@ impl<const N: usize> Gather<N> {
         Gather {
             waiting: vec![Addition::NOTHING; WAITING_MAX].into(),
             count: 0,
-            slots: vec![Addition::NOTHING; SLOTS].into(),
+            slots: vec![Addition::NOTHING; Addition::<N>::SLOTS].into(),
             is_empty: true,
             multipliers: std::array::from_fn(|_| stream.next_u64() | 1),
             is_resting: false,
@@ -169,7 +171,7 @@ impl<const N: usize> Gather<N> {
         let sum = products.fold(0u64, |sum, (word, multiplier)| {
             sum.wrapping_add(word.wrapping_mul(*multiplier))
         });
-        (sum >> (u64::BITS - SLOT_BITS)) as usize
+        (sum >> (u64::BITS - Addition::<N>::SLOTS.ilog2())) as usize
     }
 
     #[cold]
@@ -227,7 +229,10 @@ mod tests {
             }
             take(leaving, &mut count);
         }
-        assert!(count - before <= WAITING_MAX + SLOTS, "{count}");
+        assert!(
+            count - before <= WAITING_MAX + Addition::<2>::SLOTS,
+            "{count}"
+        );
         assert_eq!(sums, truth);
         assert!(gather.drain().is_empty());
         (gather, count)

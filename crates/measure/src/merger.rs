@@ -37,7 +37,8 @@ impl Merger {
         let watch = match (&plan.change, &plan.blank.change) {
             (Some(change), Some(blank)) => {
                 let unit = plan.value.name();
-                Some(Watch::new(change, blank, plan.key, unit, plan.tier)?)
+                let delta = plan.shape.delta();
+                Some(Watch::new(change, blank, plan.key, unit, plan.tier, delta)?)
             }
             _ => None,
         };

@@ -41,9 +41,12 @@ pub struct IntervalReport {
     /// Distinct keys: exact up to 256 packets, else an estimate with a standard
     /// error of 0.81 %.
     pub distinct: u64,
-    /// Sum over keys of the squared value: exact where the keys are known
-    /// exactly, estimated where changes are looked for.
-    pub f2: Option<f64>,
+    /// Sum over keys of the squared value (F₂): exact up to 256 packets and where
+    /// the keys are known exactly, else an estimate.
+    pub f2: f64,
+    /// What `f2` is off the truth by at most, with probability 1 - delta; 0 where it
+    /// is exact.
+    pub f2_bound: f64,
     /// The keys with the largest estimates, largest first.
     pub top: Vec<TopRow>,
     /// Changes that were found, the largest first.
@@ -201,7 +204,8 @@ impl IntervalReport {
             skipped_before: 0,
             saturated: false,
             distinct: 0,
-            f2: None,
+            f2: 0.0,
+            f2_bound: 0.0,
             top: Vec::new(),
             alarms: Vec::new(),
             changes: None,
@@ -223,6 +227,7 @@ impl IntervalReport {
         self.saturated = total > i64::MAX as u64;
         let bound = plan.shape.bound(total);
         self.distinct = sums.len() as u64;
+        self.f2 = second_moment(&sums);
         let estimates = sums.iter().map(|(key, sum)| (*key, *sum)).collect();
         let exact = plan.exact.then_some(&sums);
         self.top = top(plan, estimates, bound, exact);
@@ -236,6 +241,7 @@ impl IntervalReport {
         let sums = &sketched.sums;
         // The sketch that changes are looked for in has the same values.
         self.saturated = sums.is_saturated();
+        (self.f2, self.f2_bound) = (sums.f2(), sums.f2_bound());
         // Values are not negative, and so are sums.
         let estimate = |key: &FlowKey| {
             let words = KeyWords::new(key, plan.key);
@@ -265,7 +271,7 @@ impl IntervalReport {
         }
         let keys = exact.len() as u64;
         let per_key = |n: f64| if keys == 0 { 0.0 } else { n / keys as f64 };
-        self.f2 = Some(exact.values().map(|v| (*v as f64) * (*v as f64)).sum());
+        (self.f2, self.f2_bound) = (second_moment(exact), 0.0);
         self.error = Some(ErrorReport {
             keys,
             max_overestimate: max,
@@ -277,6 +283,10 @@ impl IntervalReport {
             },
         });
     }
+}
+
+fn second_moment(sums: &HashMap<FlowKey, u64>) -> f64 {
+    sums.values().map(|sum| (*sum as f64).powi(2)).sum()
 }
 
 /// The largest estimates, largest first, equal ones by key.

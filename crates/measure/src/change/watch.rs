@@ -25,6 +25,8 @@ pub(crate) struct Watch {
     kind: KeyKind,
     unit: &'static str,
     tier: Tier,
+    /// Probability with which a bound may fail.
+    delta: f64,
     detector: Detector,
     /// What an interval without packets has.
     empty: KAry,
@@ -58,12 +60,14 @@ impl Watch {
         kind: KeyKind,
         unit: &'static str,
         tier: Tier,
+        delta: f64,
     ) -> Result<Watch, ChangeError> {
         Ok(Watch {
             detector: Detector::new(&config.rule, blank.sums.layout().clone())?,
             kind,
             unit,
             tier,
+            delta,
             empty: blank.sums.clone(),
             kept: Vec::new(),
             log: KeyLog::new(config.shape.rows, config.max_keys),
@@ -142,7 +146,12 @@ impl Watch {
     /// Takes the interval's sums; whether it can be searched.
     fn observe(&mut self, report: &mut IntervalReport, interval: &Watched<'_>) -> bool {
         let sums = interval.counts.as_ref().map(|(part, _)| &part.sums);
-        report.f2 = report.f2.or(sums.map(KAry::f2));
+        if let Some(sums) = sums {
+            let bound = sums.f2_bound(self.delta);
+            if bound < report.f2_bound {
+                (report.f2, report.f2_bound) = (sums.f2(), bound);
+            }
+        }
         if !interval.is_whole {
             report.changes = Some(ChangeReport::unsearched(SearchState::CutShort));
             return false;

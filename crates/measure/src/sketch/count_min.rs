@@ -114,18 +114,29 @@ impl<F: Family> CountMin<F> {
         Ok(rows.fold(f64::INFINITY, f64::min))
     }
 
-    /// The estimate of the L2 norm, the root of the least sum of squares
-    /// (equation 6.6): never below the truth, and close to it for skewed
-    /// streams. No variance is bounded; for that there is
-    /// [`super::KAry::f2`].
+    /// The estimate of the L2 norm (equation 6.6), the root of [`CountMin::f2`].
     pub fn l2_norm(&self) -> f64 {
+        self.f2().sqrt()
+    }
+
+    /// The estimate of F₂, the sum over all keys of the squared sum, where no sum is
+    /// negative: the least sum of squares of a row. It is the inner product of the
+    /// stream with itself, so never below the truth, and above it by more than
+    /// [`CountMin::f2_bound`] with probability at most δ. That is close for skewed
+    /// streams; no variance is bounded, for which there is [`super::KAry::f2`].
+    pub fn f2(&self) -> f64 {
         let rows = (0..self.shape().rows).map(|row| {
             let counters = self.sums.row(row);
             counters
                 .map(|counter| (counter as f64).powi(2))
                 .sum::<f64>()
         });
-        rows.fold(f64::INFINITY, f64::min).sqrt()
+        rows.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What [`CountMin::f2`] may be above the truth: ε·‖A‖₁².
+    pub fn f2_bound(&self) -> f64 {
+        self.shape().epsilon() * (self.total() as f64).powi(2)
     }
 
     /// Adds another sketch.

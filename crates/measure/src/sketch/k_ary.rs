@@ -119,6 +119,18 @@ impl<F: FourUniversal> KAry<F> {
         Ok(())
     }
 
+    /// What [`KAry::f2`] may be off the truth, either way, with probability 1 - δ:
+    /// infinite where so few counters promise nothing.
+    pub fn f2_bound(&self, delta: f64) -> f64 {
+        let share = self.shape().moment_error(delta);
+        let below = if share < 1.0 {
+            share / (1.0 - share)
+        } else {
+            f64::INFINITY
+        };
+        below * self.f2().max(0.0)
+    }
+
     /// The estimate of F₂, the sum over all keys of the squared sum.
     pub fn f2(&self) -> f64 {
         second_moment(self.shape(), self.total() as f64, |row| {

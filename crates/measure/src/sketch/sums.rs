@@ -1,7 +1,7 @@
 //! Sums per key: what all sketches of integers are made of.
 
 use weir_hash::{BucketSink, Buckets, Family, KeyColumns};
-use weir_simd::Tier;
+use weir_simd::{Tier, prefetch};
 
 use super::counters::Counters;
 use super::layout::{Layout, LayoutMismatch, Places};
@@ -64,6 +64,27 @@ struct Adder<'a, V> {
     width: usize,
     values: &'a [V],
 }
+
+/// Asks for the counters of one batch of keys, as buckets come, before something is
+/// added to them: in a table beyond the second-level cache an addition waits for its
+/// line longer than other additions can hide.
+struct Ahead<'a> {
+    low: &'a [u32],
+    width: usize,
+}
+
+impl BucketSink for Ahead<'_> {
+    #[inline(always)]
+    fn take(&mut self, row: usize, _: usize, buckets: &[u32]) {
+        let low = &self.low[row * self.width..][..self.width];
+        for bucket in buckets {
+            prefetch(&low[*bucket as usize]);
+        }
+    }
+}
+
+/// What a second-level cache holds.
+pub(super) const NEAR_BYTES: usize = 1 << 20;
 
 /// Buckets that kernels hand out at once.
 const BLOCK: usize = 16;
@@ -161,12 +182,16 @@ impl<F: Family> Sums<F> {
         let rows = self.layout.shape().rows;
         let (family, counters) = (self.layout.family(), &mut self.counters);
         if let Care::Narrow(mass) = care {
-            let mut adder = Adder {
-                low: counters.low_for(mass),
-                width,
-                values,
-            };
-            family.buckets_to(tier, keys, &mut work.buckets, &mut adder);
+            let low = counters.low_for(mass);
+            if size_of_val(low) > NEAR_BYTES {
+                let mut ahead = Ahead { low, width };
+                family.buckets_to(tier, keys, &mut work.buckets, &mut ahead);
+                let mut adder = Adder { low, width, values };
+                work.buckets.hand_to(&mut adder);
+            } else {
+                let mut adder = Adder { low, width, values };
+                family.buckets_to(tier, keys, &mut work.buckets, &mut adder);
+            }
             return;
         }
         family.buckets(tier, keys, &mut work.buckets);

@@ -167,6 +167,30 @@ fn error_exceeds_the_bound_at_rate_delta_at_most() {
     assert!(failed > 1.5 * limit(delta), "{failed} of {trials}");
 }
 
+/// Two keys of value 1 that meet in both rows make F₂ twice as large as it is,
+/// which is more than the bound allows. 20,000 trials as above: two rows fail in
+/// 1/36 of them, less than δ = e⁻²; one in 1/6, which is more.
+#[test]
+fn second_moment_exceeds_its_bound_at_rate_delta_at_most() {
+    let trials = 20_000;
+    let failed = |rows| {
+        let seeds = (0..trials).filter(|seed| {
+            let mut sketch = sketch(rows, 6, *seed);
+            add(&mut sketch, weir_simd::tier(), &[([1, 0], 1), ([2, 0], 1)]);
+            let f2 = sketch.f2();
+            assert!(f2 == 2.0 || f2 == 4.0, "{f2}");
+            assert!((1.0..2.0).contains(&sketch.f2_bound()));
+            f2 > 2.0 + sketch.f2_bound()
+        });
+        seeds.count() as f64
+    };
+    let delta = (-2f64).exp();
+    let trials = trials as f64;
+    let limit = trials * delta + 6.5 * (trials * delta * (1.0 - delta)).sqrt();
+    assert!(failed(2) <= limit, "{}", failed(2));
+    assert!(failed(1) > limit, "{}", failed(1));
+}
+
 /// A skewed stream at the default size: 5,000 keys, the n-th with 10⁶/n. A
 /// row errs by more than the bound where a key meets one of the first
 /// 1,100, which is once in 25; all four rows of any of the keys do under

@@ -127,3 +127,29 @@ fn debug_shows_no_seed() {
     let seed = 0x5eed_1234_5678;
     assert!(!format!("{:?}", sketch(2, 16, seed)).contains(&seed.to_string()));
 }
+
+/// Two keys of value 1 that meet are taken for F₂ = 4, which is off by more than
+/// five rows of 17 counters promise. Over 4,000 seeds 7 standard deviations above
+/// δ = 2 % have a chance of 1e-12; a row alone, in which they meet once in 17, is
+/// above that, and the median of five is below.
+#[test]
+fn second_moment_is_seldom_off_by_more_than_promised() {
+    let (trials, delta) = (4000, 0.02);
+    let promised = Shape { rows: 5, width: 17 }.moment_error(delta) * 2.0;
+    assert!((1.8..2.0).contains(&promised), "{promised}");
+    let mut keys = KeyColumns::new(1, 2);
+    assert!(keys.push(&[3]) && keys.push(&[4]));
+    let failed = |rows| {
+        let mut work = AddWork::default();
+        let failed = (0..trials).filter(|seed| {
+            let mut sketch = KAry::new(Shape { rows, width: 17 }, 1, *seed).unwrap();
+            sketch.add(weir_simd::tier(), &keys, &[1i64, 1], &mut work);
+            (sketch.f2() - 2.0).abs() > promised
+        });
+        failed.count() as f64
+    };
+    let trials = trials as f64;
+    let limit = trials * delta + 7.0 * (trials * delta * (1.0 - delta)).sqrt();
+    assert!(failed(5) < limit, "{}", failed(5));
+    assert!(failed(1) > limit, "{}", failed(1));
+}
