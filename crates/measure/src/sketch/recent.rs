@@ -11,17 +11,14 @@ use crate::accuracy::Shape;
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 11;
 
-/// Updates handed on at once: few enough that the processor hashes one chunk while
-/// it adds another.
-const CHUNK: usize = 64;
+/// Updates handed on at once: as many as a batch has packets, so that what a chunk
+/// costs beside its keys is little.
+const CHUNK: usize = 256;
 
 /// Updates after which the share of hits is looked at, and those that go by
 /// unlooked at where it was too small.
 const TRIAL: usize = 1 << 13;
 const REST: usize = 1 << 18;
-
-/// What a first-level cache holds: rows of a smaller sketch cost next to nothing.
-const NEAREST_BYTES: usize = 1 << 15;
 
 /// A cache of recent keys of one word in front of sketches, which adds up what
 /// comes for a key until another one needs its slot. Packets come in trains, and
@@ -52,15 +49,11 @@ pub struct RecentKeys {
 impl RecentKeys {
     /// An empty cache in front of a sketch of this shape.
     ///
-    /// Looking a key up costs about as much as four additions to counters in the
-    /// first-level cache, as 2.4 in the second-level one, or as one beyond it.
+    /// Looking a key up costs about as much as two additions to counters in the
+    /// second-level cache, or as one beyond it.
     pub fn new(shape: Shape, seed: u64) -> RecentKeys {
         let bytes = shape.rows * shape.width as usize * size_of::<u32>();
-        let additions = match bytes {
-            ..=NEAREST_BYTES => 4.0,
-            ..=NEAR_BYTES => 2.4,
-            _ => 1.0,
-        };
+        let additions = if bytes <= NEAR_BYTES { 2.0 } else { 1.0 };
         RecentKeys {
             multiplier: SeedStream::new(seed).next_bits(32) as u32 | 1,
             slots: Box::new([0; SLOTS]),
