@@ -14,9 +14,9 @@
 //!   `sketch-alarms` are the other kernels of change detection (6.5), for which
 //!   `sketch-update-4-rows` gives the rows of its keys on.
 
+use super::Entry;
 use super::lanes::Lanes;
 use super::mersenne;
-use super::{Entry, broadcast};
 use crate::kernel::{BuildError, Builder, Kernel, Over, ScalarId, Value};
 
 pub mod change;
@@ -150,7 +150,24 @@ fn update(
     clusters: usize,
     gives_rows: bool,
 ) -> Result<Kernel, BuildError> {
-    let mut k = Builder::new(name);
+    let all = |k: &mut Builder| match clusters {
+        1 => vec![None],
+        _ => (0..clusters as u32)
+            .map(|it| Some(k.constant(it)))
+            .collect(),
+    };
+    update_from(Builder::new(name), hashing, clusters, gives_rows, all)
+}
+
+/// An update whose clusters take keys from the clusters that `sources` names, one
+/// after the other; none stands for a cluster's own.
+fn update_from(
+    mut k: Builder,
+    hashing: Hashing,
+    clusters: usize,
+    gives_rows: bool,
+    sources: impl FnOnce(&mut Builder) -> Vec<Option<Value>>,
+) -> Result<Kernel, BuildError> {
     let parameters = k.input("parameters", 1);
     let keys = k.input("keys", 2);
     let sketch = k.indexed("sketch");
@@ -159,12 +176,15 @@ fn update(
         .map(|_| k.read(parameters)[0])
         .collect();
     let lanes = Lanes::new(clusters);
+    let sources = sources(&mut k);
     k.repeat(Over::records(keys).label("keys").pipeline(), &[], |k, _| {
         let record = k.read(keys);
-        let mut rows = Vec::with_capacity(clusters);
-        for source in 0..clusters as u32 {
-            let key = broadcast(k, clusters, record[0], source);
-            let length = broadcast(k, clusters, record[1], source);
+        let mut rows = Vec::with_capacity(sources.len());
+        for &source in &sources {
+            let [key, length] = [record[0], record[1]].map(|word| match source {
+                Some(source) => k.communicate(word, source),
+                None => word,
+            });
             let row = row(k, hashing, &function, key);
             lanes.count(k, sketch, row, length);
             rows.push(row);

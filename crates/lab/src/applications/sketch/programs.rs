@@ -3,6 +3,7 @@
 use super::{COUNTERS, Hashing};
 use crate::applications::mersenne::PRIME;
 use crate::applications::{ProgramEntry, ProgramFailure, example_words};
+use crate::kernel::Kernel;
 use crate::stream::{MemoryRange, Program};
 
 pub(in crate::applications) const ENTRIES: [ProgramEntry; 2] = [
@@ -32,20 +33,27 @@ pub fn example_functions(clusters: usize, hashing: Hashing) -> Vec<u32> {
     words.into_iter().map(|word| word % PRIME).collect()
 }
 
-/// A program that has updated a sketch. Its one barrier is passed when the
-/// sketch, the parameters and the microcode are in place.
+/// A program that has updated a sketch, between its two barriers. At the first,
+/// the sketch, the parameters and the microcode are in place.
 #[derive(Clone, Debug)]
 pub struct Updated {
     /// The program.
     pub program: Program,
+    functions: usize,
     clusters: usize,
     sketch: MemoryRange,
 }
 
 impl Updated {
-    /// The counter in a row of a cluster's array.
-    pub fn counter(&self, cluster: usize, row: u32) -> u32 {
-        self.program.memory()[self.sketch.start + row as usize * self.clusters + cluster]
+    /// The counter in a row of a function's array, of all clusters with that
+    /// function together.
+    pub fn counter(&self, function: usize, row: u32) -> u32 {
+        let first = self.sketch.start + row as usize * self.clusters;
+        (function..self.clusters)
+            .step_by(self.functions)
+            .fold(0, |sum: u32, cluster| {
+                sum.wrapping_add(self.program.memory()[first + cluster])
+            })
     }
 }
 
@@ -60,27 +68,37 @@ pub fn updated(
     functions: &[u32],
     records: &[u32],
 ) -> Result<Updated, ProgramFailure> {
-    let sketch_words = clusters * COUNTERS as usize;
-    let parameters = MemoryRange {
-        start: 0,
-        words: functions.len(),
-    };
-    let keys = MemoryRange {
-        start: parameters.words,
-        words: records.len(),
-    };
-    let sketch = MemoryRange {
-        start: keys.start + keys.words,
-        words: sketch_words,
-    };
-    let mut memory = [functions, records].concat();
-    memory.resize(memory.len() + sketch_words, 0);
-
-    let mut program = Program::new(clusters, memory);
-    let update = program.kernel(match hashing {
+    let update = match hashing {
         Hashing::Two => super::update_2(clusters)?,
         Hashing::Four => super::update_4(clusters)?,
-    });
+    };
+    updated_by(update, [clusters, clusters], functions, records)
+}
+
+/// The same by a kernel with so many different functions in so many clusters.
+pub(super) fn updated_by(
+    update: Kernel,
+    [functions, clusters]: [usize; 2],
+    parameters: &[u32],
+    records: &[u32],
+) -> Result<Updated, ProgramFailure> {
+    let mut memory = [parameters, records].concat();
+    let keys = MemoryRange {
+        start: parameters.len(),
+        words: records.len(),
+    };
+    let parameters = MemoryRange {
+        start: 0,
+        words: parameters.len(),
+    };
+    let sketch = MemoryRange {
+        start: memory.len(),
+        words: clusters * COUNTERS as usize,
+    };
+    memory.resize(memory.len() + sketch.words, 0);
+
+    let mut program = Program::new(clusters, memory);
+    let update = program.kernel(update);
     let counters = program.load(sketch)?;
     let parameters = program.load(parameters)?;
     program.load_microcode(update);
@@ -91,6 +109,7 @@ pub fn updated(
     program.store(counters, sketch.start)?;
     Ok(Updated {
         program,
+        functions,
         clusters,
         sketch,
     })
