@@ -5,10 +5,8 @@
 //!
 //! Each takes the machine as it is and changes what the experiment is about.
 
-use crate::applications::ProgramFailure;
-use crate::kernel::BuildError;
-use crate::machine::{Machine, MachineError};
-use crate::stream::RunError;
+use crate::failure::ModelError;
+use crate::machine::Machine;
 
 mod arrays;
 mod changes;
@@ -18,23 +16,6 @@ mod headers;
 mod interface;
 mod rows;
 mod sub_keys;
-
-/// An experiment that failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExperimentError {
-    /// A machine that cannot be used.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// A kernel that cannot be built.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A program that cannot be written.
-    #[error(transparent)]
-    Program(#[from] ProgramFailure),
-    /// A program that cannot run.
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
 
 /// What an experiment found.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +42,7 @@ impl Finding {
 }
 
 /// What an experiment gives.
-pub type Findings = Result<Vec<Finding>, ExperimentError>;
+pub type Findings = Result<Vec<Finding>, ModelError>;
 
 /// An experiment, by name.
 #[derive(Clone, Copy, Debug)]

@@ -16,6 +16,7 @@ pub mod cost;
 mod draw;
 pub mod execute;
 pub mod experiments;
+pub mod failure;
 pub mod kernel;
 pub mod lengths;
 pub mod machine;

@@ -14,10 +14,9 @@ pub use published::{Claim, Published, Relation, published};
 pub use sensitivity::{Assumption, HEADLINES, Sensitivity, assumptions, sensitivity};
 
 use crate::applications::ProgramFailure;
-use crate::kernel::BuildError;
+use crate::failure::ModelError;
 use crate::machine::{Machine, MachineError};
-use crate::schedule::ScheduleError;
-use crate::stream::{Program, RunError};
+use crate::stream::Program;
 
 mod aes;
 mod chip;
@@ -35,27 +34,15 @@ mod sensitivity;
 mod sub_sketches;
 mod substituted;
 
-/// A model that failed.
+/// Rows that cannot be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReproduceError {
     /// No such row.
     #[error("no row is called {0}: rows are imagine-001 to imagine-103")]
     Unknown(String),
-    /// A machine that cannot be used.
+    /// A model that failed.
     #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// A kernel that cannot be built.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A program that cannot be written.
-    #[error(transparent)]
-    Program(#[from] ProgramFailure),
-    /// A kernel that cannot be scheduled.
-    #[error(transparent)]
-    Schedule(#[from] ScheduleError),
-    /// A program that cannot run.
-    #[error(transparent)]
-    Run(#[from] RunError),
+    Model(#[from] ModelError),
 }
 
 /// What kind of statement a row is.
@@ -175,7 +162,7 @@ pub fn reproduce(
         .map(|(index, row)| {
             let made = compare::row(row, &mut bench);
             progress(index + 1, count);
-            made
+            Ok(made?)
         })
         .collect()
 }
@@ -215,7 +202,7 @@ impl Bench {
         &self,
         name: String,
         write: impl FnOnce() -> Result<Program, ProgramFailure>,
-    ) -> Result<Arc<Program>, ReproduceError> {
+    ) -> Result<Arc<Program>, ModelError> {
         let written = self.programs(name, || Ok(vec![write()?]))?;
         Ok(Arc::clone(&written[0]))
     }
@@ -225,7 +212,7 @@ impl Bench {
         &self,
         name: String,
         write: impl FnOnce() -> Result<Vec<Program>, ProgramFailure>,
-    ) -> Result<Vec<Arc<Program>>, ReproduceError> {
+    ) -> Result<Vec<Arc<Program>>, ModelError> {
         // A thread that fails while it writes one leaves the others whole.
         let known = || {
             self.programs
@@ -252,7 +239,7 @@ impl Bench {
     }
 
     /// Gigabits per second of a number of bits in a number of cycles.
-    fn gbit_per_s(&self, bits: f64, cycles: f64) -> Result<f64, ReproduceError> {
+    fn gbit_per_s(&self, bits: f64, cycles: f64) -> Result<f64, ModelError> {
         Ok(bits / cycles * self.imagine(3, 1)?.clock_mhz / 1000.0)
     }
 }

@@ -5,10 +5,11 @@
 //! much faster and larger than Imagine's; groups share them evenly.
 
 use super::rows::grown;
-use super::{ExperimentError, Finding, Findings};
-use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
+use super::{Finding, Findings};
+use crate::applications::aes::programs::{BLOCK_WORDS, Workload, encrypt};
 use crate::applications::example_words;
 use crate::cost::{Process, Shape, power};
+use crate::failure::ModelError;
 use crate::lengths::trace_like;
 use crate::machine::Machine;
 use crate::stream::run as play;
@@ -69,7 +70,7 @@ struct Done {
 }
 
 /// Encrypts packets of a trace's lengths, each under its own key.
-fn encrypted(group: &Machine, groups: usize) -> Result<Done, ExperimentError> {
+fn encrypted(group: &Machine, groups: usize) -> Result<Done, ModelError> {
     let row = group.clusters;
     let mut dealt: Vec<Vec<usize>> = vec![Vec::new(); groups];
     let mut done = Done {
@@ -89,13 +90,7 @@ fn encrypted(group: &Machine, groups: usize) -> Result<Done, ExperimentError> {
         }
     }
     for packets in dealt.into_iter().filter(|packets| !packets.is_empty()) {
-        let workload = Workload {
-            packets,
-            key_agile: true,
-            cipher: Width::Single,
-            expansion: Width::Single,
-            counts_up: false,
-        };
+        let workload = Workload::with_keys_for(packets);
         let keys = example_words(workload.packets.len() * BLOCK_WORDS);
         let text = example_words(workload.blocks() * BLOCK_WORDS);
         let program = encrypt(row, &workload, &keys, &text)?.program;

@@ -4,6 +4,7 @@
 
 use super::{Finding, Findings};
 use crate::cost::{Process, Shape};
+use crate::failure::ModelError;
 use crate::lengths::{Lengths, trace_like};
 use crate::machine::Machine;
 
@@ -62,7 +63,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
 
 /// The machine with another number of clusters; its stream register file, its
 /// memory and its host grow with them.
-pub(super) fn grown(machine: &Machine, clusters: u32) -> Result<Machine, super::ExperimentError> {
+pub(super) fn grown(machine: &Machine, clusters: u32) -> Result<Machine, ModelError> {
     let growth = f64::from(clusters) / machine.clusters as f64;
     let changes = [
         ("clusters", f64::from(clusters)),

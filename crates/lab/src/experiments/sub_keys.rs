@@ -6,6 +6,7 @@ use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::cache::{Flows, encrypt_kept, example_flows};
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::cost::{Process, Shape};
+use crate::failure::ModelError;
 use crate::machine::Machine;
 use crate::stream::{Program, run as play};
 
@@ -51,7 +52,7 @@ fn measure(
     program: &Program,
     [hits, expansions]: [usize; 2],
     findings: &mut Vec<Finding>,
-) -> Result<(), super::ExperimentError> {
+) -> Result<(), ModelError> {
     let outcome = play(program, machine)?;
     let begin = outcome.barriers.first().copied().unwrap_or(0.0);
     let area = Process::of(&machine.costs.technology).square_mm(Shape::of(machine).area().total());

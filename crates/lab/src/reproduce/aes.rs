@@ -1,8 +1,9 @@
 //! Runs of chapter 2.
 
+use crate::failure::ModelError;
 use std::collections::HashMap;
 
-use super::{Bench, ReproduceError};
+use super::Bench;
 use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::applications::{aes, example_words};
 use crate::kernel::{Class, Kernel};
@@ -47,7 +48,7 @@ impl Run {
     }
 }
 
-fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, ReproduceError> {
+fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, ModelError> {
     let program = bench.program(format!("{} {workload:?}", machine.clusters), || {
         let keys = example_words(workload.packets.len() * BLOCK_WORDS);
         let text = example_words(workload.blocks() * BLOCK_WORDS);
@@ -69,7 +70,7 @@ fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, Re
 }
 
 impl Bench {
-    fn run(&mut self, adders: u32, workload: &Workload) -> Result<Run, ReproduceError> {
+    fn run(&mut self, adders: u32, workload: &Workload) -> Result<Run, ModelError> {
         let setting = format!("{adders} {workload:?}");
         if let Some(run) = self.aes.by_setting.get(&setting) {
             return Ok(run.clone());
@@ -85,16 +86,12 @@ impl Bench {
         adders: u32,
         blocks: usize,
         width: Width,
-    ) -> Result<Run, ReproduceError> {
+    ) -> Result<Run, ModelError> {
         self.run(adders, &Workload::fixed(1, blocks, false, width))
     }
 
     /// Packets of one size, under one key or one each (figures 2.13, 2.17).
-    pub(super) fn packets(
-        &mut self,
-        blocks: usize,
-        key_agile: bool,
-    ) -> Result<Run, ReproduceError> {
+    pub(super) fn packets(&mut self, blocks: usize, key_agile: bool) -> Result<Run, ModelError> {
         let packets = self.effort.blocks / blocks;
         self.run(
             4,
@@ -104,20 +101,14 @@ impl Bench {
 
     /// Packets of the lengths of a trace, padded to whole rows of blocks, with
     /// the share of bytes that are padding. Keys change with packets.
-    pub(super) fn trace(&mut self) -> Result<(Run, f64), ReproduceError> {
+    pub(super) fn trace(&mut self) -> Result<(Run, f64), ModelError> {
         let (mut packets, mut blocks_of_data) = (Vec::new(), 0.0);
         for length in trace_like(self.effort.blocks / 50) {
             let blocks = length.div_ceil(16) as usize;
             blocks_of_data += blocks as f64;
             packets.push(blocks.div_ceil(8) * 8);
         }
-        let workload = Workload {
-            packets,
-            key_agile: true,
-            cipher: Width::Single,
-            expansion: Width::Single,
-            counts_up: false,
-        };
+        let workload = Workload::with_keys_for(packets);
         let mut run = self.run(4, &workload)?;
         let padding = 100.0 * (1.0 - blocks_of_data / run.blocks);
         run.blocks = blocks_of_data;
@@ -130,7 +121,7 @@ fn scheduled(
     kernel: Kernel,
     adders: u32,
     scratchpads: u32,
-) -> Result<Schedule, ReproduceError> {
+) -> Result<Schedule, ModelError> {
     Ok(Schedule::of(&kernel, &bench.imagine(adders, scratchpads)?)?)
 }
 
@@ -139,7 +130,7 @@ pub(super) fn round_cycles(
     bench: &Bench,
     adders: u32,
     scratchpads: u32,
-) -> Result<f64, ReproduceError> {
+) -> Result<f64, ModelError> {
     let schedule = scheduled(bench, aes::core()?, adders, scratchpads)?;
     Ok(schedule
         .block_of("rounds")
@@ -151,7 +142,7 @@ pub(super) fn expansion(
     bench: &Bench,
     width: Width,
     adders: u32,
-) -> Result<(f64, f64), ReproduceError> {
+) -> Result<(f64, f64), ModelError> {
     let kernel = match width {
         Width::Single => aes::key_expansion()?,
         Width::Dual => aes::key_expansion_dual()?,
@@ -169,7 +160,7 @@ pub(super) fn expansion(
 
 /// Scratchpad reads of a call of the core for one record per cluster, those in
 /// the rounds, and writes (2.4).
-pub(super) fn core_accesses(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
+pub(super) fn core_accesses(bench: &Bench) -> Result<[f64; 3], ModelError> {
     let schedule = scheduled(bench, aes::core()?, 4, SCRATCHPADS)?;
     let reads_of = |records: u64| {
         let run = schedule.run(&Call {
@@ -184,7 +175,7 @@ pub(super) fn core_accesses(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
 
 /// Cycles of sending a set of sub-keys to all clusters, beside the core's own
 /// start: its loop of key distribution.
-pub(super) fn distribution_cycles(bench: &Bench) -> Result<f64, ReproduceError> {
+pub(super) fn distribution_cycles(bench: &Bench) -> Result<f64, ModelError> {
     let schedule = scheduled(bench, aes::core()?, 4, SCRATCHPADS)?;
     let block = schedule.block_of("key distribution");
     Ok(block.map_or(0.0, |block| {

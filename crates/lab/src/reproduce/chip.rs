@@ -2,10 +2,11 @@
 
 use super::compare::Entry;
 use super::hashing::{mmh_outcome, sketch_outcome};
-use super::{Bench, ReproduceError, inspection};
+use super::{Bench, inspection};
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
 use crate::cost::{Process, Shape, power};
+use crate::failure::ModelError;
 
 /// The row of a number.
 pub(super) fn entry(number: u32) -> Entry {
@@ -46,14 +47,14 @@ pub(super) fn entry(number: u32) -> Entry {
 }
 
 /// Mean power while 1920 keys update a sketch with 2-universal hashing.
-fn sketch_watts(bench: &Bench) -> Result<f64, ReproduceError> {
+fn sketch_watts(bench: &Bench) -> Result<f64, ModelError> {
     let (mut outcome, cycles) = sketch_outcome(bench, Hashing::Two)?;
     outcome.cycles = cycles;
     Ok(power(&outcome, &bench.imagine(3, 1)?).total_watts())
 }
 
 /// Power of units that work in every cycle.
-fn busy_watts(bench: &Bench) -> Result<f64, ReproduceError> {
+fn busy_watts(bench: &Bench) -> Result<f64, ModelError> {
     let machine = bench.imagine(3, 1)?;
     let process = Process::of(&machine.costs.technology);
     Ok(process.joules(Shape::of(&machine).busy_cycle()) * machine.clock_mhz * 1e6)
@@ -61,7 +62,7 @@ fn busy_watts(bench: &Bench) -> Result<f64, ReproduceError> {
 
 /// The largest mean power of the applications on Imagine as it is; inspection
 /// has 4 adders, for its microcode has no room with 3.
-fn most_watts(bench: &mut Bench) -> Result<f64, ReproduceError> {
+fn most_watts(bench: &mut Bench) -> Result<f64, ModelError> {
     const INSPECTION_ADDERS: u32 = 4;
     let imagine = bench.imagine(3, 1)?;
     let aes = bench.single_stream(3, super::aes::LARGEST, Width::Single)?;
@@ -82,7 +83,7 @@ fn most_watts(bench: &mut Bench) -> Result<f64, ReproduceError> {
 
 /// Units of a cluster with which area and energy for each are least, where
 /// both have the same.
-fn best_alus(bench: &Bench) -> Result<f64, ReproduceError> {
+fn best_alus(bench: &Bench) -> Result<f64, ModelError> {
     let costs = bench.imagine(3, 1)?.costs;
     let best = |of: fn(&Shape) -> f64| {
         let each = |alus: &u32| {
@@ -99,7 +100,7 @@ fn best_alus(bench: &Bench) -> Result<f64, ReproduceError> {
 }
 
 /// Change of the area for each unit from 8 to 32 clusters.
-fn growth_percent(bench: &Bench) -> Result<f64, ReproduceError> {
+fn growth_percent(bench: &Bench) -> Result<f64, ModelError> {
     let costs = bench.imagine(3, 1)?.costs;
     let each = |clusters: f64| Shape::scaled(clusters, 5.0, costs).area().total() / clusters;
     Ok(100.0 * (each(32.0) / each(8.0) - 1.0))

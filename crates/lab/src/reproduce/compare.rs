@@ -1,9 +1,10 @@
 //! A row's model beside what the thesis states.
 
-use super::{Bench, Claim, Class, Published, Relation, ReproduceError, Row, Verdict, rows};
+use super::{Bench, Claim, Class, Published, Relation, Row, Verdict, rows};
+use crate::failure::ModelError;
 
 /// Numbers, in the order of the stated ones.
-pub(super) type Values = Result<Vec<f64>, ReproduceError>;
+pub(super) type Values = Result<Vec<f64>, ModelError>;
 
 /// What is known of a row.
 pub(super) struct Entry {
@@ -19,7 +20,7 @@ pub(super) struct Entry {
     whole: Option<Whole>,
 }
 
-type Whole = Box<dyn Fn(&mut Bench) -> Result<f64, ReproduceError>>;
+type Whole = Box<dyn Fn(&mut Bench) -> Result<f64, ModelError>>;
 
 enum Model {
     /// Numbers, in the order of the stated ones.
@@ -98,7 +99,7 @@ impl Entry {
     /// of 0.
     pub(super) fn change_of(
         mut self,
-        whole: impl Fn(&mut Bench) -> Result<f64, ReproduceError> + 'static,
+        whole: impl Fn(&mut Bench) -> Result<f64, ModelError> + 'static,
     ) -> Entry {
         self.whole = Some(Box::new(whole));
         self
@@ -127,7 +128,7 @@ pub(super) fn class_of(published: &Published) -> Class {
 }
 
 /// Compares a row with its model.
-pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ReproduceError> {
+pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ModelError> {
     let entry = entry_of(&published);
     let (values, outcome) = match &entry.model {
         Model::Gives(model) => (Some(model(bench)?), None),

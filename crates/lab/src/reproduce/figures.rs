@@ -2,9 +2,10 @@
 
 use super::aes::LARGEST;
 use super::hashing::mmh_cycles;
-use super::{Bench, Effort, ReproduceError, aes};
+use super::{Bench, Effort, aes};
 use crate::applications::aes::programs::Width;
 use crate::cost::Shape;
+use crate::failure::ModelError;
 use crate::lengths::{Lengths, aix_like};
 use crate::report::{Mark, Plot, Scale, Series};
 
@@ -12,7 +13,7 @@ use crate::report::{Mark, Plot, Scale, Series};
 ///
 /// # Errors
 /// Models that fail.
-pub fn figures() -> Result<Vec<Plot>, ReproduceError> {
+pub fn figures() -> Result<Vec<Plot>, ModelError> {
     let mut bench = Bench::new(Effort::SHORT);
     Ok(vec![
         rounds(&bench)?,
@@ -55,12 +56,12 @@ fn plot(title: &str, [x, y]: [&str; 2], scales: [Scale; 2], series: Vec<Series>)
 /// Points of a curve whose values may fail.
 fn curve(
     at: &[f64],
-    mut of: impl FnMut(f64) -> Result<f64, ReproduceError>,
-) -> Result<Vec<(f64, f64)>, ReproduceError> {
+    mut of: impl FnMut(f64) -> Result<f64, ModelError>,
+) -> Result<Vec<(f64, f64)>, ModelError> {
     at.iter().map(|&x| Ok((x, of(x)?))).collect()
 }
 
-fn rounds(bench: &Bench) -> Result<Plot, ReproduceError> {
+fn rounds(bench: &Bench) -> Result<Plot, ModelError> {
     let mut series = Vec::new();
     for (scratchpads, stated) in [
         (1, &[(3.0, 25.0), (4.0, 25.0), (6.0, 25.0)][..]),
@@ -84,7 +85,7 @@ fn rounds(bench: &Bench) -> Result<Plot, ReproduceError> {
 
 const BLOCKS: [f64; 6] = [8.0, 16.0, 24.0, 32.0, 64.0, LARGEST as f64];
 
-fn packets(bench: &mut Bench) -> Result<Plot, ReproduceError> {
+fn packets(bench: &mut Bench) -> Result<Plot, ModelError> {
     let single = curve(&BLOCKS, |blocks| {
         let run = bench.single_stream(6, blocks as usize, Width::Single)?;
         Ok(run.cycles_per_block())
@@ -109,7 +110,7 @@ fn packets(bench: &mut Bench) -> Result<Plot, ReproduceError> {
     ))
 }
 
-fn kernel_share(bench: &mut Bench) -> Result<Plot, ReproduceError> {
+fn kernel_share(bench: &mut Bench) -> Result<Plot, ModelError> {
     let share = curve(&BLOCKS, |blocks| {
         Ok(bench.packets(blocks as usize, false)?.kernel_share())
     })?;
@@ -127,7 +128,7 @@ fn kernel_share(bench: &mut Bench) -> Result<Plot, ReproduceError> {
     ))
 }
 
-fn mmh(bench: &Bench) -> Result<Plot, ReproduceError> {
+fn mmh(bench: &Bench) -> Result<Plot, ModelError> {
     let points = curve(&[128.0, 256.0, 512.0, 768.0, 1024.0, 1536.0], |bytes| {
         bench.gbit_per_s(8.0 * bytes, mmh_cycles(bench, bytes as usize)?)
     })?;
@@ -167,7 +168,7 @@ fn growth(
     bench: &Bench,
     at: &[f64],
     shape: impl Fn(f64) -> (f64, f64),
-) -> Result<[Vec<(f64, f64)>; 2], ReproduceError> {
+) -> Result<[Vec<(f64, f64)>; 2], ModelError> {
     let costs = bench.imagine(3, 1)?.costs;
     let each = |(clusters, alus): (f64, f64)| {
         let shape = Shape::scaled(clusters, alus, costs);
@@ -182,7 +183,7 @@ fn growth(
     }))
 }
 
-fn within_clusters(bench: &Bench) -> Result<Plot, ReproduceError> {
+fn within_clusters(bench: &Bench) -> Result<Plot, ModelError> {
     let alus: Vec<f64> = (2..=16).map(f64::from).collect();
     let [area, energy] = growth(bench, &alus, |alus| (8.0, alus))?;
     Ok(plot(
@@ -197,7 +198,7 @@ fn within_clusters(bench: &Bench) -> Result<Plot, ReproduceError> {
     ))
 }
 
-fn between_clusters(bench: &Bench) -> Result<Plot, ReproduceError> {
+fn between_clusters(bench: &Bench) -> Result<Plot, ModelError> {
     let clusters = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
     let [area, energy] = growth(bench, &clusters, |clusters| (clusters, 5.0))?;
     Ok(plot(

@@ -1,8 +1,9 @@
 //! Runs of chapters 4 and 6.
 
-use super::{Bench, ReproduceError};
+use super::Bench;
 use crate::applications::sketch::Hashing;
 use crate::applications::{example_words, mmh, sketch};
+use crate::failure::ModelError;
 use crate::schedule::{Schedule, UnitKind};
 use crate::stream::{Outcome, run};
 
@@ -16,13 +17,13 @@ const CLUSTERS: usize = 8;
 pub(super) const KEYS: f64 = 1920.0;
 
 /// Cycles for each of many packets.
-pub(super) fn mmh_cycles(bench: &Bench, bytes: usize) -> Result<f64, ReproduceError> {
+pub(super) fn mmh_cycles(bench: &Bench, bytes: usize) -> Result<f64, ModelError> {
     let outcome = mmh_outcome(bench, bytes)?;
     Ok((outcome.cycles - outcome.barriers[0]) / PACKETS as f64)
 }
 
 /// A run with many packets.
-pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, ReproduceError> {
+pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, ModelError> {
     let blocks = bytes / (4 * mmh::BLOCK_WORDS);
     let program = bench.program(format!("mmh {bytes}"), || {
         let packets = example_words(PACKETS * blocks * mmh::BLOCK_WORDS);
@@ -34,7 +35,7 @@ pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, Reprod
 
 /// The loop over blocks: cycles of an iteration alone, cycles from one to the
 /// next when they overlap, and cycles for which each adder is busy.
-pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
+pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ModelError> {
     let schedule = Schedule::of(&mmh::level_1(CLUSTERS)?, &bench.imagine(MMH_ADDERS, 1)?)?;
     let Some(block) = schedule.block_of("blocks") else {
         return Ok([0.0; 3]);
@@ -49,7 +50,7 @@ pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ReproduceError> {
 }
 
 /// Cycles of an update with 1920 keys, which are loaded in that time.
-pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, ReproduceError> {
+pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, ModelError> {
     Ok(sketch_outcome(bench, hashing)?.1)
 }
 
@@ -57,7 +58,7 @@ pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, Repr
 pub(super) fn sketch_outcome(
     bench: &Bench,
     hashing: Hashing,
-) -> Result<(Outcome, f64), ReproduceError> {
+) -> Result<(Outcome, f64), ModelError> {
     let program = bench.program(format!("sketch {hashing:?}"), || {
         let functions = sketch::programs::example_functions(CLUSTERS, hashing);
         let records = example_words(2 * KEYS as usize);

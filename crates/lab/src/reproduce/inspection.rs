@@ -1,9 +1,10 @@
 //! Runs of chapter 5.
 
+use crate::failure::ModelError;
 use std::sync::Arc;
 
+use super::Bench;
 use super::compare::Entry;
-use super::{Bench, ReproduceError};
 use crate::applications::inspect::programs::{
     example_contents, example_packets, inspect, pipeline,
 };
@@ -107,7 +108,7 @@ pub(super) fn entry(number: u32) -> Entry {
     }
 }
 
-fn machine(bench: &Bench) -> Result<Machine, ReproduceError> {
+fn machine(bench: &Bench) -> Result<Machine, ModelError> {
     Ok(bench.imagine(ADDERS, 1)?)
 }
 
@@ -120,7 +121,7 @@ fn indexed() -> Design {
 }
 
 /// Cycles of the loop over the packet.
-fn loop_cycles(bench: &Bench, kernel: &Kernel, adders: u32) -> Result<f64, ReproduceError> {
+fn loop_cycles(bench: &Bench, kernel: &Kernel, adders: u32) -> Result<f64, ModelError> {
     let schedule = Schedule::of(kernel, &bench.imagine(adders, 1)?)?;
     let block = schedule.block_of("packet");
     Ok(block.map_or(0.0, |block| f64::from(block.steady_cycles())))
@@ -149,7 +150,7 @@ fn packets_of(bench: &Bench, bytes: usize) -> usize {
 }
 
 /// The rate of the pipeline: that of its slowest processor.
-fn pipeline_mbit_per_s(bench: &Bench, bytes: usize) -> Result<f64, ReproduceError> {
+fn pipeline_mbit_per_s(bench: &Bench, bytes: usize) -> Result<f64, ModelError> {
     let mut slowest: f64 = 0.0;
     for program in processors(bench, Family::ShiftAddXor, bytes, PROCESSORS)? {
         slowest = slowest.max(after_barrier(&program, &machine(bench)?)?.cycles);
@@ -157,7 +158,7 @@ fn pipeline_mbit_per_s(bench: &Bench, bytes: usize) -> Result<f64, ReproduceErro
     mbit_per_s(bench, bytes, slowest)
 }
 
-fn mbit_per_s(bench: &Bench, bytes: usize, cycles: f64) -> Result<f64, ReproduceError> {
+fn mbit_per_s(bench: &Bench, bytes: usize, cycles: f64) -> Result<f64, ModelError> {
     let bits = (8 * bytes * packets_of(bench, bytes)) as f64;
     Ok(1000.0 * bench.gbit_per_s(bits, cycles)?)
 }
@@ -168,7 +169,7 @@ fn processors(
     family: Family,
     bytes: usize,
     count: usize,
-) -> Result<Vec<Arc<Program>>, ReproduceError> {
+) -> Result<Vec<Arc<Program>>, ModelError> {
     bench.programs(format!("inspect {family:?} {bytes} {count}"), || {
         let functions = Functions::example(family, CLUSTERS, SHORTEST + LENGTHS * count);
         let packets = example_packets(packets_of(bench, bytes), bytes);
@@ -179,7 +180,7 @@ fn processors(
 
 /// A processor that looks at packets of 1500 bytes, after the first one where
 /// it is not the first.
-fn alone(bench: &Bench, design: Design) -> Result<Arc<Program>, ReproduceError> {
+fn alone(bench: &Bench, design: Design) -> Result<Arc<Program>, ModelError> {
     let made = bench.programs(format!("inspect {design:?}"), || {
         let functions = Functions::example(design.family, CLUSTERS, design.prefix_bytes());
         let packets = example_packets(packets_of(bench, LONGEST), LONGEST);
@@ -199,26 +200,26 @@ fn alone(bench: &Bench, design: Design) -> Result<Arc<Program>, ReproduceError> 
 
 /// The second processor's runs with that many adders: with shift-add-xor, and
 /// with tables.
-pub(super) fn with_adders(bench: &Bench, adders: u32) -> Result<[Outcome; 2], ReproduceError> {
+pub(super) fn with_adders(bench: &Bench, adders: u32) -> Result<[Outcome; 2], ModelError> {
     let machine = bench.imagine(adders, 1)?;
     let run = |family| after_barrier(&*alone(bench, Design::second(family))?, &machine);
     Ok([run(Family::ShiftAddXor)?, run(Family::Tabulation)?])
 }
 
 /// The second processor's run with shift-add-xor, and with tables.
-fn both(bench: &Bench) -> Result<[Outcome; 2], ReproduceError> {
+fn both(bench: &Bench) -> Result<[Outcome; 2], ModelError> {
     Ok([
         second(bench, Design::second(Family::ShiftAddXor))?,
         second(bench, Design::second(Family::Tabulation))?,
     ])
 }
 
-fn second(bench: &Bench, design: Design) -> Result<Outcome, ReproduceError> {
+fn second(bench: &Bench, design: Design) -> Result<Outcome, ModelError> {
     after_barrier(&*alone(bench, design)?, &machine(bench)?)
 }
 
 /// A run, its cycles counted from the barrier.
-fn after_barrier(program: &Program, machine: &Machine) -> Result<Outcome, ReproduceError> {
+fn after_barrier(program: &Program, machine: &Machine) -> Result<Outcome, ModelError> {
     let outcome = run(program, machine)?;
     let begin = outcome.barriers.first().copied().unwrap_or(0.0);
     Ok(Outcome {

@@ -1,9 +1,10 @@
 //! The report as a page: verdicts, pictures, every row, and every parameter
 //! with its source.
 
+use crate::failure::ModelError;
 use std::collections::BTreeMap;
 
-use super::{Class, ReproduceError, Row, Verdict, figures, ratios};
+use super::{Class, Row, Verdict, figures, ratios};
 use crate::machine::{Machine, Tag};
 use crate::report::{Cell, Look, Page};
 
@@ -43,7 +44,7 @@ pub fn summary(rows: &[Row]) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// Models that fail.
-pub fn page(rows: &[Row]) -> Result<String, ReproduceError> {
+pub fn page(rows: &[Row]) -> Result<String, ModelError> {
     let mut page = Page::new("The stream thesis beside its model");
     page.text(
         "What Lai, Packet Processing on Stream Architecture (2006), states, beside what \
@@ -115,7 +116,7 @@ fn cells_of(row: &Row) -> Vec<Cell> {
 }
 
 /// All parameters, those that are calibrated first.
-fn parameters(page: &mut Page) -> Result<(), ReproduceError> {
+fn parameters(page: &mut Page) -> Result<(), ModelError> {
     let machine = Machine::load("imagine", &[])?;
     page.heading("Parameters of the machine");
     page.text(

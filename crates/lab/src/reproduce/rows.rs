@@ -4,10 +4,11 @@ use super::aes::{LARGEST, core_accesses, distribution_cycles, expansion, round_c
 use super::closed_forms::{bloom_false_positives, cluster_efficiency, count_min};
 use super::compare::{Entry, Values};
 use super::hashing::{KEYS, mmh_cycles, mmh_loop, sketch_cycles};
-use super::{Bench, Class, ReproduceError, chip, inspection, substituted};
+use super::{Bench, Class, chip, inspection, substituted};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::programs::Width;
 use crate::applications::sketch::Hashing;
+use crate::failure::ModelError;
 use crate::machine::Machine;
 use crate::stream::{MemoryRange, Program, run};
 
@@ -334,6 +335,6 @@ fn chapters_5_to_8(number: u32) -> Entry {
 }
 
 /// A row that follows from the cycles of a sketch's update.
-fn sketch(hashing: Hashing, of: fn(&Bench, f64) -> Result<f64, ReproduceError>) -> Entry {
+fn sketch(hashing: Hashing, of: fn(&Bench, f64) -> Result<f64, ModelError>) -> Entry {
     Entry::simulated(move |bench| Ok(vec![of(bench, sketch_cycles(bench, hashing)?)?])).note(SKETCH)
 }

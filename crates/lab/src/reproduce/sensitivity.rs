@@ -1,9 +1,10 @@
 //! Which assumption carries which result: parameters without a published
 //! value, changed one at a time.
 
+use crate::failure::ModelError;
 use std::num::NonZero;
 
-use super::{Bench, Class, Effort, ReproduceError, Row, compare, published};
+use super::{Bench, Class, Effort, Row, compare, published};
 use crate::machine::Tag;
 use crate::parallel;
 
@@ -64,7 +65,7 @@ pub struct Assumption {
 ///
 /// # Errors
 /// A parameter that is not there.
-pub fn assumptions(parameters: &[String]) -> Result<Vec<Assumption>, ReproduceError> {
+pub fn assumptions(parameters: &[String]) -> Result<Vec<Assumption>, ModelError> {
     let machine = Bench::new(EFFORT).imagine(3, 1)?;
     if let Some(unknown) = parameters
         .iter()
@@ -102,7 +103,7 @@ pub fn sensitivity(
     assumptions: &[Assumption],
     threads: NonZero<usize>,
     progress: impl Fn() + Sync,
-) -> Result<Vec<Sensitivity>, ReproduceError> {
+) -> Result<Vec<Sensitivity>, ModelError> {
     let mut bench = Bench::new(EFFORT);
     let before = watched(&mut bench)?;
     let found = parallel::map(assumptions, threads, |assumption| {
@@ -155,7 +156,7 @@ fn is_ordering(row: &Row) -> bool {
     row.class == Class::Ordering
 }
 
-fn watched(bench: &mut Bench) -> Result<Vec<Row>, ReproduceError> {
+fn watched(bench: &mut Bench) -> Result<Vec<Row>, ModelError> {
     published()
         .into_iter()
         .filter(|row| {

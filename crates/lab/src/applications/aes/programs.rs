@@ -82,6 +82,14 @@ impl Workload {
         }
     }
 
+    /// Packets of so many blocks each, with a key for every one.
+    pub fn with_keys_for(packets: Vec<usize>) -> Workload {
+        Workload {
+            packets,
+            ..Workload::fixed(0, 0, true, Width::Single)
+        }
+    }
+
     /// Blocks of all packets.
     pub fn blocks(&self) -> usize {
         self.packets.iter().sum()
