@@ -123,6 +123,41 @@ pub struct Row {
     pub note: String,
 }
 
+impl Row {
+    /// The heads of [`Row::cells`].
+    pub const HEADER: [&str; 10] = [
+        "id",
+        "where",
+        "quantity",
+        "published",
+        "modelled",
+        "unit",
+        "error %",
+        "class",
+        "verdict",
+        "note",
+    ];
+
+    /// The row as words, for tables.
+    pub fn cells(&self) -> [String; 10] {
+        let published = self.published.clone();
+        let fitted = if self.fitted { " (fitted)" } else { "" };
+        let error = self.error_percent.map(|error| format!("{error:+.1}"));
+        [
+            published.id,
+            published.place,
+            published.quantity,
+            published.value,
+            self.modelled.clone().unwrap_or_default(),
+            published.unit,
+            error.unwrap_or_default(),
+            self.class.name().to_owned(),
+            format!("{}{fitted}", self.verdict.name()),
+            self.note.clone(),
+        ]
+    }
+}
+
 /// How much work the experiments do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {

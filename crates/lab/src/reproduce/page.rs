@@ -69,50 +69,31 @@ pub fn page(rows: &[Row]) -> Result<String, ModelError> {
         page.plot(&plot);
     }
     page.heading("Every row");
-    let header = [
-        "id",
-        "where",
-        "quantity",
-        "published",
-        "modelled",
-        "unit",
-        "error %",
-        "class",
-        "verdict",
-        "note",
-    ];
     let cells: Vec<Vec<Cell>> = rows.iter().map(cells_of).collect();
-    page.table(&header, &cells);
+    page.table(&Row::HEADER, &cells);
     parameters(&mut page)?;
     Ok(page.finish())
 }
 
 fn cells_of(row: &Row) -> Vec<Cell> {
-    let words = |words: &str| (Look::Words, words.to_owned());
-    let published = &row.published;
-    let look = match row.verdict {
+    let verdict = match row.verdict {
         Verdict::Agrees => Look::Good,
         Verdict::Differs => Look::Bad,
         Verdict::SourceInconsistent | Verdict::SubstitutedWorkload => Look::Odd,
         Verdict::ReferenceOnly => Look::None,
     };
-    let fitted = if row.fitted { " (fitted)" } else { "" };
-    vec![
-        words(&published.id),
-        words(&published.place),
-        words(&format!("{} {}", published.quantity, published.conditions)),
-        words(&published.value),
-        words(row.modelled.as_deref().unwrap_or_default()),
-        words(&published.unit),
-        (
-            Look::Number,
-            row.error_percent
-                .map_or(String::new(), |error| format!("{error:+.1}")),
-        ),
-        words(row.class.name()),
-        (look, format!("{}{fitted}", row.verdict.name())),
-        words(&row.note),
-    ]
+    let heads = Row::HEADER.into_iter().zip(row.cells());
+    heads
+        .map(|(head, words)| match head {
+            "quantity" => {
+                let conditions = &row.published.conditions;
+                (Look::Words, format!("{words} {conditions}"))
+            }
+            "error %" => (Look::Number, words),
+            "verdict" => (verdict, words),
+            _ => (Look::Words, words),
+        })
+        .collect()
 }
 
 /// All parameters, those that are calibrated first.

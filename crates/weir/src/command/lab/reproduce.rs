@@ -81,33 +81,9 @@ fn json_row(row: &Row) -> JsonRow<'_> {
 }
 
 fn tables(rows: &[Row]) -> String {
-    let header = [
-        "id",
-        "quantity",
-        "published",
-        "modelled",
-        "unit",
-        "error %",
-        "class",
-        "verdict",
-        "note",
-    ];
-    let cells = |row: &Row| {
-        let fitted = if row.fitted { " (fitted)" } else { "" };
-        vec![
-            row.published.id.clone(),
-            row.published.quantity.clone(),
-            row.published.value.clone(),
-            row.modelled.clone().unwrap_or_default(),
-            row.published.unit.clone(),
-            row.error_percent
-                .map_or(String::new(), |error| format!("{error:+.1}")),
-            row.class.name().to_owned(),
-            format!("{}{fitted}", row.verdict.name()),
-            row.note.clone(),
-        ]
-    };
-    let listed = table::table("", &header, &[5], rows.iter().map(cells).collect());
+    const ERROR: usize = 6;
+    let cells = rows.iter().map(|row| row.cells().to_vec()).collect();
+    let listed = table::table("", &Row::HEADER, &[ERROR], cells);
 
     let summary = summary(rows)
         .into_iter()
