@@ -1,5 +1,7 @@
 //! Curves of the thesis's figures, beside the values that are printed of them.
 
+mod inspection;
+
 use super::aes::LARGEST;
 use super::hashing::mmh_cycles;
 use super::{Bench, Effort, aes};
@@ -15,7 +17,7 @@ use crate::report::{Mark, Plot, Scale, Series};
 /// Models that fail.
 pub fn figures() -> Result<Vec<Plot>, ModelError> {
     let mut bench = Bench::new(Effort::SHORT);
-    Ok(vec![
+    let mut figures = vec![
         rounds(&bench)?,
         packets(&mut bench)?,
         kernel_share(&mut bench)?,
@@ -23,7 +25,11 @@ pub fn figures() -> Result<Vec<Plot>, ModelError> {
         efficiency(),
         within_clusters(&bench)?,
         between_clusters(&bench)?,
-    ])
+    ];
+    // After those of the chapters before.
+    let place = figures.len() - 3;
+    figures.splice(place..place, inspection::figures(&bench)?);
+    Ok(figures)
 }
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Series {

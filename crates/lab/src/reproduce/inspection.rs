@@ -35,10 +35,8 @@ pub(super) fn entry(number: u32) -> Entry {
     match number {
         71 => Entry::simulated(|bench| {
             let families = [Family::ShiftAddXor, Family::H1];
-            let ratios = families.map(|family| {
-                let kernel = scan(CLUSTERS, &Design::second(family))?;
-                Ok(loop_cycles(bench, &kernel, 8)? / loop_cycles(bench, &kernel, 4)?)
-            });
+            let ratios = families
+                .map(|family| Ok(scan_cycles(bench, family, 8)? / scan_cycles(bench, family, 4)?));
             ratios.into_iter().collect()
         })
         .in_numbers(&[0.5; 2])
@@ -127,6 +125,11 @@ fn loop_cycles(bench: &Bench, kernel: &Kernel, adders: u32) -> Result<f64, Model
     Ok(block.map_or(0.0, |block| f64::from(block.steady_cycles())))
 }
 
+/// Cycles of the second processor's loop over the packet.
+pub(super) fn scan_cycles(bench: &Bench, family: Family, adders: u32) -> Result<f64, ModelError> {
+    loop_cycles(bench, &scan(CLUSTERS, &Design::second(family))?, adders)
+}
+
 /// The share of a loop's operations that find the bit of a hash in a word: a
 /// mask and a shift for the word's address, a shift and a mask for the bit.
 fn extraction_share(kernel: &Kernel) -> f64 {
@@ -150,7 +153,7 @@ fn packets_of(bench: &Bench, bytes: usize) -> usize {
 }
 
 /// The rate of the pipeline: that of its slowest processor.
-fn pipeline_mbit_per_s(bench: &Bench, bytes: usize) -> Result<f64, ModelError> {
+pub(super) fn pipeline_mbit_per_s(bench: &Bench, bytes: usize) -> Result<f64, ModelError> {
     let mut slowest: f64 = 0.0;
     for program in processors(bench, Family::ShiftAddXor, bytes, PROCESSORS)? {
         slowest = slowest.max(after_barrier(&program, &machine(bench)?)?.cycles);

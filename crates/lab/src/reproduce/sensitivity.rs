@@ -8,9 +8,9 @@ use super::{Bench, Class, Effort, Row, compare, published};
 use crate::machine::Tag;
 use crate::parallel;
 
-/// The rows that are watched beside all orderings: rates of AES, MMH and
-/// sketches, power and scaling.
-pub const HEADLINES: [&str; 13] = [
+/// The rows that are watched beside all orderings: rates of AES, MMH,
+/// inspection and sketches, power and scaling.
+pub const HEADLINES: [&str; 18] = [
     "imagine-026",
     "imagine-029",
     "imagine-039",
@@ -19,6 +19,11 @@ pub const HEADLINES: [&str; 13] = [
     "imagine-055",
     "imagine-056",
     "imagine-059",
+    "imagine-071",
+    "imagine-072",
+    "imagine-073",
+    "imagine-074",
+    "imagine-076",
     "imagine-080",
     "imagine-083",
     "imagine-096",
