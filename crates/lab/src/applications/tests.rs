@@ -65,7 +65,7 @@ fn operation_counts_are_as_committed() {
             ("sketch-error", 4),
             ("sketch-update-4-rows", 716),
             ("sketch-moments", 12),
-            ("sketch-alarms", 149),
+            ("sketch-alarms", 158),
         ]
     );
 }

@@ -13,9 +13,8 @@ pub(super) fn entry(number: u32) -> Entry {
     match number {
         96 => Entry::simulated(|bench| Ok(vec![sketch_watts(bench)?, busy_watts(bench)?])).note(
             "the first is what the update's operations take, the second what units \
-             take that work in every cycle. Adders and multipliers issue in 30 % of \
-             the update's cycles here; the thesis does not say which activity its \
-             2.89 W have, and its 4 W are an estimate for other applications",
+             take that work in every cycle; the thesis does not say which activity \
+             its 2.89 W have, and its 4 W are an estimate for other applications",
         ),
         97 => Entry::configured(|bench| Ok(vec![bench.imagine(3, 1)?.costs.energy.indexed_factor]))
             .note("a parameter of the machine"),

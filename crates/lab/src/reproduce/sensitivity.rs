@@ -4,7 +4,7 @@
 use crate::failure::ModelError;
 use std::num::NonZero;
 
-use super::{Bench, Class, Effort, Row, compare, published};
+use super::{Bench, Class, Effort, Published, Row, compare, published};
 use crate::machine::Tag;
 use crate::parallel;
 
@@ -109,10 +109,26 @@ pub fn sensitivity(
     threads: NonZero<usize>,
     progress: impl Fn() + Sync,
 ) -> Result<Vec<Sensitivity>, ModelError> {
+    let rows: Vec<Published> = published()
+        .into_iter()
+        .filter(|row| {
+            HEADLINES.contains(&row.id.as_str()) || compare::class_of(row) == Class::Ordering
+        })
+        .collect();
+    of_rows(&rows, assumptions, threads, progress)
+}
+
+/// The same for those rows alone.
+pub(super) fn of_rows(
+    rows: &[Published],
+    assumptions: &[Assumption],
+    threads: NonZero<usize>,
+    progress: impl Fn() + Sync,
+) -> Result<Vec<Sensitivity>, ModelError> {
     let mut bench = Bench::new(EFFORT);
-    let before = watched(&mut bench)?;
+    let before = watched(rows, &mut bench)?;
     let found = parallel::map(assumptions, threads, |assumption| {
-        let found = moved_by(assumption, &bench, &before);
+        let found = moved_by(assumption, rows, &bench, &before);
         progress();
         found
     });
@@ -120,7 +136,12 @@ pub fn sensitivity(
 }
 
 /// The rows that move with an assumption.
-fn moved_by(assumption: &Assumption, bench: &Bench, before: &[Row]) -> Vec<Sensitivity> {
+fn moved_by(
+    assumption: &Assumption,
+    rows: &[Published],
+    bench: &Bench,
+    before: &[Row],
+) -> Vec<Sensitivity> {
     const STEP: f64 = 0.2;
     const LEAST_PERCENT: f64 = 0.5;
 
@@ -132,7 +153,7 @@ fn moved_by(assumption: &Assumption, bench: &Bench, before: &[Row]) -> Vec<Sensi
     };
     let mut found = Vec::new();
     for to in [from - size, from + size] {
-        let Ok(after) = watched(&mut bench.changed(key, to)) else {
+        let Ok(after) = watched(rows, &mut bench.changed(key, to)) else {
             continue;
         };
         for (one, other) in before.iter().zip(&after) {
@@ -161,14 +182,9 @@ fn is_ordering(row: &Row) -> bool {
     row.class == Class::Ordering
 }
 
-fn watched(bench: &mut Bench) -> Result<Vec<Row>, ModelError> {
-    published()
-        .into_iter()
-        .filter(|row| {
-            HEADLINES.contains(&row.id.as_str()) || compare::class_of(row) == Class::Ordering
-        })
-        .map(|row| compare::row(row, bench))
-        .collect()
+fn watched(rows: &[Published], bench: &mut Bench) -> Result<Vec<Row>, ModelError> {
+    let rows = rows.iter().cloned();
+    rows.map(|row| compare::row(row, bench)).collect()
 }
 
 /// The model's first number.

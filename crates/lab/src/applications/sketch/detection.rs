@@ -41,6 +41,8 @@ pub fn alarms(clusters: usize) -> Result<Kernel, BuildError> {
         k.constant(1),
         k.constant(clusters as u32 / 2),
     );
+    // Whatever a row is, it names a counter.
+    let mask = k.constant(COUNTERS - 1);
     // Numbers with a sign compare as those without when it is turned over.
     let sign = k.constant(1 << 31);
     let bound = k.xor(bound, sign);
@@ -55,6 +57,7 @@ pub fn alarms(clusters: usize) -> Result<Kernel, BuildError> {
         let rows = k.read(rows);
         let mut word = zero;
         for row in rows {
+            let row = k.and(row, mask);
             let counter = lanes.read(k, sketch, row);
             let counter = k.xor(counter, sign);
             let is_above = k.less(bound, counter);

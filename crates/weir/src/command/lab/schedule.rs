@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use serde::Serialize;
 use weir_lab::applications;
 use weir_lab::schedule::{KeptApart, Schedule};
@@ -38,8 +39,14 @@ struct BlockRow {
 }
 
 pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
-    let entry = applications::kernel(&arguments.kernel)
-        .ok_or_else(|| unknown("kernel", &arguments.kernel))?;
+    let name = &arguments.kernel;
+    let entry = applications::kernel(name).ok_or_else(|| match applications::program(name) {
+        Some(_) => Failure::usage(anyhow!(
+            "{name} is a program, and kernels are scheduled: `weir lab list` names all, \
+             and `weir lab run {name}` runs it"
+        )),
+        None => unknown("kernel", name),
+    })?;
     let machine = machine(&arguments.machine)?;
     let results = Results::asked_for(&arguments.places)?;
     let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
