@@ -16,15 +16,18 @@ use crate::statistics::Tally;
 use crate::work::Work;
 
 mod add;
+mod enclose;
 mod held;
 mod limits;
 mod rewrite;
 mod settle;
 mod slab;
 
+pub use enclose::{Enclosing, Enclosures};
 pub use held::HeldRecord;
 pub use limits::BatchLimits;
 pub use rewrite::RecordsMut;
+pub use slab::{Enclosed, FRONT_BYTES};
 use slab::{Place, Room, Slab};
 
 /// The most records that a batch holds.
@@ -288,6 +291,27 @@ impl Batch {
     #[inline]
     pub fn set_work(&mut self, index: usize, work: Work) {
         self.columns.work[..self.len][index] = work;
+    }
+
+    /// Lists the records on their way whose work `asks` for an association, by
+    /// index and association in the order of arrival, and takes that off their
+    /// work, as done.
+    pub fn take_associations(
+        &mut self,
+        asks: impl Fn(Work) -> Option<u32>,
+        list: &mut Vec<(u32, u32)>,
+    ) {
+        list.clear();
+        let columns = &mut *self.columns;
+        let dispositions = &columns.disposition[..self.len];
+        for ((index, work), disposition) in (0..).zip(&mut columns.work).zip(dispositions) {
+            if *disposition == Disposition::Forward
+                && let Some(association) = asks(*work)
+            {
+                list.push((index, association));
+                *work = work.without_association();
+            }
+        }
     }
 
     /// What became of the record so far.

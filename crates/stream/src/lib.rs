@@ -32,7 +32,10 @@ mod stage;
 mod statistics;
 mod work;
 
-pub use batch::{Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, HeldRecord, RecordsMut};
+pub use batch::{
+    Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures,
+    FRONT_BYTES, HeldRecord, RecordsMut,
+};
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};
 pub use pipeline::{Outcome, Pipeline, PipelineError, Steer, StopFlag, run_side_by_side};

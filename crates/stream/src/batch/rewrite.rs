@@ -1,8 +1,6 @@
 //! Rewriting records: in the batch's own slab, copied once, with room around
 //! them for what is to come.
 
-use weir_packet::wire::{Headers, Network};
-
 use super::Batch;
 use super::slab::{Place, Remains};
 
@@ -104,34 +102,6 @@ impl Batch {
         columns.arrival[index].wire_bytes = record.len() as u32;
         let link = columns.arrival[index].link;
         columns.parse(index, link, record, self.limits.keeps_addresses);
-    }
-
-    /// What [`reparse`](Batch::reparse) does, for a record whose IP packet went
-    /// into another one ([`Headers::enclose`]) and whose flow hash is known.
-    #[inline]
-    pub fn enclose(
-        &mut self,
-        index: usize,
-        network: Network,
-        protocol: u8,
-        header_bytes: u16,
-        flow_hash: u32,
-    ) {
-        self.check(index);
-        let columns = &mut *self.columns;
-        let record_bytes = columns.place[index].len() as u32;
-        columns.arrival[index].wire_bytes = record_bytes;
-        columns.headers[index].enclose(network, protocol, header_bytes, record_bytes);
-        columns.flow_hash[index] = flow_hash;
-        debug_assert_eq!(
-            (columns.headers[index], flow_hash),
-            {
-                let link = self.columns.arrival[index].link;
-                let headers = Headers::parse(link, self.record(index));
-                (headers, headers.symmetric_flow_hash(self.record(index)))
-            },
-            "what stands in the record"
-        );
     }
 }
 

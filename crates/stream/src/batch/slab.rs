@@ -12,6 +12,10 @@ const TAILROOM: usize = 64;
 /// Records start on a cache line, less their headroom.
 const ALIGNMENT: usize = 64;
 
+/// Bytes in front of an enclosed packet, room included: whole cache lines, so that
+/// the packet starts on one, as do what the cipher reads and writes.
+pub const FRONT_BYTES: usize = HEADROOM + 64;
+
 /// The longest packet that is copied piece by piece.
 const SHORT_BYTES: usize = 160;
 
@@ -88,12 +92,15 @@ pub(super) struct Room {
 pub(super) struct Slab {
     /// Only `..used` belongs to records; the rest is kept for the next batch.
     memory: Vec<u8>,
+    /// Grows by whole cache lines.
     used: usize,
 }
 
 impl Slab {
     pub fn clear(&mut self) {
-        self.used = 0;
+        // From the first whole cache line on.
+        let into_line = self.memory.as_ptr().addr() % ALIGNMENT;
+        self.used = (ALIGNMENT - into_line) % ALIGNMENT;
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -152,10 +159,10 @@ impl Slab {
 
     #[inline]
     fn allocate(&mut self, bytes: usize) -> (Place, Room) {
-        let room_start = self.used.next_multiple_of(ALIGNMENT);
+        let room_start = self.used;
         let start = room_start + HEADROOM;
         let end = start + bytes;
-        let room_end = end + TAILROOM;
+        let room_end = room_start + whole_lines(HEADROOM + bytes + TAILROOM);
         if self.memory.len() < room_end {
             self.extend(room_end);
         }
@@ -172,6 +179,21 @@ impl Slab {
         (place, room)
     }
 
+    /// Takes memory for so many enclosed packets with so many bytes together, what
+    /// goes behind them included; beside it, what was taken before.
+    pub fn claim(&mut self, packets: usize, bytes: usize) -> (&[u8], Free<'_>) {
+        let start = self.used;
+        let around_bytes = FRONT_BYTES + TAILROOM + ALIGNMENT;
+        let end = start + whole_lines(packets * around_bytes + bytes);
+        if self.memory.len() < end {
+            self.extend(end);
+        }
+        self.used = end;
+        let (taken, rest) = self.memory.split_at_mut(start);
+        let memory = &mut rest[..end - start];
+        (taken, Free { memory, start })
+    }
+
     #[cold]
     fn extend(&mut self, bytes: usize) {
         self.memory.resize(bytes.next_power_of_two(), 0);
@@ -184,6 +206,85 @@ impl Slab {
             passed: 0,
         }
     }
+}
+
+/// Memory of a slab that was claimed and holds no record yet.
+pub(super) struct Free<'a> {
+    memory: &'a mut [u8],
+    /// Where it starts in the slab.
+    start: usize,
+}
+
+/// A record that was copied in to be enclosed.
+pub(super) struct Copied<'a> {
+    pub place: Place,
+    pub room: Room,
+    pub enclosed: Enclosed<'a>,
+}
+
+/// The bytes of a record whose packet goes into another one.
+pub struct Enclosed<'a> {
+    /// Undefined bytes, the link header, and at the end the undefined bytes that
+    /// were asked for in front of the packet.
+    pub front: &'a mut [u8; FRONT_BYTES],
+    /// Where the link header begins in it, and with it the record.
+    pub link_offset: usize,
+    /// The packet, and the undefined bytes behind it.
+    pub rest: &'a mut [u8],
+}
+
+impl<'a> Free<'a> {
+    /// Copies a link header and a packet in, with so many bytes in front of the
+    /// packet and behind it. `None` where the memory does not suffice or
+    /// [`FRONT_BYTES`] do not.
+    #[inline]
+    pub fn enclose(
+        &mut self,
+        link_header: &[u8],
+        front_bytes: usize,
+        packet: &[u8],
+        back_bytes: usize,
+    ) -> Option<Copied<'a>> {
+        let link_offset = FRONT_BYTES.checked_sub(link_header.len() + front_bytes)?;
+        let rest_bytes = packet.len() + back_bytes;
+        let room_bytes = whole_lines(FRONT_BYTES + rest_bytes + TAILROOM);
+        if self.memory.len() < room_bytes {
+            return None;
+        }
+        let (room, memory) = std::mem::take(&mut self.memory).split_at_mut(room_bytes);
+        self.memory = memory;
+        let room_start = self.start;
+        self.start += room_bytes;
+        let (front, rest) = room.split_first_chunk_mut::<FRONT_BYTES>()?;
+        let rest = rest.get_mut(..rest_bytes)?;
+        copy_header(
+            front.get_mut(link_offset..)?.get_mut(..link_header.len())?,
+            link_header,
+        );
+        copy_packet(rest.get_mut(..packet.len())?, packet);
+        Some(Copied {
+            place: Place {
+                start: (room_start + link_offset) as u32,
+                end: (room_start + FRONT_BYTES + rest_bytes) as u32,
+                block: IN_SLAB,
+            },
+            room: Room {
+                start: room_start as u32,
+                end: (room_start + room_bytes) as u32,
+            },
+            enclosed: Enclosed {
+                front,
+                link_offset,
+                rest,
+            },
+        })
+    }
+}
+
+/// So many bytes, and as many more as fill cache lines.
+#[inline]
+fn whole_lines(bytes: usize) -> usize {
+    (bytes + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 
 /// Copies what is mostly a link header, without a call where it is as short as
@@ -209,7 +310,8 @@ fn copy_packet(to: &mut [u8], from: &[u8]) {
     const PIECE: usize = 32;
     if let (PIECE..=SHORT_BYTES, Some(tail)) = (from.len(), from.last_chunk::<PIECE>()) {
         let pieces = to.as_chunks_mut::<PIECE>().0;
-        for (to, from) in pieces.iter_mut().zip(from.as_chunks::<PIECE>().0) {
+        let before_last = &from[..from.len() - 1];
+        for (to, from) in pieces.iter_mut().zip(before_last.as_chunks::<PIECE>().0) {
             *to = *from;
         }
         if let Some(to) = to.last_chunk_mut() {

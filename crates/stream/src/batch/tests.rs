@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use weir_packet::wire::Network;
+
 use super::*;
 use crate::disposition::DropReason;
 
@@ -182,6 +184,111 @@ fn bytes_close_a_batch_but_one_record_always_fits() {
     let mut batch = received(&[[0; 300].as_slice()]);
     batch.limits = limits;
     assert_eq!(batch.room(), (0, 0));
+}
+
+/// A record of IPv4 with so many bytes of payload, and two of link padding.
+fn ipv4(payload_bytes: u8) -> Vec<u8> {
+    let mut record = vec![0x45, 0, 0, 20 + payload_bytes, 0, 0, 0, 0, 64, 99, 0, 0];
+    record.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    record.extend((0..payload_bytes).map(|byte| byte ^ 0x5a));
+    record.extend([0, 0]);
+    record
+}
+
+fn around(front_bytes: usize, back_bytes: usize) -> Enclosing {
+    Enclosing {
+        network: Network::Ipv4,
+        protocol: 50,
+        header_bytes: 20,
+        flow_hash: 77,
+        front_bytes,
+        back_bytes,
+    }
+}
+
+#[test]
+fn enclosed_records_are_writable_together_and_the_others_stay() {
+    let packets = [ipv4(30), ipv4(40), ipv4(0), ipv4(50)];
+    let mut batch = received(&packets.each_ref().map(Vec::as_slice));
+    // One that was rewritten before lies in the slab already.
+    batch.record_mut(1)[21] = 0xee;
+    let expected = |index: usize, front_bytes: usize, back_bytes: usize| {
+        let mut packet = packets[index].clone();
+        packet.truncate(packet.len() - 2);
+        if index == 1 {
+            packet[21] = 0xee;
+        }
+        [vec![1; front_bytes], packet, vec![2; back_bytes]].concat()
+    };
+    {
+        let mut enclosures = batch.enclosures(3, 52 + 20 + 62 + 70);
+        let mut enclosed = Vec::new();
+        for (index, front_bytes, back_bytes) in [(0, 36, 20), (1, 24, 0), (3, FRONT_BYTES, 1)] {
+            let end_offset = enclosures.headers(index).end_offset as usize;
+            let record = enclosures.enclose(index, &around(front_bytes, back_bytes));
+            enclosed.push((record.expect("room"), front_bytes, end_offset));
+        }
+        for (record, front_bytes, end_offset) in enclosed {
+            assert_eq!(record.link_offset, FRONT_BYTES - front_bytes);
+            assert_eq!(
+                record.rest.as_ptr().addr() % 64,
+                record.front.as_ptr().addr() % 64
+            );
+            record.front[record.link_offset..].fill(1);
+            record.rest[end_offset..].fill(2);
+        }
+    }
+    assert_eq!(batch.record(0), expected(0, 36, 20));
+    assert_eq!(batch.record(1), expected(1, 24, 0));
+    assert_eq!(batch.record(2), packets[2]);
+    assert_eq!(batch.record(3), expected(3, FRONT_BYTES, 1));
+    assert_eq!((batch.headers(0).protocol, batch.flow_hash(0)), (50, 77));
+    assert_eq!(batch.arrival(0).wire_bytes, 36 + 50 + 20);
+    assert!(batch.is_as_parsed(2));
+    assert!(!batch.is_as_parsed(0), "there is no IP header in front");
+    // They grow as other records do.
+    let grown = batch.grow(0, 7, 3);
+    assert_eq!(grown[7..113], expected(0, 36, 20));
+}
+
+#[test]
+fn records_that_cannot_be_enclosed_are_left_as_they_are() {
+    let packet = ipv4(60);
+    let mut batch = received(&[&packet, &packet]);
+    {
+        let mut enclosures = batch.enclosures(1, 80);
+        assert!(
+            enclosures.enclose(2, &around(36, 0)).is_none(),
+            "no such record"
+        );
+        assert!(enclosures.enclose(0, &around(FRONT_BYTES + 1, 0)).is_none());
+        assert!(
+            enclosures.enclose(0, &around(36, 1000)).is_none(),
+            "too long"
+        );
+    }
+    assert_eq!(
+        (batch.record(0), batch.record(1)),
+        (&packet[..], &packet[..])
+    );
+    assert!(batch.is_as_parsed(0) && batch.is_as_parsed(1));
+}
+
+#[test]
+fn associations_are_taken_off_the_work_of_live_records() {
+    let mut batch = received(&[b"a", b"b", b"c", b"d"]);
+    for index in [0, 1, 3] {
+        batch.set_work(index, batch.work(index).with_protect(10 + index as u32));
+    }
+    batch.drop_record(1, DropReason::FilterDenied);
+    let mut list = vec![(9, 9)];
+    batch.take_associations(Work::unprotect, &mut list);
+    assert_eq!(list, []);
+    batch.take_associations(Work::protect, &mut list);
+    assert_eq!(list, [(0, 10), (3, 13)]);
+    assert_eq!(batch.work(0).protect(), None);
+    batch.take_associations(Work::protect, &mut list);
+    assert_eq!(list, []);
 }
 
 proptest! {
