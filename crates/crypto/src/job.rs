@@ -234,8 +234,9 @@ impl SealJob<'_> {
         jobs.into_iter().filter_map(|_| None).collect()
     }
 
+    /// Holds the job against its key: the ticket's origin, the parts' lengths.
     #[inline]
-    fn check(&self) -> Result<(), JobFault> {
+    pub(crate) fn check(&self) -> Result<(), JobFault> {
         if !self.key.drew(&self.ticket) {
             return Err(match self.ticket.is_spent() {
                 true => JobFault::SpentTicket,

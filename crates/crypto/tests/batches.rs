@@ -7,7 +7,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::HashSet;
 use support::{Packet, key_pair, material};
 use weir_crypto::hazmat::RawSealingKey;
-use weir_crypto::{OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal};
+use weir_crypto::{
+    JobFault, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal, seal_as_made,
+};
 
 /// What a generated packet is: which of the batch's keys, and its lengths.
 #[derive(Clone, Debug)]
@@ -78,6 +80,56 @@ fn seal_all(keys: &mut [SealingKey], plans: &[Plan], packets: &mut [Packet]) {
         .map(|((packet, plan), ticket)| packet.seal_job(&keys[plan.key], ticket))
         .collect();
     seal(&mut jobs).expect("a well-formed batch");
+}
+
+/// The same, packet by packet as they are made.
+fn seal_all_as_made(keys: &mut [SealingKey], plans: &[Plan], packets: &mut [Packet]) {
+    let tickets: Vec<_> = plans
+        .iter()
+        .map(|plan| keys[plan.key].next_ticket().expect("enough is reserved"))
+        .collect();
+    let mut others = Vec::new();
+    seal_as_made(&mut others, |batch| {
+        for ((packet, plan), ticket) in packets.iter_mut().zip(plans).zip(tickets) {
+            batch.add(packet.seal_job(&keys[plan.key], ticket))?;
+        }
+        Ok::<_, JobFault>(())
+    })
+    .expect("a well-formed batch");
+    assert!(others.is_empty());
+}
+
+#[test]
+fn packets_sealed_as_they_are_made_are_those_of_a_batch() {
+    run(|suites, plans| {
+        let (mut sealing, _, mut packets) = build(suites, plans);
+        let (mut again, _, mut as_made) = build(suites, plans);
+        seal_all(&mut sealing, plans, &mut packets);
+        seal_all_as_made(&mut again, plans, &mut as_made);
+        prop_assert_eq!(packets, as_made);
+        Ok(())
+    });
+}
+
+#[test]
+fn more_packets_than_are_gathered_at_once_are_all_sealed() {
+    let suites = ["aes-128-gcm-16", "aes-256-gcm-16"].map(|name| Suite::parse(name).expect("one"));
+    let plans: Vec<Plan> = (0..700)
+        .map(|number| Plan {
+            key: number / 3 % 2,
+            prefix_bytes: 8,
+            text_bytes: number % 200,
+            seed: number as u8,
+        })
+        .collect();
+    for count in [255, 256, 257, 512, 700] {
+        let plans = &plans[..count];
+        let (mut sealing, _, mut packets) = build(&suites, plans);
+        let (mut again, _, mut as_made) = build(&suites, plans);
+        seal_all(&mut sealing, plans, &mut packets);
+        seal_all_as_made(&mut again, plans, &mut as_made);
+        assert!(packets == as_made, "{count}");
+    }
 }
 
 #[test]

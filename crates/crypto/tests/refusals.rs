@@ -5,7 +5,7 @@ mod support;
 use support::{Packet, key_pair, material};
 use weir_crypto::{
     Exhausted, IvSource, JobError, JobFault, KeyError, KeyMaterial, OpeningKey, SealJob,
-    SealingKey, Suite, open, seal,
+    SealingKey, Suite, open, seal, seal_as_made,
 };
 
 fn seal_one(key: &mut SealingKey, packet: &mut Packet) {
@@ -205,7 +205,7 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
     ];
     for (name, spoil, fault) in cases {
         let suite = Suite::parse(name).expect("a suite");
-        let (mut key, _) = key_pair(suite, 1, 2);
+        let (mut key, _) = key_pair(suite, 1, 3);
         let mut packets = [Packet::new(suite, 8, 48, 2), Packet::new(suite, 8, 48, 2)];
         spoil(&mut packets[1]);
         let before = packets.clone();
@@ -217,6 +217,34 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
         assert_eq!(seal(&mut jobs), Err(JobError { job: 1, fault }), "{name}");
         drop(jobs);
         assert!(packets == before, "{name}");
+
+        let ticket = key.next_ticket().expect("reserved");
+        let mut others = Vec::new();
+        let refused = seal_as_made(&mut others, |batch| {
+            batch.add(packets[1].seal_job(&key, ticket))
+        });
+        assert_eq!(refused, Err(fault), "{name}");
+        assert!(others.is_empty() && packets == before, "{name}");
+    }
+}
+
+#[test]
+fn packets_are_not_sealed_as_made_under_other_keys_tickets_or_after_an_error() {
+    for suite in Suite::all() {
+        let (mut own, _) = key_pair(suite, 1, 1);
+        let (mut twin, _) = key_pair(suite, 1, 1);
+        let mut packets = [Packet::new(suite, 8, 64, 1), Packet::new(suite, 8, 64, 2)];
+        let before = packets.clone();
+        let tickets = [own.next_ticket(), twin.next_ticket()].map(|t| t.expect("reserved"));
+        let outcome = seal_as_made(&mut Vec::new(), |batch| {
+            for (packet, ticket) in packets.iter_mut().zip(tickets) {
+                batch.add(packet.seal_job(&own, ticket))?;
+            }
+            Ok(())
+        });
+        assert_eq!(outcome, Err(JobFault::ForeignTicket), "{suite}");
+        assert_eq!(packets[0].text, before[0].text, "{suite}");
+        assert_eq!(packets[1], before[1], "{suite}");
     }
 }
 

@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use crate::cipher::Block;
 
 /// What is planned: something with lengths.
-pub(super) trait Planned: Copy {
+pub(crate) trait Planned: Copy {
     /// Bytes that are encrypted or decrypted.
     fn text_bytes(&self) -> usize;
 
@@ -68,9 +68,7 @@ const CLASSES: usize = 64;
 
 /// Up to [`MOST_PACKETS`] packets of up to `KINDS` kinds, and which of them go
 /// together.
-pub(super) struct Plan<P, F, const KINDS: usize> {
-    /// The number of a packet's kind.
-    kind_of: F,
+pub(crate) struct Plan<P, const KINDS: usize> {
     packets: ArrayVec<P, MOST_PACKETS>,
     /// Of the first packet, its kind, the bytes of its text, and those of its
     /// associated data.
@@ -79,28 +77,34 @@ pub(super) struct Plan<P, F, const KINDS: usize> {
     is_mixed: bool,
 }
 
-impl<P: Planned, F: Fn(&P) -> usize, const KINDS: usize> Plan<P, F, KINDS> {
-    /// No packets yet; `kind_of` numbers their kinds, below `KINDS`.
+impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
+    /// No packets yet.
     #[inline]
-    pub(super) fn new(kind_of: F) -> Self {
+    pub(crate) fn new() -> Self {
         Plan {
-            kind_of,
             packets: ArrayVec::new(),
             first: (0, 0, 0),
             is_mixed: false,
         }
     }
 
-    /// Adds a packet, as long as there are fewer than [`MOST_PACKETS`].
+    /// Adds a packet of the kind with this number, below `KINDS`, as long as
+    /// there are fewer than [`MOST_PACKETS`].
     #[inline]
-    pub(super) fn add(&mut self, packet: P) {
-        let kind = (self.kind_of)(&packet);
+    pub(super) fn add(&mut self, kind: usize, packet: P) {
         let sort = (kind, packet.text_bytes(), packet.associated_bytes());
         if self.packets.is_empty() {
             self.first = sort;
         }
         self.is_mixed |= sort != self.first;
         let _ = self.packets.try_push(packet);
+    }
+
+    /// Takes all packets out.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+        self.is_mixed = false;
     }
 
     /// Whether packets are of several kinds or lengths.
@@ -110,25 +114,34 @@ impl<P: Planned, F: Fn(&P) -> usize, const KINDS: usize> Plan<P, F, KINDS> {
     }
 
     /// Calls `run` for each kind with its packets, shortest first, and their
-    /// places.
+    /// places; `kind_of` numbers kinds as those who added the packets did.
     #[inline]
-    pub(super) fn for_each(&self, mut run: impl FnMut(usize, &[P], &[u8])) {
+    pub(super) fn for_each(
+        &self,
+        kind_of: impl Fn(&P) -> usize,
+        mut run: impl FnMut(usize, &[P], &[u8]),
+    ) {
         let places = &PLACES[..self.packets.len()];
         if self.is_mixed {
-            self.sort_and_run(places, &mut run);
+            self.sort_and_run(places, kind_of, &mut run);
         } else if !places.is_empty() {
             run(self.first.0, &self.packets, places);
         }
     }
 
     #[inline(never)]
-    fn sort_and_run(&self, places: &[u8], run: &mut impl FnMut(usize, &[P], &[u8])) {
+    fn sort_and_run(
+        &self,
+        places: &[u8],
+        kind_of: impl Fn(&P) -> usize,
+        run: &mut impl FnMut(usize, &[P], &[u8]),
+    ) {
         // Packets of each kind and class, then where the next of them goes.
         let mut bins = [[0u16; CLASSES]; KINDS];
         let mut counts = [0; KINDS];
         let mut sorts = [(0, 0); MOST_PACKETS];
         for (packet, sort) in self.packets.iter().zip(&mut sorts) {
-            let (kind, class) = ((self.kind_of)(packet), class(packet.text_bytes()));
+            let (kind, class) = (kind_of(packet), class(packet.text_bytes()));
             *sort = (kind as u8, class as u8);
             bins[kind][class] += 1;
             counts[kind] += 1;

@@ -1,10 +1,11 @@
 //! The packets of a batch on their way to the kernels, and their tags back.
 
+use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use super::occupancy::lane_use;
-use super::packet::GcmJob;
-use super::plan::{KINDS, Kind, Task};
+use super::packet::{GcmJob, Packet};
+use super::plan::{KINDS, Kind, ShortTexts, Task};
 use super::simd::LaneLimits;
 use super::{scalar, simd};
 use crate::aead::plan::{MOST_PACKETS, Plan};
@@ -36,18 +37,31 @@ fn compute_tags<J: GcmJob>(
     jobs: &mut [J],
     tags: &mut [Block; MOST_PACKETS],
 ) -> LaneUse {
-    let limits = LaneLimits::of(tier);
-    let mut plan = Plan::<_, _, KINDS>::new(|packet| Kind::number(&limits, packet));
+    let short = ShortTexts::of(&LaneLimits::of(tier));
+    let mut plan = Plan::new();
     for job in jobs {
         if let Some(packet) = job.begin() {
-            plan.add(packet);
+            plan.add(Kind::number(&short, &packet), packet);
         }
     }
+    run(tier, J::OPEN, &short, &plan, tags)
+}
+
+/// Encrypts or decrypts the texts of a plan, and writes their tags in the order
+/// in which the packets were added.
+fn run(
+    tier: Tier,
+    open: bool,
+    short: &ShortTexts,
+    plan: &Plan<Packet<'_>, KINDS>,
+    tags: &mut [Block; MOST_PACKETS],
+) -> LaneUse {
     let mut lanes = LaneUse::default();
-    plan.for_each(|kind, packets, places| {
+    let kind_of = |packet: &Packet<'_>| Kind::number(short, packet);
+    plan.for_each(kind_of, |kind, packets, places| {
         let mut task = Task {
             kind: Kind::of(kind),
-            open: J::OPEN,
+            open,
             alike: !plan.is_mixed(),
             packets,
             places,
@@ -61,4 +75,67 @@ fn compute_tags<J: GcmJob>(
         }
     });
     lanes
+}
+
+/// Memory for packets that are gathered. It is large: whoever uses it has it in a
+/// variable of its own, for to move it is to copy it.
+pub(crate) type Packets<'a> = Plan<Packet<'a>, KINDS>;
+
+/// Where the tag of each gathered packet goes.
+pub(crate) type TagPlaces<'a> = ArrayVec<&'a mut Block, MOST_PACKETS>;
+
+/// Packets that are gathered one by one as they are made, and sealed together.
+pub(crate) struct Gathered<'m, 'a> {
+    tier: Tier,
+    short: ShortTexts,
+    plan: &'m mut Packets<'a>,
+    tags: &'m mut TagPlaces<'a>,
+    /// Of packets that were sealed.
+    lanes: LaneUse,
+}
+
+impl<'m, 'a> Gathered<'m, 'a> {
+    /// For the kernels of `tier`, in memory that is empty.
+    #[inline]
+    pub(crate) fn new(
+        tier: Tier,
+        plan: &'m mut Packets<'a>,
+        tags: &'m mut TagPlaces<'a>,
+    ) -> Gathered<'m, 'a> {
+        Gathered {
+            tier,
+            short: ShortTexts::of(&LaneLimits::of(tier)),
+            plan,
+            tags,
+            lanes: LaneUse::default(),
+        }
+    }
+
+    /// Adds a packet and where its tag goes. Packets before it are sealed where
+    /// there is no room for more.
+    #[inline]
+    pub(crate) fn add(&mut self, packet: Packet<'a>, tag: &'a mut Block) {
+        if self.tags.is_full() {
+            self.seal();
+        }
+        self.plan.add(Kind::number(&self.short, &packet), packet);
+        let _ = self.tags.try_push(tag);
+    }
+
+    /// Seals the packets, and returns how full the lanes were since this was
+    /// called last.
+    pub(crate) fn finish(&mut self) -> LaneUse {
+        self.seal();
+        std::mem::take(&mut self.lanes)
+    }
+
+    #[inline(never)]
+    fn seal(&mut self) {
+        let mut tags = [[0; 16]; MOST_PACKETS];
+        self.lanes += run(self.tier, false, &self.short, self.plan, &mut tags);
+        self.plan.clear();
+        for (place, tag) in self.tags.drain(..).zip(&tags) {
+            *place = *tag;
+        }
+    }
 }

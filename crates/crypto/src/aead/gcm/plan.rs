@@ -63,20 +63,29 @@ impl Planned for Packet<'_> {
     }
 }
 
-impl Kind {
-    /// The number of a packet's kind where lanes have these limits.
-    #[inline]
-    pub(super) fn number(lanes: &LaneLimits, packet: &Packet<'_>) -> usize {
-        let (form, size) = (packet.key.form as usize, packet.key.size as usize);
-        // By form.
-        let short_text_bytes = [
+/// The longest texts of short packets, by [`super::Form`].
+#[derive(Clone, Copy)]
+pub(super) struct ShortTexts([usize; ROUTES_OF_FORMS.len()]);
+
+impl ShortTexts {
+    /// Where lanes have these limits.
+    pub(super) fn of(lanes: &LaneLimits) -> ShortTexts {
+        ShortTexts([
             lanes.raw_text_bytes,
             0,
             lanes.compact_text_bytes,
             SHORT_TEXT_BYTES,
-        ];
-        let is_short = packet.associated.len() <= SHORT_ASSOCIATED_BYTES
-            && packet.text.len() <= short_text_bytes[form];
+        ])
+    }
+}
+
+impl Kind {
+    /// The number of a packet's kind.
+    #[inline]
+    pub(super) fn number(short: &ShortTexts, packet: &Packet<'_>) -> usize {
+        let (form, size) = (packet.key.form as usize, packet.key.size as usize);
+        let is_short =
+            packet.associated.len() <= SHORT_ASSOCIATED_BYTES && packet.text.len() <= short.0[form];
         (AesKeySize::ALL.len() * form + size) * 2 + usize::from(is_short)
     }
 

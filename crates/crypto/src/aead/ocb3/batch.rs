@@ -32,13 +32,13 @@ pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
 /// OCB3's, in their order.
 fn compute_tags<J: AeadJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block; MOST_PACKETS]) {
     let kind_of = |packet: &Packet<'_>| packet.key.size() as usize;
-    let mut plan = Plan::<_, _, KINDS>::new(kind_of);
+    let mut plan = Plan::<_, KINDS>::new();
     for job in jobs {
         if let Some(packet) = job.begin().and_then(packet) {
-            plan.add(packet);
+            plan.add(kind_of(&packet), packet);
         }
     }
-    plan.for_each(|kind, packets, places| {
+    plan.for_each(kind_of, |kind, packets, places| {
         let mut task = Task {
             kind: AesKeySize::ALL[kind],
             open: J::OPEN,
