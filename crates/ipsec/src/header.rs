@@ -34,18 +34,18 @@ pub fn version(packet: &[u8]) -> u8 {
 /// shorter than its header.
 #[inline]
 pub fn inherited(packet: &[u8]) -> Inherited {
-    match *packet {
-        [first, second, third, fourth, ..] if first >> 4 == 6 => Inherited {
+    match packet.first_chunk() {
+        Some(&[first, second, third, fourth, _, _, _, _]) if first >> 4 == 6 => Inherited {
             traffic_class: first << 4 | second >> 4,
             dont_fragment: true,
             flow_label: u32::from_be_bytes([0, second & 0x0f, third, fourth]),
         },
-        [_, tos, _, _, _, _, flags, ..] => Inherited {
+        Some(&[_, tos, _, _, _, _, flags, _]) => Inherited {
             traffic_class: tos,
             dont_fragment: flags & IPV4_DONT_FRAGMENT != 0,
             flow_label: 0,
         },
-        _ => Inherited::default(),
+        None => Inherited::default(),
     }
 }
 

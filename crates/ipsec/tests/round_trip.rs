@@ -13,6 +13,7 @@ use weir_packet::wire::protocol::{
     DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ICMP, ROUTING, TCP, UDP,
 };
 use weir_packet::wire::{Checksum, Headers, LinkType, Network};
+use weir_stream::DropReason;
 
 /// An IP packet with a payload of the given length.
 fn packet(version: u8, protocol: u8, payload_bytes: usize) -> Vec<u8> {
@@ -75,6 +76,34 @@ fn mode() -> impl Strategy<Value = (&'static str, &'static str)> {
 /// Whether the text of a packet cannot be read.
 fn encrypts(suite: Suite) -> bool {
     suite.key_bytes() > 0 && !matches!(suite, Suite::Aead(Aead::AesGmac(_)))
+}
+
+/// Around the soft lifetime packets are counted one by one, and not in the way
+/// that the others of the batch go; some are too long for the tunnel.
+#[test]
+fn numbers_follow_the_order_of_arrival_whichever_way_packets_go() {
+    let more = format!("{TUNNEL4}\nsoft_lifetime = {{ packets = 20 }}\nmtu = 1400");
+    for suite in [
+        "aes-128-gcm-16",
+        "chacha20-poly1305",
+        "aes-128-ctr+hmac-sha2-256-128",
+    ] {
+        let file = one(suite, "tunnel", &more);
+        let records: Vec<Vec<u8>> = (0..90)
+            .map(|number| packet(4, 99, if number % 30 == 17 { 1390 } else { number }))
+            .collect();
+        let protected = protect(&file, LinkType::RawIp, &records);
+        assert_eq!(protected.drops(), [(DropReason::TooLong, 3)]);
+        let numbers: Vec<u32> = protected
+            .records
+            .iter()
+            .map(|record| u32::from_be_bytes(record[24..28].try_into().expect("four bytes")))
+            .collect();
+        assert_eq!(numbers, (1..=87).collect::<Vec<u32>>(), "{suite}");
+        let back = unprotect(&file, LinkType::RawIp, &protected.records);
+        assert_eq!(back.drops(), []);
+        assert_eq!(back.records.len(), 87);
+    }
 }
 
 proptest! {

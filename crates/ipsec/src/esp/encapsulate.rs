@@ -179,7 +179,8 @@ impl Encapsulation {
                 // Successive packets get successive numbers, and associations
                 // between the same ends start apart.
                 let identification = low_half(sequence).wrapping_add(template.spi) as u16;
-                outer.write(packet, self.inherited, identification);
+                let packet_bytes = packet.len();
+                outer.write(packet, packet_bytes, self.inherited, identification);
                 if outer.version() != self.inner_version {
                     link::set_ip_version(self.link, link_header, outer.version());
                 }

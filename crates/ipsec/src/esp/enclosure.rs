@@ -3,17 +3,26 @@
 //! of GCM and ChaCha20-Poly1305. [`Encapsulation`](super::Encapsulation) is its
 //! twin, which takes every other packet and says why one is refused.
 
-use weir_packet::wire::protocol::{IPV4, IPV6};
+use weir_packet::wire::protocol::{ESP, IPV4, IPV6};
 use weir_packet::wire::{Headers, LinkType, Network};
+use weir_stream::{Enclosed, Enclosing};
 
 use super::encapsulate::longest_packet;
-use super::{ALIGNMENT_BYTES, ESP_HEADER_BYTES, Layout, TRAILER_BYTES, Template};
-use crate::header::{self, Inherited};
+use super::template::OuterTemplate;
+use super::{ALIGNMENT_BYTES, ESP_HEADER_BYTES, Parts, TRAILER_BYTES, Template};
+use crate::header::{self, IPV6_BYTES};
 use crate::link;
 use crate::sequence::low_half;
 
 const IV_BYTES: usize = 8;
 const ICV_BYTES: usize = 16;
+
+/// The longest link header in front of a packet that is composed this way:
+/// Ethernet's with more VLAN tags than are read.
+const MOST_LINK_BYTES: usize = 64;
+
+const _: () =
+    assert!(MOST_LINK_BYTES + IPV6_BYTES + ESP_HEADER_BYTES + IV_BYTES <= weir_stream::FRONT_BYTES);
 
 /// The end of a text by its bytes of padding: padding, pad length and next
 /// header, then zeros, for which there is room in what will be the ICV.
@@ -34,11 +43,7 @@ static ENDS_IPV6: Ends = ends(IPV6);
 /// How one record becomes a tunnel's packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Enclosure {
-    inherited: Inherited,
     inner: Network,
-    link: LinkType,
-    link_bytes: usize,
-    outer_bytes: usize,
     payload_bytes: usize,
     text_bytes: usize,
 }
@@ -51,40 +56,41 @@ impl Enclosure {
             && usize::from(unit_bytes) == ALIGNMENT_BYTES
     }
 
-    /// Decides how an association whose template
-    /// [`encloses`](Template::encloses) protects a record. `None` where the twin
-    /// must decide.
+    /// The longest IP packet that an association with such an outer header and
+    /// this limit may compose this way.
+    pub fn most_payload_bytes(outer: &OuterTemplate, mtu_bytes: u32) -> u32 {
+        let beside_text = outer.header_bytes() + ESP_HEADER_BYTES + IV_BYTES + ICV_BYTES;
+        let most_bytes = longest_packet(outer.version()).min(mtu_bytes as usize);
+        let most_text_bytes = most_bytes.saturating_sub(beside_text) & !(ALIGNMENT_BYTES - 1);
+        most_text_bytes.saturating_sub(TRAILER_BYTES) as u32
+    }
+
+    /// Decides how an association protects a record. `None` where the twin must
+    /// decide.
     #[inline]
-    pub fn plan(
-        template: &Template,
-        link: LinkType,
-        headers: &Headers,
-        record: &[u8],
-    ) -> Option<Enclosure> {
+    pub fn plan(template: &Template, link: LinkType, headers: &Headers) -> Option<Enclosure> {
+        let enclosure = Enclosure::of(headers);
         let outer = template.outer.as_ref()?;
-        let inner = headers.network;
-        let is_ordinary = template.encloses
+        let link_bytes = usize::from(headers.network_offset);
+        let is_ordinary = link_bytes <= MOST_LINK_BYTES
+            && enclosure.payload_bytes <= template.most_enclosed_bytes as usize
             && headers.is_whole_ip()
-            && (inner == outer.network() || link::carries_both_versions(link));
-        if !is_ordinary {
-            return None;
+            && (enclosure.inner == outer.network() || link::carries_both_versions(link));
+        is_ordinary.then_some(enclosure)
+    }
+
+    /// That of a record which was found to be ordinary.
+    #[inline]
+    pub fn of(headers: &Headers) -> Enclosure {
+        let payload_bytes = headers
+            .end_offset
+            .saturating_sub(u32::from(headers.network_offset)) as usize;
+        Enclosure {
+            inner: headers.network,
+            payload_bytes,
+            text_bytes: (payload_bytes + TRAILER_BYTES + ALIGNMENT_BYTES - 1)
+                & !(ALIGNMENT_BYTES - 1),
         }
-        let packet = headers.ip_packet(record);
-        let outer_bytes = outer.header_bytes();
-        let text_bytes = (packet.len() + TRAILER_BYTES).next_multiple_of(ALIGNMENT_BYTES);
-        let packet_bytes = outer_bytes + ESP_HEADER_BYTES + IV_BYTES + text_bytes + ICV_BYTES;
-        if packet_bytes > longest_packet(outer.version()).min(template.mtu_bytes as usize) {
-            return None;
-        }
-        Some(Enclosure {
-            inherited: header::inherited(packet),
-            inner,
-            link,
-            link_bytes: usize::from(headers.network_offset),
-            outer_bytes,
-            payload_bytes: packet.len(),
-            text_bytes,
-        })
     }
 
     /// As [`Encapsulation::text_bytes`](super::Encapsulation::text_bytes).
@@ -93,78 +99,75 @@ impl Enclosure {
         self.text_bytes as u64
     }
 
-    /// As [`Encapsulation::kept_bytes`](super::Encapsulation::kept_bytes).
+    /// What goes around the packet.
     #[inline]
-    pub fn kept_bytes(&self) -> usize {
-        self.link_bytes
-    }
-
-    /// As [`Encapsulation::front_bytes`](super::Encapsulation::front_bytes).
-    #[inline]
-    pub fn front_bytes(&self) -> usize {
-        self.outer_bytes + ESP_HEADER_BYTES + IV_BYTES
-    }
-
-    /// As [`Encapsulation::back_bytes`](super::Encapsulation::back_bytes).
-    #[inline]
-    pub fn back_bytes(&self) -> usize {
-        self.text_bytes - self.payload_bytes + ICV_BYTES
-    }
-
-    /// As [`Encapsulation::layout`](super::Encapsulation::layout).
-    #[inline]
-    pub fn layout(&self) -> Layout {
-        Layout {
-            esp_offset: (self.link_bytes + self.outer_bytes) as u32,
-            text_bytes: self.text_bytes as u32,
-            iv_bytes: IV_BYTES as u8,
-            tag_bytes: ICV_BYTES as u8,
+    pub fn enclosing(&self, outer: &OuterTemplate) -> Enclosing {
+        let header_bytes = outer.header_bytes();
+        Enclosing {
+            network: outer.network(),
+            protocol: ESP,
+            header_bytes: header_bytes as u16,
+            flow_hash: outer.flow_hash(),
+            front_bytes: header_bytes + ESP_HEADER_BYTES + IV_BYTES,
+            back_bytes: self.text_bytes - self.payload_bytes + ICV_BYTES,
         }
     }
 
-    /// As [`Encapsulation::compose`](super::Encapsulation::compose).
+    /// Writes all headers, the padding and the trailer into a record that was
+    /// [enclosed](weir_stream::Enclosures::enclose) by them; what is left to do is
+    /// to seal the parts. `None` where the record has other lengths.
     #[inline]
-    pub fn compose(&self, template: &Template, record: &mut [u8], sequence: u64) {
-        let (Some(outer), Some((link_header, packet))) = (
-            &template.outer,
-            record.split_at_mut_checked(self.link_bytes),
-        ) else {
-            return;
-        };
+    pub fn compose<'a>(
+        &self,
+        template: &Template,
+        outer: &OuterTemplate,
+        link: LinkType,
+        record: Enclosed<'a>,
+        sequence: u64,
+    ) -> Option<Parts<'a>> {
+        let Enclosed {
+            front,
+            link_offset,
+            rest,
+        } = record;
+        let (before, esp) = front.split_last_chunk_mut::<{ ESP_HEADER_BYTES + IV_BYTES }>()?;
+        let packet_bytes = outer.header_bytes() + esp.len() + rest.len();
         let identification = low_half(sequence).wrapping_add(template.spi) as u16;
-        outer.write(packet, self.inherited, identification);
-        let Some(esp) = packet.get_mut(self.outer_bytes..) else {
-            return;
-        };
-        if let Some(esp_header) = esp.first_chunk_mut::<ESP_HEADER_BYTES>() {
-            let spi_and_number = u64::from(template.spi) << 32 | u64::from(low_half(sequence));
-            *esp_header = spi_and_number.to_be_bytes();
+        let inherited = header::inherited(rest);
+        outer.write_behind(before, packet_bytes, inherited, identification);
+        if outer.network() != self.inner {
+            let link_end = before.len().checked_sub(outer.header_bytes())?;
+            let link_header = before.get_mut(link_offset..link_end)?;
+            link::set_ip_version(link, link_header, outer.version());
         }
+        let (esp_header, iv) = esp.split_first_chunk_mut::<ESP_HEADER_BYTES>()?;
+        let spi_and_number = u64::from(template.spi) << 32 | u64::from(low_half(sequence));
+        *esp_header = spi_and_number.to_be_bytes();
         let ends = match self.inner {
             Network::Ipv6 => &ENDS_IPV6,
             _ => &ENDS_IPV4,
         };
-        let end_offset = ESP_HEADER_BYTES + IV_BYTES + self.payload_bytes;
         let pad_bytes = self.text_bytes - self.payload_bytes - TRAILER_BYTES;
-        if let (Some(at), Some(end)) = (
-            esp.get_mut(end_offset..)
-                .and_then(|rest| rest.first_chunk_mut()),
-            ends.get(pad_bytes),
-        ) {
-            *at = *end;
-        }
-        if outer.network() != self.inner {
-            link::set_ip_version(self.link, link_header, outer.version());
-        }
+        *rest.get_mut(self.payload_bytes..)?.first_chunk_mut()? = *ends.get(pad_bytes)?;
+        let (text, tag) = rest.split_last_chunk_mut::<ICV_BYTES>()?;
+        Some(Parts {
+            esp_header,
+            iv,
+            text,
+            tag,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::sync::Arc;
 
     use proptest::prelude::*;
     use weir_crypto::Suite;
+    use weir_packet::file::Block;
+    use weir_stream::{Arrival, Batch, BatchLimits};
 
     use super::*;
     use crate::esp::Encapsulation;
@@ -217,18 +220,20 @@ mod tests {
         frame
     }
 
-    /// The record as either composes it, and the layout.
-    macro_rules! composed {
-        ($plan:expr, $template:expr, $record:expr, $end:expr, $sequence:expr) => {{
-            let plan = $plan;
-            let (kept, payload) = $record[..$end].split_at(plan.kept_bytes());
-            let mut grown = kept.to_vec();
-            grown.extend(vec![0; plan.front_bytes()]);
-            grown.extend(payload);
-            grown.extend(vec![0; plan.back_bytes()]);
-            plan.compose($template, &mut grown, $sequence);
-            (grown, plan.layout(), plan.text_bytes())
-        }};
+    /// The record as the twin composes it.
+    fn by_the_twin(
+        twin: &Encapsulation,
+        template: &Template,
+        record: &[u8],
+        sequence: u64,
+    ) -> Vec<u8> {
+        let (kept, payload) = record.split_at(twin.kept_bytes());
+        let mut grown = kept.to_vec();
+        grown.extend(vec![0; twin.front_bytes()]);
+        grown.extend(payload);
+        grown.extend(vec![0; twin.back_bytes()]);
+        twin.compose(template, &mut grown, sequence);
+        grown
     }
 
     proptest! {
@@ -240,7 +245,7 @@ mod tests {
             inner_is_ipv6: bool,
             outer_is_ipv6: bool,
             contents in proptest::collection::vec(any::<u8>(), 0..200),
-            mtu_bytes in prop_oneof![Just(u32::MAX), 80u32..300],
+            mtu_bytes in prop_oneof![Just(u32::MAX), 0u32..300],
             sequence: u64,
         ) {
             let ends = if outer_is_ipv6 {
@@ -251,16 +256,33 @@ mod tests {
             };
             let template = template("aes-128-gcm-16", ends, mtu_bytes);
             let record = frame(link, if inner_is_ipv6 { 6 } else { 4 }, &contents);
-            let headers = Headers::parse(link, &record);
-            let end = headers.end_offset as usize;
+            let mut batch = Batch::new(BatchLimits::default());
+            let arrival = Arrival { link, ..Arrival::default() };
+            let block = Arc::new(Block::from(record.clone()));
+            batch.receive(&block, 0, [(0, record.len() as u32, arrival)]).expect("room");
+            let headers = *batch.headers(0);
             let twin = Encapsulation::plan(&template, link, &headers, &record);
-            let plan = Enclosure::plan(&template, link, &headers, &record);
+            let plan = Enclosure::plan(&template, link, &headers);
             prop_assert_eq!(plan.is_some(), twin.is_ok());
             if let (Some(plan), Ok(twin)) = (plan, twin) {
+                prop_assert_eq!(plan.text_bytes(), twin.text_bytes());
+                let end = headers.end_offset as usize;
+                let expected = by_the_twin(&twin, &template, &record[..end], sequence);
+                let outer = template.outer.expect("a tunnel");
+                let mut enclosures = batch.enclosures(1, expected.len());
+                let record = enclosures.enclose(0, &plan.enclosing(&outer)).expect("room");
+                let payload_bytes = end - usize::from(headers.network_offset);
+                record.rest[payload_bytes..].fill(0);
+                let parts = plan
+                    .compose(&template, &outer, link, record, sequence)
+                    .expect("room");
+                let layout = twin.layout();
                 prop_assert_eq!(
-                    composed!(plan, &template, record, end, sequence),
-                    composed!(twin, &template, record, end, sequence)
+                    (parts.esp_header.len(), parts.iv.len(), parts.text.len(), parts.tag.len()),
+                    (8, layout.iv_bytes.into(), layout.text_bytes(), layout.tag_bytes())
                 );
+                prop_assert_eq!(batch.record(0), expected);
+                prop_assert!(batch.is_as_parsed(0));
             }
         }
     }
@@ -274,7 +296,7 @@ mod tests {
         let whole = frame(LinkType::Ethernet, 4, &[0; 50]);
         let is_planned = |template: &Template, record: &[u8]| {
             let headers = Headers::parse(LinkType::Ethernet, record);
-            Enclosure::plan(template, LinkType::Ethernet, &headers, record).is_some()
+            Enclosure::plan(template, LinkType::Ethernet, &headers).is_some()
         };
         let ordinary = template("aes-128-gcm-16", ends, u32::MAX);
         assert!(is_planned(&ordinary, &whole));

@@ -41,9 +41,9 @@ pub struct Template {
     pub tag_bytes: u8,
     /// What a text's length is a multiple of, a power of two.
     pub unit_bytes: u8,
-    /// Whether packets are mostly such that [`Enclosure`](super::Enclosure)
-    /// composes them.
-    pub encloses: bool,
+    /// The longest IP packet that [`Enclosure`](super::Enclosure) composes; less
+    /// than any where it composes none.
+    pub most_enclosed_bytes: u32,
 }
 
 impl Template {
@@ -54,11 +54,15 @@ impl Template {
         // An IV is a block of at most 16 bytes, an ICV half a digest.
         let (iv_bytes, tag_bytes) = (suite.iv_bytes() as u8, suite.tag_bytes() as u8);
         let unit_bytes = suite.block_bytes().max(ALIGNMENT_BYTES) as u8;
+        let outer = match &parameters.mode {
+            Mode::Transport => None,
+            Mode::Tunnel(tunnel) => Some(OuterTemplate::new(tunnel, protocol)),
+        };
+        let encloses = parameters.nat_t.is_none()
+            && !parameters.decrement_ttl
+            && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes);
         Template {
-            outer: match &parameters.mode {
-                Mode::Transport => None,
-                Mode::Tunnel(tunnel) => Some(OuterTemplate::new(tunnel, protocol)),
-            },
+            outer,
             nat_t: parameters.nat_t,
             spi: parameters.spi,
             mtu_bytes: parameters.mtu_bytes,
@@ -68,10 +72,12 @@ impl Template {
             iv_bytes,
             tag_bytes,
             unit_bytes,
-            encloses: matches!(parameters.mode, Mode::Tunnel(_))
-                && parameters.nat_t.is_none()
-                && !parameters.decrement_ttl
-                && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes),
+            most_enclosed_bytes: match &outer {
+                Some(outer) if encloses => {
+                    Enclosure::most_payload_bytes(outer, parameters.mtu_bytes)
+                }
+                _ => 0,
+            },
         }
     }
 
@@ -170,35 +176,47 @@ impl OuterTemplate {
         if self.is_ipv6 { IPV6_BYTES } else { IPV4_BYTES }
     }
 
-    /// Writes the header into the first bytes of `packet`, as
-    /// [`Tunnel::write_header`] does.
+    /// Writes the header of a packet of so many bytes into the first bytes of
+    /// `header`, as [`Tunnel::write_header`] does.
+    pub fn write(
+        &self,
+        header: &mut [u8],
+        packet_bytes: usize,
+        inner: Inherited,
+        identification: u16,
+    ) {
+        if let Some(header) = header.get_mut(..self.header_bytes()) {
+            self.write_behind(header, packet_bytes, inner, identification);
+        }
+    }
+
+    /// The same into the last bytes of `front`.
     #[inline]
-    pub fn write(&self, packet: &mut [u8], inner: Inherited, identification: u16) {
-        let packet_bytes = packet.len();
+    pub fn write_behind(
+        &self,
+        front: &mut [u8],
+        packet_bytes: usize,
+        inner: Inherited,
+        identification: u16,
+    ) {
         let traffic_class = inner.traffic_class & self.traffic_class_copied;
         if self.is_ipv6 {
-            let Some(header) = packet.first_chunk_mut::<IPV6_BYTES>() else {
+            let Some(header) = front.last_chunk_mut::<IPV6_BYTES>() else {
                 return;
             };
             let copied = u32::from(traffic_class) << 20 | inner.flow_label & self.flow_label_copied;
-            let [b0, b1, b2, b3, ..] = self.header;
-            let first = u32::from_be_bytes([b0, b1, b2, b3]) | copied;
             let payload_bytes = packet_bytes.saturating_sub(IPV6_BYTES) as u16;
+            let copied = u64::from(copied) << 32 | u64::from(payload_bytes) << 16;
             *header = self.header;
-            header[..4].copy_from_slice(&first.to_be_bytes());
-            header[4..6].copy_from_slice(&payload_bytes.to_be_bytes());
+            header[..8].copy_from_slice(&(self.word(0) | copied).to_be_bytes());
             return;
         }
-        let (Some(header), Some(template)) = (
-            packet.first_chunk_mut::<IPV4_BYTES>(),
-            self.header.first_chunk::<IPV4_BYTES>(),
-        ) else {
+        let Some(header) = front.last_chunk_mut::<IPV4_BYTES>() else {
             return;
         };
-        let flag = if inner.dont_fragment {
-            self.dont_fragment_copied
-        } else {
-            0
+        let flag = match inner.dont_fragment {
+            true => self.dont_fragment_copied,
+            false => 0,
         };
         let packet_bytes = packet_bytes as u16;
         // Fields that packets differ in are zero in the template, so that their
@@ -210,12 +228,23 @@ impl OuterTemplate {
             + u32::from(flag);
         let sum = (sum >> 16) + (sum & 0xffff);
         let sum = (sum >> 16) + (sum & 0xffff);
-        *header = *template;
-        header[1] |= traffic_class;
-        header[2..4].copy_from_slice(&packet_bytes.to_be_bytes());
-        header[4..6].copy_from_slice(&identification.to_be_bytes());
-        header[6] |= (flag >> 8) as u8;
-        header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        let first = u64::from(traffic_class) << 48
+            | u64::from(packet_bytes) << 32
+            | u64::from(identification) << 16
+            | u64::from(flag);
+        let second = u64::from(!(sum as u16)) << 32;
+        header[..8].copy_from_slice(&(self.word(0) | first).to_be_bytes());
+        header[8..16].copy_from_slice(&(self.word(8) | second).to_be_bytes());
+        header[16..].copy_from_slice(&self.header[16..IPV4_BYTES]);
+    }
+
+    /// Eight bytes of the header, as a number.
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        self.header
+            .get(at..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u64::from_be_bytes(*word))
     }
 }
 
@@ -297,7 +326,8 @@ mod tests {
             let mut expected = vec![0xee; packet_bytes];
             tunnel.write_header(&mut expected, inner, protocol, identification);
             let mut packet = vec![0xee; packet_bytes];
-            OuterTemplate::new(&tunnel, protocol).write(&mut packet, inner, identification);
+            let template = OuterTemplate::new(&tunnel, protocol);
+            template.write(&mut packet, packet_bytes, inner, identification);
             prop_assert!(packet == expected, "{:?} is not {:?}", &packet, &expected);
         }
     }

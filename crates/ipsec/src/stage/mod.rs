@@ -5,11 +5,11 @@ mod classify;
 mod protect;
 mod unprotect;
 
+use weir_crypto::JobFault;
+
 pub use classify::{ClassifyInbound, ClassifyOutbound};
 pub use protect::Protect;
 pub use unprotect::Unprotect;
-
-use crate::esp::Layout;
 
 /// How many packets before its own an association is asked for: as far ahead as
 /// the next cache but one is away.
@@ -19,10 +19,13 @@ const LOOK_AHEAD: usize = 24;
 /// to: the association must be there.
 const LOOK_AHEAD_FURTHER: usize = 12;
 
-/// A stage's own accounts do not fit the batch: a defect, after which packets
-/// must not leave.
+/// What must not happen in a stage, after which packets must not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a record is not laid out as planned ({layout:?})")]
-struct Displaced {
-    layout: Layout,
+enum Defect {
+    /// The stage's own accounts do not fit the batch.
+    #[error("record {index} of the batch is not laid out as planned")]
+    Displaced { index: usize },
+    /// The cipher refused a packet that the stage had made.
+    #[error(transparent)]
+    Unsealed(#[from] JobFault),
 }

@@ -1,17 +1,19 @@
 //! From packets to ESP packets, a batch at a time.
 
-use weir_crypto::{LaneUse, SealJob, Ticket, seal};
-use weir_packet::wire::protocol::ESP;
+use weir_crypto::{LaneUse, SealJob, Ticket, seal, seal_as_made};
 use weir_simd::prefetch;
-use weir_stream::{Batch, DropReason, EventKind, Stage, StageError};
+use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Work};
 
-use super::{Displaced, LOOK_AHEAD};
+use super::{Defect, LOOK_AHEAD};
 use crate::esp::{Associated, Encapsulation, Enclosure, LateChecksum, Layout};
 use crate::outbound::{Drawn, Outbound};
 use crate::report::AssociationReport;
 use crate::state::{Reservations, StateError};
 
 const NAME: &str = "protect";
+
+/// Padding, trailer and ICV of an ordinary packet are at most 21 bytes.
+const MOST_BYTES_BEHIND: usize = 21;
 
 /// Protects the records whose work asks for it
 /// ([`Work::protect`](weir_stream::Work::protect)) by the associations that
@@ -22,6 +24,11 @@ pub struct Protect {
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
+    /// Those of them that are ordinary.
+    ordinary: Vec<Ordinary>,
+    /// Bytes of their packets with what goes behind them, at most.
+    ordinary_bytes: usize,
+    /// All others.
     planned: Vec<Planned>,
     /// Empty between batches.
     jobs: Vec<SealJob<'static>>,
@@ -34,6 +41,15 @@ pub struct Protect {
     state_error: Option<StateError>,
 }
 
+/// A record that has a number and waits to be composed.
+struct Ordinary {
+    index: u32,
+    association: u32,
+    associated: Associated,
+    /// Taken when the job is made.
+    ticket: Option<Ticket>,
+}
+
 /// A record that is composed and waits for the cipher.
 struct Planned {
     index: u32,
@@ -41,18 +57,10 @@ struct Planned {
     /// [`Batch::offset`].
     offset: u32,
     layout: Layout,
-    late: Late,
+    late: Option<LateChecksum>,
     associated: Associated,
     /// Taken when the job is made.
     ticket: Option<Ticket>,
-}
-
-/// What is left to do when a record is sealed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Late {
-    Nothing,
-    Headers,
-    ChecksumAndHeaders(LateChecksum),
 }
 
 impl Protect {
@@ -60,6 +68,8 @@ impl Protect {
         Protect {
             associations,
             wanted: Vec::new(),
+            ordinary: Vec::new(),
+            ordinary_bytes: 0,
             planned: Vec::new(),
             jobs: Vec::new(),
             batches: 0,
@@ -122,41 +132,68 @@ impl Protect {
         Outbound::reserve_together(of);
     }
 
-    /// Does what [`compose`](Protect::compose) does for an ordinary packet, and
-    /// nothing for others.
+    /// Draws a number for an ordinary packet, which is composed when all have
+    /// theirs; does nothing for others.
     #[inline]
-    fn enclose(&mut self, batch: &mut Batch, index: usize, association: u32) -> Option<()> {
+    fn draw(&mut self, batch: &Batch, index: usize, association: u32) -> Option<()> {
         let slot = self.associations.get_mut(association as usize)?;
         let outbound = slot.as_mut()?;
-        let headers = batch.headers(index);
-        let end = headers.end_offset as usize;
-        let link = batch.arrival(index).link;
-        let enclosure = Enclosure::plan(outbound.template(), link, headers, batch.record(index))?;
-        let ticket = outbound.draw_unasked(enclosure.text_bytes())?;
         let template = outbound.template();
-        let record = batch.open_gap(
-            index,
-            enclosure.kept_bytes(),
-            enclosure.front_bytes(),
-            end,
-            enclosure.back_bytes(),
-        );
-        let sequence = ticket.counter();
-        enclosure.compose(template, record, sequence);
-        if let Some(outer) = &template.outer {
-            let header_bytes = outer.header_bytes() as u16;
-            batch.enclose(index, outer.network(), ESP, header_bytes, outer.flow_hash());
-        }
-        self.planned.push(Planned {
+        let link = batch.arrival(index).link;
+        let headers = batch.headers(index);
+        let enclosure = Enclosure::plan(template, link, headers)?;
+        let ticket = outbound.draw_unasked(enclosure.text_bytes())?;
+        let associated = Associated::new(outbound.template(), ticket.counter());
+        self.ordinary_bytes += headers.end_offset as usize + MOST_BYTES_BEHIND;
+        self.ordinary.push(Ordinary {
             index: index as u32,
             association,
-            offset: batch.offset(index) as u32,
-            layout: enclosure.layout(),
-            late: Late::Nothing,
-            associated: Associated::new(template, sequence),
+            associated,
             ticket: Some(ticket),
         });
         Some(())
+    }
+
+    /// Composes and seals the ordinary packets.
+    #[inline(never)]
+    fn seal_ordinary(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let mut enclosures = batch.enclosures(self.ordinary.len(), self.ordinary_bytes);
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let lanes = seal_as_made(&mut jobs, |jobs| {
+            for plan in &mut self.ordinary {
+                let index = plan.index as usize;
+                let displaced = Defect::Displaced { index };
+                let outbound = self
+                    .associations
+                    .get(plan.association as usize)
+                    .and_then(Option::as_ref)
+                    .ok_or(displaced)?;
+                let template = outbound.template();
+                let outer = template.outer.as_ref().ok_or(displaced)?;
+                let ticket = plan.ticket.take().ok_or(displaced)?;
+                let link = enclosures.arrival(index).link;
+                let enclosure = Enclosure::of(enclosures.headers(index));
+                let parts = enclosures
+                    .enclose(index, &enclosure.enclosing(outer))
+                    .and_then(|record| {
+                        enclosure.compose(template, outer, link, record, ticket.counter())
+                    })
+                    .ok_or(displaced)?;
+                jobs.add(SealJob {
+                    key: outbound.key(),
+                    ticket,
+                    prefix: plan.associated.prefix(parts.esp_header),
+                    iv: parts.iv,
+                    text: parts.text,
+                    suffix: plan.associated.suffix(),
+                    tag: parts.tag,
+                })?;
+            }
+            Ok::<_, Defect>(())
+        });
+        self.lane_use += lanes.map_err(|defect| StageError::new(NAME, defect))?;
+        self.jobs = SealJob::recycle(jobs);
+        Ok(())
     }
 
     /// Grows and fills in a record, up to encryption.
@@ -207,18 +244,15 @@ impl Protect {
             association,
             offset: batch.offset(index) as u32,
             layout: encapsulation.layout(),
-            late: match encapsulation.late_checksum(template) {
-                Some(checksum) => Late::ChecksumAndHeaders(checksum),
-                None => Late::Headers,
-            },
+            late: encapsulation.late_checksum(template),
             associated: Associated::new(template, sequence),
             ticket: Some(ticket),
         });
         Ok(())
     }
 
-    /// One call of the cipher for all composed records.
-    fn seal(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    /// Seals the records that are composed already.
+    fn seal_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         // It is the order of arrival unless a record outgrew its room.
         if !self.planned.is_sorted_by_key(|plan| plan.offset) {
             self.planned.sort_unstable_by_key(|plan| plan.offset);
@@ -226,8 +260,8 @@ impl Protect {
         let mut records = batch.records_mut();
         let mut jobs = std::mem::take(&mut self.jobs);
         for plan in &mut self.planned {
-            let layout = plan.layout;
-            let displaced = || StageError::new(NAME, Displaced { layout });
+            let index = plan.index as usize;
+            let displaced = || StageError::new(NAME, Defect::Displaced { index });
             let key = self
                 .associations
                 .get(plan.association as usize)
@@ -235,8 +269,8 @@ impl Protect {
                 .map(Outbound::key)
                 .ok_or_else(displaced)?;
             let parts = records
-                .take(plan.index as usize)
-                .and_then(|record| layout.parts(record))
+                .take(index)
+                .and_then(|record| plan.layout.parts(record))
                 .ok_or_else(displaced)?;
             jobs.push(SealJob {
                 key,
@@ -250,6 +284,13 @@ impl Protect {
         }
         self.lane_use += seal(&mut jobs).map_err(|error| StageError::new(NAME, error))?;
         self.jobs = SealJob::recycle(jobs);
+        for plan in &self.planned {
+            let index = plan.index as usize;
+            if let Some(checksum) = plan.late {
+                checksum.set(batch.record_mut(index));
+            }
+            batch.reparse(index);
+        }
         Ok(())
     }
 }
@@ -261,12 +302,10 @@ impl Stage for Protect {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.batches += 1;
-        self.wanted.clear();
+        self.ordinary.clear();
+        self.ordinary_bytes = 0;
         self.planned.clear();
-        let wanted = batch
-            .live()
-            .filter_map(|index| Some((index as u32, batch.work(index).protect()?)));
-        self.wanted.extend(wanted);
+        batch.take_associations(Work::protect, &mut self.wanted);
         for position in 0..self.wanted.len() {
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
                 && let Some(slot) = self.associations.get(*association as usize)
@@ -274,32 +313,30 @@ impl Stage for Protect {
                 prefetch(slot);
             }
             let (index, association) = self.wanted[position];
+            let index = index as usize;
+            if self.draw(batch, index, association).is_some() {
+                continue;
+            }
             if self.reserved_in != self.batches && self.lacks_reservation(association) {
                 self.reserve_from(position);
             }
-            let index = index as usize;
-            if self.enclose(batch, index, association).is_none()
-                && let Err(reason) = self.compose(batch, index, association)
-            {
+            if let Err(reason) = self.compose(batch, index, association) {
                 batch.drop_record(index, reason);
-                continue;
             }
-            batch.set_work(index, batch.work(index).without_association());
         }
-        if self.planned.is_empty() {
-            return Ok(());
+        if !self.planned.is_empty() {
+            self.seal_planned(batch)?;
         }
-        self.seal(batch)?;
-        for plan in &self.planned {
-            let index = plan.index as usize;
-            match plan.late {
-                Late::Nothing => continue,
-                Late::Headers => {}
-                Late::ChecksumAndHeaders(checksum) => checksum.set(batch.record_mut(index)),
-            }
-            batch.reparse(index);
+        if !self.ordinary.is_empty() {
+            self.seal_ordinary(batch)?;
+            debug_assert!(
+                self.ordinary
+                    .iter()
+                    .all(|plan| batch.is_as_parsed(plan.index as usize)),
+                "metadata say what stands in the records"
+            );
         }
-        self.protected += self.planned.len() as u64;
+        self.protected += (self.planned.len() + self.ordinary.len()) as u64;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use weir_stream::{
     EventKind, Stage, StageError, Work,
 };
 
-use super::{Displaced, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Associated, Decapsulation};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
@@ -185,8 +185,8 @@ impl Unprotect {
         let mut jobs = std::mem::take(&mut self.jobs);
         let mut verdicts = [false; BATCH_RECORDS];
         for plan in &self.planned {
-            let layout = plan.decapsulation.layout();
-            let displaced = || StageError::new(NAME, Displaced { layout });
+            let index = plan.index as usize;
+            let displaced = || StageError::new(NAME, Defect::Displaced { index });
             let key = self
                 .associations
                 .get(plan.association as usize)
@@ -194,8 +194,8 @@ impl Unprotect {
                 .map(Inbound::key)
                 .ok_or_else(displaced)?;
             let parts = records
-                .take(plan.index as usize)
-                .and_then(|record| layout.parts(record))
+                .take(index)
+                .and_then(|record| plan.decapsulation.layout().parts(record))
                 .ok_or_else(displaced)?;
             jobs.push(OpenJob {
                 key,
@@ -286,11 +286,7 @@ impl Stage for Unprotect {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.planned.clear();
-        self.wanted.clear();
-        let wanted = batch
-            .live()
-            .filter_map(|index| Some((index as u32, batch.work(index).unprotect()?)));
-        self.wanted.extend(wanted);
+        batch.take_associations(Work::unprotect, &mut self.wanted);
         for position in 0..self.wanted.len() {
             self.look_ahead(position);
             let (index, association) = self.wanted[position];
