@@ -44,7 +44,8 @@ pub fn check(input: &[u8]) {
     let depends_on_others = (rules.rules().iter())
         .any(|rule| rule.action == Action::Pass || has_state(rule))
         || report.superseded > 0
-        || statistics.alerts_limited > 0;
+        || statistics.alerts_limited > 0
+        || statistics.trials_put_off > 0;
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     if !depends_on_others && rules.rules().len() <= MAX_RULES_ALONE {
         check_alone(&rules, &lines, &packets, &alerts);
