@@ -128,6 +128,11 @@ impl<W: Word> Compression<W> {
         Kernel::choose(self, tier, messages)
     }
 
+    /// How its words are written.
+    pub(super) fn is_big_endian(&self) -> bool {
+        self.big_endian
+    }
+
     /// The state after `blocks`, whole blocks of one message.
     pub(crate) fn after(&self, state: &[W; 8], blocks: &[u8]) -> [W; 8] {
         let mut state = *state;

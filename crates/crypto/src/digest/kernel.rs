@@ -144,6 +144,14 @@ impl<W: Word> WipedStates<W> {
             row[lane] = *word;
         }
     }
+
+    /// Writes the first words of every lane's state to the first words of its block.
+    #[inline(always)]
+    pub(crate) fn write_words(&self, words: &mut Words<W>, count: usize) {
+        for (to, row) in words.iter_mut().zip(self.0.iter()).take(count) {
+            *to = *row;
+        }
+    }
 }
 
 impl<W: Word> Drop for WipedStates<W> {

@@ -1,6 +1,8 @@
 //! A message on its way through a lane: the next run of whole blocks, without
 //! copying what already lies in blocks.
 
+use std::ops::Range;
+
 use super::compression::{Compression, Word};
 use super::copy::{SHORT_BYTES, copy_short};
 
@@ -19,21 +21,141 @@ pub(crate) trait Message {
 /// Prefix, IV, text and suffix of a packet.
 pub(crate) const PARTS: usize = 4;
 
-/// A lane: its message, and how far that has come.
+/// How far a message has been cut into runs of whole blocks.
 ///
 /// ```text
 /// parts     prefix iv│text                                        │suffix
 /// blocks    ├────────┴───┼───────────┼───────────┼───────────┼────┴──────┤
 /// runs       gathered     straight from the text              gathered, padded
 /// ```
-pub(super) struct Lane<M> {
-    message: Option<M>,
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
     /// Bytes of the message, and those hashed before it: a block of HMAC's pad.
     total_bytes: u64,
     /// Bytes that no run has yet included, where they begin, and in which part.
     bytes_left: usize,
     part: usize,
     at: usize,
+}
+
+/// The next blocks that lie together, or are to be gathered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// So many blocks of a part.
+    Straight {
+        part: usize,
+        at: usize,
+        blocks: usize,
+    },
+    /// A block of what several parts have.
+    Gathered,
+    /// The end of the message, with its padding.
+    Last,
+}
+
+impl Cut {
+    /// Of nothing yet.
+    pub(super) fn new(bytes: usize, bytes_before: u64) -> Cut {
+        Cut {
+            total_bytes: bytes_before + bytes as u64,
+            bytes_left: bytes,
+            part: 0,
+            at: 0,
+        }
+    }
+
+    /// The next run. What is to be gathered must be, by [`Cut::next_piece`].
+    #[inline]
+    pub(super) fn next<W: Word>(&mut self, message: &impl Message) -> Run {
+        if self.bytes_left + 1 + W::LENGTH_BYTES <= size_of::<W::Gathered>() {
+            return Run::Last;
+        }
+        while self.part < PARTS && self.at == message.part(self.part).len() {
+            self.part += 1;
+            self.at = 0;
+        }
+        let blocks = match self.part {
+            PARTS.. => 0,
+            part => (message.part(part).len() - self.at) / W::BLOCK_BYTES,
+        };
+        if blocks == 0 {
+            return Run::Gathered;
+        }
+        let (part, at) = (self.part, self.at);
+        self.at += blocks * W::BLOCK_BYTES;
+        self.bytes_left -= blocks * W::BLOCK_BYTES;
+        Run::Straight { part, at, blocks }
+    }
+
+    /// Bytes of the message that a run has which is to be gathered.
+    #[inline]
+    pub(super) fn bytes_of<W: Word>(&self, run: Run) -> usize {
+        match run {
+            Run::Last => self.bytes_left,
+            Run::Straight { .. } | Run::Gathered => W::BLOCK_BYTES,
+        }
+    }
+
+    /// Bytes of the message and of what was hashed before it.
+    #[inline]
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// The next piece to be gathered, at most so many bytes: of which part, and
+    /// where it lies there.
+    #[inline]
+    pub(super) fn next_piece(
+        &mut self,
+        message: &impl Message,
+        most_bytes: usize,
+    ) -> Option<(usize, Range<usize>)> {
+        while self.part < PARTS {
+            let left = message.part(self.part).len() - self.at;
+            if left > 0 {
+                let bytes = left.min(most_bytes).min(SHORT_BYTES);
+                let piece = self.at..self.at + bytes;
+                self.at += bytes;
+                self.bytes_left -= bytes;
+                return Some((self.part, piece));
+            }
+            self.part += 1;
+            self.at = 0;
+        }
+        None
+    }
+
+    /// Gathers a run that is not straight; returns its blocks.
+    #[inline]
+    fn gather<W: Word>(
+        &mut self,
+        run: Run,
+        message: &impl Message,
+        of: &Compression<W>,
+        gathered: &mut W::Gathered,
+    ) -> usize {
+        let gathered = gathered.as_mut();
+        let used = self.bytes_of::<W>(run);
+        let blocks = match run {
+            Run::Last => of.pad(gathered, used, self.total_bytes),
+            Run::Straight { .. } | Run::Gathered => 1,
+        };
+        let mut to = &mut gathered[..used];
+        while !to.is_empty()
+            && let Some((part, piece)) = self.next_piece(message, to.len())
+        {
+            let (now, later) = to.split_at_mut(piece.len());
+            copy_short(now, &message.part(part)[piece]);
+            to = later;
+        }
+        blocks
+    }
+}
+
+/// A lane: its message, and how far that has come.
+pub(super) struct Lane<M> {
+    message: Option<M>,
+    cut: Cut,
     /// Blocks of the current run that are still ahead, and where they begin.
     blocks_left: usize,
     source: Source,
@@ -53,10 +175,7 @@ impl<M: Message> Lane<M> {
     pub(super) fn idle() -> Lane<M> {
         Lane {
             message: None,
-            total_bytes: 0,
-            bytes_left: 0,
-            part: 0,
-            at: 0,
+            cut: Cut::new(0, 0),
             blocks_left: 0,
             source: Source::Gathered { at: 0 },
             is_last: true,
@@ -71,10 +190,8 @@ impl<M: Message> Lane<M> {
         of: &Compression<W>,
         gathered: &mut W::Gathered,
     ) {
-        self.bytes_left = message.parts().iter().map(|part| part.len()).sum();
-        self.total_bytes = bytes_before + self.bytes_left as u64;
-        self.part = 0;
-        self.at = 0;
+        let bytes = message.parts().iter().map(|part| part.len()).sum();
+        self.cut = Cut::new(bytes, bytes_before);
         self.next_run(&message, of, gathered);
         self.message = Some(message);
     }
@@ -122,52 +239,14 @@ impl<M: Message> Lane<M> {
     /// Finds the next blocks that lie together, or gathers some.
     #[inline]
     fn next_run<W: Word>(&mut self, message: &M, of: &Compression<W>, gathered: &mut W::Gathered) {
-        let gathered = gathered.as_mut();
-        self.source = Source::Gathered { at: 0 };
-        self.is_last = self.bytes_left + 1 + W::LENGTH_BYTES <= gathered.len();
-        if self.is_last {
-            let used = self.bytes_left;
-            self.blocks_left = of.pad(gathered, used, self.total_bytes);
-            self.gather(message, &mut gathered[..used]);
-            return;
-        }
-        while self.part < PARTS && self.at == message.part(self.part).len() {
-            self.part += 1;
-            self.at = 0;
-        }
-        let straight = match self.part {
-            PARTS.. => 0,
-            index => (message.part(index).len() - self.at) / W::BLOCK_BYTES,
-        };
-        if straight > 0 {
-            self.source = Source::Part {
-                index: self.part,
-                at: self.at,
-            };
-            self.blocks_left = straight;
-            self.at += straight * W::BLOCK_BYTES;
-            self.bytes_left -= straight * W::BLOCK_BYTES;
-        } else {
-            self.blocks_left = 1;
-            self.gather(message, &mut gathered[..W::BLOCK_BYTES]);
-        }
-    }
-
-    /// Fills `to` with the next bytes, of which there are as many.
-    fn gather(&mut self, message: &M, mut to: &mut [u8]) {
-        self.bytes_left -= to.len();
-        while self.part < PARTS && !to.is_empty() {
-            let part = &message.part(self.part)[self.at..];
-            let taken = part.len().min(to.len()).min(SHORT_BYTES);
-            let (now, later) = to.split_at_mut(taken);
-            copy_short(now, &part[..taken]);
-            to = later;
-            if taken == part.len() {
-                self.part += 1;
-                self.at = 0;
-            } else {
-                self.at += taken;
+        let run = self.cut.next::<W>(message);
+        self.is_last = run == Run::Last;
+        (self.source, self.blocks_left) = match run {
+            Run::Straight { part, at, blocks } => (Source::Part { index: part, at }, blocks),
+            Run::Gathered | Run::Last => {
+                let blocks = self.cut.gather(run, message, of, gathered);
+                (Source::Gathered { at: 0 }, blocks)
             }
-        }
+        };
     }
 }

@@ -14,7 +14,8 @@
 //!
 //! `compression` describes the functions and their scalar twins, which are the
 //! kept crates; `rounds` holds their steps for vectors of any width, `simd` the
-//! vectors; `message` cuts messages into blocks and `scheduler` fills lanes.
+//! vectors; `message` cuts messages into blocks, `scheduler` fills lanes, and `row`
+//! hashes messages that fill them by themselves.
 
 mod compression;
 mod copy;
@@ -23,6 +24,7 @@ mod message;
 mod order;
 #[cfg(target_arch = "x86_64")]
 mod rounds;
+mod row;
 mod scheduler;
 mod simd;
 #[cfg(test)]
@@ -34,9 +36,9 @@ use compression::{MD5, SHA1, SHA256, SHA512};
 
 pub(crate) use compression::{Compression, Word};
 pub(crate) use kernel::{MOST_LANES, WipedStates, Words};
-pub(crate) use message::Message;
-use message::PARTS;
+pub(crate) use message::{Message, PARTS};
 pub(crate) use order::longest_first;
+pub(crate) use row::{Row, RowKernel};
 pub(crate) use scheduler::{Room, Scheduler};
 
 /// A hash function.

@@ -49,7 +49,8 @@ fn plan() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// A batch of few suites, whose lanes fill, or of many, whose lanes do not.
+/// A batch of few suites, whose lanes fill, or of many, whose lanes do not; of one
+/// suite also with runs of one shape.
 fn batch() -> impl Strategy<Value = Vec<Plan>> {
     let mixed = prop::collection::vec(plan(), 1..=256);
     let alike = (plan(), prop::collection::vec(plan(), 1..=256)).prop_map(|(suite, mut plans)| {
@@ -60,12 +61,29 @@ fn batch() -> impl Strategy<Value = Vec<Plan>> {
         }
         plans
     });
-    prop_oneof![mixed, alike]
+    let run = (
+        plan(),
+        prop::collection::vec((any::<u8>(), 0..64usize), 1..=40),
+    );
+    let runs = (plan(), prop::collection::vec(run, 1..=6)).prop_map(|(suite, runs)| {
+        let alike = runs.into_iter().flat_map(|(shape, packets)| {
+            packets.into_iter().map(move |(seed, offset)| Plan {
+                cipher: suite.cipher,
+                mac: suite.mac,
+                text_bytes: shape.text_bytes.next_multiple_of(16),
+                offset,
+                seed,
+                ..shape
+            })
+        });
+        alike.collect()
+    });
+    prop_oneof![mixed, alike, runs]
 }
 
 fn run(property: impl Fn(&[Plan]) -> Result<(), TestCaseError>) {
     let config = Config {
-        cases: 60,
+        cases: 80,
         failure_persistence: None,
         ..Config::default()
     };

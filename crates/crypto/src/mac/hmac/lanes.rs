@@ -5,10 +5,13 @@
 //!            from the state behind ipad     are kept     from the state behind opad,
 //!                                           waiting      one block, all lanes at once
 //! ```
+//!
+//! Neighbours of one shape take a shorter way: [`super::row`].
 
 use weir_simd::Tier;
 
 use super::key::PadStates;
+use super::row::{RowRoom, Rows};
 use crate::digest::{Compression, MOST_LANES, Message, Room, Scheduler, WipedStates, Word, Words};
 
 /// Memory that the lanes work in, kept apart so that it is never moved.
@@ -18,6 +21,7 @@ pub(crate) struct HmacRoom<W: Word> {
     outer_words: Words<W>,
     outer_states: WipedStates<W>,
     digest_words: usize,
+    row: RowRoom<W>,
 }
 
 impl<W: Word> HmacRoom<W> {
@@ -26,9 +30,11 @@ impl<W: Word> HmacRoom<W> {
     pub(crate) fn new(like: &PadStates<W>) -> HmacRoom<W> {
         let digest_words = like.digest_bytes / size_of::<W>();
         let bytes = W::BLOCK_BYTES + like.digest_bytes;
+        let outer_words = like.of.padded_words(digest_words, bytes as u32);
         HmacRoom {
             inner: Room::new(),
-            outer_words: like.of.padded_words(digest_words, bytes as u32),
+            row: RowRoom::new(outer_words, digest_words),
+            outer_words,
             outer_states: WipedStates::default(),
             digest_words,
         }
@@ -37,14 +43,15 @@ impl<W: Word> HmacRoom<W> {
 
 /// Messages on their way to a tag, all by the same hash function.
 pub(crate) struct HmacLanes<'r, W: Word, M> {
+    rows: Option<Rows<'r, W, M>>,
     inner: Scheduler<'r, W, Keyed<'r, W, M>>,
     outer: Outer<'r, W, M>,
 }
 
 /// A message and its key.
-struct Keyed<'k, W: Word, M> {
-    pads: &'k PadStates<W>,
-    message: M,
+pub(super) struct Keyed<'k, W: Word, M> {
+    pub(super) pads: &'k PadStates<W>,
+    pub(super) message: M,
 }
 
 impl<W: Word, M: Message> Message for Keyed<'_, W, M> {
@@ -80,6 +87,7 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
         room: &'r mut HmacRoom<W>,
     ) -> Self {
         HmacLanes {
+            rows: Rows::new(of, tier, messages, &mut room.row),
             inner: Scheduler::new(of, tier, messages, &mut room.inner),
             outer: Outer {
                 of,
@@ -101,21 +109,36 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
         pads: &'r PadStates<W>,
         done: &mut impl FnMut(M, [W; 8]),
     ) {
-        let HmacLanes { inner, outer } = self;
         let keyed = Keyed { pads, message };
-        inner.submit(
-            keyed,
-            &pads.inner,
-            W::BLOCK_BYTES as u64,
-            &mut |keyed, state| {
-                outer.take(keyed, &state, done);
-            },
-        );
+        if self.rows.as_ref().is_some_and(|rows| !rows.fits(&keyed)) {
+            self.leave_row(done);
+        }
+        match &mut self.rows {
+            Some(rows) => rows.take(keyed, done),
+            None => self.submit_alone(keyed, done),
+        }
+    }
+
+    /// Takes a message in that has no neighbours of its shape.
+    fn submit_alone(&mut self, keyed: Keyed<'r, W, M>, done: &mut impl FnMut(M, [W; 8])) {
+        let HmacLanes { inner, outer, .. } = self;
+        let state = &keyed.pads.inner;
+        inner.submit(keyed, state, W::BLOCK_BYTES as u64, &mut |keyed, state| {
+            outer.take(keyed, &state, done);
+        });
+    }
+
+    /// Takes in the messages of a row that is not to be filled.
+    fn leave_row(&mut self, done: &mut impl FnMut(M, [W; 8])) {
+        while let Some(keyed) = self.rows.as_mut().and_then(Rows::pop) {
+            self.submit_alone(keyed, done);
+        }
     }
 
     /// Brings all messages to their end.
     pub(crate) fn finish(&mut self, done: &mut impl FnMut(M, [W; 8])) {
-        let HmacLanes { inner, outer } = self;
+        self.leave_row(done);
+        let HmacLanes { inner, outer, .. } = self;
         inner.finish(&mut |keyed, state| outer.take(keyed, &state, done));
         outer.finish(done);
     }

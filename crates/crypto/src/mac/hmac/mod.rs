@@ -3,6 +3,7 @@
 mod job;
 mod key;
 mod lanes;
+mod row;
 #[cfg(test)]
 mod tests;
 

@@ -197,6 +197,23 @@ fn plan() -> impl Strategy<Value = Plan> {
         })
 }
 
+/// Messages that differ, or runs of one shape, which fill rows.
+fn batch() -> impl Strategy<Value = Vec<Plan>> {
+    let mixed = prop::collection::vec(plan(), 1..=256);
+    let run = (plan(), prop::collection::vec(any::<u8>(), 1..=40));
+    let runs = (plan(), prop::collection::vec(run, 1..=6)).prop_map(|(first, runs)| {
+        let alike = runs.into_iter().flat_map(|(shape, seeds)| {
+            seeds.into_iter().map(move |seed| Plan {
+                digest: first.digest,
+                seed,
+                ..shape.clone()
+            })
+        });
+        alike.collect()
+    });
+    prop_oneof![mixed, runs]
+}
+
 #[test]
 fn tags_equal_the_kept_crates_whatever_the_batch() {
     let config = Config {
@@ -252,7 +269,7 @@ fn tags_equal_the_kept_crates_whatever_the_batch() {
         Ok(())
     };
     TestRunner::new_with_rng(config, rng)
-        .run(&prop::collection::vec(plan(), 1..=256), property)
+        .run(&batch(), property)
         .unwrap_or_else(|error| panic!("{error}"));
 }
 

@@ -98,22 +98,17 @@ impl<'r, M: Chained> CbcLanes<'r, M> {
 
     /// Advances all lanes to the end of the shortest text.
     fn advance(&mut self, done: &mut impl FnMut(M)) {
-        let occupied = self.lanes.iter().filter(|lane| lane.packet.is_some());
-        let Some(bytes) = occupied.map(|lane| lane.bytes_left).min() else {
-            return;
-        };
         let mut texts = [const { None }; MOST_LANES];
+        let mut bytes = usize::MAX;
         for (text, lane) in texts.iter_mut().zip(&mut self.lanes) {
             if let Some(packet) = &mut lane.packet {
-                *text = packet.text().get_mut(lane.at..lane.at + bytes);
+                *text = packet.text().get_mut(lane.at..);
+                bytes = bytes.min(lane.bytes_left);
             }
         }
-        simd::encrypt(
-            self.like.tier,
-            &self.room.keys,
-            &mut self.room.chains,
-            texts,
-        );
+        let CbcRoom { keys, chains } = &mut *self.room;
+        let blocks = bytes / size_of::<Block>();
+        simd::encrypt(self.like.tier, keys, chains, &mut texts, blocks);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if lane.packet.is_some() {
                 lane.at += bytes;

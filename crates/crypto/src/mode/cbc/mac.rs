@@ -51,9 +51,11 @@ impl ChainLanes {
 
     /// Chains the next blocks of each lane that has some, equally many; they
     /// are overwritten.
-    pub(crate) fn absorb(&mut self, texts: [Option<&mut [u8]>; MOST_LANES]) {
+    pub(crate) fn absorb(&mut self, mut texts: [Option<&mut [u8]>; MOST_LANES]) {
         if simd::lanes(self.tier) > 0 {
-            return simd::encrypt(self.tier, &self.keys, &mut self.chains, texts);
+            let bytes = texts.iter().flatten().next().map_or(0, |text| text.len());
+            let blocks = bytes / size_of::<Block>();
+            return simd::encrypt(self.tier, &self.keys, &mut self.chains, &mut texts, blocks);
         }
         let chains = self.chains.iter_mut().zip(self.round_keys.iter());
         for ((chain, round_keys), text) in chains.zip(texts) {

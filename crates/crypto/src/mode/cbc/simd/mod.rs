@@ -73,28 +73,29 @@ fn has_kernels() -> bool {
     lanes(weir_simd::detect()) > 0
 }
 
-/// Encrypts the texts in place, all of the same length, each by the keys of its
-/// lane and chained to the block of its lane, which becomes its last. Lanes
-/// without a text are left alone.
+/// Encrypts so many blocks at the front of each text in place, each by the keys
+/// of its lane and chained to the block of its lane, which becomes its last.
+/// Lanes without a text are left alone.
 ///
 /// # Panics
 /// The processor lacks `tier`, it has no kernel, a text beyond its lanes, or
-/// texts that differ in length or have a partial block.
+/// one that is shorter.
 pub(super) fn encrypt(
     tier: Tier,
     keys: &KeyTable,
     chains: &mut [Block; MOST_LANES],
-    texts: [Option<&mut [u8]>; MOST_LANES],
+    texts: &mut [Option<&mut [u8]>; MOST_LANES],
+    blocks: usize,
 ) {
-    let bytes = texts.iter().flatten().next().map_or(0, |text| text.len());
-    assert!(tier.is_available() && bytes.is_multiple_of(size_of::<Block>()));
-    assert!(texts.iter().flatten().all(|text| text.len() == bytes));
-    assert!(texts[lanes(tier)..].iter().all(Option::is_none));
+    assert!(tier.is_available());
+    let lanes = lanes(tier);
     let mut starts: [Text; MOST_LANES] = [None; MOST_LANES];
-    for (start, text) in starts.iter_mut().zip(texts) {
-        *start = text.map(|text| NonNull::from(text).cast());
+    for (lane, (start, text)) in starts.iter_mut().zip(texts).enumerate() {
+        if let Some(text) = text {
+            assert!(lane < lanes && text.len() / size_of::<Block>() >= blocks);
+            *start = Some(NonNull::from(&mut **text).cast());
+        }
     }
-    let blocks = bytes / size_of::<Block>();
     match tier {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the tier is there, and the texts have so many blocks.
