@@ -84,7 +84,7 @@ impl<'a> Beginning<'a> {
                 let hash = _mm256_extracti128_si256::<1>(*state);
                 hashes[index] = _mm_maskz_mov_epi64(some, hash);
                 if associated.len() > 16 {
-                    hashes[index] = _mm_xor_si128(hash, hash_head(schedule, associated));
+                    hashes[index] = _mm_xor_si128(hash, hash_head(*schedule, associated));
                 }
             }
             let [a, b, c, d] = states;
@@ -147,7 +147,7 @@ fn nonce(packet: &Packet<'_>) -> __m128i {
 fn last_block(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
     match packet.associated.len() {
         ..=16 => padded_with_offset(packet.associated, schedule.l_star(), schedule.l(0)),
-        _ => last_of_many(packet, schedule),
+        _ => last_of_many(packet.associated, *schedule),
     }
 }
 
@@ -155,12 +155,12 @@ fn last_block(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn last_of_many(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
-    let before = (packet.associated.len() - 1) / 16;
+fn last_of_many(associated: &[u8], schedule: Schedule<'_>) -> __m128i {
+    let before = (associated.len() - 1) / 16;
     let offset = schedule.offset_behind(_mm_setzero_si128(), before);
     let partial = _mm_xor_si128(offset, schedule.l_star());
     let whole = _mm_xor_si128(offset, schedule.l((before + 1).trailing_zeros()));
-    padded_with_offset(&packet.associated[16 * before..], partial, whole)
+    padded_with_offset(&associated[16 * before..], partial, whole)
 }
 
 /// A block of up to 16 bytes, padded, plus the offset that it has as a partial
@@ -183,7 +183,7 @@ fn padded_with_offset(last: &[u8], partial: __m128i, whole: __m128i) -> __m128i 
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-fn hash_head(schedule: &Schedule<'_>, associated: &[u8]) -> __m128i {
+fn hash_head(schedule: Schedule<'_>, associated: &[u8]) -> __m128i {
     let before = associated.len().saturating_sub(1) / 16 * 16;
     let (mut sum, mut offset) = (_mm_setzero_si128(), _mm_setzero_si128());
     for (number, block) in (1u64..).zip(associated[..before].as_chunks::<16>().0) {
