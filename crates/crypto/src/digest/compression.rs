@@ -2,10 +2,10 @@
 //! define them.
 
 use weir_simd::Tier;
-use zeroize::Zeroize;
 
 use super::kernel::{Kernel, MOST_LANES, WipedStates, Words};
 use super::simd::{self, Candidates};
+use crate::simd::Numbers;
 
 /// One compression function over words `W`, and the padding of the hash
 /// functions built on it.
@@ -19,7 +19,7 @@ pub(crate) struct Compression<W: 'static> {
 }
 
 /// A word of 32 or 64 bits.
-pub(crate) trait Word: Copy + Default + Zeroize + 'static {
+pub(crate) trait Word: Numbers + Default + 'static {
     /// A block has 16 words, whichever the function.
     const BLOCK_BYTES: usize = 16 * size_of::<Self>();
     /// The message's length at the end of the last block has two.

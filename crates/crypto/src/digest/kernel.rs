@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use weir_simd::Tier;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::compression::{Compression, Word};
 use super::scheduler::bits;
 use super::simd::{LaneKernel, States, Streams};
+use crate::simd::wipe;
 
 pub(crate) use super::simd::{MOST_LANES, Words};
 
@@ -156,6 +157,6 @@ impl<W: Word> WipedStates<W> {
 
 impl<W: Word> Drop for WipedStates<W> {
     fn drop(&mut self) {
-        self.0.0.zeroize();
+        wipe(&mut self.0.0);
     }
 }

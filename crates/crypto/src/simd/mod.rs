@@ -4,4 +4,4 @@
 
 mod wipe;
 
-pub(crate) use wipe::{Wiped, wipe};
+pub(crate) use wipe::{Numbers, Wiped, wipe};

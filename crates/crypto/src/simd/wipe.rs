@@ -17,6 +17,8 @@ unsafe impl Numbers for u8 {}
 unsafe impl Numbers for u32 {}
 // SAFETY: numbers.
 unsafe impl Numbers for u64 {}
+// SAFETY: numbers.
+unsafe impl Numbers for u128 {}
 // SAFETY: nothing lies between the elements of an array.
 unsafe impl<T: Numbers, const N: usize> Numbers for [T; N] {}
 

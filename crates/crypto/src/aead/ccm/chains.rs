@@ -1,11 +1,11 @@
 //! Messages on their way through the lanes: where one ends, the next begins.
 
 use weir_simd::Tier;
-use zeroize::Zeroize;
 
 use super::message::Message;
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::mode::{ChainLanes, MOST_CHAINS};
+use crate::simd::wipe;
 use crate::suite::AesKeySize;
 
 /// Bytes of each message that are chained at once.
@@ -83,6 +83,6 @@ impl<'a> Chains<'a> {
 /// Texts went through the room.
 impl Drop for Chains<'_> {
     fn drop(&mut self) {
-        self.room.as_flattened_mut().zeroize();
+        wipe(&mut self.room);
     }
 }

@@ -1,11 +1,12 @@
 //! Keys of OCB3 in the form that kernels load.
 
 use weir_simd::{Lanes, Tier};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
 use crate::kernel::Misshapen;
 use crate::mode::ecb;
+use crate::simd::wipe;
 use crate::suite::AesKeySize;
 
 /// Where the round keys lie: behind `L⁎, L$, L₀, L₁`.
@@ -130,7 +131,7 @@ pub(super) fn l_beyond(last: Block, i: u32) -> Block {
 impl Drop for Ocb3Key {
     fn drop(&mut self) {
         for line in &mut self.lines {
-            line.0.zeroize();
+            wipe(&mut line.0);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::digest::{Compression, Digest, Initial, Word};
+use crate::simd::wipe;
 use crate::suite::Mac;
 
 /// The hash states behind the inner and the outer pad, which is all of the key
@@ -120,8 +121,8 @@ impl PadWord for u64 {
 
 impl<W: Word> Drop for PadStates<W> {
     fn drop(&mut self) {
-        self.inner.zeroize();
-        self.outer.zeroize();
+        wipe(&mut self.inner);
+        wipe(&mut self.outer);
     }
 }
 

@@ -13,9 +13,9 @@ mod neon_aes;
 use std::ptr::NonNull;
 
 use weir_simd::Tier;
-use zeroize::Zeroize;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS};
+use crate::simd::wipe;
 
 /// Lanes of the widest kernel.
 pub(super) const MOST_LANES: usize = 16;
@@ -54,7 +54,7 @@ impl KeyTable {
 
 impl Drop for KeyTable {
     fn drop(&mut self) {
-        self.rows[..=self.rounds].as_flattened_mut().zeroize();
+        wipe(&mut self.rows[..=self.rounds]);
     }
 }
 
