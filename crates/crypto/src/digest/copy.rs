@@ -3,7 +3,7 @@
 /// What [`copy_short`] takes at most.
 pub(super) const SHORT_BYTES: usize = 128;
 
-/// Copies at most [`SHORT_BYTES`], as many as either slice has, as two pieces of
+/// Copies at most [`SHORT_BYTES`], as many as each slice has, as two pieces of
 /// a fixed length that may overlap.
 #[inline(always)]
 pub(super) fn copy_short(to: &mut [u8], from: &[u8]) {
