@@ -22,13 +22,13 @@ pub fn figures() -> Result<Vec<Plot>, ModelError> {
         packets(&mut bench)?,
         kernel_share(&mut bench)?,
         mmh(&bench)?,
+    ];
+    figures.extend(inspection::figures(&bench)?);
+    figures.extend([
         efficiency(),
         within_clusters(&bench)?,
         between_clusters(&bench)?,
-    ];
-    // After those of the chapters before.
-    let place = figures.len() - 3;
-    figures.splice(place..place, inspection::figures(&bench)?);
+    ]);
     Ok(figures)
 }
 

@@ -22,6 +22,12 @@ fn every_row_has_a_verdict() {
         // A fitted row does not count, and all of them are of AES.
         assert!(!row.fitted || row.published.place.contains("2."), "{id}");
     }
+    // Half of what is predicted is within 15 %, and three quarters within 30 %.
+    let [(near, all), (nearly, _)] = [15.0, 30.0].map(|percent| predicted_within(&rows, percent));
+    assert!(
+        2 * near >= all && 4 * nearly >= 3 * all,
+        "{near} and {nearly} of {all}"
+    );
     let fitted = rows.iter().filter(|row| row.fitted).count();
     assert_eq!(fitted, 11);
 }
