@@ -92,9 +92,25 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
         out: &mut Buckets,
         sink: &mut impl BucketSink,
     ) {
-        let _ = tier;
-        buckets_one_by_one(self, keys, out);
-        out.hand_to(sink);
+        out.shape(self.rows(), keys);
+        if !self.buckets_in_lanes(tier, keys, out, sink) {
+            buckets_one_by_one(self, keys, out);
+            out.hand_to(sink);
+        }
+    }
+
+    /// Fills `out`, which has the shape of the result, hands it out and returns true;
+    /// or returns false where the family has no kernel for `tier`, or the processor no
+    /// `tier`.
+    fn buckets_in_lanes(
+        &self,
+        tier: Tier,
+        keys: &KeyColumns,
+        out: &mut Buckets,
+        sink: &mut impl BucketSink,
+    ) -> bool {
+        let _ = (tier, keys, out, sink);
+        false
     }
 }
 
@@ -135,9 +151,9 @@ pub(crate) fn describe(
         .finish_non_exhaustive()
 }
 
-/// The twin of all kernels: key by key, as [`Family::bucket`] says.
-pub(crate) fn buckets_one_by_one(family: &impl Family, keys: &KeyColumns, out: &mut Buckets) {
-    out.shape(family.rows(), keys);
+/// The twin of all kernels: key by key, as [`Family::bucket`] says, into `out`, which has
+/// the shape of the result.
+fn buckets_one_by_one(family: &impl Family, keys: &KeyColumns, out: &mut Buckets) {
     let stride = keys.padded_len();
     let places = out.padded_rows();
     let mut of_key = [0; MAX_ROWS];

@@ -106,18 +106,14 @@ impl Family for Ms52 {
         scale::<BITS>(sum, self.width)
     }
 
-    fn buckets_to(
+    fn buckets_in_lanes(
         &self,
         tier: Tier,
         keys: &KeyColumns,
         out: &mut Buckets,
         sink: &mut impl BucketSink,
-    ) {
-        out.shape(self.rows.len(), keys);
-        if !simd::buckets_to(tier, self, keys, out, sink) {
-            family::buckets_one_by_one(self, keys, out);
-            out.hand_to(sink);
-        }
+    ) -> bool {
+        simd::buckets_to(tier, self, keys, out, sink)
     }
 }
 

@@ -96,18 +96,14 @@ impl Family for Poly44 {
         }
     }
 
-    fn buckets_to(
+    fn buckets_in_lanes(
         &self,
         tier: Tier,
         keys: &KeyColumns,
         out: &mut Buckets,
         sink: &mut impl BucketSink,
-    ) {
-        out.shape(self.rows.len(), keys);
-        if !simd::buckets_to(tier, self, keys, out, sink) {
-            family::buckets_one_by_one(self, keys, out);
-            out.hand_to(sink);
-        }
+    ) -> bool {
+        simd::buckets_to(tier, self, keys, out, sink)
     }
 }
 

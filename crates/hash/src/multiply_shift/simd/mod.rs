@@ -12,6 +12,7 @@ use weir_simd::Tier;
 use super::Ms52;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
+use crate::simd::buckets_by_kernel;
 
 /// Fills `out`, which already has the shape of the result, hands it out and
 /// returns true; or returns false where `tier` has no kernel or the processor no
@@ -23,22 +24,7 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
-        match tier {
-            // SAFETY: the tier, and with it AVX-512 F, VL and IFMA, is there.
-            Tier::Avx512 => unsafe { avx512::buckets_to(family, keys, out, sink) },
-            Tier::Aesni => {
-                // SAFETY: the tier, and with it AVX2, is there.
-                unsafe { avx2::buckets(family, keys, out) };
-                out.hand_to(sink);
-            }
-            Tier::Scalar | Tier::NeonAes => return false,
-        }
-        return true;
-    }
-    let _ = (tier, family, keys, out, sink);
-    false
+    buckets_by_kernel!(tier, family, keys, out, sink)
 }
 
 /// Words that a kernel has to read: those that the family counts and the keys
