@@ -7,6 +7,7 @@ pub mod mersenne;
 pub mod mmh;
 pub mod ocb;
 pub mod sketch;
+mod tree;
 
 use crate::execute::{Arguments, Scratchpads};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Value};

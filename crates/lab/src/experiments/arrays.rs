@@ -26,7 +26,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
         for streams in [1, 2, 4, 8, 16] {
             let machine = machine.with("host.array_streams", f64::from(streams))?;
             let outcome = play(&written, &machine)?;
-            let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+            let begin = outcome.set_up_cycles();
             let setting = format!("{name}, arrays of {streams}");
             let cycles = (outcome.cycles - begin) / PACKETS as f64;
             let waited = outcome.stalls.get(&Cause::Host).copied().unwrap_or(0.0);

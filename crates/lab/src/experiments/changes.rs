@@ -28,7 +28,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
         ("detection", &made.detect, INTERVALS - WINDOW),
     ] {
         let outcome = play(program, machine)?;
-        let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+        let begin = outcome.set_up_cycles();
         let cycles = (outcome.cycles - begin) / intervals as f64;
         let kernels = outcome.kernel_cycles / intervals as f64;
         findings.extend([

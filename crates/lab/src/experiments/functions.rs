@@ -26,7 +26,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
         let functions = Functions::example(design.family, machine.clusters, design.prefix_bytes());
         let program = inspect(&design, &functions, &example_contents(), &packets, None)?.program;
         let outcome = play(&program, &machine)?;
-        let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+        let begin = outcome.set_up_cycles();
         let cycles = outcome.cycles - begin;
         let bits = f64::from(FILTER_WORDS * u32::BITS * clusters);
         let setting = format!("{clusters} clusters, {clusters} hash functions");

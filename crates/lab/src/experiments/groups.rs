@@ -95,7 +95,7 @@ fn encrypted(group: &Machine, groups: usize) -> Result<Done, ModelError> {
         let text = example_words(workload.blocks() * BLOCK_WORDS);
         let program = encrypt(row, &workload, &keys, &text)?.program;
         let outcome = play(&program, group)?;
-        let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+        let begin = outcome.set_up_cycles();
         done.cycles = done.cycles.max(outcome.cycles - begin);
         done.padded += workload.blocks() as f64;
         done.joules += power(&outcome, group).joules;

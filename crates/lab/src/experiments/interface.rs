@@ -25,7 +25,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
         for (carries, from) in [(0.0, "memory"), (1.0, "network interface")] {
             let machine = machine.with("network.carries_packets", carries)?;
             let outcome = play(&written, &machine)?;
-            let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+            let begin = outcome.set_up_cycles();
             let cycles = outcome.cycles - begin;
             let setting = format!("{name}, packets of {bytes} bytes from {from}");
             let gbit_per_s = 8.0 * (PACKETS * bytes) as f64 / cycles * machine.clock_mhz / 1000.0;

@@ -4,7 +4,7 @@
 use super::{Finding, Findings};
 use crate::applications::aes::SUB_KEY_WORDS;
 use crate::applications::aes::cache::{Flows, encrypt_kept, example_flows};
-use crate::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
+use crate::applications::aes::programs::{Width, Workload, encrypt};
 use crate::cost::{Process, Shape};
 use crate::failure::ModelError;
 use crate::machine::Machine;
@@ -19,12 +19,7 @@ pub(super) fn run(machine: &Machine) -> Findings {
     // Packets of 8 blocks, as in figure 2.26.
     let blocks = 8usize.next_multiple_of(machine.clusters);
     let flows = Flows::example(example_flows(PACKETS, FLOWS), blocks);
-    let keys: Vec<u32> = flows
-        .packets
-        .iter()
-        .flat_map(|flow| &flows.keys[flow * BLOCK_WORDS..][..BLOCK_WORDS])
-        .copied()
-        .collect();
+    let keys = flows.keys_of_packets();
     let workload = Workload::fixed(PACKETS, blocks, true, Width::Single);
     let each = encrypt(machine.clusters, &workload, &keys, &flows.text)?.program;
     let mut findings = Vec::new();
@@ -54,7 +49,7 @@ fn measure(
     findings: &mut Vec<Finding>,
 ) -> Result<(), ModelError> {
     let outcome = play(program, machine)?;
-    let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+    let begin = outcome.set_up_cycles();
     let area = Process::of(&machine.costs.technology).square_mm(Shape::of(machine).area().total());
     let packets = PACKETS as f64;
     findings.extend([

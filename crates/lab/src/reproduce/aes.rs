@@ -55,7 +55,7 @@ fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, Mo
         Ok(encrypt(machine.clusters, workload, &keys, &text)?.program)
     })?;
     let outcome = run(&program, machine)?;
-    let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+    let begin = outcome.set_up_cycles();
     // The table, and without key agility the key expansion, are before it.
     let [fill, expansion, core, final_round] = [0, 1, 2, 3].map(|kernel| outcome.by_kernel[kernel]);
     let before = fill + if workload.key_agile { 0.0 } else { expansion };

@@ -222,7 +222,7 @@ fn second(bench: &Bench, design: Design) -> Result<Outcome, ModelError> {
 /// A run, its cycles counted from the barrier.
 fn after_barrier(program: &Program, machine: &Machine) -> Result<Outcome, ModelError> {
     let outcome = run(program, machine)?;
-    let begin = outcome.barriers.first().copied().unwrap_or(0.0);
+    let begin = outcome.set_up_cycles();
     Ok(Outcome {
         cycles: outcome.cycles - begin,
         ..outcome

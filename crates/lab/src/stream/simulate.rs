@@ -110,6 +110,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// When all was in place that a program has in front of its first barrier, if it
+    /// has one: tables, microcode, keys.
+    pub fn set_up_cycles(&self) -> f64 {
+        self.barriers.first().copied().unwrap_or(0.0)
+    }
+
     /// The kernels' share of the time.
     pub fn kernel_share(&self) -> f64 {
         self.kernel_cycles / self.cycles.max(1.0)

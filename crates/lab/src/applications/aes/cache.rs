@@ -77,6 +77,14 @@ impl Flows {
             blocks,
         }
     }
+
+    /// The key of each packet, as programs take them that expand one for each.
+    pub fn keys_of_packets(&self) -> Vec<u32> {
+        let keys = self.packets.iter();
+        keys.flat_map(|flow| &self.keys[flow * BLOCK_WORDS..][..BLOCK_WORDS])
+            .copied()
+            .collect()
+    }
 }
 
 /// A program that has encrypted packets. Its one barrier is passed when the table
@@ -275,12 +283,7 @@ mod tests {
         for (clusters, sets) in [(1, 1), (2, 3), (4, 2), (8, 1), (8, 4), (16, 4), (32, 2)] {
             let flows = Flows::example(example_flows(60, 25), clusters);
             let kept = encrypt_kept(clusters, sets, &flows).expect("a program");
-            let keys: Vec<u32> = flows
-                .packets
-                .iter()
-                .flat_map(|flow| &flows.keys[flow * BLOCK_WORDS..][..BLOCK_WORDS])
-                .copied()
-                .collect();
+            let keys = flows.keys_of_packets();
             let workload = Workload::fixed(60, clusters, true, Width::Single);
             let each = encrypt(clusters, &workload, &keys, &flows.text).expect("a program");
             let [one, other] = [

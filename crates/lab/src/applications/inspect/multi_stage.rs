@@ -2,10 +2,11 @@
 //! lane, and a flow is large whose counter is large in all stages.
 
 use super::QUERIES;
-use super::query::{Tree, append};
+use super::query::append;
 use crate::applications::broadcast;
 use crate::applications::lanes::Lanes;
 use crate::applications::sketch::{self, Hashing};
+use crate::applications::tree::Tree;
 use crate::kernel::{BuildError, Builder, Kernel, Over, Value};
 
 /// Adds the bytes of packets to their flows' counters, and tells for each
@@ -45,7 +46,7 @@ pub fn multi_stage(clusters: usize) -> Result<Kernel, BuildError> {
                 }
             }
             if let Some(word) = answers {
-                let agreed = tree.and(k, word);
+                let agreed = tree.fold(k, word, Builder::and);
                 k.write(large, &[agreed]);
             }
             vec![]

@@ -3,6 +3,7 @@
 
 use super::{Design, FILTER_WORDS, FilterPlace, LENGTHS, QUERIES, declare_filter};
 use crate::applications::lanes::Lanes;
+use crate::applications::tree::Tree;
 use crate::kernel::{ArrayId, BuildError, Builder, IndexedId, Kernel, OutputId, Over, Value};
 
 /// How a bit is got.
@@ -102,7 +103,7 @@ impl Answers {
             .words
             .into_iter()
             .flatten()
-            .map(|word| tree.and(k, word))
+            .map(|word| tree.fold(k, word, Builder::and))
             .collect();
         k.write(matches, &words);
     }
@@ -116,33 +117,6 @@ pub(super) fn append(k: &mut Builder, word: Option<Value>, bit: Value) -> Value 
             let earlier = k.shift_left(word, 1);
             k.or(earlier, bit)
         }
-    }
-}
-
-/// Clusters that are brought together in pairs, pairs of pairs and so on.
-pub(super) struct Tree {
-    partners: Vec<Value>,
-}
-
-impl Tree {
-    pub(super) fn declare(k: &mut Builder, clusters: usize) -> Tree {
-        let own = k.cluster_id();
-        let distances = (0..clusters.ilog2()).map(|level| k.constant(1 << level));
-        let distances: Vec<Value> = distances.collect();
-        Tree {
-            partners: distances
-                .into_iter()
-                .map(|distance| k.xor(own, distance))
-                .collect(),
-        }
-    }
-
-    /// The and of all clusters' words.
-    pub(super) fn and(&self, k: &mut Builder, word: Value) -> Value {
-        self.partners.iter().fold(word, |word, &partner| {
-            let other = k.communicate(word, partner);
-            k.and(word, other)
-        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Kernel 2: the rest of the packet, a byte at a time (5.2.3).
 
 use super::hashing::Hashing;
-use super::query::{Answers, Query, Tree, address};
+use super::query::{Answers, Query, address};
 use super::{Design, LENGTHS, Position, QUERIES};
 use crate::applications::broadcast;
+use crate::applications::tree::Tree;
 use crate::kernel::{BuildError, Builder, InputId, Kernel, OutputId, Over, Value};
 
 /// Kernel 2 of a design.

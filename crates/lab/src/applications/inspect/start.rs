@@ -1,9 +1,10 @@
 //! Kernel 1: the packet's first bytes (5.2.3).
 
 use super::hashing::Hashing;
-use super::query::{Answers, Query, Tree};
+use super::query::{Answers, Query};
 use super::{Design, LENGTHS};
 use crate::applications::broadcast;
+use crate::applications::tree::Tree;
 use crate::kernel::{BuildError, Builder, Kernel, Value};
 
 /// Kernel 1 of a design: the windows that begin in the first bytes of the

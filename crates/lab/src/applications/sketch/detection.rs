@@ -3,7 +3,8 @@
 
 use super::COUNTERS;
 use crate::applications::lanes::Lanes;
-use crate::kernel::{BuildError, Builder, Kernel, Over, Value};
+use crate::applications::tree::Tree;
+use crate::kernel::{BuildError, Builder, Kernel, Over};
 
 /// What each cluster's array of a sketch adds up to: the squares of its counters,
 /// lower word first, and the counters. They are numbers with a sign.
@@ -46,13 +47,7 @@ pub fn alarms(clusters: usize) -> Result<Kernel, BuildError> {
     // Numbers with a sign compare as those without when it is turned over.
     let sign = k.constant(1 << 31);
     let bound = k.xor(bound, sign);
-    let own = k.cluster_id();
-    let partners: Vec<Value> = (0..clusters.ilog2())
-        .map(|level| {
-            let distance = k.constant(1 << level);
-            k.xor(own, distance)
-        })
-        .collect();
+    let tree = Tree::declare(&mut k, clusters);
     k.repeat(Over::records(rows).label("keys"), &[], |k, _| {
         let rows = k.read(rows);
         let mut word = zero;
@@ -62,10 +57,7 @@ pub fn alarms(clusters: usize) -> Result<Kernel, BuildError> {
             let counter = k.xor(counter, sign);
             let is_above = k.less(bound, counter);
             let vote = k.select(is_above, one, zero);
-            let votes = partners.iter().fold(vote, |votes, &partner| {
-                let others = k.communicate(votes, partner);
-                k.add(votes, others)
-            });
+            let votes = tree.fold(k, vote, Builder::add);
             let is_alarm = k.less(half, votes);
             let alarm = k.select(is_alarm, one, zero);
             let earlier = k.shift_left(word, 1);

@@ -4,6 +4,7 @@
 use super::{Hashing, row};
 use crate::applications::broadcast;
 use crate::applications::lanes::Lanes;
+use crate::applications::tree::Tree;
 use crate::kernel::{BuildError, Builder, Kernel, Over, Value};
 
 /// The estimates of keys, by 2-universal hash functions.
@@ -21,12 +22,7 @@ pub fn query_2(clusters: usize) -> Result<Kernel, BuildError> {
         .collect();
     let lanes = Lanes::new(clusters);
     let own = k.cluster_id();
-    let partners: Vec<Value> = (0..clusters.ilog2())
-        .map(|level| {
-            let distance = k.constant(1 << level);
-            k.xor(own, distance)
-        })
-        .collect();
+    let tree = Tree::declare(&mut k, clusters);
     k.repeat(Over::records(keys).label("keys").pipeline(), &[], |k, _| {
         let keys = k.read(keys);
         let mut estimate = None;
@@ -34,8 +30,7 @@ pub fn query_2(clusters: usize) -> Result<Kernel, BuildError> {
             let key = broadcast(k, clusters, keys[0], source);
             let row = row(k, Hashing::Two, &function, key);
             let counter = lanes.read(k, sketch, row);
-            let least = partners.iter().fold(counter, |least, &partner| {
-                let other = k.communicate(least, partner);
+            let least = tree.fold(k, counter, |k, least, other| {
                 let is_less = k.less(least, other);
                 k.select(is_less, least, other)
             });

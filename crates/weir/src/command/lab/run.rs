@@ -67,7 +67,7 @@ pub(super) struct ProgramRow {
 
 impl ProgramRow {
     pub(super) fn new(name: &str, machine: &Machine, size: &Size, played: &Played) -> ProgramRow {
-        let begin = played.barriers.first().copied().unwrap_or(0.0);
+        let begin = played.set_up_cycles();
         let cycles = played.cycles - begin;
         let clock = machine.clock_mhz;
         let bits = 8.0 * (size.packets * size.bytes) as f64;
