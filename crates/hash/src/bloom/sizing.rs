@@ -30,6 +30,17 @@ const MOST_BITS: f64 = (1u64 << 32) as f64;
 /// Bits of a block of [`super::Blocked`].
 pub(super) const BLOCK_BITS: usize = 512;
 
+/// Of the rates of a [`super::Blocked`] filter's blocks.
+#[derive(Clone, Copy, Default)]
+struct BlockMoments {
+    /// Mean.
+    rate: f64,
+    /// Mean square.
+    square: f64,
+    /// Covariance with the number of a block's keys.
+    with_keys: f64,
+}
+
 impl Sizing {
     /// The smallest filter for `keys` keys with the given rate of false
     /// positives: m = -n ln p / ln² 2 and k = (m/n) ln 2, rounded (section
@@ -77,26 +88,25 @@ impl Sizing {
     /// binomial probability of n draws among m/512 blocks, and is then a filter
     /// of 512 bits with k - 1 functions.
     pub fn rate_of_blocked(&self) -> f64 {
-        let [rate, _] = self.moments_of_blocks();
-        rate
+        self.moments_of_blocks().rate
     }
 
-    /// Mean and mean square of the rates of a [`super::Blocked`] filter's
-    /// blocks.
-    fn moments_of_blocks(&self) -> [f64; 2] {
+    fn moments_of_blocks(&self) -> BlockMoments {
         let (m, k, n) = self.parameters();
         let blocks = (m / BLOCK_BITS as f64).ceil();
         let inner = k - 1.0;
         let empty = (inner * (-1.0 / BLOCK_BITS as f64).ln_1p()).exp();
         let share = 1.0 / blocks;
+        let mean_keys = n * share;
         // P(i + 1 keys) from P(i keys), in logarithms: the first may underflow.
         let mut log = n * (-share).ln_1p();
-        let mut moments = [0.0; 2];
+        let mut moments = BlockMoments::default();
         for keys in 0..=self.keys {
             let i = keys as f64;
             let rate = (1.0 - empty.powf(i)).powf(inner);
-            moments[0] += log.exp() * rate;
-            moments[1] += log.exp() * rate * rate;
+            moments.rate += log.exp() * rate;
+            moments.square += log.exp() * rate * rate;
+            moments.with_keys += log.exp() * rate * (i - mean_keys);
             log += ((n - i) / (i + 1.0)).ln() + share.ln() - (-share).ln_1p();
         }
         moments
@@ -115,11 +125,23 @@ impl Sizing {
     }
 
     /// The same under [`super::Blocked`], whose blocks have more or fewer keys.
+    /// As all blocks together have n, the part of a block's rate that grows
+    /// with its keys in proportion adds up to the same in every filter, and only
+    /// the rest varies; beside it the bits that are set vary, as above.
     pub fn deviation_of_blocked(&self) -> f64 {
-        let (m, ..) = self.parameters();
-        let [mean, square] = self.moments_of_blocks();
-        let of_blocks = (square - mean * mean).max(0.0) / (m / BLOCK_BITS as f64).ceil();
-        of_blocks.sqrt() + self.deviation() * mean / self.rate_of_classic()
+        let (m, _, n) = self.parameters();
+        let blocks = (m / BLOCK_BITS as f64).ceil();
+        let moments = self.moments_of_blocks();
+        let of_block = moments.square - moments.rate * moments.rate;
+        // Of the binomial number of a block's keys.
+        let of_keys = n / blocks * (1.0 - 1.0 / blocks);
+        let explained = match of_keys > 0.0 {
+            true => moments.with_keys * moments.with_keys / of_keys,
+            false => 0.0,
+        };
+        let of_blocks = (of_block - explained).max(0.0) / blocks;
+        let of_bits = self.deviation() * moments.rate / self.rate_of_classic();
+        (of_blocks + of_bits * of_bits).sqrt()
     }
 
     fn parameters(&self) -> (f64, f64, f64) {

@@ -17,7 +17,10 @@
 //! | --- | --- | --- |
 //! | [`ShiftAddXor`] | h ^= (h << 5) + (h >> 2) + byte | like random functions in trials, nothing proved |
 //! | [`Tabulation`] | h ^= T\[place in the window\]\[byte\] | 3-independent |
-//! | [`Radix`] | x = x·base + byte mod 2³¹ - 1, then H1 | P(collision) ≤ (m + 1)/2³⁰ |
+//! | [`Radix<1>`](Radix) | x = x·base + byte mod 2³¹ - 1, then H1 | 2-universal: P(collision) ≤ (m + 2)/2³¹ |
+//! | [`Radix<3>`](Radix) | the same, then a cubic polynomial | 4-universal but for equal x |
+//!
+//! Filters need more than two independent hashes: [`Radix`] says why.
 
 mod radix;
 mod shift_add_xor;
@@ -69,6 +72,15 @@ pub trait StringFamily: Sized {
         let _ = tier;
         for (state, byte) in states.iter_mut().zip(bytes) {
             *state = self.append(function, *state, place, *byte);
+        }
+    }
+
+    /// [`StringFamily::finish`] for many states: `hashes[j]` is that of
+    /// `states[j]`. In lanes where there are any.
+    fn finish_each(&self, tier: Tier, function: usize, states: &[u32], hashes: &mut [u32]) {
+        let _ = tier;
+        for (hash, state) in hashes.iter_mut().zip(states) {
+            *hash = self.finish(function, *state);
         }
     }
 

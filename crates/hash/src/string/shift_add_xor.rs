@@ -61,17 +61,18 @@ impl StringFamily for ShiftAddXor {
     }
 
     fn append_to_each(&self, tier: Tier, _: usize, states: &mut [u32], _: usize, bytes: &[u8]) {
-        if !simd::shift_add_xor(tier, states, bytes) {
-            append_scalar(states, bytes);
-        }
+        simd::in_lanes(tier, (states, bytes), |(states, bytes)| {
+            for (state, byte) in states.iter_mut().zip(bytes) {
+                *state = step(*state, *byte);
+            }
+        });
     }
-}
 
-/// The definition of the kernels, and their body: lanes are what the compiler
-/// makes of it for each tier.
-#[inline(always)]
-pub(super) fn append_scalar(states: &mut [u32], bytes: &[u8]) {
-    for (state, byte) in states.iter_mut().zip(bytes) {
-        *state = step(*state, *byte);
+    fn finish_each(&self, tier: Tier, function: usize, states: &[u32], hashes: &mut [u32]) {
+        simd::in_lanes(tier, (states, hashes), |(states, hashes)| {
+            for (hash, state) in hashes.iter_mut().zip(states) {
+                *hash = self.finish(function, *state);
+            }
+        });
     }
 }

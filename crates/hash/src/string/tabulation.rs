@@ -1,6 +1,8 @@
 //! Simple tabulation over the bytes of a window (section 5.4.1 of the thesis).
 
-use super::StringFamily;
+use weir_simd::Tier;
+
+use super::{StringFamily, simd};
 use crate::seed::SeedStream;
 
 /// h = T₀\[p₀\] ⊕ T₁\[p₁\] ⊕ … with tables of random words, one for each place of a
@@ -11,8 +13,8 @@ use crate::seed::SeedStream;
 pub struct Tabulation {
     starts: Vec<u32>,
     longest_bytes: usize,
-    /// By function, place and byte.
-    words: Vec<u32>,
+    /// By function and place.
+    tables: Vec<[u32; 256]>,
 }
 
 impl StringFamily for Tabulation {
@@ -20,11 +22,13 @@ impl StringFamily for Tabulation {
 
     fn draw(functions: usize, longest_bytes: usize, seed: u64) -> Tabulation {
         let mut stream = SeedStream::new(seed);
-        let mut draw = |count| (0..count).map(|_| stream.next_bits(32) as u32).collect();
+        let mut draw = || stream.next_bits(32) as u32;
         Tabulation {
-            starts: draw(functions),
+            starts: (0..functions).map(|_| draw()).collect(),
             longest_bytes,
-            words: draw(functions * longest_bytes * 256),
+            tables: (0..functions * longest_bytes)
+                .map(|_| std::array::from_fn(|_| draw()))
+                .collect(),
         }
     }
 
@@ -39,13 +43,38 @@ impl StringFamily for Tabulation {
 
     #[inline]
     fn append(&self, function: usize, state: u32, place: usize, byte: u8) -> u32 {
-        assert!(place < self.longest_bytes);
-        let table = function * self.longest_bytes + place;
-        state ^ self.words[table * 256 + usize::from(byte)]
+        state ^ self.table(function, place)[usize::from(byte)]
     }
 
     #[inline]
     fn finish(&self, _: usize, state: u32) -> u32 {
         state
+    }
+
+    fn append_to_each(
+        &self,
+        tier: Tier,
+        function: usize,
+        states: &mut [u32],
+        place: usize,
+        bytes: &[u8],
+    ) {
+        let table = self.table(function, place);
+        let done = simd::look_up(tier, table, states, bytes);
+        for (state, byte) in states.iter_mut().zip(bytes).skip(done) {
+            *state ^= table[usize::from(*byte)];
+        }
+    }
+}
+
+impl Tabulation {
+    /// The words of a place in the window.
+    ///
+    /// # Panics
+    /// There is no such function, or the place lies beyond the longest string.
+    #[inline]
+    fn table(&self, function: usize, place: usize) -> &[u32; 256] {
+        assert!(place < self.longest_bytes);
+        &self.tables[function * self.longest_bytes + place]
     }
 }

@@ -185,9 +185,7 @@ impl Segmented {
                 self.family
                     .append_to_each(self.tier, 0, states, length - 1, bytes);
                 let hashes = &mut hashes[..windows];
-                for (hash, state) in hashes.iter_mut().zip(&*states) {
-                    *hash = self.family.finish(0, *state);
-                }
+                self.family.finish_each(self.tier, 0, states, hashes);
                 let stage = self.stages[(length - 1) / STAGE_LENGTHS].bits();
                 let mut passed = stage.are_set(0, hashes);
                 while passed != 0 {
