@@ -83,9 +83,9 @@ impl AlertedPackets {
         for index in 0..batch.len() {
             let number = batch.number(index);
             let mut is_kept = self.flows.holds_one_of(batch, index);
-            while let Some(alert) = alerts.next_if(|alert| alert.arrival <= number) {
+            while let Some(alert) = alerts.next_if(|alert| alert.arrival <= Some(number)) {
                 self.flows.add(&alert.flow);
-                is_kept |= alert.arrival == number;
+                is_kept |= alert.arrival == Some(number);
             }
             if is_kept && batch.disposition(index) == Disposition::Forward {
                 self.order.keep(

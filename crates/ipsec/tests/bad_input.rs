@@ -365,7 +365,7 @@ fn lifetimes_end_on_both_sides() {
             .iter()
             .map(|event| (event.arrival, event.kind))
             .collect();
-        assert_eq!(told, [(3, EventKind::SoftLifetime { spi: 0x1001 })]);
+        assert_eq!(told, [(Some(3), EventKind::SoftLifetime { spi: 0x1001 })]);
     };
 
     let run = protect(&limited, LinkType::RawIp, &records);

@@ -8,8 +8,8 @@
 //!
 //! ```text
 //!   Meter ──┐  part of interval t                    ┌── reports
-//!   Meter ──┼─────────▶ queue ─▶ merge ─▶ report ──▶─┤
-//!   Meter ──┘                                        └── observer
+//!   Meter ──┼─────────▶ queue ─▶ merge ─▶ report ──▶─┼── observer
+//!   Meter ──┘                                        └── alarms, where a stage asks
 //!     ▲                            │
 //!     └────── cleared memory ◀─────┘
 //! ```
@@ -19,11 +19,14 @@
 //! and none is left out.
 
 use std::any::Any;
+use std::mem;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use crate::change::Alarm;
 use crate::config::{ConfigError, Plan};
 use crate::contents::Sketched;
 use crate::merger::Merger;
@@ -50,6 +53,10 @@ pub struct Collector {
 #[derive(Debug)]
 struct Shared {
     ready: Mutex<Vec<IntervalReport>>,
+    /// Those of the reports so far, in their order, where somebody takes them.
+    alarms: Mutex<Option<Vec<Alarm>>>,
+    /// Meters that have not come to their end.
+    running: AtomicUsize,
     /// Cleared memory for intervals to come.
     spares: Mutex<Vec<Sketched>>,
     spares_max: usize,
@@ -82,6 +89,8 @@ impl Collector {
         let (queue, parts) = sync_channel(QUEUE_PARTS * shards);
         let shared = Arc::new(Shared {
             ready: Mutex::default(),
+            alarms: Mutex::default(),
+            running: AtomicUsize::new(shards),
             spares: Mutex::default(),
             spares_max: shards + 1,
             thread: Mutex::default(),
@@ -103,7 +112,7 @@ impl Collector {
     /// The reports of intervals that all shards have passed and that are ready,
     /// in order, each given once.
     pub fn take_ready(&self) -> Vec<IntervalReport> {
-        std::mem::take(&mut *locked(&self.shared.ready))
+        mem::take(&mut *locked(&self.shared.ready))
     }
 
     /// The same, with the intervals that are still open. To be called when all
@@ -112,12 +121,39 @@ impl Collector {
     /// # Panics
     /// The collector's thread panicked.
     pub fn finish(&self) -> Vec<IntervalReport> {
+        self.report_all();
+        self.take_ready()
+    }
+
+    fn report_all(&self) {
         let (done, wait) = sync_channel(1);
         let is_sent = self.queue.send(Message::Finish(done)).is_ok();
         if !is_sent || wait.recv().is_err() {
             self.resume_panic();
         }
-        self.take_ready()
+    }
+
+    /// Keeps alarms from now on until they are taken.
+    pub(crate) fn keep_alarms(&self) {
+        locked(&self.shared.alarms).get_or_insert_default();
+    }
+
+    /// The alarms since the last call, in the order of their intervals.
+    pub(crate) fn take_alarms(&self) -> Vec<Alarm> {
+        let mut alarms = locked(&self.shared.alarms);
+        alarms.as_mut().map(mem::take).unwrap_or_default()
+    }
+
+    /// To be called once by each meter, when it has submitted its last part: the
+    /// last of them waits for all reports, and is told the alarms that nobody has
+    /// taken.
+    pub(crate) fn leave(&self) -> Vec<Alarm> {
+        // What the others did comes before what the last one sees.
+        if self.shared.running.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return Vec::new();
+        }
+        self.report_all();
+        self.take_alarms()
     }
 
     /// Takes a shard's part of an interval and the interval that the shard has
@@ -189,6 +225,9 @@ impl Worker {
     /// Hands out what is ready, and memory that is no longer needed.
     fn publish(&mut self) {
         let mut reports = self.merger.take_ready();
+        if let Some(kept) = &mut *locked(&self.shared.alarms) {
+            kept.extend(reports.iter().flat_map(|report| report.alarms.clone()));
+        }
         if let Some(observer) = &mut self.observer {
             reports.iter_mut().for_each(observer);
         }

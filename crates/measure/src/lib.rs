@@ -24,7 +24,8 @@
 //! forecasts and their errors.
 //!
 //! In a pipeline a meter is a [`MeasureStage`], and with several shards the
-//! [`Timeline`] watches the steering ([`Timeline::watch`]).
+//! [`Timeline`] watches the steering ([`Timeline::watch`]). Alarms become events
+//! beside its batches.
 //!
 //! [`change`] finds keys whose traffic is not what the intervals before let
 //! expect; [`sub_sketches`] cut an interval into periods with sketches of their

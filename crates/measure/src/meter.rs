@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_packet::wire::FlowKey;
+use weir_packet::wire::{FlowKey, KeyKind};
 
-use crate::change::draw;
+use crate::change::{Alarm, draw};
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
 use crate::contents::Contents;
@@ -174,6 +174,36 @@ impl Meter {
     /// packet.
     pub fn finish(&mut self) {
         self.hand_over(u64::MAX);
+    }
+
+    /// The part of a flow that is the key.
+    pub(crate) fn key(&self) -> KeyKind {
+        self.plan.key
+    }
+
+    /// Whether changes are looked for.
+    pub(crate) fn looks_for_changes(&self) -> bool {
+        self.plan.change.is_some()
+    }
+
+    /// Asks for alarms: they are kept until they are taken.
+    pub(crate) fn keep_alarms(&self) {
+        self.collector.keep_alarms();
+    }
+
+    /// The alarms since the last call. All go to one of the shards, in the order
+    /// of their intervals.
+    pub(crate) fn take_alarms(&self) -> Vec<Alarm> {
+        match self.shard {
+            0 => self.collector.take_alarms(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// To be called once, after [`Meter::finish`]: the last shard to do so waits
+    /// for all reports, and has the alarms that were not taken.
+    pub(crate) fn take_last_alarms(&self) -> Vec<Alarm> {
+        self.collector.leave()
     }
 
     #[cold]

@@ -1,23 +1,73 @@
 //! Meters as stages of a pipeline.
 
-use weir_packet::wire::FlowKey;
-use weir_stream::{Batch, Disposition, Stage, StageError, Steer};
+use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::{Batch, Disposition, Event, EventKind, Stage, StageError, Steer};
 
+use crate::change::Alarm;
 use crate::interval::Timeline;
 use crate::meter::{Meter, Packets};
 
 /// Counts the records that are still on their way and are to be measured
 /// ([`weir_stream::Work::measure`]); the others only tell the time. Changes
-/// nothing.
+/// nothing in records.
+///
+/// Where changes are looked for, every alarm becomes an [`EventKind::Alarm`]
+/// beside a batch, in the order of intervals. An interval is searched while the
+/// packets of the next ones come, so that its alarms lie beside a later batch of
+/// the first shard, or at the end beside an empty one of the shard that ends last.
 #[derive(Debug)]
 pub struct MeasureStage {
     meter: Meter,
+    is_finished: bool,
 }
 
 impl MeasureStage {
     /// A stage around the meter of its shard.
     pub fn new(meter: Meter) -> MeasureStage {
-        MeasureStage { meter }
+        if meter.looks_for_changes() {
+            meter.keep_alarms();
+        }
+        MeasureStage {
+            meter,
+            is_finished: false,
+        }
+    }
+
+    fn notice(&self, alarms: &[Alarm], batch: &mut Batch) {
+        for alarm in alarms {
+            batch.notice_beside(event(alarm, self.meter.key()));
+        }
+    }
+
+    /// Hands over the last interval; false where that was done.
+    fn finish_meter(&mut self) -> bool {
+        let is_first = !std::mem::replace(&mut self.is_finished, true);
+        if is_first {
+            self.meter.finish();
+        }
+        is_first
+    }
+}
+
+/// What an alarm is beside a batch.
+fn event(alarm: &Alarm, key: KeyKind) -> Event {
+    let interval_ns = (alarm.seconds * 1e9).round() as u64;
+    // What has no maps but structures can be written.
+    let object = serde_json::to_string(alarm).unwrap_or_default();
+    Event {
+        arrival: None,
+        timestamp_ns: alarm.start_ns.saturating_add(interval_ns),
+        flow: alarm.flow,
+        icmp: None,
+        vlan_tci: None,
+        interface: None,
+        kind: EventKind::Alarm {
+            key,
+            observed: alarm.observed,
+            forecast: alarm.forecast,
+            score: alarm.score,
+        },
+        members: Some(format!("\"alarm\":{object}").into()),
     }
 }
 
@@ -31,6 +81,9 @@ impl Stage for MeasureStage {
             self.meter.idle(batch.clock_ns());
         }
         self.meter.count_all(batch);
+        if self.meter.looks_for_changes() {
+            self.notice(&self.meter.take_alarms(), batch);
+        }
         Ok(())
     }
 
@@ -38,8 +91,17 @@ impl Stage for MeasureStage {
         true
     }
 
+    /// The stages in front hold nothing any more.
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        if self.finish_meter() && self.meter.looks_for_changes() {
+            self.notice(&self.meter.take_last_alarms(), batch);
+        }
+        Ok(())
+    }
+
+    /// A run that failed was not drained.
     fn finish(&mut self) -> Result<(), StageError> {
-        self.meter.finish();
+        self.finish_meter();
         Ok(())
     }
 }

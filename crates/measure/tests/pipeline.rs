@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use weir_measure::change::{Alarm, ChangeConfig, KeySource, Model};
 use weir_measure::{IntervalReport, MeasureConfig, MeasureStage};
 use weir_packet::wire::{KeyKind, LinkType};
-use weir_stream::{Batch, DropReason, MemorySource, Pipeline, Stage, StageError};
+use weir_stream::{
+    Batch, DropReason, Event, EventKind, MemorySource, Pipeline, Stage, StageError, StopFlag,
+};
 
 /// A raw IPv4 packet from 198.18.0.x, of 20 to 220 bytes.
 fn packet(host: u8, bytes: usize) -> Vec<u8> {
@@ -69,6 +72,123 @@ fn run(shards: usize, steer_by_flow: bool, exact: bool) -> Vec<IntervalReport> {
     let outcome = pipeline.run().expect("a run");
     assert_eq!(outcome.statistics.packets(), 5000);
     measurement.collector.finish()
+}
+
+/// Keeps the events of what passes, and asks for the end after so many packets.
+struct Listener {
+    events: Vec<Event>,
+    packets: usize,
+    stop: StopFlag,
+}
+
+impl Stage for Listener {
+    fn name(&self) -> &str {
+        "listener"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.events.extend_from_slice(batch.events());
+        self.packets = self.packets.saturating_sub(batch.len());
+        if self.packets == 0 {
+            self.stop.stop();
+        }
+        Ok(())
+    }
+}
+
+/// Ten sources, a packet each per 10 ms; in seconds 3, 4, 8 and 9, of which the last
+/// is cut short, source 77 has every other packet. Stops after `stop_after` packets.
+fn alarms(shards: usize, keys: KeySource, stop_after: usize) -> (Vec<Event>, Vec<Alarm>) {
+    let records: Vec<_> = (0..10_000)
+        .map(|n: usize| {
+            let surges = [3, 4, 8, 9].contains(&(n / 1000)) && n.is_multiple_of(2);
+            packet(if surges { 77 } else { (n % 10) as u8 }, 100)
+        })
+        .collect();
+    let source = MemorySource::new(LinkType::RawIp, &records).with_gap_ns(1_000_000);
+    let mut config = MeasureConfig::new(KeyKind::Source);
+    config.interval = Some(Duration::from_secs(1));
+    config.seed = Some(1);
+    let model: Model = "ma:1".parse().expect("a model");
+    config.change = Some(ChangeConfig {
+        keys,
+        ..ChangeConfig::new(model)
+    });
+    let measurement = config.build(shards).expect("a configuration");
+    let stop = StopFlag::default();
+    let chains = measurement
+        .meters
+        .into_iter()
+        .map(|meter| -> Vec<Box<dyn Stage>> { vec![Box::new(MeasureStage::new(meter))] });
+    let mut pipeline = Pipeline::new(source)
+        .shards(chains.collect())
+        .sink(Listener {
+            events: Vec::new(),
+            packets: stop_after,
+            stop: stop.clone(),
+        })
+        .stop_flag(stop);
+    if let Some(timeline) = measurement.timeline {
+        pipeline = pipeline.steer(timeline.watch(Box::new(|batch, index| batch.flow_hash(index))));
+    }
+    let outcome = pipeline.run().expect("a run");
+    let listener = outcome.stages::<Listener>().next().expect("a sink");
+    let reports = measurement.collector.finish();
+    let alarms = reports.into_iter().flat_map(|report| report.alarms);
+    (listener.events.clone(), alarms.collect())
+}
+
+/// Every alarm of the reports is an event, once, in their order, those of the
+/// interval before the end among them, in every sharding.
+#[test]
+fn alarms_are_events_beside_batches() {
+    for keys in [KeySource::Kept, KeySource::Same, KeySource::Next] {
+        let mut of_one_shard = None;
+        for shards in [1, 2, 3] {
+            let (events, alarms) = alarms(shards, keys, usize::MAX);
+            let planted = alarms.iter().filter(|a| a.key == "198.18.0.77");
+            let seconds: Vec<u64> = planted.map(|a| a.start_ns / 1_000_000_000).collect();
+            let expected: &[u64] = match keys {
+                // Who is gone is not asked for.
+                KeySource::Next => &[3, 8],
+                KeySource::Kept | KeySource::Same => &[3, 5, 8],
+            };
+            assert_eq!(seconds, expected, "{keys:?}");
+            assert_eq!(events.len(), alarms.len());
+            for (event, alarm) in events.iter().zip(&alarms) {
+                let EventKind::Alarm {
+                    key,
+                    observed,
+                    forecast,
+                    score,
+                } = event.kind
+                else {
+                    panic!("{event:?}");
+                };
+                assert_eq!(key, KeyKind::Source);
+                assert_eq!(event.flow, alarm.flow);
+                assert_eq!(event.flow.source_address().to_string(), alarm.key);
+                assert_eq!((observed, forecast), (alarm.observed, alarm.forecast));
+                assert_eq!(score, alarm.score);
+                assert_eq!(event.timestamp_ns, alarm.start_ns + 1_000_000_000);
+                let members = event.members.as_deref().expect("members");
+                let object: serde_json::Value =
+                    serde_json::from_str(&format!("{{{members}}}")).expect("JSON");
+                assert_eq!(object["alarm"], serde_json::json!(alarm));
+            }
+            assert_eq!(events, *of_one_shard.get_or_insert(events.clone()));
+        }
+    }
+}
+
+/// A run that is stopped tells what it found until then.
+#[test]
+fn alarms_of_a_stopped_run_are_told() {
+    for shards in [1, 2] {
+        let (events, alarms) = alarms(shards, KeySource::Kept, 4500);
+        assert!(!alarms.is_empty());
+        assert_eq!(events.len(), alarms.len());
+    }
 }
 
 /// A report as it is without a table of exact sums.

@@ -37,7 +37,8 @@ pub trait Stage: Any + Send {
     }
 
     /// Called with an empty batch after the source's last one, again and again
-    /// until the stage adds nothing: the time to release what is held.
+    /// until the stage adds neither records nor events: the time to release what
+    /// is held, and to tell what is known only now.
     ///
     /// # Errors
     /// As for [`process`](Stage::process).

@@ -120,6 +120,8 @@ pub struct MeasureConfig {
     pub exact: bool,
     /// Which changes to look for.
     pub change: Option<Search>,
+    /// Where alarms go, as EVE JSON lines; without it they go where alerts go.
+    pub alarms: Option<PathBuf>,
     /// Where reports of intervals go, one JSON line each, as they are made.
     pub json_lines: Option<PathBuf>,
     /// A file of metrics that is kept up to date.
@@ -302,7 +304,7 @@ impl Config {
         json.into_iter().chain(configured).collect()
     }
 
-    /// Where captures, alerts and intervals go.
+    /// Where captures, alerts, alarms and intervals go.
     fn streams(&self) -> impl Iterator<Item = &Path> {
         self.pipelines
             .iter()
@@ -313,6 +315,7 @@ impl Config {
                     .filter_map(Option::as_deref),
             )
             .chain(self.measure.iter().flat_map(|m| m.places().paths()))
+            .chain(self.measure.iter().filter_map(|m| m.alarms.as_deref()))
     }
 
     /// Checks the text of the configuration file at `path`.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage, steer_by_addresses};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, StateError};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
-use weir_stream::{CaptureSink, Pipeline, Stage, Steer, StopFlag};
+use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, Steer, StopFlag};
 
 use crate::changes::Search;
 use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
@@ -178,14 +178,38 @@ impl Direction<'_> {
         if let Some(path) = &self.pipeline.write {
             pipeline = pipeline.sink(CaptureSink::new(input::create(path)?));
         }
-        if self.pipeline.stages.contains(&StageName::Inspect)
-            && let Some(path) = self.config.inspect.as_ref().and_then(|i| i.alerts.as_ref())
-        {
-            pipeline = pipeline.sink(open_alerts(path)?);
+        for writer in self.event_writers()? {
+            pipeline = pipeline.sink(writer);
         }
         gateway.pipelines.push(pipeline);
         gateway.watched.push(watched);
         Ok(())
+    }
+
+    /// Writers of what is noticed: of alarms where the configuration says, or
+    /// else with the alerts.
+    fn event_writers(&self) -> Outcome<Vec<EveWriter>> {
+        let inspect = self.settings(StageName::Inspect, self.config.inspect.as_ref());
+        let measure = self.settings(StageName::Measure, self.config.measure.as_ref());
+        let alerts = inspect.and_then(|inspect| inspect.alerts.as_deref());
+        let alarms = measure.and_then(|measure| measure.alarms.as_deref());
+        let mut writers = Vec::new();
+        if let Some(path) = alerts {
+            let writer = open_events(path)?;
+            writers.push(match alarms {
+                None => writer,
+                Some(_) => writer.only(|kind| !is_alarm(kind)),
+            });
+        }
+        if let Some(path) = alarms {
+            writers.push(open_events(path)?.only(is_alarm));
+        }
+        Ok(writers)
+    }
+
+    /// The settings of a stage, if this direction has it.
+    fn settings<'c, C>(&self, stage: StageName, settings: Option<&'c C>) -> Option<&'c C> {
+        settings.filter(|_| self.pipeline.stages.contains(&stage))
     }
 
     /// The measurement that the configuration asks for.
@@ -287,7 +311,7 @@ fn measured(config: &Config, stop: &StopFlag) -> Outcome<Option<Outputs>> {
 
 /// Every writer has a flag of its own for SIGHUP: whoever opens its file again
 /// lowers it.
-fn open_alerts(path: &Path) -> Outcome<EveWriter> {
+fn open_events(path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
         return Ok(EveWriter::new(std::io::stdout()));
     }
@@ -296,6 +320,10 @@ fn open_alerts(path: &Path) -> Outcome<EveWriter> {
     EveWriter::append_to(path, reopen)
         .with_context(|| format!("cannot append to {}", path.display()))
         .map_err(Failure::Usage)
+}
+
+fn is_alarm(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Alarm { .. })
 }
 
 /// Counts of all filter stages, rule by rule.

@@ -1,32 +1,37 @@
-//! What every line says of its packet.
+//! What every line says of its packet, or of the key that it is about.
 
 use std::net::IpAddr;
 
 use serde::Serialize;
 use weir_packet::file::Interface;
 use weir_packet::time::Timestamp;
-use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::{AH, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP};
-use weir_stream::Event;
+use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::{Event, EventKind};
 
 /// One line, but for what the stage adds.
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
     timestamp: String,
-    flow_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_iface: Option<&'a str>,
-    pcap_cnt: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pcap_cnt: Option<u64>,
     event_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     vlan: Option<[u16; 1]>,
-    src_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    src_ip: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     src_port: Option<u16>,
-    dest_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dest_ip: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dest_port: Option<u16>,
-    proto: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proto: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     icmp_type: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,25 +39,36 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn new(event: &Event, interfaces: &'a [Interface]) -> Line<'a> {
+    /// None for what the log has no line for.
+    pub(super) fn new(event: &Event, interfaces: &'a [Interface]) -> Option<Line<'a>> {
+        let (event_type, known) = match event.kind {
+            EventKind::Alert { .. } => ("alert", KeyKind::FiveTuple),
+            EventKind::Alarm { key, .. } => ("alarm", key),
+            EventKind::SoftLifetime { .. } => return None,
+        };
         let flow = &event.flow;
-        let has_ports = has_ports(flow);
-        let interface = interfaces.get(usize::from(event.interface));
-        Line {
+        let is_whole = known == KeyKind::FiveTuple;
+        let has_ports = is_whole && has_ports(flow);
+        let interface = event.interface.map(usize::from);
+        let interface = interface.and_then(|interface| interfaces.get(interface));
+        // A prefix is nobody's address.
+        let has_source = matches!(known, KeyKind::Source | KeyKind::Pair);
+        let has_destination = matches!(known, KeyKind::Destination | KeyKind::Pair);
+        Some(Line {
             timestamp: timestamp(event.timestamp_ns),
-            flow_id: flow_id(flow),
+            flow_id: is_whole.then(|| flow_id(flow)),
             in_iface: interface.and_then(|interface| interface.name.as_deref()),
-            pcap_cnt: event.arrival + 1,
-            event_type: "alert",
+            pcap_cnt: event.arrival.map(|number| number + 1),
+            event_type,
             vlan: event.vlan_tci.map(|tci| [tci & 0x0fff]),
-            src_ip: flow.source_address(),
+            src_ip: (is_whole || has_source).then(|| flow.source_address()),
             src_port: has_ports.then_some(flow.source_port),
-            dest_ip: flow.destination_address(),
+            dest_ip: (is_whole || has_destination).then(|| flow.destination_address()),
             dest_port: has_ports.then_some(flow.destination_port),
-            proto: protocol_name(flow.protocol),
+            proto: is_whole.then(|| protocol_name(flow.protocol)),
             icmp_type: event.icmp.map(|(kind, _)| kind),
             icmp_code: event.icmp.map(|(_, code)| code),
-        }
+        })
     }
 }
 
@@ -124,6 +140,51 @@ mod tests {
         for (ns, expected) in cases {
             assert_eq!(timestamp(ns), expected);
         }
+    }
+
+    /// Only what the key keeps is said of a flow: a prefix is no address, and a
+    /// flow has a number where it is whole.
+    #[test]
+    fn lines_of_alarms_say_what_the_key_keeps() {
+        let flow = FlowKey {
+            source: 1,
+            destination: 2,
+            source_port: 3,
+            destination_port: 4,
+            protocol: TCP,
+            ip_version: 4,
+        };
+        let said = |key: &str| -> String {
+            let key: KeyKind = key.parse().expect("a kind of key");
+            let event = Event {
+                arrival: None,
+                timestamp_ns: 0,
+                flow: flow.project(key),
+                icmp: None,
+                vlan_tci: None,
+                interface: None,
+                kind: EventKind::Alarm {
+                    key,
+                    observed: 2.0,
+                    forecast: 1.0,
+                    score: 0.5,
+                },
+                members: None,
+            };
+            let line = serde_json::to_value(Line::new(&event, &[])).expect("JSON");
+            assert_eq!(line["event_type"], "alarm");
+            let members = line.as_object().expect("an object").keys().cloned();
+            let members = members.filter(|name| name != "timestamp" && name != "event_type");
+            members.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(said("source"), "src_ip");
+        assert_eq!(said("destination"), "dest_ip");
+        assert_eq!(said("pair"), "dest_ip src_ip");
+        assert_eq!(said("source/24"), "");
+        assert_eq!(
+            said("5-tuple"),
+            "dest_ip dest_port flow_id proto src_ip src_port"
+        );
     }
 
     #[test]

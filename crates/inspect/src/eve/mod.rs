@@ -1,4 +1,4 @@
-//! Alerts as lines of JSON in the layout of Suricata's EVE log.
+//! Alerts and alarms as lines of JSON in the layout of Suricata's EVE log.
 
 mod alert;
 mod line;
@@ -22,12 +22,14 @@ const NAME: &str = "eve";
 /// Lines are on disk after this time at the latest, as long as batches come.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// A sink that writes every alert of the batches that pass as a line of JSON.
+/// A sink that writes every alert and every alarm of the batches that pass as a line
+/// of JSON, by `event_type`.
 ///
 /// Lines are written in place as they come, and flushed every second and at
 /// the end. A write that fails ends the run.
 pub struct EveWriter {
     output: BufWriter<Box<dyn Write + Send>>,
+    is_written: fn(&EventKind) -> bool,
     /// Where it goes, for messages.
     place: String,
     reopened: Option<(PathBuf, Arc<AtomicBool>)>,
@@ -40,6 +42,7 @@ impl EveWriter {
     pub fn new(output: impl Write + Send + 'static) -> EveWriter {
         EveWriter {
             output: BufWriter::with_capacity(64 << 10, Box::new(output)),
+            is_written: |_| true,
             place: "alerts".to_owned(),
             reopened: None,
             line: Vec::new(),
@@ -58,6 +61,13 @@ impl EveWriter {
         writer.place = path.display().to_string();
         writer.reopened = Some((path.to_owned(), reopen));
         Ok(writer)
+    }
+
+    /// The same for a part of what is noticed.
+    #[must_use]
+    pub fn only(mut self, is_written: fn(&EventKind) -> bool) -> EveWriter {
+        self.is_written = is_written;
+        self
     }
 
     /// Writes one more document as a line, as the summary of a run, and
@@ -81,9 +91,12 @@ impl EveWriter {
         StageError::new(&self.place, error)
     }
 
-    fn write_alert(&mut self, event: &Event, interfaces: &[Interface]) -> io::Result<()> {
+    fn write_event(&mut self, event: &Event, interfaces: &[Interface]) -> io::Result<()> {
+        let Some(line) = Line::new(event, interfaces) else {
+            return Ok(());
+        };
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &Line::new(event, interfaces))?;
+        serde_json::to_writer(&mut self.line, &line)?;
         if let Some(members) = &event.members {
             self.line.pop();
             self.line.push(b',');
@@ -97,8 +110,8 @@ impl EveWriter {
     fn write(&mut self, batch: &Batch) -> io::Result<()> {
         self.reopen_where_asked()?;
         for event in batch.events() {
-            if let EventKind::Alert { .. } = event.kind {
-                self.write_alert(event, batch.interfaces())?;
+            if (self.is_written)(&event.kind) {
+                self.write_event(event, batch.interfaces())?;
             }
         }
         if self.flushed.elapsed() >= FLUSH_EVERY {

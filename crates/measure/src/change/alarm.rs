@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use weir_packet::time::Timestamp;
+use weir_packet::wire::FlowKey;
 
 use super::sample::Source;
 use crate::timestamp;
@@ -13,12 +14,17 @@ use crate::timestamp;
 pub struct Alarm {
     /// The key as text.
     pub key: String,
+    /// The key itself: of a flow the part that is looked at, and the rest is zero.
+    #[serde(skip)]
+    pub flow: FlowKey,
     /// What is summed: `packets` or `bytes`.
     pub unit: &'static str,
     /// Beginning of the interval, nanoseconds since 1970; serialised as RFC
     /// 3339.
     #[serde(rename = "start", serialize_with = "timestamp::serialize")]
     pub start_ns: u64,
+    /// Length of the interval.
+    pub seconds: f64,
     /// What the key had, estimated: a small sum may come out below zero.
     pub observed: f64,
     /// What was forecast, or is the mean over the window of a variational

@@ -225,8 +225,10 @@ impl Watch {
             let sample = if rises { now } else { before };
             report.alarms.push(Alarm {
                 key: key.display(self.kind).to_string(),
+                flow: key,
                 unit: self.unit,
                 start_ns: report.start_ns,
+                seconds: report.seconds,
                 observed: change.observed,
                 forecast: change.forecast,
                 score,

@@ -36,12 +36,12 @@ impl Batch {
             _ => None,
         };
         let event = Event {
-            arrival: self.number(index),
+            arrival: Some(self.number(index)),
             timestamp_ns: self.arrival(index).timestamp_ns,
             flow: self.flow_key(index).unwrap_or_default(),
             icmp,
             vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
-            interface: self.arrival(index).interface,
+            interface: Some(self.arrival(index).interface),
             kind,
             members: None,
         };
@@ -50,7 +50,12 @@ impl Batch {
         &mut self.events[last]
     }
 
-    /// What was noticed about this batch's records so far.
+    /// Notes an event that is not about a record of this batch.
+    pub fn notice_beside(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// What was noticed so far, about this batch's records and beside them.
     pub fn events(&self) -> &[Event] {
         &self.events
     }

@@ -27,9 +27,9 @@ impl Chain {
         Ok(())
     }
 
-    /// Lets every stage release what it holds, first to last, each batch
-    /// through the stages behind, and hands each batch that was filled to
-    /// `done`.
+    /// Lets every stage release what it holds and tell what it has noticed,
+    /// first to last, each batch through the stages behind, and hands each batch
+    /// that has records or events to `done`.
     pub fn drain(
         &mut self,
         batch: &mut Batch,
@@ -39,7 +39,7 @@ impl Chain {
             loop {
                 batch.clear();
                 self.stages[index].drain(batch)?;
-                if batch.is_empty() {
+                if batch.is_empty() && batch.events().is_empty() {
                     break;
                 }
                 self.process_from(index + 1, batch)?;

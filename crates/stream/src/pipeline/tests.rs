@@ -1,11 +1,11 @@
 //! Whole runs: order, conservation, interruption and failure.
 
-use weir_packet::wire::LinkType;
+use weir_packet::wire::{FlowKey, LinkType};
 
 use super::*;
 use crate::batch::HeldRecord;
 use crate::stage::MemorySource;
-use crate::{DropReason, EventKind};
+use crate::{DropReason, Event, EventKind};
 
 /// IPv4/UDP packets of `flows` flows, the packet's number as payload.
 fn packets(count: u32, flows: u16) -> Vec<Vec<u8>> {
@@ -161,6 +161,55 @@ fn every_fate_is_accounted_for() {
         );
         let sink = outcome.stages::<Recorder>().next().expect("a sink");
         assert_eq!(sink.0.len() as u64, statistics.forwarded());
+    }
+}
+
+/// Notes an event beside the first batch of the end, and counts those that pass.
+#[derive(Default)]
+struct Teller {
+    has_told: bool,
+    seen: usize,
+}
+
+impl Stage for Teller {
+    fn name(&self) -> &str {
+        "teller"
+    }
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.seen += batch.events().len();
+        Ok(())
+    }
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        if !std::mem::replace(&mut self.has_told, true) {
+            batch.notice_beside(Event {
+                arrival: None,
+                timestamp_ns: 5,
+                flow: FlowKey::default(),
+                icmp: None,
+                vlan_tci: None,
+                interface: None,
+                kind: EventKind::Alert { rule: 0 },
+                members: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_told_at_the_end_reaches_every_stage_behind() {
+    for count in [1, 3] {
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets(500, 9)))
+            .shards(shards(count, || Box::new(Teller::default())))
+            .sink(Teller::default())
+            .sink(Teller::default())
+            .run()
+            .expect("a run");
+        let seen: Vec<usize> = outcome.stages::<Teller>().map(|s| s.seen).collect();
+        let (in_shards, in_sinks) = seen.split_at(count);
+        assert!(in_shards.iter().all(|seen| *seen == 0));
+        assert_eq!(in_sinks, [count, count + 1]);
+        assert_eq!(outcome.statistics.events(), count as u64 + 2);
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
     }
     if let Some(measure) = &mut config.measure {
         let places = [
+            &mut measure.alarms,
             &mut measure.json_lines,
             &mut measure.prometheus,
             &mut measure.parquet,

@@ -129,6 +129,99 @@ fn alerts_are_appended_and_documents_replaced() {
     assert_eq!(json_file(&folder.path("out/report.json"))["packets"], 3564);
 }
 
+/// A capture with sources that are planted from second 4 and from second 6 on, two
+/// seconds each, and the gateway of the examples over it and its own traffic, with
+/// `more` about what is measured.
+fn gateway_with_changes(folder: &Folder, more: &str) -> String {
+    let capture = folder.name("planted.pcap");
+    let traffic = "--packets 40000 --rate 4000 --flows 2000 --sizes fixed:120 --quiet";
+    let surges = ["--surge", "4,2,900,600", "--surge", "6,2,900,600"];
+    let call = ["generate", &capture].into_iter().chain(traffic.split(' '));
+    weir(call.chain(surges)).done();
+    let config = gateway(folder);
+    let text = std::fs::read_to_string(&config).expect("read");
+    let own = format!("{:?}", example_name("traffic.pcapng"));
+    let text = text.replace(&own, &format!("\"planted.pcap\", {own}"));
+    let search =
+        format!("[measure]\ninterval = 2\nchange = {{ model = \"ma:1\" }}\nseed = 1\n{more}");
+    folder.write("changes.toml", text.replace("[measure]\n", &search))
+}
+
+/// The alarms of the report are lines among the alerts, in its order, the same with
+/// one shard and two; of the planted sources each line says what and when.
+#[test]
+fn alarms_are_lines_of_the_event_log() {
+    let mut of_one_shard = None;
+    for shards in ["1", "2"] {
+        let folder = Folder::new();
+        let config = gateway_with_changes(&folder, "");
+        weir(["run", &config, "--shards", shards, "-q"]).done();
+        let report = json_file(&folder.path("out/report.json"));
+        let lines = json_lines(&std::fs::read(folder.path("out/alerts.jsonl")).expect("read"));
+        assert_eq!(alerts(&lines).len(), expected_behind_the_filter().len());
+        let alarms: Vec<&Value> = (lines.iter())
+            .filter(|line| line["event_type"] == "alarm")
+            .collect();
+        let objects: Vec<&Value> = alarms.iter().map(|line| &line["alarm"]).collect();
+        let reported = report["alarms"].as_array().expect("alarms");
+        assert_eq!(objects, reported.iter().collect::<Vec<_>>());
+
+        for (source, start) in [("203.0.113.1", "01:46:44"), ("203.0.113.2", "01:46:46")] {
+            let of_source = alarms.iter().find(|line| line["src_ip"] == source);
+            let line = of_source.unwrap_or_else(|| panic!("{source}: {alarms:?}"));
+            let alarm = &line["alarm"];
+            assert_eq!(alarm["key"], source);
+            assert_eq!(alarm["unit"], "bytes");
+            assert!(
+                alarm["start"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(start)),
+                "{line}"
+            );
+            assert_eq!(alarm["seconds"], 2.0);
+            assert_eq!(alarm["since"], alarm["start"]);
+            assert_eq!(alarm["sources"][0]["source"], source);
+            assert!(alarm["observed"].as_f64() > Some(900_000.0), "{line}");
+            assert!(alarm["forecast"].as_f64() < Some(100_000.0), "{line}");
+            assert!(
+                alarm["score"].as_f64() > alarm["threshold"].as_f64(),
+                "{line}"
+            );
+            assert!(line.get("dest_ip").is_none() && line.get("pcap_cnt").is_none());
+        }
+        let alarms: Vec<Value> = alarms.into_iter().cloned().collect();
+        assert_eq!(alarms, *of_one_shard.get_or_insert(alarms.clone()));
+    }
+}
+
+#[test]
+fn alarms_go_to_a_file_of_their_own_where_one_is_named() {
+    let folder = Folder::new();
+    let config = gateway_with_changes(&folder, "alarms = \"out/alarms.jsonl\"\n");
+    weir(["run", &config, "-q"]).done();
+    let report = json_file(&folder.path("out/report.json"));
+    for (name, field, count) in [
+        ("out/alerts.jsonl", "alert", report["alerts"].as_u64()),
+        (
+            "out/alarms.jsonl",
+            "alarm",
+            report["alarms"]
+                .as_array()
+                .map(|alarms| alarms.len() as u64),
+        ),
+    ] {
+        let lines = json_lines(&std::fs::read(folder.path(name)).expect("read"));
+        assert_eq!(Some(lines.len() as u64), count, "{name}");
+        assert!(count > Some(0), "{name}");
+        assert!(
+            lines.iter().all(|line| line["event_type"] == field),
+            "{name}"
+        );
+    }
+    let config = gateway_with_changes(&folder, "alarms = \"out/alerts.jsonl\"\n");
+    weir(["run", &config, "-q"]).failed(2, &["alerts.jsonl"]);
+}
+
 #[test]
 fn both_directions_run_side_by_side() {
     let folder = Folder::new();
