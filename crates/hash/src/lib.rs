@@ -61,6 +61,7 @@ pub mod radix;
 mod seed;
 mod simd;
 pub mod string;
+mod tables;
 mod tabulation;
 mod thorup_zhang;
 pub mod tree;

@@ -15,6 +15,13 @@ pub(crate) fn load(words: &[u32]) -> __m256i {
     _mm256_cvtepu32_epi64(words)
 }
 
+/// One number in all 64-bit lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn set1(x: u64) -> __m256i {
+    _mm256_set1_epi64x(x as i64)
+}
+
 /// The low half of each 64-bit lane.
 #[inline]
 #[target_feature(enable = "avx2")]

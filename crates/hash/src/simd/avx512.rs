@@ -39,7 +39,7 @@ pub(crate) fn load(words: &[u32]) -> [__m512i; 2] {
 /// ```
 ///
 /// `prepare` makes of a block, from the key with the given number, what all rows
-/// need of it, `hash` of that the buckets under a row. `out` has the
+/// need of it, `hash` of that the buckets under a row, in 32-bit lanes. `out` has the
 /// shape of the result.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
@@ -49,7 +49,7 @@ pub(crate) fn buckets_to<X, R>(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
     prepare: impl Fn(usize) -> X,
-    hash: impl Fn(&R, &X) -> [__m512i; 2],
+    hash: impl Fn(&R, &X) -> __m512i,
 ) {
     let (len, stride) = (keys.len(), keys.padded_len());
     let out = out.padded_rows();
@@ -76,13 +76,25 @@ pub(crate) fn buckets_to<X, R>(
     }
 }
 
+/// One number in all 64-bit lanes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn set1(x: u64) -> __m512i {
+    _mm512_set1_epi64(x as i64)
+}
+
 /// The low half of each 64-bit lane, those of the first vector first.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store(out: &mut [u32], [front, back]: [__m512i; 2]) {
-    assert!(out.len() == BLOCK);
+pub(crate) fn low_halves([front, back]: [__m512i; 2]) -> __m512i {
     let low = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    let words = _mm512_permutex2var_epi32(front, low, back);
+    _mm512_permutex2var_epi32(front, low, back)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(out: &mut [u32], words: __m512i) {
+    assert!(out.len() == BLOCK);
     // SAFETY: 64 bytes are writable; the store needs no alignment.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), words) };
 }

@@ -13,15 +13,15 @@
 use std::arch::x86_64::*;
 
 use super::super::{BITS, Ms52};
-use super::{for_words, words};
 use crate::buckets::Buckets;
 use crate::columns::KeyColumns;
 use crate::simd::avx2::{LANES, load, store};
+use crate::simd::{for_words, words_to_read};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx2")]
 pub(super) fn buckets(family: &Ms52, keys: &KeyColumns, out: &mut Buckets) {
-    for_words!(words(family, keys), kernel, family, keys, out)
+    for_words!(words_to_read(family, keys), kernel, family, keys, out)
 }
 
 #[target_feature(enable = "avx2")]

@@ -14,10 +14,10 @@
 use std::arch::x86_64::*;
 
 use super::super::{Ms52, Row};
-use super::{for_words, words};
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::avx512::{self, BLOCK, load};
+use crate::simd::avx512::{self, BLOCK, load, low_halves};
+use crate::simd::{for_words, words_to_read};
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
@@ -27,7 +27,7 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) {
-    for_words!(words(family, keys), kernel, family, keys, out, sink)
+    for_words!(words_to_read(family, keys), kernel, family, keys, out, sink)
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
@@ -54,7 +54,7 @@ fn kernel<const W: usize>(
                 *h = _mm512_madd52lo_epu64(*h, a, *x);
             }
         }
-        h.map(|h| _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width))
+        low_halves(h.map(|h| _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width)))
     };
     avx512::buckets_to(keys, &family.rows, out, sink, words, hash);
 }

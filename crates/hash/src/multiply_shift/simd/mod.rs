@@ -24,34 +24,13 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    buckets_by_kernel!(tier, family, keys, out, sink)
+    buckets_by_kernel!(
+        avx512::buckets_to,
+        avx2::buckets,
+        tier,
+        family,
+        keys,
+        out,
+        sink
+    )
 }
-
-/// Words that a kernel has to read: those that the family counts and the keys
-/// have.
-#[cfg(target_arch = "x86_64")]
-fn words(family: &Ms52, keys: &KeyColumns) -> usize {
-    family.words.min(keys.words())
-}
-
-/// Calls `$kernel::<W>` for the number of words, so that a key's words stay in
-/// registers.
-#[cfg(target_arch = "x86_64")]
-macro_rules! for_words {
-    ($words:expr, $kernel:ident, $($argument:expr),*) => {
-        match $words {
-            1 => $kernel::<1>($($argument),*),
-            2 => $kernel::<2>($($argument),*),
-            3 => $kernel::<3>($($argument),*),
-            4 => $kernel::<4>($($argument),*),
-            5 => $kernel::<5>($($argument),*),
-            6 => $kernel::<6>($($argument),*),
-            7 => $kernel::<7>($($argument),*),
-            8 => $kernel::<8>($($argument),*),
-            9 => $kernel::<9>($($argument),*),
-            _ => $kernel::<10>($($argument),*),
-        }
-    };
-}
-#[cfg(target_arch = "x86_64")]
-use for_words;

@@ -15,7 +15,8 @@ use super::super::Poly44;
 use crate::buckets::Buckets;
 use crate::columns::KeyColumns;
 use crate::field::Prime44;
-use crate::simd::avx2::{LANES, load, store};
+use crate::simd::avx2::{LANES, load, set1, store};
+use crate::simd::words_to_read;
 
 const HALF: i32 = 22;
 const HALF_MASK: u64 = (1 << HALF) - 1;
@@ -23,7 +24,7 @@ const HALF_MASK: u64 = (1 << HALF) - 1;
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx2")]
 pub(super) fn buckets(family: &Poly44, keys: &KeyColumns, out: &mut Buckets) {
-    let words = family.words.min(keys.words());
+    let words = words_to_read(family, keys);
     let stride = keys.padded_len();
     let out = out.padded_rows();
     let width = set1(family.width.into());
@@ -118,10 +119,4 @@ fn reduce(h: __m256i, m: __m256i, l: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn times_17(x: __m256i) -> __m256i {
     _mm256_add_epi64(_mm256_slli_epi64::<4>(x), x)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn set1(x: u64) -> __m256i {
-    _mm256_set1_epi64x(x as i64)
 }

@@ -18,7 +18,8 @@ use super::super::Poly44;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
 use crate::field::Prime44;
-use crate::simd::avx512::{self, BLOCK, load};
+use crate::simd::avx512::{self, BLOCK, load, low_halves, set1};
+use crate::simd::words_to_read;
 
 /// `out` has the shape of the result.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
@@ -28,7 +29,7 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) {
-    let words = family.words.min(keys.words());
+    let words = words_to_read(family, keys);
     let zero = _mm512_setzero_si512();
     let width = set1(u64::from(family.width) << 8);
     let product = |a: [__m512i; 2], b: [__m512i; 2]| {
@@ -59,7 +60,7 @@ pub(super) fn buckets_to(
     };
     let hash = |[c0, c1, c2, c3]: &[u64; 4], [x, x2, x3]: &[[__m512i; 2]; 3]| {
         let (c1, c2, c3) = (set1(*c1), set1(*c2), set1(*c3));
-        std::array::from_fn(|half| {
+        low_halves(std::array::from_fn(|half| {
             // l < 4·2⁵², h < 3·2³⁶.
             let l = _mm512_madd52lo_epu64(set1(*c0), c1, x[half]);
             let l = _mm512_madd52lo_epu64(l, c2, x2[half]);
@@ -68,15 +69,9 @@ pub(super) fn buckets_to(
             let h = _mm512_madd52hi_epu64(h, c2, x2[half]);
             let h = _mm512_madd52hi_epu64(h, c3, x3[half]);
             _mm512_madd52hi_epu64(zero, reduce(l, h), width)
-        })
+        }))
     };
     avx512::buckets_to(keys, &family.rows, out, sink, powers, hash);
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn set1(x: u64) -> __m512i {
-    _mm512_set1_epi64(x as i64)
 }
 
 /// `l` + 2⁵²`h` mod p, exactly, for `l` < 2⁵⁶ and `h` < 2³⁹: after the first

@@ -24,5 +24,13 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    buckets_by_kernel!(tier, family, keys, out, sink)
+    buckets_by_kernel!(
+        avx512::buckets_to,
+        avx2::buckets,
+        tier,
+        family,
+        keys,
+        out,
+        sink
+    )
 }

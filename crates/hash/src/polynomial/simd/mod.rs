@@ -1,0 +1,33 @@
+//! Kernel of the polynomials modulo 2⁶¹ - 1: lanes are keys. There is none for AVX2,
+//! whose products of 32 bits would take nine instructions where the twin takes one.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use weir_simd::Tier;
+
+use super::Polynomial;
+use crate::buckets::{BucketSink, Buckets};
+use crate::columns::KeyColumns;
+
+/// Fills `out`, which already has the shape of the result, hands it out and
+/// returns true; or returns false where `tier` has no kernel or the processor no
+/// `tier`.
+pub(super) fn buckets_to<const K: usize>(
+    tier: Tier,
+    family: &Polynomial<K>,
+    keys: &KeyColumns,
+    out: &mut Buckets,
+    sink: &mut impl BucketSink,
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it AVX-512 F, VL and IFMA, is there.
+        unsafe { avx512::buckets_to(family, keys, out, sink) };
+        return true;
+    }
+    let _ = (tier, family, keys, out, sink);
+    false
+}
