@@ -403,7 +403,8 @@ impl OpenJob<'_> {
         }
     }
 
-    fn is_well_shaped(&self) -> bool {
+    #[inline]
+    pub(crate) fn is_well_shaped(&self) -> bool {
         let shape = Shape {
             prefix_bytes: self.prefix.len(),
             iv_bytes: self.iv.len(),

@@ -21,7 +21,7 @@
 //! Drawing a ticket changes a key and a job borrows it, so a batch goes
 //! through its keys twice: tickets first, jobs second. Neither order nor
 //! number of keys matters. A caller that composes packets itself hands each job to
-//! [`seal_as_made`] as soon as it is made.
+//! [`seal_as_made`] as soon as it is made; [`open_as_found`] is its counterpart.
 //!
 //! ```
 //! use weir_crypto::{
@@ -91,6 +91,7 @@ mod limits;
 pub mod mac;
 mod mode;
 mod once;
+mod open_batch;
 mod seal_batch;
 mod simd;
 mod suite;
@@ -113,5 +114,6 @@ pub use lane_use::LaneUse;
 pub use limits::{Limit, Limits};
 pub use mac::hmac::{HmacKey, MacJob, TagLengthError, write_tags};
 pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
+pub use open_batch::{OpenBatch, open_as_found};
 pub use seal_batch::{SealBatch, seal_as_made};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError, UniversalMac};

@@ -1,6 +1,7 @@
 //! Packets that are checked and gathered while they are made.
 
-use crate::aead::gcm::{self, Gathered, Packet, Packets, TagPlaces};
+use crate::aead::gcm::{self, Gathered, Packet, Packets, Places};
+use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::job::{JobFault, SealJob, seal};
 use crate::kernel::Kernel;
@@ -48,7 +49,7 @@ pub fn seal_as_made<'a, E: From<JobFault>>(
     make: impl FnOnce(&mut SealBatch<'_, 'a>) -> Result<(), E>,
 ) -> Result<LaneUse, E> {
     let mut packets = Packets::new();
-    let mut tags = TagPlaces::new();
+    let mut tags = Places::new();
     let mut batch = SealBatch {
         gathered: Gathered::new(tier_in_use(Family::Gcm), &mut packets, &mut tags),
         others,
@@ -59,7 +60,7 @@ pub fn seal_as_made<'a, E: From<JobFault>>(
 
 /// A batch of packets that grows by one packet at a time: see [`seal_as_made`].
 pub struct SealBatch<'m, 'a> {
-    gathered: Gathered<'m, 'a>,
+    gathered: Gathered<'m, 'a, &'a mut Block>,
     others: &'m mut Vec<SealJob<'a>>,
 }
 

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use support::{Packet, key_pair, material};
 use weir_crypto::hazmat::RawSealingKey;
 use weir_crypto::{
-    JobFault, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal, seal_as_made,
+    JobFault, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, open_as_found, seal,
+    seal_as_made,
 };
 
 /// What a generated packet is: which of the batch's keys, and its lengths.
@@ -152,6 +153,75 @@ fn what_is_sealed_opens_to_the_same_text() {
         }
         Ok(())
     });
+}
+
+/// Opens packets of which some were changed on the way, as they are found and as a
+/// batch: verdicts and texts are the same.
+fn open_both_ways(
+    opening: &[OpeningKey],
+    plans: &[Plan],
+    packets: &mut [Packet],
+) -> (Vec<bool>, Vec<bool>) {
+    for (number, packet) in packets.iter_mut().enumerate().filter(|(n, _)| n % 3 == 1) {
+        let parts = [&mut packet.iv, &mut packet.text, &mut packet.tag];
+        if let Some(byte) = parts[number / 3 % 3]
+            .first_mut()
+            .or(packet.prefix.first_mut())
+        {
+            *byte ^= 0x10;
+        }
+    }
+    let mut found = packets.to_vec();
+    let mut jobs: Vec<OpenJob<'_>> = (packets.iter_mut().zip(plans))
+        .map(|(packet, plan)| packet.open_job(&opening[plan.key]))
+        .collect();
+    open(&mut jobs);
+    let expected = jobs.iter().map(|job| job.verified).collect();
+    drop(jobs);
+    let mut verdicts = vec![true; packets.len()];
+    let mut others = Vec::new();
+    open_as_found(&mut others, |batch| {
+        for ((packet, plan), verdict) in found.iter_mut().zip(plans).zip(&mut verdicts) {
+            batch.add(packet.open_job(&opening[plan.key]), verdict);
+        }
+        Ok::<_, ()>(())
+    })
+    .expect("no packet is refused");
+    assert!(others.is_empty());
+    assert!(found == packets, "the same texts");
+    (verdicts, expected)
+}
+
+#[test]
+fn packets_opened_as_they_are_found_are_those_of_a_batch() {
+    run(|suites, plans| {
+        let (mut sealing, opening, mut packets) = build(suites, plans);
+        seal_all(&mut sealing, plans, &mut packets);
+        let (verdicts, expected) = open_both_ways(&opening, plans, &mut packets);
+        prop_assert_eq!(verdicts, expected);
+        Ok(())
+    });
+}
+
+#[test]
+fn more_packets_than_are_gathered_at_once_are_all_opened() {
+    let suites = ["aes-128-gcm-16", "chacha20-poly1305", "aes-128-ocb3"];
+    let suites = suites.map(|name| Suite::parse(name).expect("one"));
+    for count in [255, 257, 512, 1400] {
+        let plans: Vec<Plan> = (0..count)
+            .map(|number| Plan {
+                key: number / 2 % 3,
+                prefix_bytes: 8,
+                text_bytes: number % 200,
+                seed: number as u8,
+            })
+            .collect();
+        let (mut sealing, opening, mut packets) = build(&suites, &plans);
+        seal_all(&mut sealing, &plans, &mut packets);
+        let (verdicts, expected) = open_both_ways(&opening, &plans, &mut packets);
+        assert_eq!(verdicts, expected);
+        assert_eq!(verdicts.iter().filter(|v| !**v).count(), (count + 1) / 3);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 use support::{Packet, key_pair, material};
 use weir_crypto::{
     Exhausted, IvSource, JobError, JobFault, KeyError, KeyMaterial, OpeningKey, SealJob,
-    SealingKey, Suite, open, seal, seal_as_made,
+    SealingKey, Suite, open, open_as_found, seal, seal_as_made,
 };
 
 fn seal_one(key: &mut SealingKey, packet: &mut Packet) {
@@ -23,6 +23,13 @@ fn opens(key: &OpeningKey, packet: &Packet) -> bool {
         verified || copy.text.iter().all(|&byte| byte == 0),
         "a refused packet released its text"
     );
+    let (mut found, mut verdict) = (packet.clone(), true);
+    open_as_found(&mut Vec::new(), |batch| {
+        batch.add(found.open_job(key), &mut verdict);
+        Ok::<_, ()>(())
+    })
+    .expect("no packet is refused");
+    assert!((verdict, &found) == (verified, &copy), "as it is found");
     verified
 }
 

@@ -100,6 +100,12 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
         let _ = self.packets.try_push(packet);
     }
 
+    /// The packets, in the order in which they were added.
+    #[inline]
+    pub(super) fn packets(&self) -> &[P] {
+        &self.packets
+    }
+
     /// Takes all packets out.
     #[inline]
     pub(super) fn clear(&mut self) {

@@ -62,6 +62,7 @@ impl OpeningKey {
         self.lengths
     }
 
+    #[inline]
     pub(crate) fn kernel(&self) -> &OpenKernel {
         &self.kernel
     }

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use super::occupancy::lane_use;
-use super::packet::{GcmJob, Packet};
+use super::packet::{GcmJob, Packet, tags_agree};
 use super::plan::{KINDS, Kind, ShortTexts, Task};
 use super::simd::LaneLimits;
 use super::{scalar, simd};
@@ -81,61 +81,105 @@ fn run(
 /// variable of its own, for to move it is to copy it.
 pub(crate) type Packets<'a> = Plan<Packet<'a>, KINDS>;
 
-/// Where the tag of each gathered packet goes.
-pub(crate) type TagPlaces<'a> = ArrayVec<&'a mut Block, MOST_PACKETS>;
+/// Where the result of each gathered packet goes.
+pub(crate) type Places<P> = ArrayVec<P, MOST_PACKETS>;
 
-/// Packets that are gathered one by one as they are made, and sealed together.
-pub(crate) struct Gathered<'m, 'a> {
+/// What becomes of a packet whose tag was computed.
+pub(crate) trait Place {
+    /// Whether packets are opened, not sealed.
+    const OPEN: bool;
+
+    /// Takes the tag that was computed for `packet`, whose text has been encrypted
+    /// or decrypted.
+    fn finish(self, packet: &Packet<'_>, tag: &Block);
+}
+
+/// A packet that is sealed takes its tag.
+impl Place for &mut Block {
+    const OPEN: bool = false;
+
+    #[inline]
+    fn finish(self, _: &Packet<'_>, tag: &Block) {
+        *self = *tag;
+    }
+}
+
+/// The tag that came with a packet, and where the verdict on it goes.
+pub(crate) struct Received<'a> {
+    pub(crate) tag: &'a Block,
+    pub(crate) verdict: &'a mut bool,
+}
+
+/// A packet that is opened is held against the tag that came with it; unless they
+/// are equal, its text is cleared.
+impl Place for Received<'_> {
+    const OPEN: bool = true;
+
+    #[inline]
+    fn finish(self, packet: &Packet<'_>, tag: &Block) {
+        *self.verdict = tags_agree(self.tag, tag);
+        if !*self.verdict {
+            for byte in packet.text {
+                byte.set(0);
+            }
+        }
+    }
+}
+
+/// Packets that are gathered one by one as they are made or found, and sealed or
+/// opened together.
+pub(crate) struct Gathered<'m, 'a, P> {
     tier: Tier,
     short: ShortTexts,
     plan: &'m mut Packets<'a>,
-    tags: &'m mut TagPlaces<'a>,
-    /// Of packets that were sealed.
+    places: &'m mut Places<P>,
+    /// Of packets that are done.
     lanes: LaneUse,
 }
 
-impl<'m, 'a> Gathered<'m, 'a> {
+impl<'m, 'a, P: Place> Gathered<'m, 'a, P> {
     /// For the kernels of `tier`, in memory that is empty.
     #[inline]
     pub(crate) fn new(
         tier: Tier,
         plan: &'m mut Packets<'a>,
-        tags: &'m mut TagPlaces<'a>,
-    ) -> Gathered<'m, 'a> {
+        places: &'m mut Places<P>,
+    ) -> Gathered<'m, 'a, P> {
         Gathered {
             tier,
             short: ShortTexts::of(&LaneLimits::of(tier)),
             plan,
-            tags,
+            places,
             lanes: LaneUse::default(),
         }
     }
 
-    /// Adds a packet and where its tag goes. Packets before it are sealed where
-    /// there is no room for more.
+    /// Adds a packet and where its result goes. Packets before it are processed
+    /// where there is no room for more.
     #[inline]
-    pub(crate) fn add(&mut self, packet: Packet<'a>, tag: &'a mut Block) {
-        if self.tags.is_full() {
-            self.seal();
+    pub(crate) fn add(&mut self, packet: Packet<'a>, place: P) {
+        if self.places.is_full() {
+            self.process();
         }
         self.plan.add(Kind::number(&self.short, &packet), packet);
-        let _ = self.tags.try_push(tag);
+        let _ = self.places.try_push(place);
     }
 
-    /// Seals the packets, and returns how full the lanes were since this was
-    /// called last.
+    /// Seals or opens the packets, and returns how full the lanes were since this
+    /// was called last.
     pub(crate) fn finish(&mut self) -> LaneUse {
-        self.seal();
+        self.process();
         std::mem::take(&mut self.lanes)
     }
 
     #[inline(never)]
-    fn seal(&mut self) {
+    fn process(&mut self) {
         let mut tags = [[0; 16]; MOST_PACKETS];
-        self.lanes += run(self.tier, false, &self.short, self.plan, &mut tags);
-        self.plan.clear();
-        for (place, tag) in self.tags.drain(..).zip(&tags) {
-            *place = *tag;
+        self.lanes += run(self.tier, P::OPEN, &self.short, self.plan, &mut tags);
+        let packets = self.plan.packets().iter().zip(&tags);
+        for (place, (packet, tag)) in self.places.drain(..).zip(packets) {
+            place.finish(packet, tag);
         }
+        self.plan.clear();
     }
 }

@@ -30,7 +30,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::{Gathered, Packets, TagPlaces, process};
+pub(crate) use batch::{Gathered, Packets, Places, Received, process};
 pub(crate) use key::{Form, GcmKey, KeyView, nonce};
 pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
 pub(crate) use simd::bytes_of_words;
