@@ -8,6 +8,7 @@
 //! * A [`Selector`] is a conjunction of sets: [`AddressSet`] for source and
 //!   destination, [`ProtocolSet`], [`PortSet`] for both ports, and an
 //!   interface. [`Selector::matches`] is the definition of a match.
+//! * [`Ranged`] is the same for the simplest selectors, without pointers to follow.
 //! * A [`Tuple`] is what of a packet is looked at.
 //! * A [`Table`] answers for up to tens of thousands of selectors at once,
 //!   and answers exactly as a scan over [`Selector::matches`] would.
@@ -31,6 +32,7 @@
 mod address;
 mod port;
 mod protocol;
+mod ranged;
 mod ranges;
 mod selector;
 mod table;
@@ -39,6 +41,7 @@ mod words;
 pub use address::AddressSet;
 pub use port::PortSet;
 pub use protocol::ProtocolSet;
+pub use ranged::Ranged;
 pub use selector::{Selector, Tuple};
 pub use table::Table;
 pub use words::SetError;

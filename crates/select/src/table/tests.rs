@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use weir_packet::wire::FlowKey;
 
 use super::*;
-use crate::{AddressSet, PortSet, ProtocolSet};
+use crate::{AddressSet, PortSet, ProtocolSet, Ranged};
 
 fn scan(selectors: &[Selector], tuple: &Tuple) -> Vec<u32> {
     (0u32..)
@@ -127,7 +127,33 @@ fn tuple() -> impl Strategy<Value = Tuple> {
     })
 }
 
+/// One word for each field, as most selectors are.
+fn plain_selector() -> impl Strategy<Value = Selector> {
+    let addresses = || address_word().prop_map(|word| word.parse().expect("addresses"));
+    let ports = || port_word().prop_map(|word| word.parse().expect("ports"));
+    let others = (addresses(), addresses(), ports(), ports());
+    (selector(), others).prop_map(|(selector, others)| Selector {
+        source: others.0,
+        destination: others.1,
+        source_port: others.2,
+        destination_port: others.3,
+        ..selector
+    })
+}
+
 proptest! {
+    #[test]
+    fn one_range_of_each_field_matches_what_the_selector_matches(
+        selector in prop_oneof![plain_selector(), selector()],
+        tuples in proptest::collection::vec(tuple(), 1..20),
+    ) {
+        if let Some(ranged) = Ranged::of(&selector) {
+            for tuple in &tuples {
+                prop_assert_eq!(ranged.matches(tuple), selector.matches(tuple), "{:?}", tuple);
+            }
+        }
+    }
+
     #[test]
     fn table_equals_a_scan(
         selectors in proptest::collection::vec(selector(), 0..40),
@@ -246,4 +272,19 @@ fn nothing_matches_an_empty_table() {
     let table = Table::new(&[]);
     assert!(table.is_empty());
     assert_eq!(table.first(&Tuple::default()), None);
+}
+
+#[test]
+fn selectors_of_one_range_each_are_told_from_others() {
+    let is_ranged = |source: &str, port: &str| {
+        let selector = Selector {
+            source: source.parse().expect("addresses"),
+            destination_port: port.parse().expect("ports"),
+            ..Selector::default()
+        };
+        Ranged::of(&selector).is_some()
+    };
+    assert!(is_ranged("any", "any") && is_ranged("10.0.0.0/8", "80:90"));
+    assert!(!is_ranged("fd00::/8", "any") && !is_ranged("[10.0.0.0/8,fd00::/8]", "any"));
+    assert!(!is_ranged("[10.0.0.1,10.0.0.3]", "any") && !is_ranged("any", "[80,82]"));
 }
