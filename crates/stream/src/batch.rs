@@ -17,6 +17,7 @@ use crate::work::Work;
 
 mod add;
 mod enclose;
+mod extract;
 mod held;
 mod limits;
 mod rewrite;
@@ -24,6 +25,7 @@ mod settle;
 mod slab;
 
 pub use enclose::{Enclosing, Enclosures};
+pub use extract::{Extract, Extracted, Extracts};
 pub use held::HeldRecord;
 pub use limits::BatchLimits;
 pub use rewrite::RecordsMut;

@@ -34,7 +34,7 @@ mod work;
 
 pub use batch::{
     Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures,
-    FRONT_BYTES, HeldRecord, RecordsMut,
+    Extract, Extracted, Extracts, FRONT_BYTES, HeldRecord, RecordsMut,
 };
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};

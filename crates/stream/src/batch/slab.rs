@@ -67,6 +67,16 @@ impl Place {
         (self.end - self.start) as usize
     }
 
+    /// At most the first `bytes` of it.
+    #[inline]
+    pub fn cut_to(self, bytes: usize) -> Place {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Place {
+            end: self.end.min(self.start.saturating_add(bytes)),
+            ..self
+        }
+    }
+
     pub fn shrunk(self, front: usize, back: usize) -> Place {
         let start = (self.start as usize)
             .saturating_add(front)

@@ -275,6 +275,80 @@ fn records_that_cannot_be_enclosed_are_left_as_they_are() {
 }
 
 #[test]
+fn a_record_gives_way_to_what_was_inside_it() {
+    let inner = &ipv4(40)[..60];
+    let wrapped = |link: &[u8]| [link, &[0x45; 36], inner, &[1, 1, 4, 0, 0]].concat();
+    let mut batch = Batch::new(BatchLimits::default());
+    let link = [vec![0xaa; 12], vec![0x08, 0x00]].concat();
+    let records = [wrapped(&link), wrapped(&link)].concat();
+    let bytes = records.len() as u32 / 2;
+    let arrival = Arrival {
+        wire_bytes: bytes,
+        link: LinkType::Ethernet,
+        ..Arrival::default()
+    };
+    let rows = [(0, bytes, arrival), (bytes, bytes, arrival)];
+    batch
+        .receive(&Arc::new(Block::from(records)), 0, rows)
+        .expect("room");
+    // One lies in a block, the other in the slab.
+    batch.record_mut(1);
+    let mut extracts = batch.extracts(2, 2 * (14 + 62));
+    let extracts = [0, 1].map(|index| {
+        let extracted = extracts.extract(index, 14 + 36, 62).expect("room");
+        assert_eq!(extracted.record, wrapped(&link));
+        assert_eq!(&extracted.text[..60], inner);
+        extracted.text[59] = index as u8;
+        extracted.extract
+    });
+    assert_eq!(batch.record(0), wrapped(&link), "nothing is replaced yet");
+    for (index, extract) in extracts.iter().enumerate() {
+        let (header, text) = batch.extract_mut(extract).expect("of this batch");
+        assert_eq!((&*header, text.len()), (&link[..], 62));
+        let (headers, record) = batch.replace(index, extract, 62).expect("a record");
+        assert_eq!((headers.network_offset, record.len()), (14, 74));
+        record[22] = 1;
+        let mut expected = [&link[..], inner].concat();
+        (expected[22], expected[73]) = (1, index as u8);
+        assert_eq!(batch.record(index), expected);
+        assert!(batch.is_as_parsed(index));
+        // There is room around it.
+        assert_eq!(batch.grow(index, 100, 50)[100..174], expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_extracted_or_replaced_is_left_as_it_is() {
+    let packet = ipv4(38);
+    let mut batch = received(&[&packet]);
+    {
+        let mut extracts = batch.extracts(1, 60);
+        assert!(extracts.extract(1, 0, 10).is_none(), "no such record");
+        assert!(extracts.extract(0, 30, 31).is_none(), "past its end");
+        assert!(extracts.extract(0, usize::MAX, 1).is_none());
+        assert!(extracts.extract(0, 0, 60).is_some());
+        assert!(
+            extracts.extract(0, 0, 60).is_none(),
+            "no room was asked for"
+        );
+    }
+    let extract = batch.extracts(1, 60).extract(0, 0, 60).expect("room");
+    let extract = extract.extract;
+    assert!(batch.replace(1, &extract, 60).is_none(), "no such record");
+    let mut other = received(&[&packet]);
+    assert!(other.extract_mut(&extract).is_none(), "of another batch");
+    assert!(other.replace(0, &extract, 60).is_none());
+    assert_eq!(
+        (batch.record(0), other.record(0)),
+        (&packet[..], &packet[..])
+    );
+    // What is no IP packet replaces a record whole.
+    let (headers, record) = batch.replace(0, &extract, 7).expect("a record");
+    assert!(!headers.is_ip());
+    assert_eq!(record, &packet[..7]);
+}
+
+#[test]
 fn associations_are_taken_off_the_work_of_live_records() {
     let mut batch = received(&[b"a", b"b", b"c", b"d"]);
     for index in [0, 1, 3] {
