@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use weir_crypto::{IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
+use weir_packet::wire::protocol::{ESP, UDP};
 use weir_select::Tuple;
 use weir_stream::{Batch, DropReason, Steer};
 
@@ -176,6 +177,27 @@ impl Databases {
         match self.spd.association_of_flow(&tuple, flow_hash) {
             Some(association) => self.sad.home(association),
             None => flow_hash,
+        }
+    }
+
+    /// Asks for what [`classify_inbound`](Databases::classify_inbound) will read of
+    /// the record at `index`, in two steps, the `further` one when what the first
+    /// asked for is there.
+    #[inline]
+    pub(crate) fn look_ahead_inbound(&self, batch: &Batch, index: usize, further: bool) {
+        if index >= batch.len() {
+            return;
+        }
+        let headers = batch.headers(index);
+        let esp = headers.payload(batch.record(index));
+        if let Some(spi) = esp.first_chunk()
+            && matches!(headers.protocol, ESP | UDP)
+        {
+            let spi = u32::from_be_bytes(*spi);
+            match further {
+                false => self.sad.look_ahead(spi),
+                true => self.sad.look_ahead_at_rows(spi),
+            }
         }
     }
 

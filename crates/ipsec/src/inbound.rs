@@ -6,22 +6,36 @@ use std::sync::Arc;
 use weir_crypto::OpeningKey;
 use weir_stream::DropReason;
 
-use crate::esp::Template;
+use crate::esp::Format;
 use crate::lifetime::Usage;
 use crate::replay::ReplayWindow;
 use crate::report::Traffic;
 use crate::sa::Parameters;
 use crate::sequence;
 
-/// An association in the hands of the shard that it belongs to.
+/// An association in the hands of the shard that it belongs to: what each packet
+/// takes from it, and behind a pointer what one packet in many needs.
 #[repr(align(64))]
 pub(crate) struct Inbound {
-    template: Template,
-    parameters: Arc<Parameters>,
-    key: OpeningKey,
     window: ReplayWindow,
+    format: Format,
+    /// So many packets may be taken in before the books are asked.
+    leeway: u64,
+    /// Bytes that were verified and are not in the books yet.
+    unbooked_bytes: u64,
+    key: OpeningKey,
+    books: Box<Books>,
+}
+
+/// What an association has verified, and how much it may.
+struct Books {
+    /// What [`Inbound::leeway`] was when the books were brought up to date.
+    granted: u64,
+    parameters: Arc<Parameters>,
     usage: Usage,
-    traffic: Traffic,
+    verified: Traffic,
+    /// What was verified and refused all the same.
+    refused: Traffic,
 }
 
 /// A packet that is worth verifying.
@@ -41,23 +55,30 @@ const LONGEST_STEP: u64 = 1 << 31;
 
 impl Inbound {
     pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
+        let usage = Usage::of_opening(parameters.lifetime);
         Inbound {
-            template: Template::new(&parameters),
             window: ReplayWindow::new(parameters.replay_window),
-            usage: Usage::of_opening(parameters.lifetime),
-            parameters,
+            format: Format::new(&parameters),
+            leeway: usage.leeway(),
+            unbooked_bytes: 0,
             key,
-            traffic: Traffic::default(),
+            books: Box::new(Books {
+                granted: usage.leeway(),
+                parameters,
+                usage,
+                verified: Traffic::default(),
+                refused: Traffic::default(),
+            }),
         }
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.parameters
+        &self.books.parameters
     }
 
     #[inline]
-    pub fn template(&self) -> &Template {
-        &self.template
+    pub fn format(&self) -> &Format {
+        &self.format
     }
 
     #[inline]
@@ -65,18 +86,30 @@ impl Inbound {
         &self.key
     }
 
+    /// What came out of the association.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        let Books {
+            verified, refused, ..
+        } = *self.books;
+        verified.plus(self.unbooked()).minus(refused)
+    }
+
+    /// What was verified and is not in the books yet.
+    fn unbooked(&self) -> Traffic {
+        Traffic {
+            packets: self.books.granted - self.leeway,
+            bytes: self.unbooked_bytes,
+        }
     }
 
     /// Whether a packet is worth verifying (RFC 4303, section 3.4.3: the window
     /// is asked first, and moved only afterwards), and as which one.
     #[inline]
     pub fn admit(&self, sequence_low: u32) -> Result<Admitted, DropReason> {
-        if self.usage.is_expired() {
+        if self.leeway == 0 && self.is_expired() {
             return Err(DropReason::LifetimeExpired);
         }
-        let sequence = if self.template.esn {
+        let sequence = if self.format.esn {
             sequence::extended(sequence_low, self.window.highest(), self.window.size())
                 .ok_or(DropReason::Replay)?
         } else {
@@ -87,9 +120,14 @@ impl Inbound {
         }
         Ok(Admitted {
             sequence,
-            is_leap: self.template.esn
+            is_leap: self.format.esn
                 && sequence.saturating_sub(self.window.highest()) > LONGEST_STEP,
         })
+    }
+
+    #[cold]
+    fn is_expired(&self) -> bool {
+        self.books.usage.is_expired()
     }
 
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
@@ -99,9 +137,37 @@ impl Inbound {
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);
         }
-        self.usage
+        if self.leeway == 0 && self.ask_books(text_bytes)? {
+            return Ok(true);
+        }
+        if self.leeway > 0 {
+            self.leeway -= 1;
+            self.unbooked_bytes += text_bytes;
+        }
+        Ok(false)
+    }
+
+    /// Finds out how many packets may be taken in unasked, or if there is none,
+    /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it is
+    /// the first beyond the soft lifetime.
+    #[cold]
+    fn ask_books(&mut self, text_bytes: u64) -> Result<bool, DropReason> {
+        let unbooked = self.unbooked();
+        self.unbooked_bytes = 0;
+        let books = &mut *self.books;
+        books.usage.book(unbooked.packets, unbooked.bytes);
+        books.verified = books.verified.plus(unbooked);
+        self.leeway = books.usage.leeway();
+        books.granted = self.leeway;
+        if self.leeway > 0 {
+            return Ok(false);
+        }
+        let is_soft_expired = books
+            .usage
             .charge(text_bytes)
-            .map_err(|_| DropReason::LifetimeExpired)
+            .map_err(|_| DropReason::LifetimeExpired)?;
+        books.verified.add(text_bytes);
+        Ok(is_soft_expired)
     }
 
     /// Asks for the memory behind it that [`admit`](Inbound::admit) reads.
@@ -110,16 +176,29 @@ impl Inbound {
         self.window.prefetch();
     }
 
-    /// Counts a packet that was unprotected.
-    pub fn count(&mut self, text_bytes: u64) {
-        self.traffic.add(text_bytes);
+    /// Notes that a packet which was accepted is dropped: something is wrong with
+    /// what was inside.
+    #[cold]
+    pub fn refuse(&mut self, text_bytes: u64) {
+        self.books.refused.add(text_bytes);
     }
 }
+
+#[cfg(test)]
+impl Inbound {
+    /// Lets no packet count as ordinary.
+    pub fn leave_to_the_twin(&mut self) {
+        self.format.is_ordinary = false;
+    }
+}
+
+// What each packet takes is fetched ahead of it: two cache lines.
+const _: () = assert!(size_of::<Option<Inbound>>() <= 128);
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
-            .field("parameters", &self.parameters)
+            .field("parameters", &self.books.parameters)
             .field("highest", &self.window.highest())
             .finish_non_exhaustive()
     }

@@ -177,7 +177,10 @@ impl Outbound {
         if books.usage.is_expired() {
             return Err(DropReason::LifetimeExpired.into());
         }
-        let (next, last) = (self.key.next_counter(), sequence::last(self.template.esn));
+        let (next, last) = (
+            self.key.next_counter(),
+            sequence::last(self.template.format.esn),
+        );
         if next > last {
             return Err(DropReason::SequenceExhausted.into());
         }
@@ -205,7 +208,7 @@ impl Outbound {
         self.books.reservations.is_some()
             && self.key.reserved() == 0
             && !self.books.usage.is_expired()
-            && self.key.next_counter() <= sequence::last(self.template.esn)
+            && self.key.next_counter() <= sequence::last(self.template.format.esn)
     }
 
     /// Reserves more numbers for several associations in one writing. Where that

@@ -2,7 +2,7 @@
 //! what passes by, what is discarded.
 
 use weir_packet::wire::{Fault, Headers};
-use weir_select::{Selector, Table, Tuple};
+use weir_select::{Ranged, Selector, Table, Tuple};
 use weir_simd::prefetch;
 use weir_stream::DropReason;
 
@@ -89,13 +89,22 @@ pub struct Spd {
 
 /// What may come out of an association.
 #[derive(Clone, Debug)]
-enum Accepted {
+#[repr(align(32))]
+struct Accepted(AnyOf);
+
+#[derive(Clone, Debug)]
+enum AnyOf {
     Anything,
+    /// What one selector matches that can lie here.
+    One(Ranged),
     /// What one of so few selectors matches that asking each takes less time,
     /// and less memory, than a table of them.
     Few(Box<[Selector]>),
     Many(Box<Table>),
 }
+
+// Two of them fill a cache line.
+const _: () = assert!(size_of::<Accepted>() == 32);
 
 /// Selectors up to which each is asked.
 const FEW_SELECTORS: usize = 4;
@@ -209,6 +218,7 @@ impl Spd {
     /// Whether a packet may come out of an association: whether one of the
     /// inbound policies that name it matches (RFC 4301, section 5.2, step 4).
     /// An association that none names may carry anything.
+    #[inline]
     pub fn accepts(&self, association: u32, tuple: &Tuple) -> bool {
         match self.accepted.get(association as usize) {
             Some(accepted) => accepted.contains(tuple),
@@ -227,7 +237,7 @@ impl Spd {
     /// Asks for the selectors themselves.
     #[inline]
     pub(crate) fn look_ahead_at_selectors(&self, association: u32) {
-        if let Some(Accepted::Few(selectors)) = self.accepted.get(association as usize) {
+        if let Some(Accepted(AnyOf::Few(selectors))) = self.accepted.get(association as usize) {
             prefetch(&**selectors);
         }
     }
@@ -242,19 +252,25 @@ impl Spd {
 
 impl Accepted {
     fn by(selectors: Vec<Selector>) -> Accepted {
-        match selectors.len() {
-            0 => Accepted::Anything,
-            1..=FEW_SELECTORS => Accepted::Few(selectors.into()),
-            _ => Accepted::Many(Box::new(Table::new(&selectors))),
+        if let [selector] = selectors.as_slice()
+            && let Some(ranged) = Ranged::of(selector)
+        {
+            return Accepted(AnyOf::One(ranged));
         }
+        Accepted(match selectors.len() {
+            0 => AnyOf::Anything,
+            1..=FEW_SELECTORS => AnyOf::Few(selectors.into()),
+            _ => AnyOf::Many(Box::new(Table::new(&selectors))),
+        })
     }
 
     #[inline]
     fn contains(&self, tuple: &Tuple) -> bool {
-        match self {
-            Accepted::Anything => true,
-            Accepted::Few(selectors) => selectors.iter().any(|selector| selector.matches(tuple)),
-            Accepted::Many(table) => table.first(tuple).is_some(),
+        match &self.0 {
+            AnyOf::Anything => true,
+            AnyOf::One(selector) => selector.matches(tuple),
+            AnyOf::Few(selectors) => selectors.iter().any(|selector| selector.matches(tuple)),
+            AnyOf::Many(table) => table.first(tuple).is_some(),
         }
     }
 }

@@ -14,8 +14,16 @@ use weir_simd::prefetch;
 pub struct ReplayWindow {
     size: u64,
     highest: u64,
-    /// A power of two of them; number `n` lives in word `n / 64` modulo that.
-    words: Box<[u64]>,
+    words: Words,
+}
+
+/// A power of two of words; number `n` lives in word `n / 64` modulo that.
+#[derive(Clone, Debug)]
+enum Words {
+    /// Those of the smallest windows, where a packet finds them with the rest.
+    Two([u64; 2]),
+    /// At least four.
+    Many(Box<[u64]>),
 }
 
 impl ReplayWindow {
@@ -27,11 +35,13 @@ impl ReplayWindow {
     /// [`SIZES`](ReplayWindow::SIZES) are brought to the nearest one inside.
     pub fn new(size: u32) -> ReplayWindow {
         let size = size.clamp(*Self::SIZES.start(), *Self::SIZES.end());
-        let words = (size.div_ceil(64) + 1).next_power_of_two();
         ReplayWindow {
             size: u64::from(size),
             highest: 0,
-            words: vec![0; words as usize].into_boxed_slice(),
+            words: match (size.div_ceil(64) + 1).next_power_of_two() {
+                2 => Words::Two([0; 2]),
+                words => Words::Many(vec![0; words as usize].into_boxed_slice()),
+            },
         }
     }
 
@@ -53,7 +63,7 @@ impl ReplayWindow {
             return true;
         }
         let age = self.highest - sequence;
-        sequence != 0 && age < self.size && self.words[self.word(sequence)] & bit(sequence) == 0
+        sequence != 0 && age < self.size && self.words.of_block(sequence / 64) & bit(sequence) == 0
     }
 
     /// Records the number of a packet that was verified; false where it is
@@ -66,35 +76,52 @@ impl ReplayWindow {
         if sequence > self.highest {
             self.slide_to(sequence);
         }
-        let word = self.word(sequence);
-        self.words[word] |= bit(sequence);
+        *self.words.of_block_mut(sequence / 64) |= bit(sequence);
         true
     }
 
-    /// Asks for the bitmap.
+    /// Asks for the bitmap, where it lies elsewhere.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(&*self.words);
+        if let Words::Many(words) = &self.words {
+            prefetch(&**words);
+        }
     }
 
     fn slide_to(&mut self, sequence: u64) {
         let from = self.highest / 64;
-        let entered = (sequence / 64 - from).min(self.words.len() as u64);
+        let entered = (sequence / 64 - from).min(self.words.count());
         for step in 1..=entered {
-            let word = self.word_of_block(from.wrapping_add(step));
-            self.words[word] = 0;
+            *self.words.of_block_mut(from.wrapping_add(step)) = 0;
         }
         self.highest = sequence;
     }
+}
 
+impl Words {
     #[inline]
-    fn word(&self, sequence: u64) -> usize {
-        self.word_of_block(sequence / 64)
+    fn count(&self) -> u64 {
+        match self {
+            Words::Two(_) => 2,
+            Words::Many(words) => words.len() as u64,
+        }
+    }
+
+    /// The word of the numbers from 64 times `block` on.
+    #[inline]
+    fn of_block(&self, block: u64) -> u64 {
+        match self {
+            Words::Two(words) => words[(block & 1) as usize],
+            Words::Many(words) => words[(block & (words.len() as u64 - 1)) as usize],
+        }
     }
 
     #[inline]
-    fn word_of_block(&self, block: u64) -> usize {
-        (block & (self.words.len() as u64 - 1)) as usize
+    fn of_block_mut(&mut self, block: u64) -> &mut u64 {
+        match self {
+            Words::Two(words) => &mut words[(block & 1) as usize],
+            Words::Many(words) => &mut words[(block & (words.len() as u64 - 1)) as usize],
+        }
     }
 }
 

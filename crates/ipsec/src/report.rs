@@ -20,6 +20,13 @@ impl Traffic {
         self.bytes += bytes;
     }
 
+    pub(crate) fn minus(self, other: Traffic) -> Traffic {
+        Traffic {
+            packets: self.packets - other.packets,
+            bytes: self.bytes - other.bytes,
+        }
+    }
+
     pub(crate) fn plus(self, other: Traffic) -> Traffic {
         Traffic {
             packets: self.packets + other.packets,

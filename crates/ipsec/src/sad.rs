@@ -2,7 +2,10 @@
 //! which shard an association belongs to (RFC 4301, sections 4.1 and 4.4.2).
 
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
+
+use weir_simd::prefetch;
 
 use crate::esp::Arrival;
 use crate::sa::Parameters;
@@ -11,8 +14,13 @@ use crate::sa::Parameters;
 #[derive(Clone, Debug)]
 pub struct Sad {
     associations: Vec<Arc<Parameters>>,
-    /// What received packets are held against, sorted by SPI.
-    by_spi: Vec<Row>,
+    /// What received packets are held against, by [`bucket`](Sad::bucket) and then by
+    /// index.
+    rows: Vec<Row>,
+    /// Where in `rows` each bucket starts, and at the end where the last one does.
+    starts: Box<[u32]>,
+    /// There are two to the power of this many buckets, no fewer than associations.
+    bucket_bits: u32,
     nat_t_ports: Vec<u16>,
     /// Per association, the number that steers its packets.
     homes: Vec<u32>,
@@ -31,7 +39,8 @@ impl Sad {
     /// Builds the database. `homes` steer the packets of each association
     /// ([`Sad::home`]).
     pub(crate) fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
-        let mut by_spi: Vec<Row> = (0..)
+        let bucket_bits = associations.len().next_power_of_two().ilog2();
+        let mut rows: Vec<Row> = (0..)
             .zip(&associations)
             .map(|(index, parameters)| Row {
                 spi: parameters.spi,
@@ -40,7 +49,10 @@ impl Sad {
                 destination: parameters.destination(),
             })
             .collect();
-        by_spi.sort_unstable_by_key(|row| (row.spi, row.index));
+        rows.sort_unstable_by_key(|row| (bucket(row.spi, bucket_bits), row.index));
+        let starts = (0..=1usize << bucket_bits)
+            .map(|at| rows.partition_point(|row| bucket(row.spi, bucket_bits) < at) as u32)
+            .collect();
         let mut nat_t_ports: Vec<u16> = associations
             .iter()
             .filter_map(|parameters| Some(parameters.nat_t?.destination))
@@ -50,7 +62,9 @@ impl Sad {
         Sad {
             homes,
             associations,
-            by_spi,
+            rows,
+            starts,
+            bucket_bits,
             nat_t_ports,
         }
     }
@@ -68,15 +82,43 @@ impl Sad {
     /// The association of a received ESP packet: its SPI, the destination
     /// address where the association is a tunnel's, and the way of
     /// encapsulation must fit.
+    #[inline]
     pub(crate) fn find(&self, arrival: &Arrival, destination: IpAddr) -> Option<u32> {
-        let from = self.by_spi.partition_point(|row| row.spi < arrival.spi);
-        self.by_spi[from..]
+        self.rows
+            .get(self.bucket(arrival.spi))?
             .iter()
-            .take_while(|row| row.spi == arrival.spi)
             .find(|row| {
-                row.in_udp == arrival.in_udp && row.destination.is_none_or(|end| end == destination)
+                row.spi == arrival.spi
+                    && row.in_udp == arrival.in_udp
+                    && row.destination.is_none_or(|end| end == destination)
             })
             .map(|row| row.index)
+    }
+
+    /// The places of the rows among which those with this SPI are.
+    #[inline]
+    fn bucket(&self, spi: u32) -> Range<usize> {
+        let at = bucket(spi, self.bucket_bits);
+        match self.starts.get(at..at + 2) {
+            Some(&[start, end]) => start as usize..end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// Asks for what says where the rows of an SPI are.
+    #[inline]
+    pub(crate) fn look_ahead(&self, spi: u32) {
+        if let Some(start) = self.starts.get(bucket(spi, self.bucket_bits)) {
+            prefetch(start);
+        }
+    }
+
+    /// Asks for the rows.
+    #[inline]
+    pub(crate) fn look_ahead_at_rows(&self, spi: u32) {
+        if let Some(row) = self.rows.get(self.bucket(spi).start) {
+            prefetch(row);
+        }
     }
 
     /// The number that steers an association's packets to a shard, modulo the
@@ -88,6 +130,14 @@ impl Sad {
             .copied()
             .unwrap_or(association)
     }
+}
+
+/// Which of two to the power of `bits` buckets an SPI is in: multiplicative hashing,
+/// by the golden ratio. Who sends packets chooses their SPIs, but only those of the
+/// associations fill buckets.
+#[inline]
+fn bucket(spi: u32, bits: u32) -> usize {
+    (u64::from(spi.wrapping_mul(0x9e37_79b9)) >> (32 - bits)) as usize
 }
 
 #[cfg(test)]
@@ -158,6 +208,23 @@ mod tests {
             assert_eq!(sad.find(&arrival, destination), expected, "{arrival:?}");
         }
         assert_eq!(sad.nat_t_ports(), [4500]);
+    }
+
+    #[test]
+    fn every_spi_is_found_among_however_many() {
+        let two = IpAddr::from([198, 18, 0, 2]);
+        for count in [0, 1, 2, 3, 700] {
+            let spi = |number: u32| 0x100 + number * number * 977;
+            let associations = (0..count).map(|number| association(spi(number), None, false));
+            let sad = Sad::new(associations.collect(), (0..count).collect());
+            for number in 0..count {
+                assert_eq!(sad.find(&arrival(spi(number), false), two), Some(number));
+                assert_eq!(sad.find(&arrival(spi(number) + 1, false), two), None);
+                sad.look_ahead(spi(number));
+                sad.look_ahead_at_rows(spi(number) + 1);
+            }
+            assert_eq!(sad.find(&arrival(u32::MAX, false), two), None);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
 use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
 use weir_stream::DropReason;
 
-use super::{ESP_HEADER_BYTES, Layout, Template, Trailer};
+use super::{ESP_HEADER_BYTES, Format, Layout, Trailer};
 use crate::ecn::{self, ECN_MASK};
 use crate::header;
 use crate::nat_t::Datagram;
@@ -143,12 +143,12 @@ impl Decapsulation {
     /// # Errors
     /// [`DropReason::EspLength`]: the suite makes no packet of this length.
     pub fn plan(
-        template: &Template,
+        format: &Format,
         link: LinkType,
         headers: &Headers,
         arrival: &Arrival,
     ) -> Result<Decapsulation, DropReason> {
-        let layout = Layout::of_packet(template, arrival.esp_offset, arrival.esp_bytes)
+        let layout = Layout::of_packet(format, arrival.esp_offset, arrival.esp_bytes)
             .ok_or(DropReason::EspLength)?;
         Ok(Decapsulation {
             link,
@@ -168,15 +168,15 @@ impl Decapsulation {
     ///
     /// # Errors
     /// What is wrong with the packet inside, although its sender had the key.
-    pub fn unwrap_packet(&self, template: &Template, record: &mut [u8]) -> Result<Cut, DropReason> {
+    pub fn unwrap_packet(&self, format: &Format, record: &mut [u8]) -> Result<Cut, DropReason> {
         let text_offset = self.layout.text_offset();
         let record_bytes = record.len();
         let text = record
             .get_mut(text_offset..text_offset + self.layout.text_bytes())
             .ok_or(DropReason::EspLength)?;
-        match Inner::read(template.outer.is_some(), text)? {
+        match Inner::read(format.is_tunnel, text)? {
             Inner::Packet { packet_bytes } => {
-                self.unwrap_tunnel(template, record)?;
+                self.unwrap_tunnel(format, record)?;
                 let front_bytes = text_offset - self.link_bytes;
                 record.copy_within(..self.link_bytes, front_bytes);
                 Ok(Cut {
@@ -200,7 +200,7 @@ impl Decapsulation {
     }
 
     /// Corrects the inner header by the outer one, and the link header.
-    fn unwrap_tunnel(&self, template: &Template, record: &mut [u8]) -> Result<(), DropReason> {
+    fn unwrap_tunnel(&self, format: &Format, record: &mut [u8]) -> Result<(), DropReason> {
         let (outside, inner) = record.split_at_mut(self.layout.text_offset());
         let (link_header, outer) = outside.split_at_mut(self.link_bytes);
         let inner_class = header::inherited(inner).traffic_class;
@@ -210,7 +210,7 @@ impl Decapsulation {
         if ecn != inner_class & ECN_MASK {
             header::set_ecn(inner, ecn);
         }
-        if template.decrement_ttl {
+        if format.decrement_ttl {
             header::decrement_ttl(inner).map_err(|_| DropReason::TtlExceeded)?;
         }
         let version = header::version(inner);

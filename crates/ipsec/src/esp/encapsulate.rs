@@ -56,7 +56,7 @@ impl Encapsulation {
                 if outer.version() != version && !link::carries_both_versions(link) {
                     return Err(DropReason::NoSecurityAssociation);
                 }
-                if template.decrement_ttl {
+                if template.format.decrement_ttl {
                     header::check_ttl(packet).map_err(|_| DropReason::TtlExceeded)?;
                 }
                 let next_header = if version == 6 { IPV6 } else { IPV4 };
@@ -84,8 +84,8 @@ impl Encapsulation {
         let layout = Layout {
             esp_offset: (kept_bytes + outer_bytes + udp_bytes) as u32,
             text_bytes: template.text_bytes(payload_bytes) as u32,
-            iv_bytes: template.iv_bytes,
-            tag_bytes: template.tag_bytes,
+            iv_bytes: template.format.iv_bytes,
+            tag_bytes: template.format.tag_bytes,
         };
         let packet_bytes = layout.end() - link_bytes;
         if packet_bytes > longest_packet(outer_version).min(template.mtu_bytes as usize) {
@@ -154,7 +154,7 @@ impl Encapsulation {
             };
             trailer.write(text);
             // What the planner saw is here, behind the headers to come.
-            if template.decrement_ttl && template.outer.is_some() {
+            if template.format.decrement_ttl && template.outer.is_some() {
                 let _ = header::decrement_ttl(text);
             }
         }
@@ -162,7 +162,8 @@ impl Encapsulation {
             .get_mut(esp_offset..)
             .and_then(|rest| rest.first_chunk_mut::<ESP_HEADER_BYTES>())
         {
-            let spi_and_number = u64::from(template.spi) << 32 | u64::from(low_half(sequence));
+            let spi_and_number =
+                u64::from(template.format.spi) << 32 | u64::from(low_half(sequence));
             *esp = spi_and_number.to_be_bytes();
         }
         if let Some(ports) = template.nat_t {
@@ -178,7 +179,7 @@ impl Encapsulation {
             Some(outer) => {
                 // Successive packets get successive numbers, and associations
                 // between the same ends start apart.
-                let identification = low_half(sequence).wrapping_add(template.spi) as u16;
+                let identification = low_half(sequence).wrapping_add(template.format.spi) as u16;
                 let packet_bytes = packet.len();
                 outer.write(packet, packet_bytes, self.inherited, identification);
                 if outer.version() != self.inner_version {

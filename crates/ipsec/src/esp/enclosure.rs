@@ -14,12 +14,12 @@ use crate::header::{self, IPV6_BYTES};
 use crate::link;
 use crate::sequence::low_half;
 
-const IV_BYTES: usize = 8;
-const ICV_BYTES: usize = 16;
+pub(super) const IV_BYTES: usize = 8;
+pub(super) const ICV_BYTES: usize = 16;
 
-/// The longest link header in front of a packet that is composed this way:
-/// Ethernet's with more VLAN tags than are read.
-const MOST_LINK_BYTES: usize = 64;
+/// The longest link header in front of an ordinary packet: Ethernet's with more
+/// VLAN tags than are read.
+pub(super) const MOST_LINK_BYTES: usize = 64;
 
 const _: () =
     assert!(MOST_LINK_BYTES + IPV6_BYTES + ESP_HEADER_BYTES + IV_BYTES <= weir_stream::FRONT_BYTES);
@@ -132,7 +132,7 @@ impl Enclosure {
         } = record;
         let (before, esp) = front.split_last_chunk_mut::<{ ESP_HEADER_BYTES + IV_BYTES }>()?;
         let packet_bytes = outer.header_bytes() + esp.len() + rest.len();
-        let identification = low_half(sequence).wrapping_add(template.spi) as u16;
+        let identification = low_half(sequence).wrapping_add(template.format.spi) as u16;
         let inherited = header::inherited(rest);
         outer.write_behind(before, packet_bytes, inherited, identification);
         if outer.network() != self.inner {
@@ -141,7 +141,7 @@ impl Enclosure {
             link::set_ip_version(link, link_header, outer.version());
         }
         let (esp_header, iv) = esp.split_first_chunk_mut::<ESP_HEADER_BYTES>()?;
-        let spi_and_number = u64::from(template.spi) << 32 | u64::from(low_half(sequence));
+        let spi_and_number = u64::from(template.format.spi) << 32 | u64::from(low_half(sequence));
         *esp_header = spi_and_number.to_be_bytes();
         let ends = match self.inner {
             Network::Ipv6 => &ENDS_IPV6,

@@ -82,9 +82,10 @@ fn opened(vector: &Vector, sequence: u64) -> Option<Vec<u8>> {
     let mut packet = unhex(vector.packet);
     let spi = u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]);
     let template = Template::of_suite(suite, spi, true);
-    let layout = Layout::of_packet(&template, 0, packet.len() as u32).expect("a possible length");
+    let layout =
+        Layout::of_packet(&template.format, 0, packet.len() as u32).expect("a possible length");
     assert_eq!(layout.end(), packet.len());
-    let associated = Associated::new(&template, sequence);
+    let associated = Associated::new(&template.format, sequence);
     let parts = layout.parts(&mut packet).expect("parts");
     let mut jobs = [OpenJob {
         key: &key,

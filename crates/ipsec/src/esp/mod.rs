@@ -8,6 +8,7 @@
 //! ```
 
 mod decapsulate;
+mod disclosure;
 mod encapsulate;
 mod enclosure;
 #[cfg(test)]
@@ -16,9 +17,10 @@ mod template;
 mod trailer;
 
 pub use decapsulate::{Arrival, Decapsulation};
+pub use disclosure::Disclosure;
 pub use encapsulate::{Encapsulation, LateChecksum};
 pub use enclosure::Enclosure;
-pub use template::Template;
+pub use template::{Format, Template};
 pub use trailer::Trailer;
 
 /// Bytes of SPI and sequence number.
@@ -34,7 +36,7 @@ const ALIGNMENT_BYTES: usize = 4;
 /// numbers, the high half comes into it: for an AEAD between SPI and low half,
 /// in place of the ESP header (RFC 4106, section 5; RFC 7634, section 2.1),
 /// for a MAC behind everything else (RFC 4303, section 2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Associated {
     /// SPI, high half, low half.
     spi_high_low: [u8; 12],
@@ -45,14 +47,14 @@ pub struct Associated {
 impl Associated {
     /// Of the packet with this number.
     #[inline]
-    pub fn new(template: &Template, sequence: u64) -> Associated {
+    pub fn new(format: &Format, sequence: u64) -> Associated {
         let mut spi_high_low = [0; 12];
-        spi_high_low[..4].copy_from_slice(&template.spi.to_be_bytes());
+        spi_high_low[..4].copy_from_slice(&format.spi.to_be_bytes());
         spi_high_low[4..].copy_from_slice(&sequence.to_be_bytes());
         Associated {
             spi_high_low,
-            esn: template.esn,
-            is_aead: template.is_aead,
+            esn: format.esn,
+            is_aead: format.is_aead,
         }
     }
 
@@ -106,13 +108,13 @@ impl Layout {
     /// The layout of `esp_bytes` of ESP at `esp_offset`; `None` where the
     /// association's suite cannot have made a packet of that length.
     #[inline]
-    pub fn of_packet(template: &Template, esp_offset: u32, esp_bytes: u32) -> Option<Layout> {
-        let Template {
+    pub fn of_packet(format: &Format, esp_offset: u32, esp_bytes: u32) -> Option<Layout> {
+        let Format {
             iv_bytes,
             tag_bytes,
             unit_bytes,
             ..
-        } = *template;
+        } = *format;
         let beside_text = ESP_HEADER_BYTES as u32 + u32::from(iv_bytes) + u32::from(tag_bytes);
         let text_bytes = esp_bytes.checked_sub(beside_text)?;
         let is_possible = text_bytes > 0 && text_bytes & (u32::from(unit_bytes) - 1) == 0;
@@ -176,7 +178,7 @@ mod tests {
         let sequence = 9 << 32 | 5;
         let of = |suite: &str, esn| {
             let suite = Suite::parse(suite).expect("a suite");
-            Associated::new(&Template::of_suite(suite, 0x1001, esn), sequence)
+            Associated::new(&Template::of_suite(suite, 0x1001, esn).format, sequence)
         };
         let aead = of("aes-128-gcm-16", true);
         assert_eq!(
@@ -201,7 +203,7 @@ mod tests {
         let layout = |suite: &str, bytes| {
             let suite = Suite::parse(suite).expect("a suite");
             let template = Template::of_suite(suite, 0x1001, false);
-            Layout::of_packet(&template, 0, bytes).map(|layout| layout.text_bytes)
+            Layout::of_packet(&template.format, 0, bytes).map(|layout| layout.text_bytes)
         };
         // Header 8, IV 8, tag 16.
         assert_eq!(layout("aes-128-gcm-16", 32), None);

@@ -25,55 +25,82 @@ pub struct Template {
     pub outer: Option<OuterTemplate>,
     /// UDP ports, where ESP travels in UDP.
     pub nat_t: Option<UdpPorts>,
-    /// Security parameters index.
-    pub spi: u32,
+    /// What stands in the ESP packet.
+    pub format: Format,
     /// [`Parameters::mtu_bytes`].
     pub mtu_bytes: u32,
-    /// [`Parameters::decrement_ttl`].
-    pub decrement_ttl: bool,
+    /// The longest IP packet that [`Enclosure`](super::Enclosure) composes; less
+    /// than any where it composes none.
+    pub most_enclosed_bytes: u32,
+}
+
+/// What both ends of an association know of its ESP packets: all that the one that
+/// takes them apart needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Security parameters index.
+    pub spi: u32,
     /// [`Parameters::esn`].
     pub esn: bool,
     /// Whether the suite is an AEAD.
     pub is_aead: bool,
+    /// Whether there is an IP packet inside, and not the payload of one.
+    pub is_tunnel: bool,
+    /// [`Parameters::decrement_ttl`].
+    pub decrement_ttl: bool,
+    /// Whether packets are ordinary ones, if nothing speaks against it but the
+    /// association: those of a tunnel, without UDP, whose inner packets stay as they
+    /// are, under a suite with the lengths of GCM.
+    pub is_ordinary: bool,
     /// Bytes of the IV.
     pub iv_bytes: u8,
     /// Bytes of the ICV.
     pub tag_bytes: u8,
     /// What a text's length is a multiple of, a power of two.
     pub unit_bytes: u8,
-    /// The longest IP packet that [`Enclosure`](super::Enclosure) composes; less
-    /// than any where it composes none.
-    pub most_enclosed_bytes: u32,
+}
+
+impl Format {
+    /// The format of an association's packets.
+    pub fn new(parameters: &Parameters) -> Format {
+        let suite = parameters.suite;
+        let is_tunnel = matches!(parameters.mode, Mode::Tunnel(_));
+        // An IV is a block of at most 16 bytes, an ICV half a digest.
+        let (iv_bytes, tag_bytes) = (suite.iv_bytes() as u8, suite.tag_bytes() as u8);
+        let unit_bytes = suite.block_bytes().max(ALIGNMENT_BYTES) as u8;
+        Format {
+            spi: parameters.spi,
+            esn: parameters.esn,
+            is_aead: matches!(suite, Suite::Aead(_)),
+            is_tunnel,
+            decrement_ttl: parameters.decrement_ttl,
+            is_ordinary: is_tunnel
+                && parameters.nat_t.is_none()
+                && !parameters.decrement_ttl
+                && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes),
+            iv_bytes,
+            tag_bytes,
+            unit_bytes,
+        }
+    }
 }
 
 impl Template {
     /// The template of an association.
     pub fn new(parameters: &Parameters) -> Template {
-        let suite = parameters.suite;
         let protocol = if parameters.nat_t.is_some() { UDP } else { ESP };
-        // An IV is a block of at most 16 bytes, an ICV half a digest.
-        let (iv_bytes, tag_bytes) = (suite.iv_bytes() as u8, suite.tag_bytes() as u8);
-        let unit_bytes = suite.block_bytes().max(ALIGNMENT_BYTES) as u8;
+        let format = Format::new(parameters);
         let outer = match &parameters.mode {
             Mode::Transport => None,
             Mode::Tunnel(tunnel) => Some(OuterTemplate::new(tunnel, protocol)),
         };
-        let encloses = parameters.nat_t.is_none()
-            && !parameters.decrement_ttl
-            && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes);
         Template {
             outer,
             nat_t: parameters.nat_t,
-            spi: parameters.spi,
+            format,
             mtu_bytes: parameters.mtu_bytes,
-            decrement_ttl: parameters.decrement_ttl,
-            esn: parameters.esn,
-            is_aead: matches!(suite, Suite::Aead(_)),
-            iv_bytes,
-            tag_bytes,
-            unit_bytes,
             most_enclosed_bytes: match &outer {
-                Some(outer) if encloses => {
+                Some(outer) if format.is_ordinary => {
                     Enclosure::most_payload_bytes(outer, parameters.mtu_bytes)
                 }
                 _ => 0,
@@ -85,7 +112,7 @@ impl Template {
     /// the cipher's block and end on a multiple of 4.
     #[inline]
     pub fn text_bytes(&self, payload_bytes: usize) -> usize {
-        let unit = usize::from(self.unit_bytes);
+        let unit = usize::from(self.format.unit_bytes);
         (payload_bytes + super::TRAILER_BYTES + unit - 1) & !(unit - 1)
     }
 }
@@ -98,11 +125,11 @@ pub struct OuterTemplate {
     /// Zero where packets differ; of IPv4, the first 20 bytes.
     header: [u8; IPV6_BYTES],
     /// Sum of the 16-bit words of an IPv4 header.
-    sum: u32,
+    sum: u16,
     /// Of all packets, which differ in nothing that it covers.
     flow_hash: u32,
-    /// Which bits of the inner flow label stand in the outer header.
-    flow_label_copied: u32,
+    /// Whether the inner flow label stands in the outer header.
+    copies_flow_label: bool,
     /// Which bits of the inner traffic class do.
     traffic_class_copied: u8,
     /// Whether the inner DF does, as the bit itself.
@@ -129,13 +156,10 @@ impl OuterTemplate {
             flow_hash: Headers::parse(LinkType::RawIp, whole).symmetric_flow_hash(whole),
             // A checksum is the complement of the sum that it stands for.
             sum: match tunnel.ends {
-                Ends::V4 { .. } => u32::from(!internet_checksum(&header[..IPV4_BYTES])),
+                Ends::V4 { .. } => !internet_checksum(&header[..IPV4_BYTES]),
                 Ends::V6 { .. } => 0,
             },
-            flow_label_copied: match tunnel.flow_label {
-                FlowLabel::Copy => FLOW_LABEL,
-                FlowLabel::Fixed(_) => 0,
-            },
+            copies_flow_label: tunnel.flow_label == FlowLabel::Copy,
             traffic_class_copied: match tunnel.dscp {
                 Dscp::Copy => 0xff,
                 Dscp::Fixed(_) => ECN_MASK,
@@ -204,7 +228,11 @@ impl OuterTemplate {
             let Some(header) = front.last_chunk_mut::<IPV6_BYTES>() else {
                 return;
             };
-            let copied = u32::from(traffic_class) << 20 | inner.flow_label & self.flow_label_copied;
+            let flow_label = match self.copies_flow_label {
+                true => inner.flow_label & FLOW_LABEL,
+                false => 0,
+            };
+            let copied = u32::from(traffic_class) << 20 | flow_label;
             let payload_bytes = packet_bytes.saturating_sub(IPV6_BYTES) as u16;
             let copied = u64::from(copied) << 32 | u64::from(payload_bytes) << 16;
             *header = self.header;
@@ -221,7 +249,7 @@ impl OuterTemplate {
         let packet_bytes = packet_bytes as u16;
         // Fields that packets differ in are zero in the template, so that their
         // words add up whatever their other bits are.
-        let sum = self.sum
+        let sum = u32::from(self.sum)
             + u32::from(traffic_class)
             + u32::from(packet_bytes)
             + u32::from(identification)
@@ -336,8 +364,8 @@ mod tests {
     fn every_suite_is_padded_as_it_asks() {
         for suite in Suite::all() {
             let template = Template::of_suite(suite, 0x1000, false);
-            assert_eq!(usize::from(template.iv_bytes), suite.iv_bytes());
-            assert_eq!(usize::from(template.tag_bytes), suite.tag_bytes());
+            assert_eq!(usize::from(template.format.iv_bytes), suite.iv_bytes());
+            assert_eq!(usize::from(template.format.tag_bytes), suite.tag_bytes());
             let unit = suite.block_bytes().max(4);
             for payload_bytes in 0..70 {
                 let unpadded = payload_bytes + TRAILER_BYTES;

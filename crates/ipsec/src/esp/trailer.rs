@@ -44,7 +44,15 @@ impl Trailer {
             .len()
             .checked_sub(usize::from(pad_bytes))
             .ok_or(TrailerError::Length)?;
-        if rest[payload_bytes..] != PADDING[..usize::from(pad_bytes)] {
+        // What a stream cipher's texts end with, without a call for so little.
+        let is_counted = match rest[payload_bytes..] {
+            [] => true,
+            [a] => a == 1,
+            [a, b] => [a, b] == [1, 2],
+            [a, b, c] => [a, b, c] == [1, 2, 3],
+            ref padding => *padding == PADDING[..usize::from(pad_bytes)],
+        };
+        if !is_counted {
             return Err(TrailerError::Contents);
         }
         Ok(Trailer {
@@ -63,7 +71,6 @@ impl Trailer {
         let Some((padding, trailer)) = end.split_last_chunk_mut::<TRAILER_BYTES>() else {
             return;
         };
-        // What a stream cipher's texts end with, without a call for so little.
         match padding {
             [] => (),
             [a] => *a = 1,

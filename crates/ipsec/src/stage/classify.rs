@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_stream::{Batch, Stage, StageError};
 
+use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::gateway::Databases;
 use crate::policy::Verdict;
 
@@ -82,6 +83,10 @@ impl Stage for ClassifyInbound {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         for index in batch.live() {
+            self.databases
+                .look_ahead_inbound(batch, index + LOOK_AHEAD, false);
+            self.databases
+                .look_ahead_inbound(batch, index + LOOK_AHEAD_FURTHER, true);
             match self.databases.classify_inbound(batch, index) {
                 Ok(Some(association)) => {
                     batch.set_work(index, batch.work(index).with_unprotect(association));

@@ -143,7 +143,7 @@ impl Protect {
         let headers = batch.headers(index);
         let enclosure = Enclosure::plan(template, link, headers)?;
         let ticket = outbound.draw_unasked(enclosure.text_bytes())?;
-        let associated = Associated::new(outbound.template(), ticket.counter());
+        let associated = Associated::new(&outbound.template().format, ticket.counter());
         self.ordinary_bytes += headers.end_offset as usize + MOST_BYTES_BEHIND;
         self.ordinary.push(Ordinary {
             index: index as u32,
@@ -227,7 +227,7 @@ impl Protect {
             })?;
         let template = outbound.template();
         if is_soft_expired {
-            let spi = template.spi;
+            let spi = template.format.spi;
             batch.notice(index, EventKind::SoftLifetime { spi });
         }
         let record = batch.open_gap(
@@ -245,7 +245,7 @@ impl Protect {
             offset: batch.offset(index) as u32,
             layout: encapsulation.layout(),
             late: encapsulation.late_checksum(template),
-            associated: Associated::new(template, sequence),
+            associated: Associated::new(&template.format, sequence),
             ticket: Some(ticket),
         });
         Ok(())

@@ -1,22 +1,28 @@
 //! From ESP packets to the packets inside, a batch at a time.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use weir_crypto::{LaneUse, OpenJob, open};
 use weir_packet::file::Block;
 use weir_packet::wire::LinkType;
 use weir_select::Tuple;
-use weir_simd::prefetch;
 use weir_stream::{
     Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Disposition, DropReason,
-    EventKind, Stage, StageError, Work,
+    EventKind, Extracts, Stage, StageError, Work,
 };
 
 use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::esp::{Arrival, Associated, Decapsulation};
+use crate::esp::{Arrival, Associated, Decapsulation, Format};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
 use crate::report::AssociationReport;
+
+mod ordinary;
+#[cfg(test)]
+mod tests;
+
+use ordinary::{Fate, Seen};
 
 const NAME: &str = "unprotect";
 
@@ -29,6 +35,9 @@ pub struct Unprotect {
     /// Records of this batch that are to be unprotected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
+    /// What is known of each of them.
+    seen: Vec<Seen>,
+    /// Those of them that are admitted and not ordinary.
     planned: Vec<Planned>,
     /// Empty between batches.
     jobs: Vec<OpenJob<'static>>,
@@ -36,16 +45,46 @@ pub struct Unprotect {
     lane_use: LaneUse,
 }
 
-/// A record that is admitted and waits for the cipher.
+/// A record that is admitted, and not ordinary, and waits for the cipher.
 struct Planned {
     index: u32,
     association: u32,
-    /// [`Batch::offset`].
+    /// [`Batch::offset`], once it can be written to.
     offset: u32,
     decapsulation: Decapsulation,
     associated: Associated,
     sequence: u64,
     verified: bool,
+}
+
+impl Planned {
+    /// Lays out a record for the cipher, if it is worth it.
+    #[inline(never)]
+    fn new(
+        inbound: &Inbound,
+        association: u32,
+        records: &Extracts<'_>,
+        index: usize,
+        databases: &Databases,
+    ) -> Result<(Planned, Admitted), DropReason> {
+        let headers = records.headers(index);
+        let nat_t_ports = databases.sad.nat_t_ports();
+        let arrival = Arrival::find(headers, records.record(index), nat_t_ports)?
+            .ok_or(DropReason::MalformedHeaders)?;
+        let link = records.arrival(index).link;
+        let decapsulation = Decapsulation::plan(inbound.format(), link, headers, &arrival)?;
+        let admitted = inbound.admit(arrival.sequence_low)?;
+        let plan = Planned {
+            index: index as u32,
+            association,
+            offset: 0,
+            decapsulation,
+            associated: Associated::new(inbound.format(), admitted.sequence),
+            sequence: admitted.sequence,
+            verified: false,
+        };
+        Ok((plan, admitted))
+    }
 }
 
 impl Unprotect {
@@ -54,6 +93,7 @@ impl Unprotect {
             databases,
             associations,
             wanted: Vec::new(),
+            seen: Vec::new(),
             planned: Vec::new(),
             jobs: Vec::new(),
             unprotected: 0,
@@ -121,61 +161,24 @@ impl Unprotect {
         }
     }
 
-    /// Asks for what later packets of `wanted` take from their associations.
-    #[inline]
-    fn look_ahead(&self, position: usize) {
-        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
-            && let Some(slot) = self.associations.get(*association as usize)
-        {
-            prefetch(slot);
-            self.databases.spd.look_ahead(*association);
+    /// Opens the wanted records from a position on, up to the first whose number is
+    /// a leap, and returns the position behind them.
+    fn open_from(&mut self, batch: &mut Batch, from: usize) -> Result<usize, StageError> {
+        let to = self.open_ordinary(batch, from)?;
+        if !self.planned.is_empty() {
+            self.open_planned(batch)?;
         }
-        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER)
-            && let Some(Some(inbound)) = self.associations.get(*association as usize)
-        {
-            inbound.look_ahead();
-        }
+        Ok(to)
     }
 
-    /// Lays a record out for the cipher.
-    #[inline]
-    fn admit(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        association: u32,
-    ) -> Result<Admitted, DropReason> {
-        let inbound = self
-            .associations
-            .get(association as usize)
-            .and_then(Option::as_ref)
-            .ok_or(DropReason::NoSecurityAssociation)?;
-        let template = inbound.template();
-        let headers = batch.headers(index);
-        let nat_t_ports = self.databases.sad.nat_t_ports();
-        let arrival = Arrival::find(headers, batch.record(index), nat_t_ports)?
-            .ok_or(DropReason::MalformedHeaders)?;
-        let link = batch.arrival(index).link;
-        let decapsulation = Decapsulation::plan(template, link, headers, &arrival)?;
-        let admitted = inbound.admit(arrival.sequence_low)?;
-        let sequence = admitted.sequence;
-        let associated = Associated::new(template, sequence);
-        // Decryption is in place: the record leaves its block here.
-        batch.record_mut(index);
-        self.planned.push(Planned {
-            index: index as u32,
-            association,
-            offset: batch.offset(index) as u32,
-            decapsulation,
-            associated,
-            sequence,
-            verified: false,
-        });
-        Ok(admitted)
-    }
-
-    /// One call of the cipher for all admitted records.
-    fn open(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    /// One call of the cipher for all that are not ordinary.
+    fn open_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for plan in &mut self.planned {
+            let index = plan.index as usize;
+            // Decryption is in place: the record leaves its block here.
+            batch.record_mut(index);
+            plan.offset = batch.offset(index) as u32;
+        }
         // It is the order of arrival unless a record outgrew its room.
         let is_in_order = self.planned.is_sorted_by_key(|plan| plan.offset);
         if !is_in_order {
@@ -221,28 +224,35 @@ impl Unprotect {
         Ok(())
     }
 
-    /// Opens what is planned and takes it in, in order of arrival.
-    fn finish_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        if self.planned.is_empty() {
-            return Ok(());
-        }
-        self.open(batch)?;
-        for position in 0..self.planned.len() {
-            if let Some(plan) = self.planned.get(position + LOOK_AHEAD_FURTHER) {
-                self.databases.spd.look_ahead_at_selectors(plan.association);
+    /// Takes in what came back from the cipher, in order of arrival.
+    fn release(&mut self, batch: &mut Batch, positions: Range<usize>) {
+        let mut planned = 0;
+        for position in positions {
+            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD) {
+                self.databases.spd.look_ahead(*association);
             }
-            match self.release(batch, position) {
+            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER) {
+                self.databases.spd.look_ahead_at_selectors(*association);
+            }
+            let outcome = match self.seen[position].fate() {
+                Fate::Ordinary => self.release_ordinary(batch, position),
+                Fate::Planned => {
+                    planned += 1;
+                    self.release_planned(batch, planned - 1)
+                }
+                Fate::Refused(reason) => Err(reason),
+            };
+            match outcome {
                 Ok(()) => self.unprotected += 1,
-                Err(reason) => batch.drop_record(self.planned[position].index as usize, reason),
+                Err(reason) => batch.drop_record(self.wanted[position].0 as usize, reason),
             }
         }
         self.planned.clear();
-        Ok(())
     }
 
-    /// Takes in a record that came back from the cipher.
-    fn release(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
-        let plan = &self.planned[position];
+    /// Takes in a record that is not ordinary.
+    fn release_planned(&mut self, batch: &mut Batch, planned: usize) -> Result<(), DropReason> {
+        let plan = &self.planned[planned];
         let index = plan.index as usize;
         if !plan.verified {
             return Err(DropReason::IntegrityFailed);
@@ -253,30 +263,52 @@ impl Unprotect {
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
         let text_bytes = u64::from(plan.decapsulation.layout().text_bytes);
-        if inbound.accept(plan.sequence, text_bytes)? {
-            let spi = inbound.template().spi;
-            batch.notice(index, EventKind::SoftLifetime { spi });
-        }
-        let record = batch.record_mut(index);
-        let cut = plan
-            .decapsulation
-            .unwrap_packet(inbound.template(), record)?;
-        batch.shrink(index, cut.front_bytes, cut.back_bytes);
-        batch.reparse(index);
-        let headers = batch.headers(index);
-        if !headers.is_whole_ip() {
-            return Err(DropReason::BadInnerPacket);
-        }
-        let interface = batch.arrival(index).interface;
-        let tuple = Tuple::from_headers(headers, batch.record(index), interface);
-        if !self.databases.spd.accepts(plan.association, &tuple) {
-            return Err(DropReason::SelectorMismatch);
-        }
-        inbound.count(text_bytes);
-        // What was read in the outer header holds no more.
-        batch.set_work(index, Work::UNCLASSIFIED);
-        Ok(())
+        take_in(batch, index, inbound, plan.sequence, text_bytes)?;
+        let unwrapped = unwrap(batch, plan, inbound.format(), &self.databases);
+        unwrapped.inspect_err(|_| inbound.refuse(text_bytes))
     }
+}
+
+/// Takes a verified packet into its association.
+#[inline]
+fn take_in(
+    batch: &mut Batch,
+    index: usize,
+    inbound: &mut Inbound,
+    sequence: u64,
+    text_bytes: u64,
+) -> Result<(), DropReason> {
+    if inbound.accept(sequence, text_bytes)? {
+        let spi = inbound.format().spi;
+        batch.notice(index, EventKind::SoftLifetime { spi });
+    }
+    Ok(())
+}
+
+/// Puts what was inside a packet in its place.
+fn unwrap(
+    batch: &mut Batch,
+    plan: &Planned,
+    format: &Format,
+    databases: &Databases,
+) -> Result<(), DropReason> {
+    let index = plan.index as usize;
+    let record = batch.record_mut(index);
+    let cut = plan.decapsulation.unwrap_packet(format, record)?;
+    batch.shrink(index, cut.front_bytes, cut.back_bytes);
+    batch.reparse(index);
+    let headers = batch.headers(index);
+    if !headers.is_whole_ip() {
+        return Err(DropReason::BadInnerPacket);
+    }
+    let interface = batch.arrival(index).interface;
+    let tuple = Tuple::from_headers(headers, batch.record(index), interface);
+    if !databases.spd.accepts(plan.association, &tuple) {
+        return Err(DropReason::SelectorMismatch);
+    }
+    // What was read in the outer header holds no more.
+    batch.set_work(index, Work::UNCLASSIFIED);
+    Ok(())
 }
 
 impl Stage for Unprotect {
@@ -287,16 +319,23 @@ impl Stage for Unprotect {
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.planned.clear();
         batch.take_associations(Work::unprotect, &mut self.wanted);
-        for position in 0..self.wanted.len() {
-            self.look_ahead(position);
-            let (index, association) = self.wanted[position];
-            let index = index as usize;
-            match self.admit(batch, index, association) {
-                Ok(Admitted { is_leap: false, .. }) => {}
-                Ok(Admitted { is_leap: true, .. }) => self.finish_planned(batch)?,
-                Err(reason) => batch.drop_record(index, reason),
-            }
+        if self.seen.len() < self.wanted.len() {
+            self.seen.resize_with(BATCH_RECORDS, Seen::default);
         }
-        self.finish_planned(batch)
+        let mut from = 0;
+        while from < self.wanted.len() {
+            let to = self.open_from(batch, from)?;
+            self.release(batch, from..to);
+            from = to;
+        }
+        debug_assert!(
+            self.wanted
+                .iter()
+                .map(|(index, _)| *index as usize)
+                .filter(|index| batch.disposition(*index) == Disposition::Forward)
+                .all(|index| batch.is_as_parsed(index)),
+            "metadata say what stands in the records"
+        );
+        Ok(())
     }
 }
