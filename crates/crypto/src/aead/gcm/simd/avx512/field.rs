@@ -40,15 +40,6 @@ impl Sums {
         }
     }
 
-    /// As [`in_turns`].
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn in_turns_with(&mut self, others: &mut [__m512i]) {
-        in_turns(&mut self.low, others);
-        in_turns(&mut self.middle, others);
-        in_turns(&mut self.high, others);
-    }
-
     /// As the function of this name.
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -98,6 +89,30 @@ impl Sums {
             _mm512_clmulepi64_epi128::<0x01>(x, power),
             _mm512_clmulepi64_epi128::<0x10>(x, power),
         );
+    }
+
+    /// Adds the products of two elements and powers at once: what is added takes
+    /// as long as what is multiplied.
+    #[inline]
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    pub(super) fn add_two(&mut self, [x, y]: [__m512i; 2], [p, q]: [__m512i; 2]) {
+        self.low = _mm512_ternarylogic_epi64::<XOR3>(
+            self.low,
+            _mm512_clmulepi64_epi128::<0x00>(x, p),
+            _mm512_clmulepi64_epi128::<0x00>(y, q),
+        );
+        self.high = _mm512_ternarylogic_epi64::<XOR3>(
+            self.high,
+            _mm512_clmulepi64_epi128::<0x11>(x, p),
+            _mm512_clmulepi64_epi128::<0x11>(y, q),
+        );
+        for (x, p) in [(x, p), (y, q)] {
+            self.middle = _mm512_ternarylogic_epi64::<XOR3>(
+                self.middle,
+                _mm512_clmulepi64_epi128::<0x01>(x, p),
+                _mm512_clmulepi64_epi128::<0x10>(x, p),
+            );
+        }
     }
 
     /// Adds the products `x`·`power` of two lanes.
@@ -218,25 +233,6 @@ impl KaratsubaSums {
             low: self.low,
             middle: _mm512_ternarylogic_epi64::<XOR3>(self.both, self.low, self.high),
             high: self.high,
-        }
-    }
-}
-
-/// Makes what comes before in the computation of `one` and in that of `others`
-/// come before what comes after in either. Instructions of different units are
-/// written in turns, and the compiler, left to itself, would sort them.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn in_turns(one: &mut __m512i, others: &mut [__m512i]) {
-    if let Some(other) = others.first_mut() {
-        // SAFETY: there is no instruction, only the claim that values change.
-        unsafe {
-            asm!(
-                "/* {} {} */",
-                inout(zmm_reg) * other,
-                inout(zmm_reg) * one,
-                options(nomem, nostack, preserves_flags)
-            );
         }
     }
 }

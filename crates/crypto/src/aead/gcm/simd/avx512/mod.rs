@@ -95,7 +95,7 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
         position = end;
     }
     // SAFETY: the keys are still borrowed.
-    finish(task, unsafe { conveyor.finish() });
+    unsafe { conveyor.finish(task) };
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
@@ -110,7 +110,7 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
         }
     }
     // SAFETY: the keys are still borrowed.
-    finish(task, unsafe { conveyor.finish() });
+    unsafe { conveyor.finish(task) };
 }
 
 /// A packet and its schedule, which is in memory; `None` where there is no such
@@ -155,7 +155,7 @@ fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
         }
     }
     // SAFETY: as above.
-    finish(task, unsafe { conveyor.finish() });
+    unsafe { conveyor.finish(task) };
     wipe(&mut powers);
 }
 
@@ -192,7 +192,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
         }
     }
     // SAFETY: as in `compact`.
-    finish(task, unsafe { conveyor.finish() });
+    unsafe { conveyor.finish(task) };
     wipe(&mut powers);
     wipe(keys.as_flattened_mut());
 }

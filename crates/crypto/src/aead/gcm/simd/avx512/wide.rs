@@ -17,20 +17,23 @@
 //! The table of powers lies in memory from the highest to H itself, so that the
 //! factors of a vector are one load, wherever the packet ends. A packet is taken
 //! in chunks of up to eight vectors. The cipher of a
-//! chunk and the hash of the chunk before it, which may be the packet before's,
-//! run in turns, so that both units work:
+//! chunk and the rest of the work on the chunk before it, which may be the packet
+//! before's, run in turns, so that all units work all the time:
 //!
 //! ```text
-//! cipher   A 0    A 1    A 2    B 0    B 1    C 0
-//! hash     -      A 0    A 1    A 2    B 0    B 1    C 0
-//! tag                           A             B      C
+//! key stream       A 0    A 1    A 2    B 0    B 1    C 0
+//! text and hash    -      A 0    A 1    A 2    B 0    B 1    C 0
+//! tag                                   A             B      C
 //! ```
 
 use std::arch::x86_64::*;
+use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ptr;
 
 use super::super::super::packet::Packet;
-use super::field::{Sums, reverse, reverse_one};
+use super::super::super::plan::Task;
+use super::field::{Sums, in_order, reverse, reverse_one};
 use super::{aes_round, bytes, nonce};
 use crate::cipher::Block;
 
@@ -42,6 +45,17 @@ const CHUNK: usize = 8;
 
 /// Slot 0, which has no text.
 pub(super) const SLOT_0: __mmask64 = 0xffff;
+
+/// What the counters of a chunk have beside a multiple of 32, in counter blocks.
+static LOWER_BITS: [[Block; 4]; CHUNK] = {
+    let mut blocks = [[[0; 16]; 4]; CHUNK];
+    let mut slot = 0;
+    while slot < 4 * CHUNK {
+        blocks[slot / 4][slot % 4][15] = ((slot + 1) % (4 * CHUNK)) as u8;
+        slot += 1;
+    }
+    blocks
+};
 
 /// Where a key's schedule lies.
 #[derive(Clone, Copy)]
@@ -95,7 +109,7 @@ pub(super) fn mask_of(bytes: usize) -> __mmask64 {
     }
 }
 
-/// Packets one after the other, of which the last chunk's hash is pending.
+/// Packets one after the other, of which the last chunk's text and hash are pending.
 pub(super) struct Conveyor<'a, const OPEN: bool> {
     rounds: usize,
     pending: Pending<'a>,
@@ -111,18 +125,26 @@ struct Last {
     tag_pad: __m128i,
 }
 
-/// Elements of a chunk that are still to be hashed.
+/// A chunk whose key stream is there, while its text is still to be enciphered
+/// and hashed.
+#[derive(Clone, Copy)]
 struct Pending<'a> {
-    /// The last ones, as many as there are, the first with the hash so far
-    /// added.
-    elements: [__m512i; CHUNK],
+    /// The last ones, as many as there are.
+    key_stream: [__m512i; CHUNK],
     vectors: usize,
-    /// What the first of all eight would be multiplied by; the others' follow.
+    /// Where the text of the first of all eight would be; the others' follows.
+    text: *mut u8,
+    /// Which bytes of the first vector there is, and of the last one, are text.
+    first_mask: __mmask64,
+    last_mask: __mmask64,
+    /// What is still to be added to the first element: the hash so far.
+    hash: __m128i,
+    /// What the first vector there is is multiplied by; the others' follow.
     powers: *const u8,
     /// The element of the lengths and what it is to be multiplied by.
     lengths: __m128i,
     hash_key: *const u8,
-    borrowed: PhantomData<&'a [Block]>,
+    borrowed: PhantomData<(&'a [Block], &'a [Cell<u8>])>,
 }
 
 /// A block of zeros, in place of a hash key.
@@ -136,8 +158,12 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
         Conveyor {
             rounds,
             pending: Pending {
-                elements: [_mm512_setzero_si512(); CHUNK],
+                key_stream: [_mm512_setzero_si512(); CHUNK],
                 vectors: 0,
+                text: ptr::null_mut(),
+                first_mask: 0,
+                last_mask: 0,
+                hash: _mm_setzero_si128(),
                 powers: NO_HASH_KEY.as_ptr(),
                 lengths: _mm_setzero_si128(),
                 hash_key: NO_HASH_KEY.as_ptr(),
@@ -159,7 +185,7 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
     pub(super) unsafe fn packet(
         &mut self,
         position: usize,
-        packet: &Packet<'_>,
+        packet: &Packet<'a>,
         schedule: Schedule<'a>,
     ) -> Option<(usize, Block)> {
         // SAFETY: the caller's; a chunk has as many vectors as it is called with.
@@ -167,41 +193,43 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
             let stream = Stream::new(schedule, packet, self.rounds);
             let vectors = stream.bytes.div_ceil(VECTOR);
             let pending = &mut self.pending;
-            let no_carry = _mm_setzero_si128();
             let (sums_before, tag_pad) = match vectors {
-                1 => stream.chunk::<1, true, true, OPEN>(pending, 0, no_carry),
-                2 => stream.chunk::<2, true, true, OPEN>(pending, 0, no_carry),
-                3 => stream.chunk::<3, true, true, OPEN>(pending, 0, no_carry),
-                4 => stream.chunk::<4, true, true, OPEN>(pending, 0, no_carry),
-                5 => stream.chunk::<5, true, true, OPEN>(pending, 0, no_carry),
-                6 => stream.chunk::<6, true, true, OPEN>(pending, 0, no_carry),
-                7 => stream.chunk::<7, true, true, OPEN>(pending, 0, no_carry),
-                8 => stream.chunk::<8, true, true, OPEN>(pending, 0, no_carry),
-                _ => stream.chunk::<8, true, false, OPEN>(pending, 0, no_carry),
+                1 => stream.chunk::<1, true, true, OPEN>(pending, 0),
+                2 => stream.chunk::<2, true, true, OPEN>(pending, 0),
+                3 => stream.chunk::<3, true, true, OPEN>(pending, 0),
+                4 => stream.chunk::<4, true, true, OPEN>(pending, 0),
+                5 => stream.chunk::<5, true, true, OPEN>(pending, 0),
+                6 => stream.chunk::<6, true, true, OPEN>(pending, 0),
+                7 => stream.chunk::<7, true, true, OPEN>(pending, 0),
+                8 => stream.chunk::<8, true, true, OPEN>(pending, 0),
+                _ => stream.chunk::<8, true, false, OPEN>(pending, 0),
             };
             let hash_before = sums_before.reduce();
             if vectors > CHUNK {
-                stream.further_chunks::<OPEN>(pending, vectors);
+                *pending = stream.further_chunks::<OPEN>(*pending, vectors);
             }
             let before = self.last.replace(Last { position, tag_pad });
             before.map(|before| before.tag(hash_before))
         }
     }
 
-    /// The position and the tag of the last packet.
+    /// Enciphers the end of the last packet, and keeps its tag.
     ///
     /// # Safety
     /// What the packet borrowed still is.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    pub(super) unsafe fn finish(&mut self) -> Option<(usize, Block)> {
-        let last = self.last.take()?;
+    pub(super) unsafe fn finish(&mut self, task: &mut Task<'_, '_>) {
+        let Some(last) = self.last.take() else { return };
         // SAFETY: the caller's; without states, no round key is asked for.
         let sums = unsafe {
             self.pending
-                .hash_and_cipher::<0, false>(&mut [], |_| zero(), _mm_setzero_si128())
+                .text_and_key_stream::<0, false, OPEN>(&mut [], |_| zero())
         };
-        Some(last.tag(sums.reduce()))
+        // SAFETY: it is a field.
+        unsafe { ptr::write_volatile(&mut self.pending.key_stream, [zero(); CHUNK]) };
+        let (position, tag) = last.tag(sums.reduce());
+        task.finish(position, tag);
     }
 }
 
@@ -221,48 +249,100 @@ impl Last {
 }
 
 impl Pending<'_> {
-    /// The sums of the hash, and in between rounds 1 to 8 of the cipher.
+    /// Enciphers the text and returns the sums of its hash, and in between does
+    /// rounds 1 to 8 of the next chunk's cipher.
+    ///
+    /// A `WHOLE` chunk has eight vectors and is not its packet's last.
     ///
     /// # Safety
-    /// The powers are readable, and so is the hash key; features as for
-    /// [`Stream::chunk`].
+    /// The text is still borrowed, the powers are readable, and so is the hash
+    /// key; features as for [`Stream::chunk`].
     #[inline(always)]
-    unsafe fn hash_and_cipher<const VECTORS: usize, const WHOLE: bool>(
+    unsafe fn text_and_key_stream<const VECTORS: usize, const WHOLE: bool, const OPEN: bool>(
         &self,
         states: &mut [__m512i; VECTORS],
         round_key: impl Fn(usize) -> __m512i,
-        carried: __m128i,
     ) -> Sums {
         // SAFETY: the caller's.
         unsafe {
             let mut sums = Sums::zero();
-            // The first vector waits for the hash before: it comes last.
-            for (round, vector) in (1..).zip((0..CHUNK).rev()) {
-                aes_round(states, round_key(round));
-                if WHOLE || vector + self.vectors >= CHUNK {
-                    let powers = self.powers.wrapping_add(VECTOR * vector);
-                    let powers = _mm512_loadu_si512(powers.cast());
-                    let mut element = self.elements[vector];
-                    if WHOLE && vector == 0 {
-                        element = _mm512_xor_si512(element, _mm512_zextsi128_si512(carried));
+            let has = |vector| WHOLE || vector + self.vectors >= CHUNK;
+            // Written out, or vectors would lie in memory.
+            macro_rules! turns {
+                ($($round:literal: $vector:literal $next:literal),*) => {$(
+                    aes_round(states, round_key($round));
+                    in_order(states);
+                    if has($next) {
+                        let one = self.element::<WHOLE, OPEN>($vector);
+                        let mut next = self.element::<WHOLE, OPEN>($next);
+                        if WHOLE && $next == 0 {
+                            next = _mm512_xor_si512(next, _mm512_zextsi128_si512(self.hash));
+                        }
+                        sums.add_two([one, next], [self.powers::<WHOLE>($vector), self.powers::<WHOLE>($next)]);
+                    } else if has($vector) {
+                        let one = self.element::<WHOLE, OPEN>($vector);
+                        sums.add(one, self.powers::<WHOLE>($vector));
                     }
-                    sums.add(element, powers);
-                    sums.in_turns_with(states);
-                }
+                    sums.in_order();
+                    aes_round(states, round_key($round + 1));
+                    in_order(states);
+                )*};
             }
+            // The first vector waits for the hash before: it comes last.
+            turns!(1: 7 6, 3: 5 4, 5: 3 2, 7: 1 0);
             if !WHOLE {
+                sums.add_one(self.hash, _mm_loadu_si128(self.powers.cast()));
                 sums.add_one(self.lengths, _mm_loadu_si128(self.hash_key.cast()));
             }
             sums
         }
     }
 
-    /// Adds the hash of what comes before.
+    /// What a vector is multiplied by.
+    ///
+    /// # Safety
+    /// As for [`Pending::text_and_key_stream`]; there is such a vector.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn carry(&mut self, hash: __m128i) {
-        let first = &mut self.elements[CHUNK - self.vectors];
-        *first = _mm512_xor_si512(*first, _mm512_zextsi128_si512(hash));
+    unsafe fn powers<const WHOLE: bool>(&self, vector: usize) -> __m512i {
+        let first = CHUNK - if WHOLE { CHUNK } else { self.vectors };
+        let at = self
+            .powers
+            .wrapping_add(VECTOR * vector)
+            .wrapping_sub(VECTOR * first);
+        // SAFETY: the caller's.
+        unsafe { _mm512_loadu_si512(at.cast()) }
+    }
+
+    /// Enciphers one vector of the text, and returns the element to be hashed.
+    ///
+    /// # Safety
+    /// As for [`Pending::text_and_key_stream`]; there is such a vector.
+    #[inline(always)]
+    unsafe fn element<const WHOLE: bool, const OPEN: bool>(&self, vector: usize) -> __m512i {
+        let at = self.text.wrapping_add(VECTOR * vector);
+        let is_last = !WHOLE && vector + 1 == CHUNK;
+        let is_first = vector == if WHOLE { 0 } else { CHUNK - self.vectors };
+        // SAFETY: the mask covers what there is of the text, and without one the
+        // vector is whole.
+        unsafe {
+            let key_stream = self.key_stream[vector];
+            let input;
+            let output;
+            if is_last || is_first && self.first_mask != u64::MAX {
+                let last = if is_last { self.last_mask } else { u64::MAX };
+                let first = if is_first { self.first_mask } else { u64::MAX };
+                let mask = first & last;
+                input = _mm512_maskz_loadu_epi8(mask, at.cast());
+                output = _mm512_xor_si512(input, key_stream);
+                _mm512_mask_storeu_epi8(at.cast(), mask, output);
+            } else {
+                input = _mm512_loadu_si512(at.cast());
+                output = _mm512_xor_si512(input, key_stream);
+                _mm512_storeu_si512(at.cast(), output);
+            }
+            reverse(if OPEN { input } else { output })
+        }
     }
 }
 
@@ -270,9 +350,8 @@ impl Pending<'_> {
 struct Stream<'a> {
     schedule: Schedule<'a>,
     rounds: usize,
-    /// The nonce with its bytes reversed, so that the counter is the lowest
-    /// word: 1, 2, 3 and 4.
-    counters: __m512i,
+    /// The counter block of counter 0 with round key 0 added.
+    start: __m512i,
     /// The text's address less the 16 bytes of slot 0.
     slots: *mut u8,
     /// Bytes of all slots that end with the text.
@@ -289,13 +368,12 @@ impl<'a> Stream<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     unsafe fn new(schedule: Schedule<'a>, packet: &Packet<'_>, rounds: usize) -> Stream<'a> {
         let (associated, text) = (packet.associated, packet.text);
-        let nonce = nonce(packet);
-        let counters = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1);
-        let nonce = _mm512_broadcast_i32x4(reverse_one(nonce));
+        // SAFETY: there is a round key 0.
+        let key = unsafe { schedule.round_key(0) };
         Stream {
             schedule,
             rounds,
-            counters: _mm512_or_si512(nonce, counters),
+            start: _mm512_xor_si512(_mm512_broadcast_i32x4(nonce(packet)), key),
             slots: text.as_ptr().cast::<u8>().cast_mut().wrapping_sub(16),
             bytes: 16 + text.len(),
             // SAFETY: the caller's.
@@ -304,41 +382,45 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Enciphers what is behind the first chunk of a packet of so many vectors:
-    /// whole chunks, and a last one of what remains.
+    /// Goes on behind the first chunk of a packet of so many vectors: with whole
+    /// chunks, and a last one of what remains.
     ///
     /// # Safety
     /// As for [`Stream::chunk`].
     #[inline(always)]
-    unsafe fn further_chunks<const OPEN: bool>(&self, pending: &mut Pending<'a>, vectors: usize) {
+    unsafe fn further_chunks<const OPEN: bool>(
+        &self,
+        mut pending: Pending<'a>,
+        vectors: usize,
+    ) -> Pending<'a> {
         let mut done = CHUNK;
         // SAFETY: the caller's.
         unsafe {
-            let mut hash = _mm_setzero_si128();
             while vectors - done > CHUNK {
-                let (sums, _) = self.chunk::<8, false, false, OPEN>(pending, done, hash);
-                hash = sums.reduce();
+                let (sums, _) = self.chunk::<8, false, false, OPEN>(&mut pending, done);
+                pending.hash = sums.reduce();
                 done += CHUNK;
             }
             let (sums, _) = match vectors - done {
-                1 => self.chunk::<1, false, true, OPEN>(pending, done, hash),
-                2 => self.chunk::<2, false, true, OPEN>(pending, done, hash),
-                3 => self.chunk::<3, false, true, OPEN>(pending, done, hash),
-                4 => self.chunk::<4, false, true, OPEN>(pending, done, hash),
-                5 => self.chunk::<5, false, true, OPEN>(pending, done, hash),
-                6 => self.chunk::<6, false, true, OPEN>(pending, done, hash),
-                7 => self.chunk::<7, false, true, OPEN>(pending, done, hash),
-                _ => self.chunk::<8, false, true, OPEN>(pending, done, hash),
+                1 => self.chunk::<1, false, true, OPEN>(&mut pending, done),
+                2 => self.chunk::<2, false, true, OPEN>(&mut pending, done),
+                3 => self.chunk::<3, false, true, OPEN>(&mut pending, done),
+                4 => self.chunk::<4, false, true, OPEN>(&mut pending, done),
+                5 => self.chunk::<5, false, true, OPEN>(&mut pending, done),
+                6 => self.chunk::<6, false, true, OPEN>(&mut pending, done),
+                7 => self.chunk::<7, false, true, OPEN>(&mut pending, done),
+                _ => self.chunk::<8, false, true, OPEN>(&mut pending, done),
             };
-            pending.carry(sums.reduce());
+            pending.hash = sums.reduce();
+            pending
         }
     }
 
-    /// Enciphers a chunk of `VECTORS` vectors behind the `done` ones before it,
-    /// while the pending chunk is hashed, and leaves its own hash pending. The
-    /// `FIRST` chunk begins with slot 0, the `LAST` may end in a partial block
-    /// and takes the lengths along. Returns the sums of the hash that was pending
-    /// and the chunk's first block of key stream.
+    /// Makes the key stream of a chunk of `VECTORS` vectors behind the `done` ones
+    /// before it, while the text of the pending chunk is enciphered and hashed, and
+    /// leaves its own text pending. The `FIRST` chunk begins with slot 0, the `LAST`
+    /// may end in a partial block and takes the lengths along. Returns the sums of
+    /// the hash that was pending and the chunk's first block of key stream.
     ///
     /// It is always inlined, since a call between functions that use vectors
     /// costs as much as half a chunk, and so has no features of its own.
@@ -350,16 +432,15 @@ impl<'a> Stream<'a> {
         &self,
         pending: &mut Pending<'a>,
         done: usize,
-        carried: __m128i,
     ) -> (Sums, __m128i) {
         // SAFETY: the caller's; masks cover the text.
         unsafe {
             let round_key = |round| self.schedule.round_key(round);
             let mut states = self.counter_blocks::<VECTORS>(done);
             let sums = if FIRST {
-                pending.hash_and_cipher::<VECTORS, false>(&mut states, round_key, carried)
+                pending.text_and_key_stream::<VECTORS, false, OPEN>(&mut states, round_key)
             } else {
-                pending.hash_and_cipher::<VECTORS, true>(&mut states, round_key, carried)
+                pending.text_and_key_stream::<VECTORS, true, OPEN>(&mut states, round_key)
             };
             for round in 1 + CHUNK..self.rounds {
                 aes_round(&mut states, round_key(round));
@@ -368,65 +449,57 @@ impl<'a> Stream<'a> {
             for state in &mut states {
                 *state = _mm512_aesenclast_epi128(*state, key);
             }
-            let key_stream = _mm512_castsi512_si128(states[0]);
-            let at = self.slots.wrapping_add(VECTOR * done);
-            for (vector, state) in states.iter().enumerate() {
-                let at = at.wrapping_add(VECTOR * vector);
-                let mut mask = u64::MAX;
-                if LAST && vector + 1 == VECTORS {
-                    mask = mask_of(self.bytes - VECTOR * (done + vector));
-                }
-                if FIRST && vector == 0 {
-                    mask &= !SLOT_0;
-                }
-                let input = _mm512_maskz_loadu_epi8(mask, at.cast());
-                let mut output = _mm512_xor_si512(input, *state);
-                if !OPEN {
-                    output = _mm512_maskz_mov_epi8(mask, output);
-                }
-                _mm512_mask_storeu_epi8(at.cast(), mask, output);
-                let mut element = reverse(if OPEN { input } else { output });
-                if FIRST && vector == 0 {
-                    element = _mm512_xor_si512(element, _mm512_zextsi128_si512(self.head));
-                }
-                pending.elements[CHUNK - VECTORS + vector] = element;
+            let tag_pad = _mm512_castsi512_si128(states[0]);
+            if FIRST {
+                states[0] = _mm512_maskz_mov_epi8(!SLOT_0, states[0]);
             }
+            if LAST {
+                let bytes = self.bytes - VECTOR * (done + VECTORS - 1);
+                pending.last_mask = mask_of(bytes);
+                states[VECTORS - 1] = _mm512_maskz_mov_epi8(mask_of(bytes), states[VECTORS - 1]);
+            }
+            for (vector, state) in states.iter().enumerate() {
+                pending.key_stream[CHUNK - VECTORS + vector] = *state;
+            }
+            let unused = VECTOR * (CHUNK - VECTORS);
             pending.vectors = VECTORS;
+            pending.text = self.slots.wrapping_add(VECTOR * done).wrapping_sub(unused);
+            pending.first_mask = if FIRST { !SLOT_0 } else { u64::MAX };
             let mut slots = 4 * VECTORS;
-            pending.lengths = _mm_setzero_si128();
             if LAST {
                 // The lengths come behind.
                 slots = (self.bytes - VECTOR * done).div_ceil(16) + 1;
                 pending.lengths = self.lengths;
+                pending.hash_key = self.schedule.hash_key;
             }
-            let unused = VECTOR * (CHUNK - VECTORS);
-            pending.powers = self.schedule.powers_at(slots).wrapping_sub(unused);
-            pending.hash_key = self.schedule.hash_key;
-            (sums, key_stream)
+            if FIRST {
+                pending.hash = self.head;
+            }
+            pending.powers = self.schedule.powers_at(slots);
+            (sums, tag_pad)
         }
     }
 
-    /// The counter blocks of a chunk behind `done` vectors, with round key 0
-    /// added.
+    /// The counter blocks of a chunk behind `done` vectors, which are whole chunks,
+    /// with round key 0 added.
+    ///
+    /// Of the 32 counters from 32·c + 1 on, all but the last are 32·c with lower
+    /// bits set.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f")]
     unsafe fn counter_blocks<const VECTORS: usize>(&self, done: usize) -> [__m512i; VECTORS] {
-        // SAFETY: there is a round key 0.
-        let key = unsafe { self.schedule.round_key(0) };
-        let before = _mm512_maskz_set1_epi32(0x1111, 4 * done as i32);
-        let first = _mm512_add_epi32(self.counters, before);
-        let mut states = [reverse(first); VECTORS];
-        // Counters whose lowest byte alone grows need not be reversed one by one.
-        let has_carry = (4 * done) % 256 + 4 * VECTORS > 255;
-        for (vector, state) in (0..).zip(&mut states) {
-            if has_carry {
-                let slots = _mm512_set4_epi32(0, 0, 0, 4 * vector);
-                *state = reverse(_mm512_add_epi32(first, slots));
-            } else {
-                let slots = _mm512_set4_epi32((4 * vector) << 24, 0, 0, 0);
-                *state = _mm512_add_epi32(*state, slots);
-            }
-            *state = _mm512_xor_si512(*state, key);
+        let before = 4 * done as u32;
+        let after = before + 4 * CHUNK as u32;
+        let counters = _mm512_maskz_set1_epi32(0x8888, before.swap_bytes() as i32);
+        let mut states = [_mm512_xor_si512(self.start, counters); VECTORS];
+        if VECTORS == CHUNK {
+            let counters = _mm512_mask_set1_epi32(counters, 0x8000, after.swap_bytes() as i32);
+            states[CHUNK - 1] = _mm512_xor_si512(self.start, counters);
+        }
+        for (state, lower_bits) in states.iter_mut().zip(&LOWER_BITS) {
+            // SAFETY: four blocks are readable.
+            let lower_bits = unsafe { _mm512_loadu_si512(lower_bits.as_ptr().cast()) };
+            *state = _mm512_xor_si512(*state, lower_bits);
         }
         states
     }
