@@ -132,7 +132,7 @@ impl Inbound {
 
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
     /// soft lifetime.
-    #[inline]
+    #[inline(always)]
     pub fn accept(&mut self, sequence: u64, text_bytes: u64) -> Result<bool, DropReason> {
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);

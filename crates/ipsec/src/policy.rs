@@ -264,9 +264,20 @@ impl Accepted {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn contains(&self, tuple: &Tuple) -> bool {
         match &self.0 {
+            AnyOf::One(selector) => selector.matches(tuple),
+            // Where the tuple must lie in memory.
+            several => several.contains(&{ *tuple }),
+        }
+    }
+}
+
+impl AnyOf {
+    #[inline(never)]
+    fn contains(&self, tuple: &Tuple) -> bool {
+        match self {
             AnyOf::Anything => true,
             AnyOf::One(selector) => selector.matches(tuple),
             AnyOf::Few(selectors) => selectors.iter().any(|selector| selector.matches(tuple)),

@@ -59,7 +59,8 @@ impl Ranged {
     }
 
     /// As [`Selector::matches`].
-    #[inline]
+    // A tuple that is passed would be put together in memory first.
+    #[inline(always)]
     pub fn matches(&self, tuple: &Tuple) -> bool {
         let FlowKey {
             source,

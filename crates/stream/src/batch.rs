@@ -25,7 +25,7 @@ mod settle;
 mod slab;
 
 pub use enclose::{Enclosing, Enclosures};
-pub use extract::{Extract, Extracted, Extracts};
+pub use extract::{Extract, Extracts, RecordRow};
 pub use held::HeldRecord;
 pub use limits::BatchLimits;
 pub use rewrite::RecordsMut;

@@ -34,7 +34,7 @@ mod work;
 
 pub use batch::{
     Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures,
-    Extract, Extracted, Extracts, FRONT_BYTES, HeldRecord, RecordsMut,
+    Extract, Extracts, FRONT_BYTES, HeldRecord, RecordRow, RecordsMut,
 };
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};

@@ -14,95 +14,82 @@ use crate::ecn::{self, ECN_MASK, MustDrop};
 use crate::header;
 use crate::link;
 
-/// Bytes in front of a text.
-const FRONT_BYTES: usize = ESP_HEADER_BYTES + IV_BYTES;
-
-/// How one record becomes the packet inside.
+/// What is known of an outer packet after its text was opened elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disclosure {
-    /// From the start of the record.
-    text_offset: u32,
     text_bytes: u32,
-    /// The outer packet's, as are those below.
-    sequence_low: u32,
     network: Network,
     traffic_class: u8,
 }
 
-/// What the cipher takes of a record as it arrived.
+/// A record as it arrived, in parts.
+#[derive(Clone, Copy)]
 pub struct Sealed<'a> {
+    /// In front of the outer packet.
+    pub link_header: &'a [u8],
     /// SPI and sequence number.
     pub esp_header: &'a [u8; ESP_HEADER_BYTES],
     /// The IV.
     pub iv: &'a [u8; IV_BYTES],
+    /// Packet, padding and trailer.
+    pub text: &'a [u8],
     /// The ICV.
     pub tag: &'a [u8; ICV_BYTES],
 }
 
-impl Disclosure {
-    /// Decides how a record is unwrapped. `None` where the twin must decide.
+impl Sealed<'_> {
+    /// The sequence number's low half.
     #[inline]
-    pub fn plan(
+    pub fn sequence_low(&self) -> u32 {
+        u64::from_be_bytes(*self.esp_header) as u32
+    }
+}
+
+impl Disclosure {
+    /// Takes a record apart. `None` where the twin must decide.
+    #[inline(always)]
+    pub fn plan<'a>(
         format: &Format,
         link: LinkType,
         headers: &Headers,
-        record: &[u8],
-    ) -> Option<Disclosure> {
-        let esp_offset = usize::from(headers.payload_offset);
-        let beside_text = esp_offset + FRONT_BYTES + ICV_BYTES;
-        let text_bytes = (headers.end_offset as usize).checked_sub(beside_text)?;
+        record: &'a [u8],
+    ) -> Option<(Disclosure, Sealed<'a>)> {
         let is_ordinary = format.is_ordinary
             && headers.protocol == ESP
             && headers.is_ip()
             && headers.fragment == Fragment::Whole
             && headers.fault.is_none()
             && usize::from(headers.network_offset) <= MOST_LINK_BYTES
-            && link::carries_both_versions(link)
-            && text_bytes > 0
-            && text_bytes & (ALIGNMENT_BYTES - 1) == 0;
+            && link::carries_both_versions(link);
         if !is_ordinary {
             return None;
         }
-        let &[_, _, _, _, n0, n1, n2, n3] = record.get(esp_offset..)?.first_chunk()?;
-        let outer = record.get(usize::from(headers.network_offset)..)?;
-        Some(Disclosure {
-            text_offset: (esp_offset + FRONT_BYTES) as u32,
-            text_bytes: text_bytes as u32,
-            sequence_low: u32::from_be_bytes([n0, n1, n2, n3]),
+        let (link_header, outer) = record.split_at_checked(usize::from(headers.network_offset))?;
+        let (esp_header, behind) = headers.payload(record).split_first_chunk()?;
+        let (iv, behind) = behind.split_first_chunk()?;
+        let (text, tag) = behind.split_last_chunk()?;
+        if text.is_empty() || !text.len().is_multiple_of(ALIGNMENT_BYTES) {
+            return None;
+        }
+        let disclosure = Disclosure {
+            text_bytes: text.len() as u32,
             network: headers.network,
             traffic_class: header::inherited(outer).traffic_class,
-        })
-    }
-
-    /// The sequence number's low half.
-    #[inline]
-    pub fn sequence_low(&self) -> u32 {
-        self.sequence_low
-    }
-
-    /// Start of the text, from the start of the record.
-    #[inline]
-    pub fn text_offset(&self) -> usize {
-        self.text_offset as usize
+        };
+        let sealed = Sealed {
+            link_header,
+            esp_header,
+            iv,
+            text,
+            tag,
+        };
+        Some((disclosure, sealed))
     }
 
     /// Bytes of packet, padding and trailer.
     #[inline]
-    pub fn text_bytes(&self) -> usize {
-        self.text_bytes as usize
-    }
-
-    /// What stands around the text; `None` where the record is not the one that
-    /// this was planned for.
-    #[inline]
-    pub fn sealed<'a>(&self, record: &'a [u8]) -> Option<Sealed<'a>> {
-        let (before, from_text) = record.split_at_checked(self.text_offset())?;
-        let (esp_header, iv) = before.last_chunk::<FRONT_BYTES>()?.split_first_chunk()?;
-        Some(Sealed {
-            esp_header,
-            iv: iv.first_chunk()?,
-            tag: from_text.get(self.text_bytes()..)?.first_chunk()?,
-        })
+    pub fn text_bytes(&self) -> u64 {
+        u64::from(self.text_bytes)
     }
 
     /// Reads the verified text behind a copy of the link header, and makes that say

@@ -17,7 +17,7 @@ mod template;
 mod trailer;
 
 pub use decapsulate::{Arrival, Decapsulation};
-pub use disclosure::Disclosure;
+pub use disclosure::{Disclosure, Sealed};
 pub use encapsulate::{Encapsulation, LateChecksum};
 pub use enclosure::Enclosure;
 pub use template::{Format, Template};

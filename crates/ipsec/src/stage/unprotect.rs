@@ -7,9 +7,10 @@ use weir_crypto::{LaneUse, OpenJob, open};
 use weir_packet::file::Block;
 use weir_packet::wire::LinkType;
 use weir_select::Tuple;
+use weir_simd::prefetch;
 use weir_stream::{
     Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Disposition, DropReason,
-    EventKind, Extracts, Stage, StageError, Work,
+    EventKind, RecordRow, Stage, StageError, Work,
 };
 
 use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
@@ -63,16 +64,15 @@ impl Planned {
     fn new(
         inbound: &Inbound,
         association: u32,
-        records: &Extracts<'_>,
         index: usize,
+        row: RecordRow<'_>,
         databases: &Databases,
     ) -> Result<(Planned, Admitted), DropReason> {
-        let headers = records.headers(index);
         let nat_t_ports = databases.sad.nat_t_ports();
-        let arrival = Arrival::find(headers, records.record(index), nat_t_ports)?
+        let arrival = Arrival::find(row.headers, row.record, nat_t_ports)?
             .ok_or(DropReason::MalformedHeaders)?;
-        let link = records.arrival(index).link;
-        let decapsulation = Decapsulation::plan(inbound.format(), link, headers, &arrival)?;
+        let (format, link) = (inbound.format(), row.arrival.link);
+        let decapsulation = Decapsulation::plan(format, link, row.headers, &arrival)?;
         let admitted = inbound.admit(arrival.sequence_low)?;
         let plan = Planned {
             index: index as u32,
@@ -233,6 +233,10 @@ impl Unprotect {
             }
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER) {
                 self.databases.spd.look_ahead_at_selectors(*association);
+                // It has left the innermost cache since it was admitted.
+                if let Some(slot) = self.associations.get(*association as usize) {
+                    prefetch(slot);
+                }
             }
             let outcome = match self.seen[position].fate() {
                 Fate::Ordinary => self.release_ordinary(batch, position),
@@ -270,7 +274,7 @@ impl Unprotect {
 }
 
 /// Takes a verified packet into its association.
-#[inline]
+#[inline(always)]
 fn take_in(
     batch: &mut Batch,
     index: usize,

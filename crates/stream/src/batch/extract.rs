@@ -20,14 +20,15 @@ pub struct Extracts<'a> {
     free: Free<'a>,
 }
 
-/// A copy of a part of a record, and the record itself.
-pub struct Extracted<'a> {
-    /// All of the record, as it was.
+/// A record with what is known of it.
+#[derive(Clone, Copy)]
+pub struct RecordRow<'a> {
+    /// As [`Batch::record`].
     pub record: &'a [u8],
-    /// The copied part.
-    pub text: &'a mut [u8],
-    /// What the record may be replaced by.
-    pub extract: Extract,
+    /// As [`Batch::headers`].
+    pub headers: &'a Headers,
+    /// As [`Batch::arrival`].
+    pub arrival: &'a Arrival,
 }
 
 /// Names a copy, with a link header in front of it, in the memory of the batch that
@@ -100,65 +101,41 @@ impl Batch {
 }
 
 impl<'a> Extracts<'a> {
-    /// As [`Batch::headers`].
-    #[inline]
-    pub fn headers(&self, index: usize) -> &Headers {
-        &self.columns.headers[..self.len][index]
-    }
-
-    /// As [`Batch::arrival`].
-    #[inline]
-    pub fn arrival(&self, index: usize) -> &Arrival {
-        &self.columns.arrival[..self.len][index]
-    }
-
-    /// As [`Batch::record`].
-    #[inline]
-    pub fn record(&self, index: usize) -> &'a [u8] {
-        let place = self.columns.place[..self.len][index];
-        &self.memory(place)[place.range()]
-    }
-
-    #[inline]
-    fn memory(&self, place: Place) -> &'a [u8] {
-        match self.blocks.get(place.block_index()) {
+    /// A record; `None` where there is no such record.
+    #[inline(always)]
+    pub fn row(&self, index: usize) -> Option<RecordRow<'a>> {
+        if index >= self.len.min(BATCH_RECORDS) {
+            return None;
+        }
+        let columns: &'a Columns = self.columns;
+        let place = columns.place[index];
+        let memory: &'a [u8] = match self.blocks.get(place.block_index()) {
             Some(block) => block,
             None => self.written,
-        }
+        };
+        Some(RecordRow {
+            record: memory.get(place.range())?,
+            headers: &columns.headers[index],
+            arrival: &columns.arrival[index],
+        })
     }
 
-    /// Copies a record's link header, and right behind it `text_bytes` of the record
-    /// from `text_offset` on.
+    /// Copies a link header, and right behind it a text, both parts of a record.
+    /// Returns the copy of the text, and what names both.
     ///
-    /// `None` where there is no such record, where the link header or the text do
-    /// not lie in it, where the link header is longer than
+    /// `None` where the link header is longer than
     /// [`FRONT_BYTES`](crate::FRONT_BYTES), and where less room was asked for than
     /// the copy takes.
     // As for `replace`.
     #[inline(always)]
-    pub fn extract(
-        &mut self,
-        index: usize,
-        text_offset: usize,
-        text_bytes: usize,
-    ) -> Option<Extracted<'a>> {
-        if index >= self.len.min(BATCH_RECORDS) {
-            return None;
-        }
-        let place = self.columns.place[index];
-        let record = self.memory(place).get(place.range())?;
-        let link_bytes = self.columns.headers[index].network_offset;
-        let link_header = record.get(..usize::from(link_bytes))?;
-        let text = record.get(text_offset..)?.get(..text_bytes)?;
+    pub fn extract(&mut self, link_header: &[u8], text: &[u8]) -> Option<(&'a mut [u8], Extract)> {
         let copied = self.free.enclose(link_header, 0, text, 0)?;
-        Some(Extracted {
-            record,
-            text: copied.enclosed.rest,
-            extract: Extract {
-                place: copied.place,
-                room: copied.room,
-                link_bytes,
-            },
-        })
+        let extract = Extract {
+            place: copied.place,
+            room: copied.room,
+            // It fits the bytes in front.
+            link_bytes: link_header.len() as u16,
+        };
+        Some((copied.enclosed.rest, extract))
     }
 }

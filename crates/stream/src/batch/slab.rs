@@ -299,7 +299,7 @@ fn whole_lines(bytes: usize) -> usize {
 
 /// Copies what is mostly a link header, without a call where it is as short as
 /// Ethernet's: in two halves that overlap.
-#[inline]
+#[inline(always)]
 fn copy_header(to: &mut [u8], from: &[u8]) {
     if let (8..=16, Some(head), Some(tail)) = (from.len(), from.first_chunk(), from.last_chunk()) {
         if let Some(to) = to.first_chunk_mut::<8>() {
@@ -315,7 +315,7 @@ fn copy_header(to: &mut [u8], from: &[u8]) {
 
 /// Copies what is mostly a short packet, without a call where it is one: in
 /// pieces of which the last overlaps the one before.
-#[inline]
+#[inline(always)]
 fn copy_packet(to: &mut [u8], from: &[u8]) {
     const PIECE: usize = 32;
     if let (PIECE..=SHORT_BYTES, Some(tail)) = (from.len(), from.last_chunk::<PIECE>()) {

@@ -295,11 +295,15 @@ fn a_record_gives_way_to_what_was_inside_it() {
     batch.record_mut(1);
     let mut extracts = batch.extracts(2, 2 * (14 + 62));
     let extracts = [0, 1].map(|index| {
-        let extracted = extracts.extract(index, 14 + 36, 62).expect("room");
-        assert_eq!(extracted.record, wrapped(&link));
-        assert_eq!(&extracted.text[..60], inner);
-        extracted.text[59] = index as u8;
-        extracted.extract
+        let row = extracts.row(index).expect("a record");
+        assert_eq!(row.record, wrapped(&link));
+        assert_eq!(usize::from(row.headers.network_offset), link.len());
+        assert_eq!(row.arrival.wire_bytes, bytes);
+        let (header, text) = row.record.split_at(14);
+        let (text, extract) = extracts.extract(header, &text[36..98]).expect("room");
+        assert_eq!(&text[..60], inner);
+        text[59] = index as u8;
+        extract
     });
     assert_eq!(batch.record(0), wrapped(&link), "nothing is replaced yet");
     for (index, extract) in extracts.iter().enumerate() {
@@ -323,17 +327,13 @@ fn what_cannot_be_extracted_or_replaced_is_left_as_it_is() {
     let mut batch = received(&[&packet]);
     {
         let mut extracts = batch.extracts(1, 60);
-        assert!(extracts.extract(1, 0, 10).is_none(), "no such record");
-        assert!(extracts.extract(0, 30, 31).is_none(), "past its end");
-        assert!(extracts.extract(0, usize::MAX, 1).is_none());
-        assert!(extracts.extract(0, 0, 60).is_some());
-        assert!(
-            extracts.extract(0, 0, 60).is_none(),
-            "no room was asked for"
-        );
+        assert!(extracts.row(1).is_none(), "no such record");
+        assert!(extracts.extract(&[0; FRONT_BYTES + 1], &[]).is_none());
+        assert!(extracts.extract(&[], &packet).is_some());
+        assert!(extracts.extract(&[], &packet).is_none(), "no more room");
     }
-    let extract = batch.extracts(1, 60).extract(0, 0, 60).expect("room");
-    let extract = extract.extract;
+    let mut extracts = batch.extracts(1, 60);
+    let (_, extract) = extracts.extract(&[], &packet).expect("room");
     assert!(batch.replace(1, &extract, 60).is_none(), "no such record");
     let mut other = received(&[&packet]);
     assert!(other.extract_mut(&extract).is_none(), "of another batch");

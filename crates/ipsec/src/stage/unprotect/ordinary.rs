@@ -7,7 +7,7 @@ use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, Extract, Extracts, StageError, Work};
 
 use super::{NAME, Planned, Unprotect, take_in};
-use crate::esp::{Associated, Disclosure};
+use crate::esp::{Associated, Disclosure, Sealed};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
 use crate::stage::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
@@ -43,27 +43,23 @@ impl Seen {
         self.fate
     }
 
-    /// Copies the text out of an ordinary record that is admitted, and adds it to
-    /// those that are to be opened. `None` where the record is not laid out as
-    /// planned.
+    /// Copies the text of an ordinary record that is admitted, and adds it to those
+    /// that are to be opened. `None` where it takes more room than there is.
     #[inline(always)]
     fn open<'a>(
         &'a mut self,
         key: &'a OpeningKey,
-        index: usize,
+        sealed: Sealed<'a>,
         extracts: &mut Extracts<'a>,
         found: &mut OpenBatch<'_, 'a>,
     ) -> Option<()> {
-        let (text_offset, text_bytes) =
-            (self.disclosure.text_offset(), self.disclosure.text_bytes());
-        let extracted = extracts.extract(index, text_offset, text_bytes)?;
-        let sealed = self.disclosure.sealed(extracted.record)?;
-        self.extract = extracted.extract;
+        let (text, extract) = extracts.extract(sealed.link_header, sealed.text)?;
+        self.extract = extract;
         let job = OpenJob {
             key,
             prefix: self.associated.prefix(sealed.esp_header),
             iv: sealed.iv,
-            text: extracted.text,
+            text,
             suffix: self.associated.suffix(),
             tag: sealed.tag,
             verified: false,
@@ -104,16 +100,18 @@ impl Unprotect {
                     continue;
                 };
                 let index = *index as usize;
-                let record = extracts.record(index);
-                let (headers, link) = (extracts.headers(index), extracts.arrival(index).link);
-                let disclosure = Disclosure::plan(inbound.format(), link, headers, record);
-                let admitted = match &disclosure {
-                    Some(disclosure) => inbound.admit(disclosure.sequence_low()),
-                    None => Planned::new(inbound, *association, &extracts, index, &self.databases)
-                        .map(|(plan, admitted)| {
+                let displaced = Defect::Displaced { index };
+                let row = extracts.row(index).ok_or(displaced)?;
+                let format = inbound.format();
+                let ordinary = Disclosure::plan(format, row.arrival.link, row.headers, row.record);
+                let admitted = match &ordinary {
+                    Some((_, sealed)) => inbound.admit(sealed.sequence_low()),
+                    None => Planned::new(inbound, *association, index, row, &self.databases).map(
+                        |(plan, admitted)| {
                             self.planned.push(plan);
                             admitted
-                        }),
+                        },
+                    ),
                 };
                 let Admitted { sequence, is_leap } = match admitted {
                     Ok(admitted) => admitted,
@@ -122,14 +120,14 @@ impl Unprotect {
                         continue;
                     }
                 };
-                match disclosure {
-                    Some(disclosure) => {
+                match ordinary {
+                    Some((disclosure, sealed)) => {
                         seen.fate = Fate::Ordinary;
                         seen.sequence = sequence;
                         seen.disclosure = disclosure;
-                        seen.associated = Associated::new(inbound.format(), sequence);
-                        seen.open(inbound.key(), index, &mut extracts, found)
-                            .ok_or(Defect::Displaced { index })?;
+                        seen.associated = Associated::new(format, sequence);
+                        seen.open(inbound.key(), sealed, &mut extracts, found)
+                            .ok_or(displaced)?;
                     }
                     None => seen.fate = Fate::Planned,
                 }
@@ -177,7 +175,7 @@ impl Unprotect {
             .get_mut(association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let text_bytes = seen.disclosure.text_bytes() as u64;
+        let text_bytes = seen.disclosure.text_bytes();
         let index = index as usize;
         take_in(batch, index, inbound, seen.sequence, text_bytes)?;
         let disclosed = disclose(batch, index, association, seen, &self.databases);
