@@ -1,11 +1,13 @@
 //! How an interval's contents are filled.
 
+use std::iter;
+
 use weir_hash::{KeyColumns, SeedStream};
-use weir_packet::wire::FlowKey;
+use weir_packet::wire::{FlowKey, Ipv4Flow};
 
 use crate::config::Plan;
-use crate::contents::{Contents, LISTED_MAX, Sketched, Update};
-use crate::gather::{Addition, Gather, WAITING_MAX};
+use crate::contents::{self, Contents, LISTED_MAX, Sketched};
+use crate::gather::{self, Addition, Gather, LEAVING_MAX, Update};
 use crate::key::{self, IPV4_PAIRS, IPV6_PAIRS, KeyWords, Projection};
 use crate::sketch::{AddWork, LayoutMismatch};
 
@@ -74,7 +76,7 @@ impl Filler {
     ) {
         match contents {
             Contents::Listed(list) => {
-                list.push(Update {
+                list.push(contents::Update {
                     key: flow.project(plan.key),
                     value,
                     is_noted,
@@ -186,17 +188,45 @@ impl Filler {
         value: u64,
         is_noted: bool,
     ) {
+        let scratch = &mut self.scratch;
         if flow.ip_version == 4 {
-            let words = self.projection.ipv4(flow);
-            if self.short.gather.put(Addition::new(words, value, is_noted)) {
-                self.short.add_some(plan, sketched, &mut self.scratch);
-            }
+            let words = self.projection.ipv4(flow.into());
+            let update = Update {
+                words,
+                value,
+                is_noted,
+            };
+            self.short.put(plan, sketched, scratch, update);
         } else {
             let words = self.projection.ipv6(flow);
-            if self.long.gather.put(Addition::new(words, value, is_noted)) {
-                self.long.add_some(plan, sketched, &mut self.scratch);
-            }
+            let update = Update {
+                words,
+                value,
+                is_noted,
+            };
+            self.long.put(plan, sketched, scratch, update);
         }
+    }
+
+    /// The same for at most [`gather::PUT_MAX`] packets of IPv4, none of which is noted.
+    /// Every value [`gather::fits`], or is 0 for no packet.
+    ///
+    /// On its own, so that it has the registers for itself.
+    #[inline(never)]
+    pub fn put_ipv4(
+        &mut self,
+        plan: &Plan,
+        sketched: &mut Sketched,
+        flows: &[Ipv4Flow],
+        values: &[u32],
+    ) {
+        let projection = self.projection;
+        let updates = flows.iter().zip(values).map(|(flow, value)| Update {
+            words: projection.ipv4(*flow),
+            value: (*value).into(),
+            is_noted: false,
+        });
+        (self.short).put_all(plan, sketched, &mut self.scratch, updates);
     }
 }
 
@@ -206,7 +236,50 @@ impl<const N: usize> Queue<N> {
             gather: Gather::new(seed),
             is_ipv4,
             words,
-            columns: KeyColumns::new(words.len(), WAITING_MAX),
+            columns: KeyColumns::new(words.len(), LEAVING_MAX),
+        }
+    }
+
+    /// Takes what is to be added to a key.
+    #[inline(always)]
+    fn put(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch, update: Update<N>) {
+        if gather::fits(update.value) {
+            self.put_all(plan, into, scratch, iter::once(update));
+        } else {
+            self.add_alone(plan, into, scratch, &update);
+        }
+    }
+
+    /// Adds to one key a value that is no common packet's. One of 2⁶³ or more counts
+    /// as 2⁶³ - 1, which is all that a sketch holds.
+    #[cold]
+    fn add_alone(
+        &mut self,
+        plan: &Plan,
+        into: &mut Sketched,
+        scratch: &mut Scratch,
+        update: &Update<N>,
+    ) {
+        scratch.values.clear();
+        (scratch.values).push(i64::try_from(update.value).unwrap_or(i64::MAX));
+        let places = self.words;
+        let word = |_, word: usize| key::word(&update.words, places[word]);
+        self.columns.fill(1, word);
+        let is_noted = |_| update.is_noted;
+        add(plan, into, &self.columns, self.is_ipv4, is_noted, scratch);
+    }
+
+    /// Takes at most [`gather::PUT_MAX`] updates.
+    #[inline(always)]
+    fn put_all(
+        &mut self,
+        plan: &Plan,
+        into: &mut Sketched,
+        scratch: &mut Scratch,
+        updates: impl Iterator<Item = Update<N>>,
+    ) {
+        if self.gather.put_all(updates) {
+            self.add_some(plan, into, scratch);
         }
     }
 
@@ -214,8 +287,15 @@ impl<const N: usize> Queue<N> {
     #[inline(never)]
     fn add_some(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
         let additions = self.gather.leaving();
-        let (columns, words) = (&mut self.columns, self.words);
-        add(plan, into, additions, self.is_ipv4, words, columns, scratch);
+        add_all(
+            plan,
+            into,
+            additions,
+            self.is_ipv4,
+            self.words,
+            &mut self.columns,
+            scratch,
+        );
     }
 
     /// Adds all keys.
@@ -225,14 +305,20 @@ impl<const N: usize> Queue<N> {
             if additions.is_empty() {
                 break;
             }
-            let (columns, words) = (&mut self.columns, self.words);
-            add(plan, into, additions, self.is_ipv4, words, columns, scratch);
+            add_all(
+                plan,
+                into,
+                additions,
+                self.is_ipv4,
+                self.words,
+                &mut self.columns,
+                scratch,
+            );
         }
     }
 }
 
-/// Hashes keys in lanes, adds to them, offers those that may be candidates.
-fn add<const N: usize>(
+fn add_all<const N: usize>(
     plan: &Plan,
     into: &mut Sketched,
     additions: &[Addition<N>],
@@ -242,8 +328,23 @@ fn add<const N: usize>(
     scratch: &mut Scratch,
 ) {
     columns.fill(additions.len(), |index, word| {
-        key::word(&additions[index].words, words[word])
+        key::word(&additions[index].words(), words[word])
     });
+    scratch.values.clear();
+    (scratch.values).extend(additions.iter().map(|addition| addition.value() as i64));
+    let is_noted = |index: usize| additions[index].is_noted();
+    add(plan, into, columns, is_ipv4, is_noted, scratch);
+}
+
+/// Hashes keys in lanes, adds to them, offers those that may be candidates.
+fn add(
+    plan: &Plan,
+    into: &mut Sketched,
+    columns: &KeyColumns,
+    is_ipv4: bool,
+    is_noted: impl Fn(usize) -> bool,
+    scratch: &mut Scratch,
+) {
     let Scratch {
         values,
         add,
@@ -251,9 +352,6 @@ fn add<const N: usize>(
         fingerprints,
         unknown,
     } = scratch;
-    values.clear();
-    // No value is above 2⁶³ - 1.
-    values.extend(additions.iter().map(|addition| addition.value as i64));
     let Sketched {
         sums,
         candidates,
@@ -282,8 +380,7 @@ fn add<const N: usize>(
     sums.above(unknown, floor, add, offer);
     if let Some(change) = change {
         change.add(plan.tier, columns, values, change_work);
-        let noted = additions.iter().enumerate().filter(|(_, a)| a.is_noted());
-        for (index, _) in noted {
+        for index in (0..columns.len()).filter(|index| is_noted(*index)) {
             change.note(index, key(index), fingerprints[index], change_work);
         }
     }

@@ -5,8 +5,14 @@ use std::hint::select_unpredictable;
 
 use weir_hash::SeedStream;
 
-/// Keys that wait until they are looked at together.
-pub(crate) const WAITING_MAX: usize = 256;
+/// Keys that wait until they are hashed together.
+const WAITING_MAX: usize = 256;
+
+/// The most keys that come at once: those of a batch.
+pub(crate) const PUT_MAX: usize = 256;
+
+/// The most keys that leave at once.
+pub(crate) const LEAVING_MAX: usize = WAITING_MAX + PUT_MAX;
 
 /// Memory of remembered keys: what a first-level cache holds.
 const CACHE_BYTES: usize = 1 << 15;
@@ -20,47 +26,88 @@ const REST: usize = 1 << 17;
 /// what hashing, adding and asking for a candidate do.
 const WORTHWHILE: usize = 5;
 
-/// What is to be added to a key of `N` words of 64 bits.
+/// What is to be added to a key of `N` words of 64 bits, of which the last has 43:
+///
+/// ```text
+/// last word   0 to 42  key
+///             43       whether the key is noted
+///             44 to 63 the value
+/// ```
+///
+/// Where the value is 0 there is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(32))]
-pub(crate) struct Addition<const N: usize> {
+pub(crate) struct Addition<const N: usize>([u64; N]);
+
+/// Where the parts of the last word begin.
+const NOTED_BIT: u32 = 43;
+const VALUE_BIT: u32 = 44;
+
+/// The largest value of an addition.
+const VALUE_MAX: u64 = u64::MAX >> VALUE_BIT;
+
+/// Whether a value has room in an addition, and is one.
+#[inline(always)]
+pub(crate) fn fits(value: u64) -> bool {
+    value.wrapping_sub(1) < VALUE_MAX
+}
+
+/// A key, what is to be added to it, up to [`VALUE_MAX`], and whether it is noted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Update<const N: usize> {
     pub words: [u64; N],
-    /// At most 2⁶³ - 1.
     pub value: u64,
-    flags: u64,
+    pub is_noted: bool,
 }
 
 impl<const N: usize> Addition<N> {
     /// Keys that are remembered, a power of two.
     const SLOTS: usize = CACHE_BYTES / size_of::<Addition<N>>().next_power_of_two();
 
-    const NOTHING: Addition<N> = Addition {
-        words: [0; N],
-        value: 0,
-        flags: 0,
-    };
-    /// Not an empty slot.
-    const IS_SOMETHING: u64 = 1;
-    const IS_NOTED: u64 = 2;
+    const NOTHING: Addition<N> = Addition([0; N]);
 
-    /// A value of 2⁶³ or more counts as 2⁶³ - 1, which is all that a sketch holds.
+    /// Of an update alone.
     #[inline(always)]
-    pub fn new(words: [u64; N], value: u64, is_noted: bool) -> Addition<N> {
-        let noted = if is_noted { Self::IS_NOTED } else { 0 };
-        Addition {
-            words,
-            value: value.min(i64::MAX as u64),
-            flags: Self::IS_SOMETHING | noted,
-        }
+    fn new(update: &Update<N>) -> Addition<N> {
+        let mut words = update.words;
+        words[N - 1] |= update.value << VALUE_BIT | u64::from(update.is_noted) << NOTED_BIT;
+        Addition(words)
+    }
+
+    /// The words of the key.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; N] {
+        let mut words = self.0;
+        words[N - 1] &= (1 << NOTED_BIT) - 1;
+        words
+    }
+
+    /// What is to be added to it.
+    #[inline(always)]
+    pub fn value(&self) -> u64 {
+        self.0[N - 1] >> VALUE_BIT
     }
 
     /// Whether the key is one of those that are noted.
     pub fn is_noted(&self) -> bool {
-        self.flags & Self::IS_NOTED != 0
+        self.0[N - 1] >> NOTED_BIT & 1 != 0
     }
 
-    fn is_something(&self) -> bool {
-        self.flags != 0
+    /// With an update of the same key whose value has room here; otherwise the
+    /// update alone, and false.
+    #[inline(always)]
+    fn with(&self, update: &Update<N>) -> (Addition<N>, bool) {
+        let last = self.0[N - 1];
+        let (sum, is_beyond) = last.overflowing_add(update.value << VALUE_BIT);
+        let key_bits = u64::BITS - NOTED_BIT;
+        let difference = (last ^ update.words[N - 1]) << key_bits;
+        let difference = (0..N - 1).fold(difference, |difference, word| {
+            difference | (self.0[word] ^ update.words[word])
+        });
+        let is_same = (difference == 0) & !is_beyond;
+        let mut with = Addition::new(update);
+        let sum = sum | u64::from(update.is_noted) << NOTED_BIT;
+        with.0[N - 1] = select_unpredictable(is_same, sum, with.0[N - 1]);
+        (with, is_same)
     }
 }
 
@@ -72,7 +119,7 @@ impl<const N: usize> Addition<N> {
 /// keys meet in a slot depends on secret numbers. Where keys do not come again,
 /// the cache rests.
 pub(crate) struct Gather<const N: usize> {
-    waiting: Box<[Addition<N>]>,
+    waiting: Box<[Addition<N>; LEAVING_MAX]>,
     count: usize,
     slots: Box<[Addition<N>]>,
     is_empty: bool,
@@ -87,7 +134,7 @@ impl<const N: usize> Gather<N> {
     pub fn new(seed: u64) -> Gather<N> {
         let mut stream = SeedStream::new(seed);
         Gather {
-            waiting: vec![Addition::NOTHING; WAITING_MAX].into(),
+            waiting: Box::new([Addition::NOTHING; LEAVING_MAX]),
             count: 0,
             slots: vec![Addition::NOTHING; Addition::<N>::SLOTS].into(),
             is_empty: true,
@@ -98,31 +145,27 @@ impl<const N: usize> Gather<N> {
         }
     }
 
-    /// Takes an addition. True where no further one has room: then
-    /// [`Gather::leaving`] is to be called.
+    /// Takes at most [`PUT_MAX`] updates, those of value 0 for none. True where no further ones have room:
+    /// then [`Gather::leaving`] is to be called.
     #[inline(always)]
-    pub fn put(&mut self, addition: Addition<N>) -> bool {
-        if let Some(place) = self.waiting.get_mut(self.count) {
-            *place = addition;
-            self.count += 1;
-        }
+    pub fn put_all(&mut self, updates: impl Iterator<Item = Update<N>>) -> bool {
+        let before = self.count;
+        let taken = if self.is_resting {
+            self.append(updates)
+        } else {
+            self.combine(updates)
+        };
+        self.until_look = self.until_look.saturating_sub(taken);
+        self.left += self.count - before;
         self.count >= WAITING_MAX
     }
 
     /// Makes room, and returns what is to be added now.
     pub fn leaving(&mut self) -> &[Addition<N>] {
-        let count = std::mem::take(&mut self.count);
-        self.until_look = self.until_look.saturating_sub(count);
-        let leaving = if self.is_resting {
-            count
-        } else {
-            self.combine(count)
-        };
-        self.left += leaving;
         if self.until_look == 0 {
             self.look();
         }
-        &self.waiting[..leaving]
+        &self.waiting[..std::mem::take(&mut self.count)]
     }
 
     /// Returns a part of all that is here, at least one addition unless there is
@@ -130,7 +173,7 @@ impl<const N: usize> Gather<N> {
     pub fn drain(&mut self) -> &[Addition<N>] {
         let mut count = self.leaving().len();
         if count == 0 && !self.is_empty {
-            let full = self.slots.iter_mut().filter(|slot| slot.is_something());
+            let full = self.slots.iter_mut().filter(|slot| slot.value() != 0);
             for (place, slot) in self.waiting.iter_mut().zip(full) {
                 *place = std::mem::replace(slot, Addition::NOTHING);
                 count += 1;
@@ -140,38 +183,39 @@ impl<const N: usize> Gather<N> {
         &self.waiting[..count]
     }
 
-    /// Puts what waits into slots, and what was there in front of what waits.
-    /// There is no branch that depends on a key: what was in a slot is always
-    /// written out, and counts only if it had to leave.
-    fn combine(&mut self, count: usize) -> usize {
-        self.is_empty &= count == 0;
-        let mut leaving = 0;
-        for index in 0..count {
-            let addition = self.waiting[index];
-            let slot = self.slot(&addition.words);
-            let old = self.slots[slot];
-            let sum = old.value + addition.value;
-            let words = old.words.iter().zip(&addition.words);
-            let difference = words.fold(0, |difference, (a, b)| difference | (a ^ b));
-            let is_same = (difference == 0) & (sum <= i64::MAX as u64);
-            let mut new = addition;
-            new.value = select_unpredictable(is_same, sum, addition.value);
-            new.flags |= select_unpredictable(is_same, old.flags, 0);
-            self.slots[slot] = new;
-            // Not behind the one that was just read.
-            self.waiting[leaving] = old;
-            leaving += usize::from(!is_same & old.is_something());
+    /// Puts updates behind what waits; how many came.
+    #[inline(always)]
+    fn append(&mut self, updates: impl Iterator<Item = Update<N>>) -> usize {
+        let mut taken = 0;
+        for update in updates {
+            self.waiting[self.count] = Addition::new(&update);
+            self.count += usize::from(update.value != 0);
+            taken += usize::from(update.value != 0);
         }
-        leaving
+        taken
     }
 
-    #[inline]
-    fn slot(&self, words: &[u64; N]) -> usize {
-        let products = words.iter().zip(&self.multipliers);
-        let sum = products.fold(0u64, |sum, (word, multiplier)| {
-            sum.wrapping_add(word.wrapping_mul(*multiplier))
-        });
-        (sum >> (u64::BITS - Addition::<N>::SLOTS.ilog2())) as usize
+    /// Puts updates into slots, and what was there behind what waits; how many
+    /// came. There is no branch that depends on a key: what was in a slot is
+    /// always written out, and counts only if it had to leave.
+    #[inline(always)]
+    fn combine(&mut self, updates: impl Iterator<Item = Update<N>>) -> usize {
+        let (mut taken, mut count) = (0, self.count);
+        let multipliers = self.multipliers;
+        let slots = &mut self.slots[..Addition::<N>::SLOTS];
+        let waiting = &mut self.waiting[..];
+        for update in updates {
+            let slot = &mut slots[slot(&update.words, &multipliers)];
+            let old = *slot;
+            let (new, is_same) = old.with(&update);
+            *slot = new;
+            waiting[count] = old;
+            count += usize::from(!is_same & (old.value() != 0));
+            taken += usize::from(update.value != 0);
+        }
+        self.is_empty &= taken == 0;
+        self.count = count;
+        taken
     }
 
     #[cold]
@@ -181,6 +225,16 @@ impl<const N: usize> Gather<N> {
         self.until_look = if self.is_resting { REST } else { TRIAL };
         self.left = 0;
     }
+}
+
+/// Where a key of these words belongs.
+#[inline(always)]
+fn slot<const N: usize>(words: &[u64; N], multipliers: &[u64; N]) -> usize {
+    let products = words.iter().zip(multipliers);
+    let sum = products.fold(0u64, |sum, (word, multiplier)| {
+        sum.wrapping_add(word.wrapping_mul(*multiplier))
+    });
+    (sum >> (u64::BITS - Addition::<N>::SLOTS.ilog2())) as usize
 }
 
 impl<const N: usize> fmt::Debug for Gather<N> {
@@ -194,6 +248,7 @@ impl<const N: usize> fmt::Debug for Gather<N> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::iter;
 
     use super::*;
 
@@ -206,8 +261,8 @@ mod tests {
         let mut take = |leaving: &[Addition<2>], count: &mut usize| {
             *count += leaving.len();
             for addition in leaving {
-                let sum = sums.entry(addition.words[0]).or_default();
-                sum.0 += i128::from(addition.value);
+                let sum = sums.entry(addition.words()[0]).or_default();
+                sum.0 += i128::from(addition.value());
                 sum.1 |= addition.is_noted();
             }
         };
@@ -217,7 +272,11 @@ mod tests {
             let sum = truth.entry(key).or_default();
             sum.0 += i128::from(value);
             sum.1 |= is_noted;
-            if gather.put(Addition::new([key, key >> 8], value, is_noted)) {
+            if gather.put_all(iter::once(Update {
+                words: [key, key >> 21],
+                value,
+                is_noted,
+            })) {
                 take(gather.leaving(), &mut count);
             }
         }
@@ -260,14 +319,47 @@ mod tests {
         assert!(!gather.is_resting);
     }
 
-    /// Key 0 in an empty slot, values of nothing, and sums that a sketch does not
-    /// hold in one addition.
+    /// Key 0 in an empty slot, and sums that have no room in an addition.
     #[test]
     fn sums_at_the_limits_are_exact() {
-        let most = i64::MAX as u64;
-        let updates = [(0, 0), (0, 5), (3, most), (3, 1), (3, most), (9, 0), (3, 7)];
+        let most = VALUE_MAX;
+        let updates = [
+            (0, 5),
+            (3, most),
+            (3, 1),
+            (3, most),
+            (9, 1),
+            (3, 7),
+            (9, most),
+        ];
         pass(updates.into_iter());
         pass(std::iter::empty());
-        assert_eq!(Addition::new([1], u64::MAX, false).value, most);
+        assert!(fits(1) && fits(most));
+        assert!(!fits(0) && !fits(most + 1) && !fits(u64::MAX));
+    }
+
+    /// Updates of nothing change nothing, resting or not.
+    #[test]
+    fn updates_of_nothing_leave_no_trace() {
+        let mut gather = Gather::<2>::new(1);
+        let update = |key, value| Update {
+            words: [key, 0],
+            value,
+            is_noted: false,
+        };
+        for is_resting in [false, true] {
+            gather.is_resting = is_resting;
+            let updates = [update(0, 0), update(7, 3), update(0, 0), update(7, 0)];
+            assert!(!gather.put_all(updates.into_iter()));
+            let mut values = Vec::new();
+            loop {
+                let leaving = gather.drain();
+                if leaving.is_empty() {
+                    break;
+                }
+                values.extend(leaving.iter().map(|one| (one.words(), one.value())));
+            }
+            assert_eq!(values, [([7, 0], 3)]);
+        }
     }
 }

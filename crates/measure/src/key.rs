@@ -1,7 +1,7 @@
 //! Flow keys as words for hashing.
 
 use weir_hash::MAX_KEY_WORDS;
-use weir_packet::wire::{FlowKey, KeyKind, PrefixLengths};
+use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind, PrefixLengths};
 
 /// Pairs of words of an IPv4 flow.
 pub(crate) const IPV4_PAIRS: usize = 2;
@@ -80,30 +80,24 @@ impl Projection {
 
     /// What is kept of an IPv4 flow.
     #[inline(always)]
-    pub fn ipv4(&self, flow: &FlowKey) -> [u64; IPV4_PAIRS] {
-        let addresses = (flow.destination as u64) << 32 | flow.source as u64;
-        let protocol = u64::from(flow.protocol);
-        masked([addresses, protocol << 32 | ports(flow)], &self.ipv4_mask)
+    pub fn ipv4(&self, flow: Ipv4Flow) -> [u64; IPV4_PAIRS] {
+        masked(flow.words(), &self.ipv4_mask)
     }
 
     /// What is kept of an IPv6 flow.
     #[inline(always)]
     pub fn ipv6(&self, flow: &FlowKey) -> [u64; IPV6_PAIRS] {
+        let ports = u64::from(flow.source_port) << 16 | u64::from(flow.destination_port);
         let protocol = IPV6 | u64::from(flow.protocol);
         let pairs = [
             flow.source as u64,
             (flow.source >> 64) as u64,
             flow.destination as u64,
             (flow.destination >> 64) as u64,
-            protocol << 32 | ports(flow),
+            protocol << 32 | ports,
         ];
         masked(pairs, &self.ipv6_mask)
     }
-}
-
-#[inline(always)]
-fn ports(flow: &FlowKey) -> u64 {
-    u64::from(flow.source_port) << 16 | u64::from(flow.destination_port)
 }
 
 #[inline(always)]
@@ -137,7 +131,7 @@ impl KeyWords {
     pub fn new(flow: &FlowKey, kind: KeyKind) -> KeyWords {
         let projection = Projection::new(kind);
         if flow.ip_version == 4 {
-            KeyWords::of(&projection.ipv4(flow), projection.ipv4_words)
+            KeyWords::of(&projection.ipv4(flow.into()), projection.ipv4_words)
         } else {
             KeyWords::of(&projection.ipv6(flow), projection.ipv6_words)
         }

@@ -51,6 +51,7 @@ mod key;
 mod merger;
 mod meter;
 mod multistage;
+mod packets;
 mod report;
 mod sketch;
 mod stage;

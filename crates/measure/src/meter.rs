@@ -10,19 +10,10 @@ use crate::collector::Collector;
 use crate::config::{Plan, Value};
 use crate::contents::Contents;
 use crate::filler::Filler;
+use crate::gather::PUT_MAX;
 use crate::interval::{Slot, Timekeeper};
-use crate::report::{Counts, IntervalPart};
-
-/// Packets in order of arrival, by their place among them.
-pub(crate) trait Packets {
-    fn len(&self) -> usize;
-    /// Number in the stream's order, and nanoseconds since 1970.
-    fn time(&self, index: usize) -> (u64, u64);
-    /// Whether a packet counts, or only tells the time.
-    fn is_counted(&self, index: usize) -> bool;
-    fn wire_bytes(&self, index: usize) -> u32;
-    fn flow(&self, index: usize) -> Option<FlowKey>;
-}
+use crate::packets::{Packets, Sorted};
+use crate::report::IntervalPart;
 
 /// Counts the packets of one shard, interval by interval, and hands each
 /// interval to the [`Collector`] when the next begins.
@@ -36,6 +27,7 @@ pub struct Meter {
     number: u64,
     part: Option<IntervalPart>,
     filler: Filler,
+    sorted: Box<Sorted>,
     collector: Collector,
 }
 
@@ -54,6 +46,7 @@ impl Meter {
             number: 0,
             part: None,
             filler: Filler::new(plan),
+            sorted: Box::new(Sorted::new()),
             collector: collector.clone(),
         }
     }
@@ -131,20 +124,26 @@ impl Meter {
         else {
             return;
         };
-        let is_bytes = self.plan.value == Value::Bytes;
-        let mut more = Counts::default();
-        for index in run.filter(|index| packets.is_counted(*index)) {
-            let wire_bytes = packets.wire_bytes(index);
-            more.note(packets.time(index).1, slot.start_ns, wire_bytes);
-            match packets.flow(index) {
-                None => more.unkeyed += 1,
-                Some(flow) => {
-                    let value = if is_bytes { u64::from(wire_bytes) } else { 1 };
-                    self.filler.put(&self.plan, sketched, &flow, value, false);
-                }
+        let value = self.plan.value;
+        while !run.is_empty() {
+            let now = run.start..run.end.min(run.start + PUT_MAX);
+            run.start = now.end;
+            let sorted = &mut self.sorted;
+            counts.add(&sorted.fill(packets, now.clone(), value, slot.start_ns));
+            let flows = &packets.ipv4_flows()[now];
+            (self.filler).put_ipv4(&self.plan, sketched, flows, sorted.values());
+            for index in sorted.others() {
+                let Some(flow) = packets.flow(index) else {
+                    counts.unkeyed += 1;
+                    continue;
+                };
+                let value = match value {
+                    Value::Bytes => packets.wire_bytes(index).into(),
+                    Value::Packets => 1,
+                };
+                (self.filler).put(&self.plan, sketched, &flow, value, false);
             }
         }
-        counts.add(&more);
     }
 
     fn count_run(&mut self, packets: &impl Packets, run: Range<usize>) {

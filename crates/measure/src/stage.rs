@@ -1,11 +1,12 @@
 //! Meters as stages of a pipeline.
 
-use weir_packet::wire::{FlowKey, KeyKind};
+use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
 use weir_stream::{Batch, Disposition, Event, EventKind, Stage, StageError, Steer};
 
 use crate::change::Alarm;
 use crate::interval::Timeline;
-use crate::meter::{Meter, Packets};
+use crate::meter::Meter;
+use crate::packets::Packets;
 
 /// Counts the records that are still on their way and are to be measured
 /// ([`weir_stream::Work::measure`]); the others only tell the time. Changes
@@ -121,7 +122,7 @@ impl Packets for Batch {
 
     #[inline(always)]
     fn is_counted(&self, index: usize) -> bool {
-        self.disposition(index) == Disposition::Forward && self.work(index).measure()
+        (self.disposition(index) == Disposition::Forward) & self.work(index).measure()
     }
 
     #[inline(always)]
@@ -132,6 +133,11 @@ impl Packets for Batch {
     #[inline(always)]
     fn flow(&self, index: usize) -> Option<FlowKey> {
         self.flow_key(index)
+    }
+
+    #[inline(always)]
+    fn ipv4_flows(&self) -> &[Ipv4Flow] {
+        Batch::ipv4_flows(self)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use weir_packet::file::{Block, Interface};
-use weir_packet::wire::{FlowKey, Headers, Ipv4Addresses, LinkType, Network};
+use weir_packet::wire::{FlowKey, Headers, Ipv4Flow, LinkType};
 
 use crate::disposition::Disposition;
 use crate::event::Event;
@@ -63,7 +63,7 @@ struct Row {
     number: u64,
     headers: Headers,
     flow_hash: u32,
-    addresses: Ipv4Addresses,
+    ipv4_flow: Ipv4Flow,
     work: Work,
 }
 
@@ -77,8 +77,9 @@ struct Columns {
     number: [u64; BATCH_RECORDS],
     headers: [Headers; BATCH_RECORDS],
     flow_hash: [u32; BATCH_RECORDS],
-    /// Of IPv4 packets in a block, where the batch's limits say so.
-    addresses: [Ipv4Addresses; BATCH_RECORDS],
+    /// Of IPv4 packets, where the batch's limits say so and headers were parsed in
+    /// their column; nothing for others.
+    ipv4_flow: [Ipv4Flow; BATCH_RECORDS],
     work: [Work; BATCH_RECORDS],
     disposition: [Disposition; BATCH_RECORDS],
 }
@@ -89,12 +90,12 @@ impl Columns {
     /// Straight into the columns: a row on the stack, written field by field and
     /// read back in words, would stall on every record.
     #[inline(always)]
-    fn parse(&mut self, index: usize, link: LinkType, record: &[u8], keeps_addresses: bool) {
+    fn parse(&mut self, index: usize, link: LinkType, record: &[u8], keeps_flows: bool) {
         let headers = &mut self.headers[index];
         headers.parse_in_place(link, record);
         self.flow_hash[index] = headers.symmetric_flow_hash(record);
-        if keeps_addresses {
-            self.addresses[index] = headers.ipv4_addresses(record).unwrap_or_default();
+        if keeps_flows {
+            self.ipv4_flow[index] = Ipv4Flow::from_headers(headers, record);
         }
     }
 }
@@ -130,7 +131,7 @@ impl Batch {
                 number: [0; BATCH_RECORDS],
                 headers: [Headers::default(); BATCH_RECORDS],
                 flow_hash: [0; BATCH_RECORDS],
-                addresses: [Ipv4Addresses::default(); BATCH_RECORDS],
+                ipv4_flow: [Ipv4Flow::default(); BATCH_RECORDS],
                 work: [Work::default(); BATCH_RECORDS],
                 disposition: [Disposition::Forward; BATCH_RECORDS],
             }),
@@ -274,13 +275,16 @@ impl Batch {
     /// The record's 5-tuple.
     #[inline(always)]
     pub fn flow_key(&self, index: usize) -> Option<FlowKey> {
-        let headers = self.headers(index);
-        let is_in_block = self.columns.place[index].block_index() < self.blocks.len();
-        if self.limits.keeps_addresses && is_in_block && headers.network == Network::Ipv4 {
-            let addresses = self.columns.addresses[index];
-            return Some(FlowKey::from_ipv4(headers, addresses));
-        }
-        FlowKey::from_headers(headers, self.record(index))
+        let kept = self.ipv4_flows()[index].key();
+        kept.or_else(|| FlowKey::from_headers(self.headers(index), self.record(index)))
+    }
+
+    /// The 5-tuples of the records of IPv4 as far as they are kept
+    /// ([`BatchLimits::keep_flows`]), nothing for others: [`Batch::flow_key`] has
+    /// them all.
+    #[inline(always)]
+    pub fn ipv4_flows(&self) -> &[Ipv4Flow] {
+        &self.columns.ipv4_flow[..self.len]
     }
 
     /// What the record still needs.
@@ -329,7 +333,7 @@ impl Batch {
             number: self.columns.number[index],
             headers: self.columns.headers[index],
             flow_hash: self.columns.flow_hash[index],
-            addresses: self.columns.addresses[index],
+            ipv4_flow: self.columns.ipv4_flow[index],
             work: self.columns.work[index],
         }
     }

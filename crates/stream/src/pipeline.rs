@@ -165,8 +165,8 @@ impl Pipeline {
     /// they can), or accounts that do not balance.
     pub fn run(mut self) -> Result<Outcome, PipelineError> {
         let mut stages = self.shards.iter().flatten().chain(&self.sinks);
-        let keeps_addresses = stages.any(|stage| stage.wants_flow_keys());
-        self.limits = self.limits.keep_addresses(keeps_addresses);
+        let keeps_flows = stages.any(|stage| stage.wants_flow_keys());
+        self.limits = self.limits.keep_flows(keeps_flows);
         let outcome = match self.shards.len() {
             0 => return Err(PipelineError::NoShard),
             1 => self.run_in_one_thread()?,

@@ -125,12 +125,7 @@ impl<F: Family> CountMin<F> {
     /// [`CountMin::f2_bound`] with probability at most δ. That is close for skewed
     /// streams; no variance is bounded, for which there is [`super::KAry::f2`].
     pub fn f2(&self) -> f64 {
-        let rows = (0..self.shape().rows).map(|row| {
-            let counters = self.sums.row(row);
-            counters
-                .map(|counter| (counter as f64).powi(2))
-                .sum::<f64>()
-        });
+        let rows = (0..self.shape().rows).map(|row| self.sums.squares_of_row(row));
         rows.fold(f64::INFINITY, f64::min)
     }
 

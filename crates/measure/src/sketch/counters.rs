@@ -106,6 +106,25 @@ impl Counters {
         &self.low[row * width..(row + 1) * width]
     }
 
+    /// Sum of the squares of the counters of one row, several sums side by side: one
+    /// alone waits for itself.
+    pub fn squares_of_row(&self, row: usize, width: usize) -> f64 {
+        let mut sums = [0.0; 8];
+        if !self.is_wide() {
+            for counters in self.low_row(row, width).chunks(sums.len()) {
+                for (sum, counter) in sums.iter_mut().zip(counters) {
+                    *sum += f64::from(*counter) * f64::from(*counter);
+                }
+            }
+        } else {
+            for index in row * width..(row + 1) * width {
+                let counter = self.get(index) as f64;
+                sums[index % sums.len()] += counter * counter;
+            }
+        }
+        sums.iter().sum()
+    }
+
     /// Sets everything to zero.
     pub fn clear(&mut self) {
         self.low.fill(0);

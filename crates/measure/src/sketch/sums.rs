@@ -155,6 +155,11 @@ impl<F: Family> Sums<F> {
         self.counters.iter().skip(row * width).take(width)
     }
 
+    /// Sum of the squares of the counters of one row.
+    pub fn squares_of_row(&self, row: usize) -> f64 {
+        self.counters.squares_of_row(row, self.width())
+    }
+
     /// A key's counter in each row.
     pub fn of_key(&self, key: &[u32]) -> impl Iterator<Item = i64> {
         self.layout

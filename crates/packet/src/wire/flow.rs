@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::headers::{Fragment, Headers, Ipv4Addresses, Network};
+use super::headers::{Fragment, Headers, Network};
 use super::protocol;
 
 /// Addresses, protocol and ports of a packet, or the part of them that a
@@ -29,24 +29,13 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The 5-tuple of an IPv4 packet whose addresses are known
-    /// ([`Headers::ipv4_addresses`]).
-    #[inline]
-    pub fn from_ipv4(headers: &Headers, addresses: Ipv4Addresses) -> FlowKey {
-        FlowKey::new(headers, addresses.numbers())
-    }
-
     /// The 5-tuple of an IP packet; `None` for others. Fragments have no
     /// ports, so that all fragments of a datagram share one key.
     #[inline]
     pub fn from_headers(headers: &Headers, bytes: &[u8]) -> Option<FlowKey> {
-        Some(FlowKey::new(headers, headers.address_numbers(bytes)?))
-    }
-
-    #[inline(always)]
-    fn new(headers: &Headers, (source, destination): (u128, u128)) -> FlowKey {
+        let (source, destination) = headers.address_numbers(bytes)?;
         let whole = headers.fragment == Fragment::Whole;
-        FlowKey {
+        Some(FlowKey {
             source,
             destination,
             source_port: if whole { headers.source_port } else { 0 },
@@ -57,7 +46,7 @@ impl FlowKey {
             } else {
                 6
             },
-        }
+        })
     }
 
     /// The key of the packets that go the other way.
@@ -278,6 +267,80 @@ impl PrefixLengths {
             .checked_shr(host_bits)
             .and_then(|network| network.checked_shl(host_bits))
             .unwrap_or(0)
+    }
+}
+
+/// The 5-tuple of an IPv4 packet in 16 bytes, or nothing: what fits into a column.
+///
+/// ```text
+/// bits      0 to 31          32 to 63             64 to 79          80 to 95     96 to 103
+///           source address   destination address  destination port  source port  protocol
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Ipv4Flow([u64; 2]);
+
+impl Ipv4Flow {
+    /// Bits of the second half that are of the 5-tuple.
+    const REST: u64 = (1 << 40) - 1;
+    /// Above them: there is one.
+    const IS_SOMETHING: u64 = 1 << 40;
+
+    /// The 5-tuple of an IPv4 packet; nothing for others. Fragments have no ports.
+    #[inline(always)]
+    pub fn from_headers(headers: &Headers, bytes: &[u8]) -> Ipv4Flow {
+        let Some(addresses) = headers.ipv4_addresses(bytes) else {
+            return Ipv4Flow::default();
+        };
+        let ports = u64::from(headers.source_port) << 16 | u64::from(headers.destination_port);
+        let is_whole = headers.fragment == Fragment::Whole;
+        let ports = if is_whole { ports } else { 0 };
+        let protocol = u64::from(headers.protocol) << 32;
+        Ipv4Flow([
+            addresses.rotate_left(32),
+            Ipv4Flow::IS_SOMETHING | protocol | ports,
+        ])
+    }
+
+    /// Whether there is a 5-tuple.
+    #[inline(always)]
+    pub fn is_something(self) -> bool {
+        self.0[1] & Ipv4Flow::IS_SOMETHING != 0
+    }
+
+    /// The 5-tuple as two words of 64 bits, the lower half first; zero where there
+    /// is none.
+    #[inline(always)]
+    pub fn words(self) -> [u64; 2] {
+        [self.0[0], self.0[1] & Ipv4Flow::REST]
+    }
+
+    /// The 5-tuple, where there is one.
+    #[inline(always)]
+    pub fn key(self) -> Option<FlowKey> {
+        let [addresses, rest] = self.0;
+        self.is_something().then_some(FlowKey {
+            source: u128::from(addresses as u32),
+            destination: u128::from(addresses >> 32),
+            source_port: (rest >> 16) as u16,
+            destination_port: rest as u16,
+            protocol: (rest >> 32) as u8,
+            ip_version: 4,
+        })
+    }
+}
+
+impl From<&FlowKey> for Ipv4Flow {
+    /// Nothing for a key of another IP version.
+    #[inline(always)]
+    fn from(key: &FlowKey) -> Ipv4Flow {
+        if key.ip_version != 4 {
+            return Ipv4Flow::default();
+        }
+        let ports = u64::from(key.source_port) << 16 | u64::from(key.destination_port);
+        Ipv4Flow([
+            (key.destination as u64) << 32 | key.source as u64,
+            Ipv4Flow::IS_SOMETHING | u64::from(key.protocol) << 32 | ports,
+        ])
     }
 }
 

@@ -120,18 +120,6 @@ pub struct Headers {
     pub end_offset: u32,
 }
 
-/// Source and destination address of an IPv4 packet, as they stand in its header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Ipv4Addresses(u64);
-
-impl Ipv4Addresses {
-    /// The addresses as numbers.
-    #[inline(always)]
-    pub(super) fn numbers(self) -> (u128, u128) {
-        (u128::from(self.0 >> 32), u128::from(self.0 as u32))
-    }
-}
-
 const MAX_EXTENSION_HEADERS: usize = 16;
 
 impl Headers {
@@ -443,15 +431,16 @@ impl Headers {
         })
     }
 
-    /// Both addresses of an IPv4 packet; `None` for others.
+    /// Both addresses of an IPv4 packet, the source in the upper half; `None` for
+    /// others.
     #[inline(always)]
-    pub fn ipv4_addresses(&self, bytes: &[u8]) -> Option<Ipv4Addresses> {
+    pub(super) fn ipv4_addresses(&self, bytes: &[u8]) -> Option<u64> {
         if self.network != Network::Ipv4 {
             return None;
         }
         let header = bytes.get(usize::from(self.network_offset)..)?;
         let field: &[u8; 8] = header.get(12..20)?.try_into().ok()?;
-        Some(Ipv4Addresses(u64::from_be_bytes(*field)))
+        Some(u64::from_be_bytes(*field))
     }
 
     /// The addresses as numbers; an IPv4 address takes the low 32 bits.
@@ -459,7 +448,10 @@ impl Headers {
     pub(super) fn address_numbers(&self, bytes: &[u8]) -> Option<(u128, u128)> {
         let header = bytes.get(usize::from(self.network_offset)..)?;
         match self.network {
-            Network::Ipv4 => Some(self.ipv4_addresses(bytes)?.numbers()),
+            Network::Ipv4 => {
+                let both = self.ipv4_addresses(bytes)?;
+                Some(((both >> 32).into(), (both as u32).into()))
+            }
             Network::Ipv6 => {
                 let source: &[u8; 16] = header.get(8..24)?.try_into().ok()?;
                 let destination: &[u8; 16] = header.get(24..40)?.try_into().ok()?;

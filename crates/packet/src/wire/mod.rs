@@ -18,6 +18,6 @@ mod tunnel;
 pub mod views;
 
 pub use checksum::{Checksum, internet_checksum};
-pub use flow::{FlowKey, KeyKind, KeyKindError, PrefixLengths};
-pub use headers::{Fault, Fragment, Headers, Ipv4Addresses, Network};
+pub use flow::{FlowKey, Ipv4Flow, KeyKind, KeyKindError, PrefixLengths};
+pub use headers::{Fault, Fragment, Headers, Network};
 pub use link::LinkType;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_packet::file::Block;
-use weir_packet::wire::Headers;
+use weir_packet::wire::{Headers, Ipv4Flow};
 
 use super::slab::Place;
 use super::{Arrival, BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
@@ -27,7 +27,7 @@ impl Batch {
     ) -> Result<usize, BatchFull> {
         let handle = self.add_block(block)?;
         let memory: &[u8] = block;
-        let keeps_addresses = self.limits.keeps_addresses;
+        let keeps_flows = self.limits.keeps_flows;
         let columns = &mut *self.columns;
         let first = self.len;
         let mut index = first;
@@ -39,7 +39,7 @@ impl Batch {
                 outcome = Err(BatchFull);
                 break;
             };
-            columns.parse(index, arrival.link, record, keeps_addresses);
+            columns.parse(index, arrival.link, record, keeps_flows);
             columns.place[index] = place;
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
@@ -83,6 +83,7 @@ impl Batch {
         row.arrival.wire_bytes = bytes.len() as u32;
         row.headers = Headers::parse(row.arrival.link, bytes);
         row.flow_hash = row.headers.symmetric_flow_hash(bytes);
+        row.ipv4_flow = Ipv4Flow::default();
         let index = self.push_copy(&row, bytes)?;
         self.tally.created += 1;
         Ok(index)
@@ -131,7 +132,7 @@ impl Batch {
         columns.number[index] = row.number;
         columns.headers[index] = row.headers;
         columns.flow_hash[index] = row.flow_hash;
-        columns.addresses[index] = row.addresses;
+        columns.ipv4_flow[index] = row.ipv4_flow;
         columns.work[index] = row.work;
         columns.disposition[index] = Disposition::Forward;
         self.len = index + 1;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_packet::file::Block;
-use weir_packet::wire::{Headers, Network};
+use weir_packet::wire::{Headers, Ipv4Flow, Network};
 
 use super::slab::{Enclosed, Free};
 use super::{Arrival, BATCH_RECORDS, Batch, Columns};
@@ -117,6 +117,7 @@ impl<'a> Enclosures<'a> {
             record_bytes,
         );
         columns.flow_hash[index] = around.flow_hash;
+        columns.ipv4_flow[index] = Ipv4Flow::default();
         Some(copied.enclosed)
     }
 }

@@ -87,7 +87,7 @@ impl Batch {
         let record = self.slab.bytes_mut().get_mut(place.range())?;
         let columns = &mut *self.columns;
         let link = columns.arrival[index].link;
-        columns.parse(index, link, record, self.limits.keeps_addresses);
+        columns.parse(index, link, record, self.limits.keeps_flows);
         let headers = &columns.headers[index];
         let bytes = match headers.is_ip() {
             true => headers.end_offset as usize,

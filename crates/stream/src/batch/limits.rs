@@ -11,8 +11,8 @@ pub struct BatchLimits {
     pub(super) records: usize,
     /// Bytes of all records.
     pub(super) bytes: usize,
-    /// Whether addresses are kept where headers are parsed.
-    pub(super) keeps_addresses: bool,
+    /// Whether flows are kept where headers are parsed.
+    pub(super) keeps_flows: bool,
 }
 
 impl BatchLimits {
@@ -22,19 +22,19 @@ impl BatchLimits {
         BatchLimits {
             records: records.clamp(1, BATCH_RECORDS),
             bytes: bytes.max(1),
-            keeps_addresses: false,
+            keeps_flows: false,
         }
     }
 
-    /// Keeps the addresses of received IPv4 packets in a column, so that
-    /// [`flow_key`](super::Batch::flow_key) need not look into a record that has
-    /// left the first-level cache since its headers were parsed. For batches
+    /// Keeps the 5-tuples of IPv4 packets in a column
+    /// ([`ipv4_flows`](super::Batch::ipv4_flows)), so that nobody need look into a
+    /// record that has left the first-level cache since its headers were parsed. For batches
     /// whose flow keys are asked for; a [`Pipeline`](crate::Pipeline) asks its
     /// stages ([`Stage::wants_flow_keys`](crate::Stage::wants_flow_keys)).
     #[must_use]
-    pub fn keep_addresses(self, keeps_addresses: bool) -> BatchLimits {
+    pub fn keep_flows(self, keeps_flows: bool) -> BatchLimits {
         BatchLimits {
-            keeps_addresses,
+            keeps_flows,
             ..self
         }
     }

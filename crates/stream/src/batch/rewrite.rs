@@ -101,7 +101,7 @@ impl Batch {
         let record = &memory[place.range()];
         columns.arrival[index].wire_bytes = record.len() as u32;
         let link = columns.arrival[index].link;
-        columns.parse(index, link, record, self.limits.keeps_addresses);
+        columns.parse(index, link, record, self.limits.keeps_flows);
     }
 }
 

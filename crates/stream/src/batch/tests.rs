@@ -93,10 +93,10 @@ fn a_full_batch_gives_records_back() {
     assert_eq!(held.bytes(), b"x");
 }
 
-/// With addresses kept or not, whatever became of a record: received, cut in its
+/// With flows kept or not, whatever became of a record: received, cut in its
 /// block, handed over, rewritten, or made by a stage.
 #[test]
-fn kept_addresses_give_the_flow_keys_that_the_records_have() {
+fn kept_flows_give_the_flow_keys_that_the_records_have() {
     let ipv4 = |host: u8, bytes: usize| {
         let mut packet = vec![0; bytes];
         packet[0] = 0x45;
@@ -117,8 +117,8 @@ fn kept_addresses_give_the_flow_keys_that_the_records_have() {
         link: LinkType::RawIp,
         ..Arrival::default()
     };
-    let mut batches = [false, true].map(|keeps_addresses| {
-        let limits = BatchLimits::default().keep_addresses(keeps_addresses);
+    let mut batches = [false, true].map(|keeps_flows| {
+        let limits = BatchLimits::default().keep_flows(keeps_flows);
         let mut intake = Batch::new(limits);
         let block = Arc::new(Block::from(memory.clone()));
         let records = ranges.map(|(offset, bytes)| (offset, bytes, arrival));
