@@ -11,6 +11,7 @@ use crate::kernel::{Kernel, Kinds, Misshapen};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::lane_use::LaneUse;
 use crate::mode::{CbcDecryptKey, CbcEncryptKey};
+use crate::place::{Ends, Place};
 use crate::suite::Suite;
 
 /// One packet to encrypt and tag. The parts lie on the wire in the order
@@ -74,9 +75,36 @@ pub enum JobFault {
     /// The ticket has sealed a packet before.
     #[error("the ticket is spent: its counter value has sealed a packet")]
     SpentTicket,
-    /// The one-time key has sealed a packet before.
-    #[error("the one-time key is spent: it has sealed a packet")]
-    SpentKey,
+    /// There is no such key.
+    #[error("there is no key of number {number}")]
+    NoKey {
+        /// What the job asks for.
+        number: u32,
+    },
+    /// A batch has as many one-time keys as packets.
+    #[error("there are {keys} one-time keys for {packets} packets")]
+    KeyCount {
+        /// Keys that are not spent.
+        keys: usize,
+        /// Packets of the batch.
+        packets: usize,
+    },
+    /// The packet begins before the one before it ends.
+    #[error("the packet begins at byte {offset}, but the one before it ends at byte {free_from}")]
+    Overlap {
+        /// [`Place::offset`].
+        offset: u32,
+        /// Where the packet before it ends.
+        free_from: u64,
+    },
+    /// The packet does not lie in the buffer.
+    #[error("the packet ends at byte {end} of a buffer of {buffer_bytes}")]
+    OutOfBuffer {
+        /// Where it would end.
+        end: u64,
+        /// What the buffer has.
+        buffer_bytes: u64,
+    },
     /// The IV's length is not the suite's.
     #[error("the IV has {given_bytes} bytes, {needed_bytes} are needed")]
     Iv {
@@ -237,12 +265,7 @@ impl SealJob<'_> {
     /// Holds the job against its key: the ticket's origin, the parts' lengths.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), JobFault> {
-        if !self.key.drew(&self.ticket) {
-            return Err(match self.ticket.is_spent() {
-                true => JobFault::SpentTicket,
-                false => JobFault::ForeignTicket,
-            });
-        }
+        self.key.check_ticket(&self.ticket)?;
         let shape = Shape {
             prefix_bytes: self.prefix.len(),
             iv_bytes: self.iv.len(),
@@ -533,12 +556,39 @@ impl Lengths {
         }
     }
 
+    /// The parts that the suite prescribes.
+    #[inline]
+    pub(crate) fn ends(self) -> Ends {
+        Ends {
+            iv_bytes: self.iv_bytes.into(),
+            tag_bytes: self.tag_bytes.into(),
+        }
+    }
+
     /// Holds a packet's lengths against `suite`, whose these are.
     #[inline]
     pub(crate) fn check(self, shape: Shape, suite: Suite) -> Result<(), JobFault> {
         match self.allow(shape) {
             true => Ok(()),
             false => shape.check(suite),
+        }
+    }
+
+    /// The same for a packet that lies in a buffer, where IV and tag are as long as
+    /// the suite's.
+    #[inline]
+    pub(crate) fn check_placed(self, place: Place, suite: Suite) -> Result<(), JobFault> {
+        let shape = || Shape {
+            prefix_bytes: place.prefix_bytes.into(),
+            iv_bytes: self.iv_bytes.into(),
+            text_bytes: place.text_bytes as usize,
+            suffix_bytes: 0,
+            tag_bytes: self.tag_bytes.into(),
+        };
+        match self.allow(shape()) {
+            true => Ok(()),
+            // Made again, so that it is not laid out in memory for all others.
+            false => shape().check(suite),
         }
     }
 
@@ -564,6 +614,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    #[cold]
     fn check(self, suite: Suite) -> Result<(), JobFault> {
         if self.iv_bytes != suite.iv_bytes() {
             return Err(JobFault::Iv {

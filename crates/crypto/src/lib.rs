@@ -22,6 +22,9 @@
 //! through its keys twice: tickets first, jobs second. Neither order nor
 //! number of keys matters. A caller that composes packets itself hands each job to
 //! [`seal_as_made`] as soon as it is made; [`open_as_found`] is its counterpart.
+//! One whose packets lie in one buffer says where, by a [`Place`] for each, to
+//! [`seal_in`] and [`open_in`], and under keys that are used once to
+//! [`seal_once`] and [`open_once`].
 //!
 //! ```
 //! use weir_crypto::{
@@ -92,6 +95,8 @@ pub mod mac;
 mod mode;
 mod once;
 mod open_batch;
+mod place;
+mod placed;
 mod seal_batch;
 mod simd;
 mod suite;
@@ -113,7 +118,9 @@ pub use keys::{
 pub use lane_use::LaneUse;
 pub use limits::{Limit, Limits};
 pub use mac::hmac::{HmacKey, MacJob, TagLengthError, write_tags};
-pub use once::{OneTimeKey, OpenOnceJob, SealOnceJob, open_once, seal_once};
+pub use once::{OneTimeKeys, open_once, seal_once};
 pub use open_batch::{OpenBatch, open_as_found};
+pub use place::Place;
+pub use placed::{OpenAt, SealAt, open_in, seal_in};
 pub use seal_batch::{SealBatch, seal_as_made};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError, UniversalMac};

@@ -3,300 +3,333 @@
 
 use std::fmt;
 
-use zeroize::Zeroizing;
-
-use crate::aead::gcm::{self, Form, GcmJob, KeyView, Packet};
-use crate::cipher::Block;
+use crate::aead::MOST_PACKETS;
+use crate::aead::gcm::{self, Form, KeyView, Start};
 use crate::engine::{Family, tier_in_use, trusted_tier};
-use crate::job::{JobError, JobFault, Lengths, Shape};
+use crate::job::{JobError, JobFault};
 use crate::keys::KeyError;
 use crate::lane_use::LaneUse;
-use crate::suite::{Aead, AesKeySize, Suite};
+use crate::place::{Place, Row};
+use crate::simd::wipe;
+use crate::suite::AesKeySize;
 
-/// An AES-GCM key that seals one packet: with any IV, since no second text will
-/// be sealed under it. It needs no counter and no memory beyond itself. Neither
-/// `Clone` nor serializable; wiped when dropped; `Debug` shows no secret. Who
-/// makes two of the same bytes gives this up.
-pub struct OneTimeKey {
-    /// The key, and zeros behind it.
-    words: Zeroizing<[u64; 4]>,
-    salt: [u8; 4],
+/// Bytes of salt behind each key.
+const SALT_BYTES: usize = 4;
+
+/// Keys of AES-GCM, of one size, each of which seals one packet: with any IV,
+/// since no second text will be sealed under it. They need no counters and no
+/// memory beyond themselves. Neither `Clone` nor serializable; wiped when
+/// [`seal_once`] has spent them, and when dropped; `Debug` shows no secret. Who
+/// puts the same bytes in twice gives this up.
+///
+/// ```
+/// use weir_crypto::{AesKeySize, OneTimeKeys, Place, open_once, seal_once};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let raw = [[0x11; 20], [0x22; 20]]; // 16 bytes of key, 4 of salt
+/// let mut keys = OneTimeKeys::new(AesKeySize::Aes128)?;
+/// raw.iter().try_for_each(|key| keys.push(key))?;
+///
+/// // Two packets of 64 bytes: a header of 8, an IV of 8, a text of 32, a tag of 16.
+/// let mut buffer = [0; 128];
+/// let places = [0, 64].map(|offset| Place { offset, prefix_bytes: 8, gap_bytes: 0, text_bytes: 32 });
+/// seal_once(&mut keys, &mut buffer, &places)?;
+/// assert!(keys.is_empty());
+///
+/// raw.iter().try_for_each(|key| keys.push(key))?;
+/// let mut verified = Vec::new();
+/// open_once(&keys, &mut buffer, &places, &mut verified)?;
+/// assert_eq!(verified, [true; 2]);
+/// assert_eq!(buffer[16..48], [0; 32]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct OneTimeKeys {
     size: AesKeySize,
-    spent: bool,
+    /// Keys and salts, end to end.
+    bytes: Vec<u8>,
 }
 
-/// One packet to encrypt and tag under a key of its own, laid out as in
-/// [`crate::SealJob`].
-pub struct SealOnceJob<'a> {
-    /// The packet's key; spent by [`seal_once`].
-    pub key: &'a mut OneTimeKey,
-    /// As in [`crate::SealJob::prefix`].
-    pub prefix: &'a [u8],
-    /// Input; any value will do.
-    pub iv: [u8; 8],
-    /// Encrypted in place.
-    pub text: &'a mut [u8],
-    /// Output, 16 bytes.
-    pub tag: &'a mut [u8],
-}
-
-/// One packet to verify and decrypt under a key of its own.
-pub struct OpenOnceJob<'a> {
-    /// The packet's key, spent or not.
-    pub key: &'a OneTimeKey,
-    /// As in [`crate::SealJob::prefix`].
-    pub prefix: &'a [u8],
-    /// As received.
-    pub iv: [u8; 8],
-    /// Decrypted in place; zeros where the packet does not verify.
-    pub text: &'a mut [u8],
-    /// As received, 16 bytes.
-    pub tag: &'a [u8],
-    /// Output of [`open_once`].
-    pub verified: bool,
-}
-
-impl OneTimeKey {
-    /// A key of AES-GCM: `key` is followed by four bytes of salt, as in
-    /// [`crate::KeyMaterial::new`].
+impl OneTimeKeys {
+    /// No keys yet.
     ///
     /// # Errors
-    /// A length that is not that of `size`, or [`KeyError::NoEngine`].
-    #[inline]
-    pub fn new(size: AesKeySize, key: &[u8]) -> Result<OneTimeKey, KeyError> {
-        let wrong_key = KeyError::CipherKey {
-            needed_bytes: size.key_bytes() + 4,
-            given_bytes: key.len(),
-        };
-        let (key, salt) = key.split_last_chunk().ok_or(wrong_key)?;
-        if key.len() != size.key_bytes() {
-            return Err(wrong_key);
-        }
+    /// [`KeyError::NoEngine`].
+    pub fn new(size: AesKeySize) -> Result<OneTimeKeys, KeyError> {
         trusted_tier(Family::Gcm).ok_or(KeyError::NoEngine)?;
-        let mut words = Zeroizing::new([0; 4]);
-        for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
-            *word = u64::from_ne_bytes(*bytes);
-        }
-        Ok(OneTimeKey {
-            words,
-            salt: *salt,
+        Ok(OneTimeKeys {
             size,
-            spent: false,
+            bytes: Vec::new(),
         })
     }
 
-    fn suite(&self) -> Suite {
-        Suite::Aead(Aead::AesGcm16(self.size))
-    }
-
+    /// Adds a key that is followed by four bytes of salt, as in
+    /// [`crate::KeyMaterial::new`].
+    ///
+    /// # Errors
+    /// A length that is not that of the keys' size.
     #[inline]
-    fn packet<'a>(&'a self, iv: [u8; 8], associated: &'a [u8], text: &'a mut [u8]) -> Packet<'a> {
-        Packet {
-            key: KeyView {
-                size: self.size,
-                form: Form::Raw,
-                bytes: &gcm::bytes_of_words(&self.words)[..self.size.key_bytes()],
-            },
-            nonce: gcm::nonce(self.salt, iv),
-            associated,
-            text: gcm::cells(text),
+    pub fn push(&mut self, key: &[u8]) -> Result<(), KeyError> {
+        if self.bytes.capacity() - self.bytes.len() < self.stride() {
+            self.grow();
         }
+        // Copies of constant lengths are instructions and no calls.
+        let is_added = match self.size {
+            AesKeySize::Aes128 => self.add::<20>(key),
+            AesKeySize::Aes192 => self.add::<28>(key),
+            AesKeySize::Aes256 => self.add::<36>(key),
+        };
+        is_added.ok_or(KeyError::CipherKey {
+            needed_bytes: self.stride(),
+            given_bytes: key.len(),
+        })
     }
-}
 
-/// Encrypts and tags a batch of packets, each under a key of its own. Keys are
-/// spent. Returns how full the lanes were.
-///
-/// # Errors
-/// The first job whose key is spent or whose tag or text has a wrong length,
-/// found before any byte of any job is written and before any key is spent.
-pub fn seal_once(jobs: &mut [SealOnceJob<'_>]) -> Result<LaneUse, JobError> {
-    let lengths = lengths();
-    for (index, job) in jobs.iter().enumerate() {
-        job.check(lengths)
-            .map_err(|fault| JobError { job: index, fault })?;
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len() / self.stride()
     }
-    Ok(gcm::process(tier_in_use(Family::Gcm), jobs))
-}
 
-/// Verifies a batch of packets, each under a key of its own, and decrypts those
-/// that are authentic, as [`crate::open`] does.
-pub fn open_once(jobs: &mut [OpenOnceJob<'_>]) -> LaneUse {
-    let lengths = lengths();
-    for job in &mut *jobs {
-        let shape = shape(job.text.len(), job.tag.len());
-        job.verified = lengths.check(shape, job.key.suite()).is_ok();
-        if !job.verified {
-            job.text.fill(0);
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Wipes all keys.
+    pub fn clear(&mut self) {
+        wipe(&mut self.bytes);
+        self.bytes.clear();
+    }
+
+    /// Bytes of a key and its salt.
+    #[inline]
+    fn stride(&self) -> usize {
+        self.size.key_bytes() + SALT_BYTES
+    }
+
+    #[inline(always)]
+    fn add<const BYTES: usize>(&mut self, key: &[u8]) -> Option<()> {
+        let key: &[u8; BYTES] = key.try_into().ok()?;
+        self.bytes.extend_from_slice(key);
+        Some(())
+    }
+
+    /// Makes room; the memory that is given up is wiped.
+    #[cold]
+    fn grow(&mut self) {
+        let bytes = (2 * self.bytes.len()).max(64 * self.stride());
+        let mut more = Vec::with_capacity(bytes);
+        more.extend_from_slice(&self.bytes);
+        self.clear();
+        self.bytes = more;
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = Start<'_>> {
+        let keys = self.bytes.chunks_exact(self.stride());
+        keys.filter_map(|key| {
+            let (key, salt) = key.split_last_chunk()?;
+            Some(Start {
+                key: KeyView {
+                    size: self.size,
+                    form: Form::Raw,
+                    bytes: key,
+                },
+                salt: *salt,
+                iv: None,
+            })
+        })
+    }
+
+    /// Holds a batch against the keys and its buffer.
+    fn check(&self, buffer: &[u8], places: &[Place]) -> Result<(), JobError> {
+        let (keys, packets) = (self.len(), places.len());
+        if keys != packets {
+            return Err(JobError {
+                job: keys.min(packets),
+                fault: JobFault::KeyCount { keys, packets },
+            });
         }
-    }
-    gcm::process(tier_in_use(Family::Gcm), jobs)
-}
-
-/// Those of AES-GCM, which are the same for all sizes of keys.
-fn lengths() -> Lengths {
-    Lengths::of(Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128)))
-}
-
-fn shape(text_bytes: usize, tag_bytes: usize) -> Shape {
-    Shape {
-        prefix_bytes: 0,
-        iv_bytes: 8,
-        text_bytes,
-        suffix_bytes: 0,
-        tag_bytes,
+        Row::check_all(buffer, places, gcm::ENDS)
     }
 }
 
-impl SealOnceJob<'_> {
-    fn check(&self, lengths: Lengths) -> Result<(), JobFault> {
-        if self.key.spent {
-            return Err(JobFault::SpentKey);
-        }
-        let shape = shape(self.text.len(), self.tag.len());
-        lengths.check(shape, self.key.suite())
+impl Drop for OneTimeKeys {
+    fn drop(&mut self) {
+        wipe(&mut self.bytes);
     }
 }
 
-impl GcmJob for SealOnceJob<'_> {
-    const OPEN: bool = false;
-
-    #[inline]
-    fn packet(&mut self) -> Option<Packet<'_>> {
-        Some(self.key.packet(self.iv, self.prefix, self.text))
-    }
-
-    /// The key is spent.
-    #[inline]
-    fn begin(&mut self) -> Option<Packet<'_>> {
-        self.key.spent = true;
-        self.packet()
-    }
-
-    #[inline]
-    fn finish(&mut self, tag: &Block) {
-        if let Some(place) = self.tag.first_chunk_mut() {
-            *place = *tag;
-        }
-    }
-}
-
-impl GcmJob for OpenOnceJob<'_> {
-    const OPEN: bool = true;
-
-    #[inline]
-    fn packet(&mut self) -> Option<Packet<'_>> {
-        // Lengths that are not GCM's were refused before.
-        self.verified
-            .then(|| self.key.packet(self.iv, self.prefix, self.text))
-    }
-
-    #[inline]
-    fn finish(&mut self, tag: &Block) {
-        self.verified = gcm::tags_agree(self.tag, tag);
-        if !self.verified {
-            self.text.fill(0);
-        }
-    }
-}
-
-impl fmt::Debug for OneTimeKey {
+impl fmt::Debug for OneTimeKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OneTimeKey")
+        f.debug_struct("OneTimeKeys")
             .field("size", &self.size)
-            .field("spent", &self.spent)
+            .field("len", &self.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Encrypts and tags the packets that lie at `places` in a buffer, each under the
+/// key of its number; IVs are input, and any values will do. The keys are spent:
+/// none are left. Returns how full the lanes were.
+///
+/// # Errors
+/// The first packet that has no key or lies where it may not, found before any
+/// byte is written and before any key is spent; so is a key without a packet.
+pub fn seal_once(
+    keys: &mut OneTimeKeys,
+    buffer: &mut [u8],
+    places: &[Place],
+) -> Result<LaneUse, JobError> {
+    keys.check(buffer, places)?;
+    let tier = tier_in_use(Family::Gcm);
+    let mut lanes = LaneUse::default();
+    let mut of_packets = keys.iter();
+    for places in places.chunks(MOST_PACKETS) {
+        let keys = of_packets.by_ref().take(places.len());
+        lanes += gcm::seal_placed(tier, buffer, places.iter().copied(), keys);
+    }
+    drop(of_packets);
+    keys.clear();
+    Ok(lanes)
+}
+
+/// Verifies the packets that lie at `places` in a buffer, each under the key of
+/// its number, and decrypts those that are authentic, as [`crate::open`] does;
+/// afterwards `verified` says which these are. The keys stay.
+///
+/// # Errors
+/// As for [`seal_once`]; nothing is verified then.
+pub fn open_once(
+    keys: &OneTimeKeys,
+    buffer: &mut [u8],
+    places: &[Place],
+    verified: &mut Vec<bool>,
+) -> Result<LaneUse, JobError> {
+    verified.clear();
+    keys.check(buffer, places)?;
+    verified.resize(places.len(), false);
+    let tier = tier_in_use(Family::Gcm);
+    let mut lanes = LaneUse::default();
+    let mut of_packets = keys.iter();
+    for (places, verified) in places
+        .chunks(MOST_PACKETS)
+        .zip(verified.chunks_mut(MOST_PACKETS))
+    {
+        let keys = of_packets.by_ref().take(places.len());
+        lanes += gcm::open_placed(tier, buffer, places.iter().copied(), keys, verified);
+    }
+    Ok(lanes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyMaterial, OpenJob, OpeningKey, open};
+    use crate::{Aead, JobFault, KeyMaterial, OpenAt, OpeningKey, Suite, open_in};
+
+    /// Bytes of a key and its salt, different for each number.
+    fn raw(size: AesKeySize, number: usize) -> Vec<u8> {
+        let bytes = 0..size.key_bytes() + SALT_BYTES;
+        bytes.map(|at| (31 * number + 7 * at) as u8).collect()
+    }
+
+    fn keys(size: AesKeySize, count: usize) -> OneTimeKeys {
+        let mut keys = OneTimeKeys::new(size).expect("an engine");
+        for number in 0..count {
+            keys.push(&raw(size, number)).expect("a key");
+        }
+        keys
+    }
+
+    /// Places of so many packets with texts of 0 to 200 bytes, and a buffer.
+    fn places(count: usize) -> (Vec<Place>, Vec<u8>) {
+        let mut end = 0;
+        let place = |number: usize| {
+            let place = Place {
+                offset: end as u32,
+                prefix_bytes: 12,
+                gap_bytes: 8,
+                text_bytes: (number % 201) as u32,
+            };
+            end = place.tag(gcm::ENDS).end + number % 5;
+            place
+        };
+        let places = (0..count).map(place).collect();
+        (places, (0..end).map(|at| (at % 251) as u8).collect())
+    }
 
     #[test]
-    fn a_key_seals_one_packet_only_and_opens_it_as_any_other_key_does() {
-        let bytes: Vec<u8> = (0..36).collect();
-        for size in [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256] {
-            let bytes = &bytes[..size.key_bytes() + 4];
-            let mut key = OneTimeKey::new(size, bytes).expect("a key");
-            let (mut text, mut tag) = ([7; 100], [0; 16]);
-            let iv = *b"any will";
-            let seal = |key: &mut OneTimeKey, text: &mut [u8], tag: &mut [u8]| {
-                seal_once(&mut [SealOnceJob {
-                    key,
-                    prefix: b"header",
-                    iv,
-                    text,
-                    tag,
-                }])
+    fn keys_seal_once_and_their_packets_open_under_any_key_of_the_same_bytes() {
+        for size in AesKeySize::ALL {
+            // More than fit the memory that keys begin with, and than are gathered
+            // at once.
+            let count = 300;
+            let (places, mut buffer) = places(count);
+            let before = buffer.clone();
+            let mut one_time = keys(size, count);
+            seal_once(&mut one_time, &mut buffer, &places).expect("a row of packets");
+            assert!(one_time.is_empty());
+            let refused = seal_once(&mut one_time, &mut buffer, &places);
+            let fault = JobFault::KeyCount {
+                keys: 0,
+                packets: count,
             };
-            assert!(seal(&mut key, &mut text, &mut tag).is_ok());
-            let refused = JobError {
-                job: 0,
-                fault: JobFault::SpentKey,
-            };
-            let before = text;
-            assert_eq!(seal(&mut key, &mut text, &mut tag), Err(refused));
-            assert_eq!(text, before);
+            assert_eq!(refused, Err(JobError { job: 0, fault }));
 
             let suite = Suite::Aead(Aead::AesGcm16(size));
-            let material = KeyMaterial::new(suite, bytes, &[]).expect("a key");
-            let opening = OpeningKey::new(&material).expect("a key");
-            let mut copy = text;
-            let mut jobs = [OpenJob {
-                key: &opening,
-                prefix: b"header",
-                iv: &iv,
-                text: &mut copy,
-                suffix: b"",
-                tag: &tag,
-                verified: false,
-            }];
-            open(&mut jobs);
-            assert!(jobs[0].verified && copy == [7; 100]);
-
-            for (flipped, expected) in [(0, [7; 100]), (1, [0; 100])] {
-                tag[0] ^= flipped;
-                let mut copy = text;
-                let mut jobs = [OpenOnceJob {
-                    key: &key,
-                    prefix: b"header",
-                    iv,
-                    text: &mut copy,
-                    tag: &tag,
+            let opening = (0..count).map(|number| {
+                let material = KeyMaterial::new(suite, &raw(size, number), &[]).expect("a key");
+                OpeningKey::new(&material).expect("an engine")
+            });
+            let opening: Vec<OpeningKey> = opening.collect();
+            let mut opened = buffer.clone();
+            let mut jobs: Vec<OpenAt> = (0..)
+                .zip(&places)
+                .map(|(key, place)| OpenAt {
+                    key,
+                    place: *place,
                     verified: false,
-                }];
-                open_once(&mut jobs);
-                assert_eq!(jobs[0].verified, flipped == 0);
-                assert_eq!(copy, expected);
+                })
+                .collect();
+            open_in(&mut opened, &mut jobs, |key| opening.get(key as usize)).expect("a row");
+            assert!(jobs.iter().all(|job| job.verified));
+            for place in &places {
+                let text = place.text(gcm::ENDS);
+                assert_eq!(opened[text.clone()], before[text]);
+            }
+
+            let damaged = places[260].tag(gcm::ENDS).start;
+            buffer[damaged] ^= 1;
+            let mut verified = Vec::new();
+            open_once(&keys(size, count), &mut buffer, &places, &mut verified).expect("a row");
+            for (number, (place, verified)) in places.iter().zip(verified).enumerate() {
+                assert_eq!(verified, number != 260);
+                let text = place.text(gcm::ENDS);
+                match verified {
+                    true => assert_eq!(buffer[text.clone()], before[text]),
+                    false => assert!(buffer[text].iter().all(|byte| *byte == 0)),
+                }
             }
         }
     }
 
     #[test]
-    fn keys_and_tags_of_wrong_lengths_are_refused() {
-        let error = OneTimeKey::new(AesKeySize::Aes128, &[0; 16]).expect_err("no salt");
-        let expected = KeyError::CipherKey {
-            needed_bytes: 20,
-            given_bytes: 16,
-        };
-        assert_eq!(error, expected);
-        assert!(OneTimeKey::new(AesKeySize::Aes256, &[0; 3]).is_err());
-
-        let mut key = OneTimeKey::new(AesKeySize::Aes128, &[0; 20]).expect("a key");
-        let mut jobs = [SealOnceJob {
-            key: &mut key,
-            prefix: b"",
-            iv: [0; 8],
-            text: &mut [1; 4],
-            tag: &mut [2; 12],
-        }];
-        let fault = JobFault::Tag {
-            needed_bytes: 16,
-            given_bytes: 12,
-        };
-        assert_eq!(seal_once(&mut jobs), Err(JobError { job: 0, fault }));
-        assert_eq!((&*jobs[0].text, &*jobs[0].tag), (&[1; 4][..], &[2; 12][..]));
+    fn keys_of_wrong_lengths_are_refused() {
+        for size in AesKeySize::ALL {
+            let mut keys = OneTimeKeys::new(size).expect("an engine");
+            let needed_bytes = size.key_bytes() + SALT_BYTES;
+            for given_bytes in [0, 3, size.key_bytes(), needed_bytes - 1, needed_bytes + 1] {
+                let error = keys.push(&[0; 40][..given_bytes]);
+                let expected = KeyError::CipherKey {
+                    needed_bytes,
+                    given_bytes,
+                };
+                assert_eq!(error, Err(expected));
+            }
+            assert!(keys.is_empty());
+            assert!(!format!("{keys:?}").contains("bytes"));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Received packets that are checked and gathered as they are found.
 
-use crate::aead::gcm::{self, Gathered, Packet, Packets, Places, Received};
+use crate::aead::gcm::{self, Gathered, Outcomes, Packet, Packets, Received};
 use crate::engine::{Family, tier_in_use};
 use crate::job::{OpenJob, open};
 use crate::kernel::Kernel;
@@ -59,11 +59,11 @@ pub fn open_as_found<'a, E>(
     find: impl FnOnce(&mut OpenBatch<'_, 'a>) -> Result<(), E>,
 ) -> Result<LaneUse, E> {
     let mut packets = Packets::new();
-    let mut received = Places::new();
+    let mut received = Outcomes::new();
     let mut batch = OpenBatch {
         gathered: Gathered::new(tier_in_use(Family::Gcm), &mut packets, &mut received),
         others,
-        verdicts_on_others: Places::new(),
+        verdicts_on_others: Outcomes::new(),
         lanes_of_others: LaneUse::default(),
     };
     find(&mut batch)?;
@@ -75,7 +75,7 @@ pub fn open_as_found<'a, E>(
 pub struct OpenBatch<'m, 'a> {
     gathered: Gathered<'m, 'a, Received<'a>>,
     others: &'m mut Vec<OpenJob<'a>>,
-    verdicts_on_others: Places<&'a mut bool>,
+    verdicts_on_others: Outcomes<&'a mut bool>,
     lanes_of_others: LaneUse,
 }
 

@@ -1,6 +1,6 @@
 //! Packets that are checked and gathered while they are made.
 
-use crate::aead::gcm::{self, Gathered, Packet, Packets, Places};
+use crate::aead::gcm::{self, Gathered, Outcomes, Packet, Packets};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::job::{JobFault, SealJob, seal};
@@ -49,7 +49,7 @@ pub fn seal_as_made<'a, E: From<JobFault>>(
     make: impl FnOnce(&mut SealBatch<'_, 'a>) -> Result<(), E>,
 ) -> Result<LaneUse, E> {
     let mut packets = Packets::new();
-    let mut tags = Places::new();
+    let mut tags = Outcomes::new();
     let mut batch = SealBatch {
         gathered: Gathered::new(tier_in_use(Family::Gcm), &mut packets, &mut tags),
         others,

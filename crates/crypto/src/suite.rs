@@ -29,8 +29,7 @@ pub enum AesKeySize {
 
 impl AesKeySize {
     /// All of them, shortest first.
-    pub(crate) const ALL: [AesKeySize; 3] =
-        [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
+    pub const ALL: [AesKeySize; 3] = [AesKeySize::Aes128, AesKeySize::Aes192, AesKeySize::Aes256];
 }
 
 /// Authenticated encryption with associated data.

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use weir_crypto::Suite;
+use weir_crypto::{Place, Suite};
 
 use crate::numbers::Numbers;
 
@@ -31,7 +31,12 @@ const ALIGNMENT_BYTES: usize = 64;
 
 /// Secrets of many keys, end to end.
 pub struct Secrets {
+    #[cfg_attr(not(any(ipsec_mb, openssl)), expect(dead_code))]
     suite: Suite,
+    /// Lengths of one key's secrets, which nobody's clock waits for.
+    cipher_key_bytes: usize,
+    salted_bytes: usize,
+    stride: usize,
     bytes: Vec<u8>,
 }
 
@@ -48,9 +53,14 @@ pub struct Secret<'a> {
 impl Secrets {
     /// Different secrets for so many keys. They protect nothing.
     pub fn make(suite: Suite, count: usize) -> Secrets {
+        let salted_bytes = suite.key_bytes() + suite.salt_bytes();
+        let stride = salted_bytes + suite.integrity_key_bytes();
         Secrets {
             suite,
-            bytes: Numbers(1).bytes(count * Secrets::stride(suite)),
+            cipher_key_bytes: suite.key_bytes(),
+            salted_bytes,
+            stride,
+            bytes: Numbers(1).bytes(count * stride),
         }
     }
 
@@ -62,7 +72,7 @@ impl Secrets {
 
     /// How many keys there are.
     pub fn count(&self) -> usize {
-        self.bytes.len() / Secrets::stride(self.suite)
+        self.bytes.len() / self.stride
     }
 
     /// All of them in order.
@@ -72,21 +82,15 @@ impl Secrets {
 
     #[inline]
     pub fn get(&self, index: usize) -> Secret<'_> {
-        let stride = Secrets::stride(self.suite);
-        let bytes = &self.bytes[index * stride..][..stride];
-        let salted_bytes = stride - self.suite.integrity_key_bytes();
-        let (key_and_salt, integrity_key) = bytes.split_at(salted_bytes);
-        let (cipher_key, salt) = key_and_salt.split_at(self.suite.key_bytes());
+        let bytes = &self.bytes[index * self.stride..][..self.stride];
+        let (key_and_salt, integrity_key) = bytes.split_at(self.salted_bytes);
+        let (cipher_key, salt) = key_and_salt.split_at(self.cipher_key_bytes);
         Secret {
             key_and_salt,
             cipher_key,
             salt: salt.first_chunk().copied().unwrap_or_default(),
             integrity_key,
         }
-    }
-
-    fn stride(suite: Suite) -> usize {
-        suite.key_bytes() + suite.salt_bytes() + suite.integrity_key_bytes()
     }
 }
 
@@ -364,6 +368,29 @@ impl<'a> Batch<'a> {
             bytes: self.bytes,
             ..*self
         }
+    }
+
+    /// Where its packets lie, in order.
+    #[inline]
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<'a> {
+        let form = self.form;
+        let mut end = 0;
+        self.text_bytes.iter().map(move |text_bytes| {
+            let offset = end;
+            end += form.stride(*text_bytes);
+            Place {
+                offset: offset as u32,
+                prefix_bytes: PREFIX_BYTES as u16,
+                gap_bytes: 0,
+                text_bytes: *text_bytes as u32,
+            }
+        })
+    }
+
+    /// The memory that they lie in.
+    #[inline]
+    pub fn into_bytes(self) -> &'a mut [u8] {
+        self.bytes
     }
 
     /// Its packets in order.

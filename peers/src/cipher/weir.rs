@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use anyhow::{Result, ensure};
 use weir_crypto::{
-    Aead, AesKeySize, IvSource, KeyMaterial, KeyPolicy, OneTimeKey, OpenJob, OpenOnceJob,
-    OpeningKey, SealJob, SealOnceJob, SealingKey, Suite, Ticket, open, open_once, seal, seal_once,
+    Aead, AesKeySize, IvSource, KeyMaterial, KeyPolicy, OneTimeKeys, OpenAt, OpeningKey, Place,
+    SealAt, SealingKey, Suite, open_in, open_once, seal_in, seal_once,
 };
 
 use super::contest::{Direction, Refused, Setting, Worker};
-use super::packets::{Batch, Packet, Parts, Secret, Secrets};
+use super::packets::{Batch, Secret, Secrets};
 
 /// Weir in its best form for a setting.
 pub fn worker(setting: &Setting) -> Result<Box<dyn Worker>> {
@@ -18,20 +18,16 @@ pub fn worker(setting: &Setting) -> Result<Box<dyn Worker>> {
     Ok(match (setting.new_keys, suite, setting.direction) {
         (false, _, Direction::Seal) => Box::new(HeldSealing::new(setting)?),
         (false, _, Direction::Open) => Box::new(HeldOpening::new(setting)?),
-        (true, Suite::Aead(Aead::AesGcm16(size)), direction) => Box::new(OneTime {
-            size,
-            secrets: secrets(),
-            keys: Vec::new(),
-            direction,
-        }),
+        (true, Suite::Aead(Aead::AesGcm16(size)), _) => Box::new(OneTime::new(setting, size)?),
         (true, _, Direction::Seal) => Box::new(NewSealing {
             suite,
             secrets: secrets(),
-            jobs: SealJobs::default(),
+            jobs: Vec::new(),
         }),
         (true, _, Direction::Open) => Box::new(NewOpening {
             suite,
             secrets: secrets(),
+            jobs: Vec::new(),
         }),
     })
 }
@@ -54,7 +50,7 @@ fn sealing_key(suite: Suite, secret: Secret<'_>, policy: KeyPolicy) -> Result<Se
 /// Keys that are expanded beforehand.
 struct HeldSealing {
     keys: Vec<SealingKey>,
-    jobs: SealJobs,
+    jobs: Vec<SealAt>,
 }
 
 impl HeldSealing {
@@ -66,19 +62,15 @@ impl HeldSealing {
             .collect();
         Ok(HeldSealing {
             keys: keys?,
-            jobs: SealJobs::default(),
+            jobs: Vec::new(),
         })
     }
 }
 
 impl Worker for HeldSealing {
     fn work(&mut self, batch: Batch<'_>) -> Result<()> {
-        let order = batch.turns.iter().map(|turn| turn.key);
-        self.jobs.draw(&mut self.keys, order)?;
-        let keys = &self.keys;
-        let packets = batch.into_packets();
-        self.jobs
-            .seal(packets.map(|packet| (&keys[packet.turn.key], packet)))
+        let keys = batch.turns.iter().map(|turn| turn.key);
+        seal_batch(&mut self.keys, keys, batch, &mut self.jobs)
     }
 }
 
@@ -86,7 +78,7 @@ impl Worker for HeldSealing {
 struct NewSealing {
     suite: Suite,
     secrets: Rc<Secrets>,
-    jobs: SealJobs,
+    jobs: Vec<SealAt>,
 }
 
 impl Worker for NewSealing {
@@ -96,65 +88,34 @@ impl Worker for NewSealing {
             sealing_key(self.suite, secret, KeyPolicy::OnTheFly)
         });
         let mut keys = keys.collect::<Result<Vec<SealingKey>>>()?;
-        self.jobs.draw(&mut keys, 0..batch.turns.len())?;
-        self.jobs.seal(keys.iter().zip(batch.into_packets()))
+        seal_batch(&mut keys, 0..batch.turns.len(), batch, &mut self.jobs)
     }
 }
 
-/// What a stage keeps between batches, so that a batch allocates nothing.
-#[derive(Default)]
-struct SealJobs {
-    tickets: Vec<Ticket>,
-    jobs: Vec<SealJob<'static>>,
-}
-
-impl SealJobs {
-    /// Draws a ticket of each of the keys in order.
-    fn draw(&mut self, keys: &mut [SealingKey], order: impl Iterator<Item = usize>) -> Result<()> {
-        self.tickets.clear();
-        for key in order {
-            self.tickets.push(keys[key].next_ticket()?);
-        }
-        Ok(())
+/// Seals packets in order under keys of these numbers.
+#[inline]
+fn seal_batch(
+    keys: &mut [SealingKey],
+    numbers: impl Iterator<Item = usize>,
+    batch: Batch<'_>,
+    jobs: &mut Vec<SealAt>,
+) -> Result<()> {
+    jobs.clear();
+    for (number, place) in numbers.zip(batch.places()) {
+        jobs.push(SealAt {
+            key: number as u32,
+            ticket: keys[number].next_ticket()?,
+            place,
+        });
     }
-
-    /// Spends the tickets.
-    fn seal<'k, 'p: 'k>(
-        &mut self,
-        packets: impl Iterator<Item = (&'k SealingKey, Packet<'p>)>,
-    ) -> Result<()> {
-        let mut jobs: Vec<SealJob<'k>> = std::mem::take(&mut self.jobs);
-        jobs.extend(
-            packets
-                .zip(self.tickets.drain(..))
-                .map(|((key, packet), ticket)| {
-                    let Parts {
-                        prefix,
-                        iv,
-                        text,
-                        tag,
-                    } = packet.into_parts();
-                    SealJob {
-                        key,
-                        ticket,
-                        prefix,
-                        iv,
-                        text,
-                        suffix: &[],
-                        tag,
-                    }
-                }),
-        );
-        seal(&mut jobs)?;
-        self.jobs = SealJob::recycle(jobs);
-        Ok(())
-    }
+    seal_in(batch.into_bytes(), jobs, |key| keys.get(key as usize))?;
+    Ok(())
 }
 
 /// Keys that are expanded beforehand.
 struct HeldOpening {
     keys: Vec<OpeningKey>,
-    jobs: Vec<OpenJob<'static>>,
+    jobs: Vec<OpenAt>,
 }
 
 impl HeldOpening {
@@ -173,16 +134,8 @@ impl HeldOpening {
 
 impl Worker for HeldOpening {
     fn work(&mut self, batch: Batch<'_>) -> Result<()> {
-        let keys = &self.keys;
-        let mut jobs: Vec<OpenJob<'_>> = std::mem::take(&mut self.jobs);
-        jobs.extend(batch.into_packets().map(|packet| {
-            let key = &keys[packet.turn.key];
-            open_job(key, packet)
-        }));
-        open(&mut jobs);
-        ensure!(jobs.iter().all(|job| job.verified), Refused);
-        self.jobs = OpenJob::recycle(jobs);
-        Ok(())
+        let keys = batch.turns.iter().map(|turn| turn.key);
+        open_batch(&self.keys, keys, batch, &mut self.jobs)
     }
 }
 
@@ -190,6 +143,7 @@ impl Worker for HeldOpening {
 struct NewOpening {
     suite: Suite,
     secrets: Rc<Secrets>,
+    jobs: Vec<OpenAt>,
 }
 
 impl Worker for NewOpening {
@@ -199,87 +153,80 @@ impl Worker for NewOpening {
             Ok(OpeningKey::new(&material(self.suite, secret)?)?)
         });
         let keys = keys.collect::<Result<Vec<OpeningKey>>>()?;
-        let mut jobs: Vec<OpenJob<'_>> = keys
-            .iter()
-            .zip(batch.into_packets())
-            .map(|(key, packet)| open_job(key, packet))
-            .collect();
-        open(&mut jobs);
-        ensure!(jobs.iter().all(|job| job.verified), Refused);
-        Ok(())
+        open_batch(&keys, 0..batch.turns.len(), batch, &mut self.jobs)
     }
 }
 
-fn open_job<'a>(key: &'a OpeningKey, packet: Packet<'a>) -> OpenJob<'a> {
-    let parts = packet.into_parts();
-    OpenJob {
-        key,
-        prefix: parts.prefix,
-        iv: parts.iv,
-        text: parts.text,
-        suffix: &[],
-        tag: parts.tag,
+/// Opens packets in order under keys of these numbers.
+#[inline]
+fn open_batch(
+    keys: &[OpeningKey],
+    numbers: impl Iterator<Item = usize>,
+    batch: Batch<'_>,
+    jobs: &mut Vec<OpenAt>,
+) -> Result<()> {
+    jobs.clear();
+    jobs.extend(numbers.zip(batch.places()).map(|(number, place)| OpenAt {
+        key: number as u32,
+        place,
         verified: false,
-    }
+    }));
+    open_in(batch.into_bytes(), jobs, |key| keys.get(key as usize))?;
+    ensure!(jobs.iter().all(|job| job.verified), Refused);
+    Ok(())
 }
 
 /// Raw keys that come with their packets; the kernels expand them.
 struct OneTime {
-    size: AesKeySize,
     secrets: Rc<Secrets>,
-    keys: Vec<OneTimeKey>,
     direction: Direction,
+    keys: OneTimeKeys,
+    places: Vec<Place>,
+    verified: Vec<bool>,
+}
+
+impl OneTime {
+    fn new(setting: &Setting, size: AesKeySize) -> Result<OneTime> {
+        Ok(OneTime {
+            secrets: Rc::clone(&setting.secrets),
+            direction: setting.direction,
+            keys: OneTimeKeys::new(size)?,
+            places: Vec::new(),
+            verified: Vec::new(),
+        })
+    }
 }
 
 impl Worker for OneTime {
     fn work(&mut self, batch: Batch<'_>) -> Result<()> {
-        self.keys.clear();
         for turn in batch.turns {
-            let secret = self.secrets.get(turn.key);
-            self.keys
-                .push(OneTimeKey::new(self.size, secret.key_and_salt)?);
+            self.keys.push(self.secrets.get(turn.key).key_and_salt)?;
         }
+        self.places.clear();
+        self.places.extend(batch.places());
         match self.direction {
             Direction::Seal => self.seal(batch),
-            Direction::Open => self.open(batch),
+            Direction::Open => self.open(batch.into_bytes()),
         }
     }
 }
 
 impl OneTime {
     fn seal(&mut self, batch: Batch<'_>) -> Result<()> {
-        let mut jobs = Vec::with_capacity(self.keys.len());
-        for (key, packet) in self.keys.iter_mut().zip(batch.into_packets()) {
-            let iv = packet.turn.counter.to_be_bytes();
-            let parts = packet.into_parts();
-            parts.iv.copy_from_slice(&iv);
-            jobs.push(SealOnceJob {
-                key,
-                prefix: parts.prefix,
-                iv,
-                text: parts.text,
-                tag: parts.tag,
-            });
+        let turns = batch.turns;
+        let bytes = batch.into_bytes();
+        for (turn, place) in turns.iter().zip(&self.places) {
+            let iv = place.offset as usize + usize::from(place.prefix_bytes);
+            bytes[iv..iv + 8].copy_from_slice(&turn.counter.to_be_bytes());
         }
-        seal_once(&mut jobs)?;
+        seal_once(&mut self.keys, bytes, &self.places)?;
         Ok(())
     }
 
-    fn open(&self, batch: Batch<'_>) -> Result<()> {
-        let mut jobs = Vec::with_capacity(self.keys.len());
-        for (key, packet) in self.keys.iter().zip(batch.into_packets()) {
-            let parts = packet.into_parts();
-            jobs.push(OpenOnceJob {
-                key,
-                prefix: parts.prefix,
-                iv: *parts.iv.first_chunk().ok_or(Refused)?,
-                text: parts.text,
-                tag: parts.tag,
-                verified: false,
-            });
-        }
-        open_once(&mut jobs);
-        ensure!(jobs.iter().all(|job| job.verified), Refused);
+    fn open(&mut self, bytes: &mut [u8]) -> Result<()> {
+        open_once(&self.keys, bytes, &self.places, &mut self.verified)?;
+        self.keys.clear();
+        ensure!(self.verified.iter().all(|verified| *verified), Refused);
         Ok(())
     }
 }

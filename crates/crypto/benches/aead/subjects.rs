@@ -7,8 +7,8 @@ use aes_gcm::aes::Aes128Enc;
 use aes_gcm::{AesGcm, aead::consts::U12};
 use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
 use weir_crypto::{
-    Aead, AesKeySize, KeyMaterial, KeyPolicy, OneTimeKey, OpenJob, OpeningKey, SealOnceJob, Suite,
-    open, seal_once,
+    Aead, AesKeySize, KeyMaterial, KeyPolicy, OneTimeKeys, OpenJob, OpeningKey, Place, Suite, open,
+    seal_once,
 };
 
 /// Packets of a batch.
@@ -93,6 +93,10 @@ pub struct Packets {
     order: Vec<usize>,
     texts: Vec<Vec<u8>>,
     tags: Vec<[u8; 16]>,
+    /// The same packets in one buffer.
+    row: Vec<u8>,
+    places: Vec<Place>,
+    one_time: OneTimeKeys,
     /// Where in `order` the next batch begins.
     next: usize,
     batches: usize,
@@ -132,6 +136,8 @@ impl Packets {
         for at in (1..KEYS).rev() {
             order.swap(at, next() % (at + 1));
         }
+        let packet_bytes = ASSOCIATED.len() + IV.len() + text_bytes + 16;
+        let row_bytes = packet_bytes.next_multiple_of(64);
         Packets {
             sealing: sealing.into(),
             opening: materials
@@ -146,6 +152,16 @@ impl Packets {
             order,
             texts: vec![vec![9; text_bytes]; BATCH],
             tags: vec![[0; 16]; BATCH],
+            row: vec![9; BATCH * row_bytes],
+            places: (0..BATCH)
+                .map(|at| Place {
+                    offset: (at * row_bytes) as u32,
+                    prefix_bytes: ASSOCIATED.len() as u16,
+                    gap_bytes: 0,
+                    text_bytes: text_bytes as u32,
+                })
+                .collect(),
+            one_time: OneTimeKeys::new(AesKeySize::Aes128).expect("an engine"),
             next: 0,
             // Some ten to twenty thousand blocks: long enough for the clock,
             // short enough to fall between two interruptions.
@@ -211,22 +227,11 @@ impl Packets {
                 assert!(jobs.iter().all(|job| job.verified));
             }
             Work::SealOnce => {
-                let mut keys = Vec::with_capacity(BATCH);
                 for key in key_of {
                     let key = &self.raw_keys[*key];
-                    keys.push(OneTimeKey::new(AesKeySize::Aes128, key).expect("20 bytes"));
+                    self.one_time.push(key).expect("20 bytes");
                 }
-                let mut jobs: Vec<SealOnceJob<'_>> = packets
-                    .zip(&mut keys)
-                    .map(|(((text, tag), _), key)| SealOnceJob {
-                        key,
-                        prefix: &ASSOCIATED,
-                        iv: IV,
-                        text,
-                        tag,
-                    })
-                    .collect();
-                seal_once(&mut jobs).expect("keys are new");
+                seal_once(&mut self.one_time, &mut self.row, &self.places).expect("a row");
             }
             Work::Peer => {
                 for ((text, tag), key) in packets {

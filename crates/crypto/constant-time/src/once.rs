@@ -1,8 +1,6 @@
 //! Batches of packets with a key for each.
 
-use weir_crypto::{
-    AesKeySize, OneTimeKey, OpenOnceJob, SealOnceJob, memcheck, open_once, seal_once,
-};
+use weir_crypto::{AesKeySize, OneTimeKeys, Place, memcheck, open_once, seal_once};
 
 use crate::Case;
 use crate::secret::{public, secret};
@@ -12,6 +10,10 @@ const TEXTS_BYTES: [usize; 6] = [0, 1, 64, 100, 300, 1500];
 
 /// Packets of each length.
 const COPIES: usize = 9;
+
+const PREFIX_BYTES: usize = 8;
+const IV_BYTES: usize = 8;
+const TAG_BYTES: usize = 16;
 
 /// A case for each size of key.
 pub fn cases() -> Vec<Case> {
@@ -31,47 +33,32 @@ pub fn cases() -> Vec<Case> {
 
 fn seal_and_open(size: AesKeySize, key_bytes: usize) {
     let count = COPIES * TEXTS_BYTES.len();
-    let prefix = public(8, 1);
-    let mut keys: Vec<OneTimeKey> = (0..count)
-        .map(|seed| OneTimeKey::new(size, &secret(key_bytes + 4, seed as u8)))
-        .collect::<Result<_, _>>()
-        .expect("lengths are the key's");
-    let mut texts: Vec<Vec<u8>> = (0..count)
-        .map(|i| secret(TEXTS_BYTES[i % TEXTS_BYTES.len()], i as u8))
-        .collect();
-    let mut tags = vec![[0; 16]; count];
-
-    let mut jobs: Vec<SealOnceJob<'_>> = keys
-        .iter_mut()
-        .zip(&mut texts)
-        .zip(&mut tags)
-        .map(|((key, text), tag)| SealOnceJob {
-            key,
-            prefix: &prefix,
-            iv: [0; 8],
-            text,
-            tag,
-        })
-        .collect();
-    seal_once(&mut jobs).expect("lengths are the key's");
-
-    for (text, tag) in texts.iter_mut().zip(&mut tags) {
-        memcheck::publish(text);
-        memcheck::publish(tag);
+    let make_keys = || {
+        let mut keys = OneTimeKeys::new(size).expect("an engine");
+        for seed in 0..count {
+            keys.push(&secret(key_bytes + 4, seed as u8))
+                .expect("lengths are the key's");
+        }
+        keys
+    };
+    let mut buffer = Vec::new();
+    let mut places = Vec::new();
+    for (seed, text_bytes) in (0..count).zip(TEXTS_BYTES.into_iter().cycle()) {
+        places.push(Place {
+            offset: buffer.len() as u32,
+            prefix_bytes: PREFIX_BYTES as u16,
+            gap_bytes: 0,
+            text_bytes: text_bytes as u32,
+        });
+        buffer.extend(public(PREFIX_BYTES + IV_BYTES, seed as u8));
+        buffer.extend(secret(text_bytes, seed as u8));
+        buffer.extend(public(TAG_BYTES, seed as u8));
     }
-    let mut jobs: Vec<OpenOnceJob<'_>> = keys
-        .iter()
-        .zip(&mut texts)
-        .zip(&tags)
-        .map(|((key, text), tag)| OpenOnceJob {
-            key,
-            prefix: &prefix,
-            iv: [0; 8],
-            text,
-            tag,
-            verified: false,
-        })
-        .collect();
-    open_once(&mut jobs);
-    assert!(jobs.iter().all(|job| job.verified), "{size:?}");
+    seal_once(&mut make_keys(), &mut buffer, &places).expect("a row of packets");
+
+    // What is sent is public.
+    memcheck::publish(&mut buffer);
+    let mut verified = Vec::new();
+    open_once(&make_keys(), &mut buffer, &places, &mut verified).expect("a row of packets");
+    assert!(verified.into_iter().all(|verified| verified), "{size:?}");
 }

@@ -21,6 +21,7 @@ pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
 pub(crate) use job::{AeadJob, AeadKey, Modes, Parts, process, tag_agrees, write_tag};
 pub(crate) use mac_suite::{IV_BYTES, MOST_ASSOCIATED_BYTES, MacSuiteKey};
 pub(crate) use ocb3::Ocb3Key;
+pub(crate) use plan::MOST_PACKETS;
 
 fn seal<A: AeadInOut>(
     key: &A,

@@ -16,6 +16,9 @@ pub(crate) trait Planned: Copy {
 
     /// Bytes that are only authenticated.
     fn associated_bytes(&self) -> usize;
+
+    /// Whether the other's key is in the same form and of the same size.
+    fn has_key_like(&self, other: &Self) -> bool;
 }
 
 /// The packets of a kind, in the order in which a kernel takes them.
@@ -50,7 +53,7 @@ impl<'t, P, K> Task<'t, P, K> {
 }
 
 /// The most packets planned at once: a place is a byte.
-pub(super) const MOST_PACKETS: usize = 256;
+pub(crate) const MOST_PACKETS: usize = 256;
 
 /// Every place, in order.
 static PLACES: [u8; MOST_PACKETS] = {
@@ -66,15 +69,22 @@ static PLACES: [u8; MOST_PACKETS] = {
 /// Lengths that are told apart.
 const CLASSES: usize = 64;
 
+/// Packets of one kind.
+pub(super) struct OfKind<'p, P> {
+    /// Its number.
+    pub(super) kind: usize,
+    /// As in [`Task`].
+    pub(super) alike: bool,
+    /// As in [`Task`].
+    pub(super) packets: &'p [P],
+    /// As in [`Task`].
+    pub(super) places: &'p [u8],
+}
+
 /// Up to [`MOST_PACKETS`] packets of up to `KINDS` kinds, and which of them go
 /// together.
 pub(crate) struct Plan<P, const KINDS: usize> {
     packets: ArrayVec<P, MOST_PACKETS>,
-    /// Of the first packet, its kind, the bytes of its text, and those of its
-    /// associated data.
-    first: (usize, usize, usize),
-    /// Whether another packet differs from the first in any.
-    is_mixed: bool,
 }
 
 impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
@@ -83,20 +93,12 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
     pub(crate) fn new() -> Self {
         Plan {
             packets: ArrayVec::new(),
-            first: (0, 0, 0),
-            is_mixed: false,
         }
     }
 
-    /// Adds a packet of the kind with this number, below `KINDS`, as long as
-    /// there are fewer than [`MOST_PACKETS`].
+    /// Adds a packet, as long as there are fewer than [`MOST_PACKETS`].
     #[inline]
-    pub(super) fn add(&mut self, kind: usize, packet: P) {
-        let sort = (kind, packet.text_bytes(), packet.associated_bytes());
-        if self.packets.is_empty() {
-            self.first = sort;
-        }
-        self.is_mixed |= sort != self.first;
+    pub(super) fn add(&mut self, packet: P) {
         let _ = self.packets.try_push(packet);
     }
 
@@ -110,38 +112,39 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.packets.clear();
-        self.is_mixed = false;
     }
 
-    /// Whether packets are of several kinds or lengths.
-    #[inline]
-    pub(super) fn is_mixed(&self) -> bool {
-        self.is_mixed
-    }
-
-    /// Calls `run` for each kind with its packets, shortest first, and their
-    /// places; `kind_of` numbers kinds as those who added the packets did.
+    /// Calls `run` for each kind with its packets, shortest first; `kind_of`
+    /// numbers kinds, below `KINDS`.
     #[inline]
     pub(super) fn for_each(
         &self,
         kind_of: impl Fn(&P) -> usize,
-        mut run: impl FnMut(usize, &[P], &[u8]),
+        mut run: impl FnMut(OfKind<'_, P>),
     ) {
-        let places = &PLACES[..self.packets.len()];
-        if self.is_mixed {
-            self.sort_and_run(places, kind_of, &mut run);
-        } else if !places.is_empty() {
-            run(self.first.0, &self.packets, places);
+        let Some(first) = self.packets.first() else {
+            return;
+        };
+        let is_like_first = |packet: &P| {
+            packet.has_key_like(first)
+                && packet.text_bytes() == first.text_bytes()
+                && packet.associated_bytes() == first.associated_bytes()
+        };
+        if self.packets.iter().all(is_like_first) {
+            run(OfKind {
+                kind: kind_of(first),
+                alike: true,
+                packets: &self.packets,
+                places: &PLACES[..self.packets.len()],
+            });
+        } else {
+            self.sort_and_run(kind_of, &mut run);
         }
     }
 
     #[inline(never)]
-    fn sort_and_run(
-        &self,
-        places: &[u8],
-        kind_of: impl Fn(&P) -> usize,
-        run: &mut impl FnMut(usize, &[P], &[u8]),
-    ) {
+    fn sort_and_run(&self, kind_of: impl Fn(&P) -> usize, run: &mut impl FnMut(OfKind<'_, P>)) {
+        let places = &PLACES[..self.packets.len()];
         // Packets of each kind and class, then where the next of them goes.
         let mut bins = [[0u16; CLASSES]; KINDS];
         let mut counts = [0; KINDS];
@@ -173,7 +176,12 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
         for (kind, count) in counts.into_iter().enumerate() {
             if count > 0 {
                 let end = begin + count;
-                run(kind, &sorted[begin..end], &order[begin..end]);
+                run(OfKind {
+                    kind,
+                    alike: false,
+                    packets: &sorted[begin..end],
+                    places: &order[begin..end],
+                });
                 begin = end;
             }
         }

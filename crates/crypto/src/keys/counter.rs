@@ -126,6 +126,15 @@ impl Ticket {
     pub(crate) fn spend(&mut self) {
         self.key = KeyId::NOBODY;
     }
+
+    /// Moves the ticket out; what stays is spent.
+    pub(crate) fn take(&mut self) -> Ticket {
+        let spent = Ticket {
+            key: KeyId::NOBODY,
+            counter: self.counter,
+        };
+        std::mem::replace(self, spent)
+    }
 }
 
 impl KeyId {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::engine::{Family, trusted_tier};
-use crate::job::Lengths;
+use crate::job::{JobFault, Lengths};
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::counter::{Counter, Exhausted, Ticket};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
@@ -115,8 +115,14 @@ impl SealingKey {
 
     /// Whether the ticket was drawn from this key and has not been spent.
     #[inline]
-    pub(crate) fn drew(&self, ticket: &Ticket) -> bool {
-        self.counter.drew(ticket)
+    pub(crate) fn check_ticket(&self, ticket: &Ticket) -> Result<(), JobFault> {
+        if self.counter.drew(ticket) {
+            return Ok(());
+        }
+        Err(match ticket.is_spent() {
+            true => JobFault::SpentTicket,
+            false => JobFault::ForeignTicket,
+        })
     }
 
     #[inline]

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
 use weir_crypto::{
-    Aead, AesKeySize, IvSource, KeyPolicy, OneTimeKey, OpenJob, OpenOnceJob, OpeningKey, SealJob,
-    SealOnceJob, SealingKey, Suite, open, open_once, seal, seal_once,
+    IvSource, KeyPolicy, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal,
 };
 use weir_simd::tier;
 
@@ -38,7 +37,7 @@ fn policy(case: usize, round: usize) -> KeyPolicy {
 
 /// Runs `test` with shuffled batches of the cases that `choose` takes, in as
 /// many rounds as there are policies.
-fn for_each_batch(
+pub fn for_each_batch(
     choose: impl Fn(&Case) -> bool,
     mut test: impl FnMut(&mut Shuffle, &[usize], usize),
 ) {
@@ -152,7 +151,7 @@ fn vectors_seal_as_published_under_counted_ivs() {
 
 /// One key for all cases that have it, each in the policy of its first case in
 /// the batch.
-fn opening_keys(batch: &[usize], round: usize) -> (Vec<OpeningKey>, Vec<usize>) {
+pub fn opening_keys(batch: &[usize], round: usize) -> (Vec<OpeningKey>, Vec<usize>) {
     let mut keys = Vec::new();
     let mut places = HashMap::new();
     let key_of = batch
@@ -189,79 +188,6 @@ fn authentic_vectors_open_and_forged_ones_are_refused() {
                 match case.is_authentic {
                     true => packet.expect_opened(case, verified),
                     false => packet.expect_refused(case, verified),
-                }
-            }
-        },
-    );
-}
-
-fn gcm_size(case: &Case) -> Option<AesKeySize> {
-    match case.suite {
-        Suite::Aead(Aead::AesGcm16(size)) => Some(size),
-        _ => None,
-    }
-}
-
-fn one_time_key(case: &Case) -> OneTimeKey {
-    let size = gcm_size(case).expect("a case of GCM");
-    OneTimeKey::new(size, &case.key).expect("a key of its length")
-}
-
-fn counter_iv(packet: &Packet) -> [u8; 8] {
-    packet.iv.get().try_into().expect("GCM's IV has 8 bytes")
-}
-
-#[test]
-fn gcm_vectors_seal_and_open_under_keys_used_once() {
-    for_each_batch(
-        |case| gcm_size(case).is_some(),
-        |shuffle, batch, _| {
-            let mut keys: Vec<OneTimeKey> =
-                batch.iter().map(|&i| one_time_key(&CASES[i])).collect();
-            let mut packets: Vec<Packet> = batch
-                .iter()
-                .map(|&i| Packet::before_opening(&CASES[i], shuffle))
-                .collect();
-            let mut jobs: Vec<OpenOnceJob<'_>> = keys
-                .iter()
-                .zip(&mut packets)
-                .map(|(key, packet)| OpenOnceJob {
-                    key,
-                    prefix: packet.prefix.get(),
-                    iv: counter_iv(packet),
-                    text: packet.text.get_mut(),
-                    tag: packet.tag.get(),
-                    verified: true,
-                })
-                .collect();
-            open_once(&mut jobs);
-            let verified: Vec<bool> = jobs.iter().map(|job| job.verified).collect();
-            for ((&i, packet), verified) in batch.iter().zip(&packets).zip(verified) {
-                match CASES[i].is_authentic {
-                    true => packet.expect_opened(&CASES[i], verified),
-                    false => packet.expect_refused(&CASES[i], verified),
-                }
-            }
-
-            let mut packets: Vec<Packet> = batch
-                .iter()
-                .map(|&i| Packet::before_sealing(&CASES[i], shuffle))
-                .collect();
-            let mut jobs: Vec<SealOnceJob<'_>> = keys
-                .iter_mut()
-                .zip(&mut packets)
-                .map(|(key, packet)| SealOnceJob {
-                    key,
-                    prefix: packet.prefix.get(),
-                    iv: counter_iv(packet),
-                    text: packet.text.get_mut(),
-                    tag: packet.tag.get_mut(),
-                })
-                .collect();
-            seal_once(&mut jobs).expect("a well-formed batch");
-            for (&i, packet) in batch.iter().zip(&packets) {
-                if CASES[i].is_authentic {
-                    packet.expect_sealed(&CASES[i]);
                 }
             }
         },

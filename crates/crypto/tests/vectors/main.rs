@@ -10,8 +10,8 @@
 //! keys, whose ciphertexts and tags come from the same crates and from AWS-LC.
 //!
 //! `batch` seals and opens the cases as jobs, in shuffled batches of 1 to 256,
-//! under every key policy, at all alignments and between guard bytes. It does
-//! so under the tier in force; `every_tier` runs the whole program again under
+//! under every key policy, at all alignments and between guard bytes; `placed`
+//! does so with packets of one buffer. They do so under the tier in force; `every_tier` runs the whole program again under
 //! each narrower one.
 
 #[cfg(not(target_arch = "aarch64"))]
@@ -22,10 +22,13 @@ mod case;
 mod chains;
 mod digests;
 mod every_tier;
+#[path = "../support/laid.rs"]
+mod laid;
 mod mutations;
 mod nist;
 mod oracle;
 mod packets;
+mod placed;
 mod private_use;
 mod random;
 mod rfc7253;

@@ -17,7 +17,8 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     let mut lanes = LaneUse::default();
     for jobs in jobs.chunks_mut(MOST_PACKETS) {
         let mut tags = [[0; 16]; MOST_PACKETS];
-        lanes += compute_tags(tier, jobs, &mut tags);
+        let packets = jobs.iter_mut().filter_map(J::begin);
+        lanes += compute_tags(tier, J::OPEN, packets, &mut tags);
         let mut tags = tags.iter();
         for job in jobs {
             if job.packet().is_some()
@@ -30,41 +31,33 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     lanes
 }
 
-/// Encrypts or decrypts all texts, and writes the tags of those jobs that are
-/// GCM's, in their order.
-fn compute_tags<J: GcmJob>(
+/// Encrypts or decrypts the texts of up to [`MOST_PACKETS`] packets, and writes
+/// their tags in order.
+#[inline]
+pub(super) fn compute_tags<'a>(
     tier: Tier,
-    jobs: &mut [J],
+    open: bool,
+    packets: impl Iterator<Item = Packet<'a>>,
     tags: &mut [Block; MOST_PACKETS],
 ) -> LaneUse {
-    let short = ShortTexts::of(&LaneLimits::of(tier));
-    let mut plan = Plan::new();
-    for job in jobs {
-        if let Some(packet) = job.begin() {
-            plan.add(Kind::number(&short, &packet), packet);
-        }
-    }
-    run(tier, J::OPEN, &short, &plan, tags)
+    let mut plan = Packets::new();
+    packets.for_each(|packet| plan.add(packet));
+    run(tier, open, &plan, tags)
 }
 
 /// Encrypts or decrypts the texts of a plan, and writes their tags in the order
 /// in which the packets were added.
-fn run(
-    tier: Tier,
-    open: bool,
-    short: &ShortTexts,
-    plan: &Plan<Packet<'_>, KINDS>,
-    tags: &mut [Block; MOST_PACKETS],
-) -> LaneUse {
+fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut [Block; MOST_PACKETS]) -> LaneUse {
+    let short = ShortTexts::of(&LaneLimits::of(tier));
     let mut lanes = LaneUse::default();
-    let kind_of = |packet: &Packet<'_>| Kind::number(short, packet);
-    plan.for_each(kind_of, |kind, packets, places| {
+    let kind_of = |packet: &Packet<'_>| Kind::number(&short, packet);
+    plan.for_each(kind_of, |these| {
         let mut task = Task {
-            kind: Kind::of(kind),
+            kind: Kind::of(these.kind),
             open,
-            alike: !plan.is_mixed(),
-            packets,
-            places,
+            alike: these.alike,
+            packets: these.packets,
+            places: these.places,
             tags,
         };
         if simd::run(tier, &mut task) {
@@ -82,10 +75,10 @@ fn run(
 pub(crate) type Packets<'a> = Plan<Packet<'a>, KINDS>;
 
 /// Where the result of each gathered packet goes.
-pub(crate) type Places<P> = ArrayVec<P, MOST_PACKETS>;
+pub(crate) type Outcomes<P> = ArrayVec<P, MOST_PACKETS>;
 
 /// What becomes of a packet whose tag was computed.
-pub(crate) trait Place {
+pub(crate) trait Outcome {
     /// Whether packets are opened, not sealed.
     const OPEN: bool;
 
@@ -95,7 +88,7 @@ pub(crate) trait Place {
 }
 
 /// A packet that is sealed takes its tag.
-impl Place for &mut Block {
+impl Outcome for &mut Block {
     const OPEN: bool = false;
 
     #[inline]
@@ -112,7 +105,7 @@ pub(crate) struct Received<'a> {
 
 /// A packet that is opened is held against the tag that came with it; unless they
 /// are equal, its text is cleared.
-impl Place for Received<'_> {
+impl Outcome for Received<'_> {
     const OPEN: bool = true;
 
     #[inline]
@@ -130,26 +123,24 @@ impl Place for Received<'_> {
 /// opened together.
 pub(crate) struct Gathered<'m, 'a, P> {
     tier: Tier,
-    short: ShortTexts,
     plan: &'m mut Packets<'a>,
-    places: &'m mut Places<P>,
+    outcomes: &'m mut Outcomes<P>,
     /// Of packets that are done.
     lanes: LaneUse,
 }
 
-impl<'m, 'a, P: Place> Gathered<'m, 'a, P> {
+impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
     /// For the kernels of `tier`, in memory that is empty.
     #[inline]
     pub(crate) fn new(
         tier: Tier,
         plan: &'m mut Packets<'a>,
-        places: &'m mut Places<P>,
+        outcomes: &'m mut Outcomes<P>,
     ) -> Gathered<'m, 'a, P> {
         Gathered {
             tier,
-            short: ShortTexts::of(&LaneLimits::of(tier)),
             plan,
-            places,
+            outcomes,
             lanes: LaneUse::default(),
         }
     }
@@ -157,12 +148,12 @@ impl<'m, 'a, P: Place> Gathered<'m, 'a, P> {
     /// Adds a packet and where its result goes. Packets before it are processed
     /// where there is no room for more.
     #[inline]
-    pub(crate) fn add(&mut self, packet: Packet<'a>, place: P) {
-        if self.places.is_full() {
+    pub(crate) fn add(&mut self, packet: Packet<'a>, outcome: P) {
+        if self.outcomes.is_full() {
             self.process();
         }
-        self.plan.add(Kind::number(&self.short, &packet), packet);
-        let _ = self.places.try_push(place);
+        self.plan.add(packet);
+        let _ = self.outcomes.try_push(outcome);
     }
 
     /// Seals or opens the packets, and returns how full the lanes were since this
@@ -175,10 +166,10 @@ impl<'m, 'a, P: Place> Gathered<'m, 'a, P> {
     #[inline(never)]
     fn process(&mut self) {
         let mut tags = [[0; 16]; MOST_PACKETS];
-        self.lanes += run(self.tier, P::OPEN, &self.short, self.plan, &mut tags);
+        self.lanes += run(self.tier, P::OPEN, self.plan, &mut tags);
         let packets = self.plan.packets().iter().zip(&tags);
-        for (place, (packet, tag)) in self.places.drain(..).zip(packets) {
-            place.finish(packet, tag);
+        for (outcome, (packet, tag)) in self.outcomes.drain(..).zip(packets) {
+            outcome.finish(packet, tag);
         }
         self.plan.clear();
     }

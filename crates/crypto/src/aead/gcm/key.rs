@@ -122,6 +122,11 @@ impl GcmKey {
     }
 
     #[inline]
+    pub(crate) fn salt(&self) -> [u8; 4] {
+        self.salt
+    }
+
+    #[inline]
     pub(crate) fn nonce(&self, iv: [u8; 8]) -> u128 {
         nonce(self.salt, iv)
     }

@@ -24,13 +24,14 @@ pub(crate) mod gmac;
 mod key;
 mod occupancy;
 mod packet;
+mod placed;
 mod plan;
 mod scalar;
 mod simd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::{Gathered, Packets, Places, Received, process};
-pub(crate) use key::{Form, GcmKey, KeyView, nonce};
+pub(crate) use batch::{Gathered, Outcomes, Packets, Received, process};
+pub(crate) use key::{Form, GcmKey, KeyView};
 pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
-pub(crate) use simd::bytes_of_words;
+pub(crate) use placed::{ENDS, Start, open_placed, seal_placed};

@@ -61,6 +61,11 @@ impl Planned for Packet<'_> {
     fn associated_bytes(&self) -> usize {
         self.associated.len()
     }
+
+    #[inline]
+    fn has_key_like(&self, other: &Self) -> bool {
+        self.key.form == other.key.form && self.key.size == other.key.size
+    }
 }
 
 /// The longest texts of short packets, by [`super::Form`].

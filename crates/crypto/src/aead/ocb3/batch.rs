@@ -35,16 +35,16 @@ fn compute_tags<J: AeadJob>(tier: Tier, jobs: &mut [J], tags: &mut [Block; MOST_
     let mut plan = Plan::<_, KINDS>::new();
     for job in jobs {
         if let Some(packet) = job.begin().and_then(packet) {
-            plan.add(kind_of(&packet), packet);
+            plan.add(packet);
         }
     }
-    plan.for_each(kind_of, |kind, packets, places| {
+    plan.for_each(kind_of, |these| {
         let mut task = Task {
-            kind: AesKeySize::ALL[kind],
+            kind: AesKeySize::ALL[these.kind],
             open: J::OPEN,
-            alike: !plan.is_mixed(),
-            packets,
-            places,
+            alike: these.alike,
+            packets: these.packets,
+            places: these.places,
             tags,
         };
         if !simd::run(tier, &mut task) {

@@ -40,6 +40,11 @@ impl Planned for Packet<'_> {
     fn associated_bytes(&self) -> usize {
         self.associated.len()
     }
+
+    #[inline]
+    fn has_key_like(&self, other: &Self) -> bool {
+        self.key.size() == other.key.size()
+    }
 }
 
 impl Packet<'_> {

@@ -132,14 +132,6 @@ pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> 
     None
 }
 
-/// The bytes of a raw key held in words.
-#[inline]
-pub(crate) fn bytes_of_words(words: &[u64; 4]) -> &[u8; 32] {
-    // SAFETY: four words are 32 initialized bytes, which any alignment suits,
-    // and the result borrows what `words` borrows.
-    unsafe { &*words.as_ptr().cast() }
-}
-
 /// The bytes of cache lines.
 #[inline]
 pub(super) fn bytes_of(lines: &[Line]) -> &[u8] {

@@ -1,0 +1,268 @@
+//! A batch of packets in one buffer, each with its own key, sealed or opened in
+//! one call.
+
+use crate::aead::MOST_PACKETS;
+use crate::aead::gcm;
+use crate::engine::{Family, tier_in_use};
+use crate::job::{JobError, JobFault, OpenJob, SealJob, open, seal};
+use crate::kernel::{Kernel, OpenKernel, SealKernel};
+use crate::keys::{OpeningKey, SealingKey, Ticket};
+use crate::lane_use::LaneUse;
+use crate::place::{Place, PlacedParts, Rest, Row};
+
+/// One packet to encrypt and tag, in the buffer of its batch.
+#[derive(Debug)]
+pub struct SealAt {
+    /// Which of the caller's keys is the packet's.
+    pub key: u32,
+    /// Drawn from that key; spent by [`seal_in`].
+    pub ticket: Ticket,
+    /// Where the packet lies. The text is encrypted in place; IV and tag are
+    /// output.
+    pub place: Place,
+}
+
+/// One packet to verify and decrypt, in the buffer of its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenAt {
+    /// Which of the caller's keys is the packet's.
+    pub key: u32,
+    /// Where the packet lies. The text is decrypted in place, and zeros where the
+    /// packet does not verify.
+    pub place: Place,
+    /// Output of [`open_in`]: whether the packet is authentic. What it held
+    /// before the call does not matter.
+    pub verified: bool,
+}
+
+/// Does what [`seal`] does for packets that lie in one buffer, in the order of the
+/// batch. It is for callers with many: a job takes a quarter of the memory of a
+/// [`SealJob`], and AES-GCM's packets go from the buffer to the kernels without
+/// one. `key_of` says which key a number stands for; keys may lie wherever the
+/// caller keeps them.
+///
+/// Packets of other suites become [`SealJob`]s here. Nothing is authenticated
+/// behind a text: suites that encrypt and then tag need [`SealJob::suffix`] for
+/// extended sequence numbers.
+///
+/// # Errors
+/// The first job at fault, found before any byte of the buffer is written and
+/// before any ticket is spent.
+///
+/// ```
+/// # use weir_crypto::{IvSource, KeyMaterial, OpeningKey, SealingKey, Suite};
+/// use weir_crypto::{OpenAt, Place, SealAt, open_in, seal_in};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let suite = Suite::parse("aes-128-gcm-16")?;
+/// # let material = |n| KeyMaterial::new(suite, &[n; 20], &[]);
+/// let mut keys = [
+///     SealingKey::new(material(1)?, 1, IvSource::Random)?,
+///     SealingKey::new(material(2)?, 1, IvSource::Random)?,
+/// ];
+/// for key in &mut keys {
+///     key.allow_until(1000); // written to a state file before this
+/// }
+///
+/// // Packets of 64 bytes: a header of 8, an IV of 8, a text of 32, a tag of 16.
+/// let mut buffer = [0; 3 * 64];
+/// let place = |offset| Place { offset, prefix_bytes: 8, gap_bytes: 0, text_bytes: 32 };
+/// let mut jobs = Vec::new();
+/// for (key, offset) in [(0, 0), (1, 64), (0, 128)] {
+///     let ticket = keys[key as usize].next_ticket()?;
+///     jobs.push(SealAt { key, ticket, place: place(offset) });
+/// }
+/// seal_in(&mut buffer, &mut jobs, |key| keys.get(key as usize))?;
+/// assert_ne!(buffer[16..48], buffer[144..176]);
+///
+/// let keys = [OpeningKey::new(&material(1)?)?, OpeningKey::new(&material(2)?)?];
+/// let mut jobs = [(0, 0), (1, 64), (0, 128)]
+///     .map(|(key, offset)| OpenAt { key, place: place(offset), verified: false });
+/// open_in(&mut buffer, &mut jobs, |key| keys.get(key as usize))?;
+/// assert!(jobs.iter().all(|job| job.verified));
+/// assert_eq!(buffer[16..48], [0; 32]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn seal_in<'k>(
+    buffer: &mut [u8],
+    jobs: &mut [SealAt],
+    key_of: impl Fn(u32) -> Option<&'k SealingKey>,
+) -> Result<LaneUse, JobError> {
+    let mut row = Row::of(buffer);
+    let mut all_gcm = true;
+    for (index, job) in jobs.iter().enumerate() {
+        let kernel = job
+            .check(&key_of, &mut row)
+            .map_err(|fault| JobError { job: index, fault })?;
+        all_gcm &= matches!(kernel, Kernel::Gcm(_));
+    }
+    if !all_gcm {
+        return seal_as_slices(buffer, jobs, key_of);
+    }
+    let tier = tier_in_use(Family::Gcm);
+    let mut lanes = LaneUse::default();
+    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+        let places = jobs.iter().map(|job| job.place);
+        let starts = jobs.iter().filter_map(|job| {
+            let iv = job.ticket.counter().to_be_bytes();
+            start(key_of(job.key)?.kernel(), Some(iv))
+        });
+        lanes += gcm::seal_placed(tier, buffer, places, starts);
+        jobs.iter_mut().for_each(|job| job.ticket.spend());
+    }
+    Ok(lanes)
+}
+
+/// Does what [`open`] does for packets that lie in one buffer, in the order of the
+/// batch, as [`seal_in`] seals them.
+///
+/// # Errors
+/// The first job that has no key, or whose place is not in the buffer or overlaps
+/// the one before it; nothing was opened then.
+pub fn open_in<'k>(
+    buffer: &mut [u8],
+    jobs: &mut [OpenAt],
+    key_of: impl Fn(u32) -> Option<&'k OpeningKey>,
+) -> Result<LaneUse, JobError> {
+    jobs.iter_mut().for_each(|job| job.verified = false);
+    let mut row = Row::of(buffer);
+    let mut all_gcm = true;
+    for (index, job) in jobs.iter().enumerate() {
+        let kernel = job
+            .check(&key_of, &mut row)
+            .map_err(|fault| JobError { job: index, fault })?;
+        all_gcm &= matches!(kernel, Kernel::Gcm(_));
+    }
+    if !all_gcm {
+        return open_as_slices(buffer, jobs, key_of);
+    }
+    let tier = tier_in_use(Family::Gcm);
+    let mut lanes = LaneUse::default();
+    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+        let mut verified = [false; MOST_PACKETS];
+        let places = jobs.iter().map(|job| job.place);
+        let starts = jobs
+            .iter()
+            .filter_map(|job| start(key_of(job.key)?.kernel(), None));
+        lanes += gcm::open_placed(tier, buffer, places, starts, &mut verified);
+        for (job, verified) in jobs.iter_mut().zip(verified) {
+            job.verified = verified;
+        }
+    }
+    Ok(lanes)
+}
+
+impl SealAt {
+    /// Holds the job against its key, and its place against the buffer.
+    #[inline]
+    fn check<'k>(
+        &self,
+        key_of: impl Fn(u32) -> Option<&'k SealingKey>,
+        row: &mut Row,
+    ) -> Result<&'k SealKernel, JobFault> {
+        let key = key_of(self.key).ok_or(JobFault::NoKey { number: self.key })?;
+        key.check_ticket(&self.ticket)?;
+        let lengths = key.lengths();
+        lengths.check_placed(self.place, key.suite())?;
+        row.check(self.place, lengths.ends())?;
+        Ok(key.kernel())
+    }
+}
+
+impl OpenAt {
+    /// Holds the job's place against the buffer.
+    #[inline]
+    fn check<'k>(
+        &self,
+        key_of: impl Fn(u32) -> Option<&'k OpeningKey>,
+        row: &mut Row,
+    ) -> Result<&'k OpenKernel, JobFault> {
+        let key = key_of(self.key).ok_or(JobFault::NoKey { number: self.key })?;
+        row.check(self.place, key.lengths().ends())?;
+        Ok(key.kernel())
+    }
+}
+
+/// What a packet of GCM starts from.
+#[inline]
+fn start<C>(kernel: &Kernel<C>, iv: Option<[u8; 8]>) -> Option<gcm::Start<'_>> {
+    let Kernel::Gcm(key) = kernel else {
+        return None;
+    };
+    Some(gcm::Start {
+        key: key.view(),
+        salt: key.salt(),
+        iv,
+    })
+}
+
+/// As [`seal_in`], of jobs that were checked.
+fn seal_as_slices<'k>(
+    buffer: &mut [u8],
+    jobs: &mut [SealAt],
+    key_of: impl Fn(u32) -> Option<&'k SealingKey>,
+) -> Result<LaneUse, JobError> {
+    let mut rest = Rest::of(buffer);
+    let mut slices = Vec::with_capacity(jobs.len());
+    for (index, job) in jobs.iter_mut().enumerate() {
+        let key = key_of(job.key).ok_or(refused(index))?;
+        let parts = rest.cut(job.place, key.lengths().ends());
+        let PlacedParts {
+            prefix,
+            iv,
+            text,
+            tag,
+        } = parts.ok_or(refused(index))?;
+        slices.push(SealJob {
+            key,
+            ticket: job.ticket.take(),
+            prefix,
+            iv,
+            text,
+            suffix: &[],
+            tag,
+        });
+    }
+    seal(&mut slices)
+}
+
+/// As [`open_in`], of jobs that were checked.
+fn open_as_slices<'k>(
+    buffer: &mut [u8],
+    jobs: &mut [OpenAt],
+    key_of: impl Fn(u32) -> Option<&'k OpeningKey>,
+) -> Result<LaneUse, JobError> {
+    let mut rest = Rest::of(buffer);
+    let mut slices = Vec::with_capacity(jobs.len());
+    for (index, job) in jobs.iter().enumerate() {
+        let key = key_of(job.key).ok_or(refused(index))?;
+        let parts = rest.cut(job.place, key.lengths().ends());
+        let PlacedParts {
+            prefix,
+            iv,
+            text,
+            tag,
+        } = parts.ok_or(refused(index))?;
+        slices.push(OpenJob {
+            key,
+            prefix,
+            iv,
+            text,
+            suffix: &[],
+            tag,
+            verified: false,
+        });
+    }
+    let lanes = open(&mut slices);
+    for (job, slices) in jobs.iter_mut().zip(&slices) {
+        job.verified = slices.verified;
+    }
+    Ok(lanes)
+}
+
+/// A job that was checked could not be cut from the buffer.
+fn refused(job: usize) -> JobError {
+    let fault = JobFault::Refused;
+    JobError { job, fault }
+}
