@@ -120,8 +120,9 @@ fn by_request(first: &[u8]) -> Option<AppProtocol> {
     }
 }
 
-/// A request line of a known method. Where the line is whole it ends with an
-/// HTTP version, which SIP and RTSP, otherwise alike, do not.
+/// A request line. Where it is whole it ends with an HTTP version, which SIP and
+/// RTSP, otherwise alike, do not, and any method will do; as far as it came else,
+/// the method must be one that is known.
 fn is_http_request(first: &[u8]) -> bool {
     if first.starts_with(b"PRI * HTTP/2.0\r\n") {
         return true;
@@ -129,7 +130,8 @@ fn is_http_request(first: &[u8]) -> bool {
     let Some(method_bytes) = first.iter().take(20).position(|byte| *byte == b' ') else {
         return false;
     };
-    if !HTTP_METHODS.contains(&&first[..method_bytes]) {
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    if !first[..method_bytes].iter().all(is_of_token) {
         return false;
     }
     match memchr::memchr(b'\n', first) {
@@ -138,7 +140,7 @@ fn is_http_request(first: &[u8]) -> bool {
             let version = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
             version.starts_with(b"HTTP/")
         }
-        None => true,
+        None => HTTP_METHODS.contains(&&first[..method_bytes]),
     }
 }
 
@@ -235,6 +237,9 @@ mod tests {
         let cases: &[(&[u8], Direction, Option<AppProtocol>)] = &[
             (b"GET / HTTP/1.1\r\nHost: a\r\n", ToServer, Some(Http)),
             (b"POST /a/long/path/that/is/cut", ToServer, Some(Http)),
+            (b"BITS_POST /a HTTP/1.1\r\n", ToServer, Some(Http)),
+            (b"BITS_POST /a/long/path", ToServer, None),
+            (b"WHAT,NO / HTTP/1.1\r\n", ToServer, None),
             (b"OPTIONS rtsp://a/b RTSP/1.0\r\n", ToServer, None),
             (b"GETTING started", ToServer, None),
             (b"GET / HTTP/1.1\r\n", ToClient, None),

@@ -292,8 +292,8 @@ impl Flow {
                     .as_ref()
                     .is_some_and(|streams| streams.may_tell()),
             sizes: self.streams.as_ref().map(|streams| StreamSizes {
-                from_client: streams.to_server.end(),
-                from_server: streams.to_client.end(),
+                from_client: 1 + streams.to_server.end(),
+                from_server: 1 + streams.to_client.end(),
             }),
         };
         brought

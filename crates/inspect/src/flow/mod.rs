@@ -29,7 +29,8 @@ pub(crate) use table::FlowTable;
 
 use crate::rule::{Direction, FlowCondition};
 
-/// Bytes of both streams of a connection so far.
+/// Bytes of both streams of a connection so far, by their sequence numbers: that
+/// of the SYN is one more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamSizes {
     pub(crate) from_client: u64,

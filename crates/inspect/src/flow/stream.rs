@@ -76,6 +76,8 @@ pub(crate) struct Stream {
     ahead: Ahead,
     /// Rules whose search content was seen, and the rest not yet.
     pub(crate) waiting: Vec<Waiting>,
+    /// The first of the rules that the last packet put off: its turn is next.
+    pub(crate) turn: Option<u32>,
     /// Numbers of the rules that matched, and where the stream ended then: what lies before
     /// is no match again.
     matched: Vec<(u32, u64)>,

@@ -94,9 +94,10 @@ impl Trial<'_> {
         let mut transaction = None;
         let mut candidates = self.take_candidates();
         candidates.retain(|rule| !memory.matched.contains(&self.rules.number(*rule)));
+        let mut turn = self.in_turn(memory.turn, &mut candidates);
         for rule in &candidates {
             let number = self.rules.number(*rule);
-            let outcome = if self.may_try() {
+            let outcome = if self.has_turn(&mut turn, number) {
                 self.judge(*rule, text, Some(content), Some(bits))
             } else {
                 Outcome::Later
@@ -115,6 +116,7 @@ impl Trial<'_> {
                 Outcome::Not => memory.waiting.retain(|waiting| *waiting != number),
             }
         }
+        memory.turn = turn.next;
         self.scratch.candidates = candidates;
     }
 }

@@ -51,10 +51,11 @@ impl Trial<'_> {
                 }
             }
         }
-        let candidates = self.take_candidates();
+        let mut candidates = self.take_candidates();
+        let mut turn = self.in_turn(stream.turn, &mut candidates);
         for rule in &candidates {
             let number = self.rules.number(*rule);
-            let (outcome, missing) = if self.may_try() {
+            let (outcome, missing) = if self.has_turn(&mut turn, number) {
                 let outcome = self.judge_stream(*rule, arrival, stream, bits);
                 (outcome, self.missing(*rule, end))
             } else {
@@ -77,6 +78,7 @@ impl Trial<'_> {
                 Outcome::Not => {}
             }
         }
+        stream.turn = turn.next;
         self.scratch.candidates = candidates;
     }
 

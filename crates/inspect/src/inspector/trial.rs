@@ -37,6 +37,14 @@ pub(super) enum Outcome {
     Later,
 }
 
+/// Whose turn it is among the rules that are tried for a stream or a message.
+pub(super) struct Turn {
+    /// The first one is tried in any case.
+    is_owed: bool,
+    /// Number of the first rule that was put off.
+    pub(super) next: Option<u32>,
+}
+
 /// The rules against one packet.
 pub(super) struct Trial<'a> {
     pub(super) rules: &'a RuleSet,
@@ -220,6 +228,31 @@ impl Trial<'_> {
         let may_look = self.scratch.cursors.may_look();
         self.statistics.trials_put_off += u64::from(!may_look);
         may_look
+    }
+
+    /// Puts first the rule whose turn it is, since a packet before put it off,
+    /// then those behind it, then the others. Returns the turn: that rule is
+    /// tried whatever was looked at for the packet already, so that with every
+    /// packet the turn comes to another rule at least.
+    pub(super) fn in_turn(&self, turn: Option<u32>, candidates: &mut [u32]) -> Turn {
+        let first = turn.and_then(|number| self.rules.with_number(number));
+        if let Some(first) = first {
+            let behind = candidates.partition_point(|rule| *rule < first);
+            candidates.rotate_left(behind % candidates.len().max(1));
+        }
+        Turn {
+            is_owed: first.is_some(),
+            next: None,
+        }
+    }
+
+    /// Whether a rule may be tried, or is put off and has its turn later.
+    pub(super) fn has_turn(&mut self, turn: &mut Turn, number: u32) -> bool {
+        let may_try = std::mem::take(&mut turn.is_owed) || self.may_try();
+        if !may_try {
+            turn.next.get_or_insert(number);
+        }
+        may_try
     }
 
     /// Tries a rule whose header matches.

@@ -42,12 +42,15 @@ pub(crate) struct Memory {
     pub(crate) waiting: Vec<u32>,
     /// Rules that matched.
     pub(crate) matched: Vec<u32>,
+    /// The first of the rules that the last packet put off: its turn is next.
+    pub(crate) turn: Option<u32>,
 }
 
 impl Memory {
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
         self.matched.clear();
+        self.turn = None;
     }
 
     /// Notes that a rule waits. Says whether there was no room.

@@ -221,7 +221,8 @@ impl Step {
         Step::new(Test::Length(length), false)
     }
 
-    fn is_relative(&self) -> bool {
+    /// Whether the step looks from where the one before it ended.
+    pub(crate) fn is_relative(&self) -> bool {
         match &self.test {
             Test::Content { place, .. } => place.is_relative(),
             Test::Pattern { relative, .. } | Test::DataAt { relative, .. } => *relative,

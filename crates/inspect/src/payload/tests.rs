@@ -162,6 +162,8 @@ fn options_mean_what_snort_and_suricata_mean() {
             true,
         ),
         (r#"content:!"ab"; endswith;"#, b"abx", true),
+        (r#"content:!"ab"; isdataat:!1,relative;"#, b"abx", true),
+        (r#"content:!"ab"; isdataat:!1,relative;"#, b"xab", false),
         (r#"content:"ab"; fast_pattern:only;"#, b"xab", true),
         (r#"content:"ab"; fast_pattern:only;"#, b"xba", false),
         (r#"content:"ab"; rawbytes;"#, b"ab", true),

@@ -182,6 +182,15 @@ fn buffers_in_the_same_rule_and_other_ways_to_name_them() {
             r#"http.uri; content:"php"; content:"curl/7"; http_user_agent;"#,
             true,
         ),
+        // A number option goes on where the content in front of it was sent.
+        (
+            r#"content:"php"; http_uri; isdataat:2,relative; content:"curl/7"; http_user_agent;"#,
+            true,
+        ),
+        (
+            r#"content:"php"; http_uri; isdataat:200,relative; content:"curl/7"; http_user_agent;"#,
+            false,
+        ),
         (r#"flow:to_client; http.cookie; content:"s=9";"#, true),
         (r#"flow:to_server; http.cookie; content:"s=9";"#, false),
         (
@@ -205,18 +214,18 @@ fn buffers_in_the_same_rule_and_other_ways_to_name_them() {
 fn conditions_on_packets_and_streams() {
     let talk = Talk::new().asks(b"12345").answers(b"123");
     let cases: &[(&str, bool)] = &[
-        (r#"content:"345"; stream_size:client,=,5;"#, true),
-        (r#"content:"345"; stream_size:client,>,5;"#, false),
+        (r#"content:"345"; stream_size:client,=,6;"#, true),
+        (r#"content:"345"; stream_size:client,>,6;"#, false),
         (
-            r#"flow:to_client; content:"123"; stream_size:both,>,2;"#,
+            r#"flow:to_client; content:"123"; stream_size:both,>,3;"#,
             true,
         ),
         (
-            r#"flow:to_client; content:"123"; stream_size:both,>=,4;"#,
+            r#"flow:to_client; content:"123"; stream_size:both,>=,5;"#,
             false,
         ),
         (
-            r#"flow:to_client; content:"123"; stream_size:either,<,4; stream_size:server,!=,4;"#,
+            r#"flow:to_client; content:"123"; stream_size:either,<,5; stream_size:server,!=,5;"#,
             true,
         ),
         (r#"content:"345"; dsize:5;"#, true),

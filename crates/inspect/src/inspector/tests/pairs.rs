@@ -66,7 +66,7 @@ fn deciding() -> Vec<(&'static str, &'static str, Sent, Sent)> {
         ("icmp_id", "icmp_id:1;", Icmp(8, 0, 1), Icmp(8, 0, 2)),
         (
             "stream_size",
-            r#"content:"b"; stream_size:client,=,2;"#,
+            r#"content:"b"; stream_size:client,=,3;"#,
             In(&[(b"ab", b"")]),
             In(&[(b"abc", b"")]),
         ),

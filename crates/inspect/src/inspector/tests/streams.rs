@@ -377,3 +377,36 @@ fn a_rule_that_was_put_off_is_found_later() {
     let (pairs, statistics) = raised(&load(&[dear, cheap].join("\n")), &talk.records);
     assert_eq!((pairs, statistics.trials_put_off), (vec![(4, 2)], 1));
 }
+
+/// A rule behind others that use up every packet's share has its turn, too.
+#[test]
+fn no_rule_is_put_off_for_ever() {
+    let hostile: String = (1..=60)
+        .map(|sid| {
+            format!(
+                "alert tcp any any -> any 80 (flow:established; content:\"aaaa\"; \
+                 pcre:\"/^a[^x]*x.{{{sid}}}c/R\"; sid:{sid};)\n"
+            )
+        })
+        .collect();
+    let last = "alert tcp any any -> any 80 (flow:established; content:\"aaaa\"; \
+                content:\"b\"; distance:0; sid:99;)";
+    let mut talk = Talk::new();
+    for _ in 0..4 {
+        talk = talk.asks(&[b'a'; 1400]);
+    }
+    talk = talk.asks(b"b");
+    let with_b = talk.records.len() - 1;
+    for _ in 0..10 {
+        talk = talk.asks(b"a");
+    }
+    let (pairs, statistics) = raised(&load(&(hostile + last)), &talk.records);
+    let [(packet, 99)] = pairs[..] else {
+        panic!("{pairs:?}");
+    };
+    assert!(
+        (with_b..with_b + 8).contains(&packet),
+        "{packet} for {with_b}"
+    );
+    assert!(statistics.trials_put_off > 100, "{statistics:?}");
+}

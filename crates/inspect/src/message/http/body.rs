@@ -28,9 +28,9 @@ enum Framing {
 /// Where in the chunks (RFC 9112, section 7.1).
 #[derive(Debug, PartialEq, Eq)]
 enum Chunk {
-    /// In the line with its size: what the digits so far say, and whether they
-    /// are over.
-    Size(u64, bool),
+    /// In the line with its size: what the digits so far say, if there were any,
+    /// and whether they are over.
+    Size(Option<u64>, bool),
     /// In its data.
     Data(u64),
     /// In the line end after its data.
@@ -60,6 +60,8 @@ pub(super) struct Body {
     /// Bytes that were sent for it, with what is around chunks.
     sent_bytes: u64,
     decoder: Option<Decoder>,
+    /// Whether the end of the connection can end it: that of an answer.
+    ends_with_connection: bool,
 }
 
 impl std::fmt::Debug for Body {
@@ -74,10 +76,12 @@ impl std::fmt::Debug for Body {
 impl Body {
     pub(super) fn begin_request(&mut self, head: &Head) {
         self.begin(head, Framing::Done);
+        self.ends_with_connection = false;
     }
 
     pub(super) fn begin_answer(&mut self, head: &Head, has_body: bool) {
         self.begin(head, Framing::UntilEnd);
+        self.ends_with_connection = true;
         if !has_body {
             self.framing = Framing::Done;
         }
@@ -101,7 +105,7 @@ impl Body {
             .field("transfer-encoding")
             .is_some_and(|encoding| contains_word(encoding, b"chunked"));
         self.framing = if is_chunked {
-            Framing::Chunked(Chunk::Size(0, false))
+            Framing::Chunked(Chunk::Size(None, false))
         } else {
             match head.field("content-length").and_then(decimal) {
                 Some(0) => Framing::Done,
@@ -178,16 +182,28 @@ impl Body {
         while let (Framing::Chunked(chunk), Some(byte)) = (&mut self.framing, bytes.get(at)) {
             match chunk {
                 Chunk::Size(size, is_over) => {
-                    at += 1;
                     match (byte, char::from(*byte).to_digit(16)) {
-                        (b'\n', _) if *size == 0 => *chunk = Chunk::Trailer(true),
-                        (b'\n', _) => *chunk = Chunk::Data(*size),
-                        (_, Some(digit)) if !*is_over => {
-                            *size = size.saturating_mul(16).saturating_add(u64::from(digit));
+                        (b'\n', _) => {
+                            *chunk = match size.unwrap_or(0) {
+                                0 => Chunk::Trailer(true),
+                                size => Chunk::Data(size),
+                            };
                         }
-                        (b' ' | b'\t', _) if *size == 0 => {}
+                        (_, Some(digit)) if !*is_over => {
+                            let shifted = size.unwrap_or(0).saturating_mul(16);
+                            *size = Some(shifted.saturating_add(u64::from(digit)));
+                        }
+                        (b' ' | b'\t' | b'\r', _) if size.is_none() => {}
+                        // No chunks, whatever the head says: clients then show
+                        // the answer as it is.
+                        _ if size.is_none() && self.ends_with_connection => {
+                            self.framing = Framing::UntilEnd;
+                            self.add(&bytes[at..]);
+                            return bytes.len();
+                        }
                         _ => *is_over = true,
                     }
+                    at += 1;
                 }
                 Chunk::Data(left) => {
                     let taken =
@@ -202,7 +218,7 @@ impl Body {
                 Chunk::DataEnd => {
                     at += 1;
                     if *byte == b'\n' {
-                        *chunk = Chunk::Size(0, false);
+                        *chunk = Chunk::Size(None, false);
                     }
                 }
                 Chunk::Trailer(is_empty) => {

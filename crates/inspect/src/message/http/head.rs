@@ -1,7 +1,9 @@
 //! Heads: the first line and the fields (RFC 9112, sections 2 to 5).
 //!
-//! A line ends with a line feed, whatever is in front of it; a field is what
-//! has a colon; blanks around names and values do not count.
+//! A line ends with a line feed, whatever is in front of it; blanks around names
+//! and values do not count. A line without a colon is the value of a field
+//! without a name, as peers have it: rules look for what clients send, whether
+//! they may or not.
 
 use std::ops::Range;
 
@@ -97,6 +99,11 @@ impl Head {
                     name: trimmed(bytes, at..at + colon),
                     value: trimmed(bytes, at + colon + 1..end),
                 });
+            } else if !bytes[at..end].trim_ascii().is_empty() {
+                self.fields.push(Field {
+                    name: at..at,
+                    value: trimmed(bytes, at..end),
+                });
             }
             at = end;
         }
@@ -177,7 +184,11 @@ impl Head {
                 if is_there {
                     out.extend_from_slice(b", ");
                 }
-                out.extend_from_slice(self.value(field));
+                // Of a value that is folded the lines are joined.
+                let lines = self
+                    .value(field)
+                    .split(|byte| matches!(byte, b'\r' | b'\n'));
+                lines.for_each(|line| out.extend_from_slice(line));
                 is_there = true;
             }
         }

@@ -85,6 +85,37 @@ fn requests_have_the_same_parts_however_they_come() {
     assert_eq!(raw, b"Content-Length: 3\n\n");
 }
 
+/// Lines that are no fields are looked at, and values that are folded are one.
+#[test]
+fn heads_that_break_the_rules_keep_what_they_hold() {
+    let request = b"GET / HTTP/1.1\r\nno field\r\nUser-Agent: a \r\n b\r\nnor this\r\n\r\n";
+    for piece in [1, 9, 200] {
+        let of = |buffer| part(request, ToServer, buffer, piece).swap_remove(0);
+        assert_eq!(
+            String::from_utf8_lossy(&of(Buffer::HttpHeader)),
+            ": no field, nor this\r\nUser-Agent: a  b\r\n"
+        );
+        assert_eq!(of(Buffer::HttpUserAgent), b"a  b");
+    }
+}
+
+/// An answer that is said to come in chunks and does not is looked at as it is.
+#[test]
+fn what_are_no_chunks_is_the_body() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (body, expected) in [
+        ("no chunks", "no chunks"),
+        ("2\r\nab\r\nno chunk", "abno chunk"),
+        (" \r2\r\nab\r\n0\r\n\r\n", "ab"),
+    ] {
+        for piece in [1, 7, 200] {
+            let answer = format!("{head}{body}");
+            let found = part(answer.as_bytes(), ToClient, Buffer::HttpResponseBody, piece);
+            assert_eq!(found, [expected.as_bytes()], "in pieces of {piece}");
+        }
+    }
+}
+
 #[test]
 fn answers_end_where_they_say() {
     let answers = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\

@@ -98,7 +98,7 @@ impl DraftContent {
             // engine to choose: that changes the speed, not the matches.
             b"fast_pattern" => self.is_fast = true,
             b"startswith" => self.starts_text = true,
-            b"endswith" => self.ends_text = true,
+            b"endswith" => self.ends_text(),
             _ => {
                 let value = value.ok_or_else(|| name.syntax("the option needs a value"))?;
                 let (amount, word) = value?;
@@ -116,6 +116,11 @@ impl DraftContent {
             }
         }
         Ok(())
+    }
+
+    /// What `endswith` says.
+    pub(super) fn ends_text(&mut self) {
+        self.ends_text = true;
     }
 
     fn too_long(&self) -> Fault {

@@ -18,6 +18,8 @@ pub(super) struct DraftTexts {
     is_dotted: bool,
     /// List and step of the last content.
     last_content: Option<(usize, usize)>,
+    /// List of the last step of any kind, and whether that is a content.
+    last_step: Option<(usize, bool)>,
     /// Names that `byte_extract` gave.
     pub(super) variables: Vec<Vec<u8>>,
 }
@@ -54,7 +56,9 @@ impl DraftTexts {
                 let step = DraftStep::Pcre(value.offset, value.bytes.to_vec());
                 let flag = |buffer| (buffer, false);
                 let (buffer, is_dotted) = pattern_buffer(value.bytes).map_or(self.in_force(), flag);
-                self.list(buffer, is_dotted).steps.push(step);
+                let list = self.list(buffer, is_dotted);
+                self.lists[list].steps.push(step);
+                self.last_step = Some((list, false));
             }
             b"urilen" => self.uri_length(needed(name, value)?)?,
             b"bsize" => {
@@ -64,8 +68,11 @@ impl DraftTexts {
             b"dotprefix" => self.is_dotted = self.buffer.is_some_and(|b| b != Buffer::Payload),
             b"rawbytes" => {}
             _ => {
+                if self.ends_last_content(name, value) {
+                    return Ok(true);
+                }
                 if let Some(step) = self.number_option(name, value)? {
-                    self.push(DraftStep::Ready(step));
+                    self.push_number(step);
                 } else if let Some(buffer) =
                     Buffer::modifier(name.bytes).filter(|_| value.is_none())
                 {
@@ -87,34 +94,62 @@ impl DraftTexts {
         (self.buffer.unwrap_or(Buffer::Payload), self.is_dotted)
     }
 
-    fn list(&mut self, buffer: Buffer, is_dotted: bool) -> &mut DraftList {
+    /// The number of the list of a buffer, which is made where there is none.
+    fn list(&mut self, buffer: Buffer, is_dotted: bool) -> usize {
         let found = (self.lists.iter())
             .position(|list| (list.buffer, list.is_dotted) == (buffer, is_dotted));
-        let index = found.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             self.lists.push(DraftList {
                 buffer,
                 is_dotted,
                 steps: Vec::new(),
             });
             self.lists.len() - 1
-        });
-        &mut self.lists[index]
+        })
     }
 
-    fn push(&mut self, step: DraftStep) {
+    /// Adds a step that reads numbers. One that is relative and has no sticky
+    /// buffer in force goes on where the last step looked.
+    fn push_number(&mut self, step: Step) {
         let (buffer, is_dotted) = self.in_force();
-        self.list(buffer, is_dotted).steps.push(step);
+        let list = match self.last_step {
+            Some((list, _)) if step.is_relative() && self.buffer.is_none() => list,
+            _ => self.list(buffer, is_dotted),
+        };
+        self.lists[list].steps.push(DraftStep::Ready(step));
+        self.last_step = Some((list, false));
     }
 
     pub(super) fn push_content(&mut self, content: DraftContent) {
-        self.push(DraftStep::Content(content));
-        self.note_last_content(self.in_force());
+        let (buffer, is_dotted) = self.in_force();
+        let list = self.list(buffer, is_dotted);
+        self.add_content(list, DraftStep::Content(content));
     }
 
-    fn note_last_content(&mut self, (buffer, is_dotted): (Buffer, bool)) {
-        let list = (self.lists.iter())
-            .position(|list| (list.buffer, list.is_dotted) == (buffer, is_dotted));
-        self.last_content = list.map(|list| (list, self.lists[list].steps.len() - 1));
+    fn add_content(&mut self, list: usize, content: DraftStep) {
+        let steps = &mut self.lists[list].steps;
+        steps.push(content);
+        self.last_content = Some((list, steps.len() - 1));
+        self.last_step = Some((list, true));
+    }
+
+    /// `isdataat:!1,relative` behind a content says `endswith`, also of one
+    /// that must not be there: then that there is none at the end. Says whether
+    /// the option was that.
+    fn ends_last_content(&mut self, name: Word<'_>, value: Option<Word<'_>>) -> bool {
+        let is_end = name.bytes == b"isdataat"
+            && value.is_some_and(|value| {
+                let words = value.list().map(|word| word.bytes);
+                words.eq([&b"!1"[..], b"relative"])
+            });
+        let follows_content = self.last_step.is_some_and(|(_, is_content)| is_content);
+        match self.last_content(name) {
+            Ok(content) if is_end && follows_content => {
+                content.ends_text();
+                true
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn last_content(&mut self, name: Word<'_>) -> Result<&mut DraftContent, Fault> {
@@ -131,16 +166,17 @@ impl DraftTexts {
     fn send_last_content(&mut self, name: Word<'_>, buffer: Buffer) -> Result<(), Fault> {
         self.last_content(name)?;
         if let Some((list, step)) = self.last_content {
-            let step = self.lists[list].steps.remove(step);
-            self.list(buffer, false).steps.push(step);
-            self.note_last_content((buffer, false));
+            let content = self.lists[list].steps.remove(step);
+            let list = self.list(buffer, false);
+            self.add_content(list, content);
         }
         Ok(())
     }
 
     fn length(&mut self, buffer: Buffer, length: PayloadBytes) {
+        let list = self.list(buffer, false);
         let step = DraftStep::Ready(Step::length(length));
-        self.list(buffer, false).steps.push(step);
+        self.lists[list].steps.push(step);
     }
 
     /// `urilen:<40`, after a comma `raw` for the address as it was sent.
