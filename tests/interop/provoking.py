@@ -161,8 +161,8 @@ def escaped(uri):
     return b"".join(b"%%%02x" % c if c < 33 or c > 126 or c == 37 else bytes([c]) for c in uri)
 
 
-def head(rule):
-    """Lines of a message's header."""
+def head(rule, body):
+    """Lines of a message's header, with the body's length where the rule asks for one."""
     text = b""
     for content in of(rule, "header"):
         new = content.bytes
@@ -178,7 +178,8 @@ def head(rule):
     for content in of(rule, "names"):
         for name in filter(None, content.bytes.split(b"\r\n")):
             if name.lower() + b":" not in text.lower():
-                text += name + (b": 0" if name.lower() == b"content-length" else b": a") + b"\r\n"
+                value = b"%d" % len(body) if name.lower() == b"content-length" else b"a"
+                text += name + b": " + value + b"\r\n"
     return text
 
 
@@ -188,7 +189,7 @@ def request(rule):
     uri = sized(uri, rule.options.get("urilen"), b"a")
     body = lay(of(rule, "request"), b"a")
     method = lay(of(rule, "method"), b"a") or (b"POST" if body else b"GET")
-    text = head(rule) if not rule.is_to_client() else b""
+    text = head(rule, body) if not rule.is_to_client() else b""
     if b"host:" not in text.lower():
         text += b"Host: a.example\r\n"
     if body and b"content-length:" not in text.lower():
@@ -200,7 +201,7 @@ def response(rule):
     body = lay(of(rule, "response"), b"a")
     code = lay(of(rule, "code"), b"0") or b"200"
     reason = lay(of(rule, "reason"), b"a") or b"OK"
-    text = head(rule) if rule.is_to_client() else b""
+    text = head(rule, body) if rule.is_to_client() else b""
     if b"content-length:" not in text.lower():
         text += b"Content-Length: %d\r\n" % len(body)
     return b"HTTP/1.1 " + code + b" " + reason + b"\r\n" + text + b"\r\n" + body

@@ -70,8 +70,8 @@ impl Meta {
 }
 
 impl Entry {
-    /// The entry of a unit whose window begins at `place`.
-    pub(super) fn new(grams: Grams, unit: &Unit, place: usize) -> Entry {
+    /// The entry of a unit for its gram at `place`, which has this hash.
+    pub(super) fn new(hash: u32, unit: &Unit, place: usize) -> Entry {
         let content = unit.needle.bytes();
         let is_nocase = unit.needle.is_nocase();
         let (mut value, mut mask) = ([0u8; 8], [0u8; 8]);
@@ -89,7 +89,7 @@ impl Entry {
         let is_whole = place <= 2 && content.len() <= place + 6;
         let flag = |flag, is_set: bool| if is_set { flag } else { 0 };
         Entry {
-            hash: grams.hash(&content[place..]),
+            hash,
             value: u64::from_le_bytes(value),
             mask: u64::from_le_bytes(mask),
             meta: Meta(

@@ -54,7 +54,10 @@ pub(super) fn plan(units: &[&Unit], eights: usize, profile: &Profile) -> ClassPl
     ClassPlan {
         eights: planner.eights(),
         entries: (order.iter().zip(&choices))
-            .map(|(unit, choice)| Entry::new(Grams::Four, unit, choice.place))
+            .map(|(unit, choice)| {
+                let hash = Grams::Four.hash(&unit.needle.bytes()[choice.place..]);
+                Entry::new(hash, unit, choice.place)
+            })
             .collect(),
         expected_rate: planner.sets.iter().map(SetCount::passing).sum(),
     }

@@ -7,7 +7,7 @@
 
 use weir_simd::Tier;
 
-use super::gram::{FOLD, Grams};
+use super::gram::{FOLD, Grams, bit_before, bit_behind};
 use super::simd;
 
 /// Bytes of a span: what one call of the filter looks at.
@@ -198,11 +198,26 @@ impl Filter {
         }
     }
 
-    /// Whether all bits that the text's neighbours choose are set.
+    /// Whether the bits that the text's neighbours choose are set: both for four
+    /// bytes. For two, the word is that of the gram at the odd place of `place`
+    /// and the next, and the bit that of the byte on the other side of the two.
     fn passes(&self, text: &[u8], place: usize) -> bool {
-        let hash = self.grams.hash(&text[place..]);
-        let bits = self.grams.bits_of_text(text, place);
-        self.words[(hash >> self.shift) as usize] & bits == bits
+        let word = |gram: &[u8]| self.words[(self.grams.hash(gram) >> self.shift) as usize];
+        match self.grams {
+            Grams::Four => {
+                let bits = self.grams.bits_of_text(text, place);
+                word(&text[place..]) & bits == bits
+            }
+            Grams::Two => {
+                let at = |place: usize| text.get(place).copied().unwrap_or_default();
+                let odd = place | 1;
+                let bit = match place == odd {
+                    true => bit_behind(at(place + 2)),
+                    false => bit_before(at(place)),
+                };
+                word(&[at(odd), at(odd + 1)]) & bit != 0
+            }
+        }
     }
 
     /// Share of the bits that are set.

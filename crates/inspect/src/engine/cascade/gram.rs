@@ -2,9 +2,10 @@
 //! how they are hashed, and which bits of a filter's word their neighbours
 //! choose.
 //!
-//! All of it is done on *folded* bytes (bit 5 set), so that a letter's two
-//! cases are one byte. The fold also joins a few others (NUL and space, `@` and
-//! `` ` ``): that costs candidates, not truth.
+//! Grams of four bytes are *folded* (bit 5 set), so that a letter's two cases are
+//! one byte. The fold also joins a few others (NUL and space, `@` and `` ` ``):
+//! that costs candidates, not truth. Of two bytes it would join too many: a
+//! content in any case is entered once for each case of its gram.
 
 use std::ops::Range;
 
@@ -26,8 +27,11 @@ pub(super) enum Grams {
     /// which is entered at two neighbouring grams: one of them lies at an even
     /// place.
     Four,
-    /// Two bytes at every place. The low five bits of the byte behind choose
-    /// one of the word's 32 bits. For contents of two to four bytes.
+    /// Two bytes, read at every second place for the one in front of it, too. A
+    /// content that begins at a gram asks for the bit that the low four bits of
+    /// the byte behind the gram choose, among a word's high 16; one that begins a
+    /// byte before it for the bit that this byte chooses among the low 16. For
+    /// contents of two to four bytes.
     Two,
 }
 
@@ -40,8 +44,8 @@ impl Grams {
         }
     }
 
-    /// Neighbouring grams at which a content is entered: the distance between
-    /// the places of a text that are looked at.
+    /// Neighbouring grams at which a content has entries: the distance between
+    /// the places of a text that may pass.
     pub(super) const fn step(self) -> usize {
         match self {
             Grams::Four => 2,
@@ -49,52 +53,31 @@ impl Grams {
         }
     }
 
-    /// Hash of the gram at the start of `text`, which is as long as a gram, in
-    /// any case.
+    /// Hash of the gram at the start of `text`, which is as long as a gram: of
+    /// four bytes in any case.
     #[inline(always)]
     pub(super) fn hash(self, text: &[u8]) -> u32 {
         let gram = match self {
-            Grams::Four => text.first_chunk().map(|gram| u32::from_le_bytes(*gram)),
-            Grams::Two => text
-                .first_chunk()
-                .map(|gram| u16::from_le_bytes(*gram).into()),
-        };
-        let fold = u32::from_le_bytes([FOLD; 4]) & self.mask();
-        (gram.unwrap_or_default() | fold).wrapping_mul(MULTIPLIER)
-    }
-
-    const fn mask(self) -> u32 {
-        match self {
-            Grams::Four => u32::MAX,
-            Grams::Two => 0xffff,
-        }
-    }
-
-    /// The bits of a word that a content sets for its gram at `place`: one for
-    /// each neighbour, all that a neighbour could choose where the content does
-    /// not tell which it is.
-    pub(super) fn bits_of_content(self, content: &[u8], place: usize) -> u32 {
-        let behind = content.get(place + self.bytes());
-        match self {
             Grams::Four => {
-                let before = place.checked_sub(1).map(|before| content[before]);
-                let low = before.map_or(0xffff, |byte| 1 << (byte & 15));
-                low | behind.map_or(0xffff << 16, |byte| 1 << (16 + (byte & 15)))
+                let gram = text.first_chunk().map(|gram| u32::from_le_bytes(*gram));
+                gram.unwrap_or_default() | u32::from_le_bytes([FOLD; 4])
             }
-            Grams::Two => behind.map_or(u32::MAX, |byte| 1 << (byte & 31)),
-        }
+            Grams::Two => {
+                let gram = text.first_chunk().map(|gram| u16::from_le_bytes(*gram));
+                gram.unwrap_or_default().into()
+            }
+        };
+        gram.wrapping_mul(MULTIPLIER)
     }
 
-    /// The bits that must all be set in the word of a text's gram at `place`.
+    /// The bits of a word that the neighbours of a text's gram at `place` choose:
+    /// the byte before one of the low 16, the byte behind one of the high 16.
     /// Where the text has no neighbour, only contents that have none there can
     /// occur: they set all bits, so that any will do.
     #[inline(always)]
     pub(super) fn bits_of_text(self, text: &[u8], place: usize) -> u32 {
         let at = |place: usize| text.get(place).copied().unwrap_or_default();
-        match self {
-            Grams::Four => 1 << (at(place.wrapping_sub(1)) & 15) | 1 << (16 + (at(place + 4) & 15)),
-            Grams::Two => 1 << (at(place + 2) & 31),
-        }
+        bit_before(at(place.wrapping_sub(1))) | bit_behind(at(place + self.bytes()))
     }
 
     /// Places of a text of `bytes` bytes at which a gram begins.
@@ -143,6 +126,18 @@ impl Grams {
             Grams::Two => place == 0 || folded[place - 1..].iter().any(|b| *b != folded[place]),
         }
     }
+}
+
+/// The bit that the byte before a gram chooses.
+#[inline(always)]
+pub(super) const fn bit_before(byte: u8) -> u32 {
+    1 << (byte & 15)
+}
+
+/// The bit that the byte behind a gram chooses.
+#[inline(always)]
+pub(super) const fn bit_behind(byte: u8) -> u32 {
+    1 << (16 + (byte & 15))
 }
 
 /// The bytes, folded.

@@ -11,6 +11,7 @@
 //! * [`gram`] is what all of it hangs on: four bytes of a content, folded, and
 //!   their neighbours. A content may be entered at any of its grams;
 //! * [`plan`] enters it where traffic, as a [`profile`] knows it, looks least;
+//!   [`marks`] tells what that sets in a filter;
 //! * [`filter`] is read at every second place of a payload; where contents are
 //!   few and registers wide, sets of byte [`classes`], which [`class_plan`]
 //!   fills, stand for it;
@@ -20,8 +21,8 @@
 //! * [`runs`] answers for contents that are one byte repeated, of which
 //!   a zero page would hold thousands.
 //!
-//! Contents of two to four bytes have a filter of their own, which is read at
-//! every place; of single bytes a set is kept that shrinks as they are seen.
+//! Contents of two to four bytes have a filter of their own, of which a word is
+//! read at every second place, too, for two places; of single bytes a set is kept that shrinks as they are seen.
 //!
 //! It is exact: what is reported is what occurs ([`Needle::occurs_in`]).
 //!
@@ -49,6 +50,7 @@ mod classes;
 mod explain;
 mod filter;
 mod gram;
+mod marks;
 mod plan;
 mod profile;
 mod runs;

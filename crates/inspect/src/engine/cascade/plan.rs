@@ -9,11 +9,13 @@
 //! ```
 //!
 //! as if neighbours were independent, and nothing where the bits are set
-//! already. Short contents have few windows and choose first; when all have
+//! already. Of two-byte grams a text asks for one of the bits, and the sums are
+//! added. Short contents have few windows and choose first; when all have
 //! chosen, each chooses once more among the choices of the others.
 
 use super::buckets::{Entry, GROUP};
 use super::gram::Grams;
+use super::marks::{Mark, Marked};
 use super::profile::{BITS, Profile};
 use super::units::Unit;
 
@@ -48,19 +50,22 @@ pub(super) fn plan(
     order.sort_by_key(|candidate| candidate.folded.len());
     let mut planner = Planner::new(grams, log2_words, log2_heads, profile);
     for candidate in &mut order {
-        candidate.place = planner.best(&candidate.folded);
-        planner.update(&candidate.folded, candidate.place, true);
+        candidate.place = planner.best(&candidate.marked());
+        planner.update(&candidate.marked(), candidate.place, true);
     }
     for candidate in &mut order {
-        planner.update(&candidate.folded, candidate.place, false);
-        candidate.place = planner.best(&candidate.folded);
-        planner.update(&candidate.folded, candidate.place, true);
+        planner.update(&candidate.marked(), candidate.place, false);
+        candidate.place = planner.best(&candidate.marked());
+        planner.update(&candidate.marked(), candidate.place, true);
     }
     let mut entries = Vec::with_capacity(order.len() * grams.step());
     for candidate in &order {
-        for step in 0..grams.step() {
-            entries.push(Entry::new(grams, candidate.unit, candidate.place + step));
-        }
+        candidate.marked().for_each(grams, candidate.place, |mark| {
+            let entry = mark
+                .entry
+                .map(|place| Entry::new(mark.hash, candidate.unit, place));
+            entries.extend(entry);
+        });
     }
     Plan {
         words: planner.words(),
@@ -82,6 +87,14 @@ impl Candidate<'_> {
             unit,
             folded: super::gram::folded(unit.needle.bytes()),
             place: 0,
+        }
+    }
+
+    fn marked(&self) -> Marked<'_> {
+        Marked {
+            bytes: self.unit.needle.bytes(),
+            folded: &self.folded,
+            is_nocase: self.unit.needle.is_nocase(),
         }
     }
 }
@@ -115,12 +128,13 @@ impl Word {
     fn passing(&self, grams: Grams) -> f64 {
         match grams {
             Grams::Four => self.before * self.behind / self.total.max(1.0),
-            Grams::Two => self.behind,
+            // Every place looks at one side of a word, every second at either.
+            Grams::Two => (self.before + self.behind) / 2.0,
         }
     }
 
-    fn side_of(&mut self, grams: Grams, bit: usize) -> &mut f64 {
-        if grams == Grams::Four && bit < 16 {
+    fn side_of(&mut self, bit: usize) -> &mut f64 {
+        if bit < 16 {
             &mut self.before
         } else {
             &mut self.behind
@@ -133,12 +147,7 @@ impl Planner {
         let traffic = profile.counts(grams, log2_words);
         let total = |bits: &[u32]| {
             // Every look asks for one bit behind it.
-            let behind = if grams == Grams::Four {
-                &bits[16..]
-            } else {
-                bits
-            };
-            behind.iter().map(|count| f64::from(*count)).sum()
+            bits[16..].iter().map(|count| f64::from(*count)).sum()
         };
         Planner {
             grams,
@@ -157,8 +166,8 @@ impl Planner {
     }
 
     /// The place of the cheapest window.
-    fn best(&self, folded: &[u8]) -> usize {
-        let grams = self.grams;
+    fn best(&self, content: &Marked<'_>) -> usize {
+        let (grams, folded) = (self.grams, content.folded);
         let (mut best, mut least) = (0, f64::INFINITY);
         let steps = 0..grams.step();
         let places = (folded.len() + 2).saturating_sub(grams.bytes() + grams.step());
@@ -175,10 +184,8 @@ impl Planner {
             {
                 continue;
             }
-            let price = steps
-                .clone()
-                .map(|step| self.price(folded, place + step))
-                .sum();
+            let mut price = 0.0;
+            content.for_each(grams, place, |mark| price += self.price(mark));
             if price < least {
                 (best, least) = (place, price);
             }
@@ -186,11 +193,10 @@ impl Planner {
         best
     }
 
-    /// What it costs to enter a content at one gram.
-    fn price(&self, folded: &[u8], place: usize) -> f64 {
+    /// What it costs to enter a mark.
+    fn price(&self, mark: Mark) -> f64 {
         let grams = self.grams;
-        let hash = grams.hash(&folded[place..]);
-        let index = (hash >> self.word_shift) as usize;
+        let index = (mark.hash >> self.word_shift) as usize;
         let word = self.words[index];
         let traffic = &self.traffic[index * BITS..][..BITS];
         let owners = &self.owners[index * BITS..][..BITS];
@@ -204,20 +210,23 @@ impl Planner {
             },
         );
         let mut price = 0.0;
-        let mut bits = grams.bits_of_content(folded, place);
+        let mut bits = mark.bits;
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let looks = f64::from(traffic[bit]);
-            *own.side_of(grams, bit) += looks;
+            *own.side_of(bit) += looks;
             if owners[bit] == 0 {
-                *more.side_of(grams, bit) += looks;
+                *more.side_of(bit) += looks;
                 price += PRICE_OF_BIT;
             }
         }
-        let load = self.loads[(hash >> self.head_shift) as usize];
-        let visits = own.passing(grams);
         price += more.passing(grams) - word.passing(grams);
+        if mark.entry.is_none() {
+            return price;
+        }
+        let load = self.loads[(mark.hash >> self.head_shift) as usize];
+        let visits = own.passing(grams);
         price += PRICE_OF_VISIT * visits + PRICE_OF_ENTRY * f64::from(load);
         if load as usize >= GROUP {
             price += f64::from(load) + visits / GROUP as f64;
@@ -226,13 +235,14 @@ impl Planner {
     }
 
     /// Enters a content at its window, or takes it out again.
-    fn update(&mut self, folded: &[u8], place: usize, enters: bool) {
-        for place in place..place + self.grams.step() {
-            let hash = self.grams.hash(&folded[place..]);
-            let load = &mut self.loads[(hash >> self.head_shift) as usize];
-            *load = if enters { *load + 1 } else { *load - 1 };
-            let index = (hash >> self.word_shift) as usize;
-            let mut bits = self.grams.bits_of_content(folded, place);
+    fn update(&mut self, content: &Marked<'_>, place: usize, enters: bool) {
+        content.for_each(self.grams, place, |mark| {
+            if mark.entry.is_some() {
+                let load = &mut self.loads[(mark.hash >> self.head_shift) as usize];
+                *load = if enters { *load + 1 } else { *load - 1 };
+            }
+            let index = (mark.hash >> self.word_shift) as usize;
+            let mut bits = mark.bits;
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
@@ -246,14 +256,14 @@ impl Planner {
                 };
                 let is_set = *owners > 0;
                 let looks = f64::from(self.traffic[index * BITS + bit]);
-                let side = self.words[index].side_of(self.grams, bit);
+                let side = self.words[index].side_of(bit);
                 match (was_set, is_set) {
                     (false, true) => *side += looks,
                     (true, false) => *side -= looks,
                     _ => {}
                 }
             }
-        }
+        });
     }
 
     /// The filter: bits that have an owner.

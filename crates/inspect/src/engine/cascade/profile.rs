@@ -13,12 +13,12 @@ use super::gram::Grams;
 /// Words of the histogram of four-byte grams: those of the largest filter.
 pub(super) const LOG2_FOUR: u32 = 16;
 /// Words of the histogram of two-byte grams: those of the only filter.
-pub(super) const LOG2_TWO: u32 = 12;
+pub(super) const LOG2_TWO: u32 = 14;
 /// Counts per word: one for each bit.
 pub(super) const BITS: usize = 32;
 
 /// How a profile's file begins.
-const MAGIC: &[u8; 16] = b"weir profile 02\n";
+const MAGIC: &[u8; 16] = b"weir profile 03\n";
 
 /// Statistics of the bytes of payloads.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// Another format.
-    #[error("no profile of traffic: it does not begin with \"weir profile 02\"")]
+    #[error("no profile of traffic: it does not begin with \"weir profile 03\"")]
     Format,
     /// It ends too early, or goes on behind its end.
     #[error("a profile of traffic that is damaged at byte {0}")]

@@ -56,6 +56,20 @@ const fn halves() -> Lanes<u8, 64> {
 static GRAMS: [Lanes<u8, 64>; 2] = [grams_from(1), grams_from(29)];
 static NEIGHBOURS: [Lanes<u8, 64>; 2] = [neighbours_from(0), neighbours_from(28)];
 static HALVES: Lanes<u8, 64> = halves();
+/// For the grams at odd places of half a block that begins at byte `first`: for
+/// each lane of 32 bits the byte before the gram and the byte behind it in turn.
+const fn sides_from(first: usize) -> Lanes<u8, 64> {
+    let mut index = [0; 64];
+    let mut byte = 0;
+    while byte < 64 {
+        index[byte] = (first + byte / 4 * 2 + byte % 2 * 3) as u8;
+        byte += 1;
+    }
+    Lanes(index)
+}
+
+/// Of the block, and of the 64 bytes two further.
+static SIDES: [Lanes<u8, 64>; 2] = [sides_from(0), sides_from(30)];
 static EVEN_PLACES: Lanes<u16, 32> = multiples(2);
 
 /// Bits 0, 4, 8, …
@@ -151,9 +165,10 @@ pub(in super::super) fn look_four(filter: &Filter, text: &[u8], from: usize, pas
     passed.run_count = run_count;
 }
 
-/// [`Filter::look_scalar`] for two-byte grams.
+/// [`Filter::look_scalar`] for two-byte grams: those at odd places, each for the
+/// place before it by the byte there, and for its own by the byte behind it.
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt"
+    enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt"
 )]
 pub(in super::super) fn look_two(
     filter: &Filter,
@@ -162,61 +177,70 @@ pub(in super::super) fn look_two(
     carried: usize,
     passed: &mut Passed,
 ) {
-    const STEP: usize = 32;
     let words = Words::new(&filter.words, filter.shift);
     let end = text.len().min(from + SPAN_BYTES);
     let mut count = passed.count;
     let (places, _) = passed.room();
-    let grams = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(constant(&ALL_PLACES)));
-    // Lane k: words k and k + 1 of 16 bits.
-    let grams = _mm512_or_si512(
-        grams,
-        _mm512_slli_epi32::<16>(_mm512_add_epi32(grams, _mm512_set1_epi32(1))),
-    );
-    let fold = _mm512_set1_epi16(i16::from_le_bytes([FOLD; 2]));
-    let low_half = _mm512_set1_epi32(0xffff);
     let multiplier = _mm512_set1_epi32(MULTIPLIER as i32);
+    let (sides_0, sides_1) = (constant(&SIDES[0]), constant(&SIDES[1]));
+    let (low_bits, halves) = (_mm512_set1_epi8(15), constant(&HALVES));
     let all_places = constant(&ALL_PLACES);
-    let one = _mm512_set1_epi32(1);
-    for at in (from..end).step_by(STEP) {
-        let left = text.len() - at;
-        if left < 2 {
-            break;
-        }
-        let block = load(text, at as isize);
-        let before = load(text, at as isize - 1);
-        let mut equal =
-            _mm512_cmpeq_epi8_mask(block, before) & _bzhi_u64(u64::MAX, left.min(64) as u32);
-        if at == 0 {
-            equal &= !1;
-        }
-        let mut inside = equal & equal >> 1 & equal >> 2 & equal >> 3 & equal >> 4;
+    let half_block = _mm512_set1_epi16(BLOCK_BYTES as i16 / 2);
+    // Bits 0, 4, 8, … of the result: whether the place before the gram passes;
+    // bits 1, 5, 9, …: whether the gram's own does.
+    let pass = |grams: __m256i, neighbours: __m512i| {
+        let hashes = _mm512_mullo_epi32(_mm512_cvtepu16_epi32(grams), multiplier);
+        let chosen = _mm512_ternarylogic_epi32::<0xea>(neighbours, low_bits, halves);
+        _mm512_bitshuffle_epi64_mask(words.of_16(hashes), chosen)
+    };
+    for at in (from..end).step_by(BLOCK_BYTES) {
+        let (start, left) = (at as isize, text.len() - at);
+        let vectors = [start - 1, start, start + 1, start + 2, start + 3, start + 4];
+        let [before, block, grams, second, third, fourth] = if at > 0 && left >= BLOCK_BYTES + 4 {
+            vectors.map(|start| load_masked(text, start, u64::MAX))
+        } else {
+            vectors.map(|start| load(text, start))
+        };
+        // Bit j of the first: byte j of the block equals the byte before it; of
+        // the second: byte j + 4 does.
+        let mut equal = _mm512_cmpeq_epi8_mask(block, before);
+        let mut equal_ahead = _mm512_cmpeq_epi8_mask(fourth, third);
+        equal &= _bzhi_u64(u64::MAX, left.min(64) as u32) & !u64::from(at == 0);
+        equal_ahead &= _bzhi_u64(u64::MAX, left.saturating_sub(4).min(64) as u32);
+        let mut inside = equal & equal_ahead;
+        inside &= (equal >> 1 | equal_ahead << 3) & (equal >> 2 | equal_ahead << 2);
+        inside &= equal >> 3 | equal_ahead << 1;
         if at <= carried {
             inside &= !_bzhi_u64(u64::MAX, (carried + 1 - at).min(64) as u32);
         }
 
-        let four = _mm512_permutexvar_epi16(grams, block);
-        let folded = _mm512_or_si512(four, fold);
-        let even = _mm512_and_si512(folded, low_half);
-        let odd = _mm512_and_si512(_mm512_srli_epi32::<8>(folded), low_half);
-        let even = words.of_16(_mm512_mullo_epi32(even, multiplier));
-        let odd = words.of_16(_mm512_mullo_epi32(odd, multiplier));
-        // The byte behind is the third or the fourth; its low five bits count.
-        let even = _mm512_rorv_epi32(even, _mm512_srli_epi32::<16>(four));
-        let odd = _mm512_rorv_epi32(odd, _mm512_srli_epi32::<24>(four));
-        let even = u32::from(_mm512_test_epi32_mask(even, one));
-        let odd = u32::from(_mm512_test_epi32_mask(odd, one));
-        let passing = _pdep_u32(even, EVERY_SECOND as u32) | _pdep_u32(odd, !EVERY_SECOND as u32);
-        let valid = _bzhi_u32(u32::MAX, (left - 1).min(32) as u32);
-        let passing = passing & valid & !(inside as u32);
+        let sides = _mm512_permutexvar_epi8(sides_0, block);
+        let low = pass(_mm512_castsi512_si256(grams), sides);
+        let mut passing = places_of(low);
+        if left > BLOCK_BYTES / 2 {
+            let sides = _mm512_permutexvar_epi8(sides_1, second);
+            let high = pass(_mm512_extracti64x4_epi64::<1>(grams), sides);
+            passing |= places_of(high) << 32;
+        }
+        passing &= _bzhi_u64(u64::MAX, (left - 1).min(64) as u32) & !inside;
 
-        let offset = _mm512_set1_epi16((at - from) as i16);
-        let found = _mm512_add_epi16(all_places, offset);
-        store(
-            &mut places[count..],
-            _mm512_maskz_compress_epi16(passing, found),
-        );
-        count += passing.count_ones() as usize;
+        let mut found = _mm512_add_epi16(all_places, _mm512_set1_epi16((at - from) as i16));
+        for half in [passing as u32, (passing >> 32) as u32] {
+            store(
+                &mut places[count..],
+                _mm512_maskz_compress_epi16(half, found),
+            );
+            count += half.count_ones() as usize;
+            found = _mm512_add_epi16(found, half_block);
+        }
     }
     passed.count = count;
+}
+
+/// Of 16 grams at odd places, bits 4i and 4i + 1 of `bits`, as bits of the places
+/// 2i and 2i + 1.
+#[inline]
+#[target_feature(enable = "bmi2")]
+fn places_of(bits: u64) -> u64 {
+    _pext_u64(bits, EVERY_FOURTH | EVERY_FOURTH << 1)
 }
