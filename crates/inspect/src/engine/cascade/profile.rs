@@ -13,7 +13,7 @@ use super::gram::Grams;
 /// Words of the histogram of four-byte grams: those of the largest filter.
 pub(super) const LOG2_FOUR: u32 = 16;
 /// Words of the histogram of two-byte grams: those of the only filter.
-pub(super) const LOG2_TWO: u32 = 14;
+pub(super) const LOG2_TWO: u32 = 15;
 /// Counts per word: one for each bit.
 pub(super) const BITS: usize = 32;
 

@@ -308,6 +308,11 @@ fn cookie_field(direction: Direction) -> &'static [u8] {
     }
 }
 
+/// A value whose lines are joined, where it is folded.
+pub(super) fn unfolded(value: &[u8]) -> impl Iterator<Item = &u8> {
+    value.iter().filter(|byte| !matches!(byte, b'\r' | b'\n'))
+}
+
 /// A range without the blanks and line ends around it.
 fn trimmed(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let text = &bytes[range.clone()];

@@ -1,7 +1,7 @@
 //! What alerts say of a request and its answer.
 
 use super::body::Body;
-use super::head::Head;
+use super::head::{Head, unfolded};
 use super::{HttpRecord, Request};
 use crate::message::transaction::readable;
 use crate::message::{Transaction, TransactionRecord};
@@ -11,7 +11,10 @@ impl HttpRecord {
     /// What a request says.
     pub(super) fn of_request(head: &Head) -> HttpRecord {
         let text = |bytes: &[u8]| (!bytes.is_empty()).then(|| readable(bytes));
-        let field = |name| head.field(name).and_then(text);
+        let field = |name| {
+            let value: Vec<u8> = unfolded(head.field(name)?).copied().collect();
+            text(&value)
+        };
         let mut hostname = Vec::new();
         head.write_host(&mut hostname);
         HttpRecord {
@@ -29,7 +32,10 @@ impl HttpRecord {
 
     /// Adds what the answer says.
     pub(super) fn add_answer(&mut self, head: &Head, body: &Body) {
-        let field = |name| head.field(name).map(readable);
+        let field = |name| {
+            let value: Vec<u8> = unfolded(head.field(name)?).copied().collect();
+            Some(readable(&value))
+        };
         let redirects = head.status().is_some_and(|status| status / 100 == 3);
         self.status = head.status();
         self.http_content_type = field("content-type").map(without_parameters);
