@@ -16,7 +16,7 @@ pub struct Accuracy {
     pub delta: f64,
 }
 
-/// ε = 10⁻⁴, δ = 2 %: four rows of 27,183 counters, 850 KB.
+/// ε = 10⁻⁴, δ = 2 %: four rows of 27,184 counters, 850 KB.
 impl Default for Accuracy {
     fn default() -> Accuracy {
         Accuracy {
@@ -30,7 +30,7 @@ impl Default for Accuracy {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum AccuracyError {
     /// ε out of range.
-    #[error("epsilon {0}: use {min:.1e} to 1", min = E / f64::from(MAX_WIDTH))]
+    #[error("epsilon {0}: use {min:.2e} to 1", min = epsilon(f64::from(MAX_WIDTH)))]
     Epsilon(f64),
     /// δ out of range.
     #[error("delta {0}: use 1e-12 to 0.99")]
@@ -44,13 +44,19 @@ pub enum AccuracyError {
 }
 
 impl Accuracy {
-    /// Rows and counters per row: ⌈ln 1/δ⌉ and ⌈e/ε⌉.
+    /// Rows, ⌈ln 1/δ⌉, and counters per row: the fewest whose [`Shape::epsilon`] is ε
+    /// or less. That is ⌈e/ε⌉ as in the paper, and as many more as make up for what
+    /// the rows' hash family collides more than at random (one at ε = 10⁻⁴).
     ///
     /// # Errors
-    /// ε below e/2²¹ or above 1; δ below 10⁻¹² or above 0.99; either not a
-    /// number.
+    /// ε below that of 2²¹ counters, 1.62·10⁻⁶, or above 1; δ below 10⁻¹² or above
+    /// 0.99; either not a number.
     pub fn shape(self) -> Result<Shape, AccuracyError> {
-        let width = (E / self.epsilon).ceil();
+        // The lesser w for which ε = (e/w)(1 + w²/2⁴⁴); not a number where there is
+        // none.
+        let paper = E / self.epsilon;
+        let root = (1.0 - 4.0 * paper * paper * COLLISIONS).sqrt();
+        let width = (2.0 * paper / (1.0 + root)).ceil();
         if !(self.epsilon <= 1.0 && (1.0..=f64::from(MAX_WIDTH)).contains(&width)) {
             return Err(AccuracyError::Epsilon(self.epsilon));
         }
@@ -114,6 +120,15 @@ fn half_err(rows: i32, each: f64) -> f64 {
     tail
 }
 
+/// What the hash family of Count-Min sketches adds to a collision probability of
+/// 1/w: this times w.
+const COLLISIONS: f64 = 1.0 / (1u64 << 44) as f64;
+
+/// The ε of rows of `width` counters.
+fn epsilon(width: f64) -> f64 {
+    E / width * (1.0 + width * width * COLLISIONS)
+}
+
 /// Size of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -127,8 +142,7 @@ impl Shape {
     /// The ε for which the bound holds with probability 1 - e⁻ʳᵒʷˢ: e times the
     /// collision probability (1/w)(1 + w²/2⁴⁴) of the rows' hash family.
     pub fn epsilon(self) -> f64 {
-        let width = f64::from(self.width);
-        E / width * (1.0 + width * width / 2f64.powi(44))
+        epsilon(self.width.into())
     }
 
     /// The δ with which the bound may fail: e⁻ʳᵒʷˢ.
@@ -182,7 +196,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_paper() {
         let rows_and_width = |e, d| shape(e, d).map(|s| (s.rows, s.width));
-        assert_eq!(rows_and_width(1e-4, 0.02), Ok((4, 27_183)));
+        assert_eq!(rows_and_width(1e-4, 0.02), Ok((4, 27_184)));
         assert_eq!(rows_and_width(0.01, 0.01), Ok((5, 272)));
         assert_eq!(rows_and_width(1.0, 0.99), Ok((1, 3)));
         assert_eq!(Accuracy::default().shape(), shape(1e-4, 0.02));
@@ -229,12 +243,24 @@ mod tests {
         }
     }
 
-    /// The width rounds up and the collision bound adds w²/2⁴⁴: the ε kept is
-    /// the ε asked for, but for 1 part in 10,000.
+    /// The ε kept is no more than the one asked for, and one counter fewer would
+    /// not keep it.
     #[test]
     fn bound_is_epsilon_of_the_total() {
+        for step in 0..2000 {
+            let asked = 1.63e-6 * 1.0067f64.powi(step);
+            let Ok(shape) = shape(asked, 0.02) else {
+                assert!(asked > 1.0, "{asked}");
+                continue;
+            };
+            assert!(shape.epsilon() <= asked, "{asked}");
+            assert!(epsilon(f64::from(shape.width - 1)) > asked, "{asked}");
+        }
+        let least = epsilon(f64::from(MAX_WIDTH));
+        assert!(shape(least * 1.000_001, 0.02).is_ok_and(|s| s.width <= MAX_WIDTH));
+        let error = shape(least * 0.999, 0.02).unwrap_err();
+        assert!(error.to_string().contains("use 1.62e-6 to 1"), "{error}");
         let shape = Accuracy::default().shape().unwrap();
-        assert!((shape.epsilon() / 1e-4 - 1.0).abs() < 1e-4);
         assert_eq!(shape.bound(0), 0);
         assert_eq!(shape.bound(1), 1);
         assert!(shape.bound(u64::MAX) < u64::MAX / 9_999);

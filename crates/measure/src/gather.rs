@@ -5,6 +5,8 @@ use std::hint::select_unpredictable;
 
 use weir_hash::SeedStream;
 
+use crate::rest::Rest;
+
 /// Keys that wait until they are hashed together.
 const WAITING_MAX: usize = 256;
 
@@ -17,14 +19,9 @@ pub(crate) const LEAVING_MAX: usize = WAITING_MAX + PUT_MAX;
 /// Memory of remembered keys: what a first-level cache holds.
 const CACHE_BYTES: usize = 1 << 15;
 
-/// Keys after which the share that came again is looked at, and those that go by
-/// unlooked at where it was too small.
-const TRIAL: usize = 1 << 13;
-const REST: usize = 1 << 17;
-
-/// One key in so many must come again: a look into the cache costs a fifth of
+/// The share of keys that must come again: a look into the cache costs a fifth of
 /// what hashing, adding and asking for a candidate do.
-const WORTHWHILE: usize = 5;
+const WORTHWHILE: f64 = 0.2;
 
 /// What is to be added to a key of `N` words of 64 bits, of which the last has 43:
 ///
@@ -124,10 +121,7 @@ pub(crate) struct Gather<const N: usize> {
     slots: Box<[Addition<N>]>,
     is_empty: bool,
     multipliers: [u64; N],
-    is_resting: bool,
-    /// Keys until the next look, and those that left since the last one.
-    until_look: usize,
-    left: usize,
+    rest: Rest,
 }
 
 impl<const N: usize> Gather<N> {
@@ -139,9 +133,7 @@ impl<const N: usize> Gather<N> {
             slots: vec![Addition::NOTHING; Addition::<N>::SLOTS].into(),
             is_empty: true,
             multipliers: std::array::from_fn(|_| stream.next_u64() | 1),
-            is_resting: false,
-            until_look: TRIAL,
-            left: 0,
+            rest: Rest::new(WORTHWHILE),
         }
     }
 
@@ -150,21 +142,19 @@ impl<const N: usize> Gather<N> {
     #[inline(always)]
     pub fn put_all(&mut self, updates: impl Iterator<Item = Update<N>>) -> bool {
         let before = self.count;
-        let taken = if self.is_resting {
+        let taken = if self.rest.is_resting() {
             self.append(updates)
         } else {
             self.combine(updates)
         };
-        self.until_look = self.until_look.saturating_sub(taken);
-        self.left += self.count - before;
+        self.rest.note(taken, self.count - before);
         self.count >= WAITING_MAX
     }
 
     /// Makes room, and returns what is to be added now.
     pub fn leaving(&mut self) -> &[Addition<N>] {
-        if self.until_look == 0 {
-            self.look();
-        }
+        // What is in slots stays there, and is drained at the end.
+        self.rest.look();
         &self.waiting[..std::mem::take(&mut self.count)]
     }
 
@@ -217,14 +207,6 @@ impl<const N: usize> Gather<N> {
         self.count = count;
         taken
     }
-
-    #[cold]
-    fn look(&mut self) {
-        let is_worthwhile = (TRIAL - self.left.min(TRIAL)) * WORTHWHILE >= TRIAL;
-        self.is_resting = !self.is_resting && !is_worthwhile;
-        self.until_look = if self.is_resting { REST } else { TRIAL };
-        self.left = 0;
-    }
 }
 
 /// Where a key of these words belongs.
@@ -240,7 +222,7 @@ fn slot<const N: usize>(words: &[u64; N], multipliers: &[u64; N]) -> usize {
 impl<const N: usize> fmt::Debug for Gather<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gather")
-            .field("is_resting", &self.is_resting)
+            .field("rest", &self.rest)
             .finish_non_exhaustive()
     }
 }
@@ -305,18 +287,18 @@ mod tests {
     #[test]
     fn keys_that_come_again_leave_once() {
         let (gather, count) = pass(random(100_000, 300));
-        assert!(!gather.is_resting);
+        assert!(!gather.rest.is_resting());
         assert!(count < 10_000, "{count}");
     }
 
     #[test]
     fn cache_rests_where_keys_do_not_come_again_and_wakes() {
         let (gather, count) = pass(random(50_000, u64::MAX));
-        assert!(gather.is_resting);
+        assert!(gather.rest.is_resting());
         assert_eq!(count, 50_000);
-        let again = (0..REST + 2 * TRIAL).map(|number| (number as u64 % 3, 60));
-        let (gather, _) = pass(random(TRIAL, u64::MAX).chain(again));
-        assert!(!gather.is_resting);
+        let again = (0..200_000).map(|number| (number % 3, 60));
+        let (gather, _) = pass(random(10_000, u64::MAX).chain(again));
+        assert!(!gather.rest.is_resting());
     }
 
     /// Key 0 in an empty slot, and sums that have no room in an addition.
@@ -338,17 +320,17 @@ mod tests {
         assert!(!fits(0) && !fits(most + 1) && !fits(u64::MAX));
     }
 
-    /// Updates of nothing change nothing, resting or not.
+    /// Updates of nothing change nothing, in a cache that works and in one that rests.
     #[test]
     fn updates_of_nothing_leave_no_trace() {
-        let mut gather = Gather::<2>::new(1);
+        let (resting, _) = pass(random(50_000, u64::MAX));
+        assert!(resting.rest.is_resting());
         let update = |key, value| Update {
             words: [key, 0],
             value,
             is_noted: false,
         };
-        for is_resting in [false, true] {
-            gather.is_resting = is_resting;
+        for mut gather in [Gather::new(1), resting] {
             let updates = [update(0, 0), update(7, 3), update(0, 0), update(7, 0)];
             assert!(!gather.put_all(updates.into_iter()));
             let mut values = Vec::new();

@@ -53,6 +53,7 @@ mod meter;
 mod multistage;
 mod packets;
 mod report;
+mod rest;
 mod sketch;
 mod stage;
 pub mod sub_sketches;

@@ -6,6 +6,7 @@ use weir_hash::{KeyColumns, SeedStream};
 
 use super::sums::NEAR_BYTES;
 use crate::accuracy::Shape;
+use crate::rest::Rest;
 
 /// Slots; with 8 bytes each, half of a first-level cache.
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -14,11 +15,6 @@ const SLOT_BITS: u32 = 11;
 /// Updates handed on at once: as many as a batch has packets, so that what a chunk
 /// costs beside its keys is little.
 const CHUNK: usize = 256;
-
-/// Updates after which the share of hits is looked at, and those that go by
-/// unlooked at where it was too small.
-const TRIAL: usize = 1 << 13;
-const REST: usize = 1 << 18;
 
 /// A cache of recent keys of one word in front of sketches, which adds up what
 /// comes for a key until another one needs its slot. Packets come in trains, and
@@ -38,12 +34,7 @@ pub struct RecentKeys {
     waiting: usize,
     columns: KeyColumns,
     values: [u32; CHUNK],
-    /// Share of updates that must hit.
-    worthwhile: f64,
-    is_resting: bool,
-    /// Updates until the next look, and those handed on since the last.
-    until_look: usize,
-    handed_on: usize,
+    rest: Rest,
 }
 
 impl RecentKeys {
@@ -61,10 +52,7 @@ impl RecentKeys {
             waiting: 0,
             columns: KeyColumns::new(1, CHUNK),
             values: [0; CHUNK],
-            worthwhile: additions / shape.rows as f64,
-            is_resting: false,
-            until_look: TRIAL,
-            handed_on: 0,
+            rest: Rest::new(additions / shape.rows as f64),
         }
     }
 
@@ -72,16 +60,16 @@ impl RecentKeys {
     /// others on to `sink`.
     pub fn add(&mut self, keys: &[u32], values: &[u32], mut sink: impl FnMut(&KeyColumns, &[u32])) {
         for (keys, values) in keys.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-            if self.is_resting {
+            if self.rest.is_resting() {
                 self.columns.assign(&[keys]);
                 sink(&self.columns, values);
             } else {
                 self.combine(keys, values);
                 self.hand_on(&mut sink);
             }
-            self.until_look = self.until_look.saturating_sub(keys.len());
-            if self.until_look == 0 {
-                self.look(&mut sink);
+            self.rest.note(keys.len(), 0);
+            if self.rest.look() {
+                self.flush(&mut sink);
             }
         }
     }
@@ -140,28 +128,14 @@ impl RecentKeys {
         sink(&self.columns, &self.values[..count]);
         self.left.copy_within(count..2 * CHUNK, 0);
         self.waiting -= count;
-        self.handed_on += count;
-    }
-
-    #[cold]
-    fn look(&mut self, sink: &mut impl FnMut(&KeyColumns, &[u32])) {
-        let hits = 1.0 - self.handed_on as f64 / TRIAL as f64;
-        if !self.is_resting && hits < self.worthwhile {
-            self.flush(&mut *sink);
-            self.is_resting = true;
-            self.until_look = REST;
-        } else {
-            self.is_resting = false;
-            self.until_look = TRIAL;
-        }
-        self.handed_on = 0;
+        self.rest.note(0, count);
     }
 }
 
 impl fmt::Debug for RecentKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecentKeys")
-            .field("is_resting", &self.is_resting)
+            .field("rest", &self.rest)
             .finish_non_exhaustive()
     }
 }
@@ -211,7 +185,7 @@ mod tests {
     fn keys_that_come_again_are_added_together() {
         let keys = keys(100_000, |random| (random % 300) as u32);
         let (recent, count) = pass(&keys, &vec![7; keys.len()]);
-        assert!(!recent.is_resting);
+        assert!(!recent.rest.is_resting());
         assert!(count < 30_000, "{count} updates left");
     }
 
@@ -219,7 +193,7 @@ mod tests {
     fn cache_rests_where_keys_do_not_come_again() {
         let keys = keys(100_000, |random| random as u32);
         let (recent, count) = pass(&keys, &vec![7; keys.len()]);
-        assert!(recent.is_resting);
+        assert!(recent.rest.is_resting());
         // Empty slots were handed on once, as sums of nothing.
         assert!(
             (keys.len()..=keys.len() + SLOTS).contains(&count),
@@ -230,10 +204,10 @@ mod tests {
     /// A change of the traffic is noticed after the rest.
     #[test]
     fn cache_works_again_when_the_traffic_changes() {
-        let mut all = keys(TRIAL, |random| random as u32);
-        all.resize(TRIAL + REST + 2 * CHUNK, 9);
+        let mut all = keys(10_000, |random| random as u32);
+        all.resize(200_000, 9);
         let (recent, _) = pass(&all, &vec![1; all.len()]);
-        assert!(!recent.is_resting);
+        assert!(!recent.rest.is_resting());
     }
 
     /// Key 0 in an empty slot, values of nothing, sums beyond 32 bits, the
