@@ -576,20 +576,15 @@ impl Lengths {
 
     /// The same for a packet that lies in a buffer, where IV and tag are as long as
     /// the suite's.
-    #[inline]
     pub(crate) fn check_placed(self, place: Place, suite: Suite) -> Result<(), JobFault> {
-        let shape = || Shape {
+        let shape = Shape {
             prefix_bytes: place.prefix_bytes.into(),
             iv_bytes: self.iv_bytes.into(),
             text_bytes: place.text_bytes as usize,
             suffix_bytes: 0,
             tag_bytes: self.tag_bytes.into(),
         };
-        match self.allow(shape()) {
-            true => Ok(()),
-            // Made again, so that it is not laid out in memory for all others.
-            false => shape().check(suite),
-        }
+        self.check(shape, suite)
     }
 
     #[inline]

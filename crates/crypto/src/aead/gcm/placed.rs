@@ -12,7 +12,8 @@ use crate::cipher::Block;
 use crate::lane_use::LaneUse;
 use crate::place::{Ends, Place, Rest};
 
-/// The parts that GCM prescribes.
+/// The parts that GCM prescribes. Of the others, no length that a [`Place`] can say
+/// is too long (SP 800-38D section 5.2.1.1).
 pub(crate) const ENDS: Ends = Ends {
     iv_bytes: 8,
     tag_bytes: 16,
