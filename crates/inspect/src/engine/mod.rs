@@ -84,7 +84,7 @@ pub enum EngineError {
         bytes: usize,
     },
     /// More contents than an engine can number.
-    #[error("{0} contents: use at most 8388608")]
+    #[error("{0} contents: use at most 4194304")]
     Contents(usize),
     /// The automaton cannot be built.
     #[error("the contents do not fit one automaton: {0}")]

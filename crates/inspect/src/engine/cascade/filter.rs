@@ -1,9 +1,9 @@
 //! The first stage: which places of a text may begin a window.
 //!
 //! A word-blocked Bloom filter: the hash of a gram chooses a word, its
-//! neighbours choose the bits in it. One read per place, whatever the number of
-//! contents. In the same pass runs of one byte are noted, since their inside is
-//! passed over.
+//! neighbours choose the bits in it. One read for every second place of a text,
+//! whatever the number of contents. In the same pass runs of one byte are noted,
+//! since their inside is passed over.
 
 use weir_simd::Tier;
 

@@ -119,7 +119,7 @@ impl Cascade {
     /// ones occur nowhere.
     ///
     /// # Errors
-    /// [`EngineError`]: a content of more than 65,535 bytes, or more than eight
+    /// [`EngineError`]: a content of more than 65,535 bytes, or more than four
     /// million contents.
     pub fn new(needles: &[Needle], profile: &Profile, tier: Tier) -> Result<Cascade, EngineError> {
         Cascade::with_sets(needles, profile, tier, tier == Tier::Avx512)
@@ -141,7 +141,8 @@ impl Cascade {
                 });
             }
         }
-        if needles.len() > MAX_ENTRIES / 2 {
+        // A content has two entries, or one for each case of two letters.
+        if needles.len() > MAX_ENTRIES / 4 {
             return Err(EngineError::Contents(needles.len()));
         }
         static ENGINES: AtomicU64 = AtomicU64::new(1);
