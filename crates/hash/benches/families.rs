@@ -1,5 +1,6 @@
-//! What each family costs: nanoseconds for a key under all rows, many keys at a
-//! time, in the lanes of every tier beside the scalar twin.
+//! What each family costs: nanoseconds for a key under all rows, of many keys at a
+//! time (lanes are keys) and of one key after the other (lanes are functions), in the
+//! lanes of every tier beside the scalar twin.
 //!
 //! Keys of one word and of four, five rows of 32,768 buckets, chunks of 256 keys
 //! (what a sketch hands over). Subjects take turns, 21 rounds of them; a figure is
@@ -26,8 +27,42 @@ struct Subject {
     family: &'static str,
     words: usize,
     tier: Tier,
+    /// Many keys at a time, then one after the other.
+    ways: [Way; 2],
+}
+
+/// A way to hash all keys, and how long it took in each round.
+struct Way {
     hash_all: Box<dyn FnMut()>,
     ns_per_key: Vec<f64>,
+}
+
+impl Way {
+    fn new(hash_all: impl FnMut() + 'static) -> Way {
+        Way {
+            hash_all: Box::new(hash_all),
+            ns_per_key: Vec::new(),
+        }
+    }
+
+    fn take_turn(&mut self) {
+        let start = Instant::now();
+        (self.hash_all)();
+        let ns = start.elapsed().as_secs_f64() * 1e9;
+        self.ns_per_key.push(ns / (CHUNK * CHUNKS) as f64);
+    }
+
+    /// The median and the quartiles.
+    fn figures(&mut self) -> String {
+        self.ns_per_key.sort_by(f64::total_cmp);
+        let quartile = |number: usize| self.ns_per_key[(ROUNDS - 1) * number / 4];
+        format!(
+            "{:.2} [{:.2}, {:.2}]",
+            quartile(2),
+            quartile(1),
+            quartile(3)
+        )
+    }
 }
 
 fn main() {
@@ -45,27 +80,21 @@ fn main() {
 
     for _ in 0..ROUNDS {
         for subject in &mut subjects {
-            let start = Instant::now();
-            (subject.hash_all)();
-            let ns = start.elapsed().as_secs_f64() * 1e9;
-            subject.ns_per_key.push(ns / (CHUNK * CHUNKS) as f64);
+            subject.ways.iter_mut().for_each(Way::take_turn);
         }
     }
-    println!("| family | words | tier | ns/key, {ROWS} rows | ns/key and row |");
+    println!("Nanoseconds for a key under {ROWS} rows.\n");
+    println!("| family | words | tier | many keys at a time | one key after the other |");
     println!("| --- | --: | --- | --: | --: |");
-    for subject in &mut subjects {
-        subject.ns_per_key.sort_by(f64::total_cmp);
-        let quantile = |share: usize| subject.ns_per_key[(ROUNDS - 1) * share / 4];
-        println!(
-            "| {} | {} | {} | {:.2} [{:.2}, {:.2}] | {:.2} |",
-            subject.family,
-            subject.words,
-            subject.tier,
-            quantile(2),
-            quantile(1),
-            quantile(3),
-            quantile(2) / ROWS as f64,
-        );
+    for Subject {
+        family,
+        words,
+        tier,
+        ways: [many, one],
+    } in &mut subjects
+    {
+        let (many, one) = (many.figures(), one.figures());
+        println!("| {family} | {words} | {tier} | {many} | {one} |");
     }
 }
 
@@ -84,19 +113,34 @@ fn enter<F: Family + 'static>(family: &'static str, words: usize, subjects: &mut
         })
         .collect();
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
-        let (functions, chunks) = (functions.clone(), chunks.clone());
-        let mut buckets = Buckets::new();
-        subjects.push(Subject {
-            family,
-            words,
-            tier,
-            hash_all: Box::new(move || {
+        let many = {
+            let (functions, chunks) = (functions.clone(), chunks.clone());
+            let mut buckets = Buckets::new();
+            move || {
                 for keys in &chunks {
                     functions.buckets(tier, keys, &mut buckets);
                     black_box(&buckets);
                 }
-            }),
-            ns_per_key: Vec::new(),
+            }
+        };
+        let one = {
+            let keys = chunks
+                .iter()
+                .flat_map(|keys| (0..CHUNK).map(|n| keys.key(n)));
+            let (functions, keys) = (functions.clone(), keys.collect::<Vec<_>>());
+            let mut buckets = [0; ROWS];
+            move || {
+                for key in &keys {
+                    functions.buckets_across(tier, &key[..words], &mut buckets);
+                    black_box(&buckets);
+                }
+            }
+        };
+        subjects.push(Subject {
+            family,
+            words,
+            tier,
+            ways: [Way::new(many), Way::new(one)],
         });
     }
 }

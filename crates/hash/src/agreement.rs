@@ -35,6 +35,21 @@ pub(crate) fn assert_lanes_equal_twin(family: &impl Family, keys: &KeyColumns) {
             }
         }
         assert!(out.row(family.rows()).is_empty());
+        for lane in 0..keys.len().min(6) {
+            let key = &keys.key(lane)[..keys.words()];
+            // Room for fewer functions than there are, for all, and for more.
+            for room in [family.rows() / 2, family.rows(), family.rows() + 1] {
+                let mut across = vec![u32::MAX; room];
+                family.buckets_across(tier, key, &mut across);
+                for (row, bucket) in across.into_iter().enumerate() {
+                    let expected = match row {
+                        row if row < family.rows() => out.row(row)[lane],
+                        _ => u32::MAX,
+                    };
+                    assert_eq!(bucket, expected, "{tier}, row {row}, lane {lane}, across");
+                }
+            }
+        }
     });
 }
 

@@ -72,6 +72,24 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
         }
     }
 
+    /// One key through all functions, lanes of which are functions where `tier` has
+    /// such lanes and the processor has `tier`: what [`Family::buckets_of_key`] says, for
+    /// a query of few keys.
+    fn buckets_across(&self, tier: Tier, key: &[u32], out: &mut [u32]) {
+        let rows = self.rows().min(out.len());
+        if !self.buckets_across_in_lanes(tier, key, &mut out[..rows]) {
+            self.buckets_of_key(key, out);
+        }
+    }
+
+    /// Fills `out`, which is no longer than there are functions, and returns true; or
+    /// returns false where the family has no such kernel for `tier`, or the processor no
+    /// `tier`.
+    fn buckets_across_in_lanes(&self, tier: Tier, key: &[u32], out: &mut [u32]) -> bool {
+        let _ = (tier, key, out);
+        false
+    }
+
     /// Many keys through all functions: in lanes where `tier` has them and the
     /// processor has `tier`, else as [`Family::bucket`] says, with the same
     /// result.

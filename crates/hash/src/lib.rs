@@ -40,6 +40,7 @@
 
 #![deny(unsafe_code)]
 
+mod across;
 #[cfg(test)]
 mod agreement;
 pub mod bloom;

@@ -17,11 +17,11 @@ fn half_words_of_known_parameters() {
         multipliers,
         addend,
     };
-    let family = H1HalfWords {
-        width: 1 << 20,
-        words: 2,
-        rows: vec![row(1), row(1 << 30), row(Mersenne31::P - 113)],
-    };
+    let family = H1HalfWords::of_rows(
+        1 << 20,
+        2,
+        vec![row(1), row(1 << 30), row(Mersenne31::P - 113)],
+    );
     let mut buckets = [0; 3];
     family.buckets_of_key(&[0x0003_0002, 5, 77], &mut buckets);
     assert_eq!(buckets, [0, 1 << 19, (1 << 20) - 1]);
@@ -37,16 +37,16 @@ fn words_of_known_parameters() {
         multipliers,
         addend,
     };
-    let family = H1Words {
-        width: 1 << 20,
-        words: 2,
-        rows: vec![
+    let family = H1Words::of_rows(
+        1 << 20,
+        2,
+        vec![
             row(1),
             row(1 << 60),
             row(Mersenne61::P - 70),
             row(Mersenne61::P - 69),
         ],
-    };
+    );
     let mut buckets = [0; 4];
     family.buckets_of_key(&[2, 5], &mut buckets);
     assert_eq!(buckets, [0, 1 << 19, (1 << 20) - 1, 0]);
@@ -101,21 +101,10 @@ fn lanes_equal_twin_at_the_limits() {
     for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
             assert_lanes_equal_twin(
-                &H1HalfWords {
-                    width,
-                    words,
-                    rows: rows(Mersenne31::P),
-                },
+                &H1HalfWords::of_rows(width, words, rows(Mersenne31::P)),
                 &keys,
             );
-            assert_lanes_equal_twin(
-                &H1Words {
-                    width,
-                    words,
-                    rows: rows(Mersenne61::P),
-                },
-                &keys,
-            );
+            assert_lanes_equal_twin(&H1Words::of_rows(width, words, rows(Mersenne61::P)), &keys);
         }
     }
 }

@@ -40,6 +40,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
+use crate::across::Across;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, ShapeError};
@@ -54,6 +55,8 @@ pub struct Ms52 {
     width: u32,
     words: usize,
     rows: Vec<Row>,
+    /// Addend, then multipliers.
+    across: Across<{ 1 + MAX_KEY_WORDS }>,
 }
 
 /// The parameters of one row, each below 2⁵².
@@ -73,13 +76,11 @@ impl Family for Ms52 {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || stream.next_bits(BITS);
-        let rows = (0..rows)
-            .map(|_| Row {
-                multipliers: std::array::from_fn(|_| draw()),
-                addend: draw(),
-            })
-            .collect();
-        Ok(Ms52 { width, words, rows })
+        let rows = (0..rows).map(|_| Row {
+            multipliers: std::array::from_fn(|_| draw()),
+            addend: draw(),
+        });
+        Ok(Ms52::of_rows(width, words, rows.collect()))
     }
 
     fn rows(&self) -> usize {
@@ -114,6 +115,25 @@ impl Family for Ms52 {
         sink: &mut impl BucketSink,
     ) -> bool {
         simd::buckets_to(tier, self, keys, out, sink)
+    }
+
+    fn buckets_across_in_lanes(&self, tier: Tier, key: &[u32], out: &mut [u32]) -> bool {
+        simd::buckets_across(tier, self, key, out)
+    }
+}
+
+impl Ms52 {
+    fn of_rows(width: u32, words: usize, rows: Vec<Row>) -> Ms52 {
+        let across = Across::new(&rows, |row, number| match number {
+            0 => row.addend,
+            _ => row.multipliers[number - 1],
+        });
+        Ms52 {
+            width,
+            words,
+            rows,
+            across,
+        }
     }
 }
 

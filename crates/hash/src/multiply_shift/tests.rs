@@ -31,11 +31,7 @@ fn bucket_of_known_parameters() {
         addend: (1 << 52) - 1,
     };
     row.multipliers[..2].copy_from_slice(&[(1 << 51) + 1, 3]);
-    let family = Ms52 {
-        width: 1000,
-        words: 2,
-        rows: vec![row],
-    };
+    let family = Ms52::of_rows(1000, 2, vec![row]);
     assert_eq!(family.bucket(0, &[1, 2]), 500);
     assert_eq!(family.bucket(0, &[2]), 0);
     assert_eq!(family.bucket(0, &[0, 0]), 999);
@@ -161,10 +157,10 @@ fn rows_are_independent() {
 fn lanes_equal_twin_at_the_limits() {
     let all = (1 << BITS) - 1;
     for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
-        let family = Ms52 {
+        let family = Ms52::of_rows(
             width,
-            words: MAX_KEY_WORDS,
-            rows: vec![
+            MAX_KEY_WORDS,
+            vec![
                 Row {
                     multipliers: [all; MAX_KEY_WORDS],
                     addend: all,
@@ -174,7 +170,7 @@ fn lanes_equal_twin_at_the_limits() {
                     addend: all,
                 },
             ],
-        };
+        );
         let mut keys = KeyColumns::new(MAX_KEY_WORDS, 3);
         assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS]));
         assert!(keys.push(&[1 << 31; MAX_KEY_WORDS]));

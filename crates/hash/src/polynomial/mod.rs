@@ -32,6 +32,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
+use crate::across::Across;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
@@ -48,6 +49,7 @@ pub struct Polynomial<const K: usize> {
     multipliers: [u64; MAX_KEY_WORDS - 1],
     /// c₀ … cₖ₋₁ of each row.
     rows: Vec<[u64; K]>,
+    across: Across<K>,
 }
 
 impl<const K: usize> Family for Polynomial<K> {
@@ -64,12 +66,9 @@ impl<const K: usize> Family for Polynomial<K> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || Mersenne61::draw(&mut stream);
-        Ok(Polynomial {
-            width,
-            words,
-            multipliers: std::array::from_fn(|_| draw()),
-            rows: (0..rows).map(|_| std::array::from_fn(|_| draw())).collect(),
-        })
+        let multipliers = std::array::from_fn(|_| draw());
+        let rows = (0..rows).map(|_| std::array::from_fn(|_| draw())).collect();
+        Ok(Polynomial::of_rows(width, words, multipliers, rows))
     }
 
     fn rows(&self) -> usize {
@@ -104,11 +103,30 @@ impl<const K: usize> Family for Polynomial<K> {
     ) -> bool {
         simd::buckets_to(tier, self, keys, out, sink)
     }
+
+    fn buckets_across_in_lanes(&self, tier: Tier, key: &[u32], out: &mut [u32]) -> bool {
+        simd::buckets_across(tier, self, key, out)
+    }
 }
 
 impl FourUniversal for Polynomial<4> {}
 
 impl<const K: usize> Polynomial<K> {
+    fn of_rows(
+        width: u32,
+        words: usize,
+        multipliers: [u64; MAX_KEY_WORDS - 1],
+        rows: Vec<[u64; K]>,
+    ) -> Polynomial<K> {
+        Polynomial {
+            width,
+            words,
+            multipliers,
+            across: Across::new(&rows, |row, number| row[number]),
+            rows,
+        }
+    }
+
     fn number(&self, key: &[u32]) -> u64 {
         Mersenne61::condense(&self.multipliers, &key[..self.words.min(key.len())])
     }

@@ -11,12 +11,8 @@ use crate::field::PseudoMersenne;
 fn bucket_of_known_parameters() {
     let mut multipliers = [0; MAX_KEY_WORDS - 1];
     multipliers[0] = 3;
-    let family = Polynomial {
-        width: 1000,
-        words: 2,
-        multipliers,
-        rows: vec![[5, 7], [1 << 60, 7], [Mersenne61::P - 99, 7]],
-    };
+    let rows = vec![[5, 7], [1 << 60, 7], [Mersenne61::P - 99, 7]];
+    let family = Polynomial::of_rows(1000, 2, multipliers, rows);
     let mut buckets = [0; 3];
     family.buckets_of_key(&[2, 4], &mut buckets);
     assert_eq!(buckets, [0, 500, 999]);
@@ -50,12 +46,8 @@ fn lanes_equal_twin_at_the_limits() {
     let all = Mersenne61::P - 1;
     for width in [1, 1000, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
-            let family = Polynomial::<4> {
-                width,
-                words,
-                multipliers: [all; MAX_KEY_WORDS - 1],
-                rows: vec![[all; 4], [0; 4], [0, 0, 0, all], [1, all, 0, 0]],
-            };
+            let rows = vec![[all; 4], [0; 4], [0, 0, 0, all], [1, all, 0, 0]];
+            let family = Polynomial::of_rows(width, words, [all; MAX_KEY_WORDS - 1], rows);
             let mut keys = KeyColumns::new(words, 4);
             assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1 << 31; MAX_KEY_WORDS][..words]));

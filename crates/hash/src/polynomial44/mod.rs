@@ -34,6 +34,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
+use crate::across::Across;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
@@ -50,6 +51,7 @@ pub struct Poly44 {
     multipliers: [u64; MAX_KEY_WORDS - 1],
     /// c₀ … c₃ of each row.
     rows: Vec<[u64; 4]>,
+    across: Across<4>,
 }
 
 impl Family for Poly44 {
@@ -64,12 +66,7 @@ impl Family for Poly44 {
         let mut draw = || Prime44::draw(&mut stream);
         let multipliers = std::array::from_fn(|_| draw());
         let rows = (0..rows).map(|_| std::array::from_fn(|_| draw())).collect();
-        Ok(Poly44 {
-            width,
-            words,
-            multipliers,
-            rows,
-        })
+        Ok(Poly44::of_rows(width, words, multipliers, rows))
     }
 
     fn rows(&self) -> usize {
@@ -105,11 +102,30 @@ impl Family for Poly44 {
     ) -> bool {
         simd::buckets_to(tier, self, keys, out, sink)
     }
+
+    fn buckets_across_in_lanes(&self, tier: Tier, key: &[u32], out: &mut [u32]) -> bool {
+        simd::buckets_across(tier, self, key, out)
+    }
 }
 
 impl FourUniversal for Poly44 {}
 
 impl Poly44 {
+    fn of_rows(
+        width: u32,
+        words: usize,
+        multipliers: [u64; MAX_KEY_WORDS - 1],
+        rows: Vec<[u64; 4]>,
+    ) -> Poly44 {
+        Poly44 {
+            width,
+            words,
+            multipliers,
+            across: Across::new(&rows, |row, number| row[number]),
+            rows,
+        }
+    }
+
     #[inline]
     fn number(&self, key: &[u32]) -> u64 {
         Prime44::condense(&self.multipliers, &key[..self.words.min(key.len())])

@@ -13,16 +13,16 @@ use crate::family::MAX_WIDTH;
 fn bucket_of_known_parameters() {
     let mut multipliers = [0; MAX_KEY_WORDS - 1];
     multipliers[0] = 2;
-    let family = Poly44 {
-        width: MAX_WIDTH,
-        words: 2,
+    let family = Poly44::of_rows(
+        MAX_WIDTH,
+        2,
         multipliers,
-        rows: vec![
+        vec![
             [1, 2, 3, 4],
             [1 << 43, 2, 3, 4],
             [Prime44::P - 1534, 2, 3, 4],
         ],
-    };
+    );
     assert_eq!(family.number(&[5, 1]), 7);
     let mut buckets = [9; 4];
     family.buckets_of_key(&[5, 1], &mut buckets);
@@ -36,12 +36,12 @@ fn lanes_equal_twin_at_the_limits() {
     let all = Prime44::P - 1;
     for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
-            let family = Poly44 {
+            let family = Poly44::of_rows(
                 width,
                 words,
-                multipliers: [all; MAX_KEY_WORDS - 1],
-                rows: vec![[all; 4], [0; 4], [0, 0, 0, all], [1, all, 0, 0]],
-            };
+                [all; MAX_KEY_WORDS - 1],
+                vec![[all; 4], [0; 4], [0, 0, 0, all], [1, all, 0, 0]],
+            );
             let mut keys = KeyColumns::new(words, 4);
             assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1 << 31; MAX_KEY_WORDS][..words]));

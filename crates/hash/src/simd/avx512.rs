@@ -2,6 +2,9 @@
 
 use std::arch::x86_64::*;
 
+use weir_simd::Lanes;
+
+use crate::across::{Across, GROUP, Group};
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
 
@@ -74,6 +77,32 @@ pub(crate) fn buckets_to<X, R>(
             }
         }
     }
+}
+
+/// One key through all functions, eight at a time, as far as `out` goes: `hash` makes of
+/// the parameters of eight functions their buckets, in 64-bit lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub(crate) fn buckets_across<const PARAMETERS: usize>(
+    across: &Across<PARAMETERS>,
+    out: &mut [u32],
+    hash: impl Fn(&Group<PARAMETERS>) -> __m512i,
+) {
+    for (group, out) in across.groups().iter().zip(out.chunks_mut(GROUP)) {
+        let buckets = _mm512_cvtepi64_epi32(hash(group));
+        let there_are = ((1u32 << out.len()) - 1) as __mmask8;
+        // SAFETY: as many words as the mask has bits are writable; the store needs no
+        // alignment.
+        unsafe { _mm256_mask_storeu_epi32(out.as_mut_ptr().cast(), there_are, buckets) };
+    }
+}
+
+/// A parameter of eight functions.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn parameter(lanes: &Lanes<u64, GROUP>) -> __m512i {
+    // SAFETY: 64 bytes are readable and aligned to as many.
+    unsafe { _mm512_load_si512(lanes.as_ptr().cast()) }
 }
 
 /// One number in all 64-bit lanes.

@@ -37,6 +37,22 @@ macro_rules! buckets_by_kernel {
 }
 pub(crate) use buckets_by_kernel;
 
+/// The body of a function that fills the buckets of one key by a family's kernel for
+/// AVX-512. Returns true; or false where `tier` has no kernel or the processor no `tier`.
+macro_rules! buckets_across_by_kernel {
+    ($avx512:path, $tier:ident, $family:ident, $key:ident, $out:ident) => {{
+        #[cfg(target_arch = "x86_64")]
+        if $tier == Tier::Avx512 && $tier.is_available() {
+            // SAFETY: the tier, and with it AVX-512 F, VL and IFMA, is there.
+            unsafe { $avx512($family, $key, $out) };
+            return true;
+        }
+        let _ = ($tier, $family, $key, $out);
+        false
+    }};
+}
+pub(crate) use buckets_across_by_kernel;
+
 /// Calls `$kernel::<W>` for the number of words W, so that a key's words stay in
 /// registers.
 #[cfg(target_arch = "x86_64")]

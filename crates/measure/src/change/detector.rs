@@ -146,7 +146,7 @@ impl Detector {
     fn buckets(&self, key: &[u32]) -> Vec<u32> {
         let family = self.layout().family();
         let mut buckets = vec![0; family.rows()];
-        family.buckets_of_key(key, &mut buckets);
+        family.buckets_across(weir_simd::tier(), key, &mut buckets);
         buckets
     }
 

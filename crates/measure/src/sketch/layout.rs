@@ -78,7 +78,8 @@ impl<F: Family> Layout<F> {
     /// The index of a key's counter in each row, rows one after the other.
     pub(crate) fn indices(&self, key: &[u32]) -> impl Iterator<Item = usize> {
         let mut buckets = [0; weir_hash::MAX_ROWS];
-        self.family.buckets_of_key(key, &mut buckets);
+        self.family
+            .buckets_across(weir_simd::tier(), key, &mut buckets);
         let width = self.family.width() as usize;
         (0..self.family.rows()).map(move |row| row * width + buckets[row] as usize)
     }

@@ -68,9 +68,9 @@ impl RecentKeys {
                 self.hand_on(&mut sink);
             }
             self.rest.note(keys.len(), 0);
-            if self.rest.look() {
-                self.flush(&mut sink);
-            }
+            // What is in the slots stays there for a rest: to hand it on would cost more
+            // than the trial did.
+            self.rest.look();
         }
     }
 
@@ -81,7 +81,10 @@ impl RecentKeys {
             self.left[self.waiting] = entry;
             // Only a slot without a sum says nothing.
             self.waiting += usize::from(entry as u32 != 0);
-            self.hand_on(&mut sink);
+            // Not noted: what is emptied out says nothing about hits.
+            if self.waiting == CHUNK {
+                self.hand_on_some(CHUNK, &mut sink);
+            }
         }
         self.hand_on_some(self.waiting, &mut sink);
     }
@@ -110,6 +113,7 @@ impl RecentKeys {
     #[inline]
     fn hand_on(&mut self, sink: &mut impl FnMut(&KeyColumns, &[u32])) {
         if self.waiting >= CHUNK {
+            self.rest.note(0, CHUNK);
             self.hand_on_some(CHUNK, sink);
         }
     }
@@ -128,7 +132,6 @@ impl RecentKeys {
         sink(&self.columns, &self.values[..count]);
         self.left.copy_within(count..2 * CHUNK, 0);
         self.waiting -= count;
-        self.rest.note(0, count);
     }
 }
 
@@ -199,6 +202,18 @@ mod tests {
             (keys.len()..=keys.len() + SLOTS).contains(&count),
             "{count}"
         );
+    }
+
+    /// Ends of intervals empty the cache, and are no reason to rest.
+    #[test]
+    fn what_is_flushed_is_no_miss() {
+        let mut recent = RecentKeys::new(SHAPE, 1);
+        let keys: Vec<u32> = (0..1500).cycle().take(5000).collect();
+        for _ in 0..10 {
+            recent.add(&keys, &vec![1; keys.len()], |_, _| ());
+            recent.flush(|_, _| ());
+            assert!(!recent.rest.is_resting());
+        }
     }
 
     /// A change of the traffic is noticed after the rest.

@@ -16,7 +16,7 @@ use std::arch::x86_64::*;
 use super::super::{Ms52, Row};
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::avx512::{self, BLOCK, load, low_halves};
+use crate::simd::avx512::{self, BLOCK, load, low_halves, parameter, set1};
 use crate::simd::{for_words, words_to_read};
 
 /// `out` has the shape of the result.
@@ -57,4 +57,18 @@ fn kernel<const W: usize>(
         low_halves(h.map(|h| _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width)))
     };
     avx512::buckets_to(keys, &family.rows, out, sink, words, hash);
+}
+
+/// One key through all functions: lanes are functions.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+pub(super) fn buckets_across(family: &Ms52, key: &[u32], out: &mut [u32]) {
+    let key = &key[..family.words.min(key.len())];
+    let width = set1(family.width.into());
+    avx512::buckets_across(&family.across, out, |[addend, multipliers @ ..]| {
+        let mut h = parameter(addend);
+        for (x, a) in key.iter().zip(multipliers) {
+            h = _mm512_madd52lo_epu64(h, parameter(a), set1((*x).into()));
+        }
+        _mm512_madd52hi_epu64(_mm512_setzero_si512(), h, width)
+    });
 }

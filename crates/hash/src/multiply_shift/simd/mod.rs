@@ -12,7 +12,7 @@ use weir_simd::Tier;
 use super::Ms52;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::buckets_by_kernel;
+use crate::simd::{buckets_across_by_kernel, buckets_by_kernel};
 
 /// Fills `out`, which already has the shape of the result, hands it out and
 /// returns true; or returns false where `tier` has no kernel or the processor no
@@ -33,4 +33,10 @@ pub(super) fn buckets_to(
         out,
         sink
     )
+}
+
+/// One key through all functions: fills `out`, which is no longer than there are, and
+/// returns true; or returns false where `tier` has no kernel or the processor no `tier`.
+pub(super) fn buckets_across(tier: Tier, family: &Ms52, key: &[u32], out: &mut [u32]) -> bool {
+    buckets_across_by_kernel!(avx512::buckets_across, tier, family, key, out)
 }

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::super::Polynomial;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::avx512::{self, BLOCK, load, low_halves, set1};
+use crate::simd::avx512::{self, BLOCK, load, low_halves, parameter, set1};
 use crate::simd::mersenne61::{self, Factor, Sum};
 use crate::simd::words_to_read;
 
@@ -61,4 +61,18 @@ pub(super) fn buckets_to<const K: usize>(
         ])
     };
     avx512::buckets_to(keys, &family.rows, out, sink, number, hash);
+}
+
+/// One key through all functions: lanes are functions.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+pub(super) fn buckets_across<const K: usize>(family: &Polynomial<K>, key: &[u32], out: &mut [u32]) {
+    let x = Factor::set1(family.number(key));
+    let width = set1(family.width.into());
+    avx512::buckets_across(&family.across, out, |coefficients| {
+        let mut h = parameter(&coefficients[K - 1]);
+        for c in coefficients[..K - 1].iter().rev() {
+            h = Sum::new(parameter(c)).add(Factor::new(h), x).reduce();
+        }
+        mersenne61::scale(h, width)
+    });
 }

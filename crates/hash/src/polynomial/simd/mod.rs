@@ -11,6 +11,7 @@ use weir_simd::Tier;
 use super::Polynomial;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
+use crate::simd::buckets_across_by_kernel;
 
 /// Fills `out`, which already has the shape of the result, hands it out and
 /// returns true; or returns false where `tier` has no kernel or the processor no
@@ -30,4 +31,15 @@ pub(super) fn buckets_to<const K: usize>(
     }
     let _ = (tier, family, keys, out, sink);
     false
+}
+
+/// One key through all functions: fills `out`, which is no longer than there are, and
+/// returns true; or returns false where `tier` has no kernel or the processor no `tier`.
+pub(super) fn buckets_across<const K: usize>(
+    tier: Tier,
+    family: &Polynomial<K>,
+    key: &[u32],
+    out: &mut [u32],
+) -> bool {
+    buckets_across_by_kernel!(avx512::buckets_across, tier, family, key, out)
 }

@@ -18,7 +18,7 @@ use super::super::Poly44;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
 use crate::field::Prime44;
-use crate::simd::avx512::{self, BLOCK, load, low_halves, set1};
+use crate::simd::avx512::{self, BLOCK, load, low_halves, parameter, set1};
 use crate::simd::words_to_read;
 
 /// `out` has the shape of the result.
@@ -84,4 +84,28 @@ fn reduce(l: __m512i, h: __m512i) -> __m512i {
     let t = _mm512_madd52lo_epu64(low, _mm512_srli_epi64::<44>(t), set1(17));
     // Wraps to a huge number, and loses, where t < p.
     _mm512_min_epu64(t, _mm512_sub_epi64(t, set1(Prime44::P)))
+}
+
+/// One key through all functions: lanes are functions.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+pub(super) fn buckets_across(family: &Poly44, key: &[u32], out: &mut [u32]) {
+    let zero = _mm512_setzero_si512();
+    let product = |a, b| {
+        reduce(
+            _mm512_madd52lo_epu64(zero, a, b),
+            _mm512_madd52hi_epu64(zero, a, b),
+        )
+    };
+    let x = set1(family.number(key));
+    let x2 = product(x, x);
+    let powers = [x, x2, product(x2, x)];
+    let width = set1(u64::from(family.width) << 8);
+    avx512::buckets_across(&family.across, out, |[c0, coefficients @ ..]| {
+        let (mut l, mut h) = (parameter(c0), zero);
+        for (c, power) in coefficients.iter().zip(powers) {
+            l = _mm512_madd52lo_epu64(l, parameter(c), power);
+            h = _mm512_madd52hi_epu64(h, parameter(c), power);
+        }
+        _mm512_madd52hi_epu64(zero, reduce(l, h), width)
+    });
 }
