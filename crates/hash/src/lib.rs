@@ -34,9 +34,9 @@
 //!
 //! Keys of sketches come in columns ([`KeyColumns`]: word 0 of all keys, then word 1, …),
 //! because a lane of a kernel is a key, and bucket numbers leave in rows
-//! ([`Buckets`]), because a row of them is what one row of counters needs. Each
-//! kernel has a scalar twin that defines it in the module above its `simd`
-//! folder.
+//! ([`Buckets`]), because a row of them is what one row of counters needs. Of a
+//! single key the lanes are functions ([`Family::buckets_across`]). Each kernel has
+//! a scalar twin that defines it in the module above its `simd` folder.
 
 #![deny(unsafe_code)]
 
