@@ -173,7 +173,8 @@ impl Stream {
         let Some(place) = self.place(sequence) else {
             return arrival;
         };
-        let place = place.max(0) as u64;
+        // The mark of the end has a number of its own, behind the last byte's.
+        let place = (place.max(0) as u64).min(self.finish.unwrap_or(u64::MAX));
         if place <= self.end() {
             return arrival;
         }
@@ -350,6 +351,21 @@ mod tests {
             assert!(stream.memory_bytes() < 1 << 20);
         }
         assert!(gave_up);
+    }
+
+    #[test]
+    fn acknowledging_the_end_leaves_no_gap() {
+        let mut stream = open();
+        stream.segment(sequence(0), b"ab");
+        stream.finish(sequence(2));
+        assert!(!stream.acknowledged(sequence(3)).after_gap);
+        assert_eq!(seen(&stream), (&b"ab"[..], 0));
+
+        let mut stream = open();
+        stream.segment(sequence(0), b"ab");
+        stream.finish(sequence(4));
+        assert!(stream.acknowledged(sequence(5)).after_gap, "never seen");
+        assert_eq!(seen(&stream), (&b""[..], 4));
     }
 
     #[test]
