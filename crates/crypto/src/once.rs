@@ -189,7 +189,7 @@ pub fn seal_once(
     let mut of_packets = keys.iter();
     for places in places.chunks(MOST_PACKETS) {
         let keys = of_packets.by_ref().take(places.len());
-        lanes += gcm::seal_placed(tier, buffer, places.iter().copied(), keys);
+        lanes += gcm::seal_placed(tier, buffer, places.iter().copied(), keys).0;
     }
     drop(of_packets);
     keys.clear();

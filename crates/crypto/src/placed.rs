@@ -47,7 +47,8 @@ pub struct OpenAt {
 ///
 /// # Errors
 /// The first job at fault, found before any byte of the buffer is written and
-/// before any ticket is spent.
+/// before any ticket is spent. Only where `key_of` gives another key when it is asked
+/// again are the packets before that one sealed.
 ///
 /// ```
 /// # use weir_crypto::{IvSource, KeyMaterial, OpeningKey, SealingKey, Suite};
@@ -102,14 +103,27 @@ pub fn seal_in<'k>(
     }
     let tier = tier_in_use(Family::Gcm);
     let mut lanes = LaneUse::default();
-    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+    for (first, jobs) in (0..)
+        .step_by(MOST_PACKETS)
+        .zip(jobs.chunks_mut(MOST_PACKETS))
+    {
         let places = jobs.iter().map(|job| job.place);
-        let starts = jobs.iter().filter_map(|job| {
+        // A ticket is held against the key that is used, whatever key was found before.
+        let starts = jobs.iter().map_while(|job| {
+            let key = key_of(job.key)?;
+            key.check_ticket(&job.ticket).ok()?;
             let iv = job.ticket.counter().to_be_bytes();
-            start(key_of(job.key)?.kernel(), Some(iv))
+            start(key.kernel(), Some(iv))
         });
-        lanes += gcm::seal_placed(tier, buffer, places, starts);
-        jobs.iter_mut().for_each(|job| job.ticket.spend());
+        let (use_of_lanes, sealed) = gcm::seal_placed(tier, buffer, places, starts);
+        lanes += use_of_lanes;
+        jobs[..sealed].iter_mut().for_each(|job| job.ticket.spend());
+        if sealed < jobs.len() {
+            return Err(JobError {
+                job: first + sealed,
+                fault: JobFault::ForeignTicket,
+            });
+        }
     }
     Ok(lanes)
 }
@@ -144,7 +158,7 @@ pub fn open_in<'k>(
         let places = jobs.iter().map(|job| job.place);
         let starts = jobs
             .iter()
-            .filter_map(|job| start(key_of(job.key)?.kernel(), None));
+            .map_while(|job| start(key_of(job.key)?.kernel(), None));
         lanes += gcm::open_placed(tier, buffer, places, starts, &mut verified);
         for (job, verified) in jobs.iter_mut().zip(verified) {
             job.verified = verified;

@@ -301,6 +301,32 @@ fn jobs_without_a_key_of_their_own_are_refused_and_keep_their_tickets() {
 }
 
 #[test]
+fn no_ticket_is_used_under_another_key_than_its_own() {
+    let suite = Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128));
+    let (plans, mut laid) = two_packets(suite);
+    let (mut keys, _) = keys(&[suite, suite], 2);
+    let mut jobs: Vec<SealAt> = (0..2)
+        .map(|job| SealAt {
+            key: plans[job].key as u32,
+            ticket: keys[plans[job].key].next_ticket().expect("a ticket"),
+            place: laid.places[job],
+        })
+        .collect();
+    let before = laid.clone();
+    // From the fourth time on that it is asked, it has the other key.
+    let asked = std::cell::Cell::new(0);
+    let error = seal_in(&mut laid.buffer, &mut jobs, |key| {
+        asked.set(asked.get() + 1);
+        keys.get(key as usize ^ usize::from(asked.get() > 3))
+    });
+    let fault = JobFault::ForeignTicket;
+    assert_eq!(error, Err(JobError { job: 1, fault }));
+    assert_ne!(laid.parts(0), before.parts(0));
+    assert_eq!(laid.parts(1), before.parts(1));
+    assert!(laid.is_guarded());
+}
+
+#[test]
 fn texts_of_wrong_lengths_are_refused() {
     let suite = Suite::parse("aes-128-cbc+hmac-sha1-96").expect("a suite");
     let (plans, mut laid) = two_packets(suite);

@@ -27,26 +27,27 @@ pub(crate) struct Start<'k> {
     pub(crate) iv: Option<[u8; 8]>,
 }
 
-/// Encrypts packets and writes their tags.
+/// Encrypts packets and writes their tags, of as many as there are starts for.
+/// Returns how full the lanes were, and how many packets that were.
 #[inline]
 pub(crate) fn seal_placed<'k>(
     tier: Tier,
     buffer: &mut [u8],
     places: impl Iterator<Item = Place> + Clone,
     starts: impl Iterator<Item = Start<'k>>,
-) -> LaneUse {
+) -> (LaneUse, usize) {
     let mut tags = [[0; 16]; MOST_PACKETS];
-    let lanes = compute(tier, false, buffer, places.clone().zip(starts), &mut tags);
-    for (place, tag) in places.zip(&tags) {
+    let (lanes, packets) = compute(tier, false, buffer, places.clone().zip(starts), &mut tags);
+    for (place, tag) in places.zip(&tags[..packets]) {
         if let Some(place) = buffer.get_mut(place.tag(ENDS)) {
             place.copy_from_slice(tag);
         }
     }
-    lanes
+    (lanes, packets)
 }
 
 /// Decrypts packets that are authentic, and clears the texts of those that are
-/// not; `verified` is told which they are.
+/// not, as many as there are starts for; `verified` is told which they are.
 #[inline]
 pub(crate) fn open_placed<'k>(
     tier: Tier,
@@ -56,8 +57,8 @@ pub(crate) fn open_placed<'k>(
     verified: &mut [bool],
 ) -> LaneUse {
     let mut tags = [[0; 16]; MOST_PACKETS];
-    let lanes = compute(tier, true, buffer, places.clone().zip(starts), &mut tags);
-    for ((place, tag), verified) in places.zip(&tags).zip(verified) {
+    let (lanes, packets) = compute(tier, true, buffer, places.clone().zip(starts), &mut tags);
+    for ((place, tag), verified) in places.zip(&tags[..packets]).zip(verified) {
         let received = buffer.get(place.tag(ENDS));
         *verified = received.is_some_and(|received| tags_agree(received, tag));
         if !*verified && let Some(text) = buffer.get_mut(place.text(ENDS)) {
@@ -74,14 +75,16 @@ fn compute<'k>(
     buffer: &mut [u8],
     packets: impl Iterator<Item = (Place, Start<'k>)>,
     tags: &mut [Block; MOST_PACKETS],
-) -> LaneUse {
+) -> (LaneUse, usize) {
     let mut rest = Rest::of(buffer);
+    let mut gathered = 0;
     let packets = packets.map_while(|(place, start)| {
         let parts = rest.cut(place, ENDS)?;
         let place_of_iv = parts.iv.first_chunk_mut()?;
         if let Some(iv) = start.iv {
             *place_of_iv = iv;
         }
+        gathered += 1;
         Some(Packet {
             key: start.key,
             nonce: nonce(start.salt, start.iv.unwrap_or(*place_of_iv)),
@@ -89,5 +92,6 @@ fn compute<'k>(
             text: cells(parts.text),
         })
     });
-    compute_tags(tier, open, packets, tags)
+    let lanes = compute_tags(tier, open, packets, tags);
+    (lanes, gathered)
 }
