@@ -29,6 +29,7 @@ mod openssl;
 mod packets;
 mod ring;
 mod rust_crypto;
+mod slices;
 mod weir;
 mod works;
 

@@ -10,15 +10,35 @@ use weir_crypto::{
 
 use super::contest::{Direction, Refused, Setting, Worker};
 use super::packets::{Batch, Secret, Secrets};
+use super::slices;
 
 /// Weir in its best form for a setting.
 pub fn worker(setting: &Setting) -> Result<Box<dyn Worker>> {
     let secrets = || Rc::clone(&setting.secrets);
     let suite = setting.suite;
-    Ok(match (setting.new_keys, suite, setting.direction) {
-        (false, _, Direction::Seal) => Box::new(HeldSealing::new(setting)?),
-        (false, _, Direction::Open) => Box::new(HeldOpening::new(setting)?),
-        (true, Suite::Aead(Aead::AesGcm16(size)), _) => Box::new(OneTime::new(setting, size)?),
+    let gcm = match suite {
+        Suite::Aead(Aead::AesGcm16(size)) => Some(size),
+        _ => None,
+    };
+    Ok(match (setting.new_keys, gcm, setting.direction) {
+        (false, Some(_), Direction::Seal) => Box::new(HeldSealing {
+            keys: sealing_keys(setting)?,
+            jobs: Vec::new(),
+        }),
+        (false, None, Direction::Seal) => Box::new(slices::Sealing {
+            keys: sealing_keys(setting)?,
+            tickets: Vec::new(),
+            jobs: Vec::new(),
+        }),
+        (false, Some(_), Direction::Open) => Box::new(HeldOpening {
+            keys: opening_keys(setting)?,
+            jobs: Vec::new(),
+        }),
+        (false, None, Direction::Open) => Box::new(slices::Opening {
+            keys: opening_keys(setting)?,
+            jobs: Vec::new(),
+        }),
+        (true, Some(size), _) => Box::new(OneTime::new(setting, size)?),
         (true, _, Direction::Seal) => Box::new(NewSealing {
             suite,
             secrets: secrets(),
@@ -47,24 +67,22 @@ fn sealing_key(suite: Suite, secret: Secret<'_>, policy: KeyPolicy) -> Result<Se
     Ok(key)
 }
 
+/// A setting's keys, expanded beforehand.
+fn sealing_keys(setting: &Setting) -> Result<Vec<SealingKey>> {
+    let key = |secret| sealing_key(setting.suite, secret, KeyPolicy::Precomputed);
+    setting.secrets.iter().map(key).collect()
+}
+
+/// The same for opening.
+fn opening_keys(setting: &Setting) -> Result<Vec<OpeningKey>> {
+    let key = |secret| Ok(OpeningKey::new(&material(setting.suite, secret)?)?);
+    setting.secrets.iter().map(key).collect()
+}
+
 /// Keys that are expanded beforehand.
 struct HeldSealing {
     keys: Vec<SealingKey>,
     jobs: Vec<SealAt>,
-}
-
-impl HeldSealing {
-    fn new(setting: &Setting) -> Result<HeldSealing> {
-        let keys: Result<_> = setting
-            .secrets
-            .iter()
-            .map(|secret| sealing_key(setting.suite, secret, KeyPolicy::Precomputed))
-            .collect();
-        Ok(HeldSealing {
-            keys: keys?,
-            jobs: Vec::new(),
-        })
-    }
 }
 
 impl Worker for HeldSealing {
@@ -116,20 +134,6 @@ fn seal_batch(
 struct HeldOpening {
     keys: Vec<OpeningKey>,
     jobs: Vec<OpenAt>,
-}
-
-impl HeldOpening {
-    fn new(setting: &Setting) -> Result<HeldOpening> {
-        let keys: Result<_> = setting
-            .secrets
-            .iter()
-            .map(|secret| Ok(OpeningKey::new(&material(setting.suite, secret)?)?))
-            .collect();
-        Ok(HeldOpening {
-            keys: keys?,
-            jobs: Vec::new(),
-        })
-    }
 }
 
 impl Worker for HeldOpening {
