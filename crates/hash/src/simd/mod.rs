@@ -10,11 +10,11 @@ pub(crate) mod avx512;
 pub(crate) mod mersenne61;
 
 /// The body of a function that fills buckets by a family's kernels: the one for AVX-512
-/// hands them out row by row, the one for AVX2 leaves that to be done at its end. Returns
-/// true; or false where `tier` has no kernel or the processor no `tier`.
+/// hands them out row by row, the one for AVX2, if there is any, leaves that to be done at
+/// its end. Returns true; or false where `tier` has no kernel or the processor no `tier`.
 macro_rules! buckets_by_kernel {
     (
-        $avx512:path, $avx2:path,
+        [$avx512:path $(, $avx2:path)?],
         $tier:ident, $family:ident, $keys:ident, $out:ident, $sink:ident
     ) => {{
         #[cfg(target_arch = "x86_64")]
@@ -22,12 +22,12 @@ macro_rules! buckets_by_kernel {
             match $tier {
                 // SAFETY: the tier, and with it AVX-512 F, BW, VL and IFMA, is there.
                 Tier::Avx512 => unsafe { $avx512($family, $keys, $out, $sink) },
-                Tier::Aesni => {
+                $(Tier::Aesni => {
                     // SAFETY: the tier, and with it AVX2, is there.
                     unsafe { $avx2($family, $keys, $out) };
                     $out.hand_to($sink);
-                }
-                Tier::Scalar | Tier::NeonAes => return false,
+                })?
+                _ => return false,
             }
             return true;
         }

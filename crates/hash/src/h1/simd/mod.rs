@@ -25,8 +25,7 @@ pub(super) fn half_words_to(
     sink: &mut impl BucketSink,
 ) -> bool {
     buckets_by_kernel!(
-        avx512::half_words_to,
-        avx2::half_words,
+        [avx512::half_words_to, avx2::half_words],
         tier,
         family,
         keys,
@@ -43,7 +42,14 @@ pub(super) fn words_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    buckets_by_kernel!(avx512::words_to, avx2::words, tier, family, keys, out, sink)
+    buckets_by_kernel!(
+        [avx512::words_to, avx2::words],
+        tier,
+        family,
+        keys,
+        out,
+        sink
+    )
 }
 
 /// One key through all functions: fills `out`, which is no longer than there are, and

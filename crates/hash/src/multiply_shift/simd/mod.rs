@@ -25,8 +25,7 @@ pub(super) fn buckets_to(
     sink: &mut impl BucketSink,
 ) -> bool {
     buckets_by_kernel!(
-        avx512::buckets_to,
-        avx2::buckets,
+        [avx512::buckets_to, avx2::buckets],
         tier,
         family,
         keys,

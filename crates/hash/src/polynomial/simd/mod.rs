@@ -11,7 +11,7 @@ use weir_simd::Tier;
 use super::Polynomial;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::KeyColumns;
-use crate::simd::buckets_across_by_kernel;
+use crate::simd::{buckets_across_by_kernel, buckets_by_kernel};
 
 /// Fills `out`, which already has the shape of the result, hands it out and
 /// returns true; or returns false where `tier` has no kernel or the processor no
@@ -23,14 +23,7 @@ pub(super) fn buckets_to<const K: usize>(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it AVX-512 F, VL and IFMA, is there.
-        unsafe { avx512::buckets_to(family, keys, out, sink) };
-        return true;
-    }
-    let _ = (tier, family, keys, out, sink);
-    false
+    buckets_by_kernel!([avx512::buckets_to], tier, family, keys, out, sink)
 }
 
 /// One key through all functions: fills `out`, which is no longer than there are, and

@@ -22,5 +22,12 @@ pub(super) fn buckets_to(
     out: &mut Buckets,
     sink: &mut impl BucketSink,
 ) -> bool {
-    buckets_by_kernel!(x86::buckets_to, x86::buckets, tier, family, keys, out, sink)
+    buckets_by_kernel!(
+        [x86::buckets_to, x86::buckets],
+        tier,
+        family,
+        keys,
+        out,
+        sink
+    )
 }

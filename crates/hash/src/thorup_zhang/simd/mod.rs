@@ -26,8 +26,7 @@ pub(super) fn bytes_to(
     sink: &mut impl BucketSink,
 ) -> bool {
     buckets_by_kernel!(
-        bytes::buckets_to,
-        bytes::buckets,
+        [bytes::buckets_to, bytes::buckets],
         tier,
         family,
         keys,
@@ -45,8 +44,7 @@ pub(super) fn half_words_to(
     sink: &mut impl BucketSink,
 ) -> bool {
     buckets_by_kernel!(
-        half_words::buckets_to,
-        half_words::buckets,
+        [half_words::buckets_to, half_words::buckets],
         tier,
         family,
         keys,
