@@ -94,7 +94,7 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
         }
         position = end;
     }
-    // SAFETY: the keys are still borrowed.
+    // SAFETY: the keys and the texts are still borrowed.
     unsafe { conveyor.finish(task) };
 }
 
@@ -109,7 +109,7 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
             finish(task, before);
         }
     }
-    // SAFETY: the keys are still borrowed.
+    // SAFETY: the keys and the texts are still borrowed.
     unsafe { conveyor.finish(task) };
 }
 
@@ -181,8 +181,8 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
             if let Some(packet) = task.packet(position) {
                 turn = 1 - turn;
                 let powers = &raw mut powers[turn];
-                // SAFETY: as in `compact`; the hash that is pending uses
-                // nothing of round keys, which may be overwritten.
+                // SAFETY: as in `compact`; what is pending, key stream and hash,
+                // uses nothing of round keys, which may be overwritten.
                 unsafe {
                     let schedule = with_powers(size, &keys.0, powers, packet);
                     let before = conveyor.packet(position, packet, schedule);

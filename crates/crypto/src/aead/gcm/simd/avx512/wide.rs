@@ -173,8 +173,9 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
         }
     }
 
-    /// Encrypts or decrypts the packet at `position`, and returns the position
-    /// and the tag of the packet before it.
+    /// Encrypts or decrypts the packet at `position` but for its last chunk, whose
+    /// text waits for the next call, and returns the position and the tag of the
+    /// packet before it.
     ///
     /// # Safety
     /// The schedule is readable as its fields say, up to power
