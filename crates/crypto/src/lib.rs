@@ -86,6 +86,7 @@ mod cipher;
 mod digest;
 mod engine;
 mod etm;
+mod fault;
 mod job;
 mod kernel;
 mod keys;
@@ -111,7 +112,8 @@ pub mod memcheck;
 
 pub use digest::{Digest, DigestJob, DigestLengthError};
 pub use engine::{Engine, SELF_DETECTING, SelfTestError, Tested, engines};
-pub use job::{JobError, JobFault, OpenJob, SealJob, open, seal};
+pub use fault::{JobError, JobFault};
+pub use job::{OpenJob, SealJob, open, seal};
 pub use keys::{
     Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
 };

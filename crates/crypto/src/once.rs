@@ -6,7 +6,7 @@ use std::fmt;
 use crate::aead::MOST_PACKETS;
 use crate::aead::gcm::{self, Form, KeyView, Start};
 use crate::engine::{Family, tier_in_use, trusted_tier};
-use crate::job::{JobError, JobFault};
+use crate::fault::{JobError, JobFault};
 use crate::keys::KeyError;
 use crate::lane_use::LaneUse;
 use crate::place::{Place, Row};

@@ -1,6 +1,6 @@
 //! Where the packets of a batch lie in one buffer.
 
-use crate::job::{JobError, JobFault};
+use crate::fault::{JobError, JobFault};
 
 /// Where a packet lies in the buffer of its batch. Its parts follow one another
 /// as on the wire:

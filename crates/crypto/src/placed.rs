@@ -4,11 +4,12 @@
 use crate::aead::MOST_PACKETS;
 use crate::aead::gcm;
 use crate::engine::{Family, tier_in_use};
-use crate::job::{JobError, JobFault, OpenJob, SealJob, open, seal};
+use crate::fault::{JobError, JobFault};
+use crate::job::{OpenJob, SealJob, open, seal};
 use crate::kernel::{Kernel, OpenKernel, SealKernel};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::lane_use::LaneUse;
-use crate::place::{Place, PlacedParts, Rest, Row};
+use crate::place::{Place, Rest, Row};
 
 /// One packet to encrypt and tag, in the buffer of its batch.
 #[derive(Debug)]
@@ -235,20 +236,15 @@ fn seal_as_slices<'k>(
     for (index, job) in jobs.iter_mut().enumerate() {
         let key = key_of(job.key).ok_or(refused(index))?;
         let parts = rest.cut(job.place, key.lengths().ends());
-        let PlacedParts {
-            prefix,
-            iv,
-            text,
-            tag,
-        } = parts.ok_or(refused(index))?;
+        let parts = parts.ok_or(refused(index))?;
         slices.push(SealJob {
             key,
             ticket: job.ticket.take(),
-            prefix,
-            iv,
-            text,
+            prefix: parts.prefix,
+            iv: parts.iv,
+            text: parts.text,
             suffix: &[],
-            tag,
+            tag: parts.tag,
         });
     }
     seal(&mut slices)
@@ -265,19 +261,14 @@ fn open_as_slices<'k>(
     for (index, job) in jobs.iter().enumerate() {
         let key = key_of(job.key).ok_or(refused(index))?;
         let parts = rest.cut(job.place, key.lengths().ends());
-        let PlacedParts {
-            prefix,
-            iv,
-            text,
-            tag,
-        } = parts.ok_or(refused(index))?;
+        let parts = parts.ok_or(refused(index))?;
         slices.push(OpenJob {
             key,
-            prefix,
-            iv,
-            text,
+            prefix: parts.prefix,
+            iv: parts.iv,
+            text: parts.text,
             suffix: &[],
-            tag,
+            tag: parts.tag,
             verified: false,
         });
     }

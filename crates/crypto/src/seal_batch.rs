@@ -3,7 +3,8 @@
 use crate::aead::gcm::{self, Gathered, Outcomes, Packet, Packets};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
-use crate::job::{JobFault, SealJob, seal};
+use crate::fault::JobFault;
+use crate::job::{SealJob, seal};
 use crate::kernel::Kernel;
 use crate::lane_use::LaneUse;
 

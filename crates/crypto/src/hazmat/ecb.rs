@@ -6,7 +6,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
-use crate::job::{JobError, JobFault};
+use crate::fault::{JobError, JobFault};
 use crate::keys::KeyError;
 use crate::mode::ecb;
 use crate::simd::Wiped;

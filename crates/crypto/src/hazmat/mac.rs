@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_simd::Tier;
 
-use crate::job::JobError;
+use crate::fault::JobError;
 use crate::keys::KeyError;
 use crate::mac::{Algorithm, Authenticated, Kinds, MacKey, Material, check, process};
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::engine::{Family, trusted_tier};
-use crate::job::{JobFault, Lengths};
+use crate::fault::JobFault;
+use crate::job::Lengths;
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::counter::{Counter, Exhausted, Ticket};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};

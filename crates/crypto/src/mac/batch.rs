@@ -11,7 +11,7 @@ use super::{mmh, umac};
 use crate::aead::gcm::gmac;
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
-use crate::job::{JobError, JobFault};
+use crate::fault::{JobError, JobFault};
 use crate::keys::Ticket;
 use crate::mac::algorithm::{Algorithm, TagWords};
 use crate::suite::AesKeySize;
