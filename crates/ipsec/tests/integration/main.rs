@@ -1,0 +1,9 @@
+//! The crate through its public interface: ESP against known answers, SA files, state, steering.
+
+mod bad_input;
+mod common;
+mod known_answers;
+mod round_trip;
+mod sa_file;
+mod state_file;
+mod steering;
