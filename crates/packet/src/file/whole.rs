@@ -54,12 +54,16 @@ impl WholeFile {
         self.temporary.is_none()
     }
 
-    /// Puts the file in place.
+    /// Puts the file in place. After a power failure its name stands for the
+    /// whole file or for what had the name before, never for a part.
     ///
     /// # Errors
     /// Those of the operating system; the file is then gone.
     pub fn finish(self) -> io::Result<()> {
-        self.temporary.map_or(Ok(()), Temporary::put_in_place)
+        match self.temporary {
+            None => Ok(()),
+            Some(temporary) => temporary.put_in_place(&self.file, &mut System),
+        }
     }
 }
 
@@ -109,10 +113,53 @@ impl Temporary {
         Err(last_error)
     }
 
-    fn put_in_place(mut self) -> io::Result<()> {
-        fs::rename(&self.path, &self.target)?;
+    /// The data must reach the disk before the name does, and the name is safe
+    /// once the folder is synced.
+    fn put_in_place(mut self, file: &File, disk: &mut impl Disk) -> io::Result<()> {
+        disk.sync_data(file)?;
+        disk.rename(&self.path, &self.target)?;
         self.in_place = true;
-        Ok(())
+        let folder = self.target.parent();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        disk.sync_folder(folder.unwrap_or(Path::new(".")))
+    }
+}
+
+/// What the operating system does to put a file in place, in the order of the
+/// calls.
+trait Disk {
+    fn sync_data(&mut self, file: &File) -> io::Result<()>;
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    fn sync_folder(&mut self, folder: &Path) -> io::Result<()>;
+}
+
+struct System;
+
+impl Disk for System {
+    fn sync_data(&mut self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_folder(&mut self, folder: &Path) -> io::Result<()> {
+        match File::open(folder).and_then(|folder| folder.sync_all()) {
+            // A folder that may be written to but not read, or a file system
+            // that does not sync folders: the file is in place.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
     }
 }
 
@@ -130,3 +177,76 @@ static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// A name may be taken by what a killed process of the same number left.
 const NAME_ATTEMPTS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does what the system does and notes the calls; fails at one of them.
+    struct Noted {
+        calls: Vec<String>,
+        fails_at: usize,
+    }
+
+    impl Noted {
+        fn call(&mut self, call: String) -> io::Result<()> {
+            self.calls.push(call);
+            match self.calls.len() == self.fails_at {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            }
+        }
+    }
+
+    fn name(path: &Path) -> String {
+        let name = path.file_name().expect("a name");
+        name.to_string_lossy().into_owned()
+    }
+
+    impl Disk for Noted {
+        fn sync_data(&mut self, file: &File) -> io::Result<()> {
+            self.call(format!("sync {} bytes", file.metadata()?.len()))?;
+            System.sync_data(file)
+        }
+
+        fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+            assert!(name(from).ends_with(".tmp"));
+            self.call(format!("rename to {}", name(to)))?;
+            System.rename(from, to)
+        }
+
+        fn sync_folder(&mut self, folder: &Path) -> io::Result<()> {
+            self.call(format!("sync folder {}", name(folder)))?;
+            System.sync_folder(folder)
+        }
+    }
+
+    #[test]
+    fn data_are_synced_before_the_name_and_the_folder_after_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("sub/out.bin");
+        fs::create_dir(folder.path().join("sub")).expect("a folder");
+        for fails_at in 0..=2 {
+            let mut whole = WholeFile::create(&target).expect("created");
+            whole.write_all(b"seven by").expect("written");
+            let mut disk = Noted {
+                calls: Vec::new(),
+                fails_at,
+            };
+            let temporary = whole.temporary.take().expect("a temporary file");
+            let put = temporary.put_in_place(&whole.file, &mut disk);
+            let calls = ["sync 8 bytes", "rename to out.bin", "sync folder sub"];
+            if fails_at == 0 {
+                put.expect("in place");
+                assert_eq!(disk.calls, calls);
+                assert_eq!(fs::read(&target).expect("a file"), b"seven by");
+                fs::remove_file(&target).expect("removed");
+            } else {
+                put.expect_err("a failure");
+                assert_eq!(disk.calls, calls[..fails_at]);
+                let left = fs::read_dir(folder.path().join("sub")).expect("a folder");
+                assert_eq!(left.count(), 0, "nothing is left behind");
+            }
+        }
+    }
+}
