@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Instant;
 
@@ -225,24 +226,64 @@ impl Pipeline {
 /// a network interface do, and adds up their accounts. The pipelines share
 /// nothing.
 ///
+/// When one of them fails, the stop flags of all are raised: the others finish
+/// the batches in flight and complete their files.
+///
 /// # Errors
-/// The first that failed.
+/// The first failure.
 pub fn run_side_by_side(
     pipelines: Vec<Pipeline>,
 ) -> Result<(Statistics, Vec<Outcome>), PipelineError> {
-    let outcomes: Result<Vec<Outcome>, PipelineError> = thread::scope(|scope| {
-        let threads: Vec<_> = pipelines
-            .into_iter()
-            .map(|pipeline| scope.spawn(|| pipeline.run()))
+    let stops: Vec<StopFlag> = pipelines.iter().map(|p| p.stop.clone()).collect();
+    let (sender, ended) = mpsc::channel();
+    let results: Vec<Result<Outcome, PipelineError>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..)
+            .zip(pipelines)
+            .map(|(number, pipeline)| {
+                let end = EndOfThread(number, sender.clone());
+                scope.spawn(move || {
+                    let result = pipeline.run();
+                    drop(end);
+                    result
+                })
+            })
             .collect();
-        threads.into_iter().map(join).collect()
+        drop(sender);
+        let mut threads: Vec<_> = threads.into_iter().map(Some).collect();
+        let mut results = Vec::with_capacity(threads.len());
+        for number in ended {
+            let Some(thread) = threads.get_mut(number).and_then(Option::take) else {
+                continue;
+            };
+            let result = join(thread);
+            if result.is_err() {
+                stops.iter().for_each(StopFlag::stop);
+            }
+            results.push((number, result));
+        }
+        // In the order in which they ended, so that the first error is found
+        // first; those that succeeded return to the order of the pipelines.
+        if results.iter().all(|(_, result)| result.is_ok()) {
+            results.sort_by_key(|(number, _)| *number);
+        }
+        results.into_iter().map(|(_, result)| result).collect()
     });
-    let outcomes = outcomes?;
+    let outcomes = results.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut statistics = Statistics::new();
     for outcome in &outcomes {
         statistics.merge(&outcome.statistics);
     }
     Ok((statistics, outcomes))
+}
+
+/// Reports the end of a thread when dropped, also by a panic.
+struct EndOfThread(usize, Sender<usize>);
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        // Nobody waits any more where the receiver is gone.
+        let _ = self.1.send(self.0);
+    }
 }
 
 /// The result of a thread; a panic in it becomes an error.

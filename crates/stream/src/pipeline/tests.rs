@@ -318,3 +318,36 @@ fn side_by_side_runs_add_up() {
     assert_eq!(statistics.packets(), 2000);
     assert_eq!(outcomes.len(), 2);
 }
+
+/// Panics at its first batch.
+struct Panicking;
+
+impl Stage for Panicking {
+    fn name(&self) -> &str {
+        "panicking"
+    }
+
+    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+        panic!("out of order");
+    }
+}
+
+/// The other pipeline has no end of its own and a stop flag of its own.
+#[test]
+fn the_first_pipeline_that_fails_stops_the_others() {
+    let packets = packets(1000, 10);
+    let endless = || MemorySource::new(LinkType::RawIp, &packets).repeated(1 << 40);
+    for count in [1, 2] {
+        let beside =
+            || Pipeline::new(endless()).shards(shards(count, || Box::new(Recorder::default())));
+        let failing = Pipeline::new(endless()).stage(Failing(3));
+        let error = run_side_by_side(vec![beside(), failing, beside()]).err();
+        assert_eq!(
+            error.map(|error| error.to_string()).as_deref(),
+            Some("failing: disk full")
+        );
+        let failing = Pipeline::new(endless()).sink(Panicking);
+        let error = run_side_by_side(vec![beside(), failing]).err();
+        assert!(matches!(error, Some(PipelineError::Thread(why)) if why == "out of order"));
+    }
+}
