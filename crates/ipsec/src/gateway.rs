@@ -225,14 +225,13 @@ impl Databases {
 }
 
 impl SaFile {
-    /// The stages that protect, one per shard. The keys go into them: to
-    /// protect again, the file is loaded again, and the state file sees to it
-    /// that no number is used twice.
+    /// The stages that protect, one per shard. The state file sees to it that
+    /// stages made by another call never use the same number under a key.
     ///
     /// # Errors
     /// Why nothing may be sealed.
     pub fn protect(
-        self,
+        &self,
         sequences: &Sequences,
         output: Output,
         shards: usize,

@@ -271,9 +271,11 @@ impl Config {
     }
 
     /// Refuses outputs that would overwrite a file that the run needs, or one
-    /// another. `json` is one more output.
-    pub fn keep_files_apart(&self, json: Option<&Path>) -> Outcome {
+    /// another. `json` is one more output, `kept` are files that the
+    /// configuration does not name itself.
+    pub fn keep_files_apart(&self, json: Option<&Path>, kept: &[PathBuf]) -> Outcome {
         let mut inputs = vec![self.path.as_path()];
+        inputs.extend(kept.iter().map(PathBuf::as_path));
         for pipeline in &self.pipelines {
             inputs.extend(pipeline.read.iter().map(PathBuf::as_path));
         }
@@ -282,7 +284,6 @@ impl Config {
         }
         if let Some(ipsec) = &self.ipsec {
             inputs.push(&ipsec.sa);
-            inputs.extend(ipsec.state.as_deref());
         }
         let mut outputs = self.documents(json);
         outputs.extend(self.streams());

@@ -1,7 +1,7 @@
 //! From a configuration to pipelines that can run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -25,7 +25,8 @@ pub struct Shared {
     /// Where they come from, until [`Shared::reload_on_signal`].
     source: Option<RuleSource>,
     filter: Option<Arc<FilterConfig>>,
-    allow_insecure_permissions: bool,
+    /// Read once, since a key that comes through a pipe is there only once.
+    associations: Option<SaFile>,
 }
 
 /// Pipelines ready to run.
@@ -54,15 +55,14 @@ impl Shared {
                 .collect(),
             engine: EngineChoice::default(),
         });
+        let load =
+            |ipsec: &IpsecConfig| associations::load(&ipsec.sa, allow_insecure_permissions, quiet);
         let shared = Shared {
             rules: source.as_ref().map(RuleSource::load).transpose()?,
             source,
             filter: config.filter.take().map(Arc::new),
-            allow_insecure_permissions,
+            associations: config.ipsec.as_ref().map(load).transpose()?,
         };
-        if let Some(ipsec) = &config.ipsec {
-            shared.load_associations(ipsec, quiet)?;
-        }
         if let Some(measure) = &config.measure {
             measure_config(measure)?.check().map_err(Failure::usage)?;
         }
@@ -77,18 +77,29 @@ impl Shared {
         }
     }
 
+    /// Files that no output may replace: keys, and the state of their sequence
+    /// numbers.
+    pub fn kept_files(&self, config: &Config) -> Vec<PathBuf> {
+        let Some((ipsec, file)) = config.ipsec.as_ref().zip(self.associations.as_ref()) else {
+            return Vec::new();
+        };
+        let state = ipsec.state.clone();
+        let state = state.unwrap_or_else(|| file.default_state_path());
+        file.key_files().iter().cloned().chain([state]).collect()
+    }
+
     /// Whether a pipeline that protects would find its state file.
     pub fn check_state(&self, config: &Config) -> Outcome {
         let protects = config
             .pipelines
             .iter()
             .any(|pipeline| pipeline.stages.contains(&StageName::Protect));
-        let Some(ipsec) = config.ipsec.as_ref().filter(|_| protects) else {
+        let ipsec = config.ipsec.as_ref().filter(|_| protects);
+        let Some((ipsec, file)) = ipsec.zip(self.associations.as_ref()) else {
             return Ok(());
         };
-        let file = self.load_associations(ipsec, true)?;
         match associations::sequences(
-            &file,
+            file,
             ipsec.state.as_ref(),
             ipsec.init_state,
             ipsec.repeatable_insecure,
@@ -102,10 +113,6 @@ impl Shared {
             }
             _ => Ok(()),
         }
-    }
-
-    fn load_associations(&self, ipsec: &IpsecConfig, quiet: bool) -> Outcome<SaFile> {
-        associations::load(&ipsec.sa, self.allow_insecure_permissions, quiet)
     }
 }
 
@@ -241,11 +248,10 @@ impl Direction<'_> {
     }
 
     fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
-        let ipsec = self.ipsec()?;
-        let file = self.shared.load_associations(ipsec, true)?;
+        let (ipsec, file) = self.ipsec()?;
         let databases = file.databases().clone();
         let sequences = associations::sequences(
-            &file,
+            file,
             ipsec.state.as_ref(),
             ipsec.init_state,
             ipsec.repeatable_insecure,
@@ -261,7 +267,7 @@ impl Direction<'_> {
     }
 
     fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
-        let file = self.shared.load_associations(self.ipsec()?, true)?;
+        let (_, file) = self.ipsec()?;
         let databases = file.databases();
         let stages = file.unprotect(self.shards).map_err(Failure::usage)?;
         for (chain, unprotect) in chains.iter_mut().zip(stages) {
@@ -271,10 +277,10 @@ impl Direction<'_> {
         Ok(databases.steer_inbound())
     }
 
-    fn ipsec(&self) -> Outcome<&IpsecConfig> {
-        self.config
-            .ipsec
-            .as_ref()
+    fn ipsec(&self) -> Outcome<(&IpsecConfig, &SaFile)> {
+        let settings = self.config.ipsec.as_ref();
+        settings
+            .zip(self.shared.associations.as_ref())
             .context("there is no table [ipsec]")
             .map_err(Failure::Usage)
     }

@@ -48,7 +48,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(answer) => return show_answer(&answer),
     };
-    match secrets::keep_out_of_core_dumps()
+    match signals::survive_requests()
+        .and_then(|()| secrets::keep_out_of_core_dumps())
         .and_then(|()| weir_simd::force_from_environment().map_err(Failure::usage))
         .and_then(|_| command::dispatch(cli))
     {

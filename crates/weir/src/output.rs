@@ -116,7 +116,11 @@ pub fn make_folder_of(path: &Path) -> Outcome {
 /// Refuses outputs that would overwrite an input or one another.
 pub fn keep_apart(inputs: &[&Path], outputs: &[&Path]) -> Outcome {
     for (index, output) in outputs.iter().enumerate() {
-        if let Some(input) = inputs.iter().find(|input| same_file(input, output)) {
+        // An input that is not there yet, such as state, has only its name.
+        let is_input = |input: &&&Path| {
+            same_file(input, output) || (**input != Path::new("-") && meet(input, output))
+        };
+        if let Some(input) = inputs.iter().find(is_input) {
             return Err(Failure::usage(anyhow!(
                 "{}: the output is the input {}: write to another file",
                 output.display(),

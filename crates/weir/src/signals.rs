@@ -1,4 +1,4 @@
-//! Signals: the end of a run, and log files that were moved away.
+//! Signals: the end of a run, log files that were moved away, changed rules.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,6 +11,18 @@ use signal_hook::iterator::Signals;
 use weir_stream::StopFlag;
 
 use crate::failure::{Failure, Outcome};
+
+/// Makes SIGHUP and SIGUSR2 harmless. Without a handler they end the process;
+/// [`reopen_flag`] and [`on_reload`] add what they do where there is something
+/// to reopen or reload.
+pub fn survive_requests() -> Outcome {
+    for signal in [SIGHUP, SIGUSR2] {
+        flag::register(signal, Arc::default())
+            .context("cannot handle signals")
+            .map_err(Failure::Running)?;
+    }
+    Ok(())
+}
 
 /// Ends the run on SIGINT or SIGTERM: the batches in flight are finished and
 /// everything is written. A second signal ends the process at once.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
@@ -32,6 +32,20 @@ pub(super) struct Document {
     pub sa: Vec<Spanned<AssociationEntry>>,
     #[serde(default)]
     pub policy: Vec<Spanned<PolicyEntry>>,
+}
+
+impl Document {
+    /// The key files that it names; relative paths start beside the file at
+    /// `path`.
+    pub fn key_files(&self, path: &Path) -> Vec<PathBuf> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let entries = self.sa.iter().map(Spanned::get_ref);
+        entries
+            .flat_map(|entry| [&entry.key_file, &entry.integrity_key_file])
+            .flatten()
+            .map(|file| folder.join(file.get_ref()))
+            .collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

@@ -34,6 +34,7 @@ pub struct SaFile {
     pub(crate) outbound: Vec<u32>,
     pub(crate) legacy_encrypt: bool,
     insecure_example: bool,
+    key_files: Vec<PathBuf>,
     warnings: Vec<String>,
 }
 
@@ -87,6 +88,7 @@ impl SaFile {
         let document: Document = toml::from_str(text).map_err(|error| blame.toml(&error))?;
         let legacy_encrypt = document.legacy_encrypt;
         let insecure_example = document.insecure_example;
+        let key_files = document.key_files(path);
         let Resolved {
             associations,
             secrets,
@@ -104,6 +106,7 @@ impl SaFile {
         Ok(SaFile {
             path: path.into(),
             insecure_example,
+            key_files,
             outbound: outbound(&policies),
             databases: Arc::new(Databases::new(
                 associations,
@@ -125,6 +128,11 @@ impl SaFile {
     /// The associations, by index.
     pub fn associations(&self) -> &[Arc<Parameters>] {
         self.databases.sad().associations()
+    }
+
+    /// The files that hold its keys, by the paths that they were read from.
+    pub fn key_files(&self) -> &[PathBuf] {
+        &self.key_files
     }
 
     /// What a person should know before this file is used.

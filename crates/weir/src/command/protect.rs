@@ -1,6 +1,6 @@
 //! `weir protect` and `weir unprotect`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::slice;
 
@@ -162,7 +162,8 @@ impl<'a> Command<'a> {
             common,
         } = self;
         let keys = options.wireshark_keys.as_deref();
-        let inputs = [&[input, options.sa.as_path()], kept].concat();
+        let key_files: Vec<&Path> = file.key_files().iter().map(PathBuf::as_path).collect();
+        let inputs = [&[input, options.sa.as_path()], kept, &key_files].concat();
         let outputs: Vec<&Path> = [Some(output), common.json.as_deref(), keys]
             .into_iter()
             .flatten()

@@ -62,7 +62,10 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     {
         rules::tell_skipped(&rules.report, false);
     }
-    config.keep_files_apart(arguments.common.json.as_deref())?;
+    config.keep_files_apart(
+        arguments.common.json.as_deref(),
+        &shared.kept_files(&config),
+    )?;
     let stop = StopFlag::default();
     let shards = usize::from(arguments.shards.shards);
     let built = gateway::build(&config, &shared, shards, &stop)?;
@@ -123,7 +126,10 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
         arguments.allow_insecure_permissions,
         arguments.common.quiet,
     )?;
-    config.keep_files_apart(arguments.common.json.as_deref())?;
+    config.keep_files_apart(
+        arguments.common.json.as_deref(),
+        &shared.kept_files(&config),
+    )?;
     for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
         // What a pipe holds is left to the run.
         if path.as_os_str() != "-" && !path.metadata().is_ok_and(|found| !found.is_file()) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::captures::packets;
 use crate::inspect::{alerts, expected};
-use crate::processes::{Folder, example_name, json_file, json_lines, weir};
+use crate::processes::{Folder, example_name, json_file, json_lines, weir, weir_fed};
 
 /// The gateway of the examples with its outputs in a folder of the test.
 fn gateway(folder: &Folder) -> String {
@@ -291,6 +291,58 @@ fn both_directions_run_side_by_side() {
         assert_eq!(plain("lan.pcapng"), original);
         assert_eq!(packets(folder.path("wan.pcapng")).len(), 3564);
     }
+}
+
+/// The first key of the example.
+const KEY: &str = "17c29ba23bb9d221730bf93a1f25f8228cabaf51";
+
+/// A pipe gives its contents once.
+#[test]
+fn a_key_comes_through_a_pipe() {
+    let folder = Folder::new();
+    let traffic = example_name("traffic.pcapng");
+    let sa = std::fs::read_to_string(example_name("sa.toml")).expect("read");
+    let inline = format!("key = \"{KEY}\"");
+    assert!(sa.contains(&inline));
+    folder.write("sa.toml", sa.replace(&inline, "key_fd = 0"));
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = [\"protect\"]\n\
+             [ipsec]\nsa = \"sa.toml\"\n"
+        ),
+    );
+    for command in ["check", "run"] {
+        let said = weir_fed([command, &config, "-q"], KEY.as_bytes());
+        said.done();
+    }
+}
+
+#[test]
+fn no_output_replaces_a_key_file() {
+    let folder = Folder::new();
+    let traffic = example_name("traffic.pcapng");
+    let sa = std::fs::read_to_string(example_name("sa.toml")).expect("read");
+    let inline = format!("key = \"{KEY}\"");
+    folder.write("sa.toml", sa.replace(&inline, "key_file = \"first.key\""));
+    let key = folder.write("first.key", KEY);
+    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&key, owner).expect("private");
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [{traffic:?}]\n[output]\npcap = \"first.key\"\n\
+             [pipeline]\nstages = [\"protect\"]\n[ipsec]\nsa = \"sa.toml\"\n"
+        ),
+    );
+    let sa = folder.name("sa.toml");
+    for command in ["check", "run"] {
+        weir([command, &config, "-q"]).failed(2, &["first.key", "the output is the input"]);
+    }
+    weir(["protect", &traffic, &key, "--sa", &sa, "-q"])
+        .failed(2, &["first.key", "the output is the input"]);
+    let kept = std::fs::read_to_string(&key).expect("a file");
+    assert_eq!(kept, KEY);
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Signals, while a run waits for more packets.
+//! Signals and failures, while a run waits for more packets.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::captures::packets;
 use crate::inspect::{alerts, expected};
-use crate::processes::{Beside, Folder, example, example_name, json_file, json_lines, until};
+use crate::processes::{Beside, Folder, example, example_name, json_file, json_lines, until, weir};
 
 /// A gateway that reads from a pipe.
 struct Live {
@@ -168,5 +168,108 @@ fn rules_are_loaded_again_while_packets_run() {
         let counted = report["alerts_by_rule"].as_array().expect("a list");
         let counted = counted.iter().find(|row| row["signature_id"] == ADDED);
         assert_eq!(counted.expect("a row")["alerts"], of_added.len());
+    }
+}
+
+/// Nothing is there to be reopened or reloaded.
+#[test]
+fn hup_and_usr2_end_no_command() {
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let rules = example_name("example.rules");
+    let protected = folder.name("protected.pcapng");
+    weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
+    let (pipe, out) = (folder.pipe("in"), folder.name("out.pcapng"));
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [\"in\"]\n[pipeline]\nstages = [\"protect\"]\n\
+             [output]\npcap = \"out.pcapng\"\n[ipsec]\nsa = {sa:?}\n"
+        ),
+    );
+    let commands: [&[&str]; 5] = [
+        &["run", &config, "-q"],
+        &["protect", &pipe, &out, "--sa", &sa, "-q"],
+        &["unprotect", &pipe, &out, "--sa", &sa, "-q"],
+        &["inspect", &pipe, "--rules", &rules, "-q"],
+        &["measure", &pipe, "-q"],
+    ];
+    for command in commands {
+        let input = match command[0] {
+            "unprotect" => &protected,
+            _ => &traffic,
+        };
+        let input = std::fs::read(input).expect("read");
+        let (first, second) = input.split_at(input.len() / 2);
+        let mut running = Beside::start(command);
+        let mut feed = File::create(&pipe).expect("the writing end");
+        feed.write_all(first).expect("fed");
+        running.signal(Signal::HUP);
+        running.signal(Signal::USR2);
+        feed.write_all(second).expect("fed");
+        drop(feed);
+        running.wait().done();
+    }
+
+    let target = folder.pipe("generated.pcap");
+    let mut running = Beside::start(["generate", &target, "--packets", "5000", "-q"]);
+    let mut taken = File::open(&target).expect("the reading end");
+    taken.read_exact(&mut [0]).expect("a byte");
+    running.signal(Signal::HUP);
+    running.signal(Signal::USR2);
+    std::io::copy(&mut taken, &mut std::io::sink()).expect("read");
+    running.wait().done();
+}
+
+/// The other direction waits at a pipe that stays open.
+#[test]
+fn a_direction_that_fails_stops_the_other_one() {
+    for shards in ["1", "3"] {
+        let folder = Folder::new();
+        let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+        let protected = folder.name("protected.pcapng");
+        weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
+        let pipe = folder.pipe("in");
+        let config = folder.write(
+            "both.toml",
+            format!(
+                r#"
+                [[port]]
+                name = "lan"
+                kind = "pcap"
+                side = "plain"
+                read = [{traffic:?}]
+                write = "lan.pcapng"
+                [[port]]
+                name = "wan"
+                kind = "pcap"
+                side = "cipher"
+                read = ["in"]
+                write = "/dev/full"
+                [pipeline.outbound]
+                from = "lan"
+                to = "wan"
+                stages = ["protect"]
+                [pipeline.inbound]
+                from = "wan"
+                to = "lan"
+                stages = ["unprotect"]
+                [ipsec]
+                sa = {sa:?}
+                "#
+            ),
+        );
+        let mut running = Beside::start(["run", &config, "-q", "--shards", shards]);
+        let mut feed = File::create(&pipe).expect("the writing end");
+        let input = std::fs::read(&protected).expect("read");
+        // As much as a pipe takes before anybody reads.
+        feed.write_all(&input[..50_000]).expect("fed");
+        until(|| running.child().try_wait().expect("asked"));
+        drop(feed);
+        running.wait().failed(1, &["/dev/full", "No space left"]);
+        // What the other direction did until then is whole.
+        packets(folder.path("lan.pcapng"));
+        let names = ["both.toml", "in", "lan.pcapng", "protected.pcapng"];
+        assert_eq!(folder.names(), names);
     }
 }
