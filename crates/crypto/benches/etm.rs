@@ -202,6 +202,7 @@ impl Subject for Weir {
                 text,
                 suffix: &[],
                 tag,
+                sealed: false,
             })
             .collect();
         hazmat::seal(weir_simd::tier(), &mut jobs).expect("well-formed packets");

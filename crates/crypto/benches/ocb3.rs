@@ -192,6 +192,7 @@ impl Packets {
                         text,
                         suffix: &[],
                         tag,
+                        sealed: false,
                     })
                     .collect();
                 hazmat::seal(weir_simd::tier(), &mut jobs).expect("lengths are the suite's");

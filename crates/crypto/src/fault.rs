@@ -115,9 +115,9 @@ pub enum JobFault {
         /// What was given.
         given_bytes: usize,
     },
-    /// The lengths passed the batch's check and the cipher refused them all
-    /// the same: a defect of this crate. The packet must not be sent.
-    #[error("the cipher refused lengths that its suite allows")]
+    /// The packet passed the batch's checks and was given up all the same: a defect of
+    /// this crate. The packet must not be sent; its text and tag are zeros.
+    #[error("the cipher refused a packet that passed all checks; it must not be sent")]
     Refused,
 }
 

@@ -18,9 +18,11 @@ use crate::aead::gcm::{self, GcmJob, Packet};
 use crate::aead::{AeadJob, Parts, write_tag};
 use crate::cipher::Block;
 use crate::etm::{EtmJob, EtmKey, EtmSealJob};
-use crate::fault::{JobError, JobFault};
-use crate::job::{Lengths, Shape, seal_together};
-use crate::kernel::{Kernel, Kinds, Misshapen, SealKernel};
+use crate::fault::JobError;
+#[cfg(feature = "hazmat")]
+use crate::fault::JobFault;
+use crate::job::{Lengths, Refusable, Shape, seal_together};
+use crate::kernel::{Kernel, Kinds, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
 use crate::mode::CbcEncryptKey;
 use crate::suite::Suite;
@@ -50,13 +52,16 @@ pub struct RawSealJob<'a> {
     pub suffix: &'a [u8],
     /// As in [`crate::SealJob::tag`].
     pub tag: &'a mut [u8],
+    /// Output of [`seal`]: whether the packet is encrypted and has its tag. What it
+    /// held before the call does not matter.
+    pub sealed: bool,
 }
 
 /// Encrypts and tags a batch of packets with the kernels of `tier`.
 ///
 /// # Errors
 /// The first job with a length that is not its suite's, found before any byte
-/// of any job is written.
+/// of any job is written. Or [`crate::JobFault::Refused`], as for [`crate::seal`].
 pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     let at = |index| move |fault| JobError { job: index, fault };
     for (index, job) in jobs.iter().enumerate() {
@@ -64,9 +69,9 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
         lengths.check(job.shape(), suite).map_err(at(index))?;
     }
     let mut kinds = Kinds::default();
-    for (index, job) in jobs.iter_mut().enumerate() {
+    for job in &mut *jobs {
         kinds.add(&job.key.kernel);
-        job.begin().map_err(JobFault::from).map_err(at(index))?;
+        job.begin();
     }
     seal_together(|_| tier, kinds, jobs)?;
     Ok(())
@@ -122,6 +127,7 @@ impl RawSealingKey {
             text,
             suffix,
             tag,
+            sealed: false,
         };
         seal(weir_simd::tier(), &mut [job]).map_err(|error| error.fault)
     }
@@ -139,9 +145,20 @@ impl RawSealJob<'_> {
     }
 
     /// Seals the packet unless it is of a kind that follows together.
-    fn begin(&mut self) -> Result<(), Misshapen> {
+    fn begin(&mut self) {
         let kernel = &self.key.kernel;
-        kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
+        self.sealed = kernel.seal_alone(self.prefix, self.iv, self.text, self.tag);
+    }
+}
+
+impl Refusable for RawSealJob<'_> {
+    fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    fn clear(&mut self) {
+        self.text.fill(0);
+        self.tag.fill(0);
     }
 }
 
@@ -149,7 +166,7 @@ impl GcmJob for RawSealJob<'_> {
     const OPEN: bool = false;
 
     #[inline]
-    fn packet(&mut self) -> Option<Packet<'_>> {
+    fn begin(&mut self) -> Option<Packet<'_>> {
         let Kernel::Gcm(key) = &self.key.kernel else {
             return None;
         };
@@ -165,6 +182,7 @@ impl GcmJob for RawSealJob<'_> {
     fn finish(&mut self, tag: &Block) {
         if let Some(place) = self.tag.first_chunk_mut() {
             *place = *tag;
+            self.sealed = true;
         }
     }
 }
@@ -185,6 +203,7 @@ impl AeadJob for RawSealJob<'_> {
     #[inline]
     fn finish(&mut self, tag: &Block) {
         write_tag(self.tag, tag);
+        self.sealed = true;
     }
 }
 
@@ -217,8 +236,9 @@ impl<'a> EtmJob<'a> for RawSealJob<'a> {
 
 impl<'a> EtmSealJob<'a> for RawSealJob<'a> {
     #[inline]
-    fn tag(&mut self) -> &mut [u8] {
-        self.tag
+    fn finish(&mut self, write: impl FnOnce(&mut [u8])) {
+        write(self.tag);
+        self.sealed = true;
     }
 }
 

@@ -8,7 +8,8 @@ use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
 use crate::fault::{JobError, JobFault};
-use crate::kernel::{Kernel, Kinds, Misshapen};
+use crate::impossible::{Impossible, happens};
+use crate::kernel::{Kernel, Kinds};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
 use crate::lane_use::LaneUse;
 use crate::mode::{CbcDecryptKey, CbcEncryptKey};
@@ -62,7 +63,10 @@ pub struct OpenJob<'a> {
 ///
 /// # Errors
 /// The first job at fault, found before any byte of any job is written and
-/// before any ticket is spent.
+/// before any ticket is spent. Or [`JobFault::Refused`] with the first packet that was
+/// not sealed, a defect of this crate: text and tag of that packet are zeros, and so
+/// are those of all whose ticket has sealed nothing ([`Ticket::has_sealed`]); the
+/// others are sealed.
 pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
     let mut kinds = Kinds::default();
     for (index, job) in jobs.iter().enumerate() {
@@ -71,22 +75,27 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         kinds.add(job.key.kernel());
     }
     if kinds.prepared {
-        for (index, job) in jobs.iter_mut().enumerate() {
-            job.begin_early().map_err(|refused| JobError {
-                job: index,
-                fault: refused.into(),
-            })?;
-        }
+        jobs.iter_mut().for_each(SealJob::begin_early);
     }
     seal_together(tier_in_use, kinds, jobs)
+}
+
+/// A packet that counts as refused until it is sealed.
+pub(crate) trait Refusable {
+    /// Whether the packet is encrypted and has its tag.
+    fn is_sealed(&self) -> bool;
+
+    /// Leaves zeros of text and tag.
+    fn clear(&mut self);
 }
 
 /// Seals the packets of `kinds`, all of a kind together, with the kernels of the
 /// tiers that `tier` says.
 ///
 /// # Errors
-/// A packet that its cipher refused.
-pub(crate) fn seal_together<'k, J: GcmJob + AeadJob + EtmSealJob<'k>>(
+/// The first packet that is not sealed; it is cleared, and so are all others that are
+/// not.
+pub(crate) fn seal_together<'k, J: GcmJob + AeadJob + EtmSealJob<'k> + Refusable>(
     tier: impl Fn(Family) -> Tier,
     kinds: Kinds,
     jobs: &mut [J],
@@ -94,18 +103,24 @@ pub(crate) fn seal_together<'k, J: GcmJob + AeadJob + EtmSealJob<'k>>(
     let lanes = gcm::process(tier(Family::Gcm), jobs);
     aead::process(&tier, kinds.modes, jobs);
     if kinds.etm {
-        etm::seal(tier(Family::EncryptThenMac), jobs).map_err(|job| JobError {
-            job,
-            fault: JobFault::Refused,
-        })?;
+        etm::seal(tier(Family::EncryptThenMac), jobs);
     }
-    Ok(lanes)
+    let Some(job) = jobs.iter().position(|job| !job.is_sealed()) else {
+        return Ok(lanes);
+    };
+    let refused = jobs.iter_mut().filter(|job| !job.is_sealed());
+    refused.for_each(J::clear);
+    Err(JobError {
+        job,
+        fault: JobFault::Refused,
+    })
 }
 
 /// Verifies a batch of packets and decrypts those that are authentic, telling
 /// them apart by [`OpenJob::verified`]. Tags are compared in constant time; the
 /// text of a packet that is not authentic, or whose lengths are not its
-/// suite's, is zeros when this returns. Returns how full the lanes were.
+/// suite's, is zeros when this returns. A packet counts as forged until its tag has
+/// been compared. Returns how full the lanes were.
 pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
     open_at(tier_in_use, jobs)
 }
@@ -121,6 +136,9 @@ pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -
     aead::process(&tier, kinds.modes, jobs);
     if kinds.etm {
         etm::open(tier(Family::EncryptThenMac), jobs);
+    }
+    for job in jobs.iter_mut().filter(|job| !job.verified) {
+        job.text.fill(0);
     }
     lanes
 }
@@ -154,20 +172,38 @@ impl SealJob<'_> {
 
     /// Spends the ticket and writes the IV.
     #[inline]
-    fn prepare(&mut self) -> Result<(), Misshapen> {
+    fn prepare(&mut self) {
         self.ticket.spend();
-        self.key.write_iv(&self.ticket, self.iv)
+        if !happens(Impossible::NoIv) && self.key.write_iv(&self.ticket, self.iv).is_ok() {
+            self.ticket.mark_prepared();
+        }
     }
 
     /// Prepares a packet that does not begin when it is gathered, and seals it
     /// unless it is of a kind that follows together.
-    fn begin_early(&mut self) -> Result<(), Misshapen> {
+    fn begin_early(&mut self) {
         let kernel = self.key.kernel();
         if kernel.begins_when_gathered() {
-            return Ok(());
+            return;
         }
-        self.prepare()?;
-        kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
+        self.prepare();
+        if self.ticket.is_prepared() && kernel.seal_alone(self.prefix, self.iv, self.text, self.tag)
+        {
+            self.ticket.mark_sealed();
+        }
+    }
+}
+
+impl Refusable for SealJob<'_> {
+    #[inline]
+    fn is_sealed(&self) -> bool {
+        self.ticket.has_sealed()
+    }
+
+    #[cold]
+    fn clear(&mut self) {
+        self.text.fill(0);
+        self.tag.fill(0);
     }
 }
 
@@ -175,10 +211,14 @@ impl GcmJob for SealJob<'_> {
     const OPEN: bool = false;
 
     #[inline]
-    fn packet(&mut self) -> Option<Packet<'_>> {
+    fn begin(&mut self) -> Option<Packet<'_>> {
         let Kernel::Gcm(key) = self.key.kernel() else {
             return None;
         };
+        self.prepare();
+        if !self.ticket.is_prepared() {
+            return None;
+        }
         Some(Packet {
             key: key.view(),
             nonce: key.nonce(*self.iv.first_chunk()?),
@@ -188,17 +228,10 @@ impl GcmJob for SealJob<'_> {
     }
 
     #[inline]
-    fn begin(&mut self) -> Option<Packet<'_>> {
-        if let Kernel::Gcm(_) = self.key.kernel() {
-            self.prepare().ok()?;
-        }
-        GcmJob::packet(self)
-    }
-
-    #[inline]
     fn finish(&mut self, tag: &Block) {
         if let Some(place) = self.tag.first_chunk_mut() {
             *place = *tag;
+            self.ticket.mark_sealed();
         }
     }
 }
@@ -209,15 +242,19 @@ impl AeadJob for SealJob<'_> {
     #[inline]
     fn begin(&mut self) -> Option<Parts<'_>> {
         if let Kernel::Ocb3(_) = self.key.kernel() {
-            self.prepare().ok()?;
+            self.prepare();
         }
         AeadJob::packet(self)
     }
 
     #[inline]
     fn packet(&mut self) -> Option<Parts<'_>> {
+        let key = self.key.kernel().aead()?;
+        if !self.ticket.is_prepared() {
+            return None;
+        }
         Some(Parts {
-            key: self.key.kernel().aead()?,
+            key,
             iv: *self.iv.first_chunk()?,
             associated: self.prefix,
             text: self.text,
@@ -227,6 +264,7 @@ impl AeadJob for SealJob<'_> {
     #[inline]
     fn finish(&mut self, tag: &Block) {
         write_tag(self.tag, tag);
+        self.ticket.mark_sealed();
     }
 }
 
@@ -236,7 +274,7 @@ impl<'a> EtmJob<'a> for SealJob<'a> {
     #[inline]
     fn key(&self) -> Option<&'a EtmKey<CbcEncryptKey>> {
         match self.key.kernel() {
-            Kernel::Etm(key) => Some(key),
+            Kernel::Etm(key) if self.ticket.is_prepared() => Some(key),
             _ => None,
         }
     }
@@ -259,8 +297,9 @@ impl<'a> EtmJob<'a> for SealJob<'a> {
 
 impl<'a> EtmSealJob<'a> for SealJob<'a> {
     #[inline]
-    fn tag(&mut self) -> &mut [u8] {
-        self.tag
+    fn finish(&mut self, write: impl FnOnce(&mut [u8])) {
+        write(self.tag);
+        self.ticket.mark_sealed();
     }
 }
 
@@ -274,31 +313,13 @@ impl OpenJob<'_> {
         jobs.into_iter().filter_map(|_| None).collect()
     }
 
-    /// Refuses the packet if its lengths are not its suite's, and opens it
-    /// unless it is of a kind that follows together.
+    /// Opens the packet if it is of the kind that is processed one by one.
     fn begin(&mut self) {
-        let is_open = self.is_well_shaped()
-            && match self.key.kernel() {
-                Kernel::Gcm(_)
-                | Kernel::Ccm(_)
-                | Kernel::Ocb3(_)
-                | Kernel::MacSuite(_)
-                | Kernel::Etm(_) => {
-                    self.verified = true;
-                    return;
-                }
-                Kernel::ChaCha20Poly1305(key) => {
-                    key.open(self.prefix, self.iv, self.text, self.tag)
-                }
-            };
-        self.conclude(is_open);
-    }
-
-    #[inline]
-    fn conclude(&mut self, verified: bool) {
-        self.verified = verified;
-        if !verified {
-            self.text.fill(0);
+        self.verified = false;
+        if let Kernel::ChaCha20Poly1305(key) = self.key.kernel()
+            && self.is_well_shaped()
+        {
+            self.verified = key.open(self.prefix, self.iv, self.text, self.tag);
         }
     }
 
@@ -320,12 +341,11 @@ impl GcmJob for OpenJob<'_> {
     const OPEN: bool = true;
 
     #[inline]
-    fn packet(&mut self) -> Option<Packet<'_>> {
+    fn begin(&mut self) -> Option<Packet<'_>> {
         let Kernel::Gcm(key) = self.key.kernel() else {
             return None;
         };
-        // Lengths that are not GCM's were refused before.
-        if !self.verified {
+        if !self.is_well_shaped() {
             return None;
         }
         Some(Packet {
@@ -338,7 +358,7 @@ impl GcmJob for OpenJob<'_> {
 
     #[inline]
     fn finish(&mut self, tag: &Block) {
-        self.conclude(gcm::tags_agree(self.tag, tag));
+        self.verified = gcm::tags_agree(self.tag, tag);
     }
 }
 
@@ -348,8 +368,7 @@ impl AeadJob for OpenJob<'_> {
     #[inline]
     fn packet(&mut self) -> Option<Parts<'_>> {
         let key = self.key.kernel().aead()?;
-        // Lengths that are not the suite's were refused before.
-        if !self.verified {
+        if !self.is_well_shaped() {
             return None;
         }
         Some(Parts {
@@ -362,7 +381,7 @@ impl AeadJob for OpenJob<'_> {
 
     #[inline]
     fn finish(&mut self, tag: &Block) {
-        self.conclude(tag_agrees(self.tag, tag));
+        self.verified = tag_agrees(self.tag, tag);
     }
 }
 
@@ -372,8 +391,7 @@ impl<'a> EtmJob<'a> for OpenJob<'a> {
     #[inline]
     fn key(&self) -> Option<&'a EtmKey<CbcDecryptKey>> {
         match self.key.kernel() {
-            // Lengths that are not the suite's were refused before.
-            Kernel::Etm(key) if self.verified => Some(key),
+            Kernel::Etm(key) if self.is_well_shaped() => Some(key),
             _ => None,
         }
     }
@@ -402,7 +420,7 @@ impl<'a> EtmOpenJob<'a> for OpenJob<'a> {
 
     #[inline]
     fn conclude(&mut self, verified: bool) {
-        OpenJob::conclude(self, verified);
+        self.verified = verified;
     }
 }
 
@@ -416,6 +434,7 @@ pub(crate) struct Lengths {
     /// A text's length has none of these bits.
     partial_block: u8,
     most_text_bytes: u32,
+    most_suffix_bytes: u8,
 }
 
 impl Lengths {
@@ -429,6 +448,10 @@ impl Lengths {
             // Of a block that is no power of two, more is refused here.
             partial_block: (suite.block_bytes().next_power_of_two() - 1) as u8,
             most_text_bytes: u32::try_from(most).unwrap_or(u32::MAX),
+            most_suffix_bytes: match suite {
+                Suite::Aead(_) => 0,
+                Suite::EncryptThenMac(..) => u8::MAX,
+            },
         }
     }
 
@@ -469,7 +492,7 @@ impl Lengths {
             && shape.tag_bytes == usize::from(self.tag_bytes)
             && shape.text_bytes & usize::from(self.partial_block) == 0
             && shape.text_bytes as u64 <= u64::from(self.most_text_bytes)
-            && shape.suffix_bytes == 0
+            && shape.suffix_bytes <= usize::from(self.most_suffix_bytes)
             && shape.prefix_bytes as u64 <= u64::from(self.most_prefix_bytes)
     }
 }
@@ -552,10 +575,7 @@ mod tests {
                     let is_right = shape.check(suite).is_ok();
                     assert!(is_right || !lengths.allow(shape), "{suite}");
                     allowed += usize::from(lengths.allow(shape));
-                    assert!(
-                        !is_right || suffix_bytes > 0 || lengths.allow(shape),
-                        "{suite}"
-                    );
+                    assert!(!is_right || lengths.allow(shape), "{suite}");
                 }
             }
             assert!(allowed > 0, "{suite}");

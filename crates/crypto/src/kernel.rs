@@ -106,7 +106,8 @@ impl<C: CbcKey> Kernel<C> {
 }
 
 impl<C> Kernel<C> {
-    /// Seals a packet if it is of the kind that is processed one by one.
+    /// Seals a packet if it is of the kind that is processed one by one, and says
+    /// whether it did.
     #[inline]
     pub(crate) fn seal_alone(
         &self,
@@ -114,14 +115,14 @@ impl<C> Kernel<C> {
         iv: &[u8],
         text: &mut [u8],
         tag: &mut [u8],
-    ) -> Result<(), Misshapen> {
+    ) -> bool {
         match self {
             Kernel::Gcm(_)
             | Kernel::Ccm(_)
             | Kernel::Ocb3(_)
             | Kernel::MacSuite(_)
-            | Kernel::Etm(_) => Ok(()),
-            Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag),
+            | Kernel::Etm(_) => false,
+            Kernel::ChaCha20Poly1305(key) => key.seal(prefix, iv, text, tag).is_ok(),
         }
     }
 

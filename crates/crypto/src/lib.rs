@@ -87,6 +87,7 @@ mod digest;
 mod engine;
 mod etm;
 mod fault;
+mod impossible;
 mod job;
 mod kernel;
 mod keys;
@@ -101,6 +102,7 @@ mod placed;
 mod seal_batch;
 mod simd;
 mod suite;
+mod tags;
 mod verdict;
 
 #[cfg(feature = "hazmat")]

@@ -177,7 +177,10 @@ impl fmt::Debug for OneTimeKeys {
 ///
 /// # Errors
 /// The first packet that has no key or lies where it may not, found before any
-/// byte is written and before any key is spent; so is a key without a packet.
+/// byte is written and before any key is spent; so is a key without a packet. Or
+/// [`JobFault::Refused`] with the first packet that was not sealed, a defect of this
+/// crate: its text and tag are zeros, as are those of all others that were not, the
+/// rest are sealed, and the keys are spent.
 pub fn seal_once(
     keys: &mut OneTimeKeys,
     buffer: &mut [u8],
@@ -186,14 +189,28 @@ pub fn seal_once(
     keys.check(buffer, places)?;
     let tier = tier_in_use(Family::Gcm);
     let mut lanes = LaneUse::default();
+    let mut first_refused = None;
     let mut of_packets = keys.iter();
-    for places in places.chunks(MOST_PACKETS) {
+    for (first, places) in (0..).step_by(MOST_PACKETS).zip(places.chunks(MOST_PACKETS)) {
         let keys = of_packets.by_ref().take(places.len());
-        lanes += gcm::seal_placed(tier, buffer, places.iter().copied(), keys).0;
+        let sealed = gcm::seal_placed(tier, buffer, places.iter().copied(), keys);
+        lanes += sealed.lanes;
+        for (number, (place, is_sealed)) in places.iter().zip(sealed.is_sealed).enumerate() {
+            if !is_sealed {
+                gcm::clear(buffer, *place);
+                first_refused.get_or_insert(first + number);
+            }
+        }
     }
     drop(of_packets);
     keys.clear();
-    Ok(lanes)
+    match first_refused {
+        None => Ok(lanes),
+        Some(job) => Err(JobError {
+            job,
+            fault: JobFault::Refused,
+        }),
+    }
 }
 
 /// Verifies the packets that lie at `places` in a buffer, each under the key of

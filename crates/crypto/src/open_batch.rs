@@ -10,14 +10,15 @@ use crate::lane_use::LaneUse;
 /// `find` adds each to the batch while its bytes are at hand, and when it returns,
 /// all are opened as one. It is [`seal_as_made`](crate::seal_as_made) the other way
 /// round: AES-GCM's packets gain by it; those of other suites are kept in `others`
-/// as jobs and handed to [`open`]. It is empty before and afterwards;
-/// [recycled](OpenJob::recycle), it spares the next batch an allocation.
+/// as jobs and handed to [`open`]. It is memory only: jobs that are in it before are
+/// forgotten, and it is empty afterwards; [recycled](OpenJob::recycle), it spares the
+/// next batch an allocation.
 ///
 /// Returns how full the lanes were.
 ///
 /// # Errors
 /// What `find` returns. Not all packets were opened then; the verdicts on those that
-/// were not are `false`, and their texts may be as they were received.
+/// were not are `false`, and their texts are zeros.
 ///
 /// ```
 /// # use weir_crypto::{
@@ -60,20 +61,27 @@ pub fn open_as_found<'a, E>(
 ) -> Result<LaneUse, E> {
     let mut packets = Packets::new();
     let mut received = Outcomes::new();
+    others.clear();
     let mut batch = OpenBatch {
         gathered: Gathered::new(tier_in_use(Family::Gcm), &mut packets, &mut received),
         others,
         verdicts_on_others: Outcomes::new(),
         lanes_of_others: LaneUse::default(),
     };
-    find(&mut batch)?;
-    Ok(batch.open())
+    match find(&mut batch) {
+        Ok(()) => Ok(batch.open()),
+        Err(error) => {
+            batch.refuse_all();
+            Err(error)
+        }
+    }
 }
 
 /// A batch of received packets that grows by one packet at a time: see
 /// [`open_as_found`].
 pub struct OpenBatch<'m, 'a> {
     gathered: Gathered<'m, 'a, Received<'a>>,
+    /// As many as there are verdicts on.
     others: &'m mut Vec<OpenJob<'a>>,
     verdicts_on_others: Outcomes<&'a mut bool>,
     lanes_of_others: LaneUse,
@@ -113,7 +121,14 @@ impl<'a> OpenBatch<'_, 'a> {
             self.open_others();
         }
         self.others.push(job);
-        let _ = self.verdicts_on_others.try_push(verdict);
+        self.verdicts_on_others.push(verdict);
+    }
+
+    /// Leaves zeros of the packets that were added and not opened.
+    #[cold]
+    fn refuse_all(&mut self) {
+        self.gathered.refuse_all();
+        self.others.drain(..).for_each(|job| job.text.fill(0));
     }
 
     fn open_others(&mut self) {

@@ -1,6 +1,7 @@
 //! Where the packets of a batch lie in one buffer.
 
 use crate::fault::{JobError, JobFault};
+use crate::impossible::{Impossible, happens};
 
 /// Where a packet lies in the buffer of its batch. Its parts follow one another
 /// as on the wire:
@@ -140,9 +141,12 @@ impl<'b> Rest<'b> {
     #[inline(always)]
     pub(crate) fn cut(&mut self, place: Place, ends: Ends) -> Option<PlacedParts<'b>> {
         let end = place.tag(ends).end;
-        let bytes = self.bytes.split_off_mut(..end.checked_sub(self.offset)?)?;
         let skipped = (place.offset as usize).checked_sub(self.offset)?;
+        let bytes = self.bytes.split_off_mut(..end.checked_sub(self.offset)?)?;
         self.offset = end;
+        if happens(Impossible::NotCut) {
+            return None;
+        }
         let (prefix, bytes) = bytes
             .get_mut(skipped..)?
             .split_at_mut_checked(place.prefix_bytes.into())?;

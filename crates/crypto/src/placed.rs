@@ -48,8 +48,9 @@ pub struct OpenAt {
 ///
 /// # Errors
 /// The first job at fault, found before any byte of the buffer is written and
-/// before any ticket is spent. Only where `key_of` gives another key when it is asked
-/// again are the packets before that one sealed.
+/// before any ticket is spent. Only where `key_of` gives another key when it is called
+/// again are the packets before that one sealed. Or [`JobFault::Refused`], as for
+/// [`seal`].
 ///
 /// ```
 /// # use weir_crypto::{IvSource, KeyMaterial, OpeningKey, SealingKey, Suite};
@@ -104,6 +105,7 @@ pub fn seal_in<'k>(
     }
     let tier = tier_in_use(Family::Gcm);
     let mut lanes = LaneUse::default();
+    let mut first_refused = None;
     for (first, jobs) in (0..)
         .step_by(MOST_PACKETS)
         .zip(jobs.chunks_mut(MOST_PACKETS))
@@ -116,17 +118,25 @@ pub fn seal_in<'k>(
             let iv = job.ticket.counter().to_be_bytes();
             start(key.kernel(), Some(iv))
         });
-        let (use_of_lanes, sealed) = gcm::seal_placed(tier, buffer, places, starts);
-        lanes += use_of_lanes;
-        jobs[..sealed].iter_mut().for_each(|job| job.ticket.spend());
-        if sealed < jobs.len() {
+        let sealed = gcm::seal_placed(tier, buffer, places, starts);
+        lanes += sealed.lanes;
+        let started = jobs.iter_mut().take(sealed.started);
+        for (number, (job, is_sealed)) in started.zip(sealed.is_sealed).enumerate() {
+            job.ticket.spend();
+            if is_sealed {
+                job.ticket.mark_sealed();
+            } else {
+                first_refused.get_or_insert(first + number);
+            }
+        }
+        if sealed.started < jobs.len() {
             return Err(JobError {
-                job: first + sealed,
+                job: first + sealed.started,
                 fault: JobFault::ForeignTicket,
             });
         }
     }
-    Ok(lanes)
+    first_refused.map_or(Ok(lanes), |job| Err(refused(job)))
 }
 
 /// Does what [`open`] does for packets that lie in one buffer, in the order of the
@@ -232,14 +242,23 @@ fn seal_as_slices<'k>(
     key_of: impl Fn(u32) -> Option<&'k SealingKey>,
 ) -> Result<LaneUse, JobError> {
     let mut rest = Rest::of(buffer);
+    let mut first_refused = None;
+    let mut numbers = Vec::with_capacity(jobs.len());
     let mut slices = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter_mut().enumerate() {
-        let key = key_of(job.key).ok_or(refused(index))?;
-        let parts = rest.cut(job.place, key.lengths().ends());
-        let parts = parts.ok_or(refused(index))?;
+        let ticket = job.ticket.take();
+        let cut = key_of(job.key).and_then(|key| {
+            let parts = rest.cut(job.place, key.lengths().ends())?;
+            Some((key, parts))
+        });
+        let Some((key, parts)) = cut else {
+            first_refused.get_or_insert(index);
+            continue;
+        };
+        numbers.push(index);
         slices.push(SealJob {
             key,
-            ticket: job.ticket.take(),
+            ticket,
             prefix: parts.prefix,
             iv: parts.iv,
             text: parts.text,
@@ -247,7 +266,45 @@ fn seal_as_slices<'k>(
             tag: parts.tag,
         });
     }
-    seal(&mut slices)
+    let sealed = seal(&mut slices).map_err(|error| JobError {
+        job: numbers.get(error.job).copied().unwrap_or(error.job),
+        ..error
+    });
+    for (slice, number) in slices.into_iter().zip(numbers) {
+        if let Some(job) = jobs.get_mut(number) {
+            job.ticket = slice.ticket;
+        }
+    }
+    let lanes = match first_refused {
+        Some(job) => Err(refused(job)),
+        None => sealed,
+    };
+    if lanes.is_err() {
+        clear_unsealed(buffer, jobs, key_of);
+    }
+    lanes
+}
+
+/// Leaves zeros of the texts and tags of packets that are not sealed.
+#[cold]
+fn clear_unsealed<'k>(
+    buffer: &mut [u8],
+    jobs: &[SealAt],
+    key_of: impl Fn(u32) -> Option<&'k SealingKey>,
+) {
+    for job in jobs.iter().filter(|job| !job.ticket.has_sealed()) {
+        let ends = key_of(job.key).map(|key| key.lengths().ends());
+        // Without a key it is not known where the text ends: the tag goes with it.
+        let (text, tag) = (
+            job.place.text(ends.unwrap_or(gcm::ENDS)),
+            job.place.tag(ends.unwrap_or(gcm::ENDS)),
+        );
+        for range in [text, tag] {
+            if let Some(bytes) = buffer.get_mut(range) {
+                bytes.fill(0);
+            }
+        }
+    }
 }
 
 /// As [`open_in`], of jobs that were checked.
@@ -257,11 +314,14 @@ fn open_as_slices<'k>(
     key_of: impl Fn(u32) -> Option<&'k OpeningKey>,
 ) -> Result<LaneUse, JobError> {
     let mut rest = Rest::of(buffer);
+    let mut numbers = Vec::with_capacity(jobs.len());
     let mut slices = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
         let key = key_of(job.key).ok_or(refused(index))?;
-        let parts = rest.cut(job.place, key.lengths().ends());
-        let parts = parts.ok_or(refused(index))?;
+        let Some(parts) = rest.cut(job.place, key.lengths().ends()) else {
+            continue;
+        };
+        numbers.push(index);
         slices.push(OpenJob {
             key,
             prefix: parts.prefix,
@@ -273,13 +333,34 @@ fn open_as_slices<'k>(
         });
     }
     let lanes = open(&mut slices);
-    for (job, slices) in jobs.iter_mut().zip(&slices) {
-        job.verified = slices.verified;
+    for (slice, number) in slices.into_iter().zip(&numbers) {
+        if let Some(job) = jobs.get_mut(*number) {
+            job.verified = slice.verified;
+        }
+    }
+    if numbers.len() < jobs.len() {
+        clear_unverified(buffer, jobs, key_of);
     }
     Ok(lanes)
 }
 
-/// A job that was checked could not be cut from the buffer.
+/// Leaves zeros of the texts of packets that are not authentic.
+#[cold]
+fn clear_unverified<'k>(
+    buffer: &mut [u8],
+    jobs: &[OpenAt],
+    key_of: impl Fn(u32) -> Option<&'k OpeningKey>,
+) {
+    for job in jobs.iter().filter(|job| !job.verified) {
+        if let Some(key) = key_of(job.key)
+            && let Some(text) = buffer.get_mut(job.place.text(key.lengths().ends()))
+        {
+            text.fill(0);
+        }
+    }
+}
+
+/// A packet that was checked was given up all the same.
 fn refused(job: usize) -> JobError {
     let fault = JobFault::Refused;
     JobError { job, fault }

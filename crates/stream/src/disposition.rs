@@ -61,6 +61,9 @@ drop_reasons! {
     /// The association's sequence numbers are used up, or its reserved range
     /// cannot be extended.
     SequenceExhausted = "sequence_exhausted",
+    /// The cipher refused a packet that passed all checks, a defect of the
+    /// program: it must not leave.
+    CipherRefused = "cipher_refused",
     /// The result would not fit an IP packet or the association's path MTU.
     TooLong = "too_long",
     /// The TTL or hop limit is used up.

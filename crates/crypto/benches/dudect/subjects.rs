@@ -126,6 +126,7 @@ fn seal(tier: Tier, suite: Suite, count: usize) -> Vec<Turn> {
                 text,
                 suffix: b"",
                 tag,
+                sealed: false,
             })
             .collect();
         turn(class, || {

@@ -2,6 +2,7 @@
 
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
 
+use crate::impossible::{Impossible, happens};
 use crate::kernel::{Misshapen, salted_nonce};
 
 /// The key, which ChaCha20 takes as it is, and the salt.
@@ -24,6 +25,9 @@ impl ChaCha20Poly1305Key {
         tag: &mut [u8],
     ) -> Result<(), Misshapen> {
         let nonce = salted_nonce(self.salt, iv)?;
+        if happens(Impossible::CipherRefuses) {
+            return Err(Misshapen);
+        }
         super::seal(&self.key, &nonce, associated, text, tag)
     }
 

@@ -8,6 +8,8 @@
 use arrayvec::ArrayVec;
 
 use crate::cipher::Block;
+use crate::impossible::{Impossible, happens};
+use crate::tags::Tags;
 
 /// What is planned: something with lengths.
 pub(crate) trait Planned: Copy {
@@ -33,7 +35,7 @@ pub(super) struct Task<'t, P, K> {
     /// Where among the tags that of each packet goes.
     pub(super) places: &'t [u8],
     /// Tags of packets of all kinds.
-    pub(super) tags: &'t mut [Block; MOST_PACKETS],
+    pub(super) tags: &'t mut Tags<MOST_PACKETS>,
 }
 
 impl<'t, P, K> Task<'t, P, K> {
@@ -47,7 +49,7 @@ impl<'t, P, K> Task<'t, P, K> {
     #[inline]
     pub(super) fn finish(&mut self, position: usize, tag: Block) {
         if let Some(place) = self.places.get(position) {
-            self.tags[usize::from(*place)] = tag;
+            self.tags.set(usize::from(*place), tag);
         }
     }
 }
@@ -96,10 +98,11 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
         }
     }
 
-    /// Adds a packet, as long as there are fewer than [`MOST_PACKETS`].
+    /// Adds a packet and returns true; or returns false where there are
+    /// [`MOST_PACKETS`] already.
     #[inline]
-    pub(super) fn add(&mut self, packet: P) {
-        let _ = self.packets.try_push(packet);
+    pub(super) fn add(&mut self, packet: P) -> bool {
+        !happens(Impossible::NotPlanned) && self.packets.try_push(packet).is_ok()
     }
 
     /// The packets, in the order in which they were added.

@@ -71,6 +71,7 @@ fn seal(key: &RawSealingKey, tier: Tier, packets: &mut [Packet]) -> Result<(), &
             text: &mut packet.text,
             suffix: &[],
             tag: &mut packet.tag,
+            sealed: false,
         })
         .collect();
     match hazmat::seal(tier, &mut jobs) {

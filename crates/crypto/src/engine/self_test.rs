@@ -134,6 +134,7 @@ fn check_gmac(answer: &AeadAnswer, size: AesKeySize, tier: Tier) -> Result<usize
             text: &mut [],
             suffix: &[],
             tag: &mut tag,
+            sealed: false,
         }];
         hazmat::seal(tier, &mut whole).ok()?;
         Some(Packet {
@@ -194,6 +195,7 @@ fn check_pair(text: &CipherAnswer, tag: &MacAnswer, tier: Tier) -> Result<usize,
             text: &mut [],
             suffix: &[],
             tag: &mut whole_tag,
+            sealed: false,
         }];
         hazmat::seal(tier, &mut whole).ok()?;
         Some(Packet {
@@ -278,6 +280,7 @@ impl Packet {
                 text,
                 suffix: &self.suffix,
                 tag,
+                sealed: false,
             })
             .collect();
         hazmat::seal(tier, &mut jobs).map_err(|_| "the packet is refused")?;

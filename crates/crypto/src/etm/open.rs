@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
+use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::CbcDecryptKey;
@@ -16,8 +17,8 @@ pub(crate) trait EtmOpenJob<'k>: EtmJob<'k, Direction = CbcDecryptKey> {
     /// The tag as received.
     fn tag(&self) -> &[u8];
 
-    /// Told once whether the packet is authentic, when its text is decrypted
-    /// if it is; to clear the text if it is not.
+    /// Called once with whether the packet is authentic and its text decrypted. A
+    /// packet for which this is not called is not authentic.
     fn conclude(&mut self, verified: bool);
 }
 
@@ -25,9 +26,14 @@ type Key = EtmKey<CbcDecryptKey>;
 
 /// Opens the encrypt-then-MAC packets among `jobs` with the kernels of `tier`.
 pub(crate) fn open<'k, J: EtmOpenJob<'k>>(tier: Tier, jobs: &mut [J]) {
-    Groups::of(jobs).for_each(jobs, |jobs, key, count| match key.mac.pads() {
-        Pads::Narrow(pads) => open_group(tier, key, pads, jobs, count),
-        Pads::Wide(pads) => open_group(tier, key, pads, jobs, count),
+    Groups::of(jobs).for_each(jobs, |jobs, key, count| {
+        if happens(Impossible::KernelReturns) {
+            return;
+        }
+        match key.mac.pads() {
+            Pads::Narrow(pads) => open_group(tier, key, pads, jobs, count),
+            Pads::Wide(pads) => open_group(tier, key, pads, jobs, count),
+        }
     });
 }
 
@@ -67,7 +73,9 @@ fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
         job.conclude(is_open);
     };
     longest_first(jobs, bytes, |_, job| {
-        if let Some(pads) = job.key().and_then(|key| W::pads(&key.mac)) {
+        if let Some(pads) = job.key().and_then(|key| W::pads(&key.mac))
+            && !happens(Impossible::NoPads)
+        {
             hmac.submit(InLanes(job), pads, &mut tagged);
         }
     });
@@ -77,6 +85,9 @@ fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
 /// Decrypts a packet by itself.
 fn decrypt<'k, J: EtmOpenJob<'k>>(job: &mut J) -> Result<(), Misshapen> {
     let key = job.key().ok_or(Misshapen)?;
+    if happens(Impossible::CipherRefuses) {
+        return Err(Misshapen);
+    }
     let (iv, text) = job.iv_and_text();
     key.decrypt(iv, text)
 }

@@ -4,32 +4,32 @@ use weir_simd::Tier;
 
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
+use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::{AesRoundKeys, CbcEncryptKey, CbcLanes, CbcRoom};
 
 /// A packet to seal.
 pub(crate) trait EtmSealJob<'k>: EtmJob<'k, Direction = CbcEncryptKey> {
-    /// Where the tag goes; as long as the suite says.
-    fn tag(&mut self) -> &mut [u8];
+    /// The packet is encrypted and takes its tag: `write` fills as many bytes as the
+    /// suite sends.
+    fn finish(&mut self, write: impl FnOnce(&mut [u8]));
 }
 
 type Key = EtmKey<CbcEncryptKey>;
 
-/// Seals the encrypt-then-MAC packets among `jobs` with the kernels of `tier`.
-///
-/// # Errors
-/// The index of a job that its cipher refused. It has not been encrypted.
-pub(crate) fn seal<'k, J: EtmSealJob<'k>>(tier: Tier, jobs: &mut [J]) -> Result<(), usize> {
-    let mut result = Ok(());
+/// Seals the encrypt-then-MAC packets among `jobs` with the kernels of `tier`. Packets
+/// that their cipher refuses get no tag.
+pub(crate) fn seal<'k, J: EtmSealJob<'k>>(tier: Tier, jobs: &mut [J]) {
     Groups::of(jobs).for_each(jobs, |jobs, key, count| {
-        let sealed = match key.mac.pads() {
+        if happens(Impossible::KernelReturns) {
+            return;
+        }
+        match key.mac.pads() {
             Pads::Narrow(pads) => seal_group(tier, key, pads, jobs, count),
             Pads::Wide(pads) => seal_group(tier, key, pads, jobs, count),
-        };
-        result = result.and(sealed);
+        }
     });
-    result
 }
 
 impl Key {
@@ -58,45 +58,51 @@ fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
     pads: &PadStates<W>,
     jobs: &'j mut [J],
     count: usize,
-) -> Result<(), usize> {
+) {
     let of = pads.of;
     let bytes = |job: &J| bytes_in_group(job, like.group);
-    let mut result = Ok(());
 
     let mut room = HmacRoom::new(pads);
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
-    let mut tagged = |packet: InLanes<'_, J>, state| of.write(&state, packet.0.tag());
+    let mut tagged = |packet: InLanes<'_, J>, state| {
+        packet.0.finish(|tag| of.write(&state, tag));
+    };
     let mut encrypted = |packet: InLanes<'j, J>| {
-        if let Some(pads) = packet.0.key().and_then(|key| W::pads(&key.mac)) {
+        if let Some(pads) = packet.0.key().and_then(|key| W::pads(&key.mac))
+            && !happens(Impossible::NoPads)
+        {
             hmac.submit(packet, pads, &mut tagged);
         }
     };
     if let Some(like) = like.round_keys() {
         let mut room = CbcRoom::new(like);
         let mut cbc = CbcLanes::new(like, &mut room);
-        longest_first(jobs, bytes, |index, job| {
+        longest_first(jobs, bytes, |_, job| {
             let iv = job.parts()[1].try_into().ok();
             let keys = job.key().and_then(Key::round_keys);
-            if let (Some(iv), Some(keys)) = (iv, keys) {
+            if let (Some(iv), Some(keys)) = (iv, keys)
+                && !happens(Impossible::NoKey)
+            {
                 cbc.submit(InLanes(job), keys, &iv, &mut encrypted);
-            } else {
-                result = Err(index);
             }
         });
         cbc.finish(&mut encrypted);
     } else {
-        longest_first(jobs, bytes, |index, job| match encrypt(job) {
-            Ok(()) => encrypted(InLanes(job)),
-            Err(Misshapen) => result = Err(index),
+        longest_first(jobs, bytes, |_, job| {
+            if encrypt(job).is_ok() {
+                encrypted(InLanes(job));
+            }
         });
     }
     hmac.finish(&mut tagged);
-    result
 }
 
 /// Encrypts a packet by itself.
 fn encrypt<'k, J: EtmSealJob<'k>>(job: &mut J) -> Result<(), Misshapen> {
     let key = job.key().ok_or(Misshapen)?;
+    if happens(Impossible::CipherRefuses) {
+        return Err(Misshapen);
+    }
     let (iv, text) = job.iv_and_text();
     key.encrypt(iv, text)
 }

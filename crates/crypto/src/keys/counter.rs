@@ -26,7 +26,7 @@ pub(crate) struct Counter {
 /// ```
 #[derive(PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Nobody's when it is spent.
+    /// When it is spent, what has become of the packet.
     key: KeyId,
     counter: u64,
 }
@@ -117,20 +117,46 @@ impl Ticket {
         self.counter
     }
 
+    /// Whether a packet was sealed with it. Where [`crate::seal`] or [`crate::seal_in`]
+    /// refused packets, this tells which: their tickets are spent and sealed nothing.
     #[inline]
-    pub(crate) fn is_spent(&self) -> bool {
-        self.key == KeyId::NOBODY
+    pub fn has_sealed(&self) -> bool {
+        self.key == KeyId::SEALED
     }
 
     #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        [KeyId::REFUSED, KeyId::PREPARED, KeyId::SEALED].contains(&self.key)
+    }
+
+    /// Whether the packet has its IV and not yet its tag.
+    #[inline]
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.key == KeyId::PREPARED
+    }
+
+    /// The packet has its IV.
+    #[inline]
+    pub(crate) fn mark_prepared(&mut self) {
+        self.key = KeyId::PREPARED;
+    }
+
+    /// The packet has its tag.
+    #[inline]
+    pub(crate) fn mark_sealed(&mut self) {
+        self.key = KeyId::SEALED;
+    }
+
+    /// The packet counts as refused from here on, unless it is sealed.
+    #[inline]
     pub(crate) fn spend(&mut self) {
-        self.key = KeyId::NOBODY;
+        self.key = KeyId::REFUSED;
     }
 
     /// Moves the ticket out; what stays is spent.
     pub(crate) fn take(&mut self) -> Ticket {
         let spent = Ticket {
-            key: KeyId::NOBODY,
+            key: KeyId::REFUSED,
             counter: self.counter,
         };
         std::mem::replace(self, spent)
@@ -138,8 +164,17 @@ impl Ticket {
 }
 
 impl KeyId {
-    /// No key has it: 2⁶⁴ - 1 keys are more than a process can make.
-    const NOBODY: KeyId = KeyId(NonZeroU64::MAX);
+    // No key has these: 2⁶⁴ - 4 keys are more than a process can make.
+    const REFUSED: KeyId = KeyId(NonZeroU64::MAX);
+    const PREPARED: KeyId = KeyId::REFUSED.before();
+    const SEALED: KeyId = KeyId::PREPARED.before();
+
+    const fn before(self) -> KeyId {
+        match NonZeroU64::new(self.0.get() - 1) {
+            Some(number) => KeyId(number),
+            None => self,
+        }
+    }
 
     fn unique() -> KeyId {
         static MADE: AtomicU64 = AtomicU64::new(0);

@@ -12,9 +12,11 @@ use crate::aead::gcm::gmac;
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::fault::{JobError, JobFault};
+use crate::impossible::{Impossible, happens};
 use crate::keys::Ticket;
 use crate::mac::algorithm::{Algorithm, TagWords};
 use crate::suite::AesKeySize;
+use crate::tags::Tags;
 use crate::verdict::publish;
 
 /// One message to tag.
@@ -56,7 +58,9 @@ pub struct VerifyJob<'a> {
 ///
 /// # Errors
 /// The first job at fault, found before any tag is written and before any
-/// ticket is spent.
+/// ticket is spent. Or [`JobFault::Refused`] with the first message that was not
+/// tagged, a defect of this crate: its tag is zeros, and so are those of all whose
+/// ticket has sealed nothing ([`Ticket::has_sealed`]).
 pub fn tag(jobs: &mut [TagJob<'_>]) -> Result<(), JobError> {
     let mut kinds = Kinds::default();
     for (index, job) in jobs.iter().enumerate() {
@@ -64,8 +68,20 @@ pub fn tag(jobs: &mut [TagJob<'_>]) -> Result<(), JobError> {
             .map_err(|fault| JobError { job: index, fault })?;
         kinds.add(&job.key.key);
     }
+    jobs.iter_mut().for_each(|job| job.ticket.mark_prepared());
     process(tier_in_use, kinds, jobs);
-    Ok(())
+    let Some(job) = jobs.iter().position(|job| !job.ticket.has_sealed()) else {
+        return Ok(());
+    };
+    let refused = jobs.iter_mut().filter(|job| !job.ticket.has_sealed());
+    refused.for_each(|job| {
+        job.ticket.spend();
+        job.tag.fill(0);
+    });
+    Err(JobError {
+        job,
+        fault: JobFault::Refused,
+    })
 }
 
 /// Verifies a batch of messages, telling them apart by [`VerifyJob::verified`].
@@ -187,7 +203,7 @@ pub(crate) fn process<'k, J: Authenticated<'k>>(
 fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
     jobs: &mut [J],
     key: impl Fn(&'k MacKey) -> Option<&'k K>,
-    tag: impl Fn(&mut [Message<'_, K>], usize, &mut [Block; LANES]),
+    tag: impl Fn(&mut [Message<'_, K>], usize, &mut Tags<LANES>),
 ) {
     // Filled in place: what is collected is moved, and waits for itself in the store
     // buffer.
@@ -209,8 +225,11 @@ fn in_lanes<'k, K: 'k, J: Authenticated<'k>>(
 #[inline]
 fn tag_group<'k, K, J: Authenticated<'k>>(
     group: &mut [(&K, &mut J)],
-    tag: impl Fn(&mut [Message<'_, K>], usize, &mut [Block; LANES]),
+    tag: impl Fn(&mut [Message<'_, K>], usize, &mut Tags<LANES>),
 ) {
+    if happens(Impossible::KernelReturns) {
+        return;
+    }
     let mut messages = ArrayVec::<Message<'_, K>, LANES>::new();
     let mut most = 0;
     for (key, job) in &*group {
@@ -218,11 +237,13 @@ fn tag_group<'k, K, J: Authenticated<'k>>(
         most = most.max(message.bytes);
         messages.push(message);
     }
-    let mut tags = [[0; 16]; LANES];
+    let mut tags = Tags::new();
     tag(&mut messages, most, &mut tags);
     drop(messages);
-    for ((_, job), tag) in group.iter_mut().zip(&tags) {
-        job.conclude(|out| put(out, tag));
+    for (lane, (_, job)) in group.iter_mut().enumerate() {
+        if let Some(tag) = tags.get(lane) {
+            job.conclude(|out| put(out, tag));
+        }
     }
 }
 
@@ -327,8 +348,8 @@ impl<'a> Authenticated<'a> for TagJob<'a> {
 
     #[inline]
     fn conclude(&mut self, write: impl FnOnce(&mut [u8])) {
-        self.ticket.spend();
         write(self.tag);
+        self.ticket.mark_sealed();
     }
 }
 

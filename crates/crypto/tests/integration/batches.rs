@@ -87,15 +87,19 @@ fn seal_all_as_made(keys: &mut [SealingKey], plans: &[Plan], packets: &mut [Pack
         .iter()
         .map(|plan| keys[plan.key].next_ticket().expect("enough is reserved"))
         .collect();
+    let mut sealed = vec![false; packets.len()];
     let mut others = Vec::new();
     seal_as_made(&mut others, |batch| {
-        for ((packet, plan), ticket) in packets.iter_mut().zip(plans).zip(tickets) {
-            batch.add(packet.seal_job(&keys[plan.key], ticket))?;
+        let packets = packets.iter_mut().zip(&mut sealed);
+        for (((packet, sealed), plan), ticket) in packets.zip(plans).zip(tickets) {
+            batch.add(packet.seal_job(&keys[plan.key], ticket), sealed)?;
         }
         Ok::<_, JobFault>(())
     })
     .expect("a well-formed batch");
     assert!(others.is_empty());
+    drop(others);
+    assert!(sealed.into_iter().all(|sealed| sealed));
 }
 
 #[test]

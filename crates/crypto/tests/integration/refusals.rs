@@ -225,11 +225,14 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
 
         let ticket = key.next_ticket().expect("reserved");
         let mut others = Vec::new();
+        let mut sealed = true;
         let refused = seal_as_made(&mut others, |batch| {
-            batch.add(packets[1].seal_job(&key, ticket))
+            batch.add(packets[1].seal_job(&key, ticket), &mut sealed)
         });
         assert_eq!(refused, Err(fault), "{name}");
-        assert!(others.is_empty() && packets == before, "{name}");
+        assert!(others.is_empty(), "{name}");
+        drop(others);
+        assert!(!sealed && packets == before, "{name}");
     }
 }
 
@@ -241,14 +244,16 @@ fn packets_are_not_sealed_as_made_under_other_keys_tickets_or_after_an_error() {
         let mut packets = [Packet::new(suite, 8, 64, 1), Packet::new(suite, 8, 64, 2)];
         let before = packets.clone();
         let tickets = [own.next_ticket(), twin.next_ticket()].map(|t| t.expect("reserved"));
+        let mut sealed = [true; 2];
         let outcome = seal_as_made(&mut Vec::new(), |batch| {
-            for (packet, ticket) in packets.iter_mut().zip(tickets) {
-                batch.add(packet.seal_job(&own, ticket))?;
+            for ((packet, ticket), sealed) in packets.iter_mut().zip(tickets).zip(&mut sealed) {
+                batch.add(packet.seal_job(&own, ticket), sealed)?;
             }
             Ok(())
         });
         assert_eq!(outcome, Err(JobFault::ForeignTicket), "{suite}");
-        assert_eq!(packets[0].text, before[0].text, "{suite}");
+        assert_eq!(sealed, [false; 2], "{suite}");
+        assert_eq!(packets[0].text, [0; 64], "{suite}");
         assert_eq!(packets[1], before[1], "{suite}");
     }
 }
@@ -376,4 +381,48 @@ fn debug_output_shows_no_secret() {
     );
     let ticket = format!("{ticket:?}");
     assert!(ticket.starts_with("Ticket { key: KeyId(") && ticket.contains("counter: 1"));
+}
+
+/// Memory that is handed from batch to batch holds no packet of another batch: the verdict
+/// on it would be the next packet's.
+#[test]
+fn a_packet_left_behind_by_another_batch_gets_no_verdict() {
+    for suite in Suite::all() {
+        let (mut sealing, opening) = key_pair(suite, 1, 1);
+        let mut authentic = Packet::new(suite, 8, 64, 1);
+        seal_one(&mut sealing, &mut authentic);
+        let mut forged = authentic.clone();
+        forged.tag[0] ^= 1;
+
+        // Left there by the caller.
+        let mut old = authentic.clone();
+        let (mut found, mut verdict) = (forged.clone(), true);
+        let mut others = vec![old.open_job(&opening)];
+        open_as_found(&mut others, |batch| {
+            batch.add(found.open_job(&opening), &mut verdict);
+            Ok::<_, ()>(())
+        })
+        .expect("no packet is refused");
+        assert!(others.is_empty() && !verdict, "{suite}");
+
+        // Left there by a batch that ended with an error.
+        let (mut old, mut old_verdict) = (authentic.clone(), true);
+        let (mut found, mut verdict) = (forged.clone(), true);
+        let mut others = Vec::new();
+        let result = open_as_found(&mut others, |batch| {
+            batch.add(old.open_job(&opening), &mut old_verdict);
+            Err("a packet is not as planned")
+        });
+        assert!(result.is_err() && others.is_empty(), "{suite}");
+        open_as_found(&mut others, |batch| {
+            batch.add(found.open_job(&opening), &mut verdict);
+            Ok::<_, ()>(())
+        })
+        .expect("no packet is refused");
+        drop(others);
+        assert!(!old_verdict && !verdict, "{suite}");
+        for packet in [old, found] {
+            assert!(packet.text.iter().all(|byte| *byte == 0), "{suite}");
+        }
+    }
 }

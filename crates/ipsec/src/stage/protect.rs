@@ -1,6 +1,6 @@
 //! From packets to ESP packets, a batch at a time.
 
-use weir_crypto::{LaneUse, SealJob, Ticket, seal, seal_as_made};
+use weir_crypto::{JobFault, LaneUse, SealJob, Ticket, seal, seal_as_made};
 use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Work};
 
@@ -32,6 +32,8 @@ pub struct Protect {
     planned: Vec<Planned>,
     /// Empty between batches.
     jobs: Vec<SealJob<'static>>,
+    /// Those of planned packets on their way back; empty between batches.
+    tickets: Vec<Ticket>,
     batches: u64,
     /// The batch for which numbers were reserved last.
     reserved_in: u64,
@@ -48,6 +50,8 @@ struct Ordinary {
     associated: Associated,
     /// Taken when the job is made.
     ticket: Option<Ticket>,
+    /// Whether the cipher sealed it.
+    is_sealed: bool,
 }
 
 /// A record that is composed and waits for the cipher.
@@ -61,6 +65,8 @@ struct Planned {
     associated: Associated,
     /// Taken when the job is made.
     ticket: Option<Ticket>,
+    /// Whether the cipher sealed it.
+    is_sealed: bool,
 }
 
 impl Protect {
@@ -72,6 +78,7 @@ impl Protect {
             ordinary_bytes: 0,
             planned: Vec::new(),
             jobs: Vec::new(),
+            tickets: Vec::new(),
             batches: 0,
             reserved_in: 0,
             protected: 0,
@@ -150,6 +157,7 @@ impl Protect {
             association,
             associated,
             ticket: Some(ticket),
+            is_sealed: false,
         });
         Some(())
     }
@@ -179,7 +187,7 @@ impl Protect {
                         enclosure.compose(template, outer, link, record, ticket.counter())
                     })
                     .ok_or(displaced)?;
-                jobs.add(SealJob {
+                let job = SealJob {
                     key: outbound.key(),
                     ticket,
                     prefix: plan.associated.prefix(parts.esp_header),
@@ -187,12 +195,23 @@ impl Protect {
                     text: parts.text,
                     suffix: plan.associated.suffix(),
                     tag: parts.tag,
-                })?;
+                };
+                jobs.add(job, &mut plan.is_sealed)?;
             }
             Ok::<_, Defect>(())
         });
-        self.lane_use += lanes.map_err(|defect| StageError::new(NAME, defect))?;
         self.jobs = SealJob::recycle(jobs);
+        match lanes {
+            Ok(lanes) => self.lane_use += lanes,
+            // Some are not sealed: they are dropped.
+            Err(Defect::Unsealed(JobFault::Refused)) => {}
+            Err(defect) => return Err(StageError::new(NAME, defect)),
+        }
+        let outcomes = self
+            .ordinary
+            .iter()
+            .map(|plan| (plan.index, plan.is_sealed));
+        self.protected += drop_refused(batch, outcomes);
         Ok(())
     }
 
@@ -247,6 +266,7 @@ impl Protect {
             late: encapsulation.late_checksum(template),
             associated: Associated::new(&template.format, sequence),
             ticket: Some(ticket),
+            is_sealed: false,
         });
         Ok(())
     }
@@ -282,9 +302,22 @@ impl Protect {
                 tag: parts.tag,
             });
         }
-        self.lane_use += seal(&mut jobs).map_err(|error| StageError::new(NAME, error))?;
+        match seal(&mut jobs) {
+            Ok(lanes) => self.lane_use += lanes,
+            // Some are not sealed: they are dropped.
+            Err(error) if error.fault == JobFault::Refused => {}
+            Err(error) => return Err(StageError::new(NAME, error)),
+        }
+        let mut tickets = std::mem::take(&mut self.tickets);
+        tickets.extend(jobs.drain(..).map(|job| job.ticket));
         self.jobs = SealJob::recycle(jobs);
-        for plan in &self.planned {
+        for (plan, ticket) in self.planned.iter_mut().zip(tickets.drain(..)) {
+            plan.is_sealed = ticket.has_sealed();
+        }
+        self.tickets = tickets;
+        let outcomes = self.planned.iter().map(|plan| (plan.index, plan.is_sealed));
+        self.protected += drop_refused(batch, outcomes);
+        for plan in self.planned.iter().filter(|plan| plan.is_sealed) {
             let index = plan.index as usize;
             if let Some(checksum) = plan.late {
                 checksum.set(batch.record_mut(index));
@@ -293,6 +326,18 @@ impl Protect {
         }
         Ok(())
     }
+}
+
+/// Drops the records that the cipher refused, and returns how many it sealed.
+fn drop_refused(batch: &mut Batch, outcomes: impl Iterator<Item = (u32, bool)>) -> u64 {
+    let mut sealed = 0;
+    for (index, is_sealed) in outcomes {
+        match is_sealed {
+            true => sealed += 1,
+            false => batch.drop_record(index as usize, DropReason::CipherRefused),
+        }
+    }
+    sealed
 }
 
 impl Stage for Protect {
@@ -332,11 +377,11 @@ impl Stage for Protect {
             debug_assert!(
                 self.ordinary
                     .iter()
+                    .filter(|plan| plan.is_sealed)
                     .all(|plan| batch.is_as_parsed(plan.index as usize)),
                 "metadata say what stands in the records"
             );
         }
-        self.protected += (self.planned.len() + self.ordinary.len()) as u64;
         Ok(())
     }
 

@@ -2,11 +2,13 @@
 
 use weir_simd::Tier;
 
+use super::MOST_PACKETS;
 use super::message::Message;
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::mode::{ChainLanes, MOST_CHAINS};
 use crate::simd::wipe;
 use crate::suite::AesKeySize;
+use crate::tags::Tags;
 
 /// Bytes of each message that are chained at once.
 const CHUNK: usize = 256;
@@ -39,7 +41,7 @@ impl<'a> Chains<'a> {
         place: usize,
         round_keys: &[Block; MOST_ROUND_KEYS],
         message: Message<'a>,
-        ends: &mut [Block],
+        ends: &mut Tags<MOST_PACKETS>,
     ) {
         let free = loop {
             let lanes = &self.lanes[..self.chains.lanes()];
@@ -53,14 +55,14 @@ impl<'a> Chains<'a> {
     }
 
     /// Brings all chains to their end.
-    pub(super) fn finish(mut self, ends: &mut [Block]) {
+    pub(super) fn finish(mut self, ends: &mut Tags<MOST_PACKETS>) {
         while self.lanes.iter().any(Option::is_some) {
             self.advance(ends);
         }
     }
 
     /// Advances all chains by a chunk, or to the end of the shortest message.
-    fn advance(&mut self, ends: &mut [Block]) {
+    fn advance(&mut self, ends: &mut Tags<MOST_PACKETS>) {
         let left = self.lanes.iter().flatten().map(|lane| lane.message.bytes());
         let bytes = left.min().unwrap_or(0).min(CHUNK);
         let mut texts = [const { None }; MOST_CHAINS];
@@ -74,7 +76,7 @@ impl<'a> Chains<'a> {
         self.chains.absorb(texts);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(ended) = lane.take_if(|lane| lane.message.bytes() == 0) {
-                ends[ended.place] = self.chains.last(index);
+                ends.set(ended.place, self.chains.last(index));
             }
         }
     }

@@ -22,9 +22,11 @@ use weir_simd::Tier;
 
 use super::job::{AeadJob, AeadKey, Parts};
 use crate::cipher::rounds;
+use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mode::{CtrKey, ecb};
 use crate::suite::AesKeySize;
+use crate::tags::Tags;
 use chains::Chains;
 use message::Message;
 
@@ -84,7 +86,7 @@ pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
 /// if they are opened, encrypted after that if they are sealed.
 fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
     let mut packets = [const { None }; MOST_PACKETS];
-    let mut tags = [[0; 16]; MOST_PACKETS];
+    let mut ends = Tags::<MOST_PACKETS>::new();
     // Blocks to chain, place: the longest first, so that lanes end together.
     let mut order = [(0, 0); MOST_PACKETS];
     let mut count = 0;
@@ -104,39 +106,45 @@ fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
     }
     order.sort_unstable_by(|a, b| b.cmp(a));
 
+    if happens(Impossible::KernelReturns) {
+        return;
+    }
+
     if J::OPEN {
-        for (key, parts) in packets.iter_mut().flatten() {
-            key.encipher(parts);
-        }
+        packets.iter_mut().for_each(encipher);
     }
     let mut chains = Chains::new(tier, size);
     for (_, place) in &*order {
         if let Some((key, parts)) = &packets[*place] {
             let message = Message::new(key.salt, parts);
-            chains.submit(*place, key.ctr.round_keys(), message, &mut tags);
+            chains.submit(*place, key.ctr.round_keys(), message, &mut ends);
         }
     }
-    chains.finish(&mut tags);
-    for (packet, tag) in packets.iter_mut().zip(&mut tags) {
-        let Some((key, parts)) = packet else {
-            continue;
-        };
-        if !J::OPEN {
-            key.encipher(parts);
-        }
-        let masked = u128::from_ne_bytes(*tag) ^ key.tag_pad(tier, parts.iv);
-        *tag = masked.to_ne_bytes();
+    chains.finish(&mut ends);
+    if !J::OPEN {
+        packets.iter_mut().for_each(encipher);
     }
-    for (_, place) in &*order {
-        jobs[*place].finish(&tags[*place]);
+    let mut tags = [const { None }; MOST_PACKETS];
+    for (place, (packet, tag)) in packets.iter().zip(&mut tags).enumerate() {
+        if let Some((key, parts)) = packet
+            && let Some(end) = ends.get(place)
+        {
+            let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, parts.iv);
+            *tag = Some(masked.to_ne_bytes());
+        }
+    }
+    for (job, tag) in jobs.iter_mut().zip(&tags) {
+        if let Some(tag) = tag {
+            job.finish(tag);
+        }
     }
 }
 
-impl CcmKey {
-    /// Encrypts or decrypts, which is the same. An IV of eight bytes, which it
-    /// is, is not refused.
-    fn encipher(&self, parts: &mut Parts<'_>) {
-        let enciphered = self.ctr.apply(&parts.iv, parts.text);
-        debug_assert_eq!(enciphered, Ok(()));
+/// Encrypts or decrypts a packet; one that the cipher refuses is a packet no more.
+fn encipher(packet: &mut Option<(&CcmKey, Parts<'_>)>) {
+    if let Some((key, parts)) = packet
+        && key.ctr.apply(&parts.iv, parts.text).is_err()
+    {
+        *packet = None;
     }
 }

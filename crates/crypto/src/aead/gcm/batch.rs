@@ -10,20 +10,20 @@ use super::simd::LaneLimits;
 use super::{scalar, simd};
 use crate::aead::plan::{MOST_PACKETS, Plan};
 use crate::cipher::Block;
+use crate::impossible::{Impossible, happens};
 use crate::lane_use::LaneUse;
+use crate::tags::Tags;
 
-/// Seals or opens the GCM packets among `jobs` with the kernels of `tier`.
+/// Seals or opens the GCM packets among `jobs` with the kernels of `tier`. Jobs whose
+/// tags were not computed are left as they are.
 pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     let mut lanes = LaneUse::default();
     for jobs in jobs.chunks_mut(MOST_PACKETS) {
-        let mut tags = [[0; 16]; MOST_PACKETS];
-        let packets = jobs.iter_mut().filter_map(J::begin);
-        lanes += compute_tags(tier, J::OPEN, packets, &mut tags);
-        let mut tags = tags.iter();
-        for job in jobs {
-            if job.packet().is_some()
-                && let Some(tag) = tags.next()
-            {
+        let mut computed = Computed::new();
+        let packets = jobs.iter_mut().map(J::begin);
+        lanes += compute_tags(tier, J::OPEN, packets, &mut computed);
+        for (place, tag) in computed.iter() {
+            if let Some(job) = jobs.get_mut(place) {
                 job.finish(tag);
             }
         }
@@ -31,27 +31,62 @@ pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
     lanes
 }
 
-/// Encrypts or decrypts the texts of up to [`MOST_PACKETS`] packets, and writes
-/// their tags in order.
+/// The tags of some of up to [`MOST_PACKETS`] packets.
+pub(super) struct Computed {
+    /// In the order of the plan.
+    tags: Tags<MOST_PACKETS>,
+    /// Which packet each of the plan is.
+    places: ArrayVec<u8, MOST_PACKETS>,
+}
+
+impl Computed {
+    /// None yet.
+    #[inline]
+    pub(super) fn new() -> Computed {
+        Computed {
+            tags: Tags::new(),
+            places: ArrayVec::new(),
+        }
+    }
+
+    /// The tags that were computed, and which packets they belong to.
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Block)> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(planned, place)| Some((usize::from(*place), self.tags.get(planned)?)))
+    }
+}
+
+/// Encrypts or decrypts the texts of those of up to [`MOST_PACKETS`] packets that are
+/// there, and computes their tags.
 #[inline]
 pub(super) fn compute_tags<'a>(
     tier: Tier,
     open: bool,
-    packets: impl Iterator<Item = Packet<'a>>,
-    tags: &mut [Block; MOST_PACKETS],
+    packets: impl Iterator<Item = Option<Packet<'a>>>,
+    computed: &mut Computed,
 ) -> LaneUse {
     let mut plan = Packets::new();
-    packets.for_each(|packet| plan.add(packet));
-    run(tier, open, &plan, tags)
+    for (place, packet) in (0..=u8::MAX).zip(packets) {
+        if let Some(packet) = packet
+            && plan.add(packet)
+        {
+            computed.places.push(place);
+        }
+    }
+    run(tier, open, &plan, &mut computed.tags)
 }
 
 /// Encrypts or decrypts the texts of a plan, and writes their tags in the order
 /// in which the packets were added.
-fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut [Block; MOST_PACKETS]) -> LaneUse {
+fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut Tags<MOST_PACKETS>) -> LaneUse {
     let short = ShortTexts::of(&LaneLimits::of(tier));
     let mut lanes = LaneUse::default();
     let kind_of = |packet: &Packet<'_>| Kind::number(&short, packet);
     plan.for_each(kind_of, |these| {
+        if happens(Impossible::KernelReturns) {
+            return;
+        }
         let mut task = Task {
             kind: Kind::of(these.kind),
             open,
@@ -85,21 +120,39 @@ pub(crate) trait Outcome {
     /// Takes the tag that was computed for `packet`, whose text has been encrypted
     /// or decrypted.
     fn finish(self, packet: &Packet<'_>, tag: &Block);
+
+    /// The packet is given up: no tag was computed, and its text may be in any state.
+    fn refuse(self, packet: &Packet<'_>);
+}
+
+/// Where the tag of a packet goes that is sealed, and whether it is.
+pub(crate) struct Sealed<'a> {
+    pub(crate) tag: &'a mut Block,
+    /// False before.
+    pub(crate) is_sealed: &'a mut bool,
 }
 
 /// A packet that is sealed takes its tag.
-impl Outcome for &mut Block {
+impl Outcome for Sealed<'_> {
     const OPEN: bool = false;
 
     #[inline]
     fn finish(self, _: &Packet<'_>, tag: &Block) {
-        *self = *tag;
+        *self.tag = *tag;
+        *self.is_sealed = true;
+    }
+
+    #[cold]
+    fn refuse(self, packet: &Packet<'_>) {
+        packet.clear_text();
+        *self.tag = [0; 16];
     }
 }
 
 /// The tag that came with a packet, and where the verdict on it goes.
 pub(crate) struct Received<'a> {
     pub(crate) tag: &'a Block,
+    /// False before.
     pub(crate) verdict: &'a mut bool,
 }
 
@@ -112,10 +165,13 @@ impl Outcome for Received<'_> {
     fn finish(self, packet: &Packet<'_>, tag: &Block) {
         *self.verdict = tags_agree(self.tag, tag);
         if !*self.verdict {
-            for byte in packet.text {
-                byte.set(0);
-            }
+            packet.clear_text();
         }
+    }
+
+    #[cold]
+    fn refuse(self, packet: &Packet<'_>) {
+        packet.clear_text();
     }
 }
 
@@ -127,6 +183,8 @@ pub(crate) struct Gathered<'m, 'a, P> {
     outcomes: &'m mut Outcomes<P>,
     /// Of packets that are done.
     lanes: LaneUse,
+    /// Whether a packet was given up.
+    has_refused: bool,
 }
 
 impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
@@ -142,6 +200,7 @@ impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
             plan,
             outcomes,
             lanes: LaneUse::default(),
+            has_refused: false,
         }
     }
 
@@ -152,8 +211,34 @@ impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
         if self.outcomes.is_full() {
             self.process();
         }
-        self.plan.add(packet);
-        let _ = self.outcomes.try_push(outcome);
+        if self.plan.add(packet) {
+            self.outcomes.push(outcome);
+        } else {
+            self.refuse(&packet, outcome);
+        }
+    }
+
+    /// Gives a packet up.
+    #[cold]
+    pub(crate) fn refuse(&mut self, packet: &Packet<'_>, outcome: P) {
+        outcome.refuse(packet);
+        self.has_refused = true;
+    }
+
+    /// Gives up all packets that were added since packets were processed last.
+    #[cold]
+    pub(crate) fn refuse_all(&mut self) {
+        let outcomes = self.outcomes.drain(..);
+        for (outcome, packet) in outcomes.zip(self.plan.packets()) {
+            outcome.refuse(packet);
+        }
+        self.plan.clear();
+        self.has_refused = true;
+    }
+
+    /// Whether a packet was given up.
+    pub(crate) fn has_refused(&self) -> bool {
+        self.has_refused
     }
 
     /// Seals or opens the packets, and returns how full the lanes were since this
@@ -165,11 +250,16 @@ impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
 
     #[inline(never)]
     fn process(&mut self) {
-        let mut tags = [[0; 16]; MOST_PACKETS];
+        let mut tags = Tags::new();
         self.lanes += run(self.tier, P::OPEN, self.plan, &mut tags);
-        let packets = self.plan.packets().iter().zip(&tags);
-        for (outcome, (packet, tag)) in self.outcomes.drain(..).zip(packets) {
-            outcome.finish(packet, tag);
+        let packets = self.plan.packets().iter().enumerate();
+        for (outcome, (planned, packet)) in self.outcomes.drain(..).zip(packets) {
+            if let Some(tag) = tags.get(planned) {
+                outcome.finish(packet, tag);
+            } else {
+                outcome.refuse(packet);
+                self.has_refused = true;
+            }
         }
         self.plan.clear();
     }

@@ -8,13 +8,14 @@ use super::{field, simd};
 use crate::cipher::{Block, rounds};
 use crate::mac::{LANES, Message, Room};
 use crate::mode::ecb;
+use crate::tags::Tags;
 
 /// Writes the tags of one to eight messages whose keys are of one size and have full
 /// schedules.
-pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, GcmKey>], tags: &mut [Block; LANES]) {
+pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, GcmKey>], tags: &mut Tags<LANES>) {
     if !simd::gmac(tier, messages, tags) {
-        for (message, tag) in messages.iter_mut().zip(tags) {
-            *tag = tag_one(tier, message);
+        for (lane, message) in messages.iter_mut().enumerate() {
+            tags.set(lane, tag_one(tier, message));
         }
     }
 }
@@ -137,9 +138,11 @@ mod tests {
                     let mut messages: Vec<Message<'_, GcmKey>> = (0..count)
                         .map(|place| Message::new(&keys[place], nonce(place), &parts[place]))
                         .collect();
-                    let mut tags = [[0; 16]; LANES];
+                    let mut tags = Tags::new();
                     tag(tier, &mut messages, &mut tags);
-                    assert_eq!(tags[..count], expected, "{tier}: {lengths:?}");
+                    let tags: Vec<Block> =
+                        (0..count).filter_map(|at| tags.get(at).copied()).collect();
+                    assert_eq!(tags, expected, "{tier}: {lengths:?}");
                 });
             }
         }

@@ -31,7 +31,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::{Gathered, Outcomes, Packets, Received, process};
+pub(crate) use batch::{Gathered, Outcomes, Packets, Received, Sealed, process};
 pub(crate) use key::{Form, GcmKey, KeyView};
 pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
-pub(crate) use placed::{ENDS, Start, open_placed, seal_placed};
+pub(crate) use placed::{ENDS, Start, clear, open_placed, seal_placed};

@@ -19,21 +19,24 @@ pub(crate) struct Packet<'a> {
     pub(crate) text: &'a [Cell<u8>],
 }
 
+impl Packet<'_> {
+    /// Leaves zeros of the text.
+    #[cold]
+    pub(super) fn clear_text(&self) {
+        for byte in self.text {
+            byte.set(0);
+        }
+    }
+}
+
 /// A job of a batch, which may be of another algorithm.
 pub(crate) trait GcmJob {
     /// Whether packets are opened, not sealed.
     const OPEN: bool;
 
-    /// The job's packet; `None` where it is not GCM's, before and after the
-    /// packet has been processed.
-    fn packet(&mut self) -> Option<Packet<'_>>;
-
-    /// The same, just before the packet is processed, with whatever is to be
-    /// done about it first.
-    #[inline]
-    fn begin(&mut self) -> Option<Packet<'_>> {
-        self.packet()
-    }
+    /// The job's packet, once what is to be done about it first has been done; `None`
+    /// where it is not GCM's, or was refused.
+    fn begin(&mut self) -> Option<Packet<'_>>;
 
     /// Takes the tag that was computed for the packet. Where packets are
     /// sealed, it is the packet's tag; where they are opened, it is compared in

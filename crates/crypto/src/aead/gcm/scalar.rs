@@ -11,20 +11,23 @@ use super::packet::Packet;
 use super::plan::Task;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, expand, rounds};
+use crate::impossible::{Impossible, happens};
 
 /// Processes the packets of a task.
 pub(super) fn run(task: &mut Task<'_, '_>) {
     for position in 0..task.packets.len() {
-        if let Some(packet) = task.packet(position) {
-            task.finish(position, packet.process(task.open));
+        if let Some(packet) = task.packet(position)
+            && let Some(tag) = packet.process(task.open)
+        {
+            task.finish(position, tag);
         }
     }
 }
 
 impl Packet<'_> {
-    /// Encrypts or decrypts the text and returns the tag.
-    fn process(&self, open: bool) -> Block {
-        let (key, h) = self.key.expanded();
+    /// Encrypts or decrypts the text and returns the tag; none where there is no key.
+    fn process(&self, open: bool) -> Option<Block> {
+        let (key, h) = self.key.expanded()?;
         let mut hash = Hash { h, sum: 0 };
         for block in self.associated.chunks(16) {
             hash.absorb(&mut block.iter().copied());
@@ -49,27 +52,28 @@ impl Packet<'_> {
         }
         let bits = |bytes: usize| 8 * bytes as u128;
         hash.absorb_element(bits(self.associated.len()) << 64 | bits(self.text.len()));
-        (hash.sum ^ u128::from_be_bytes(tag_pad)).to_be_bytes()
+        Some((hash.sum ^ u128::from_be_bytes(tag_pad)).to_be_bytes())
     }
 }
 
 impl KeyView<'_> {
-    /// Round keys, and the hash key.
-    fn expanded(self) -> (PlaneKeys, u128) {
+    /// Round keys, and the hash key; none where the key is shorter than its form says.
+    fn expanded(self) -> Option<(PlaneKeys, u128)> {
+        if happens(Impossible::NoKey) {
+            return None;
+        }
         match self.form {
             Form::Raw | Form::RawAhead => {
-                // A key of another length was refused when it was made.
-                let round_keys = expand(Tier::Scalar, self.size, self.bytes).unwrap_or_default();
-                let key = PlaneKeys::new(&round_keys[..=rounds(self.size)]);
+                let round_keys = expand(Tier::Scalar, self.size, self.bytes).ok()?;
+                let key = PlaneKeys::new(round_keys.get(..=rounds(self.size))?);
                 let h = field::hash_key(key.encrypt_one([0; 16]));
-                (key, h)
+                Some((key, h))
             }
             Form::Compact | Form::Full => {
                 let (blocks, _) = self.bytes.as_chunks::<16>();
-                let (powers, rest) = blocks.split_at(self.form.powers());
-                let key = PlaneKeys::new(&rest[..=rounds(self.size)]);
-                let h = powers.last().map_or(0, |h| u128::from_le_bytes(*h));
-                (key, h)
+                let (powers, rest) = blocks.split_at_checked(self.form.powers())?;
+                let key = PlaneKeys::new(rest.get(..=rounds(self.size))?);
+                Some((key, u128::from_le_bytes(*powers.last()?)))
             }
         }
     }

@@ -21,7 +21,7 @@ struct Job<'a, const OPEN: bool> {
 impl<const OPEN: bool> GcmJob for Job<'_, OPEN> {
     const OPEN: bool = OPEN;
 
-    fn packet(&mut self) -> Option<Packet<'_>> {
+    fn begin(&mut self) -> Option<Packet<'_>> {
         let nonce = self.key.nonce(self.packet.iv);
         let (associated, text) = self.packet.ranges();
         Some(Packet {

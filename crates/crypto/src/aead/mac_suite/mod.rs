@@ -45,30 +45,40 @@ pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, jobs: &mut [J])
             if let Some(parts) = job.packet()
                 && let AeadKey::MacSuite(key) = parts.key
             {
-                packets.push(Packet { place, key, parts });
+                packets.push(Packet {
+                    place,
+                    key,
+                    parts,
+                    is_refused: false,
+                });
             }
         }
         if !J::OPEN {
-            packets.iter_mut().for_each(Packet::apply_cipher);
+            packets.retain(Packet::apply_cipher);
         }
         let tags = tags(&tier, &packets);
         if J::OPEN {
-            packets.iter_mut().for_each(Packet::apply_cipher);
+            packets.iter_mut().for_each(|packet| {
+                packet.is_refused = !packet.apply_cipher();
+            });
         }
-        let places = packets.into_iter().map(|packet| packet.place);
-        for (place, tag) in places
-            .collect::<ArrayVec<usize, TOGETHER>>()
-            .iter()
+        let outcomes: ArrayVec<(usize, Block), TOGETHER> = packets
+            .into_iter()
             .zip(tags)
-        {
-            jobs[*place].finish(&tag);
+            .filter(|(packet, _)| !packet.is_refused)
+            .filter_map(|(packet, tag)| Some((packet.place, tag?)))
+            .collect();
+        for (place, tag) in outcomes {
+            if let Some(job) = jobs.get_mut(place) {
+                job.finish(&tag);
+            }
         }
     }
 }
 
 /// The tags of packets as they are sent, followed by zeros where they are short.
-fn tags(tier: impl Fn(Family) -> Tier, packets: &[Packet<'_>]) -> [Block; TOGETHER] {
-    let mut tags = [[0; 16]; TOGETHER];
+fn tags(tier: impl Fn(Family) -> Tier, packets: &[Packet<'_>]) -> [Option<Block>; TOGETHER] {
+    let mut tags = [None; TOGETHER];
     let mut kinds = Kinds::default();
     let messages = packets.iter().zip(&mut tags).map(|(packet, tag)| {
         let key = packet.key.mac();
@@ -97,12 +107,14 @@ struct Packet<'a> {
     place: usize,
     key: &'a MacSuiteKey,
     parts: Parts<'a>,
+    /// Whether the cipher gave it up.
+    is_refused: bool,
 }
 
 impl Packet<'_> {
-    /// Encrypts or decrypts.
-    fn apply_cipher(&mut self) {
-        self.key.apply(self.parts.iv, self.parts.text);
+    /// Encrypts or decrypts, and says whether the cipher did.
+    fn apply_cipher(&mut self) -> bool {
+        self.key.apply(self.parts.iv, self.parts.text).is_ok()
     }
 }
 
@@ -111,7 +123,7 @@ struct Sent<'a> {
     key: &'a MacKey,
     nonce: u64,
     parts: [&'a [u8]; 4],
-    tag: &'a mut Block,
+    tag: &'a mut Option<Block>,
 }
 
 impl<'a> Authenticated<'a> for Sent<'a> {
@@ -132,6 +144,7 @@ impl<'a> Authenticated<'a> for Sent<'a> {
 
     #[inline]
     fn conclude(&mut self, write: impl FnOnce(&mut [u8])) {
-        write(&mut self.tag[..self.key.algorithm().tag_bytes()]);
+        let tag = self.tag.insert([0; 16]);
+        write(&mut tag[..self.key.algorithm().tag_bytes()]);
     }
 }

@@ -93,6 +93,11 @@ impl Ocb3Key {
         &self.lines
     }
 
+    /// Whether it has all blocks that sealing takes.
+    pub(super) fn is_whole(&self) -> bool {
+        4 * self.lines.len() >= inverse_keys(rounds(self.size))
+    }
+
     /// Whether it has the keys of the inverse cipher.
     #[cfg(target_arch = "x86_64")]
     #[inline]

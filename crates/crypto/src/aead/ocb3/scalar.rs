@@ -9,12 +9,15 @@ use super::key::{LAST_L, Ocb3Key, ROUND_KEYS, l_beyond, place_of_l};
 use super::packet::{Packet, Task};
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
+use crate::impossible::{Impossible, happens};
 
 /// Processes the packets of a task.
 pub(super) fn run(task: &mut Task<'_, '_>) {
     for (position, packet) in task.packets.iter().enumerate() {
-        let keys = Keys::new(packet.key);
-        task.finish(position, keys.process(packet, task.open));
+        if packet.key.is_whole() && !happens(Impossible::NoKey) {
+            let keys = Keys::new(packet.key);
+            task.finish(position, keys.process(packet, task.open));
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use weir_simd::Tier;
 pub(crate) use key::UmacKey;
 
 use super::message::{LANES, Message};
-use crate::cipher::Block;
+use crate::tags::Tags;
 
 /// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
 /// tags of one length. What is behind a tag has no meaning.
@@ -30,11 +30,11 @@ pub(crate) fn tag(
     tier: Tier,
     messages: &mut [Message<'_, UmacKey>],
     most: usize,
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) {
     if !simd::tag(tier, messages, most, tags) {
-        for (message, tag) in messages.iter_mut().zip(tags) {
-            *tag = scalar::tag(tier, message);
+        for (lane, message) in messages.iter_mut().enumerate() {
+            tags.set(lane, scalar::tag(tier, message));
         }
     }
 }

@@ -78,6 +78,7 @@ fn vectors_seal_as_published_under_their_own_ivs() {
                     text: packet.text.get_mut(),
                     suffix: packet.suffix.get(),
                     tag: packet.tag.get_mut(),
+                    sealed: false,
                 })
                 .collect();
             hazmat::seal(tier(), &mut jobs).expect("a well-formed batch");

@@ -140,6 +140,7 @@ fn chains_of_cbc_encryption_end_as_published() {
                 text: &mut chain.block,
                 suffix: &[],
                 tag,
+                sealed: false,
             })
             .collect();
         hazmat::seal(tier(), &mut jobs).expect("a well-formed batch");

@@ -15,6 +15,7 @@ use super::key::{GcmKey, Line};
 use super::plan::Task;
 use crate::cipher::Block;
 use crate::mac::{LANES, Message};
+use crate::tags::Tags;
 
 /// The longest texts that share vectors with others, one packet per lane.
 /// Beyond them, one packet in all lanes takes less time.
@@ -104,7 +105,7 @@ pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Blo
 pub(super) fn gmac(
     tier: Tier,
     messages: &mut [Message<'_, GcmKey>],
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier == Tier::Avx512 && tier.is_available() {

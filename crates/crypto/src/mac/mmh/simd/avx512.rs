@@ -22,9 +22,9 @@ use arrayvec::ArrayVec;
 use weir_hash::prime::P32;
 
 use super::super::key::{BLOCK_WORDS, KEY_WORDS, LEVEL_2_WORDS, MmhKey};
-use crate::cipher::Block;
 use crate::mac::message::{BLOCK_BYTES, LANES, Message, Room};
 use crate::mac::simd::{pads, sums};
+use crate::tags::Tags;
 
 /// Bytes of a vector.
 const VECTOR_BYTES: usize = 64;
@@ -32,7 +32,7 @@ const VECTOR_BYTES: usize = 64;
 /// The tags of one to eight messages whose keys make tags of one length; the
 /// longest message has `most` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,aes")]
-pub(super) fn tag(messages: &mut [Message<'_, MmhKey>], most: usize, tags: &mut [Block; LANES]) {
+pub(super) fn tag(messages: &mut [Message<'_, MmhKey>], most: usize, tags: &mut Tags<LANES>) {
     let Some(first) = messages.first() else {
         return;
     };
@@ -49,7 +49,7 @@ pub(super) fn tag(messages: &mut [Message<'_, MmhKey>], most: usize, tags: &mut 
 fn tag_words<const T: usize>(
     messages: &mut [Message<'_, MmhKey>],
     most: usize,
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) {
     // Lanes without a message repeat the last one's pad.
     let last = messages.len() - 1;
@@ -66,8 +66,10 @@ fn tag_words<const T: usize>(
         // most 4.
         let hash = unsafe { _mm_loadu_si128(hashes.as_ptr().add(lane * T).cast()) };
         let tag = _mm_add_epi32(hash, pads[lane]);
+        let mut bytes = [0; 16];
         // SAFETY: 16 bytes are writable; the store needs no alignment.
-        unsafe { _mm_storeu_si128(tags[lane].as_mut_ptr().cast(), tag) };
+        unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), tag) };
+        tags.set(lane, bytes);
     }
 }
 

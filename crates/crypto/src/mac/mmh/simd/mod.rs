@@ -12,9 +12,9 @@ use weir_simd::Tier;
 
 use super::MmhKey;
 use super::key::KEY_WORDS;
-use crate::cipher::Block;
 use crate::mac::message::{LANES, Message};
 use crate::mac::simd::by_avx512;
+use crate::tags::Tags;
 
 /// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
 /// tags of one length, and returns true; or returns false where `tier` has no such
@@ -24,7 +24,7 @@ pub(super) fn tag(
     tier: Tier,
     messages: &mut [Message<'_, MmhKey>],
     most: usize,
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) -> bool {
     by_avx512!(tier, tag(messages, most, tags))
 }

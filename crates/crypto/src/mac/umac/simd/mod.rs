@@ -15,6 +15,7 @@ use super::key::TOGETHER;
 use crate::cipher::Block;
 use crate::mac::message::{LANES, Message};
 use crate::mac::simd::by_avx512;
+use crate::tags::Tags;
 
 /// Writes the tags of one to eight messages of at most `most` bytes, whose keys make
 /// tags of one length, and returns true; or returns false where `tier` has no such
@@ -24,7 +25,7 @@ pub(super) fn tag(
     tier: Tier,
     messages: &mut [Message<'_, UmacKey>],
     most: usize,
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) -> bool {
     by_avx512!(tier, tag(messages, most, tags))
 }

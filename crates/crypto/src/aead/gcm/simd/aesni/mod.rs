@@ -11,6 +11,7 @@ use super::super::key::{Form, KeyView, POWERS as FULL_POWERS};
 use super::super::plan::{Route, Task};
 use crate::cipher::simd::expand_one;
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
+use crate::impossible::{Impossible, happens};
 use field::{hash_key, product};
 use packet::{POWERS, Schedule};
 
@@ -118,6 +119,8 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     for position in 0..task.packets.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
+            && packet.key.bytes.len() == task.kind.size.key_bytes()
+            && !happens(Impossible::NoKey)
             && expand_one(packet.key.bytes, &mut round_keys)
         {
             let h = hash_key(encrypted_zero(&round_keys[..=rounds]));
@@ -162,7 +165,7 @@ fn bytes(block: __m128i) -> Block {
 fn expanded(key: KeyView<'_>, rounds: usize, form: Form) -> Option<&[Block]> {
     let (blocks, _) = key.bytes.as_chunks::<16>();
     let is_whole = blocks.len() > form.powers() + rounds;
-    (key.form == form && is_whole).then_some(blocks)
+    (key.form == form && is_whole && !happens(Impossible::NoKey)).then_some(blocks)
 }
 
 /// Asks for the key of the packet at `position`.

@@ -22,8 +22,10 @@ use super::wide::{VECTOR, mask_of};
 use crate::aead::gcm::gmac::counter_block;
 use crate::aead::gcm::key::{GcmKey, POWERS};
 use crate::cipher::Block;
+use crate::impossible::{Impossible, happens};
 use crate::mac::{LANES, Message, pads};
 use crate::suite::AesKeySize;
+use crate::tags::Tags;
 
 /// Blocks that are hashed with one reduction, and one for the lengths behind them.
 const CHUNK_BYTES: usize = 16 * (POWERS - 1);
@@ -38,7 +40,7 @@ type Powers = [Block; POWERS + 3];
 /// The tags of one to eight messages whose keys are of one size and have full
 /// schedules.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq,aes")]
-pub(in super::super) fn tag(messages: &mut [Message<'_, GcmKey>], tags: &mut [Block; LANES]) {
+pub(in super::super) fn tag(messages: &mut [Message<'_, GcmKey>], tags: &mut Tags<LANES>) {
     let Some(first) = messages.first() else {
         return;
     };
@@ -51,22 +53,21 @@ pub(in super::super) fn tag(messages: &mut [Message<'_, GcmKey>], tags: &mut [Bl
 
 /// With so many round keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq,aes")]
-fn tag_with<const ROUND_KEYS: usize>(
-    messages: &mut [Message<'_, GcmKey>],
-    tags: &mut [Block; LANES],
-) {
+fn tag_with<const ROUND_KEYS: usize>(messages: &mut [Message<'_, GcmKey>], tags: &mut Tags<LANES>) {
     // Lanes without a message repeat the last one's key and pad.
     let last = messages.len() - 1;
     let mut powers = [const { &[[0; 16]; POWERS + 3] }; LANES];
     let mut round_keys = [const { &[[0; 16]; ROUND_KEYS] }; LANES];
+    let mut has_key = [false; LANES];
     for lane in 0..LANES {
         let schedule = messages[lane.min(last)].key.schedule();
-        assert!(schedule.len() >= POWERS + ROUND_KEYS);
-        if let (Some(table), Some(keys)) =
-            (schedule.first_chunk(), schedule[POWERS..].first_chunk())
+        if let Some(table) = schedule.first_chunk()
+            && let Some(keys) = schedule[POWERS..].first_chunk()
+            && !happens(Impossible::NoKey)
         {
             powers[lane] = table;
             round_keys[lane] = keys;
+            has_key[lane] = true;
         }
     }
     let blocks = std::array::from_fn(|lane| {
@@ -76,12 +77,17 @@ fn tag_with<const ROUND_KEYS: usize>(
     let pads = pads::eight(&round_keys, &blocks);
     let (powers, _) = powers.as_chunks::<4>();
     let (pads, _) = pads.as_chunks::<4>();
-    let (tags, _) = tags.as_chunks_mut::<4>();
     let fours = messages.chunks_mut(4).zip(powers);
-    for (((messages, powers), pads), tags) in fours.zip(pads).zip(tags) {
+    for (first, ((messages, powers), pads)) in (0..).step_by(4).zip(fours.zip(pads)) {
         let tagged = _mm512_xor_si512(reverse(four(messages, powers)), join(*pads));
+        let mut blocks = [[0; 16]; 4];
         // SAFETY: four blocks are writable.
-        unsafe { _mm512_storeu_si512(tags.as_mut_ptr().cast(), tagged) };
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), tagged) };
+        for (lane, (block, _)) in (first..).zip(blocks.into_iter().zip(messages)) {
+            if has_key[lane] {
+                tags.set(lane, block);
+            }
+        }
     }
 }
 

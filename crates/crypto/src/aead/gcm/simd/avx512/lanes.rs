@@ -36,7 +36,7 @@ use super::{LOOK_AHEAD, aes_round, bytes, prefetch};
 use crate::cipher::rounds;
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::suite::AesKeySize;
-use group::{Group, Shape};
+use group::{Group, Keyed, Shape};
 use hash::{FOUR, Hash, NOTHING, REST};
 
 /// Lanes of a vector, and so packets of a group.
@@ -91,6 +91,9 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
     let size = task.kind.size;
     let mut groups = [const { Group::new() }; GROUPS];
     let mut hashes = [Hash::nothing(); GROUPS];
+    // Of the flight before, and of this one.
+    let mut keyed_before = [[true; LANES]; GROUPS];
+    let mut keyed = keyed_before;
     let packets = GROUPS * LANES;
     let Some(last) = task.packets.last() else {
         return;
@@ -119,7 +122,7 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
                 }
             }
             for_each_group!(at, {
-                groups[at].load::<ON_THE_FLY>(size, four[at]);
+                keyed[at] = groups[at].load::<ON_THE_FLY>(size, four[at]);
                 prefetch_four::<ON_THE_FLY>(task, position + LANES * at + LOOK_AHEAD);
             });
             let mut states = [[_mm512_setzero_si512(); 6]; GROUPS];
@@ -132,8 +135,9 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
                 begin::<ON_THE_FLY, NOTHING, GROUPS>(size, &mut groups, &mut states, &mut hashes);
             } else {
                 begin::<ON_THE_FLY, REST, GROUPS>(size, &mut groups, &mut states, &mut hashes);
-                finish(task, position - packets, &hashes);
+                finish(task, position - packets, &hashes, &keyed_before);
             }
+            keyed_before = keyed;
             for_each_group!(at, {
                 let [zero, tag_pad, x0, x1, x2, x3] = states[at];
                 let group = &groups[at];
@@ -168,10 +172,11 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
         for_each_group!(at, {
             hashes[at].finish();
         });
-        finish(task, first + packets * (flights - 1), &hashes);
+        finish(task, first + packets * (flights - 1), &hashes, &keyed);
     }
-    for group in &mut groups {
+    for (group, hash) in groups.iter_mut().zip(&mut hashes) {
         group.wipe();
+        hash.wipe();
     }
 }
 
@@ -325,7 +330,7 @@ fn aes_last_round(states: &mut [__m512i], key: __m512i) {
     }
 }
 
-/// Keeps the tags of the packets from `position` on.
+/// Keeps the tags of the packets from `position` on whose keys were there.
 ///
 /// # Safety
 /// The caller has the features of [`run`].
@@ -334,16 +339,24 @@ unsafe fn finish<const GROUPS: usize>(
     task: &mut Task<'_, '_>,
     position: usize,
     hashes: &[Hash; GROUPS],
+    keyed: &[Keyed; GROUPS],
 ) {
     // SAFETY: the caller's.
     unsafe {
         for_each_group!(at, {
             let tags = _mm512_xor_si512(reverse(hashes[at].sum), hashes[at].tag_pad);
             let position = position + LANES * at;
-            task.finish(position, bytes(_mm512_castsi512_si128(tags)));
-            task.finish(position + 1, bytes(_mm512_extracti32x4_epi32::<1>(tags)));
-            task.finish(position + 2, bytes(_mm512_extracti32x4_epi32::<2>(tags)));
-            task.finish(position + 3, bytes(_mm512_extracti32x4_epi32::<3>(tags)));
+            let tags = [
+                bytes(_mm512_castsi512_si128(tags)),
+                bytes(_mm512_extracti32x4_epi32::<1>(tags)),
+                bytes(_mm512_extracti32x4_epi32::<2>(tags)),
+                bytes(_mm512_extracti32x4_epi32::<3>(tags)),
+            ];
+            for lane in 0..LANES {
+                if keyed[at][lane] {
+                    task.finish(position + lane, tags[lane]);
+                }
+            }
         });
     }
 }

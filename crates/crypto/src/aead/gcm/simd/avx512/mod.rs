@@ -17,6 +17,7 @@ use super::super::key::{Form, KeyView, POWERS};
 use super::super::packet::Packet;
 use super::super::plan::{Route, Task};
 use crate::cipher::{Block, rounds};
+use crate::impossible::{Impossible, happens};
 use crate::suite::AesKeySize;
 use schedules::{AHEAD, Expanded, PowerTable, RawKey, expand, fill_powers};
 use wide::{Conveyor, Schedule};
@@ -166,19 +167,25 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut powers = [PowerTable::default(), PowerTable::default()];
     let mut turn = 0;
     let mut keys = [[Expanded::default(); AHEAD]; 2];
+    let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
     for first in (0..task.packets.len()).step_by(AHEAD) {
-        let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
-        for (raw, position) in raw.iter_mut().zip(first..) {
-            if let Some(packet) = task.packet(position) {
-                *raw = load_raw(packet.key, size);
+        let mut has_key = [false; AHEAD];
+        for ((raw, has_key), position) in raw.iter_mut().zip(&mut has_key).zip(first..) {
+            if let Some(packet) = task.packet(position)
+                && let Some(key) = load_raw(packet.key, size)
+            {
+                *raw = key;
+                *has_key = true;
             }
         }
         let keys = &mut keys[first / AHEAD % 2];
         expand(size, &raw, keys);
-        for (keys, position) in keys.iter().zip(first..) {
+        for ((keys, has_key), position) in keys.iter().zip(has_key).zip(first..) {
             prefetch_at(task, position + AHEAD);
-            if let Some(packet) = task.packet(position) {
+            if let Some(packet) = task.packet(position)
+                && has_key
+            {
                 turn = 1 - turn;
                 let powers = &raw mut powers[turn];
                 // SAFETY: as in `compact`; what is pending, key stream and hash,
@@ -195,6 +202,7 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     unsafe { conveyor.finish(task) };
     wipe(&mut powers);
     wipe(keys.as_flattened_mut());
+    wipe_vectors(raw.as_flattened_mut());
 }
 
 /// Computes as many powers of the hash key in front of `keys` as a packet
@@ -249,7 +257,7 @@ fn bytes(block: __m128i) -> Block {
 fn expanded<'a>(key: KeyView<'a>, size: AesKeySize, form: Form) -> Option<&'a [Block]> {
     let (blocks, _) = key.bytes.as_chunks::<16>();
     let is_whole = blocks.len() > form.powers() + rounds(size);
-    (key.form == form && is_whole).then_some(blocks)
+    (key.form == form && is_whole && !happens(Impossible::NoKey)).then_some(blocks)
 }
 
 /// A packet's nonce, the counter's place zero.
@@ -260,25 +268,25 @@ fn nonce(packet: &Packet<'_>) -> __m128i {
     unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) }
 }
 
-/// A raw key of this size in two vectors; zeros where the key is not raw.
+/// A raw key of this size in two vectors; none where the key is not raw.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
+fn load_raw(key: KeyView<'_>, size: AesKeySize) -> Option<RawKey> {
     let zero = _mm_setzero_si128();
     let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
-    if !is_raw || key.bytes.len() < size.key_bytes() {
-        return [zero; 2];
+    if !is_raw || key.bytes.len() < size.key_bytes() || happens(Impossible::NoKey) {
+        return None;
     }
     let mask = ((1u32 << (size.key_bytes() - 16)) - 1) as __mmask16;
     // SAFETY: 16 bytes are readable, and those that the mask covers behind them.
     unsafe {
-        [
+        Some([
             _mm_loadu_si128(key.bytes.as_ptr().cast()),
             match size {
                 AesKeySize::Aes128 => zero,
                 _ => _mm_maskz_loadu_epi8(mask, key.bytes.as_ptr().wrapping_add(16).cast()),
             },
-        ]
+        ])
     }
 }
 
@@ -320,6 +328,22 @@ fn wipe<const N: usize>(schedules: &mut [Lanes<Block, N>]) {
         unsafe { ptr::write_volatile(lines.cast::<__m512i>().add(line), _mm512_setzero_si512()) };
     }
 }
+
+/// Clears secrets that a kernel held in memory: writes that the compiler may not leave
+/// out.
+#[inline(always)]
+fn wipe_vectors<T: Vector>(vectors: &mut [T]) {
+    for vector in vectors {
+        // SAFETY: the reference is valid for writes, and a vector of zeros is a vector.
+        unsafe { ptr::write_volatile(vector, std::mem::zeroed()) };
+    }
+}
+
+/// Bytes in a register.
+trait Vector: Copy {}
+
+impl Vector for __m128i {}
+impl Vector for __m512i {}
 
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use weir_simd::Lanes;
 
 use super::field::{hash_keys, product, square};
-use super::transpose;
+use super::{transpose, wipe_vectors};
 use crate::aead::gcm::key::POWERS;
 use crate::cipher::simd::{expand_128_lanes, expand_192_lanes, expand_256_lanes};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
@@ -90,6 +90,7 @@ pub(super) fn expand(size: AesKeySize, keys: &[RawKey; AHEAD], expanded: &mut [E
             }
         }
     }
+    wipe_vectors(&mut blocks);
 }
 
 /// Fills `table` with powers of `h`, at least up to number `most`.

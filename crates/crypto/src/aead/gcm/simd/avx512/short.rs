@@ -35,8 +35,8 @@ pub(super) const SHORT: usize = 4;
 const MOST_BLOCKS: usize = 11;
 
 /// Processes packets from position `first` on, four at a time, as long as there
-/// are four, all of so many blocks of text, and returns how many they were. They
-/// have at most 16 bytes of associated data.
+/// are four with keys, all of so many blocks of text, and returns how many they were.
+/// They have at most 16 bytes of associated data.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const OPEN: bool>(
     task: &mut Task<'_, '_>,
@@ -54,15 +54,15 @@ pub(super) fn run<const OPEN: bool>(
         first: packets.start,
         fours,
     };
-    match (blocks + 2) / 4 {
+    let processed = match (blocks + 2) / 4 {
         0 => run.process::<0, true, OPEN>(task),
         1 if blocks < 4 => run.process::<1, false, OPEN>(task),
         1 => run.process::<1, true, OPEN>(task),
         2 if blocks < 8 => run.process::<2, false, OPEN>(task),
         2 => run.process::<2, true, OPEN>(task),
         _ => run.process::<3, false, OPEN>(task),
-    }
-    SHORT * fours
+    };
+    SHORT * processed
 }
 
 /// Packets of as many blocks.
@@ -175,25 +175,28 @@ impl<const FULL: usize, const HALF: bool> Vectors<FULL, HALF> {
 }
 
 impl Run {
+    /// Returns how many fours it processed: all but those from one without a key on.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     fn process<const FULL: usize, const HALF: bool, const OPEN: bool>(
         &self,
         task: &mut Task<'_, '_>,
-    ) {
+    ) -> usize {
         let counters = Vectors::<FULL, HALF>::counters(self.blocks);
         // Of two packets' vectors the tags' blocks, side by side.
         let tag = 2 * (self.blocks % 4) as i64;
         let tags_of_two = _mm512_set_epi64(0, 0, 0, 0, tag + 9, tag + 8, tag + 1, tag);
         let mut pending: Option<[Hashed<'_, FULL, HALF>; SHORT]> = None;
         let mut tag_pads = _mm512_setzero_si512();
+        let mut processed = 0;
         for four in 0..self.fours {
             let position = self.first + SHORT * four;
             for ahead in position..position + SHORT {
                 prefetch_end(task, ahead + LOOK_AHEAD);
             }
             let Some((packets, schedules)) = four_from(task, position) else {
-                continue;
+                break;
             };
+            processed += 1;
             let mut states = [counters; SHORT];
             for at in 0..SHORT {
                 states[at] = counters.begun(packets[at], &schedules[at]);
@@ -238,8 +241,9 @@ impl Run {
                     self.hash(&hashed[3]),
                 ]
             };
-            finish(task, self.first + SHORT * (self.fours - 1), sums, tag_pads);
+            finish(task, self.first + SHORT * (processed - 1), sums, tag_pads);
         }
+        processed
     }
 
     /// Two rounds of all packets, from `first` on, and the hash of one packet of

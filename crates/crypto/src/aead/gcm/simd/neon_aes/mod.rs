@@ -18,6 +18,7 @@ use super::super::packet::Packet;
 use super::super::plan::Task;
 use crate::cipher::simd::neon_aes::{encrypt, load, store};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds, simd};
+use crate::impossible::{Impossible, happens};
 use field::{Sums, product, reverse};
 
 /// Blocks in flight: enough to hide the latency of AES, few enough for 32
@@ -109,6 +110,9 @@ impl<'s> Schedule<'s> {
         let needed = packet.text.len().max(packet.associated.len()).div_ceil(16);
         let most = needed.clamp(1, FLIGHT);
         let (blocks, _) = bytes.as_chunks::<16>();
+        if happens(Impossible::NoKey) {
+            return None;
+        }
         Some(match form {
             Form::Raw | Form::RawAhead => {
                 // A key of another length was refused when it was made.

@@ -22,11 +22,12 @@ use super::super::key::UmacKey;
 use crate::cipher::Block;
 use crate::mac::message::{BLOCK_BYTES, LANES, Message, Room};
 use crate::mac::simd::{pads, sums};
+use crate::tags::Tags;
 
 /// The tags of one to eight messages whose keys make tags of one length; the
 /// longest message has `most` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512ifma,bmi2,aes")]
-pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], most: usize, tags: &mut [Block; LANES]) {
+pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], most: usize, tags: &mut Tags<LANES>) {
     let Some(first) = messages.first() else {
         return;
     };
@@ -43,7 +44,7 @@ pub(super) fn tag(messages: &mut [Message<'_, UmacKey>], most: usize, tags: &mut
 fn tag_streams<const S: usize>(
     messages: &mut [Message<'_, UmacKey>],
     most: usize,
-    tags: &mut [Block; LANES],
+    tags: &mut Tags<LANES>,
 ) {
     // Lanes without a message repeat the last one's key.
     let last = messages.len() - 1;
@@ -68,7 +69,9 @@ fn tag_streams<const S: usize>(
             let key = _mm_loadu_si128(keys[lane].translation.as_ptr().cast());
             let hash = _mm_loadu_si128(hashes[lane].as_ptr().cast());
             let tag = _mm_ternarylogic_epi64::<XOR3>(hash, key, pad);
-            _mm_storeu_si128(tags[lane].as_mut_ptr().cast(), tag);
+            let mut bytes = [0; 16];
+            _mm_storeu_si128(bytes.as_mut_ptr().cast(), tag);
+            tags.set(lane, bytes);
         }
     }
 }

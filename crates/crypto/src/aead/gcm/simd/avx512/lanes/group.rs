@@ -10,9 +10,10 @@ use super::super::super::super::key::Form;
 use super::super::super::super::packet::Packet;
 use super::super::field::{hash_keys, reverse};
 use super::super::schedules::{join, round_keys};
-use super::super::{expanded, load_raw, nonce, transpose};
+use super::super::{expanded, load_raw, nonce, transpose, wipe_vectors};
 use super::{CHUNK, LANES};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
+use crate::impossible::{Impossible, happens};
 use crate::suite::AesKeySize;
 
 /// Where the texts of a flight begin and end.
@@ -215,7 +216,8 @@ impl Group {
         }
     }
 
-    /// Takes four packets of the lengths that [`Group::end_with`] was told.
+    /// Takes four packets of the lengths that [`Group::end_with`] was told, and returns
+    /// those whose keys are there; the others' texts are lost.
     ///
     /// # Safety
     /// As for [`Group::end_with`].
@@ -224,7 +226,7 @@ impl Group {
         &mut self,
         size: AesKeySize,
         packets: [&Packet<'_>; LANES],
-    ) {
+    ) -> Keyed {
         let [a, b, c, d] = packets;
         // SAFETY: the caller's; masks cover no more than the associated data.
         unsafe {
@@ -244,9 +246,11 @@ impl Group {
             ]));
             if ON_THE_FLY {
                 let keys = [raw_128(a), raw_128(b), raw_128(c), raw_128(d)];
-                self.keys[1] = join(keys);
+                let zero = _mm_setzero_si128();
+                self.keys[1] = join(keys.map(|key| key.unwrap_or(zero)));
+                keys.map(|key| key.is_some())
             } else {
-                self.load_expanded(size, packets);
+                self.load_expanded(size, packets)
             }
         }
     }
@@ -254,15 +258,23 @@ impl Group {
     /// Takes keys that are expanded, or expands them now.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn load_expanded(&mut self, size: AesKeySize, packets: [&Packet<'_>; LANES]) {
+    fn load_expanded(&mut self, size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
         let [a, b, c, d] = packets;
         if a.key.form != Form::Compact {
-            let raw = [
+            let keys = [
                 load_raw(a.key, size),
                 load_raw(b.key, size),
                 load_raw(c.key, size),
                 load_raw(d.key, size),
             ];
+            let keyed = [
+                keys[0].is_some(),
+                keys[1].is_some(),
+                keys[2].is_some(),
+                keys[3].is_some(),
+            ];
+            let zero = [_mm_setzero_si128(); 2];
+            let mut raw = keys.map(|key| key.unwrap_or(zero));
             let [hash_key, keys @ ..] = &mut self.keys;
             round_keys(size, &raw, keys);
             let rounds = rounds(size);
@@ -271,16 +283,16 @@ impl Group {
                 zero = _mm512_aesenc_epi128(zero, *key);
             }
             *hash_key = hash_keys(_mm512_aesenclast_epi128(zero, keys[rounds]));
-            return;
+            wipe_vectors(raw.as_flattened_mut());
+            return keyed;
         }
-        let (Some(a), Some(b), Some(c), Some(d)) = (
+        let keys = [
             compact(a, size),
             compact(b, size),
             compact(c, size),
             compact(d, size),
-        ) else {
-            return;
-        };
+        ];
+        let [a, b, c, d] = keys.map(|key| key.unwrap_or(&NO_KEY));
         // Four blocks of each key at a time, of which the first is its hash key.
         let (rows, _) = self.keys.as_chunks_mut::<4>();
         for ((((row, a), b), c), d) in rows.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -294,6 +306,7 @@ impl Group {
                 ]
             });
         }
+        keys.map(|key| key.is_some())
     }
 
     #[inline(always)]
@@ -411,21 +424,28 @@ impl Group {
     }
 }
 
+/// Which of four packets have their keys.
+pub(super) type Keyed = [bool; LANES];
+
+/// In place of a key that is not there.
+static NO_KEY: [[Block; 4]; 1 + MOST_ROUND_KEYS / 4] = [[[0; 16]; 4]; 1 + MOST_ROUND_KEYS / 4];
+
 /// The blocks of a packet's compact key of this size, four at a time.
 #[inline]
 fn compact<'a>(packet: &Packet<'a>, size: AesKeySize) -> Option<&'a [[Block; 4]]> {
     Some(expanded(packet.key, size, Form::Compact)?.as_chunks().0)
 }
 
-/// A packet's raw key of AES-128; zeros where there is none.
+/// A packet's raw key of AES-128.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn raw_128(packet: &Packet<'_>) -> __m128i {
-    match packet.key.bytes.first_chunk::<16>() {
-        // SAFETY: 16 bytes are readable.
-        Some(key) => unsafe { _mm_loadu_si128(key.as_ptr().cast()) },
-        None => _mm_setzero_si128(),
+fn raw_128(packet: &Packet<'_>) -> Option<__m128i> {
+    let key = packet.key.bytes.first_chunk::<16>()?;
+    if happens(Impossible::NoKey) {
+        return None;
     }
+    // SAFETY: 16 bytes are readable.
+    Some(unsafe { _mm_loadu_si128(key.as_ptr().cast()) })
 }
 
 /// Where a packet's text is written to.
