@@ -20,8 +20,10 @@ pub struct Metrics {
     intervals: Counter,
     packets: Counter,
     bytes: Counter,
+    wire_bytes: Counter,
     unkeyed: Counter,
     late: Counter,
+    time_implausible: Counter,
     saturated: Counter,
     alarms: Counter,
     start: Real,
@@ -47,8 +49,10 @@ impl Metrics {
             intervals: Counter::default(),
             packets: Counter::default(),
             bytes: Counter::default(),
+            wire_bytes: Counter::default(),
             unkeyed: Counter::default(),
             late: Counter::default(),
+            time_implausible: Counter::default(),
             saturated: Counter::default(),
             alarms: Counter::default(),
             start: Real::default(),
@@ -59,12 +63,22 @@ impl Metrics {
         let measure = metrics.registry.sub_registry_with_prefix("weir_measure");
         measure.register("intervals", "Intervals reported", metrics.intervals.clone());
         measure.register("packets", "Packets measured", metrics.packets.clone());
-        measure.register("bytes", "Their bytes on the wire", metrics.bytes.clone());
+        measure.register("bytes", "Their captured bytes", metrics.bytes.clone());
+        measure.register(
+            "wire_bytes",
+            "Their bytes on the wire",
+            metrics.wire_bytes.clone(),
+        );
         measure.register("unkeyed", "Packets without IP", metrics.unkeyed.clone());
         measure.register(
             "late",
             "Packets stamped before the interval that they were counted in",
             metrics.late.clone(),
+        );
+        measure.register(
+            "time_implausible",
+            "Packets whose timestamps were not believed",
+            metrics.time_implausible.clone(),
         );
         measure.register(
             "saturated",
@@ -100,8 +114,10 @@ impl Metrics {
         self.intervals.inc();
         self.packets.inc_by(report.packets);
         self.bytes.inc_by(report.bytes);
+        self.wire_bytes.inc_by(report.wire_bytes);
         self.unkeyed.inc_by(report.unkeyed);
         self.late.inc_by(report.late);
+        self.time_implausible.inc_by(report.time_implausible);
         self.saturated.inc_by(u64::from(report.saturated));
         self.alarms.inc_by(report.alarms.len() as u64);
         self.start.set(report.start_ns as f64 / 1e9);

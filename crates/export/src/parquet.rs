@@ -27,6 +27,7 @@ const SCHEMA: &str = "message weir_measure {
     required double seconds;
     required int64 packets;
     required int64 bytes;
+    required int64 wire_bytes;
     required int64 distinct;
     required boolean saturated;
     required double f2;
@@ -156,6 +157,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         columns.required::<DoubleType>(|row| row.seconds)?;
         columns.required::<Int64Type>(|row| row.packets)?;
         columns.required::<Int64Type>(|row| row.bytes)?;
+        columns.required::<Int64Type>(|row| row.wire_bytes)?;
         columns.required::<Int64Type>(|row| row.distinct)?;
         columns.required::<BoolType>(|row| row.saturated)?;
         columns.required::<DoubleType>(|row| row.f2)?;
@@ -292,6 +294,7 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     columns.required::<DoubleType>(&mut rows, |row, value| row.seconds = value)?;
     columns.required::<Int64Type>(&mut rows, |row, value| row.packets = value)?;
     columns.required::<Int64Type>(&mut rows, |row, value| row.bytes = value)?;
+    columns.required::<Int64Type>(&mut rows, |row, value| row.wire_bytes = value)?;
     columns.required::<Int64Type>(&mut rows, |row, value| row.distinct = value)?;
     columns.required::<BoolType>(&mut rows, |row, value| row.saturated = value)?;
     columns.required::<DoubleType>(&mut rows, |row, value| row.f2 = value)?;

@@ -16,8 +16,10 @@ pub struct Row {
     pub seconds: f64,
     /// Packets of the interval.
     pub packets: i64,
-    /// Their bytes.
+    /// Their bytes, as far as they were captured.
     pub bytes: i64,
+    /// Their bytes on the wire.
+    pub wire_bytes: i64,
     /// Distinct keys of the interval.
     pub distinct: i64,
     /// Whether values of the interval added up to more than counters hold.
@@ -65,6 +67,7 @@ pub(crate) fn rows(report: &IntervalReport) -> Vec<Row> {
         seconds: report.seconds,
         packets: signed(report.packets),
         bytes: signed(report.bytes),
+        wire_bytes: signed(report.wire_bytes),
         distinct: signed(report.distinct),
         saturated: report.saturated,
         f2: report.f2,

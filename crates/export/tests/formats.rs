@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_export::{ExportError, Metrics, ParquetWriter, Row, read_parquet};
+use weir_measure::Arrival;
 use weir_measure::change::ChangeConfig;
 use weir_measure::{CountMin, IntervalReport, KAry, MeasureConfig, Value};
 use weir_packet::wire::{FlowKey, KeyKind};
@@ -38,7 +39,7 @@ fn reports(sketches: bool) -> Vec<IntervalReport> {
         let timestamp_ns = START + number * (SECOND / 500);
         for meter in &mut measurement.meters {
             meter.tick(number, timestamp_ns);
-            meter.count(timestamp_ns, Some(&flow), 100);
+            meter.count(&Arrival::at(timestamp_ns, 100), 60, Some(&flow));
         }
     }
     for meter in &mut measurement.meters {
@@ -132,10 +133,11 @@ fn sketches_come_back_with_their_seeds() {
     let mut both: Option<KAry> = None;
     for row in stored {
         let sums = CountMin::<weir_hash::Ms52>::decode(row.sums_sketch.as_ref().expect("there"));
-        assert_eq!(sums.expect("a sketch").total(), row.bytes);
+        assert_eq!(sums.expect("a sketch").total(), row.wire_bytes);
+        assert_eq!(row.bytes * 100, row.wire_bytes * 60);
         let change: KAry =
             KAry::decode(row.change_sketch.as_ref().expect("there")).expect("a sketch");
-        assert_eq!(change.total(), row.bytes);
+        assert_eq!(change.total(), row.wire_bytes);
         match &mut both {
             None => both = Some(change),
             Some(both) => both.combine(&change).expect("one seed"),

@@ -160,7 +160,7 @@ impl Stage for InspectStage {
             packets[self.indices.len()] = Packet {
                 headers: *batch.headers(index),
                 bytes: batch.record(index),
-                timestamp_ns: arrival.timestamp_ns,
+                timestamp_ns: arrival.clock_ns(),
                 interface: arrival.interface,
                 tunnel: 0,
             };

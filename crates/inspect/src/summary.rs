@@ -17,8 +17,16 @@ pub struct InspectSummary {
     pub event_type: &'static str,
     /// Packets read.
     pub packets: u64,
-    /// Bytes of these packets, as on the wire.
+    /// Bytes of these packets, as far as they were captured.
     pub bytes: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Packets whose timestamps were not believed.
+    pub time_implausible: u64,
+    /// Jumps of the capture's clock by more than an hour.
+    pub clock_jumps: u64,
+    /// Packets said to have been longer than any packet can be.
+    pub length_implausible: u64,
     /// Rules that are wholly understood.
     pub rules_loaded: u64,
     /// Of these, rules in whose place a newer revision runs.
@@ -41,7 +49,7 @@ pub struct InspectSummary {
     pub alerted_pcap: Option<AlertedStatistics>,
     /// Time of the run.
     pub seconds: f64,
-    /// Bits read per nanosecond.
+    /// Captured bits read per nanosecond.
     pub gbit_per_s: f64,
     /// Whether the run was ended by a signal.
     pub interrupted: bool,
@@ -150,6 +158,10 @@ impl InspectSummary {
             event_type: "summary",
             packets: statistics.packets(),
             bytes: statistics.bytes(),
+            wire_bytes: statistics.wire_bytes(),
+            time_implausible: statistics.time_implausible(),
+            clock_jumps: statistics.clock_jumps(),
+            length_implausible: statistics.length_implausible(),
             rules_loaded: load.loaded,
             rules_superseded: load.superseded,
             rules_skipped: load.skipped.clone(),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use weir_measure::change::{ChangeConfig, KeySource};
 use weir_measure::{IntervalReport, MeasureConfig, Measurement, Meter};
 use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::Arrival;
 
 const KEYS: u64 = 100_000;
 const ROUNDS: u64 = 33;
@@ -59,7 +60,7 @@ fn fill(meter: &mut Meter, round: u64, batches: &mut Vec<Duration>) {
             };
             let bytes = 100 + (key * round % 1000) as u32;
             meter.tick(round * KEYS + key, start_ns + key);
-            meter.count(start_ns + key, Some(&flow), bytes);
+            meter.count(&Arrival::at(start_ns + key, bytes), bytes, Some(&flow));
         }
         batches.push(begin.elapsed());
     }

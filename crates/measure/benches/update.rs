@@ -13,6 +13,7 @@ use weir_hash::{Buckets, Family, KeyColumns, Ms52, SeedStream};
 use weir_measure::{Accuracy, AddWork, CountMin, MeasureConfig};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::Tier;
+use weir_stream::Arrival;
 
 const KEYS: usize = 1 << 20;
 const CHUNK: usize = 64;
@@ -118,7 +119,7 @@ fn update(criterion: &mut Criterion) {
                     for flow in &flows {
                         for meter in &mut measurement.meters {
                             meter.tick(0, 1);
-                            meter.count(1, Some(flow), 700);
+                            meter.count(&Arrival::at(1, 700), 700, Some(flow));
                         }
                     }
                 });

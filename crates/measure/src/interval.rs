@@ -1,33 +1,40 @@
 //! Intervals on capture time.
 //!
-//! Interval i is [origin + i·S, origin + (i+1)·S), where the origin is the
-//! timestamp of the first packet. Time only moves on: a packet stamped earlier
-//! than the interval that the stream has reached, because the capture is out
-//! of order or its clock jumped back, counts in that interval and is counted as
-//! late.
+//! Interval i is [origin + i·S, origin + (i+1)·S), where the origin is the time
+//! of the first packet. A packet's time is that of the stream's clock when it
+//! arrived ([`weir_stream::Arrival::clock_ns`]), so that one damaged timestamp
+//! moves no interval. A packet earlier than the interval that the stream has
+//! reached, because the capture is out of order, counts in that interval and is
+//! counted as late. Where the clock was set back by more than its reach, the next
+//! interval begins at the packet's time, its number one higher.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_stream::CaptureClock;
+
 /// One interval's place in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Slot {
     /// Number of the interval, from 0.
     pub index: u64,
-    /// Its first nanosecond since 1970.
+    /// Its first nanosecond since 1970. Below that of the interval before it where
+    /// the clock was set back.
     pub start_ns: u64,
 }
 
-/// Turns the timestamps of a stream, in order of arrival, into intervals.
+/// Turns the times of a stream's packets, in order of arrival, into intervals.
 #[derive(Clone, Debug)]
 pub struct IntervalClock {
     length_ns: u64,
-    origin_ns: Option<u64>,
+    origin: Option<Slot>,
     slot: Slot,
     /// First nanosecond after the interval.
     next_ns: u64,
+    /// A packet from before this shows that the clock was set back.
+    earliest_ns: u64,
 }
 
 impl IntervalClock {
@@ -36,28 +43,52 @@ impl IntervalClock {
     pub fn new(length_ns: Option<NonZeroU64>) -> IntervalClock {
         IntervalClock {
             length_ns: length_ns.map_or(u64::MAX, NonZeroU64::get),
-            origin_ns: None,
+            origin: None,
             slot: Slot::default(),
             next_ns: 0,
+            earliest_ns: 0,
         }
     }
 
-    /// The interval in which a packet counts that arrives next and is stamped
-    /// `timestamp_ns`.
+    /// The interval in which the packet counts that arrives next, when the stream's
+    /// clock reads `clock_ns`.
     #[inline]
-    pub fn observe(&mut self, timestamp_ns: u64) -> Slot {
-        if timestamp_ns >= self.next_ns {
-            self.turn(timestamp_ns);
+    pub fn observe(&mut self, clock_ns: u64) -> Slot {
+        if !self.is_inside(clock_ns) {
+            self.turn(clock_ns);
         }
         self.slot
     }
 
-    fn turn(&mut self, timestamp_ns: u64) {
-        let origin_ns = *self.origin_ns.get_or_insert(timestamp_ns);
-        let index = timestamp_ns.saturating_sub(origin_ns) / self.length_ns;
-        let start_ns = origin_ns + index * self.length_ns;
-        self.slot = Slot { index, start_ns };
+    /// Whether a packet of this time counts in the interval reached.
+    #[inline(always)]
+    fn is_inside(&self, clock_ns: u64) -> bool {
+        (clock_ns < self.next_ns) & (clock_ns >= self.earliest_ns)
+    }
+
+    fn turn(&mut self, clock_ns: u64) {
+        let here = Slot {
+            index: self.slot.index.saturating_add(1),
+            start_ns: clock_ns,
+        };
+        let origin = match self.origin {
+            None => Slot { index: 0, ..here },
+            Some(_) if clock_ns < self.earliest_ns => here,
+            Some(origin) => origin,
+        };
+        self.origin = Some(origin);
+        let turns = clock_ns.saturating_sub(origin.start_ns) / self.length_ns;
+        let start_ns = origin.start_ns + turns * self.length_ns;
+        self.slot = Slot {
+            index: origin.index.saturating_add(turns),
+            start_ns,
+        };
         self.next_ns = start_ns.saturating_add(self.length_ns);
+        // One interval over the whole stream has every packet.
+        self.earliest_ns = match self.length_ns {
+            u64::MAX => 0,
+            _ => start_ns.saturating_sub(CaptureClock::REACH_NS),
+        };
     }
 }
 
@@ -101,8 +132,8 @@ impl Timeline {
     /// Notes a packet: its number in the stream's order and its time. To be
     /// called for every packet, in order, before a shard gets it.
     #[inline]
-    pub fn observe(&mut self, number: u64, timestamp_ns: u64) {
-        let slot = self.clock.observe(timestamp_ns);
+    pub fn observe(&mut self, number: u64, clock_ns: u64) {
+        let slot = self.clock.observe(clock_ns);
         if self.last != Some(slot.index) {
             self.last = Some(slot.index);
             let mut turns = self
@@ -143,10 +174,9 @@ impl Follower {
         self.advance(|turn| turn.number <= number)
     }
 
-    /// The interval that the stream had reached when its clock, the largest
-    /// timestamp so far, read `clock_ns`.
-    fn slot_at(&mut self, clock_ns: u64) -> Slot {
-        self.advance(|turn| turn.slot.start_ns <= clock_ns)
+    /// The interval that the stream had reached before packet `number`.
+    fn slot_before(&mut self, number: u64) -> Slot {
+        self.advance(|turn| turn.number < number)
     }
 
     #[inline]
@@ -184,9 +214,9 @@ pub(crate) enum Timekeeper {
 
 impl Timekeeper {
     #[inline]
-    pub fn slot(&mut self, number: u64, timestamp_ns: u64) -> Slot {
+    pub fn slot(&mut self, number: u64, clock_ns: u64) -> Slot {
         match self {
-            Timekeeper::Whole(clock) => clock.observe(timestamp_ns),
+            Timekeeper::Whole(clock) => clock.observe(clock_ns),
             Timekeeper::Part(follower) => follower.slot_of(number),
         }
     }
@@ -196,10 +226,9 @@ impl Timekeeper {
     #[inline(always)]
     pub fn stay(&mut self, packets: impl Iterator<Item = (u64, u64)>) -> usize {
         match self {
-            Timekeeper::Whole(clock) => {
-                let next_ns = clock.next_ns;
-                packets.take_while(|(_, ns)| *ns < next_ns).count()
-            }
+            Timekeeper::Whole(clock) => packets
+                .take_while(|(_, clock_ns)| clock.is_inside(*clock_ns))
+                .count(),
             Timekeeper::Part(follower) => {
                 follower.read();
                 let next = follower.ahead.front().map_or(u64::MAX, |turn| turn.number);
@@ -208,12 +237,13 @@ impl Timekeeper {
         }
     }
 
-    /// The interval that a part has reached without a packet of its own; for
-    /// the whole stream there is nothing to learn.
-    pub fn reached(&mut self, clock_ns: u64) -> Option<Slot> {
+    /// The interval that a part has reached without a packet of its own, when all
+    /// packets before `number` went elsewhere; for the whole stream there is
+    /// nothing to learn.
+    pub fn reached(&mut self, number: u64) -> Option<Slot> {
         match self {
             Timekeeper::Whole(_) => None,
-            Timekeeper::Part(follower) => Some(follower.slot_at(clock_ns)),
+            Timekeeper::Part(follower) => Some(follower.slot_before(number)),
         }
     }
 }
@@ -240,13 +270,25 @@ mod tests {
     }
 
     #[test]
-    fn time_never_goes_back() {
+    fn packets_out_of_order_do_not_take_time_back() {
         let mut clock = clock(1000);
         clock.observe(START);
         let reached = clock.observe(START + 3000);
-        for earlier in [START + 2999, START, START - 1, 0] {
+        let earliest = START + 3000 - CaptureClock::REACH_NS;
+        for earlier in [START + 2999, START, START - 1, earliest] {
             assert_eq!(clock.observe(earlier), reached);
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_begins_the_next_interval() {
+        let mut clock = clock(1000);
+        clock.observe(START);
+        assert_eq!(clock.observe(START + 3000).index, 3);
+        let back = START - CaptureClock::REACH_NS + 2999;
+        let slots = [0, 999, 1000, 5000].map(|offset| clock.observe(back + offset));
+        assert_eq!(slots.map(|slot| slot.index), [4, 4, 5, 9]);
+        assert_eq!(slots.map(|slot| slot.start_ns - back), [0, 0, 1000, 5000]);
     }
 
     #[test]
@@ -277,10 +319,14 @@ mod tests {
     }
 
     /// Two followers that see every other packet agree with the clock of the
-    /// whole stream, out-of-order packets included.
+    /// whole stream, packets out of order and a clock set back included.
     #[test]
     fn followers_agree_with_the_whole_stream() {
+        let back = CaptureClock::REACH_NS;
         let offsets = [0u64, 5, 12, 9, 13, 40, 8, 41, 55, 54, 90, 91];
+        let offsets = offsets.map(|offset| back + offset);
+        let offsets = offsets.into_iter().chain([1, 2, 12]);
+        let offsets: Vec<u64> = offsets.collect();
         let mut timeline = Timeline::new(clock(10));
         let mut followers = [timeline.follower(), timeline.follower()];
         let mut whole = clock(10);
@@ -294,20 +340,21 @@ mod tests {
             assert_eq!(follower.slot_of(number as u64), expected, "packet {number}");
             seen.push(expected.index);
         }
-        assert_eq!(seen, [0, 0, 1, 1, 1, 4, 4, 4, 5, 5, 9, 9]);
+        assert_eq!(seen, [0, 0, 1, 1, 1, 4, 4, 4, 5, 5, 9, 9, 10, 10, 11]);
         // A number that went back does not take the interval back.
-        assert_eq!(followers[0].slot_of(0).index, 9);
+        assert_eq!(followers[0].slot_of(0).index, 11);
     }
 
     #[test]
-    fn idle_follower_learns_by_the_clock() {
+    fn an_idle_follower_learns_by_numbers() {
         let mut timeline = Timeline::new(clock(10));
         let mut follower = timeline.follower();
         for (number, offset) in [0u64, 25, 99].iter().enumerate() {
             timeline.observe(number as u64, START + offset);
         }
-        assert_eq!(follower.slot_at(START + 24).index, 2);
-        assert_eq!(follower.slot_at(START + 98).index, 9);
+        assert_eq!(follower.slot_before(1).index, 0);
+        assert_eq!(follower.slot_before(2).index, 2);
+        assert_eq!(follower.slot_before(3).index, 9);
         assert_eq!(follower.slot_of(1).index, 9);
     }
 }

@@ -73,3 +73,5 @@ pub use sketch::{
     RangeCountMin, RealKAry, RecentKeys, SharedCountMin,
 };
 pub use stage::MeasureStage;
+/// What a [`Meter`] is told of a packet besides its flow.
+pub use weir_stream::Arrival;

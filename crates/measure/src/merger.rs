@@ -26,6 +26,8 @@ pub(crate) struct Merger {
     reached: Vec<u64>,
     /// Index after the last interval that was reported.
     next: u64,
+    /// Beginning of the last interval that was reported with packets.
+    last_start_ns: u64,
     watch: Option<Watch>,
     ready: Vec<IntervalReport>,
 }
@@ -48,6 +50,7 @@ impl Merger {
             open: BTreeMap::new(),
             reached: vec![0; shards],
             next: 0,
+            last_start_ns: 0,
             watch,
             ready: Vec::new(),
         })
@@ -99,8 +102,13 @@ impl Merger {
             && (*entry.key() < end || end == u64::MAX)
         {
             let mut part = entry.remove();
-            let skipped = self.report_empty(&part);
-            let mut report = part.report(&self.plan, skipped);
+            let start_ns = part.slot.start_ns;
+            let set_back_ns = mem::replace(&mut self.last_start_ns, start_ns);
+            let set_back_ns = set_back_ns.saturating_sub(start_ns);
+            let skipped_before = self.report_empty(&part, set_back_ns > 0);
+            let mut report = part.report(&self.plan);
+            report.skipped_before = skipped_before;
+            report.set_back_seconds = set_back_ns as f64 / 1e9;
             if self.watch.is_some() || self.plan.sketches {
                 self.filler.sketch(&self.plan, &mut part.contents);
                 self.filler.flush(&self.plan, &mut part.contents);
@@ -121,11 +129,12 @@ impl Merger {
     }
 
     /// Reports the empty intervals before `part`, or returns how many there
-    /// are where they are too many.
-    fn report_empty(&mut self, part: &IntervalPart) -> u64 {
+    /// are where they are too many, or where the clock was set back, so that their
+    /// times are unknown.
+    fn report_empty(&mut self, part: &IntervalPart, is_set_back: bool) -> u64 {
         let gap = part.slot.index.saturating_sub(self.next);
         let length_ns = self.plan.interval_ns.map_or(0, |length| length.get());
-        if gap > EMPTY_ROWS_MAX {
+        if gap > EMPTY_ROWS_MAX || is_set_back {
             return gap;
         }
         for before in (1..=gap).rev() {

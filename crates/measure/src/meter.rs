@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::Arrival;
 
 use crate::change::{Alarm, draw};
 use crate::collector::Collector;
@@ -52,11 +53,11 @@ impl Meter {
     }
 
     /// Tells the meter of a packet that it does or does not count, by its
-    /// number in the stream's order and its time in nanoseconds since 1970.
-    /// Packets come in order of arrival.
+    /// number in the stream's order and its time by the stream's clock
+    /// ([`Arrival::clock_ns`]). Packets come in order of arrival.
     #[inline]
-    pub fn tick(&mut self, number: u64, timestamp_ns: u64) {
-        let slot = self.time.slot(number, timestamp_ns);
+    pub fn tick(&mut self, number: u64, clock_ns: u64) {
+        let slot = self.time.slot(number, clock_ns);
         if slot.index != self.slot.index {
             self.turn(slot);
         }
@@ -64,19 +65,19 @@ impl Meter {
         self.number = number;
     }
 
-    /// Counts the packet that [`Meter::tick`] just told of: its time, its flow
-    /// (none without IP) and its bytes on the wire.
+    /// Counts the packet that [`Meter::tick`] just told of: its arrival, its bytes
+    /// as far as they were captured, and its flow (none without IP).
     #[inline(always)]
-    pub fn count(&mut self, timestamp_ns: u64, flow: Option<&FlowKey>, wire_bytes: u32) {
+    pub fn count(&mut self, arrival: &Arrival, captured_bytes: u32, flow: Option<&FlowKey>) {
         let slot = self.slot;
         let part = self.part.get_or_insert_with(|| IntervalPart::new(slot));
-        part.counts.note(timestamp_ns, slot.start_ns, wire_bytes);
+        part.counts.note(arrival, captured_bytes, slot.start_ns);
         match flow {
             None => part.counts.unkeyed += 1,
             Some(flow) => {
                 let value = match self.plan.value {
                     Value::Packets => 1,
-                    Value::Bytes => u64::from(wire_bytes),
+                    Value::Bytes => u64::from(arrival.wire_bytes),
                 };
                 let mut is_noted = false;
                 if let Some(change) = &self.plan.change {
@@ -95,8 +96,8 @@ impl Meter {
     pub(crate) fn count_all(&mut self, packets: &impl Packets) {
         let mut next = 0;
         while next < packets.len() {
-            let (number, timestamp_ns) = packets.time(next);
-            self.tick(number, timestamp_ns);
+            let (number, clock_ns) = packets.time(next);
+            self.tick(number, clock_ns);
             let others = (next + 1..packets.len()).map(|index| packets.time(index));
             let run = next..next + 1 + self.time.stay(others);
             next = run.end;
@@ -138,7 +139,7 @@ impl Meter {
                     continue;
                 };
                 let value = match value {
-                    Value::Bytes => packets.wire_bytes(index).into(),
+                    Value::Bytes => packets.arrival(index).wire_bytes.into(),
                     Value::Packets => 1,
                 };
                 (self.filler).put(&self.plan, sketched, &flow, value, false);
@@ -148,20 +149,21 @@ impl Meter {
 
     fn count_run(&mut self, packets: &impl Packets, run: Range<usize>) {
         for index in run {
-            let (number, timestamp_ns) = packets.time(index);
-            self.tick(number, timestamp_ns);
+            let (number, clock_ns) = packets.time(index);
+            self.tick(number, clock_ns);
             if packets.is_counted(index) {
                 let flow = packets.flow(index);
-                self.count(timestamp_ns, flow.as_ref(), packets.wire_bytes(index));
+                let captured_bytes = packets.captured_bytes(index);
+                self.count(packets.arrival(index), captured_bytes, flow.as_ref());
             }
         }
     }
 
-    /// Tells the meter of a shard without packets that all packets which the
-    /// stream brought up to the largest timestamp `clock_ns` went elsewhere, so
-    /// that the others need not wait for it.
-    pub fn idle(&mut self, clock_ns: u64) {
-        if let Some(slot) = self.time.reached(clock_ns)
+    /// Tells the meter of a shard without packets that all packets before `number`
+    /// which it was not told of went elsewhere, so that the others need not wait
+    /// for it.
+    pub fn idle(&mut self, number: u64) {
+        if let Some(slot) = self.time.reached(number)
             && slot.index != self.slot.index
         {
             self.turn(slot);

@@ -4,6 +4,7 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use weir_packet::wire::{FlowKey, Ipv4Flow};
+use weir_stream::Arrival;
 
 use crate::config::Value;
 use crate::gather::{self, PUT_MAX};
@@ -13,11 +14,12 @@ use crate::report::Counts;
 pub(crate) trait Packets {
     /// At most 2¹⁶.
     fn len(&self) -> usize;
-    /// Number in the stream's order, and nanoseconds since 1970.
+    /// Number in the stream's order, and time by the stream's clock.
     fn time(&self, index: usize) -> (u64, u64);
     /// Whether a packet counts, or only tells the time.
     fn is_counted(&self, index: usize) -> bool;
-    fn wire_bytes(&self, index: usize) -> u32;
+    fn arrival(&self, index: usize) -> &Arrival;
+    fn captured_bytes(&self, index: usize) -> u32;
     fn flow(&self, index: usize) -> Option<FlowKey>;
     /// The flows of all, as far as they are at hand and of IPv4: else nothing.
     fn ipv4_flows(&self) -> &[Ipv4Flow];
@@ -55,7 +57,7 @@ impl Sorted {
         value: Value,
         start_ns: u64,
     ) -> Counts {
-        let (mut counted, mut bytes, mut late, mut last_ns) = (0, 0, 0, 0);
+        let mut counts = Counts::default();
         let mut others_count = 0;
         let flows = &packets.ipv4_flows()[range.clone()];
         for ((index, flow), place) in range.zip(flows).zip(&mut self.values) {
@@ -63,13 +65,10 @@ impl Sorted {
                 *place = 0;
                 continue;
             }
-            let (timestamp_ns, wire_bytes) = (packets.time(index).1, packets.wire_bytes(index));
-            counted += 1;
-            bytes += u64::from(wire_bytes);
-            late += u64::from(timestamp_ns < start_ns);
-            last_ns = timestamp_ns.max(last_ns);
+            let arrival = packets.arrival(index);
+            counts.note(arrival, packets.captured_bytes(index), start_ns);
             let value = match value {
-                Value::Bytes => wire_bytes,
+                Value::Bytes => arrival.wire_bytes,
                 Value::Packets => 1,
             };
             let is_common = flow.is_something() & gather::fits(value.into());
@@ -78,13 +77,7 @@ impl Sorted {
             others_count += usize::from(!is_common);
         }
         self.others_count = others_count;
-        Counts {
-            last_ns,
-            packets: counted,
-            bytes,
-            late,
-            ..Counts::default()
-        }
+        counts
     }
 
     /// The value of each packet of IPv4; 0 of others and of those that do not count.
@@ -103,21 +96,25 @@ impl Sorted {
 mod tests {
     use super::*;
 
-    /// Whether a packet counts, whether it is of IPv4, its bytes.
-    struct Given(Vec<(bool, u32)>, Vec<Ipv4Flow>);
+    /// Whether a packet counts and its arrival, and its flow if it is of IPv4. Half
+    /// of its bytes were captured.
+    struct Given(Vec<(bool, Arrival)>, Vec<Ipv4Flow>);
 
     impl Packets for Given {
         fn len(&self) -> usize {
             self.0.len()
         }
         fn time(&self, index: usize) -> (u64, u64) {
-            (index as u64, 1000 - index as u64)
+            (index as u64, self.arrival(index).clock_ns())
         }
         fn is_counted(&self, index: usize) -> bool {
             self.0[index].0
         }
-        fn wire_bytes(&self, index: usize) -> u32 {
-            self.0[index].1
+        fn arrival(&self, index: usize) -> &Arrival {
+            &self.0[index].1
+        }
+        fn captured_bytes(&self, index: usize) -> u32 {
+            self.0[index].1.wire_bytes / 2
         }
         fn flow(&self, index: usize) -> Option<FlowKey> {
             self.1[index].key()
@@ -146,8 +143,11 @@ mod tests {
             (true, 1 << 20, true),
             (true, (1 << 20) - 1, true),
         ];
+        let arrivals = (0..).zip(given).map(|(index, (counts, wire_bytes, _))| {
+            (counts, Arrival::at(1000 - index, wire_bytes))
+        });
         let packets = Given(
-            given.map(|(counts, bytes, _)| (counts, bytes)).into(),
+            arrivals.collect(),
             given
                 .map(|(_, _, is_ipv4)| if is_ipv4 { ipv4 } else { Ipv4Flow::default() })
                 .into(),
@@ -159,7 +159,10 @@ mod tests {
         assert_eq!(sorted.values()[..7], [0, 0, 0, 0, 0, 0, (1 << 20) - 1]);
         assert_eq!(sorted.others().collect::<Vec<_>>(), [2, 3, 4, 6]);
         assert_eq!((counts.packets, counts.late, counts.last_ns), (5, 2, 998));
-        assert_eq!(counts.bytes, u64::from(u32::MAX) + 1500 + (2 << 20) - 1);
+        let wire_bytes = u64::from(u32::MAX) + 1500 + (2 << 20) - 1;
+        assert_eq!(counts.wire_bytes, wire_bytes);
+        // Of two lengths half a byte is lost.
+        assert_eq!(counts.bytes, wire_bytes / 2 - 1);
         sorted.fill(&packets, 0..8, Value::Packets, 0);
         assert_eq!(sorted.values()[..8], [1, 0, 1, 1, 0, 0, 1, 1]);
         assert_eq!(sorted.others().collect::<Vec<_>>(), [4]);

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use weir_packet::time::Timestamp;
 use weir_packet::wire::FlowKey;
+use weir_stream::Arrival;
 
 use crate::change::{Alarm, ChangeReport, Sample};
 use crate::config::Plan;
@@ -26,15 +27,23 @@ pub struct IntervalReport {
     pub seconds: f64,
     /// Packets, with or without a key.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Their bytes, as far as they were captured.
     pub bytes: u64,
+    /// Their bytes on the wire: what values in bytes are sums of.
+    pub wire_bytes: u64,
     /// Packets among them without IP, which have no key.
     pub unkeyed: u64,
-    /// Packets among them stamped before the interval's beginning: the capture
-    /// is out of order or its clock jumped back.
+    /// Packets among them from before the interval's beginning, by no more than an
+    /// hour: the capture is out of order.
     pub late: u64,
+    /// Packets among them whose timestamps were not believed
+    /// ([`weir_stream::CaptureClock`]): they count where they stand in the capture.
+    pub time_implausible: u64,
     /// Intervals without packets that were left out just before this one.
     pub skipped_before: u64,
+    /// By how much the clock was set back just before this interval: how much earlier
+    /// it begins than the one before it, 0 where it begins later.
+    pub set_back_seconds: f64,
     /// Whether the values add up to more than 2⁶³ - 1, where counters stop: sums,
     /// bounds and alarms of this interval are then not to be relied on.
     pub saturated: bool,
@@ -111,31 +120,38 @@ pub struct ErrorReport {
 /// What is counted of an interval's packets, whatever their keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Largest timestamp.
+    /// Latest time.
     pub last_ns: u64,
     pub packets: u64,
     pub bytes: u64,
+    pub wire_bytes: u64,
     pub unkeyed: u64,
     pub late: u64,
+    pub time_implausible: u64,
 }
 
 impl Counts {
     /// Counts a packet in an interval that begins at `start_ns`.
     #[inline(always)]
-    pub fn note(&mut self, timestamp_ns: u64, start_ns: u64, wire_bytes: u32) {
+    pub fn note(&mut self, arrival: &Arrival, captured_bytes: u32, start_ns: u64) {
+        let clock_ns = arrival.clock_ns();
         self.packets += 1;
-        self.bytes = self.bytes.saturating_add(wire_bytes.into());
-        self.late += u64::from(timestamp_ns < start_ns);
-        self.last_ns = self.last_ns.max(timestamp_ns);
+        self.bytes += u64::from(captured_bytes);
+        self.wire_bytes += u64::from(arrival.wire_bytes);
+        self.late += u64::from(clock_ns < start_ns);
+        self.time_implausible += u64::from(arrival.is_time_implausible());
+        self.last_ns = self.last_ns.max(clock_ns);
     }
 
     /// Adds other packets of the same interval.
     pub fn add(&mut self, other: &Counts) {
         self.last_ns = self.last_ns.max(other.last_ns);
         self.packets += other.packets;
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.bytes += other.bytes;
+        self.wire_bytes += other.wire_bytes;
         self.unkeyed += other.unkeyed;
         self.late += other.late;
+        self.time_implausible += other.time_implausible;
     }
 }
 
@@ -169,7 +185,7 @@ impl IntervalPart {
     }
 
     /// The report of a whole interval. Its contents must have been flushed.
-    pub fn report(&mut self, plan: &Plan, skipped_before: u64) -> IntervalReport {
+    pub fn report(&mut self, plan: &Plan) -> IntervalReport {
         let counts = self.counts;
         let length_ns = plan.interval_ns.map_or(
             counts.last_ns.saturating_sub(self.slot.start_ns),
@@ -178,9 +194,10 @@ impl IntervalPart {
         let mut report = IntervalReport {
             packets: counts.packets,
             bytes: counts.bytes,
+            wire_bytes: counts.wire_bytes,
             unkeyed: counts.unkeyed,
             late: counts.late,
-            skipped_before,
+            time_implausible: counts.time_implausible,
             ..IntervalReport::empty(self.slot.start_ns, length_ns)
         };
         match &mut self.contents {
@@ -199,9 +216,12 @@ impl IntervalReport {
             seconds: length_ns as f64 / 1e9,
             packets: 0,
             bytes: 0,
+            wire_bytes: 0,
             unkeyed: 0,
             late: 0,
+            time_implausible: 0,
             skipped_before: 0,
+            set_back_seconds: 0.0,
             saturated: false,
             distinct: 0,
             f2: 0.0,
@@ -341,7 +361,7 @@ mod tests {
             filler.add(&plan, &mut part.contents, &flow, value, false);
         }
         filler.flush(&plan, &mut part.contents);
-        part.report(&plan, 0)
+        part.report(&plan)
     }
 
     /// The last value that fits is no saturation, one more is, in a list and in a

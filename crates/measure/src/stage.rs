@@ -1,7 +1,7 @@
 //! Meters as stages of a pipeline.
 
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
-use weir_stream::{Batch, Disposition, Event, EventKind, Stage, StageError, Steer};
+use weir_stream::{Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steer};
 
 use crate::change::Alarm;
 use crate::interval::Timeline;
@@ -79,7 +79,7 @@ impl Stage for MeasureStage {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         if batch.is_empty() {
-            self.meter.idle(batch.clock_ns());
+            self.meter.idle(batch.records_steered());
         }
         self.meter.count_all(batch);
         if self.meter.looks_for_changes() {
@@ -117,7 +117,7 @@ impl Packets for Batch {
 
     #[inline(always)]
     fn time(&self, index: usize) -> (u64, u64) {
-        (self.number(index), self.arrival(index).timestamp_ns)
+        (self.number(index), Batch::arrival(self, index).clock_ns())
     }
 
     #[inline(always)]
@@ -126,8 +126,13 @@ impl Packets for Batch {
     }
 
     #[inline(always)]
-    fn wire_bytes(&self, index: usize) -> u32 {
-        self.arrival(index).wire_bytes
+    fn arrival(&self, index: usize) -> &Arrival {
+        Batch::arrival(self, index)
+    }
+
+    #[inline(always)]
+    fn captured_bytes(&self, index: usize) -> u32 {
+        Batch::captured_bytes(self, index)
     }
 
     #[inline(always)]
@@ -146,7 +151,7 @@ impl Timeline {
     /// arrival, so that it tells the timeline first.
     pub fn watch(mut self, mut steer: Steer) -> Steer {
         Box::new(move |batch, index| {
-            self.observe(batch.number(index), batch.arrival(index).timestamp_ns);
+            self.observe(batch.number(index), batch.arrival(index).clock_ns());
             steer(batch, index)
         })
     }

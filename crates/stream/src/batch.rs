@@ -10,6 +10,7 @@ use std::sync::Arc;
 use weir_packet::file::{Block, Interface};
 use weir_packet::wire::{FlowKey, Headers, Ipv4Flow, LinkType};
 
+use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::event::Event;
 use crate::statistics::Tally;
@@ -42,19 +43,6 @@ const BATCH_BLOCKS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the batch is full")]
 pub struct BatchFull;
-
-/// What a source knows of a record besides its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Arrival {
-    /// Nanoseconds since 1970.
-    pub timestamp_ns: u64,
-    /// Length on the wire; more than the record's bytes where it was cut.
-    pub wire_bytes: u32,
-    /// Index into the batch's interfaces.
-    pub interface: u16,
-    /// Link header in front.
-    pub link: LinkType,
-}
 
 /// One record's metadata, gathered from the columns.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +104,7 @@ pub struct Batch {
     interfaces: Arc<[Interface]>,
     events: Vec<Event>,
     tally: Tally,
-    clock_ns: u64,
+    records_steered: u64,
     last: bool,
 }
 
@@ -143,7 +131,7 @@ impl Batch {
             interfaces: Arc::new([]),
             events: Vec::new(),
             tally: Tally::default(),
-            clock_ns: 0,
+            records_steered: 0,
             last: false,
         }
     }
@@ -195,14 +183,15 @@ impl Batch {
         }
     }
 
-    /// The source's clock when it closed the batch: no later record will have
-    /// arrived earlier (captures out of order aside).
-    pub fn clock_ns(&self) -> u64 {
-        self.clock_ns
+    /// With several shards: the number that the source's next record had when the
+    /// batch was sent to its shard. Records with lower numbers that are not in it
+    /// went to other shards, or came in batches before it.
+    pub fn records_steered(&self) -> u64 {
+        self.records_steered
     }
 
-    pub(crate) fn set_clock_ns(&mut self, clock_ns: u64) {
-        self.clock_ns = clock_ns;
+    pub(crate) fn set_records_steered(&mut self, records: u64) {
+        self.records_steered = records;
     }
 
     /// Says that the source has nothing more.
@@ -242,6 +231,12 @@ impl Batch {
         &memory[place.range()]
     }
 
+    /// How many of a record's bytes there are: the length of [`Batch::record`].
+    #[inline(always)]
+    pub fn captured_bytes(&self, index: usize) -> u32 {
+        self.columns.place[..self.len][index].len() as u32
+    }
+
     /// Where a record's headers lie.
     #[inline]
     pub fn headers(&self, index: usize) -> &Headers {
@@ -253,7 +248,7 @@ impl Batch {
         &self.columns.headers[..self.len]
     }
 
-    /// Time, wire length, interface and link type of a record.
+    /// Time, length on the wire, interface and link type of a record.
     #[inline]
     pub fn arrival(&self, index: usize) -> &Arrival {
         &self.columns.arrival[..self.len][index]

@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod batch;
 mod disposition;
 mod event;
@@ -32,9 +33,10 @@ mod stage;
 mod statistics;
 mod work;
 
+pub use arrival::{Arrival, CaptureClock};
 pub use batch::{
-    Arrival, BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures,
-    Extract, Extracts, FRONT_BYTES, HeldRecord, RecordRow, RecordsMut,
+    BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures, Extract,
+    Extracts, FRONT_BYTES, HeldRecord, RecordRow, RecordsMut,
 };
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};

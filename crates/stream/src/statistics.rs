@@ -5,16 +5,44 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::arrival::Arrival;
 use crate::disposition::DropReason;
 
 /// Latencies above this are recorded as this: one minute.
 const MAX_LATENCY_NS: u64 = 60_000_000_000;
+
+/// What is known of received records besides their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ArrivalTally {
+    pub wire_bytes: u64,
+    pub time_implausible: u64,
+    pub clock_jumps: u64,
+    pub length_implausible: u64,
+}
+
+impl ArrivalTally {
+    #[inline(always)]
+    pub fn note(&mut self, arrival: &Arrival) {
+        self.wire_bytes += u64::from(arrival.wire_bytes);
+        self.time_implausible += u64::from(arrival.is_time_implausible());
+        self.clock_jumps += u64::from(arrival.is_clock_jump);
+        self.length_implausible += u64::from(arrival.is_length_implausible);
+    }
+
+    pub fn add(&mut self, other: &ArrivalTally) {
+        self.wire_bytes += other.wire_bytes;
+        self.time_implausible += other.time_implausible;
+        self.clock_jumps += other.clock_jumps;
+        self.length_implausible += other.length_implausible;
+    }
+}
 
 /// The accounts of one batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     pub packets: u64,
     pub bytes: u64,
+    pub arrivals: ArrivalTally,
     pub created: u64,
     pub forwarded: u64,
     pub forwarded_bytes: u64,
@@ -30,6 +58,7 @@ impl Default for Tally {
         Tally {
             packets: 0,
             bytes: 0,
+            arrivals: ArrivalTally::default(),
             created: 0,
             forwarded: 0,
             forwarded_bytes: 0,
@@ -46,6 +75,7 @@ impl Tally {
     pub fn add(&mut self, other: &Tally) {
         self.packets += other.packets;
         self.bytes += other.bytes;
+        self.arrivals.add(&other.arrivals);
         self.created += other.created;
         self.forwarded += other.forwarded;
         self.forwarded_bytes += other.forwarded_bytes;
@@ -110,9 +140,29 @@ impl Statistics {
         self.tally.packets
     }
 
-    /// Bytes of the received records, as on the wire.
+    /// Bytes of the received records, as far as they were captured.
     pub fn bytes(&self) -> u64 {
         self.tally.bytes
+    }
+
+    /// Bytes that the received records had on the wire.
+    pub fn wire_bytes(&self) -> u64 {
+        self.tally.arrivals.wire_bytes
+    }
+
+    /// Records whose timestamps were not believed ([`CaptureClock`](crate::CaptureClock)).
+    pub fn time_implausible(&self) -> u64 {
+        self.tally.arrivals.time_implausible
+    }
+
+    /// Jumps of the stream's clock by more than its reach.
+    pub fn clock_jumps(&self) -> u64 {
+        self.tally.arrivals.clock_jumps
+    }
+
+    /// Records with a length on the wire above that of the longest packet.
+    pub fn length_implausible(&self) -> u64 {
+        self.tally.arrivals.length_implausible
     }
 
     /// Records made by stages.
@@ -125,7 +175,7 @@ impl Statistics {
         self.tally.forwarded
     }
 
-    /// Bytes of the records that went out, as on the wire.
+    /// Bytes of the records that went out.
     pub fn forwarded_bytes(&self) -> u64 {
         self.tally.forwarded_bytes
     }
@@ -168,7 +218,7 @@ impl Statistics {
         self.elapsed
     }
 
-    /// Received bits per nanosecond, as on the wire.
+    /// Received bits per nanosecond, of the captured bytes.
     pub fn gbit_per_s(&self) -> f64 {
         let ns = self.elapsed.as_nanos() as f64;
         if ns == 0.0 {

@@ -85,7 +85,8 @@ pub struct AssociationRow {
     pub spi: u32,
     pub suite: String,
     pub packets: u64,
-    pub bytes: u64,
+    /// Bytes that the cipher or MAC was applied to: payload and padding of ESP.
+    pub payload_bytes: u64,
 }
 
 /// What the associations of finished pipelines did, in the order of their
@@ -112,7 +113,7 @@ pub fn association_rows(pipelines: &[Finished]) -> Vec<AssociationRow> {
             spi: report.parameters.spi,
             suite: report.parameters.suite.name().to_string(),
             packets: report.traffic.packets,
-            bytes: report.traffic.bytes,
+            payload_bytes: report.traffic.bytes,
         })
         .collect()
 }

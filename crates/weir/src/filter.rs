@@ -150,7 +150,7 @@ impl Stage for FilterStage {
             };
             let count = &mut self.counts[decided_by];
             count.packets += 1;
-            count.bytes += u64::from(arrival.wire_bytes);
+            count.bytes += u64::from(batch.captured_bytes(index));
             match action {
                 Action::Allow => batch.set_work(index, work.without_filter()),
                 Action::Deny => batch.drop_record(index, DropReason::FilterDenied),

@@ -18,8 +18,16 @@ use crate::associations::AssociationRow;
 pub struct Traffic {
     /// Packets read.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Their bytes, as far as they were captured.
     pub bytes: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Packets whose timestamps were not believed.
+    pub time_implausible: u64,
+    /// Jumps of the capture's clock by more than an hour.
+    pub clock_jumps: u64,
+    /// Packets said to have been longer than any packet can be.
+    pub length_implausible: u64,
     /// Packets written.
     pub forwarded: u64,
     /// Their bytes.
@@ -28,7 +36,7 @@ pub struct Traffic {
     pub drops: BTreeMap<&'static str, u64>,
     /// Time from the first packet to the last, in seconds.
     pub seconds: f64,
-    /// Received bits per nanosecond.
+    /// Captured bits read per nanosecond.
     pub gbit_per_s: f64,
     /// Time that packets spent in the pipeline.
     pub latency_ns: Latency,
@@ -50,6 +58,10 @@ impl Traffic {
         Traffic {
             packets: statistics.packets(),
             bytes: statistics.bytes(),
+            wire_bytes: statistics.wire_bytes(),
+            time_implausible: statistics.time_implausible(),
+            clock_jumps: statistics.clock_jumps(),
+            length_implausible: statistics.length_implausible(),
             forwarded: statistics.forwarded(),
             forwarded_bytes: statistics.forwarded_bytes(),
             drops: statistics
@@ -170,7 +182,7 @@ pub fn associations_table(rows: &[AssociationRow]) -> String {
                 format!("0x{:08x}", row.spi),
                 row.suite.clone(),
                 table::count(row.packets),
-                table::bytes(row.bytes),
+                table::bytes(row.payload_bytes),
             ]
         })
         .collect();

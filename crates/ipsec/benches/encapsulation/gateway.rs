@@ -127,10 +127,9 @@ fn fill<'a>(batch: &mut Batch, frames: impl Iterator<Item = &'a [u8]>) {
     let mut records = Vec::new();
     for frame in frames {
         let arrival = Arrival {
-            timestamp_ns: 0,
             wire_bytes: frame.len() as u32,
-            interface: 0,
             link: LinkType::Ethernet,
+            ..Arrival::default()
         };
         records.push((bytes.len() as u32, frame.len() as u32, arrival));
         bytes.extend_from_slice(frame);

@@ -87,7 +87,7 @@ impl Watch {
         mut interval: Watched<'_>,
         ready: &mut Vec<IntervalReport>,
     ) {
-        if report.skipped_before > 0 {
+        if report.skipped_before > 0 || report.set_back_seconds > 0.0 {
             self.flush(ready);
             self.restart();
         }

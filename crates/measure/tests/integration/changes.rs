@@ -5,6 +5,7 @@ use std::time::Duration;
 use weir_measure::change::{Alarm, ChangeConfig, KeySource, Rule, SearchState};
 use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement};
 use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::Arrival;
 
 const START: u64 = 1_700_000_000_000_000_000;
 const MS: u64 = 1_000_000;
@@ -73,7 +74,7 @@ fn run(config: &MeasureConfig, packets: &[(u64, FlowKey)], shards: usize) -> Vec
         }
         let meter = &mut meters[flow.source as usize % shards];
         meter.tick(number as u64, *timestamp_ns);
-        meter.count(*timestamp_ns, Some(flow), 100);
+        meter.count(&Arrival::at(*timestamp_ns, 100), 100, Some(flow));
     }
     for meter in &mut meters {
         meter.finish();

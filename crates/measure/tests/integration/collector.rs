@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_measure::{Collector, IntervalReport, MeasureConfig, Meter, Observer};
 use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::Arrival;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -32,7 +33,7 @@ fn measure(shards: usize, observer: Observer) -> (Vec<Meter>, Collector) {
         for (shard, meter) in measurement.meters.iter_mut().enumerate() {
             meter.tick(number, timestamp_ns);
             if number as usize % shards == shard {
-                meter.count(timestamp_ns, Some(&flow), 100);
+                meter.count(&Arrival::at(timestamp_ns, 100), 100, Some(&flow));
             }
         }
     }

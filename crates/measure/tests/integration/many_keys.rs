@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_measure::change::{ChangeConfig, KeySource, SearchState};
 use weir_measure::{IntervalReport, MeasureConfig};
 use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::Arrival;
 
 const SECOND: u64 = 1_000_000_000;
 /// Of so many keys. A packet comes after them, so that the last of them is whole.
@@ -42,7 +43,7 @@ fn reports(keys: KeySource) -> Vec<IntervalReport> {
             ..FlowKey::default()
         };
         meter.tick(number, interval * SECOND);
-        meter.count(interval * SECOND, Some(&flow), 100);
+        meter.count(&Arrival::at(interval * SECOND, 100), 100, Some(&flow));
         number += 1;
     };
     for interval in 0..INTERVALS {

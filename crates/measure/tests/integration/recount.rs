@@ -7,11 +7,17 @@ use proptest::prelude::*;
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, TopRow, Value};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::for_each_tier;
+use weir_stream::Arrival;
 
 const START: u64 = 1_700_000_000_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// One packet: time, flow (none without IP), bytes.
+/// What is captured of a packet's bytes.
+fn captured(wire_bytes: u32) -> u32 {
+    wire_bytes.min(96)
+}
+
+/// One packet: time, flow (none without IP), bytes on the wire.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     timestamp_ns: u64,
@@ -51,7 +57,8 @@ fn measure(
         }
         let meter = &mut measurement.meters[shard(number) % shards];
         meter.tick(number as u64, packet.timestamp_ns);
-        meter.count(packet.timestamp_ns, packet.flow.as_ref(), packet.bytes);
+        let arrival = Arrival::at(packet.timestamp_ns, packet.bytes);
+        meter.count(&arrival, captured(packet.bytes), packet.flow.as_ref());
         if number % 100 == 0 {
             reports.append(&mut measurement.collector.take_ready());
         }
@@ -78,6 +85,7 @@ fn config(key: &str, interval: Option<u64>) -> MeasureConfig {
 struct Truth {
     packets: u64,
     bytes: u64,
+    wire_bytes: u64,
     unkeyed: u64,
     sums: BTreeMap<FlowKey, u64>,
 }
@@ -94,7 +102,8 @@ fn recount(packets: &[Packet], kind: KeyKind, value: Value) -> Truth {
     }
     Truth {
         packets: packets.len() as u64,
-        bytes: packets.iter().map(|p| u64::from(p.bytes)).sum(),
+        bytes: (packets.iter().map(|p| u64::from(captured(p.bytes)))).sum(),
+        wire_bytes: packets.iter().map(|p| u64::from(p.bytes)).sum(),
         unkeyed: packets.iter().filter(|p| p.flow.is_none()).count() as u64,
         sums,
     }
@@ -103,6 +112,7 @@ fn recount(packets: &[Packet], kind: KeyKind, value: Value) -> Truth {
 fn assert_report_is_true(report: &IntervalReport, truth: &Truth, config: &MeasureConfig) {
     assert_eq!(report.packets, truth.packets);
     assert_eq!(report.bytes, truth.bytes);
+    assert_eq!(report.wire_bytes, truth.wire_bytes);
     assert_eq!(report.unkeyed, truth.unkeyed);
     let named: BTreeMap<String, u64> = truth
         .sums
@@ -374,10 +384,13 @@ fn report_serialises_by_the_contract() {
         "start": "2023-11-14T22:13:20.000000005Z",
         "seconds": 1.0,
         "packets": 3,
-        "bytes": 3000,
+        "bytes": 288,
+        "wire_bytes": 3000,
         "unkeyed": 0,
         "late": 0,
+        "time_implausible": 0,
         "skipped_before": 0,
+        "set_back_seconds": 0.0,
         "saturated": false,
         "distinct": 2,
         "f2": 5_000_000.0,
@@ -441,7 +454,7 @@ fn trains_add_up() {
         let key = u128::from(number / 5 * 7 % 5);
         let version = if number % 5 == 4 { 6 } else { 4 };
         meter.tick(number, 1);
-        meter.count(1, Some(&flow(key + 1, version)), 60);
+        meter.count(&Arrival::at(1, 60), 60, Some(&flow(key + 1, version)));
     }
     meter.finish();
     let reports = measurement.collector.finish();

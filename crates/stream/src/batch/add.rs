@@ -6,14 +6,17 @@ use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow};
 
 use super::slab::Place;
-use super::{Arrival, BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
+use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
+use crate::arrival::{Arrival, wire_bytes_max};
 use crate::disposition::Disposition;
+use crate::statistics::ArrivalTally;
 use crate::work::Work;
 
 impl Batch {
     /// Adds received records whose bytes lie in one block: reads their headers,
     /// hashes their flows. They are given as offset and length in the block and
-    /// what the source knows of them, and are numbered from `first_number` on.
+    /// what the source knows of them, and are numbered from `first_number` on. A
+    /// length on the wire above that of the longest packet is limited to that.
     /// Returns how many were added.
     ///
     /// # Errors
@@ -32,19 +35,24 @@ impl Batch {
         let first = self.len;
         let mut index = first;
         let mut outcome = Ok(());
-        let (mut record_bytes, mut wire_bytes) = (0, 0);
-        for (offset, captured_bytes, arrival) in records {
+        let mut record_bytes = 0;
+        let mut arrivals = ArrivalTally::default();
+        for (offset, captured_bytes, mut arrival) in records {
             let place = Place::in_block(handle, offset, captured_bytes);
             let (true, Some(record)) = (index < BATCH_RECORDS, memory.get(place.range())) else {
                 outcome = Err(BatchFull);
                 break;
             };
             columns.parse(index, arrival.link, record, keeps_flows);
+            let most = wire_bytes_max(columns.headers[index].network_offset, place.len());
+            if arrival.wire_bytes > most {
+                (arrival.wire_bytes, arrival.is_length_implausible) = (most, true);
+            }
             columns.place[index] = place;
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
             record_bytes += place.len();
-            wire_bytes += u64::from(arrival.wire_bytes);
+            arrivals.note(&arrival);
             index += 1;
         }
         columns.work[first..index].fill(Work::default());
@@ -53,7 +61,8 @@ impl Batch {
         self.len = index;
         self.bytes += record_bytes;
         self.tally.packets += added as u64;
-        self.tally.bytes += wire_bytes;
+        self.tally.bytes += record_bytes as u64;
+        self.tally.arrivals.add(&arrivals);
         outcome.map(|()| added)
     }
 
@@ -105,7 +114,8 @@ impl Batch {
             }
         }
         self.tally.packets += 1;
-        self.tally.bytes += u64::from(row.arrival.wire_bytes);
+        self.tally.bytes += place.len() as u64;
+        self.tally.arrivals.note(&row.arrival);
         Ok(())
     }
 

@@ -6,7 +6,8 @@ use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow, Network};
 
 use super::slab::{Enclosed, Free};
-use super::{Arrival, BATCH_RECORDS, Batch, Columns};
+use super::{BATCH_RECORDS, Batch, Columns};
+use crate::arrival::Arrival;
 
 /// What is put around a record's IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

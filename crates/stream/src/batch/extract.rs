@@ -6,7 +6,8 @@ use weir_packet::file::Block;
 use weir_packet::wire::Headers;
 
 use super::slab::{Free, Place, Room};
-use super::{Arrival, BATCH_RECORDS, Batch, Columns};
+use super::{BATCH_RECORDS, Batch, Columns};
+use crate::arrival::Arrival;
 
 /// The records of a batch, parts of which are copied out. All copies can be
 /// written to at the same time; the records stay as they are until one of them

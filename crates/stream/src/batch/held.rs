@@ -2,7 +2,8 @@
 
 use weir_packet::wire::Headers;
 
-use super::{Arrival, Batch, BatchFull, Row};
+use super::{Batch, BatchFull, Row};
+use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 
 /// A record that a stage has taken out of the stream for a while. It cannot be

@@ -65,14 +65,12 @@ impl Batch {
         let mut tally = self.tally.clone();
         tally.events = self.events.len() as u64;
         let columns = &*self.columns;
-        for (arrival, disposition) in columns.arrival[..self.len]
-            .iter()
-            .zip(&columns.disposition[..self.len])
-        {
+        let places = &columns.place[..self.len];
+        for (place, disposition) in places.iter().zip(&columns.disposition[..self.len]) {
             match disposition {
                 Disposition::Forward => {
                     tally.forwarded += 1;
-                    tally.forwarded_bytes += u64::from(arrival.wire_bytes);
+                    tally.forwarded_bytes += place.len() as u64;
                 }
                 Disposition::Drop(reason) => tally.drops[*reason as usize] += 1,
                 Disposition::Held => tally.held += 1,

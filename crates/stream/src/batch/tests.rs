@@ -18,6 +18,7 @@ fn received(records: &[&[u8]]) -> Batch {
             wire_bytes: bytes,
             interface: 0,
             link: LinkType::RawIp,
+            ..Arrival::default()
         };
         offset += bytes;
         (offset - bytes, bytes, arrival)

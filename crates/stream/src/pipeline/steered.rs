@@ -66,7 +66,7 @@ impl Pipeline {
                 to_shards,
                 free,
                 limits,
-                clock_ns: 0,
+                steered: 0,
             };
             let source = intake.run();
             let chains: Result<Vec<Chain>, PipelineError> =
@@ -103,8 +103,8 @@ struct Intake {
     to_shards: Vec<SyncSender<Parcel>>,
     free: Receiver<Batch>,
     limits: BatchLimits,
-    /// Latest time among the records steered so far.
-    clock_ns: u64,
+    /// Number of the next record to be steered.
+    steered: u64,
 }
 
 impl Intake {
@@ -158,24 +158,23 @@ impl Intake {
         }
         for index in 0..intake.len() {
             let shard = (self.steer)(intake, index) as usize % open.len();
-            // Of this batch, only what was steered so far has passed.
             if open[shard].room() == (0, 0) {
-                self.send(shard, intake, self.clock_ns, open)?;
+                self.send(shard, intake, open)?;
             }
             if open[shard].take_over(intake, index).is_err() {
-                self.send(shard, intake, self.clock_ns, open)?;
+                self.send(shard, intake, open)?;
                 // An empty batch takes any record.
                 let taken = open[shard].take_over(intake, index);
                 debug_assert!(taken.is_ok());
             }
-            self.clock_ns = self.clock_ns.max(intake.arrival(index).timestamp_ns);
+            self.steered = intake.number(index) + 1;
         }
         Ok(())
     }
 
     fn flush(&mut self, intake: &Batch, open: &mut [Batch]) -> Result<(), Disconnected> {
         for shard in 0..open.len() {
-            self.send(shard, intake, intake.clock_ns(), open)?;
+            self.send(shard, intake, open)?;
         }
         Ok(())
     }
@@ -184,13 +183,12 @@ impl Intake {
         &mut self,
         shard: usize,
         intake: &Batch,
-        clock_ns: u64,
         open: &mut [Batch],
     ) -> Result<(), Disconnected> {
         let mut empty = self.empty_batch()?;
         empty.set_interfaces(intake.interfaces());
         let mut batch = std::mem::replace(&mut open[shard], empty);
-        batch.set_clock_ns(clock_ns);
+        batch.set_records_steered(self.steered);
         let parcel = Parcel {
             batch,
             shard,

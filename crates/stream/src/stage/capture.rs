@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry, Writer};
 
 use super::{Stage, StageError};
-use crate::batch::{Arrival, Batch};
+use crate::arrival::{Arrival, CaptureClock};
+use crate::batch::Batch;
 
 /// How far a source has come, for whoever draws a progress bar in another
 /// thread.
@@ -51,6 +52,7 @@ pub struct CaptureSource {
     interfaces: Arc<[Interface]>,
     entries: Vec<RecordEntry>,
     number: u64,
+    clock: CaptureClock,
     faults: Vec<CaptureError>,
     progress: Arc<Progress>,
     bytes_of_finished_files: u64,
@@ -87,6 +89,7 @@ impl CaptureSource {
             interfaces: Arc::new([]),
             entries: Vec::new(),
             number: 0,
+            clock: CaptureClock::new(),
             faults: Vec::new(),
             progress: Arc::default(),
             bytes_of_finished_files: 0,
@@ -108,6 +111,7 @@ impl CaptureSource {
         while self.current.is_none() {
             match self.readers.next() {
                 Some(Ok(reader)) => {
+                    self.clock.begin_capture();
                     self.current = Some(CurrentFile {
                         reader,
                         first_interface: self.interfaces.len(),
@@ -168,23 +172,23 @@ impl CaptureSource {
                 .collect();
         }
         batch.set_interfaces(&self.interfaces);
-        let mut clock_ns = batch.clock_ns();
+        let clock = &mut self.clock;
         let records = self.entries.iter().map(|entry| {
             let interface = file.first_interface + entry.interface as usize;
-            clock_ns = clock_ns.max(entry.timestamp_ns);
-            let arrival = Arrival {
+            let mut arrival = Arrival {
                 timestamp_ns: entry.timestamp_ns,
                 wire_bytes: entry.wire_bytes,
                 interface: interface as u16,
                 link: self.interfaces[interface].link,
+                ..Arrival::default()
             };
+            clock.stamp(&mut arrival);
             (entry.offset, entry.captured_bytes, arrival)
         });
         let received = batch.receive(&block, self.number, records);
         // `fill` was asked for no more than there is room for.
         debug_assert_eq!(received, Ok(self.entries.len()));
         self.number += self.entries.len() as u64;
-        batch.set_clock_ns(clock_ns);
         Given::Records
     }
 }

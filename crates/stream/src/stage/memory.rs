@@ -6,7 +6,8 @@ use weir_packet::file::{Block, Interface};
 use weir_packet::wire::LinkType;
 
 use super::{Stage, StageError};
-use crate::batch::{Arrival, Batch};
+use crate::arrival::Arrival;
+use crate::batch::Batch;
 
 /// Plays records that lie in memory, once or several times over.
 pub struct MemorySource {
@@ -100,6 +101,7 @@ impl Stage for MemorySource {
                         wire_bytes: bytes,
                         interface: 0,
                         link,
+                        ..Arrival::default()
                     };
                     (offset, bytes, arrival)
                 });
@@ -113,7 +115,6 @@ impl Stage for MemorySource {
                 self.rounds_left -= 1;
             }
         }
-        batch.set_clock_ns(self.number.saturating_sub(1) * self.gap_ns);
         if self.rounds_left == 0 || self.ranges.is_empty() {
             batch.mark_last();
         }

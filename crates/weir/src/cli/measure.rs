@@ -20,7 +20,7 @@ pub struct Measure {
     /// destination/24,48 (prefix bits for IPv4, then for IPv6).
     #[arg(long, value_name = "KEY", default_value = "source")]
     pub key: KeyKind,
-    /// What is added up for each key: packets or bytes.
+    /// What is added up for each key: packets or bytes (on the wire).
     #[arg(long, value_name = "VALUE", default_value_t = Value::Bytes)]
     pub value: Value,
     /// Length of an interval in seconds of capture time.

@@ -175,7 +175,7 @@ pub fn interval_table(key: KeyKind, value: &str, interval: &IntervalReport) -> S
         interval.start(),
         interval.seconds,
         table::count(interval.packets),
-        table::bytes(interval.bytes),
+        table::captured(interval.bytes, interval.wire_bytes),
         table::count(interval.distinct),
         reservations(interval),
     );
@@ -214,7 +214,15 @@ fn reservations(interval: &IntervalReport) -> String {
     };
     add(interval.unkeyed, "packets without a key");
     add(interval.late, "packets stamped before this interval");
+    add(
+        interval.time_implausible,
+        "packets with implausible timestamps",
+    );
     add(interval.skipped_before, "empty intervals left out before");
+    add(
+        interval.set_back_seconds.ceil() as u64,
+        "s that the clock was set back before",
+    );
     if interval.saturated {
         text += ", SATURATED: counters stopped at 2^63 - 1, do not rely on the sums";
     }

@@ -22,6 +22,15 @@ pub fn bytes(number: u64) -> String {
     scaled(number as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
 }
 
+/// Captured bytes, and where there were more of them on the wire, how many.
+pub fn captured(captured_bytes: u64, wire_bytes: u64) -> String {
+    let captured = bytes(captured_bytes);
+    match wire_bytes > captured_bytes {
+        true => format!("{captured} of {} on the wire", bytes(wire_bytes)),
+        false => captured,
+    }
+}
+
 /// Nanoseconds in the unit that fits.
 pub fn duration(ns: u64) -> String {
     scaled(ns as f64, 1000.0, &["ns", "µs", "ms", "s"])
@@ -70,7 +79,7 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
             format!(
                 "{} packets, {}",
                 count(traffic.packets),
-                bytes(traffic.bytes)
+                captured(traffic.bytes, traffic.wire_bytes)
             ),
         ),
         row(
@@ -83,6 +92,16 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
         ),
         row("dropped", format!("{} packets", count(traffic.dropped()))),
     ];
+    let implausible = [
+        ("implausible time", traffic.time_implausible, "packets"),
+        ("clock jumped", traffic.clock_jumps, "times"),
+        ("implausible length", traffic.length_implausible, "packets"),
+    ];
+    for (name, number, unit) in implausible {
+        if number > 0 {
+            rows.push(row(name, format!("{} {unit}", count(number))));
+        }
+    }
     for (reason, packets) in &traffic.drops {
         rows.push(row(
             &format!("  {}", reason.replace('_', " ")),

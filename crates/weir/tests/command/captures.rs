@@ -34,13 +34,24 @@ pub fn packets(path: impl AsRef<Path>) -> Vec<Packet> {
 
 /// Writes Ethernet frames, a microsecond apart.
 pub fn write_frames(path: impl AsRef<Path>, frames: &[Vec<u8>]) {
+    let records = (0..).zip(frames).map(|(number, frame)| {
+        let timestamp_ns = 1_700_000_000_000_000_000 + number * 1_000;
+        (timestamp_ns, frame.len() as u32, frame.clone())
+    });
+    write_records(path, records);
+}
+
+/// Writes Ethernet frames: time, length on the wire, bytes.
+pub fn write_records(
+    path: impl AsRef<Path>,
+    records: impl IntoIterator<Item = (u64, u32, Vec<u8>)>,
+) {
     let mut writer = Writer::create(path.as_ref(), Format::PcapNg).expect("created");
     let interface = writer.add_interface(&Interface::new(LinkType::Ethernet));
     let interface = interface.expect("declared");
-    for (number, frame) in (0..).zip(frames) {
-        let timestamp_ns = 1_700_000_000_000_000_000 + number * 1_000;
+    for (timestamp_ns, wire_bytes, frame) in records {
         writer
-            .write(interface, timestamp_ns, frame.len() as u32, frame)
+            .write(interface, timestamp_ns, wire_bytes, &frame)
             .expect("written");
     }
     writer.finish().expect("finished");

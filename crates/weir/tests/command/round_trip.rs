@@ -44,6 +44,12 @@ fn every_packet_comes_back_in_order() {
     assert_eq!(report["protected"], 2973);
     assert_eq!(report["bypassed"], 591);
     assert_eq!(report["forwarded"], 3564);
+    // The packets inside are shorter than the frames that they came in.
+    let associations = report["associations"].as_array().expect("rows");
+    let payload_bytes = associations.iter().map(|row| &row["payload_bytes"]);
+    let payload_bytes = payload_bytes.map(|bytes| bytes.as_u64().expect("a number"));
+    let payload_bytes: u64 = payload_bytes.sum();
+    assert!(payload_bytes > 0 && Some(payload_bytes) < report["bytes"].as_u64());
     assert_eq!(report["drops"], serde_json::json!({}));
     check_lane_efficiency(&report);
     let on_the_way = packets(&protected);
