@@ -274,6 +274,7 @@ fn whole(estimate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_measure::Arrival;
 
     #[test]
     fn reservations_are_told_where_there_are_any() {
@@ -286,7 +287,7 @@ mod tests {
             ..
         } = measurement;
         meters[0].tick(0, 1);
-        meters[0].count(1, None, 60);
+        meters[0].count(&Arrival::at(1, 60), 60, None);
         meters[0].finish();
         let mut interval = collector.finish().remove(0);
         let title = |interval: &IntervalReport| {
