@@ -86,6 +86,8 @@ class Association:
     outside: str
     esn: bool = False
     nat_t: bool = False
+    # The sequence number that weir seals first, where not 1.
+    first: int = 1
 
     @property
     def spi(self):

@@ -24,6 +24,8 @@ def toml(associations):
             f"esn = {str(sa.esn).lower()}",
             f"nat_t = {str(sa.nat_t).lower()}",
         ]
+        if sa.first != 1:
+            lines.append(f"expected_sequence = {sa.first}")
         if sa.mode == "tunnel":
             source, destination = sa.gateways
             lines.append(f'tunnel = {{ source = "{source}", destination = "{destination}" }}')

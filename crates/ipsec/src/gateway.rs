@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use weir_crypto::{IvSource, KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
+use weir_crypto::{KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_select::Tuple;
 use weir_stream::{Batch, DropReason, Steer};
@@ -13,12 +13,13 @@ use crate::affinity;
 use crate::config::{SaFile, Secrets};
 use crate::esp::Arrival;
 use crate::inbound::Inbound;
+use crate::ledger::LedgerError;
+use crate::numbers::{Output, Sequences, Windows};
 use crate::outbound::Outbound;
 use crate::policy::{Policy, Spd, Unmatched, Verdict};
 use crate::sa::Parameters;
 use crate::sad::Sad;
 use crate::stage::{Protect, Unprotect};
-use crate::state::{KeyIdentity, Reservations, StateError, StateFile};
 
 /// Policies and associations, which all shards share.
 #[derive(Clone, Debug)]
@@ -27,48 +28,41 @@ pub struct Databases {
     pub(crate) sad: Sad,
 }
 
-/// Where the sequence numbers of outbound associations come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sequences {
-    /// A state file, where the suites need one ([`SaFile::needs_state`]).
-    StateFile {
-        /// Its path.
-        path: PathBuf,
-        /// Whether to create it where there was none.
-        initialize: bool,
-        /// How many numbers are reserved at a time
-        /// ([`Sequences::RESERVED_AT_A_TIME`]).
-        reserve: u64,
-    },
-    /// From 1 in every run, and every IV alike: two runs over different
-    /// packets give both away. For examples and tests.
-    RepeatableInsecure,
-}
-
-impl Sequences {
-    /// A usual size of reservations: a file write per million packets.
-    pub const RESERVED_AT_A_TIME: u64 = 1 << 20;
-}
-
-/// Where protected packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// A file.
-    Capture,
-    /// A network.
-    Live,
-}
-
 /// Why nothing can be protected by an SA file.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The state file cannot be relied on.
+    /// The ledger cannot be relied on, or does not know a key.
     #[error(transparent)]
-    State(#[from] StateError),
-    /// Repeatable output was asked for a network.
+    Ledger(#[from] LedgerError),
+    /// A new key is announced for an association that is not there.
+    #[error("{}: --new-key {name}: no sa has this name", path.display())]
+    UnknownAssociation {
+        /// The SA file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// The SA file wants numbers again that are used up.
     #[error(
-        "--repeatable-insecure repeats nonces and is refused for live outputs; use a state file"
+        "{}: sa {association:?}: expected_sequence = {expected} was used before; its key goes on \
+         with {next_sequence}: take the line out, or take a new key",
+        path.display()
     )]
+    SequenceUsed {
+        /// The SA file.
+        path: PathBuf,
+        /// The association.
+        association: String,
+        /// What the file says.
+        expected: u64,
+        /// What the ledger says.
+        next_sequence: u64,
+    },
+    /// The ledger's place is unknown.
+    #[error("there is no home directory to keep a ledger in: name one with --state PATH")]
+    NoLedgerPath,
+    /// Repeatable output was asked for a network.
+    #[error("--repeatable-insecure repeats nonces and is refused for live outputs; use a ledger")]
     RepeatableLive,
     /// The file's keys are public.
     #[error(
@@ -225,7 +219,7 @@ impl Databases {
 }
 
 impl SaFile {
-    /// The stages that protect, one per shard. The state file sees to it that
+    /// The stages that protect, one per shard. The ledger sees to it that
     /// stages made by another call never use the same number under a key.
     ///
     /// # Errors
@@ -238,26 +232,7 @@ impl SaFile {
     ) -> Result<Vec<Protect>, GatewayError> {
         let shards = shards.max(1);
         self.check_outbound()?;
-        let (state, ivs) = match sequences {
-            Sequences::RepeatableInsecure if output == Output::Live => {
-                return Err(GatewayError::RepeatableLive);
-            }
-            Sequences::RepeatableInsecure => (None, IvSource::RepeatableInsecure),
-            Sequences::StateFile { .. } if self.is_insecure_example() => {
-                return Err(GatewayError::InsecureExample {
-                    path: self.path.clone(),
-                });
-            }
-            Sequences::StateFile {
-                path,
-                initialize,
-                reserve,
-            } if self.needs_state() => {
-                let state = Arc::new(Mutex::new(StateFile::open(path, *initialize)?));
-                (Some((state, *reserve)), IvSource::Random)
-            }
-            Sequences::StateFile { .. } => (None, IvSource::Random),
-        };
+        let (mut reservations, ivs) = self.reservations(sequences, output)?;
         let count = self.associations().len();
         let mut by_shard: Vec<Vec<Option<Outbound>>> = (0..shards)
             .map(|_| (0..count).map(|_| None).collect())
@@ -272,26 +247,15 @@ impl SaFile {
                 source,
             };
             let material = material(parameters, secrets).map_err(failed)?;
-            let outbound = match &state {
+            let outbound = match reservations.remove(&index) {
                 None => {
-                    let key = SealingKey::new(material, 1, ivs).map_err(failed)?;
+                    let first = parameters.expected_sequence.unwrap_or(1);
+                    let key = SealingKey::new(material, first, ivs).map_err(failed)?;
                     Outbound::unrecorded(Arc::clone(parameters), key)
                 }
-                Some((state, reserve)) => {
-                    let reservations = Reservations::new(
-                        state,
-                        KeyIdentity {
-                            fingerprint: secrets.fingerprint(),
-                            association: parameters.name.clone(),
-                            spi: parameters.spi,
-                        },
-                        *reserve,
-                        parameters.suite,
-                        &parameters.lifetime,
-                    );
-                    let first = reservations.end().next_sequence;
-                    let key = SealingKey::new(material, first, ivs).map_err(failed)?;
-                    Outbound::recorded(Arc::clone(parameters), key, reservations)
+                Some((reservations, used)) => {
+                    let key = SealingKey::new(material, used.next_sequence, ivs).map_err(failed)?;
+                    Outbound::recorded(Arc::clone(parameters), key, reservations, used)
                 }
             };
             let shard = self.databases.sad.home(index) as usize % shards;
@@ -305,9 +269,14 @@ impl SaFile {
     /// The stages that unprotect, one per shard.
     ///
     /// # Errors
-    /// A key cannot be set up.
-    pub fn unprotect(&self, shards: usize) -> Result<Vec<Unprotect>, GatewayError> {
+    /// The windows' ledger cannot be relied on, or a key cannot be set up.
+    pub fn unprotect(
+        &self,
+        windows: &Windows,
+        shards: usize,
+    ) -> Result<Vec<Unprotect>, GatewayError> {
         let shards = shards.max(1);
+        let mut bounds = self.seen_bounds(windows)?;
         let mut by_shard: Vec<Vec<Option<Inbound>>> = (0..shards).map(|_| Vec::new()).collect();
         for index in 0..self.associations().len() as u32 {
             let Some((parameters, secrets)) = self.association(index) else {
@@ -320,7 +289,11 @@ impl SaFile {
                     association: parameters.name.clone(),
                     source,
                 })?;
-            let mut inbound = Some(Inbound::new(Arc::clone(parameters), key));
+            let mut inbound = Inbound::new(Arc::clone(parameters), key);
+            if let Some((bound, highest)) = bounds.remove(&index) {
+                inbound.resume(bound, highest);
+            }
+            let mut inbound = Some(inbound);
             let home = self.databases.sad.home(index) as usize % shards;
             for (shard, associations) in by_shard.iter_mut().enumerate() {
                 associations.push(if shard == home { inbound.take() } else { None });
@@ -330,14 +303,16 @@ impl SaFile {
         Ok(by_shard.into_iter().map(stage).collect())
     }
 
-    fn association(&self, index: u32) -> Option<(&Arc<Parameters>, &Secrets)> {
+    pub(crate) fn association(&self, index: u32) -> Option<(&Arc<Parameters>, &Secrets)> {
         let index = index as usize;
         Some((self.associations().get(index)?, self.secrets.get(index)?))
     }
 
     /// What must hold before anything is sealed.
-    fn check_outbound(&self) -> Result<(), GatewayError> {
-        let fingerprints: Vec<_> = self.secrets.iter().map(Secrets::fingerprint).collect();
+    pub(crate) fn check_outbound(&self) -> Result<(), GatewayError> {
+        let fingerprints: Vec<_> = (0..self.secrets.len() as u32)
+            .map(|index| self.fingerprint(index))
+            .collect();
         let mut owners: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, fingerprint) in fingerprints.iter().enumerate() {
             owners.entry(fingerprint).or_default().push(index);

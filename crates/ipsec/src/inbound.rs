@@ -7,6 +7,7 @@ use weir_crypto::OpeningKey;
 use weir_stream::DropReason;
 
 use crate::esp::Format;
+use crate::ledger::{LedgerError, SeenBound, Shortage};
 use crate::lifetime::Usage;
 use crate::replay::ReplayWindow;
 use crate::report::Traffic;
@@ -20,9 +21,11 @@ pub(crate) struct Inbound {
     window: ReplayWindow,
     format: Format,
     /// So many packets may be taken in before the books are asked.
-    leeway: u64,
+    leeway: u32,
     /// Bytes that were verified and are not in the books yet.
     unbooked_bytes: u64,
+    /// Numbers below may be accepted before the ledger is asked.
+    granted_below: u64,
     key: OpeningKey,
     books: Box<Books>,
 }
@@ -30,12 +33,16 @@ pub(crate) struct Inbound {
 /// What an association has verified, and how much it may.
 struct Books {
     /// What [`Inbound::leeway`] was when the books were brought up to date.
-    granted: u64,
+    granted: u32,
     parameters: Arc<Parameters>,
     usage: Usage,
     verified: Traffic,
     /// What was verified and refused all the same.
     refused: Traffic,
+    /// What the ledger knows of a window that is kept.
+    seen: Option<SeenBound>,
+    /// Why the ledger could not be written.
+    ledger_error: Option<Arc<LedgerError>>,
 }
 
 /// A packet that is worth verifying.
@@ -56,20 +63,44 @@ const LONGEST_STEP: u64 = 1 << 31;
 impl Inbound {
     pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
         let usage = Usage::of_opening(parameters.lifetime);
+        let leeway = leeway(&usage);
         Inbound {
             window: ReplayWindow::new(parameters.replay_window),
             format: Format::new(&parameters),
-            leeway: usage.leeway(),
+            leeway,
             unbooked_bytes: 0,
+            granted_below: u64::MAX,
             key,
             books: Box::new(Books {
-                granted: usage.leeway(),
+                granted: leeway,
                 parameters,
                 usage,
                 verified: Traffic::default(),
                 refused: Traffic::default(),
+                seen: None,
+                ledger_error: None,
             }),
         }
+    }
+
+    /// Goes on where a run before has ended: numbers up to `highest` count as
+    /// seen.
+    pub fn resume(&mut self, seen: SeenBound, highest: u64) {
+        self.window = ReplayWindow::resume(self.books.parameters.replay_window, highest);
+        self.granted_below = 0;
+        self.books.seen = Some(seen);
+    }
+
+    /// Ends the association: what the ledger is to know of its window.
+    pub fn close(&mut self) -> Option<(SeenBound, u64)> {
+        let seen = self.books.seen.take()?;
+        self.granted_below = 0;
+        Some((seen, self.window.highest()))
+    }
+
+    /// Why the ledger could not be written, the last time that this happened.
+    pub fn ledger_error(&self) -> Option<&LedgerError> {
+        self.books.ledger_error.as_deref()
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
@@ -97,7 +128,7 @@ impl Inbound {
     /// What was verified and is not in the books yet.
     fn unbooked(&self) -> Traffic {
         Traffic {
-            packets: self.books.granted - self.leeway,
+            packets: u64::from(self.books.granted - self.leeway),
             bytes: self.unbooked_bytes,
         }
     }
@@ -134,6 +165,9 @@ impl Inbound {
     /// soft lifetime.
     #[inline(always)]
     pub fn accept(&mut self, sequence: u64, text_bytes: u64) -> Result<bool, DropReason> {
+        if sequence >= self.granted_below {
+            self.ask_ledger(sequence)?;
+        }
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);
         }
@@ -147,6 +181,30 @@ impl Inbound {
         Ok(false)
     }
 
+    /// Makes sure that `sequence` will count as seen after a crash.
+    #[cold]
+    fn ask_ledger(&mut self, sequence: u64) -> Result<(), DropReason> {
+        if self.granted_below == u64::MAX {
+            return Ok(());
+        }
+        if !self.window.is_new(sequence) {
+            return Err(DropReason::Replay);
+        }
+        let books = &mut *self.books;
+        let seen = books.seen.as_mut().ok_or(DropReason::SequenceExhausted)?;
+        match seen.provide(sequence) {
+            Ok(below) => {
+                self.granted_below = below;
+                Ok(())
+            }
+            Err(Shortage::Pending) => Err(DropReason::ReservationPending),
+            Err(Shortage::Failed(error)) => {
+                books.ledger_error = Some(error);
+                Err(DropReason::SequenceExhausted)
+            }
+        }
+    }
+
     /// Finds out how many packets may be taken in unasked, or if there is none,
     /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it is
     /// the first beyond the soft lifetime.
@@ -157,7 +215,7 @@ impl Inbound {
         let books = &mut *self.books;
         books.usage.book(unbooked.packets, unbooked.bytes);
         books.verified = books.verified.plus(unbooked);
-        self.leeway = books.usage.leeway();
+        self.leeway = leeway(&books.usage);
         books.granted = self.leeway;
         if self.leeway > 0 {
             return Ok(false);
@@ -182,6 +240,11 @@ impl Inbound {
     pub fn refuse(&mut self, text_bytes: u64) {
         self.books.refused.add(text_bytes);
     }
+}
+
+/// As many packets as fit the count of them.
+fn leeway(usage: &Usage) -> u32 {
+    u32::try_from(usage.leeway()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

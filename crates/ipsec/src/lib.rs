@@ -18,7 +18,7 @@
 //! packets out, writes and checks them (RFC 4303), `outer`, `header`, `chain`,
 //! `link`, `ecn` and `nat_t` know the headers around, [`ReplayWindow`] and
 //! [`sequence`] the numbers, `policy` and `sad` the databases of RFC 4301,
-//! `lifetime` how long a key lasts, and `state` how its numbers survive a
+//! `lifetime` how long a key lasts, and `ledger` how its numbers survive a
 //! crash. Bad packets are never errors: each is dropped with a
 //! [`DropReason`](weir_stream::DropReason).
 //!
@@ -68,9 +68,11 @@ mod esp;
 mod gateway;
 mod header;
 mod inbound;
+mod ledger;
 mod lifetime;
 mod link;
 mod nat_t;
+mod numbers;
 mod outbound;
 mod outer;
 mod policy;
@@ -80,12 +82,13 @@ mod sa;
 mod sad;
 pub mod sequence;
 mod stage;
-mod state;
 
 pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
-pub use gateway::{Databases, GatewayError, Output, Sequences};
+pub use gateway::{Databases, GatewayError};
+pub use ledger::{LedgerError, default_path as default_ledger, files as ledger_files};
 pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
+pub use numbers::{NewKeys, Output, Sequences, Windows};
 pub use outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
 pub use policy::{Action, Direction, Policy, Spd, Unmatched, Verdict};
 pub use replay::ReplayWindow;
@@ -93,4 +96,3 @@ pub use report::{AssociationReport, Traffic};
 pub use sa::{Mode, Parameters};
 pub use sad::Sad;
 pub use stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
-pub use state::StateError;

@@ -7,11 +7,11 @@ use weir_crypto::{Exhausted, SealingKey, Ticket};
 use weir_stream::DropReason;
 
 use crate::esp::Template;
+use crate::ledger::{LedgerError, Progress, Reservations, Shortage};
 use crate::lifetime::Usage;
 use crate::report::Traffic;
 use crate::sa::Parameters;
 use crate::sequence;
-use crate::state::{Progress, Reservations, StateError};
 
 /// An association in the hands of the shard that it belongs to: what each packet
 /// takes from it, and behind a pointer what one packet in many needs.
@@ -32,8 +32,7 @@ struct Books {
     granted: u64,
     parameters: Arc<Parameters>,
     usage: Usage,
-    /// `None` where numbers need no record: nothing counts on them across
-    /// runs.
+    /// `None` where every run repeats the last one's numbers.
     reservations: Option<Reservations>,
     /// The batch in which a reservation failed last; the next batch tries
     /// again.
@@ -49,33 +48,36 @@ pub(crate) struct Drawn {
     pub is_soft_expired: bool,
 }
 
-/// Why a packet is not protected, and what the state file has to do with it.
+/// Why a packet is not protected, and what the ledger has to do with it.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub reason: DropReason,
-    pub state: Option<Box<StateError>>,
+    pub ledger: Option<Arc<LedgerError>>,
 }
 
 impl From<DropReason> for Refusal {
     fn from(reason: DropReason) -> Refusal {
         Refusal {
             reason,
-            state: None,
+            ledger: None,
         }
     }
 }
 
 impl Outbound {
-    /// An association whose numbers are recorded in a state file.
+    /// An association whose numbers are recorded in a ledger. `used` is how far
+    /// its key has come.
     pub fn recorded(
         parameters: Arc<Parameters>,
-        key: SealingKey,
+        mut key: SealingKey,
         reservations: Reservations,
+        used: Progress,
     ) -> Outbound {
         let Progress {
             next_sequence,
             bytes,
-        } = reservations.end();
+        } = used;
+        key.allow_until(reservations.end().next_sequence);
         let mut outbound = Outbound::unrecorded(parameters, key);
         let books = &mut outbound.books;
         books.usage = Usage::of_sealing(
@@ -211,23 +213,22 @@ impl Outbound {
             && self.key.next_counter() <= sequence::last(self.template.format.esn)
     }
 
-    /// Reserves more numbers for several associations in one writing. Where that
+    /// Reserves more numbers for several associations in one commit. Where that
     /// fails, each asks for itself when its packet comes.
     pub fn reserve_together<'a>(of: impl Iterator<Item = &'a mut Outbound>) {
         let mut keys = Vec::new();
-        let mut extended = Vec::new();
+        let mut lacking = Vec::new();
         for outbound in of {
             outbound.book();
             let used = outbound.books.progress(&outbound.key);
             if let Some(reservations) = &mut outbound.books.reservations {
                 keys.push(&mut outbound.key);
-                extended.push((reservations, used));
+                lacking.push((reservations, used));
             }
         }
-        if Reservations::extend_together(&mut extended).is_ok() {
-            for (key, (reservations, _)) in keys.into_iter().zip(extended) {
-                key.allow_until(reservations.end().next_sequence);
-            }
+        Reservations::provide_together(&mut lacking);
+        for (key, (reservations, _)) in keys.into_iter().zip(lacking) {
+            key.allow_until(reservations.end().next_sequence);
         }
     }
 
@@ -262,23 +263,20 @@ impl Books {
             key.allow_until(u64::MAX);
             return Ok(());
         };
-        let has_bytes = used.bytes.saturating_add(text_bytes) <= reservations.end().bytes;
-        if key.reserved() > 0 && has_bytes {
-            return Ok(());
-        }
         if self.failed_in == Some(batch) {
             return Err(DropReason::SequenceExhausted.into());
         }
-        match reservations.extend(used, text_bytes) {
+        match reservations.provide(used, text_bytes) {
             Ok(()) => {
                 key.allow_until(reservations.end().next_sequence);
                 Ok(())
             }
-            Err(error) => {
+            Err(Shortage::Pending) => Err(DropReason::ReservationPending.into()),
+            Err(Shortage::Failed(error)) => {
                 self.failed_in = Some(batch);
                 Err(Refusal {
                     reason: DropReason::SequenceExhausted,
-                    state: Some(Box::new(error)),
+                    ledger: Some(error),
                 })
             }
         }

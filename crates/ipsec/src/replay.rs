@@ -45,6 +45,21 @@ impl ReplayWindow {
         }
     }
 
+    /// The window of a receiver that has seen every number up to `highest`, or
+    /// may have.
+    pub fn resume(size: u32, highest: u64) -> ReplayWindow {
+        let mut window = ReplayWindow::new(size);
+        window.highest = highest;
+        match &mut window.words {
+            Words::Two(words) => words.fill(u64::MAX),
+            Words::Many(words) => words.fill(u64::MAX),
+        }
+        // Numbers ahead share a word with the highest one, and are new.
+        let ahead = !(bit(highest) | (bit(highest) - 1));
+        *window.words.of_block_mut(highest / 64) &= !ahead;
+        window
+    }
+
     /// How many numbers the window spans.
     pub fn size(&self) -> u64 {
         self.size
@@ -185,6 +200,28 @@ mod tests {
                 );
                 prop_assert_eq!(window.highest(), naive.highest);
                 front = front.max(sequence);
+            }
+        }
+    }
+
+    #[test]
+    fn a_resumed_window_takes_only_what_is_ahead() {
+        for highest in [0, 1, 62, 63, 64, 65, 1000, (1 << 32) - 1, u64::MAX - 200] {
+            for size in [64, 127, 4096] {
+                let mut window = ReplayWindow::resume(size, highest);
+                assert_eq!(window.highest(), highest);
+                for sequence in highest.saturating_sub(5000)..=highest {
+                    assert!(!window.is_new(sequence), "{sequence} up to {highest}");
+                }
+                for sequence in (highest + 1..highest + 200).rev() {
+                    let is_inside = highest + 199 - sequence < u64::from(size).max(64);
+                    assert_eq!(
+                        window.accept(sequence),
+                        is_inside,
+                        "{sequence} of {highest}"
+                    );
+                    assert!(!window.accept(sequence), "{sequence} twice");
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use weir_crypto::Suite;
 
 use crate::lifetime::Lifetime;
 use crate::nat_t::UdpPorts;
+use crate::numbers::Output;
 use crate::outer::Tunnel;
 
 /// What ESP protects of a packet (RFC 4303, section 3.1).
@@ -37,6 +38,12 @@ pub struct Parameters {
     pub esn: bool,
     /// Size of the receiver's anti-replay window, in packets.
     pub replay_window: u32,
+    /// The sequence number that is expected next, where another one than the
+    /// first. A sender takes it where its ledger is not beyond it.
+    pub expected_sequence: Option<u64>,
+    /// Whether the window survives a restart; `None` leaves it to where packets
+    /// come from.
+    pub keeps_replay_state: Option<bool>,
     /// The UDP ports, where ESP travels in UDP (RFC 3948).
     pub nat_t: Option<UdpPorts>,
     /// Whether the ends of a tunnel count as routers, which take one off the
@@ -56,6 +63,12 @@ impl Parameters {
             Mode::Transport => None,
             Mode::Tunnel(tunnel) => Some(tunnel.ends.destination()),
         }
+    }
+
+    /// Whether the receiver's window survives a restart, where packets come from
+    /// `input`.
+    pub fn keeps_window(&self, input: Output) -> bool {
+        self.keeps_replay_state.unwrap_or(input == Output::Live)
     }
 
     /// Whether the two associations could not be told apart by a receiver,

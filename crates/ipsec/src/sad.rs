@@ -165,6 +165,8 @@ mod tests {
             mode,
             esn: false,
             replay_window: 64,
+            expected_sequence: None,
+            keeps_replay_state: None,
             nat_t: in_udp.then(UdpPorts::default),
             decrement_ttl: false,
             mtu_bytes: u32::MAX,

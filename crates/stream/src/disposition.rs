@@ -99,6 +99,8 @@ drop_reasons! {
     UnprotectedInbound = "unprotected_inbound",
     /// A dummy packet, next header 59 (RFC 4303, section 2.6).
     DummyPacket = "dummy_packet",
+    /// The ledger of sequence numbers has not granted the next range yet.
+    ReservationPending = "reservation_pending",
     /// A batch had no room for a record that a stage made or released.
     NoRoom = "no_room",
 }

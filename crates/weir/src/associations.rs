@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use weir_ipsec::{LoadOptions, Protect, SaFile, Sequences, Unprotect};
+use weir_ipsec::{
+    GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile, Sequences, Unprotect,
+    Windows, default_ledger, ledger_files,
+};
 use weir_stream::Outcome as Finished;
 
 use crate::failure::{Failure, Outcome};
@@ -27,22 +30,86 @@ pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outco
     Ok(file)
 }
 
+/// The ledger's directory: the machine's own, unless the command line or the
+/// configuration names another.
+pub fn ledger(state: Option<&Path>) -> Outcome<PathBuf> {
+    match state {
+        Some(path) => Ok(path.to_owned()),
+        None => default_ledger().ok_or_else(|| Failure::usage(GatewayError::NoLedgerPath)),
+    }
+}
+
+/// The files of the ledger, which no output may replace.
+pub fn ledger_files_of(state: Option<&Path>) -> Vec<PathBuf> {
+    ledger(state).map_or_else(|_| Vec::new(), |path| ledger_files(&path).into())
+}
+
+/// What `--new-key` says.
+pub fn new_keys(names: &[String]) -> NewKeys {
+    match names.iter().any(|name| name == "all") {
+        true => NewKeys::All,
+        false => NewKeys::Of(names.to_vec()),
+    }
+}
+
 /// Where sequence numbers come from, by what the command line or the
 /// configuration says.
 pub fn sequences(
     file: &SaFile,
-    state: Option<&PathBuf>,
-    initialize: bool,
+    state: Option<&Path>,
+    new_keys: NewKeys,
     repeatable_insecure: bool,
-) -> Sequences {
+) -> Outcome<Sequences> {
     if repeatable_insecure || file.is_insecure_example() {
-        return Sequences::RepeatableInsecure;
+        return Ok(Sequences::RepeatableInsecure);
     }
-    Sequences::StateFile {
-        path: state.cloned().unwrap_or_else(|| file.default_state_path()),
-        initialize,
+    Ok(Sequences::Ledger {
+        path: ledger(state)?,
+        new_keys,
         reserve: Sequences::RESERVED_AT_A_TIME,
+    })
+}
+
+/// The stages that protect. Another ledger than the machine's own is always
+/// worth a warning: with it a key may be used a second time.
+pub fn protect(
+    file: &SaFile,
+    sequences: &Sequences,
+    state: Option<&Path>,
+    shards: usize,
+) -> Outcome<Vec<Protect>> {
+    let stages = file
+        .protect(sequences, Output::Capture, shards)
+        .map_err(Failure::usage)?;
+    if let (Sequences::Ledger { path, .. }, Some(_)) = (sequences, state) {
+        tell(format_args!(
+            "warning: {}: keys that were used with another ledger are unknown to this one: seal \
+             with each key by one ledger only",
+            path.display()
+        ));
     }
+    Ok(stages)
+}
+
+/// The stages that unprotect a capture.
+pub fn unprotect(file: &SaFile, state: Option<&Path>, shards: usize) -> Outcome<Vec<Unprotect>> {
+    // Where no window is kept, no ledger is needed.
+    let windows = ledger(state).map_or(Windows::Empty, |path| Windows::Ledger {
+        path,
+        input: Output::Capture,
+    });
+    file.unprotect(&windows, shards).map_err(Failure::usage)
+}
+
+/// Why the ledger could not be written in a run.
+pub fn ledger_error(pipelines: &[Finished]) -> Option<&LedgerError> {
+    let stages = || pipelines.iter();
+    let sealing = stages().flat_map(|pipeline| pipeline.stages::<Protect>());
+    let opening = stages().flat_map(|pipeline| pipeline.stages::<Unprotect>());
+    let mut errors = sealing
+        .filter_map(Protect::ledger_error)
+        .chain(opening.filter_map(Unprotect::ledger_error));
+    errors.next()
 }
 
 /// Writes the keys for Wireshark to a file that only its owner can read, or to

@@ -83,6 +83,8 @@ pub struct Run {
     pub config: PathBuf,
     #[command(flatten)]
     pub shards: Shards,
+    #[command(flatten)]
+    pub new_keys: NewKeys,
     /// Accept key files that other users of this machine can read.
     #[arg(long)]
     pub allow_insecure_permissions: bool,
@@ -96,6 +98,8 @@ pub struct Check {
     /// The configuration file (TOML); paths in it are relative to it.
     #[arg(value_name = "CONFIG.toml")]
     pub config: PathBuf,
+    #[command(flatten)]
+    pub new_keys: NewKeys,
     /// Accept key files that other users of this machine can read.
     #[arg(long)]
     pub allow_insecure_permissions: bool,
@@ -103,7 +107,18 @@ pub struct Check {
     pub common: Common,
 }
 
-/// Where the associations and their state are.
+/// Keys that are used for the first time.
+#[derive(Args, Debug)]
+pub struct NewKeys {
+    /// Let the ledger learn the key of this SA ("all" for every SA), and create
+    /// the ledger where it is missing. Only for a key that was never used
+    /// anywhere; a key that the ledger knows goes on where it stopped. May be
+    /// given several times.
+    #[arg(long, value_name = "NAME")]
+    pub new_key: Vec<String>,
+}
+
+/// Where the associations are.
 #[derive(Args, Debug)]
 pub struct Associations {
     /// Security associations and policies (TOML).
@@ -134,16 +149,17 @@ pub struct Protect {
     #[command(flatten)]
     pub associations: Associations,
     /// Where the sequence numbers that were used are kept, so that a nonce is
-    /// never used twice under a key [default: the SA file's name with
-    /// ".state"].
-    #[arg(long, value_name = "FILE")]
+    /// never used twice under a key: the directory of a ledger [default:
+    /// /var/lib/weir/ledger for root, else weir/ledger in $XDG_STATE_HOME or
+    /// ~/.local/state]. Keys that were used with another ledger are unknown to
+    /// it.
+    #[arg(long, value_name = "PATH")]
     pub state: Option<PathBuf>,
-    /// Create the state file: only for keys that were never used before.
-    #[arg(long)]
-    pub init_state: bool,
-    /// Start every run from sequence number 1 without a state file. Repeats
+    #[command(flatten)]
+    pub new_keys: NewKeys,
+    /// Start every run from sequence number 1 without a ledger. Repeats
     /// nonces and so gives the keys away: for examples and tests only.
-    #[arg(long, conflicts_with_all = ["state", "init_state"])]
+    #[arg(long, conflicts_with_all = ["state", "new_key"])]
     pub repeatable_insecure: bool,
     #[command(flatten)]
     pub shards: Shards,
@@ -164,6 +180,10 @@ pub struct Unprotect {
     pub output: PathBuf,
     #[command(flatten)]
     pub associations: Associations,
+    /// The ledger in which replay windows are kept, of SAs with `replay_state =
+    /// "keep"`: a directory [default: as of protect].
+    #[arg(long, value_name = "PATH")]
+    pub state: Option<PathBuf>,
     #[command(flatten)]
     pub shards: Shards,
     #[command(flatten)]

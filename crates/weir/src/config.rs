@@ -170,12 +170,12 @@ where
 pub struct IpsecConfig {
     /// Associations and policies.
     pub sa: PathBuf,
-    /// State of the sequence numbers; by default the SA file's name with
-    /// `.state`.
+    /// The ledger of sequence numbers; by default the machine's own.
     pub state: Option<PathBuf>,
-    /// Creates the state file: only for keys that were never used before.
-    #[serde(default)]
-    pub init_state: bool,
+    /// Keys that the ledger may learn. Only the command line can say so: a
+    /// permission that stands in a file would create a ledger that was lost.
+    #[serde(skip)]
+    pub new_keys: Vec<String>,
     /// Sequence numbers start over with each run: for examples and tests.
     #[serde(default)]
     pub repeatable_insecure: bool,
@@ -268,6 +268,13 @@ impl Config {
             .with_context(|| format!("cannot read {}", path.display()))
             .map_err(Failure::Usage)?;
         Config::parse(path, &text)
+    }
+
+    /// Lets the ledger learn the keys of associations with these names.
+    pub fn allow_new_keys(&mut self, names: &[String]) {
+        if let Some(ipsec) = &mut self.ipsec {
+            ipsec.new_keys = names.to_vec();
+        }
     }
 
     /// Refuses outputs that would overwrite a file that the run needs, or one

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage, steer_by_addresses};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, StateError};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
 use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, Steer, StopFlag};
 
@@ -77,18 +77,17 @@ impl Shared {
         }
     }
 
-    /// Files that no output may replace: keys, and the state of their sequence
+    /// Files that no output may replace: keys, and the ledger of their sequence
     /// numbers.
     pub fn kept_files(&self, config: &Config) -> Vec<PathBuf> {
         let Some((ipsec, file)) = config.ipsec.as_ref().zip(self.associations.as_ref()) else {
             return Vec::new();
         };
-        let state = ipsec.state.clone();
-        let state = state.unwrap_or_else(|| file.default_state_path());
-        file.key_files().iter().cloned().chain([state]).collect()
+        let ledger = associations::ledger_files_of(ipsec.state.as_deref());
+        [file.key_files(), &ledger].concat()
     }
 
-    /// Whether a pipeline that protects would find its state file.
+    /// Whether a pipeline that protects would find its keys in the ledger.
     pub fn check_state(&self, config: &Config) -> Outcome {
         let protects = config
             .pipelines
@@ -98,20 +97,11 @@ impl Shared {
         let Some((ipsec, file)) = ipsec.zip(self.associations.as_ref()) else {
             return Ok(());
         };
-        match associations::sequences(
-            file,
-            ipsec.state.as_ref(),
-            ipsec.init_state,
-            ipsec.repeatable_insecure,
-        ) {
-            Sequences::StateFile {
-                path,
-                initialize: false,
-                ..
-            } if file.needs_state() && !path.exists() => {
-                Err(Failure::usage(StateError::Missing { path }))
+        match sequences(ipsec, file)? {
+            Sequences::Ledger { path, new_keys, .. } => {
+                file.check_ledger(&path, &new_keys).map_err(Failure::usage)
             }
-            _ => Ok(()),
+            Sequences::RepeatableInsecure => Ok(()),
         }
     }
 }
@@ -250,15 +240,9 @@ impl Direction<'_> {
     fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases().clone();
-        let sequences = associations::sequences(
-            file,
-            ipsec.state.as_ref(),
-            ipsec.init_state,
-            ipsec.repeatable_insecure,
-        );
-        let stages = file
-            .protect(&sequences, Output::Capture, self.shards)
-            .map_err(Failure::usage)?;
+        let sequences = sequences(ipsec, file)?;
+        let state = ipsec.state.as_deref();
+        let stages = associations::protect(file, &sequences, state, self.shards)?;
         for (chain, protect) in chains.iter_mut().zip(stages) {
             chain.push(Box::new(ClassifyOutbound::new(databases.clone())));
             chain.push(Box::new(protect));
@@ -267,9 +251,10 @@ impl Direction<'_> {
     }
 
     fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
-        let (_, file) = self.ipsec()?;
+        let (ipsec, file) = self.ipsec()?;
         let databases = file.databases();
-        let stages = file.unprotect(self.shards).map_err(Failure::usage)?;
+        let state = ipsec.state.as_deref();
+        let stages = associations::unprotect(file, state, self.shards)?;
         for (chain, unprotect) in chains.iter_mut().zip(stages) {
             chain.push(Box::new(ClassifyInbound::new(databases.clone())));
             chain.push(Box::new(unprotect));
@@ -284,6 +269,16 @@ impl Direction<'_> {
             .context("there is no table [ipsec]")
             .map_err(Failure::Usage)
     }
+}
+
+/// Where the sequence numbers of pipelines that protect come from.
+fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Outcome<Sequences> {
+    associations::sequences(
+        file,
+        ipsec.state.as_deref(),
+        associations::new_keys(&ipsec.new_keys),
+        ipsec.repeatable_insecure,
+    )
 }
 
 /// What is to be measured.

@@ -11,7 +11,7 @@ mod seeds;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, Unprotect};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, Unprotect, Windows};
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, Headers, LinkType, protocol};
 use weir_stream::{Batch, MemorySource, Outcome, Pipeline, Stage, StageError};
@@ -132,7 +132,7 @@ fn protect(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
 /// it says it unprotected.
 fn unprotect(records: &[&[u8]]) -> (Vec<Vec<u8>>, u64) {
     let classify = ClassifyInbound::new(GATEWAY.file.databases().clone());
-    let mut shards = match GATEWAY.file.unprotect(1) {
+    let mut shards = match GATEWAY.file.unprotect(&Windows::Empty, 1) {
         Ok(shards) => shards,
         Err(error) => panic!("{error}"),
     };

@@ -9,7 +9,7 @@ mod seeds;
 
 use std::path::Path;
 
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, Windows};
 use weir_packet::wire::{FlowKey, LinkType, build, protocol};
 use weir_stream::{MemorySource, Pipeline};
 
@@ -63,7 +63,7 @@ fn check_secrecy(keys: &[&str], message: &str) {
 fn check_stages(text: &str, file: SaFile) {
     let packets = packets();
     for shards in [1, 3] {
-        let Ok(stages) = file.unprotect(shards) else {
+        let Ok(stages) = file.unprotect(&Windows::Empty, shards) else {
             panic!("keys that were accepted cannot be used");
         };
         assert_eq!(stages.len(), shards);

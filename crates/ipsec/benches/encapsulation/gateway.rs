@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_ipsec::{
-    ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect,
+    ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect, Windows,
 };
 use weir_packet::file::Block;
 use weir_packet::wire::{LinkType, internet_checksum};
@@ -96,7 +96,10 @@ impl Receiver {
         let file = sa_file(associations);
         Receiver {
             classify: ClassifyInbound::new(file.databases().clone()),
-            unprotect: file.unprotect(1).expect("usable keys").remove(0),
+            unprotect: file
+                .unprotect(&Windows::Empty, 1)
+                .expect("usable keys")
+                .remove(0),
             batch: Batch::new(BatchLimits::default()),
         }
     }

@@ -74,6 +74,8 @@ pub(super) struct AssociationEntry {
     #[serde(default)]
     pub esn: bool,
     pub window: Option<Spanned<u32>>,
+    pub expected_sequence: Option<Spanned<u64>>,
+    pub replay_state: Option<ReplayStateWord>,
     pub nat_t: Option<Spanned<NatTEntry>>,
     #[serde(default)]
     pub decrement_ttl: bool,
@@ -87,6 +89,14 @@ pub(super) struct AssociationEntry {
 pub(super) enum ModeWord {
     Tunnel,
     Transport,
+}
+
+/// What becomes of a window when a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ReplayStateWord {
+    Keep,
+    Forget,
 }
 
 /// `tunnel = { … }`.

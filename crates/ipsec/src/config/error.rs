@@ -29,7 +29,7 @@ pub enum ConfigError {
 }
 
 /// Line and column of a byte offset, both from 1; columns in characters.
-pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
+fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text
         .get(..offset)
         .unwrap_or_else(|| text.trim_end_matches('\n'));

@@ -12,7 +12,6 @@ use super::secret::{SecretBytes, check_permissions, read_text};
 use super::{ConfigError, WiresharkKeys, wireshark};
 use crate::gateway::Databases;
 use crate::sa::Parameters;
-use crate::state::Fingerprint;
 
 /// Longer files are refused: enough for a hundred thousand associations.
 const LONGEST_FILE_BYTES: u64 = 64 << 20;
@@ -43,12 +42,6 @@ pub(crate) struct Secrets {
     /// The cipher's key and the salt behind it.
     pub key: SecretBytes,
     pub integrity_key: SecretBytes,
-}
-
-impl Secrets {
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.key, &self.integrity_key)
-    }
 }
 
 impl SaFile {
@@ -145,27 +138,6 @@ impl SaFile {
     /// [`Sequences::RepeatableInsecure`](crate::Sequences::RepeatableInsecure).
     pub fn is_insecure_example(&self) -> bool {
         self.insecure_example
-    }
-
-    /// Whether protecting by this file needs a state file: whether an
-    /// outbound association has a key whose nonces must not repeat, or one
-    /// that wears out soon (3DES).
-    pub fn needs_state(&self) -> bool {
-        self.outbound.iter().any(|index| {
-            self.associations()
-                .get(*index as usize)
-                .is_some_and(|parameters| {
-                    parameters.suite.iv_is_counter() || parameters.suite.is_legacy()
-                })
-        })
-    }
-
-    /// Where the state file is kept unless someone says otherwise: beside the
-    /// SA file, under its name with `.state` behind it.
-    pub fn default_state_path(&self) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".state");
-        name.into()
     }
 
     /// The keys in the form that Wireshark's dissector reads. Whoever writes

@@ -17,5 +17,4 @@ pub use error::ConfigError;
 pub use file::{LoadOptions, SaFile};
 pub use wireshark::WiresharkKeys;
 
-pub(crate) use error::position;
 pub(crate) use file::Secrets;

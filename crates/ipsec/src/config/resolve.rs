@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use weir_crypto::Suite;
 
-use super::document::{AssociationEntry, Document, UnmatchedWord};
+use super::document::{AssociationEntry, Document, ReplayStateWord, UnmatchedWord};
 use super::error::Blame;
 use super::{ConfigError, LoadOptions, Secrets};
 use crate::policy::{Policy, Unmatched};
@@ -96,6 +96,9 @@ impl Resolver<'_> {
             mode: mode::mode(&entry.mode, entry.tunnel).map_err(blamed)?,
             esn: entry.esn,
             replay_window: limits::window(entry.window).map_err(blamed)?,
+            expected_sequence: limits::sequence(entry.expected_sequence, entry.esn)
+                .map_err(blamed)?,
+            keeps_replay_state: entry.replay_state.map(|word| word == ReplayStateWord::Keep),
             nat_t: mode::udp_ports(entry.nat_t).map_err(blamed)?,
             decrement_ttl: entry.decrement_ttl,
             mtu_bytes: limits::mtu(entry.mtu).map_err(blamed)?,

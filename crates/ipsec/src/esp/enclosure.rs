@@ -183,6 +183,8 @@ mod tests {
             mode: Mode::Tunnel(Tunnel::between(ends)),
             esn: false,
             replay_window: 64,
+            expected_sequence: None,
+            keeps_replay_state: None,
             nat_t: None,
             decrement_ttl: false,
             mtu_bytes,

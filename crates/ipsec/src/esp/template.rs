@@ -287,6 +287,8 @@ impl Template {
             mode: Mode::Transport,
             esn,
             replay_window: 64,
+            expected_sequence: None,
+            keeps_replay_state: None,
             nat_t: None,
             decrement_ttl: false,
             mtu_bytes: u32::MAX,

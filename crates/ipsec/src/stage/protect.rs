@@ -1,14 +1,16 @@
 //! From packets to ESP packets, a batch at a time.
 
+use std::sync::Arc;
+
 use weir_crypto::{JobFault, LaneUse, SealJob, Ticket, seal, seal_as_made};
 use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Work};
 
 use super::{Defect, LOOK_AHEAD};
 use crate::esp::{Associated, Encapsulation, Enclosure, LateChecksum, Layout};
+use crate::ledger::{LedgerError, Reservations};
 use crate::outbound::{Drawn, Outbound};
 use crate::report::AssociationReport;
-use crate::state::{Reservations, StateError};
 
 const NAME: &str = "protect";
 
@@ -40,7 +42,7 @@ pub struct Protect {
     protected: u64,
     lane_use: LaneUse,
     reports: Vec<AssociationReport>,
-    state_error: Option<StateError>,
+    ledger_error: Option<Arc<LedgerError>>,
 }
 
 /// A record that has a number and waits to be composed.
@@ -84,7 +86,7 @@ impl Protect {
             protected: 0,
             lane_use: LaneUse::default(),
             reports: Vec::new(),
-            state_error: None,
+            ledger_error: None,
         }
     }
 
@@ -106,8 +108,8 @@ impl Protect {
     /// Why a range of sequence numbers could not be reserved, the last time
     /// that this happened. Packets were dropped by
     /// [`DropReason::SequenceExhausted`] for it.
-    pub fn state_error(&self) -> Option<&StateError> {
-        self.state_error.as_ref()
+    pub fn ledger_error(&self) -> Option<&LedgerError> {
+        self.ledger_error.as_deref()
     }
 
     #[inline]
@@ -119,8 +121,8 @@ impl Protect {
     }
 
     /// Reserves numbers for all associations that the packets of `wanted` from a
-    /// position on will ask for some: once a batch, with one writing of the state
-    /// file instead of one each.
+    /// position on will ask for some: once a batch, with one commit of the ledger
+    /// instead of one each.
     #[cold]
     fn reserve_from(&mut self, position: usize) {
         self.reserved_in = self.batches;
@@ -239,8 +241,8 @@ impl Protect {
         } = outbound
             .draw(encapsulation.text_bytes(), self.batches)
             .map_err(|refusal| {
-                if let Some(error) = refusal.state {
-                    self.state_error = Some(*error);
+                if let Some(error) = refusal.ledger {
+                    self.ledger_error = Some(error);
                 }
                 refusal.reason
             })?;
@@ -385,8 +387,8 @@ impl Stage for Protect {
         Ok(())
     }
 
-    /// Wipes the keys and gives unused sequence numbers back to the state
-    /// file. A stage that has finished protects nothing more.
+    /// Wipes the keys and gives unused sequence numbers back to the
+    /// ledger. A stage that has finished protects nothing more.
     fn finish(&mut self) -> Result<(), StageError> {
         let mut settled = Vec::new();
         for (index, slot) in (0..).zip(&mut self.associations) {

@@ -17,6 +17,7 @@ use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Associated, Decapsulation, Format};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
+use crate::ledger::{LedgerError, SeenBound};
 use crate::report::AssociationReport;
 
 mod ordinary;
@@ -109,6 +110,14 @@ impl Unprotect {
     /// How full the cipher's lanes were.
     pub fn lane_use(&self) -> LaneUse {
         self.lane_use
+    }
+
+    /// Why the ledger of replay windows could not be written, the last time that
+    /// this happened. Packets were dropped by
+    /// [`DropReason::SequenceExhausted`] for it.
+    pub fn ledger_error(&self) -> Option<&LedgerError> {
+        let mut associations = self.associations.iter().flatten();
+        associations.find_map(Inbound::ledger_error)
     }
 
     /// What each association of this shard did so far.
@@ -341,5 +350,13 @@ impl Stage for Unprotect {
             "metadata say what stands in the records"
         );
         Ok(())
+    }
+
+    /// Writes down how far the windows that are kept have come. A stage that has
+    /// finished opens nothing more with them.
+    fn finish(&mut self) -> Result<(), StageError> {
+        let associations = self.associations.iter_mut().flatten();
+        SeenBound::settle(associations.filter_map(Inbound::close))
+            .map_err(|error| StageError::new(NAME, error))
     }
 }

@@ -5,7 +5,7 @@ use crate::common::{
     unprotect,
 };
 use proptest::prelude::*;
-use weir_ipsec::SaFile;
+use weir_ipsec::{SaFile, Windows};
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::{ESP, FRAGMENT, ICMP, IPV4, IPV6, TCP, UDP};
 use weir_stream::{DropReason, EventKind};
@@ -420,7 +420,7 @@ proptest! {
             between_gateways(ESP, &esp)
         };
         let file = SaFile::parse("t".as_ref(), &file).expect("a right file");
-        let mut stage = file.unprotect(1).expect("keys").remove(0);
+        let mut stage = file.unprotect(&Windows::Empty, 1).expect("keys").remove(0);
         if let Ok(Some(inner)) = stage.unprotect_record(LinkType::RawIp, &record) {
             let headers = weir_packet::wire::Headers::parse(LinkType::RawIp, &inner);
             prop_assert!(headers.is_whole_ip());

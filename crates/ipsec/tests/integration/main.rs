@@ -3,7 +3,7 @@
 mod bad_input;
 mod common;
 mod known_answers;
+mod ledger;
 mod round_trip;
 mod sa_file;
-mod state_file;
 mod steering;

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use weir_crypto::Suite;
 use weir_ipsec::{
     ConfigError, DontFragment, Dscp, Ends, FlowLabel, GatewayError, Lifetime, LoadOptions, Mode,
-    Output, Quota, SaFile, Sequences, UdpPorts,
+    NewKeys, Output, Quota, SaFile, Sequences, UdpPorts, Windows,
 };
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
@@ -438,7 +438,7 @@ fn legacy_suites_must_be_allowed_and_only_decrypt() {
     let text = format!("allow_legacy = true\n{association}{policy}");
     let file = load(&text);
     assert_eq!(file.warnings().len(), 1);
-    assert!(file.unprotect(1).is_ok());
+    assert!(file.unprotect(&Windows::Empty, 1).is_ok());
     let refused = file
         .protect(&Sequences::RepeatableInsecure, Output::Capture, 1)
         .err();
@@ -459,7 +459,10 @@ fn associations_that_seal_share_no_key() {
         + &association("two", 0x1002, "aes-128-ctr+hmac-sha1-96", "tunnel", TUNNEL4)
         + "[[policy]]\naction = \"protect\"\nsa = \"one\"\n";
     let file = load(&text);
-    assert!(file.unprotect(1).is_ok(), "old captures have such keys");
+    assert!(
+        file.unprotect(&Windows::Empty, 1).is_ok(),
+        "old captures have such keys"
+    );
     match file.protect(&Sequences::RepeatableInsecure, Output::Capture, 1) {
         Err(GatewayError::SharedKey {
             association, other, ..
@@ -506,9 +509,9 @@ fn files_that_others_can_read_are_refused() {
     write(&path, &format!("insecure_example = true\n{FULL}"), 0o644);
     let file = SaFile::load(&path, LoadOptions::default()).expect("an example");
     assert_eq!(file.warnings().len(), 1);
-    let sequences = Sequences::StateFile {
-        path: file.default_state_path(),
-        initialize: true,
+    let sequences = Sequences::Ledger {
+        path: directory.path().join("ledger"),
+        new_keys: NewKeys::All,
         reserve: 10,
     };
     let refused = file.protect(&sequences, Output::Capture, 1).err();
@@ -590,7 +593,7 @@ fn files_that_are_no_files() {
 fn no_key_is_shown() {
     let secret = "00112233445566778899aabbccddeeff";
     let file = load(FULL);
-    let stages = file.unprotect(1).expect("keys");
+    let stages = file.unprotect(&Windows::Empty, 1).expect("keys");
     let mut shown = format!("{file:?} {:?}", file.databases());
     drop(stages);
     shown += &format!(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::common::{TUNNEL4, ipv4, ipv6, keyed_association, load, udp};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Sequences};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Sequences, Windows};
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
 use weir_stream::{Batch, BatchLimits, MemorySource, Outcome, Pipeline, Stage, StageError, Steer};
@@ -115,7 +115,7 @@ fn any_number_of_shards_protects_and_unprotects_all() {
     for count in [1, 2, 3, 8] {
         let file = load(&file());
         let databases = Arc::clone(file.databases());
-        let unprotect = file.unprotect(count).expect("stages");
+        let unprotect = file.unprotect(&Windows::Empty, count).expect("stages");
         let protect = file
             .protect(&Sequences::RepeatableInsecure, Output::Capture, count)
             .expect("stages");

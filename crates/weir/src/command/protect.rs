@@ -6,7 +6,7 @@ use std::slice;
 
 use anyhow::anyhow;
 use serde::Serialize;
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Unprotect};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
 use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, Steer, StopFlag};
 
@@ -37,27 +37,24 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
     let quiet = arguments.common.quiet;
     let file = associations::load(&options.sa, options.allow_insecure_permissions, quiet)?;
-    let state = arguments.state.clone();
-    let state = state.unwrap_or_else(|| file.default_state_path());
+    let state = arguments.state.as_deref();
     let command = Command {
         input: &arguments.input,
         output: &arguments.output,
         options,
         common: &arguments.common,
     };
-    let conversion = command.open(&file, &[&state])?;
+    let conversion = command.open(&file, state)?;
 
     let databases = file.databases().clone();
     let sequences = associations::sequences(
         &file,
-        arguments.state.as_ref(),
-        arguments.init_state,
+        state,
+        associations::new_keys(&arguments.new_keys.new_key),
         arguments.repeatable_insecure,
-    );
+    )?;
     let shards = usize::from(arguments.shards.shards);
-    let chains = file
-        .protect(&sequences, Output::Capture, shards)
-        .map_err(Failure::usage)?
+    let chains = associations::protect(&file, &sequences, state, shards)?
         .into_iter()
         .map(|protect| {
             vec![
@@ -77,15 +74,9 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
-    let state_error = done
-        .execution
-        .pipelines
-        .iter()
-        .flat_map(|pipeline| pipeline.stages::<Protect>())
-        .find_map(Protect::state_error)
-        .map(|error| Failure::running(anyhow!("{error}")));
+    let ledger_error = done.ledger_error();
     done.tell(&document, "protected", protected)?;
-    state_error.map_or(Ok(()), Err)?;
+    ledger_error.map_or(Ok(()), Err)?;
     if protected == 0 && !document.traffic.interrupted {
         return Err(Failure::running(anyhow!(
             "{}: nothing was protected: compare the policies of {} with the packets",
@@ -106,13 +97,12 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
         options,
         common: &arguments.common,
     };
-    let conversion = command.open(&file, &[])?;
+    let state = arguments.state.as_deref();
+    let conversion = command.open(&file, state)?;
 
     let databases = file.databases().clone();
     let shards = usize::from(arguments.shards.shards);
-    let chains = file
-        .unprotect(shards)
-        .map_err(Failure::usage)?
+    let chains = associations::unprotect(&file, state, shards)?
         .into_iter()
         .map(|unprotect| {
             vec![
@@ -132,7 +122,9 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
         lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
+    let ledger_error = done.ledger_error();
     done.tell(&document, "unprotected", unprotected)?;
+    ledger_error.map_or(Ok(()), Err)?;
     if unprotected == 0 && !document.traffic.interrupted {
         return Err(Failure::running(anyhow!(
             "{}: no packet verified: compare the SPIs, keys and policies of {} with the sender's",
@@ -152,9 +144,8 @@ struct Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Opens all files, before a key is used. `kept` are files that must not
-    /// be written over.
-    fn open(self, file: &SaFile, kept: &[&Path]) -> Outcome<Conversion<'a>> {
+    /// Opens all files, before a key is used. None may be one of the ledger's.
+    fn open(self, file: &SaFile, state: Option<&Path>) -> Outcome<Conversion<'a>> {
         let Command {
             input,
             output,
@@ -162,8 +153,9 @@ impl<'a> Command<'a> {
             common,
         } = self;
         let keys = options.wireshark_keys.as_deref();
-        let key_files: Vec<&Path> = file.key_files().iter().map(PathBuf::as_path).collect();
-        let inputs = [&[input, options.sa.as_path()], kept, &key_files].concat();
+        let kept = [file.key_files(), &associations::ledger_files_of(state)].concat();
+        let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
+        let inputs = [&[input, options.sa.as_path()], &kept[..]].concat();
         let outputs: Vec<&Path> = [Some(output), common.json.as_deref(), keys]
             .into_iter()
             .flatten()
@@ -226,6 +218,11 @@ impl Converted<'_> {
             self.execution.truncated(),
             self.execution.interrupted(),
         )
+    }
+
+    fn ledger_error(&self) -> Option<Failure> {
+        let error = associations::ledger_error(&self.execution.pipelines)?;
+        Some(Failure::running(anyhow!("{error}")))
     }
 
     fn lane_efficiency(&self) -> Option<f64> {

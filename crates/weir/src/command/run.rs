@@ -12,7 +12,7 @@ use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
 use weir_measure::IntervalReport;
 use weir_stream::{Stage, StopFlag};
 
-use crate::associations::{AssociationRow, association_rows};
+use crate::associations::{self, AssociationRow, association_rows};
 use crate::cli::{Check, Run};
 use crate::config::{Config, MeasureConfig};
 use crate::execute::{Execution, execute_telling};
@@ -52,6 +52,7 @@ struct Document {
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
+    config.allow_new_keys(&arguments.new_keys.new_key);
     let mut shared = Shared::load(
         &mut config,
         arguments.allow_insecure_permissions,
@@ -112,7 +113,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
             output::write_stdout(text.as_bytes())?;
         }
     }
-    if let Some(error) = stages::<Protect>(&execution).find_map(Protect::state_error) {
+    if let Some(error) = associations::ledger_error(&execution.pipelines) {
         return Err(Failure::running(anyhow!("{error}")));
     }
     execution.check_captures()?;
@@ -121,6 +122,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
 
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
+    config.allow_new_keys(&arguments.new_keys.new_key);
     let shared = Shared::load(
         &mut config,
         arguments.allow_insecure_permissions,

@@ -7,6 +7,7 @@ mod bench;
 mod captures;
 mod contract;
 mod damage;
+mod histories;
 mod implausible;
 mod inspect;
 mod lab;

@@ -54,11 +54,20 @@ fn own_file(folder: &Folder, mode: u32) -> String {
     sa
 }
 
-fn protect(sa: &str, out: &str, more: &[&str]) -> Said {
+/// Protects with the folder's own ledger.
+fn protect(folder: &Folder, sa: &str, out: &str, more: &[&str]) -> Said {
+    let ledger = folder.name("ledger");
+    protect_freely(sa, out, &[&["--state", &ledger], more].concat())
+}
+
+fn protect_freely(sa: &str, out: &str, more: &[&str]) -> Said {
     let traffic = example_name("traffic.pcapng");
     let arguments = ["protect", &traffic, out, "--sa", sa, "--quiet"];
     weir([&arguments[..], more].concat())
 }
+
+/// The option that lets the ledger learn all keys.
+const NEW: [&str; 2] = ["--new-key", "all"];
 
 /// SPI and IV of every packet that is protected.
 fn nonces(capture: &str) -> Vec<(u32, u64)> {
@@ -74,12 +83,20 @@ fn assert_apart(used: &[Vec<(u32, u64)>]) {
 }
 
 #[test]
-fn without_a_state_file_nothing_is_sealed() {
+fn without_a_ledger_nothing_is_sealed() {
     let folder = Folder::new();
     let sa = own_file(&folder, 0o600);
     let out = folder.name("out.pcapng");
-    protect(&sa, &out, &[]).failed(2, &["own.toml.state", "no state file", "--init-state"]);
+    let said = protect(&folder, &sa, &out, &[]);
+    said.failed(2, &["ledger", "no ledger", "\"there\"", "--new-key there"]);
+    // One key is announced, the other is not.
+    let said = protect(&folder, &sa, &out, &["--new-key", "there"]);
+    said.failed(2, &["\"back\"", "--new-key back"]);
+    let said = protect(&folder, &sa, &out, &["--new-key", "nowhere"]);
+    said.failed(2, &["own.toml", "nowhere"]);
     assert_eq!(folder.names(), ["own.toml"]);
+    let both = ["--new-key", "there", "--new-key", "back"];
+    protect(&folder, &sa, &out, &both).done();
 }
 
 #[test]
@@ -87,48 +104,107 @@ fn runs_go_on_where_the_last_one_stopped() {
     let folder = Folder::new();
     let sa = own_file(&folder, 0o600);
     let names = ["first", "second", "third"].map(|name| folder.name(&format!("{name}.pcapng")));
-    protect(&sa, &names[0], &["--init-state"]).done();
-    protect(&sa, &names[1], &[]).done();
-    protect(&sa, &names[2], &["--shards", "2"]).done();
+    protect(&folder, &sa, &names[0], &NEW).done();
+    protect(&folder, &sa, &names[1], &[]).done();
+    protect(&folder, &sa, &names[2], &["--shards", "2"]).done();
     let used = names.each_ref().map(|name| nonces(name));
     for nonces in &used {
         let of = |spi| nonces.iter().filter(|nonce| nonce.0 == spi).count();
         assert_eq!((of(0x2001), of(0x2002)), (THERE, BACK));
     }
     assert_apart(&used);
-    let mode = folder.path("own.toml.state").metadata().expect("state");
-    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
-    // No key, not even a part of one, is in the state.
-    let state = std::fs::read_to_string(folder.path("own.toml.state")).expect("state");
-    assert!(!state.contains("0001020304") && !state.contains("2021222324"));
+    // No key, not even a part of one, is in the ledger.
+    for name in ["ledger/slots", "ledger/generation"] {
+        let mode = folder.path(name).metadata().expect("a file").permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+        let bytes = std::fs::read(folder.path(name)).expect("a file");
+        for key in [[0, 1, 2, 3, 4, 5], [0x20, 0x21, 0x22, 0x23, 0x24, 0x25]] {
+            assert!(!bytes.windows(6).any(|window| window == key));
+        }
+    }
 }
 
 #[test]
-fn a_state_file_elsewhere_serves_as_well() {
-    let folder = Folder::new();
-    let sa = own_file(&folder, 0o600);
-    let (out, state) = (folder.name("out.pcapng"), folder.name("elsewhere.state"));
-    protect(&sa, &out, &["--state", &state]).failed(2, &["elsewhere.state", "no state file"]);
-    protect(&sa, &out, &["--state", &state, "--init-state"]).done();
-    let first = nonces(&out);
-    protect(&sa, &out, &["--state", &state]).done();
-    assert_apart(&[first, nonces(&out)]);
-    assert!(!folder.path("own.toml.state").exists());
-}
-
-#[test]
-fn a_state_file_that_was_lost_or_put_back_is_noticed() {
+fn another_ledger_is_worth_a_warning() {
     let folder = Folder::new();
     let sa = own_file(&folder, 0o600);
     let out = folder.name("out.pcapng");
-    protect(&sa, &out, &["--init-state"]).done();
-    let old = std::fs::read(folder.path("own.toml.state")).expect("state");
-    protect(&sa, &out, &[]).done();
-    folder.write("own.toml.state", &old);
-    protect(&sa, &out, &[]).failed(2, &["own.toml.state", "older"]);
-    std::fs::remove_file(folder.path("own.toml.state")).expect("removed");
-    protect(&sa, &out, &[]).failed(2, &["own.toml.state", "gone"]);
-    protect(&sa, &out, &["--init-state"]).failed(2, &["own.toml.state", "gone"]);
+    let said = protect(&folder, &sa, &out, &NEW).done();
+    assert!(said.stderr.contains("warning") && said.stderr.contains("unknown"));
+    assert_eq!(said.stderr.lines().count(), 1);
+}
+
+/// A key goes into another SA file that a ledger knows already, under another
+/// name and SPI: it goes on, whatever is said of it.
+#[test]
+fn a_key_that_moves_goes_on() {
+    let folder = Folder::new();
+    let sa = own_file(&folder, 0o600);
+    let other = OWN
+        .replace(
+            "000102030405060708090a0b0c0d0e0f",
+            "a00102030405060708090a0b0c0d0e0f",
+        )
+        .replace(
+            "202122232425262728292a2b2c2d2e2f",
+            "a02122232425262728292a2b2c2d2e2f",
+        );
+    let other = folder.write("other.toml", other);
+    let moved = folder.write("moved.toml", OWN.replace("\"there\"", "\"elsewhere\""));
+    let copy = folder.write("copy.toml", OWN);
+    for file in [&other, &moved, &copy] {
+        std::fs::set_permissions(file, Permissions::from_mode(0o600)).expect("a mode");
+    }
+    let out = folder.name("out.pcapng");
+    protect(&folder, &other, &out, &NEW).done();
+    protect(&folder, &sa, &out, &NEW).done();
+    let mut used = vec![nonces(&out)];
+    for (file, more) in [(&moved, &[][..]), (&copy, &NEW), (&sa, &[])] {
+        protect(&folder, file, &out, more).done();
+        used.push(nonces(&out));
+    }
+    assert_apart(&used);
+}
+
+#[test]
+fn a_ledger_that_was_lost_or_put_back_is_noticed() {
+    let folder = Folder::new();
+    let sa = own_file(&folder, 0o600);
+    let out = folder.name("out.pcapng");
+    protect(&folder, &sa, &out, &NEW).done();
+    let old = std::fs::read(folder.path("ledger/slots")).expect("slots");
+    protect(&folder, &sa, &out, &[]).done();
+    folder.write("ledger/slots", &old);
+    protect(&folder, &sa, &out, &[]).failed(2, &["ledger", "older"]);
+    std::fs::remove_file(folder.path("ledger/slots")).expect("removed");
+    protect(&folder, &sa, &out, &[]).failed(2, &["ledger", "gone"]);
+    protect(&folder, &sa, &out, &NEW).failed(2, &["ledger", "gone"]);
+}
+
+/// A receiver that keeps its window opens each packet once, over all runs.
+#[test]
+fn kept_windows_survive_a_restart() {
+    let folder = Folder::new();
+    let sa = own_file(&folder, 0o600);
+    let names = ["out", "back"].map(|name| folder.name(&format!("{name}.pcapng")));
+    protect(&folder, &sa, &names[0], &NEW).done();
+    let ledger = folder.name("receiver");
+    let unprotect = |sa: &str| {
+        let arguments = ["unprotect", &names[0], &names[1], "--sa", sa, "-q"];
+        weir([&arguments[..], &["--state", &ledger, "--json", "-"]].concat())
+    };
+    for _ in 0..2 {
+        unprotect(&sa).done();
+    }
+    assert!(!folder.path("receiver").exists());
+    let keep = OWN.replace("mode", "replay_state = \"keep\"\nmode");
+    let keep = folder.write("keep.toml", keep);
+    std::fs::set_permissions(&keep, Permissions::from_mode(0o600)).expect("a mode");
+    let first = unprotect(&keep).done().json();
+    assert_eq!(first["unprotected"], THERE + BACK);
+    let second = unprotect(&keep);
+    assert_eq!(second.status, Some(1), "{}", second.stderr);
+    assert_eq!(second.json()["drops"]["replay"], THERE + BACK);
 }
 
 #[test]
@@ -137,15 +213,15 @@ fn repeating_is_possible_only_by_saying_so() {
     let sa = own_file(&folder, 0o600);
     let names = ["first", "second"].map(|name| folder.name(&format!("{name}.pcapng")));
     for name in &names {
-        protect(&sa, name, &["--repeatable-insecure"]).done();
+        protect_freely(&sa, name, &["--repeatable-insecure"]).done();
     }
     assert_eq!(packets(&names[0]), packets(&names[1]));
     assert_eq!(
         folder.names(),
         ["first.pcapng", "own.toml", "second.pcapng"]
     );
-    let both = ["--repeatable-insecure", "--init-state"];
-    protect(&sa, &names[0], &both).failed(2, &["--repeatable-insecure", "--init-state"]);
+    let both = ["--repeatable-insecure", "--new-key", "all"];
+    protect_freely(&sa, &names[0], &both).failed(2, &["--repeatable-insecure", "--new-key"]);
 }
 
 #[test]
@@ -154,10 +230,10 @@ fn keys_that_others_can_read_are_refused() {
         let folder = Folder::new();
         let sa = own_file(&folder, mode);
         let out = folder.name("out.pcapng");
-        protect(&sa, &out, &["--repeatable-insecure"]).failed(2, &["own.toml", "chmod"]);
+        protect_freely(&sa, &out, &["--repeatable-insecure"]).failed(2, &["own.toml", "chmod"]);
         assert_eq!(folder.names(), ["own.toml"]);
         let allow = ["--repeatable-insecure", "--allow-insecure-permissions"];
-        protect(&sa, &out, &allow).done();
+        protect_freely(&sa, &out, &allow).done();
         let unprotect = [
             "unprotect",
             &out,
@@ -171,23 +247,42 @@ fn keys_that_others_can_read_are_refused() {
     }
 }
 
+/// Two keys of one ledger are used at once; one key is used once.
 #[test]
-fn one_run_at_a_time_counts() {
+fn a_key_seals_in_one_run_at_a_time() {
     let folder = Folder::new();
     let sa = own_file(&folder, 0o600);
     let pipe = folder.pipe("in");
     let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
-    let first = folder.name("first.pcapng");
-    let running = Beside::start(["protect", &pipe, &first, "--sa", &sa, "-q", "--init-state"]);
+    let (first, ledger) = (folder.name("first.pcapng"), folder.name("ledger"));
+    let arguments = [
+        "protect", &pipe, &first, "--sa", &sa, "-q", "--state", &ledger,
+    ];
+    let running = Beside::start([&arguments[..], &NEW].concat());
     let mut feed = File::create(&pipe).expect("the writing end");
     feed.write_all(&traffic).expect("fed");
-    // While the pipe is open the first run holds the state.
-    until(|| folder.path("own.toml.state").exists().then_some(()));
-    let second = folder.name("second.pcapng");
-    protect(&sa, &second, &[]).failed(2, &["own.toml.state", "in use by another process"]);
+    // While the pipe is open the first run holds its keys.
+    until(|| {
+        let said = protect(&folder, &sa, &folder.name("second.pcapng"), &[]);
+        said.stderr.contains("in use").then_some(said)
+    })
+    .failed(2, &["ledger", "\"there\"", "in use by another process"]);
+    let other = OWN
+        .replace(
+            "000102030405060708090a0b0c0d0e0f",
+            "b00102030405060708090a0b0c0d0e0f",
+        )
+        .replace(
+            "202122232425262728292a2b2c2d2e2f",
+            "b02122232425262728292a2b2c2d2e2f",
+        );
+    let other = folder.write("other.toml", other);
+    std::fs::set_permissions(&other, Permissions::from_mode(0o600)).expect("a mode");
+    protect(&folder, &other, &folder.name("other.pcapng"), &NEW).done();
     drop(feed);
     running.wait().done();
-    protect(&sa, &second, &[]).done();
+    let second = folder.name("second.pcapng");
+    protect(&folder, &sa, &second, &[]).done();
     assert_apart(&[nonces(&first), nonces(&second)]);
 }
 
@@ -197,7 +292,9 @@ fn a_killed_run_repeats_nothing() {
     let sa = own_file(&folder, 0o600);
     let pipe = folder.pipe("in");
     let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
-    let mut running = Beside::start(["protect", &pipe, "-", "--sa", &sa, "-q", "--init-state"]);
+    let ledger = folder.name("ledger");
+    let arguments = ["protect", &pipe, "-", "--sa", &sa, "-q", "--state", &ledger];
+    let mut running = Beside::start([&arguments[..], &NEW].concat());
     let mut stdout = running.child().stdout.take().expect("a pipe");
     let feeding = std::thread::spawn(move || {
         let mut feed = File::create(&pipe).expect("the writing end");
@@ -213,14 +310,14 @@ fn a_killed_run_repeats_nothing() {
     stdout.read_to_end(&mut sent).expect("the rest");
     let sent = folder.write("sent.pcapng", whole_blocks(&sent));
     let second = folder.name("second.pcapng");
-    protect(&sa, &second, &[]).done();
+    protect(&folder, &sa, &second, &[]).done();
     let (sent, second) = (nonces(&sent), nonces(&second));
     assert!(sent.len() > 100 && second.len() == THERE + BACK);
     assert_apart(&[sent, second]);
 }
 
 /// The blocks of a pcapng stream up to where it was cut.
-fn whole_blocks(stream: &[u8]) -> &[u8] {
+pub fn whole_blocks(stream: &[u8]) -> &[u8] {
     let mut end = 0;
     while let Some(length) = stream.get(end + 4..end + 8) {
         let length = u32::from_le_bytes(length.try_into().expect("4 bytes")) as usize;
@@ -240,16 +337,27 @@ fn a_check_uses_nothing_up() {
     let config = folder.write(
         "weir.toml",
         "[input]\npcap = [\"in.pcapng\"]\n[pipeline]\nstages = [\"protect\"]\n\
-         [ipsec]\nsa = \"own.toml\"\ninit_state = true\n",
+         [ipsec]\nsa = \"own.toml\"\nstate = \"ledger\"\n",
     );
-    weir(["check", &config, "--quiet"]).done();
-    assert_eq!(folder.names(), ["in.pcapng", "own.toml", "weir.toml"]);
-    // A run would not begin without its state, so a check says so.
-    let text = std::fs::read_to_string(&config).expect("read");
-    folder.write("weir.toml", text.replace("init_state = true", ""));
+    let names = ["in.pcapng", "own.toml", "weir.toml"];
+    weir([&["check", &config, "--quiet"], &NEW[..]].concat()).done();
+    assert_eq!(folder.names(), names);
+    // A run would not begin without its keys, so a check says so.
     for verb in ["check", "run"] {
         let said = weir([verb, &config, "--quiet"]);
-        said.failed(2, &["own.toml.state", "no state file"]);
+        said.failed(2, &["ledger", "no ledger", "--new-key"]);
     }
-    assert_eq!(folder.names(), ["in.pcapng", "own.toml", "weir.toml"]);
+    assert_eq!(folder.names(), names);
+    weir([&["run", &config, "--quiet"], &NEW[..]].concat()).done();
+    weir(["check", &config, "--quiet"]).done();
+    // No configuration may say that keys are new: it would say so for ever.
+    let text = std::fs::read_to_string(&config).expect("read");
+    for line in [
+        "init_state = true",
+        "new_keys = [\"all\"]",
+        "new_key = \"all\"",
+    ] {
+        folder.write("weir.toml", format!("{text}{line}\n"));
+        weir(["check", &config, "--quiet"]).failed(2, &["weir.toml:", "unknown field"]);
+    }
 }

@@ -6,6 +6,7 @@ use super::Blamed;
 use crate::config::document::QuotaEntry;
 use crate::lifetime::{Lifetime, Quota};
 use crate::replay::ReplayWindow;
+use crate::sequence;
 
 /// RFC 4303, section 2.1: 0 is for local use, 1 to 255 are reserved.
 const LOWEST_SPI: u32 = 256;
@@ -34,6 +35,24 @@ pub(super) fn window(window: Option<Spanned<u32>>) -> Result<u32, Blamed> {
             let message = format!("window: must be {least} to {most} packets");
             Err((window.span(), message))
         }
+    }
+}
+
+pub(super) fn sequence(sequence: Option<Spanned<u64>>, esn: bool) -> Result<Option<u64>, Blamed> {
+    let last = sequence::last(esn);
+    match sequence {
+        Some(number) if !(1..=last).contains(number.get_ref()) => {
+            let message = format!(
+                "expected_sequence: must be 1 to {last}{}",
+                if esn {
+                    ""
+                } else {
+                    "; larger ones need esn = true"
+                }
+            );
+            Err((number.span(), message))
+        }
+        other => Ok(other.map(Spanned::into_inner)),
     }
 }
 

@@ -7,8 +7,8 @@ use weir_crypto::{IvSource, KeyMaterial, SealJob, SealingKey, Suite, seal};
 use weir_packet::wire::LinkType;
 
 use super::*;
-use crate::SaFile;
 use crate::report::Traffic;
+use crate::{SaFile, Windows};
 
 const SUITES: [&str; 4] = [
     "aes-128-gcm-16",
@@ -274,7 +274,12 @@ fn outcome(stage: &mut Unprotect, batches: &[Vec<(usize, LinkType, Vec<u8>)>]) -
 }
 
 fn stages() -> [Unprotect; 2] {
-    let mut stages = [(), ()].map(|()| sa_file().unprotect(1).expect("keys").remove(0));
+    let mut stages = [(), ()].map(|()| {
+        sa_file()
+            .unprotect(&Windows::Empty, 1)
+            .expect("keys")
+            .remove(0)
+    });
     for inbound in stages[1].associations.iter_mut().flatten() {
         inbound.leave_to_the_twin();
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_crypto::{IvSource, KeyMaterial, SealJob, SealingKey, Suite, seal};
 use weir_ipsec::{
-    ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect,
+    ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect, Windows,
 };
 use weir_packet::wire::{LinkType, internet_checksum};
 use weir_stream::{
@@ -150,9 +150,12 @@ pub fn protect(text: &str, link: LinkType, records: &[Vec<u8>]) -> Run {
 }
 
 pub fn unprotect(text: &str, link: LinkType, records: &[Vec<u8>]) -> Run {
-    let file = load(text);
+    unprotect_with(load(text), &Windows::Empty, link, records)
+}
+
+pub fn unprotect_with(file: SaFile, windows: &Windows, link: LinkType, records: &[Vec<u8>]) -> Run {
     let classify = ClassifyInbound::new(file.databases().clone());
-    let mut stages = file.unprotect(1).expect("usable keys");
+    let mut stages = file.unprotect(windows, 1).expect("usable keys");
     Run::of(
         Pipeline::new(MemorySource::new(link, records))
             .stage(classify)

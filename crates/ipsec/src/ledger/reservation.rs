@@ -1,0 +1,244 @@
+//! Ranges of sequence numbers, taken from the ledger before they are used.
+
+use std::sync::Arc;
+
+use weir_crypto::Suite;
+
+use super::service::{Answer, Ledger};
+use super::{LedgerError, Progress};
+use crate::lifetime::{LONGEST_TEXT_BYTES, Lifetime};
+
+/// The reservations of one association.
+#[derive(Debug)]
+pub struct Reservations {
+    ledger: Arc<Ledger>,
+    /// Its key's number there.
+    key: u32,
+    /// How much is reserved at a time.
+    step: Progress,
+    /// How far it is reserved.
+    end: Progress,
+    /// Whether more was asked for and not answered yet.
+    is_asked: bool,
+    /// Why the last request failed.
+    failure: Option<Arc<LedgerError>>,
+    /// Whether packets wait for an answer, or are dropped.
+    waits: bool,
+}
+
+/// Why a packet cannot have a number.
+#[derive(Clone, Debug)]
+pub enum Shortage {
+    /// The ledger is being written.
+    Pending,
+    /// It could not be written.
+    Failed(Arc<LedgerError>),
+}
+
+/// A reservation takes at most one part in so many of a lifetime, so that a
+/// crash costs no more.
+const LIFETIME_PARTS: u64 = 16;
+
+/// How much is reserved at a time for a key: `sequences` numbers, or fewer where
+/// the lifetime or the suite's limit is short.
+pub fn step(sequences: u64, suite: Suite, lifetime: &Lifetime) -> Progress {
+    let limits = suite.limits();
+    let most_packets = lifetime.hard.packets.min(limits.packets.most);
+    let most_bytes = lifetime
+        .hard
+        .bytes
+        .min(limits.blocks.most.saturating_mul(limits.block_bytes as u64));
+    let sequences = sequences.min(most_packets / LIFETIME_PARTS).max(1);
+    let bytes = sequences
+        .saturating_mul(LONGEST_TEXT_BYTES)
+        .min(most_bytes / LIFETIME_PARTS);
+    Progress {
+        next_sequence: sequences,
+        bytes,
+    }
+}
+
+impl Reservations {
+    /// The reservations of a key, which is reserved up to `end`, `step` at a
+    /// time. Where `waits`, packets wait for the ledger.
+    pub fn new(
+        ledger: &Arc<Ledger>,
+        key: u32,
+        step: Progress,
+        end: Progress,
+        waits: bool,
+    ) -> Reservations {
+        Reservations {
+            ledger: Arc::clone(ledger),
+            key,
+            step,
+            end,
+            is_asked: false,
+            failure: None,
+            waits,
+        }
+    }
+
+    /// How far the key has come, reserved numbers included.
+    pub fn end(&self) -> Progress {
+        self.end
+    }
+
+    /// How many packets may come after those `used`, of whatever length, before
+    /// more should be asked for, or none is left.
+    pub fn leeway(&self, used: Progress) -> u64 {
+        let left = self.left(used);
+        let kept = match self.is_asked || self.failure.is_some() {
+            true => Progress {
+                next_sequence: 0,
+                bytes: 0,
+            },
+            false => self.half(),
+        };
+        let numbers = left.next_sequence.saturating_sub(kept.next_sequence);
+        numbers.min(left.bytes.saturating_sub(kept.bytes) / LONGEST_TEXT_BYTES)
+    }
+
+    /// Sees to it that a packet of `text_bytes` may have a number, and asks for
+    /// the next range where half of this one is used.
+    ///
+    /// # Errors
+    /// None is reserved.
+    pub fn provide(&mut self, used: Progress, text_bytes: u64) -> Result<(), Shortage> {
+        self.collect();
+        if self.is_half_used(used, text_bytes) {
+            self.ask(used, text_bytes);
+        }
+        if self.covers(used, text_bytes) {
+            return Ok(());
+        }
+        if self.waits && self.is_asked {
+            self.wait();
+            if self.covers(used, text_bytes) {
+                return Ok(());
+            }
+        }
+        Err(match self.failure.take() {
+            Some(error) => Shortage::Failed(error),
+            None => Shortage::Pending,
+        })
+    }
+
+    /// As [`provide`](Reservations::provide) for packets of no bytes of several
+    /// associations of one ledger, each with what it has used, in one commit.
+    pub fn provide_together(of: &mut [(&mut Reservations, Progress)]) {
+        let mut wanted = Vec::new();
+        for (reservations, used) in of.iter_mut() {
+            reservations.collect();
+            if !reservations.is_asked && !reservations.covers(*used, 0) {
+                wanted.push((reservations.key, reservations.next_end(*used, 0)));
+                reservations.is_asked = true;
+            }
+        }
+        let Some((first, _)) = of.first() else {
+            return;
+        };
+        let (ledger, waits) = (Arc::clone(&first.ledger), first.waits);
+        let is_sent = wanted.is_empty() || ledger.ask(wanted, waits);
+        for (reservations, _) in of {
+            if !is_sent {
+                // Its packet asks again, or was answered.
+                reservations.is_asked = false;
+                reservations.collect();
+            } else if waits {
+                reservations.wait();
+            }
+        }
+    }
+
+    /// Writes back how far associations really came, in one go. Their keys
+    /// must be gone: nothing may be sealed with them any more.
+    ///
+    /// # Errors
+    /// The ledger could not be written; what was reserved stays used up.
+    pub fn settle(
+        of: impl IntoIterator<Item = (Reservations, Progress)>,
+    ) -> Result<(), Arc<LedgerError>> {
+        let settled: Vec<(Reservations, Progress)> = of.into_iter().collect();
+        let Some((first, _)) = settled.first() else {
+            return Ok(());
+        };
+        let changed = settled
+            .iter()
+            .filter(|(reservations, used)| reservations.is_asked || reservations.end != *used)
+            .map(|(reservations, used)| (reservations.key, *used))
+            .collect();
+        first.ledger.settle(changed)
+    }
+
+    fn left(&self, used: Progress) -> Progress {
+        Progress {
+            next_sequence: self.end.next_sequence.saturating_sub(used.next_sequence),
+            bytes: self.end.bytes.saturating_sub(used.bytes),
+        }
+    }
+
+    fn half(&self) -> Progress {
+        Progress {
+            next_sequence: self.step.next_sequence / 2,
+            bytes: self.step.bytes / 2,
+        }
+    }
+
+    fn is_half_used(&self, used: Progress, text_bytes: u64) -> bool {
+        let (left, half) = (self.left(used), self.half());
+        left.next_sequence <= half.next_sequence
+            || left.bytes <= half.bytes
+            || left.bytes < text_bytes
+    }
+
+    fn covers(&self, used: Progress, text_bytes: u64) -> bool {
+        let left = self.left(used);
+        left.next_sequence > 0 && left.bytes >= text_bytes
+    }
+
+    fn next_end(&self, used: Progress, text_bytes: u64) -> Progress {
+        let step = Progress {
+            next_sequence: self.step.next_sequence,
+            bytes: self.step.bytes.max(text_bytes),
+        };
+        used.plus(step).max(self.end)
+    }
+
+    fn ask(&mut self, used: Progress, text_bytes: u64) {
+        let end = self.next_end(used, text_bytes);
+        if !self.is_asked && end != self.end {
+            self.is_asked = self.ledger.ask(vec![(self.key, end)], self.waits);
+        }
+    }
+
+    /// Takes an answer that is there.
+    fn collect(&mut self) {
+        if self.is_asked {
+            let answer = self.ledger.answer(self.key);
+            self.take(answer);
+        }
+    }
+
+    fn wait(&mut self) {
+        if self.is_asked {
+            let answer = self.ledger.wait(self.key);
+            self.take(answer);
+        }
+    }
+
+    fn take(&mut self, answer: Answer) {
+        match answer {
+            Answer::Pending => {}
+            Answer::Granted(end) => {
+                self.is_asked = false;
+                self.failure = None;
+                self.end = end;
+            }
+            Answer::Failed(error) => {
+                self.is_asked = false;
+                self.failure = Some(error);
+            }
+        }
+    }
+}

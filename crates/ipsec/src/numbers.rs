@@ -1,0 +1,251 @@
+//! Where the sequence numbers of an SA file's associations come from, and where
+//! those that were received are kept.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use weir_crypto::IvSource;
+
+use crate::config::SaFile;
+use crate::gateway::GatewayError;
+use crate::ledger::{self, Fingerprint, KeyIdentity, Kind, Ledger, Progress};
+use crate::ledger::{Reservations, SeenBound};
+use crate::sa::Parameters;
+
+/// Where the sequence numbers of outbound associations come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sequences {
+    /// A ledger, in which ranges are reserved before they are used.
+    Ledger {
+        /// Its directory ([`default_ledger`](crate::default_ledger)).
+        path: PathBuf,
+        /// Keys that it may learn.
+        new_keys: NewKeys,
+        /// How many numbers are reserved at a time
+        /// ([`Sequences::RESERVED_AT_A_TIME`]).
+        reserve: u64,
+    },
+    /// From 1 in every run, and every IV alike: two runs over different
+    /// packets give both away. For examples and tests.
+    RepeatableInsecure,
+}
+
+impl Sequences {
+    /// A usual size of reservations: a commit per half a million packets.
+    pub const RESERVED_AT_A_TIME: u64 = 1 << 20;
+}
+
+/// The keys that a ledger may learn, since they were never used anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewKeys {
+    /// Those of associations with these names.
+    Of(Vec<String>),
+    /// Every key of the SA file.
+    All,
+}
+
+impl NewKeys {
+    /// None: all keys must be known.
+    pub const NONE: NewKeys = NewKeys::Of(Vec::new());
+
+    fn contains(&self, name: &str) -> bool {
+        match self {
+            NewKeys::Of(names) => names.iter().any(|new| new == name),
+            NewKeys::All => true,
+        }
+    }
+}
+
+/// Where protected packets go, or packets to open come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A file: packets wait for the ledger, and one may be opened as often as one
+    /// likes.
+    Capture,
+    /// A network: packets that the ledger has granted no number yet are dropped,
+    /// and none is accepted twice, also after a restart.
+    Live,
+}
+
+/// Where replay windows begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// Empty, in every run.
+    Empty,
+    /// Where the last run ended, for associations that say `replay_state =
+    /// "keep"`, or say nothing and receive from a network.
+    Ledger {
+        /// Its directory. It is created where it is missing.
+        path: PathBuf,
+        /// Where packets come from.
+        input: Output,
+    },
+}
+
+/// The reservations of each outbound association, and how far its key has come.
+type ByAssociation<T, P> = HashMap<u32, (T, P)>;
+
+impl SaFile {
+    /// Whether [`protect`](SaFile::protect) could open the ledger at `path` now,
+    /// but for keys that are in use. Nothing is written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_ledger(&self, path: &Path, new_keys: &NewKeys) -> Result<(), GatewayError> {
+        let keys = self.sealing_keys(new_keys)?;
+        if self.is_insecure_example() || keys.is_empty() {
+            return Ok(());
+        }
+        Ok(ledger::check(path, &keys)?)
+    }
+
+    /// The fingerprint of what an association's nonces are counted under.
+    pub(crate) fn fingerprint(&self, index: u32) -> Option<Fingerprint> {
+        let (parameters, secrets) = self.association(index)?;
+        let cipher_key = secrets.key.get(..parameters.suite.key_bytes())?;
+        let integrity_key = &secrets.integrity_key;
+        Some(Fingerprint::of_sealing(cipher_key, integrity_key))
+    }
+
+    /// What the ledger must know to seal by this file.
+    fn sealing_keys(&self, new_keys: &NewKeys) -> Result<Vec<KeyIdentity>, GatewayError> {
+        if let NewKeys::Of(names) = new_keys
+            && let Some(name) = names.iter().find(|name| {
+                let mut known = self.associations().iter();
+                !known.any(|association| association.name == **name)
+            })
+        {
+            return Err(GatewayError::UnknownAssociation {
+                path: self.path.clone(),
+                name: name.clone(),
+            });
+        }
+        let identity = |index: &u32| {
+            let (parameters, _) = self.association(*index)?;
+            Some(KeyIdentity {
+                kind: Kind::Sealing,
+                fingerprint: self.fingerprint(*index)?,
+                association: parameters.name.clone(),
+                may_be_new: new_keys.contains(&parameters.name),
+            })
+        };
+        Ok(self.outbound.iter().filter_map(identity).collect())
+    }
+
+    /// Opens what numbers come from.
+    pub(crate) fn reservations(
+        &self,
+        sequences: &Sequences,
+        output: Output,
+    ) -> Result<(ByAssociation<Reservations, Progress>, IvSource), GatewayError> {
+        let Sequences::Ledger {
+            path,
+            new_keys,
+            reserve,
+        } = sequences
+        else {
+            return match output {
+                Output::Live => Err(GatewayError::RepeatableLive),
+                Output::Capture => Ok((HashMap::new(), IvSource::RepeatableInsecure)),
+            };
+        };
+        if self.is_insecure_example() {
+            return Err(GatewayError::InsecureExample {
+                path: self.path.clone(),
+            });
+        }
+        let keys = self.sealing_keys(new_keys)?;
+        if keys.is_empty() {
+            return Ok((HashMap::new(), IvSource::Random));
+        }
+        // A configured number may raise the ledger's, never lower it.
+        let raised = |parameters: &Parameters, used: Progress| Progress {
+            next_sequence: (parameters.expected_sequence).map_or(used.next_sequence, |expected| {
+                expected.max(used.next_sequence)
+            }),
+            ..used
+        };
+        let step = |parameters: &Parameters| {
+            ledger::step(*reserve, parameters.suite, &parameters.lifetime)
+        };
+        // A network's first packets must not wait.
+        let end = |parameters: &Parameters, used: Progress| match output {
+            Output::Live => used.plus(step(parameters)),
+            Output::Capture => used,
+        };
+        let (ledger, progress) = Ledger::open(path, &keys, |number, used| {
+            let (parameters, _) = self.association(*self.outbound.get(number)?)?;
+            let used = raised(parameters, used);
+            (output == Output::Live).then(|| end(parameters, used))
+        })?;
+        let mut by_association = HashMap::with_capacity(progress.len());
+        for ((key, index), used) in (0..).zip(&self.outbound).zip(progress) {
+            let Some((parameters, _)) = self.association(*index) else {
+                continue;
+            };
+            let next_sequence = used.next_sequence;
+            if let Some(expected) = parameters.expected_sequence
+                && expected < next_sequence
+            {
+                return Err(GatewayError::SequenceUsed {
+                    path: self.path.clone(),
+                    association: parameters.name.clone(),
+                    expected,
+                    next_sequence,
+                });
+            }
+            let used = raised(parameters, used);
+            let waits = output == Output::Capture;
+            let (step, end) = (step(parameters), end(parameters, used));
+            let reservations = Reservations::new(&ledger, key, step, end, waits);
+            by_association.insert(*index, (reservations, used));
+        }
+        Ok((by_association, IvSource::Random))
+    }
+
+    /// Opens what kept windows are counted in: of each, the bound and the highest
+    /// number that counts as seen.
+    pub(crate) fn seen_bounds(
+        &self,
+        windows: &Windows,
+    ) -> Result<ByAssociation<SeenBound, u64>, GatewayError> {
+        let Windows::Ledger { path, input } = windows else {
+            return Ok(HashMap::new());
+        };
+        let mut indices = Vec::new();
+        let mut keys = Vec::new();
+        for index in 0..self.associations().len() as u32 {
+            let Some((parameters, secrets)) = self.association(index) else {
+                continue;
+            };
+            if !parameters.keeps_window(*input) {
+                continue;
+            }
+            indices.push(index);
+            keys.push(KeyIdentity {
+                kind: Kind::ReplayWindow,
+                fingerprint: Fingerprint::of_window(
+                    &secrets.key,
+                    &secrets.integrity_key,
+                    parameters.spi,
+                    parameters.destination(),
+                ),
+                association: parameters.name.clone(),
+                // To receive needs no nonce: an unknown key has seen nothing.
+                may_be_new: true,
+            });
+        }
+        if keys.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let (ledger, progress) = Ledger::open(path, &keys, |_, _| None)?;
+        let waits = *input == Output::Capture;
+        let bounds = (0..).zip(indices).zip(progress);
+        let bounds = bounds.map(|((key, index), seen)| {
+            let end = seen.next_sequence;
+            let bound = SeenBound::new(&ledger, key, end, waits);
+            (index, (bound, end.saturating_sub(1)))
+        });
+        Ok(bounds.collect())
+    }
+}
