@@ -79,3 +79,8 @@ pub use polynomial44::Poly44;
 pub use seed::{SeedError, SeedStream, random_seed};
 pub use tabulation::Tabulation;
 pub use thorup_zhang::{ThorupZhang8, ThorupZhang16};
+
+/// Places buffers at unmapped pages where a test asks for it.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;

@@ -78,6 +78,11 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
+/// Places buffers at unmapped pages where a test asks for it.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
+
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use buffer::Buffer;
 pub use engine::{

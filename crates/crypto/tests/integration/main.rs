@@ -2,8 +2,13 @@
 //! published vectors.
 
 mod batches;
+mod guarded;
 mod macs;
 mod placed;
 mod refusals;
 mod support;
 mod vectors;
+
+/// Places buffers at unmapped pages where a test asks for it.
+#[global_allocator]
+static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use weir_guard::{Side, guarded};
 use weir_simd::for_each_tier;
 
 use super::classes::{self, Classes};
@@ -161,6 +162,17 @@ fn hits_are_those_of_a_plain_search() {
     }
 }
 
+/// Payloads, contents and tables between unmapped pages: an access beyond one ends the
+/// program.
+#[test]
+fn a_search_keeps_within_its_buffers() {
+    for side in Side::ALL {
+        for seed in 160..184 {
+            guarded(side, || check(seed));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn hits_are_those_of_a_plain_search_for_other_seeds(seed: u64) {
@@ -223,6 +235,13 @@ fn kernels_equal_their_twin() {
 }
 
 fn check_kernels(sieve: &Sieve, text: &[u8], carried: usize, context: &str) {
+    for side in Side::ALL {
+        let text = guarded(side, || text.to_vec());
+        check_kernels_in(sieve, &text, carried, context);
+    }
+}
+
+fn check_kernels_in(sieve: &Sieve, text: &[u8], carried: usize, context: &str) {
     for from in (0..text.len()).step_by(SPAN_BYTES) {
         let mut twin = filter::Passed::new(0);
         match sieve {
