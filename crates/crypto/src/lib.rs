@@ -13,10 +13,13 @@
 //! by the one job that it travels in. Counter values must be reserved
 //! ([`SealingKey::allow_until`]) before they are taken, so that whoever keeps
 //! a static key across restarts can write the reservation down first.
-//! IVs chosen by the caller exist only in `hazmat`, behind a feature.
+//! IVs chosen by the caller exist in `hazmat`, behind a feature, and for keys that seal one
+//! packet each ([`OneTimeKeys`]).
 //!
-//! **Nothing unverified leaves.** [`open`] compares tags in constant time
-//! before it decrypts, and clears the text of what does not verify.
+//! **Nothing unverified leaves.** [`open`] compares tags in constant time, and has cleared
+//! the text of what does not verify when it returns. A packet counts as failed until its
+//! tag has been compared, and as refused until it is sealed: one that a kernel gives up,
+//! which is a defect of this crate, leaves zeros and [`JobFault::Refused`].
 //!
 //! Drawing a ticket changes a key and a job borrows it, so a batch goes
 //! through its keys twice: tickets first, jobs second. Neither order nor
@@ -75,9 +78,10 @@
 //! Inside, `cipher` holds block ciphers, `mode` what chains them, `aead` and
 //! `mac` what authenticates, `keys` the secrets and their counter, and `kernel`
 //! joins them into one packet's worth of work. AES, its modes, the SHA family and
-//! MD5 have kernels of their own for every CPU tier, each beside a scalar twin
-//! that defines it; triple DES and ChaCha20-Poly1305 are kept crates. [`engines`]
-//! lists what there is and tests it against published answers.
+//! MD5 have kernels of their own for the CPU tiers of x86-64, and AES with GCM, CBC and CTR
+//! for that of aarch64, each beside a scalar reference implementation that defines it;
+//! triple DES and ChaCha20-Poly1305 are well-maintained crates. [`engines`] lists what there
+//! is and tests it against published answers.
 
 #![deny(unsafe_code)]
 

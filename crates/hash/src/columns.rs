@@ -108,7 +108,8 @@ impl KeyColumns {
             && columns.iter().all(|column| column.len() == len)
             && len <= self.capacity;
         if fits {
-            for (own, column) in self.data.chunks_exact_mut(self.stride).zip(columns) {
+            let own = self.data.chunks_exact_mut(self.stride.max(1));
+            for (own, column) in own.zip(columns) {
                 own[..len].copy_from_slice(column);
             }
             self.len = len;
@@ -209,5 +210,8 @@ mod tests {
     fn columns_without_room_take_nothing() {
         let mut keys = KeyColumns::new(1, 0);
         assert!(keys.is_full() && !keys.push(&[1]));
+        assert!(!keys.assign(&[&[1]]) && keys.assign(&[&[]]));
+        keys.fill(3, |_, _| 7);
+        assert!(keys.is_empty());
     }
 }

@@ -18,6 +18,14 @@ pub(crate) trait Message {
     }
 }
 
+/// The bytes of a message in parts: a sum that does not wrap where lengths are of 32
+/// bits, and stops at the highest number where they are of 64.
+#[inline]
+pub(crate) fn total_bytes(parts: [usize; PARTS]) -> u64 {
+    let sum = |total: u64, bytes: usize| total.saturating_add(bytes as u64);
+    parts.into_iter().fold(0, sum)
+}
+
 /// Prefix, IV, text and suffix of a packet.
 pub(crate) const PARTS: usize = 4;
 
@@ -33,7 +41,7 @@ pub(super) struct Cut {
     /// Bytes of the message, and those hashed before it: a block of HMAC's pad.
     total_bytes: u64,
     /// Bytes that no run has yet included, where they begin, and in which part.
-    bytes_left: usize,
+    bytes_left: u64,
     part: usize,
     at: usize,
 }
@@ -55,9 +63,9 @@ pub(super) enum Run {
 
 impl Cut {
     /// Of nothing yet.
-    pub(super) fn new(bytes: usize, bytes_before: u64) -> Cut {
+    pub(super) fn new(bytes: u64, bytes_before: u64) -> Cut {
         Cut {
-            total_bytes: bytes_before + bytes as u64,
+            total_bytes: bytes_before.saturating_add(bytes),
             bytes_left: bytes,
             part: 0,
             at: 0,
@@ -67,7 +75,8 @@ impl Cut {
     /// The next run. What is to be gathered must be, by [`Cut::next_piece`].
     #[inline]
     pub(super) fn next<W: Word>(&mut self, message: &impl Message) -> Run {
-        if self.bytes_left + 1 + W::LENGTH_BYTES <= size_of::<W::Gathered>() {
+        let most_bytes = size_of::<W::Gathered>() - 1 - W::LENGTH_BYTES;
+        if self.bytes_left <= most_bytes as u64 {
             return Run::Last;
         }
         while self.part < PARTS && self.at == message.part(self.part).len() {
@@ -83,7 +92,7 @@ impl Cut {
         }
         let (part, at) = (self.part, self.at);
         self.at += blocks * W::BLOCK_BYTES;
-        self.bytes_left -= blocks * W::BLOCK_BYTES;
+        self.bytes_left -= (blocks * W::BLOCK_BYTES) as u64;
         Run::Straight { part, at, blocks }
     }
 
@@ -91,7 +100,8 @@ impl Cut {
     #[inline]
     pub(super) fn bytes_of<W: Word>(&self, run: Run) -> usize {
         match run {
-            Run::Last => self.bytes_left,
+            // No more than is gathered.
+            Run::Last => self.bytes_left as usize,
             Run::Straight { .. } | Run::Gathered => W::BLOCK_BYTES,
         }
     }
@@ -116,7 +126,7 @@ impl Cut {
                 let bytes = left.min(most_bytes).min(SHORT_BYTES);
                 let piece = self.at..self.at + bytes;
                 self.at += bytes;
-                self.bytes_left -= bytes;
+                self.bytes_left -= bytes as u64;
                 return Some((self.part, piece));
             }
             self.part += 1;
@@ -190,7 +200,7 @@ impl<M: Message> Lane<M> {
         of: &Compression<W>,
         gathered: &mut W::Gathered,
     ) {
-        let bytes = message.parts().iter().map(|part| part.len()).sum();
+        let bytes = total_bytes(message.parts().map(<[u8]>::len));
         self.cut = Cut::new(bytes, bytes_before);
         self.next_run(&message, of, gathered);
         self.message = Some(message);
@@ -248,5 +258,20 @@ impl<M: Message> Lane<M> {
                 (Source::Gathered { at: 0 }, blocks)
             }
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same slice of 2 GiB given four times is 8 GiB long, also where lengths are of
+    /// 32 bits.
+    #[test]
+    fn lengths_of_parts_add_up_without_wrapping() {
+        assert_eq!(total_bytes([1 << 31; 4]), 1 << 33);
+        assert_eq!(total_bytes([0, 1, 0, 2]), 3);
+        let most = [usize::MAX; 4];
+        assert_eq!(total_bytes(most), (usize::MAX as u64).saturating_mul(4));
     }
 }

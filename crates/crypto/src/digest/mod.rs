@@ -36,7 +36,7 @@ use compression::{MD5, SHA1, SHA256, SHA512};
 
 pub(crate) use compression::{Compression, Word};
 pub(crate) use kernel::{MOST_LANES, WipedStates, Words};
-pub(crate) use message::{Message, PARTS};
+pub(crate) use message::{Message, PARTS, total_bytes};
 pub(crate) use order::longest_first;
 pub(crate) use row::{Row, RowKernel};
 pub(crate) use scheduler::{Room, Scheduler};
@@ -171,7 +171,7 @@ fn hash<W: Word>(
     let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
     longest_first(
         jobs,
-        |job| Some(job.message.len()),
+        |job| Some(job.message.len() as u64),
         |_, job| {
             scheduler.submit(job, initial, 0, &mut done);
         },

@@ -4,7 +4,7 @@
 /// longest of any 64 neighbours first, so that lanes end at about the same time.
 pub(crate) fn longest_first<'a, T>(
     jobs: &'a mut [T],
-    bytes: impl Fn(&T) -> Option<usize>,
+    bytes: impl Fn(&T) -> Option<u64>,
     mut each: impl FnMut(usize, &'a mut T),
 ) {
     for (chunk, neighbours) in jobs.chunks_mut(NEIGHBOURS).enumerate() {
@@ -41,9 +41,9 @@ mod tests {
     #[test]
     fn every_job_with_a_length_comes_once_and_the_longest_first() {
         for count in [0, 1, 2, 63, 64, 65, 300] {
-            let mut jobs: Vec<usize> = (0..count).map(|i| (i * 7919) % 97).collect();
-            let mut came: Vec<usize> = Vec::new();
-            let odd = |bytes: &usize| (bytes % 2 == 1).then_some(*bytes);
+            let mut jobs: Vec<u64> = (0..count).map(|i| (i * 7919) % 97).collect();
+            let mut came: Vec<u64> = Vec::new();
+            let odd = |bytes: &u64| (bytes % 2 == 1).then_some(*bytes);
             let unsorted = jobs.clone();
             longest_first(&mut jobs, odd, |index, bytes| {
                 assert_eq!(*bytes, unsorted[index]);
@@ -51,7 +51,7 @@ mod tests {
             });
             let mut expected = Vec::new();
             for neighbours in jobs.chunks(64) {
-                let mut odd: Vec<usize> = neighbours.iter().filter_map(odd).collect();
+                let mut odd: Vec<u64> = neighbours.iter().filter_map(odd).collect();
                 odd.sort_unstable_by(|a, b| b.cmp(a));
                 expected.append(&mut odd);
             }

@@ -6,7 +6,7 @@ use weir_simd::Tier;
 use super::compression::{Compression, Word};
 use super::copy::copy_each;
 use super::kernel::{Kernel, MOST_LANES, WipedStates, Words};
-use super::message::{Cut, Message, Run};
+use super::message::{Cut, Message, Run, total_bytes};
 
 /// A kernel whose lanes rows fill.
 pub(crate) struct RowKernel<W: Word> {
@@ -75,7 +75,7 @@ impl<W: Word> Row<W> {
         let Some(first) = messages.first() else {
             return;
         };
-        let bytes = first.parts().iter().map(|part| part.len()).sum();
+        let bytes = total_bytes(first.parts().map(<[u8]>::len));
         let mut cut = Cut::new(bytes, bytes_before);
         let all = u32::MAX >> (u32::BITS - kernel.lanes() as u32);
         loop {

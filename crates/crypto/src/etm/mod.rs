@@ -20,7 +20,7 @@ mod tests;
 
 use weir_simd::Tier;
 
-use crate::digest::{Digest, Message};
+use crate::digest::{Digest, Message, total_bytes};
 use crate::kernel::Misshapen;
 use crate::keys::KeyMaterial;
 use crate::mac::hmac::HmacKey;
@@ -161,7 +161,7 @@ impl Groups {
 
 /// What the tag of `job` covers, in bytes, if it is of that group.
 #[inline]
-fn bytes_in_group<'k, J: EtmJob<'k>>(job: &J, group: Group) -> Option<usize> {
+fn bytes_in_group<'k, J: EtmJob<'k>>(job: &J, group: Group) -> Option<u64> {
     let is_ours = job.key().is_some_and(|key| key.group == group);
-    is_ours.then(|| job.parts().iter().map(|part| part.len()).sum())
+    is_ours.then(|| total_bytes(job.parts().map(<[u8]>::len)))
 }

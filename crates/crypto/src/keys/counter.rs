@@ -12,7 +12,7 @@ pub(crate) struct Counter {
     next: u64,
     /// Exclusive: how far the caller has reserved.
     allowed: u64,
-    /// Exclusive: how far the limit on packets reaches.
+    /// Exclusive: how far the limit on packets reaches, over all restarts.
     limit: u64,
 }
 
@@ -53,14 +53,15 @@ pub enum Exhausted {
 }
 
 impl Counter {
-    /// Starts at `first`, the lowest value that was never used under the key,
-    /// for at most so many packets.
+    /// Starts at `first`, the lowest value that was never used under the key, which
+    /// may protect so many packets: the values below `first` count among them.
     pub(crate) fn new(first: u64, most_packets: u64) -> Counter {
         Counter {
             id: KeyId::unique(),
             next: first,
             allowed: first,
-            limit: first.saturating_add(most_packets),
+            // ESP counts from 1.
+            limit: most_packets.saturating_add(first.min(1)),
         }
     }
 
@@ -179,5 +180,32 @@ impl KeyId {
     fn unique() -> KeyId {
         static MADE: AtomicU64 = AtomicU64::new(0);
         KeyId(NonZeroU64::MIN.saturating_add(MADE.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SP 800-67 counts what is encrypted under a key bundle, whatever restarts between.
+    #[test]
+    fn a_restart_does_not_renew_the_limit_of_packets() {
+        let mut counter = Counter::new(1, 100);
+        counter.allow_until(u64::MAX);
+        let mut packets = 0;
+        while counter.next_ticket().is_ok() {
+            packets += 1;
+        }
+        assert_eq!((packets, counter.next()), (100, 101));
+
+        for first in [101, 102, u64::MAX] {
+            let mut counter = Counter::new(first, 100);
+            counter.allow_until(u64::MAX);
+            assert_eq!(counter.reserved(), 0);
+            assert_eq!(counter.next_ticket(), Err(Exhausted::Key { end: 101 }));
+        }
+        let mut counter = Counter::new(60, 100);
+        counter.allow_until(u64::MAX);
+        assert_eq!(counter.reserved(), 41);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_simd::Tier;
+
 use crate::engine::{Family, trusted_tier};
 use crate::fault::JobFault;
 use crate::job::Lengths;
@@ -57,7 +59,9 @@ impl SealingKey {
 
     /// Expands `material` as far as `policy` says, and starts to count at
     /// `first`, the lowest value that was never used under these keys. Nothing
-    /// may be sealed before [`SealingKey::allow_until`] is called.
+    /// may be sealed before [`SealingKey::allow_until`] is called. A key's limit of
+    /// packets ([`crate::Limits::packets`]) is one on its counter values, wherever it
+    /// starts: those below `first` are packets of the same key.
     ///
     /// # Errors
     /// [`KeyError::Entropy`] where random IVs were asked for and the operating
@@ -74,7 +78,7 @@ impl SealingKey {
             suite,
             lengths: Lengths::of(suite),
             kernel: Kernel::new(&material, tier, policy)?,
-            ivs: Ivs::new(&material, ivs)?,
+            ivs: Ivs::new(&material, ivs, tier)?,
             counter: Counter::new(first, suite.limits().packets.most),
         })
     }
@@ -151,7 +155,7 @@ impl SealingKey {
 }
 
 impl Ivs {
-    fn new(material: &KeyMaterial, source: IvSource) -> Result<Ivs, KeyError> {
+    fn new(material: &KeyMaterial, source: IvSource, tier: Tier) -> Result<Ivs, KeyError> {
         let cipher = match material.suite() {
             Suite::EncryptThenMac(Cipher::AesCbc(size), _) => CbcCipher::Aes(size),
             Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => CbcCipher::TripleDes,
@@ -159,7 +163,7 @@ impl Ivs {
                 return Ok(Ivs::Counter);
             }
         };
-        let key = CbcIvKey::new(source, cipher, material.cipher_key())?;
+        let key = CbcIvKey::new(source, cipher, material.cipher_key(), tier)?;
         Ok(Ivs::Cbc(Box::new(key)))
     }
 }

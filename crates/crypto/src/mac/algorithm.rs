@@ -32,6 +32,7 @@ pub enum Algorithm {
 
 /// Words of 32 bits in a tag that is made of several hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
 pub enum TagWords {
     /// 4 bytes.
     One,

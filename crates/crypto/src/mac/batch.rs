@@ -10,6 +10,7 @@ use super::message::{LANES, Message};
 use super::{mmh, umac};
 use crate::aead::gcm::gmac;
 use crate::cipher::Block;
+use crate::digest::total_bytes;
 use crate::engine::{Family, tier_in_use};
 use crate::fault::{JobError, JobFault};
 use crate::impossible::{Impossible, happens};
@@ -275,20 +276,16 @@ fn one_by_one<'k, J: Authenticated<'k>>(jobs: &mut [J]) {
 /// Holds lengths against what the algorithm of `key` allows.
 #[inline]
 pub(crate) fn check(key: &MacKey, parts: &[&[u8]; 4], tag_bytes: usize) -> Result<(), JobFault> {
-    let given_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let given_bytes = total_bytes(parts.map(<[u8]>::len));
     // What all algorithms allow.
-    match tag_bytes == usize::from(key.tag_bytes) && given_bytes <= super::mmh::MOST_BYTES {
+    match tag_bytes == usize::from(key.tag_bytes) && given_bytes <= super::mmh::MOST_BYTES as u64 {
         true => Ok(()),
         false => check_closely(key.algorithm, given_bytes, tag_bytes),
     }
 }
 
 #[cold]
-fn check_closely(
-    algorithm: Algorithm,
-    message_bytes: usize,
-    tag_bytes: usize,
-) -> Result<(), JobFault> {
+fn check_closely(algorithm: Algorithm, given_bytes: u64, tag_bytes: usize) -> Result<(), JobFault> {
     if !algorithm.allows_tag(tag_bytes) {
         return Err(JobFault::MacTag {
             least_bytes: *algorithm.tag_range().start(),
@@ -296,7 +293,8 @@ fn check_closely(
             given_bytes: tag_bytes,
         });
     }
-    let (given_bytes, most_bytes) = (message_bytes as u64, algorithm.most_message_bytes());
+    // Kernels count bytes in words of the machine.
+    let most_bytes = algorithm.most_message_bytes().min(usize::MAX as u64);
     match given_bytes > most_bytes {
         true => Err(JobFault::MessageTooLong {
             most_bytes,

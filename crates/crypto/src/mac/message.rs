@@ -2,6 +2,8 @@
 
 use arrayvec::ArrayVec;
 
+use crate::digest::total_bytes;
+
 /// Messages that are hashed side by side.
 pub(crate) const LANES: usize = 8;
 
@@ -31,7 +33,8 @@ impl<'a, K> Message<'a, K> {
         Message {
             key,
             nonce,
-            bytes: parts.iter().map(|part| part.len()).sum(),
+            // The batch's check has refused what does not fit.
+            bytes: total_bytes(parts.map(<[u8]>::len)) as usize,
             current,
             behind,
         }

@@ -16,22 +16,20 @@ use crate::mode::{CbcCipher, CbcEncryptKey, CbcKey};
 pub(crate) struct CbcIvKey(CbcEncryptKey);
 
 impl CbcIvKey {
-    /// The IV key that goes with `cipher_key`, drawn or derived as `source` says.
+    /// The IV key that goes with `cipher_key`, drawn or derived as `source` says, for the
+    /// instructions of `tier`, which have passed their self-test.
     pub(crate) fn new(
         source: IvSource,
         cipher: CbcCipher,
         cipher_key: &[u8],
+        tier: Tier,
     ) -> Result<CbcIvKey, KeyError> {
         let mut iv_key = Zeroizing::new(vec![0; cipher_key.len()]);
         match source {
             IvSource::Random => getrandom::fill(&mut iv_key).map_err(KeyError::Entropy)?,
             IvSource::RepeatableInsecure => derive(cipher_key, &mut iv_key)?,
         }
-        Ok(CbcIvKey(CbcEncryptKey::new(
-            cipher,
-            weir_simd::tier(),
-            &iv_key,
-        )?))
+        Ok(CbcIvKey(CbcEncryptKey::new(cipher, tier, &iv_key)?))
     }
 
     /// Writes the IV of `counter`: its encryption as a big-endian block.
@@ -55,6 +53,16 @@ fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), Misshapen> {
 mod tests {
     use super::*;
     use crate::suite::AesKeySize;
+
+    /// Where wider kernels have failed their self-test, IVs are made without them too.
+    #[test]
+    fn ivs_are_made_with_the_instructions_that_are_trusted() {
+        let aes = CbcCipher::Aes(AesKeySize::Aes128);
+        for source in [IvSource::Random, IvSource::RepeatableInsecure] {
+            let iv_key = CbcIvKey::new(source, aes, &[7; 16], Tier::Scalar).unwrap();
+            assert!(matches!(iv_key.0, CbcEncryptKey::Aes(_)), "{source:?}");
+        }
+    }
 
     #[test]
     fn an_iv_is_its_counter_encrypted_whatever_the_tier() {

@@ -4,7 +4,7 @@ use weir_simd::Tier;
 
 use super::key::{HmacKey, PadStates, PadWord, Pads};
 use super::lanes::{HmacLanes, HmacRoom};
-use crate::digest::{Digest, Message, longest_first};
+use crate::digest::{Digest, Message, longest_first, total_bytes};
 
 /// One message to authenticate.
 pub struct MacJob<'a> {
@@ -86,7 +86,7 @@ fn write_tags_of<'k, W: PadWord, J: HmacJob<'k>>(
     let mut room = HmacRoom::new(like);
     let mut lanes = HmacLanes::new(like.of, tier, count, &mut room);
     let mut done = |job: InLanes<'_, J>, state| job.0.conclude(|tag| like.of.write(&state, tag));
-    let bytes = |job: &J| job.parts().iter().map(|part| part.len()).sum();
+    let bytes = |job: &J| total_bytes(job.parts().map(<[u8]>::len));
     longest_first(
         jobs,
         |job| key(job).map(|_| bytes(job)),

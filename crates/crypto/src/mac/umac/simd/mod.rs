@@ -13,6 +13,7 @@ use weir_simd::Tier;
 use super::UmacKey;
 use super::key::TOGETHER;
 use crate::cipher::Block;
+use crate::mac::algorithm::TagWords;
 use crate::mac::message::{LANES, Message};
 use crate::mac::simd::by_avx512;
 use crate::tags::Tags;
@@ -43,9 +44,13 @@ pub(super) fn nh(tier: Tier, key: &UmacKey, block: &[u8]) -> Option<[u64; 4]> {
     None
 }
 
+// Bits of zero are a number of words.
+const _: () = assert!(size_of::<TagWords>() == 1 && TagWords::One as u8 == 0);
+
 /// A key of zeros, made where it stays.
 pub(super) fn zeroed() -> Box<UmacKey> {
-    // SAFETY: a key is made of numbers and of an enumeration that has a zero.
+    // SAFETY: a key is made of numbers and of an enumeration whose representation is a
+    // byte, one variant of which is zero.
     unsafe { Box::new_zeroed().assume_init() }
 }
 

@@ -78,8 +78,8 @@ fn has_kernels() -> bool {
 /// Lanes without a text are left alone.
 ///
 /// # Panics
-/// The processor lacks `tier`, it has no kernel, a text beyond its lanes, or
-/// one that is shorter.
+/// The processor lacks `tier`, it has no kernel, keys of no rounds, a text beyond its
+/// lanes, or one that is shorter: it would be left in plain.
 pub(super) fn encrypt(
     tier: Tier,
     keys: &KeyTable,
@@ -87,8 +87,8 @@ pub(super) fn encrypt(
     texts: &mut [Option<&mut [u8]>; MOST_LANES],
     blocks: usize,
 ) {
-    assert!(tier.is_available());
     let lanes = lanes(tier);
+    assert!(tier.is_available() && lanes > 0 && keys.rounds > 0);
     let mut starts: [Text; MOST_LANES] = [None; MOST_LANES];
     for (lane, (start, text)) in starts.iter_mut().zip(texts).enumerate() {
         if let Some(text) = text {
@@ -122,7 +122,7 @@ pub(super) fn encrypt_one(
     iv: &Block,
     blocks: &mut [Block],
 ) {
-    assert!(has_kernels() && rounds < MOST_ROUND_KEYS);
+    assert!(has_kernels() && (1..MOST_ROUND_KEYS).contains(&rounds));
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the AES instructions are there.
     unsafe {
@@ -146,7 +146,7 @@ pub(super) fn encrypt_number(
     rounds: usize,
     block: u128,
 ) -> Block {
-    assert!(has_kernels() && rounds < MOST_ROUND_KEYS);
+    assert!(has_kernels() && (1..MOST_ROUND_KEYS).contains(&rounds));
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the AES instructions are there.
     unsafe {
@@ -173,7 +173,7 @@ pub(super) fn decrypt(
     iv: &Block,
     blocks: &mut [Block],
 ) {
-    assert!(tier.is_available() && lanes(tier) > 0 && rounds < MOST_ROUND_KEYS);
+    assert!(tier.is_available() && lanes(tier) > 0 && (1..MOST_ROUND_KEYS).contains(&rounds));
     match tier {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the tier is there.
@@ -196,7 +196,7 @@ pub(super) fn decrypt(
 /// # Panics
 /// The processor has no AES instructions.
 pub(super) fn invert(round_keys: &mut [Block; MOST_ROUND_KEYS], rounds: usize) {
-    assert!(has_kernels() && rounds < MOST_ROUND_KEYS);
+    assert!(has_kernels() && (1..MOST_ROUND_KEYS).contains(&rounds));
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the AES instructions are there.
     unsafe {

@@ -26,7 +26,10 @@ pub(super) fn decrypt(tier: Tier, inverse_keys: &[Block], blocks: &mut [Block]) 
     apply::<true>(tier, inverse_keys, blocks)
 }
 
+/// # Panics
+/// There are less than two round keys: the blocks would be left in plain.
 fn apply<const DECRYPT: bool>(tier: Tier, keys: &[Block], blocks: &mut [Block]) -> bool {
+    assert!(keys.len() > 1);
     #[cfg(target_arch = "x86_64")]
     if tier.is_available() {
         match tier {

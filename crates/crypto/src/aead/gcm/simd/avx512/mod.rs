@@ -40,14 +40,40 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort => full_short::<OPEN>(task),
         Route::FullWide => full::<OPEN>(task),
+        Route::CompactWide | Route::RawWide | Route::CompactLanes | Route::RawLanes => {
+            computed::<OPEN>(task);
+            scrub_stack();
+        }
+    }
+}
+
+/// Kernels that compute keys on their way. It is not inlined, so that their frames lie
+/// where [`scrub_stack`] clears.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    match task.kind.route {
+        Route::FullShort | Route::FullWide => {}
         Route::CompactWide => compact::<OPEN>(task),
         Route::RawWide => raw::<OPEN>(task),
-        Route::CompactLanes => lanes::run::<false, OPEN>(task),
         Route::RawLanes if matches!(task.kind.size, AesKeySize::Aes128) => {
             lanes::run::<true, OPEN>(task)
         }
-        Route::RawLanes => lanes::run::<false, OPEN>(task),
+        Route::CompactLanes | Route::RawLanes => lanes::run::<false, OPEN>(task),
     }
+}
+
+/// The frames of lanes, the largest that hold keys in variables and in what the compiler
+/// keeps in memory for want of registers, and some more. Tables of keys, which are
+/// larger, are wiped where they lie.
+const FRAME_BYTES: usize = 6 * 1024;
+
+/// Clears the part of the stack that a kernel has just left: round keys, hash keys and
+/// key stream, which it must not go to memory to wipe by itself.
+#[inline(never)]
+fn scrub_stack() {
+    let mut frames = [0u8; FRAME_BYTES];
+    crate::simd::wipe(std::hint::black_box(&mut frames));
 }
 
 /// Fills `table` with the powers of the hash key that belongs to `round_keys`,

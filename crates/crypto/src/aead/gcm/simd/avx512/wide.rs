@@ -489,8 +489,7 @@ impl<'a> Stream<'a> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn counter_blocks<const VECTORS: usize>(&self, done: usize) -> [__m512i; VECTORS] {
-        let before = 4 * done as u32;
-        let after = before + 4 * CHUNK as u32;
+        let (before, after) = counters_around(done);
         let counters = _mm512_maskz_set1_epi32(0x8888, before.swap_bytes() as i32);
         let mut states = [_mm512_xor_si512(self.start, counters); VECTORS];
         if VECTORS == CHUNK {
@@ -504,6 +503,14 @@ impl<'a> Stream<'a> {
         }
         states
     }
+}
+
+/// The counters in front of a chunk behind `done` vectors, and in front of the next: of a
+/// text of 2³² - 2 blocks the latter wraps, and no slot has it.
+#[inline]
+fn counters_around(done: usize) -> (u32, u32) {
+    let before = (4 * done) as u32;
+    (before, before.wrapping_add(4 * CHUNK as u32))
 }
 
 /// The element of slot 0: the only block of associated data, or the last one
@@ -529,4 +536,17 @@ unsafe fn head(schedule: &Schedule<'_>, associated: &[u8]) -> __m128i {
         }
     }
     _mm_xor_si128(reverse_one(last), hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_chunk_of_the_longest_text_has_counters() {
+        assert_eq!(counters_around(0), (0, 32));
+        let vectors = (16 + ((1usize << 36) - 32)).div_ceil(VECTOR);
+        let before_last = (vectors - 1) / CHUNK * CHUNK;
+        assert_eq!(counters_around(before_last), (u32::MAX - 31, 0));
+    }
 }

@@ -16,7 +16,6 @@
 use std::arch::x86_64::*;
 
 use super::super::field::{Sums, in_order, product, square};
-use super::super::wipe_vectors;
 
 /// Pending: nothing.
 pub(super) const NOTHING: u8 = 0;
@@ -61,22 +60,6 @@ impl Hash {
             elements: [zero; 4],
             lengths: zero,
             tag_pad: zero,
-        }
-    }
-
-    /// Clears the powers of the hash keys and what the tags are enciphered with.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn wipe(&mut self) {
-        let [third, fourth] = &mut self.higher;
-        for secret in [
-            &mut self.h,
-            &mut self.h_squared,
-            third,
-            fourth,
-            &mut self.tag_pad,
-        ] {
-            wipe_vectors(std::slice::from_mut(secret));
         }
     }
 
