@@ -32,6 +32,9 @@ mod slot;
 mod store;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::LedgerError;
 pub use fingerprint::Fingerprint;
 pub use place::{default_path, files};

@@ -209,13 +209,7 @@ impl Store {
             });
             progress.push(known.map_or(Progress::UNUSED, |(_, progress)| progress));
         }
-        if slots > CAPACITY {
-            return Err(LedgerError::Full {
-                path: self.path.clone(),
-                capacity: CAPACITY,
-                wanted: slots,
-            });
-        }
+        room(&self.path, slots)?;
         self.lock_keys(wanted)?;
         if !new.is_empty() {
             let bytes = PAGE_BYTES + slots.div_ceil(GROUP_SLOTS) * 2 * PAGE_BYTES;
@@ -470,6 +464,18 @@ pub fn check(path: &Path, wanted: &[KeyIdentity]) -> Result<(), LedgerError> {
             fingerprint: key.fingerprint,
         }),
         None => Ok(()),
+    }
+}
+
+/// Whether a ledger may have so many slots.
+pub fn room(path: &Path, slots: u64) -> Result<(), LedgerError> {
+    match slots <= CAPACITY {
+        true => Ok(()),
+        false => Err(LedgerError::Full {
+            path: path.into(),
+            capacity: CAPACITY,
+            wanted: slots,
+        }),
     }
 }
 

@@ -2,17 +2,19 @@
 //! files.
 
 use std::collections::HashSet;
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::common::{
     Run, TUNNEL4, ipv4, key, keyed_association, load, one, protect_stage, protect_with, unprotect,
-    unprotect_with,
 };
-use weir_ipsec::{GatewayError, LedgerError, NewKeys, Output, Protect, Sequences, Windows};
+use weir_ipsec::{GatewayError, LedgerError, NewKeys, Output, Protect, Sequences};
 use weir_packet::wire::LinkType;
 use weir_stream::{Batch, BatchLimits, Disposition, DropReason, Stage};
+
+mod refusals;
+mod windows;
 
 /// Small, so that a run reserves several times.
 const RESERVE: u64 = 10;
@@ -258,92 +260,6 @@ fn a_key_meets_its_past_wherever_it_goes() {
 }
 
 #[test]
-fn an_older_or_copied_ledger_is_noticed() {
-    let (directory, path) = place();
-    drop(first_run(&gcm(), &path, 5));
-    let (slots, generation) = (path.join("slots"), path.join("generation"));
-    let old = [&slots, &generation].map(|file| fs::read(file).expect("a file"));
-    drop(run(&gcm(), &path, 5));
-    let new = fs::read(&slots).expect("a file");
-
-    fs::write(&slots, &old[0]).expect("put back in place");
-    assert!(matches!(refusal(&gcm(), &path), LedgerError::Stale { .. }));
-    fs::write(&slots, &new).expect("written");
-    // The same contents in another file.
-    fs::rename(&slots, directory.path().join("aside")).expect("renamed");
-    fs::write(&slots, &new).expect("written");
-    assert!(matches!(refusal(&gcm(), &path), LedgerError::Copied { .. }));
-    fs::rename(directory.path().join("aside"), &slots).expect("renamed");
-    drop(run(&gcm(), &path, 1));
-
-    // A copy of the whole directory.
-    let copy = directory.path().join("copy");
-    fs::create_dir(&copy).expect("a directory");
-    fs::set_permissions(&copy, Permissions::from_mode(0o700)).expect("a mode");
-    for name in ["slots", "generation"] {
-        fs::copy(path.join(name), copy.join(name)).expect("a copy");
-    }
-    assert!(matches!(refusal(&gcm(), &copy), LedgerError::Copied { .. }));
-
-    // It may move as a whole.
-    let moved = directory.path().join("moved");
-    fs::rename(&path, &moved).expect("moved");
-    drop(run(&gcm(), &moved, 1));
-    fs::remove_file(moved.join("generation")).expect("removed");
-    assert!(matches!(
-        refusal(&gcm(), &moved),
-        LedgerError::Unwitnessed { .. }
-    ));
-}
-
-#[test]
-fn a_lost_ledger_is_not_made_anew() {
-    let (_directory, path) = place();
-    drop(first_run(&gcm(), &path, 5));
-    fs::remove_file(path.join("slots")).expect("removed");
-    assert!(matches!(refusal(&gcm(), &path), LedgerError::Lost { .. }));
-}
-
-#[test]
-fn links_and_files_of_others_are_refused() {
-    let (directory, path) = place();
-    drop(first_run(&gcm(), &path, 5));
-    let link = directory.path().join("link");
-    symlink(&path, &link).expect("a link");
-    assert!(matches!(
-        refusal(&gcm(), &link),
-        LedgerError::NotALedger { .. }
-    ));
-    let aside = directory.path().join("aside");
-    for name in ["slots", "generation"] {
-        fs::rename(path.join(name), &aside).expect("renamed");
-        symlink(&aside, path.join(name)).expect("a link");
-        assert!(matches!(
-            refusal(&gcm(), &path),
-            LedgerError::NotALedger { .. }
-        ));
-        fs::remove_file(path.join(name)).expect("removed");
-        fs::rename(&aside, path.join(name)).expect("renamed");
-    }
-    for (file, mode) in [(path.clone(), 0o770), (path.join("slots"), 0o602)] {
-        let before = file.metadata().expect("it").permissions();
-        fs::set_permissions(&file, Permissions::from_mode(mode)).expect("a mode");
-        assert!(matches!(
-            refusal(&gcm(), &path),
-            LedgerError::OpenToOthers { .. }
-        ));
-        fs::set_permissions(&file, before).expect("a mode");
-    }
-    let file = directory.path().join("file");
-    fs::write(&file, "generation = 1").expect("written");
-    assert!(matches!(
-        refusal(&gcm(), &file),
-        LedgerError::NotALedger { .. }
-    ));
-    drop(run(&gcm(), &path, 1));
-}
-
-#[test]
 fn associations_of_a_batch_reserve_in_one_commit() {
     const ASSOCIATIONS: u8 = 20;
     let (_folder, path) = place();
@@ -391,69 +307,6 @@ fn a_key_serves_one_process_at_a_time_and_a_ledger_many() {
         assert_eq!(numbers(&run), [(expected, u64::from(expected))]);
     }
     drop(first);
-    assert!(open(&gcm(), &path, NewKeys::NONE).is_ok());
-}
-
-#[test]
-fn one_damaged_copy_is_made_up_for_by_the_other() {
-    let (_directory, path) = place();
-    drop(first_run(&gcm(), &path, 5));
-    let slots = File::options()
-        .write(true)
-        .open(path.join("slots"))
-        .expect("slots");
-    // Copies A begin on the second page, copies B on the third.
-    let mut next = 6;
-    for copy in [4096, 8192] {
-        slots.write_all_at(b"torn", copy + 24).expect("written");
-        assert_eq!(numbers(&run(&gcm(), &path, 1)), [(next, u64::from(next))]);
-        next += 1;
-    }
-    for copy in [4096, 8192] {
-        slots.write_all_at(b"torn", copy + 24).expect("written");
-    }
-    assert!(matches!(
-        refusal(&gcm(), &path),
-        LedgerError::Damaged { .. }
-    ));
-}
-
-#[test]
-fn damaged_files_are_refused() {
-    let (_directory, path) = place();
-    drop(first_run(&gcm(), &path, 5));
-    let right = ["slots", "generation"].map(|name| fs::read(path.join(name)).expect("a file"));
-    for (file, at) in [(0, 0), (0, 8), (0, 20), (0, 33), (0, 50), (1, 5)] {
-        let name = ["slots", "generation"][file];
-        let mut wrong = right[file].clone();
-        for place in [at, at + 4096].into_iter().take(1 + file) {
-            if let Some(byte) = wrong.get_mut(place) {
-                *byte ^= 1;
-            }
-        }
-        fs::write(path.join(name), wrong).expect("written");
-        let error = refusal(&gcm(), &path);
-        assert!(
-            matches!(error, LedgerError::Damaged { .. }),
-            "{name} {at}: {error}"
-        );
-        fs::write(path.join(name), &right[file]).expect("written");
-    }
-    for bytes in [0, 100, 4096, 8192] {
-        fs::write(path.join("slots"), &right[0][..bytes]).expect("cut");
-        let error = refusal(&gcm(), &path);
-        assert!(
-            matches!(error, LedgerError::Damaged { .. }),
-            "{bytes}: {error}"
-        );
-    }
-    fs::write(path.join("slots"), &right[0]).expect("written");
-    fs::write(path.join("generation"), "").expect("emptied");
-    assert!(matches!(
-        refusal(&gcm(), &path),
-        LedgerError::Unwitnessed { .. }
-    ));
-    fs::write(path.join("generation"), &right[1]).expect("written");
     assert!(open(&gcm(), &path, NewKeys::NONE).is_ok());
 }
 
@@ -699,95 +552,4 @@ fn shards_share_the_ledger() {
         .stages::<Protect>()
         .filter(|stage| stage.protected() > 0);
     assert_eq!(busy.count(), 3);
-}
-
-/// Runs of one receiver over the same packets, `windows` each.
-fn receive(text: &str, windows: &Windows, records: &[Vec<u8>]) -> (u64, u64) {
-    let run = unprotect_with(load(text), windows, LinkType::RawIp, records);
-    let replays = run.drops().into_iter().map(|(reason, count)| match reason {
-        DropReason::Replay => count,
-        other => panic!("{other}"),
-    });
-    (run.records.len() as u64, replays.sum())
-}
-
-#[test]
-fn what_was_received_stays_received_where_windows_are_kept() {
-    let sent = crate::common::protect(&gcm(), LinkType::RawIp, &packets(60)).records;
-    for (replay_state, input, keeps) in [
-        ("", Output::Capture, false),
-        ("", Output::Live, true),
-        ("replay_state = \"keep\"", Output::Capture, true),
-        ("replay_state = \"forget\"", Output::Live, false),
-    ] {
-        let (_directory, path) = place();
-        let more = format!("{TUNNEL4}\n{replay_state}");
-        let text = one("aes-128-gcm-16", "tunnel", &more);
-        let windows = Windows::Ledger {
-            path: path.clone(),
-            input,
-        };
-        if input == Output::Capture {
-            assert_eq!(receive(&text, &windows, &sent[..40]), (40, 0));
-        } else {
-            // The first packets may come before the ledger has granted numbers.
-            let file = load(&text);
-            let mut stage = file.unprotect(&windows, 1).expect("a stage").remove(0);
-            for record in &sent[..40] {
-                while let Err(reason) = stage.unprotect_record(LinkType::RawIp, record) {
-                    assert_eq!(reason, DropReason::ReservationPending);
-                }
-            }
-            stage.finish().expect("written down");
-        }
-        assert_eq!(path.exists(), keeps);
-        let windows = Windows::Ledger {
-            path: path.clone(),
-            input: Output::Capture,
-        };
-        let again = match input {
-            Output::Live if keeps => one(
-                "aes-128-gcm-16",
-                "tunnel",
-                &format!("{TUNNEL4}\nreplay_state = \"keep\""),
-            ),
-            _ => text.clone(),
-        };
-        let expected = if keeps { (20, 40) } else { (60, 0) };
-        assert_eq!(receive(&again, &windows, &sent), expected, "{replay_state}");
-        // Another SPI or key is another receiver.
-        let other = again.replace("4097", "4098");
-        assert_eq!(receive(&other, &Windows::Empty, &[]), (0, 0));
-    }
-}
-
-#[test]
-fn after_a_crash_numbers_up_to_the_bound_count_as_seen() {
-    let (_directory, path) = place();
-    let more = format!("{TUNNEL4}\nreplay_state = \"keep\"");
-    let text = one("aes-128-gcm-16", "tunnel", &more);
-    let windows = Windows::Ledger {
-        path: path.clone(),
-        input: Output::Capture,
-    };
-    let sent = crate::common::protect(&text, LinkType::RawIp, &packets(50)).records;
-    let file = load(&text);
-    let mut stage = file.unprotect(&windows, 1).expect("a stage").remove(0);
-    for record in &sent[..10] {
-        let opened = stage.unprotect_record(LinkType::RawIp, record);
-        assert!(matches!(opened, Ok(Some(_))));
-    }
-    // The key is in use; nobody opens with it beside.
-    let error = load(&text).unprotect(&windows, 1).err();
-    assert!(matches!(
-        error,
-        Some(GatewayError::Ledger(LedgerError::InUse { .. }))
-    ));
-    drop(stage);
-    // Those that were not received before the crash are lost with them.
-    assert_eq!(receive(&text, &windows, &sent), (0, 50));
-    let later = text.replace("mode", "expected_sequence = 70000\nmode");
-    let sent = crate::common::protect(&later, LinkType::RawIp, &packets(50)).records;
-    assert_eq!(receive(&text, &windows, &sent), (50, 0));
-    assert_eq!(receive(&text, &windows, &sent), (0, 50));
 }
