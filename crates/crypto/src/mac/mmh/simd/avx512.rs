@@ -61,11 +61,11 @@ fn tag_words<const T: usize>(
     let round_keys = std::array::from_fn(|lane| &keys[lane].pad_keys);
     let pads = pads::eight(&round_keys, &blocks);
     let hashes = hash::<T>(messages, most);
-    for lane in 0..LANES {
+    for (lane, pad) in pads.into_iter().enumerate() {
         // SAFETY: 16 bytes are readable from word 7T on, of 32 words and T at
         // most 4.
         let hash = unsafe { _mm_loadu_si128(hashes.as_ptr().add(lane * T).cast()) };
-        let tag = _mm_add_epi32(hash, pads[lane]);
+        let tag = _mm_add_epi32(hash, pad);
         let mut bytes = [0; 16];
         // SAFETY: 16 bytes are writable; the store needs no alignment.
         unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), tag) };

@@ -92,7 +92,7 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
     let mut groups = [const { Group::new() }; GROUPS];
     let mut hashes = [Hash::nothing(); GROUPS];
     // Of the flight before, and of this one.
-    let mut keyed_before = [[true; LANES]; GROUPS];
+    let mut keyed_before: [Keyed; GROUPS] = [0; GROUPS];
     let mut keyed = keyed_before;
     let packets = GROUPS * LANES;
     let Some(last) = task.packets.last() else {
@@ -351,9 +351,9 @@ unsafe fn finish<const GROUPS: usize>(
                 bytes(_mm512_extracti32x4_epi32::<2>(tags)),
                 bytes(_mm512_extracti32x4_epi32::<3>(tags)),
             ];
-            for lane in 0..LANES {
-                if keyed[at][lane] {
-                    task.finish(position + lane, tags[lane]);
+            for (lane, tag) in tags.into_iter().enumerate() {
+                if keyed[at] >> lane & 1 == 1 {
+                    task.finish(position + lane, tag);
                 }
             }
         });

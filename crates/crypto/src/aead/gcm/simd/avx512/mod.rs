@@ -198,11 +198,9 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     for first in (0..task.packets.len()).step_by(AHEAD) {
         let mut has_key = [false; AHEAD];
         for ((raw, has_key), position) in raw.iter_mut().zip(&mut has_key).zip(first..) {
-            if let Some(packet) = task.packet(position)
-                && let Some(key) = load_raw(packet.key, size)
-            {
-                *raw = key;
-                *has_key = true;
+            if let Some(packet) = task.packet(position) {
+                *raw = load_raw(packet.key, size);
+                *has_key = has_raw_key(packet.key, size);
             }
         }
         let keys = &mut keys[first / AHEAD % 2];
@@ -294,25 +292,32 @@ fn nonce(packet: &Packet<'_>) -> __m128i {
     unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) }
 }
 
-/// A raw key of this size in two vectors; none where the key is not raw.
+/// Whether a key is raw and of this size.
+#[inline]
+fn has_raw_key(key: KeyView<'_>, size: AesKeySize) -> bool {
+    let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
+    is_raw && key.bytes.len() >= size.key_bytes() && !happens(Impossible::NoKey)
+}
+
+/// A raw key of this size in two vectors; zeros where the key is not raw.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load_raw(key: KeyView<'_>, size: AesKeySize) -> Option<RawKey> {
+fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
     let zero = _mm_setzero_si128();
     let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
-    if !is_raw || key.bytes.len() < size.key_bytes() || happens(Impossible::NoKey) {
-        return None;
+    if !is_raw || key.bytes.len() < size.key_bytes() {
+        return [zero; 2];
     }
     let mask = ((1u32 << (size.key_bytes() - 16)) - 1) as __mmask16;
     // SAFETY: 16 bytes are readable, and those that the mask covers behind them.
     unsafe {
-        Some([
+        [
             _mm_loadu_si128(key.bytes.as_ptr().cast()),
             match size {
                 AesKeySize::Aes128 => zero,
                 _ => _mm_maskz_loadu_epi8(mask, key.bytes.as_ptr().wrapping_add(16).cast()),
             },
-        ])
+        ]
     }
 }
 

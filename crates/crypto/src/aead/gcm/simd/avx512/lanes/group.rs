@@ -10,10 +10,9 @@ use super::super::super::super::key::Form;
 use super::super::super::super::packet::Packet;
 use super::super::field::{hash_keys, reverse};
 use super::super::schedules::{join, round_keys};
-use super::super::{expanded, load_raw, nonce, transpose, wipe_vectors};
+use super::super::{expanded, has_raw_key, load_raw, nonce, transpose, wipe_vectors};
 use super::{CHUNK, LANES};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
-use crate::impossible::{Impossible, happens};
 use crate::suite::AesKeySize;
 
 /// Where the texts of a flight begin and end.
@@ -246,9 +245,8 @@ impl Group {
             ]));
             if ON_THE_FLY {
                 let keys = [raw_128(a), raw_128(b), raw_128(c), raw_128(d)];
-                let zero = _mm_setzero_si128();
-                self.keys[1] = join(keys.map(|key| key.unwrap_or(zero)));
-                keys.map(|key| key.is_some())
+                self.keys[1] = join(keys);
+                raw_keyed(size, packets)
             } else {
                 self.load_expanded(size, packets)
             }
@@ -261,20 +259,12 @@ impl Group {
     fn load_expanded(&mut self, size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
         let [a, b, c, d] = packets;
         if a.key.form != Form::Compact {
-            let keys = [
+            let mut raw = [
                 load_raw(a.key, size),
                 load_raw(b.key, size),
                 load_raw(c.key, size),
                 load_raw(d.key, size),
             ];
-            let keyed = [
-                keys[0].is_some(),
-                keys[1].is_some(),
-                keys[2].is_some(),
-                keys[3].is_some(),
-            ];
-            let zero = [_mm_setzero_si128(); 2];
-            let mut raw = keys.map(|key| key.unwrap_or(zero));
             let [hash_key, keys @ ..] = &mut self.keys;
             round_keys(size, &raw, keys);
             let rounds = rounds(size);
@@ -284,7 +274,7 @@ impl Group {
             }
             *hash_key = hash_keys(_mm512_aesenclast_epi128(zero, keys[rounds]));
             wipe_vectors(raw.as_flattened_mut());
-            return keyed;
+            return raw_keyed(size, packets);
         }
         let keys = [
             compact(a, size),
@@ -306,7 +296,7 @@ impl Group {
                 ]
             });
         }
-        keys.map(|key| key.is_some())
+        keyed(keys.map(|key| key.is_some()))
     }
 
     #[inline(always)]
@@ -424,8 +414,26 @@ impl Group {
     }
 }
 
-/// Which of four packets have their keys.
-pub(super) type Keyed = [bool; LANES];
+/// Which of four packets have their keys, a bit for each lane.
+pub(super) type Keyed = u32;
+
+#[inline(always)]
+fn keyed(lanes: [bool; LANES]) -> Keyed {
+    let [a, b, c, d] = lanes.map(Keyed::from);
+    a | b << 1 | c << 2 | d << 3
+}
+
+/// Of raw keys. Their lengths say it, and nothing that was loaded of them.
+#[inline(always)]
+fn raw_keyed(size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
+    let [a, b, c, d] = packets;
+    keyed([
+        has_raw_key(a.key, size),
+        has_raw_key(b.key, size),
+        has_raw_key(c.key, size),
+        has_raw_key(d.key, size),
+    ])
+}
 
 /// In place of a key that is not there.
 static NO_KEY: [[Block; 4]; 1 + MOST_ROUND_KEYS / 4] = [[[0; 16]; 4]; 1 + MOST_ROUND_KEYS / 4];
@@ -436,16 +444,15 @@ fn compact<'a>(packet: &Packet<'a>, size: AesKeySize) -> Option<&'a [[Block; 4]]
     Some(expanded(packet.key, size, Form::Compact)?.as_chunks().0)
 }
 
-/// A packet's raw key of AES-128.
+/// A packet's raw key of AES-128; zeros where there is none.
 #[inline]
 #[target_feature(enable = "sse2")]
-fn raw_128(packet: &Packet<'_>) -> Option<__m128i> {
-    let key = packet.key.bytes.first_chunk::<16>()?;
-    if happens(Impossible::NoKey) {
-        return None;
+fn raw_128(packet: &Packet<'_>) -> __m128i {
+    match packet.key.bytes.first_chunk::<16>() {
+        // SAFETY: 16 bytes are readable.
+        Some(key) => unsafe { _mm_loadu_si128(key.as_ptr().cast()) },
+        None => _mm_setzero_si128(),
     }
-    // SAFETY: 16 bytes are readable.
-    Some(unsafe { _mm_loadu_si128(key.as_ptr().cast()) })
 }
 
 /// Where a packet's text is written to.
