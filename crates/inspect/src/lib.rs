@@ -111,5 +111,5 @@ pub use rule::{
 pub use rule_set::{
     FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, MAX_LISTED_UNSUPPORTED, RuleFile, RuleSet,
 };
-pub use stage::{InspectStage, steer_by_addresses};
+pub use stage::InspectStage;
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};

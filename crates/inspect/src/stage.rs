@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError};
+use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError, Steering, SteeringRule};
 
 use crate::eve::AlertText;
 use crate::flow::FlowLimits;
@@ -132,11 +132,11 @@ impl InspectStage {
     }
 }
 
-/// Steers records by their pair of addresses, whatever the direction: so
+/// A number for a record's pair of addresses, whatever the direction: so
 /// fragments come to the shard that sees the rest of their flow, and bits of
 /// pairs of hosts have one place. A tunnel is steered by its ends; what a PPPoE
 /// session carries, by the addresses in it.
-pub fn steer_by_addresses(batch: &Batch, index: usize) -> u32 {
+fn number_of_addresses(batch: &Batch, index: usize) -> u32 {
     let packet = Packet {
         headers: *batch.headers(index),
         bytes: batch.record(index),
@@ -149,6 +149,10 @@ pub fn steer_by_addresses(batch: &Batch, index: usize) -> u32 {
 impl Stage for InspectStage {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(SteeringRule::new("address pairs", number_of_addresses))
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {

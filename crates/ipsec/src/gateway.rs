@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_crypto::{KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_select::Tuple;
-use weir_stream::{Batch, DropReason, Steer};
+use weir_stream::{Batch, DropReason, SteeringRule};
 
 use crate::affinity;
 use crate::config::{SaFile, Secrets};
@@ -144,24 +144,26 @@ impl Databases {
         &self.sad
     }
 
-    /// Steers packets that are to be protected: by the association of their
+    /// How packets are steered that are to be protected: by the association of their
     /// flow, so that it belongs to one shard, or else by flow. Both directions
     /// of a flow go to one shard, also where policies protect only one.
-    pub fn steer_outbound(self: &Arc<Databases>) -> Steer {
+    pub fn outbound_steering(self: &Arc<Databases>) -> SteeringRule {
         let databases = Arc::clone(self);
-        Box::new(move |batch, index| databases.home_of_flow(batch, index))
+        SteeringRule::new("outbound associations", move |batch, index| {
+            databases.home_of_flow(batch, index)
+        })
     }
 
-    /// Steers packets that are to be unprotected: ESP by its association, the
-    /// rest as [`steer_outbound`](Databases::steer_outbound) does.
-    pub fn steer_inbound(self: &Arc<Databases>) -> Steer {
+    /// How packets are steered that are to be unprotected: ESP by its association,
+    /// the rest as by [`outbound_steering`](Databases::outbound_steering).
+    pub fn inbound_steering(self: &Arc<Databases>) -> SteeringRule {
         let databases = Arc::clone(self);
-        Box::new(
-            move |batch, index| match databases.classify_inbound(batch, index) {
-                Ok(Some(association)) => databases.sad.home(association),
-                _ => databases.home_of_flow(batch, index),
-            },
-        )
+        SteeringRule::new("inbound associations", move |batch, index| match databases
+            .classify_inbound(batch, index)
+        {
+            Ok(Some(association)) => databases.sad.home(association),
+            _ => databases.home_of_flow(batch, index),
+        })
     }
 
     fn home_of_flow(&self, batch: &Batch, index: usize) -> u32 {
@@ -263,7 +265,9 @@ impl SaFile {
                 *slot = Some(outbound);
             }
         }
-        Ok(by_shard.into_iter().map(Protect::new).collect())
+        let steering = self.databases.outbound_steering();
+        let stage = |associations| Protect::new(associations, steering.clone());
+        Ok(by_shard.into_iter().map(stage).collect())
     }
 
     /// The stages that unprotect, one per shard.

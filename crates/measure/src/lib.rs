@@ -24,7 +24,7 @@
 //! forecasts and their errors.
 //!
 //! In a pipeline a meter is a [`MeasureStage`], and with several shards the
-//! [`Timeline`] watches the steering ([`Timeline::watch`]). Alarms become events
+//! [`Timeline`] watches the source ([`Timeline::watcher`]). Alarms become events
 //! beside its batches.
 //!
 //! [`change`] finds keys whose traffic is not what the intervals before let

@@ -1,7 +1,9 @@
 //! Meters as stages of a pipeline.
 
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
-use weir_stream::{Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steer};
+use weir_stream::{
+    Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steering, Watcher,
+};
 
 use crate::change::Alarm;
 use crate::interval::Timeline;
@@ -92,6 +94,11 @@ impl Stage for MeasureStage {
         true
     }
 
+    /// The collector adds the shards up, however records are shared out.
+    fn steering(&self) -> Steering {
+        Steering::Any
+    }
+
     /// The stages in front hold nothing any more.
     fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         if self.finish_meter() && self.meter.looks_for_changes() {
@@ -147,12 +154,13 @@ impl Packets for Batch {
 }
 
 impl Timeline {
-    /// Wraps the choice of a shard, which sees every record in order of
-    /// arrival, so that it tells the timeline first.
-    pub fn watch(mut self, mut steer: Steer) -> Steer {
-        Box::new(move |batch, index| {
-            self.observe(batch.number(index), batch.arrival(index).clock_ns());
-            steer(batch, index)
+    /// Observes every record of a pipeline
+    /// ([`Pipeline::watch`](weir_stream::Pipeline::watch)).
+    pub fn watcher(mut self) -> Watcher {
+        Box::new(move |batch| {
+            for index in 0..batch.len() {
+                self.observe(batch.number(index), batch.arrival(index).clock_ns());
+            }
         })
     }
 }

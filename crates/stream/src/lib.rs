@@ -5,12 +5,14 @@
 //! the work is a [`Stage`] that is handed one whole batch at a time: sources
 //! fill it, kernels read and rewrite it, sinks write it out. A [`Pipeline`]
 //! runs a source, one chain of stages per *shard* and the sinks, each batch to
-//! completion before the next; a flow stays on its shard.
+//! completion before the next. Each stage says which records must come to one
+//! shard ([`Steering`]); where consecutive stages need different steering,
+//! records are handed over between the shards.
 //!
 //! ```text
-//!            ┌ shard 0: stage → stage → … ┐
-//!  source ─ steer                          sinks        (several shards)
-//!            └ shard 1: stage → stage → … ┘
+//!            ┌ shard 0: stage → stage ┐     ┌ stage → … ┐
+//!  source ─ steer                      steer             sinks  (several shards)
+//!            └ shard 1: stage → stage ┘     └ stage → … ┘
 //!
 //!  source → stage → stage → … → sinks                   (one shard, one thread)
 //! ```
@@ -31,6 +33,7 @@ mod event;
 mod pipeline;
 mod stage;
 mod statistics;
+mod steering;
 mod work;
 
 pub use arrival::{Arrival, CaptureClock};
@@ -40,7 +43,8 @@ pub use batch::{
 };
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};
-pub use pipeline::{Outcome, Pipeline, PipelineError, Steer, StopFlag, run_side_by_side};
+pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};
 pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
 pub use statistics::{Conservation, Statistics};
+pub use steering::{Steering, SteeringRule};
 pub use work::Work;

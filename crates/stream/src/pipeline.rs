@@ -11,7 +11,11 @@ use crate::stage::{Stage, StageError};
 use crate::statistics::{Conservation, Statistics};
 
 mod chain;
-mod steered;
+mod handover;
+mod intake;
+mod outlet;
+mod sharded;
+mod worker;
 
 use chain::Chain;
 
@@ -32,16 +36,16 @@ impl StopFlag {
     }
 }
 
-/// Chooses the shard of a record: any number, taken modulo the number of
-/// shards. Records of one flow must get one number.
-pub type Steer = Box<dyn FnMut(&Batch, usize) -> u32 + Send>;
+/// Sees every batch of the source before its records go to a shard, in order
+/// of arrival.
+pub type Watcher = Box<dyn FnMut(&Batch) + Send>;
 
 /// A source, one chain of stages per shard, and sinks.
 pub struct Pipeline {
     source: Box<dyn Stage>,
     shards: Vec<Vec<Box<dyn Stage>>>,
     sinks: Vec<Box<dyn Stage>>,
-    steer: Steer,
+    watcher: Option<Watcher>,
     limits: BatchLimits,
     stop: StopFlag,
 }
@@ -51,7 +55,8 @@ pub struct Pipeline {
 pub struct Outcome {
     /// Accounts of the whole run.
     pub statistics: Statistics,
-    /// Accounts of each shard.
+    /// Accounts of each shard. Where records are handed over between shards, one
+    /// counts them as received and another their fate.
     pub shard_statistics: Vec<Statistics>,
     /// The source.
     pub source: Box<dyn Stage>,
@@ -107,7 +112,7 @@ impl Pipeline {
             source: Box::new(source),
             shards: vec![Vec::new()],
             sinks: Vec::new(),
-            steer: Box::new(|batch, index| batch.flow_hash(index)),
+            watcher: None,
             limits: BatchLimits::default(),
             stop: StopFlag::default(),
         }
@@ -122,8 +127,10 @@ impl Pipeline {
         self
     }
 
-    /// Sets the stages of every shard, one chain each. More than one runs on
-    /// as many threads, with one thread for the source and one for the sinks.
+    /// Sets the stages of every shard, one chain of the same stages each. More
+    /// than one runs on as many threads, with one thread for the source and one
+    /// for the sinks. Where stages need different steering
+    /// ([`Stage::steering`]), records are handed over between the shards.
     #[must_use]
     pub fn shards(mut self, shards: Vec<Vec<Box<dyn Stage>>>) -> Pipeline {
         self.shards = shards;
@@ -138,10 +145,10 @@ impl Pipeline {
         self
     }
 
-    /// Sets how records find their shard; by default by their flow.
+    /// Shows every batch of the source to `watcher`.
     #[must_use]
-    pub fn steer(mut self, steer: Steer) -> Pipeline {
-        self.steer = steer;
+    pub fn watch(mut self, watcher: Watcher) -> Pipeline {
+        self.watcher = Some(watcher);
         self
     }
 
@@ -171,7 +178,7 @@ impl Pipeline {
         let outcome = match self.shards.len() {
             0 => return Err(PipelineError::NoShard),
             1 => self.run_in_one_thread()?,
-            _ => self.run_steered()?,
+            _ => self.run_sharded()?,
         };
         outcome.statistics.check_conservation()?;
         Ok(outcome)
@@ -192,6 +199,9 @@ impl Pipeline {
             batch.clear();
             result = self.source.process(&mut batch);
             let filled = Instant::now();
+            if let Some(watcher) = &mut self.watcher {
+                watcher(&batch);
+            }
             result = result.and_then(|()| chain.process(&mut batch));
             statistics.add_batch(&batch.settle_accounts(), filled.elapsed());
             if self.stop.is_stopped() {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::error::Error;
 
 use crate::batch::Batch;
+use crate::steering::Steering;
 
 mod capture;
 mod memory;
@@ -33,6 +34,19 @@ pub trait Stage: Any + Send {
     /// Whether [`process`](Stage::process) asks for most records' flow keys
     /// ([`Batch::flow_key`]): batches then keep what makes that cheap.
     fn wants_flow_keys(&self) -> bool {
+        false
+    }
+
+    /// Which records must come to the same shard, where there are several. The
+    /// pipeline hands records over between shards where a stage needs another
+    /// steering than those in front of it.
+    fn steering(&self) -> Steering {
+        Steering::Flow
+    }
+
+    /// Whether records leave with other addresses, protocols or ports than they
+    /// came with, so that they belong to other flows.
+    fn changes_flows(&self) -> bool {
         false
     }
 

@@ -51,6 +51,17 @@ pub(crate) struct Tally {
     pub released: u64,
     pub absorbed: u64,
     pub events: u64,
+    /// Records that came from another shard in the middle of the pipeline.
+    pub taken_over: u64,
+    /// Records that went to another shard there.
+    pub handed_over: u64,
+}
+
+impl Tally {
+    /// Records that came to their end here, as far as none was made or held.
+    fn ended(&self) -> u64 {
+        (self.packets + self.taken_over).saturating_sub(self.handed_over)
+    }
 }
 
 impl Default for Tally {
@@ -67,6 +78,8 @@ impl Default for Tally {
             released: 0,
             absorbed: 0,
             events: 0,
+            taken_over: 0,
+            handed_over: 0,
         }
     }
 }
@@ -86,6 +99,8 @@ impl Tally {
         self.released += other.released;
         self.absorbed += other.absorbed;
         self.events += other.events;
+        self.taken_over += other.taken_over;
+        self.handed_over += other.handed_over;
     }
 }
 
@@ -113,12 +128,18 @@ impl Statistics {
     }
 
     pub(crate) fn add_batch(&mut self, tally: &Tally, latency: Duration) {
-        self.tally.add(tally);
         self.batches += 1;
-        if tally.packets > 0 {
+        self.add_handed_over(tally, latency);
+    }
+
+    /// Adds the accounts of a batch whose records went on in others.
+    pub(crate) fn add_handed_over(&mut self, tally: &Tally, latency: Duration) {
+        self.tally.add(tally);
+        let ended = tally.ended();
+        if ended > 0 {
             let ns = u64::try_from(latency.as_nanos()).unwrap_or(MAX_LATENCY_NS);
             self.latency_ns
-                .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), tally.packets);
+                .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), ended);
         }
     }
 

@@ -64,8 +64,8 @@ impl Common {
 /// How many cores a command may use.
 #[derive(Args, Debug)]
 pub struct Shards {
-    /// Number of shards: pipelines that share the work, one per core, each
-    /// flow staying on its shard.
+    /// Number of shards: chains of stages that share the work, one per core.
+    /// Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub shards: u16,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use weir_packet::file::Interface;
 use weir_select::{AddressSet, PortSet, ProtocolSet, Selector, Table, Tuple};
-use weir_stream::{Batch, DropReason, Stage, StageError};
+use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -129,6 +129,11 @@ impl FilterStage {
 impl Stage for FilterStage {
     fn name(&self) -> &str {
         "filter"
+    }
+
+    /// Each record is judged by itself.
+    fn steering(&self) -> Steering {
+        Steering::Any
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {

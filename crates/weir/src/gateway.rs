@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage, steer_by_addresses};
+use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
-use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, Steer, StopFlag};
+use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
 
 use crate::changes::Search;
 use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
@@ -137,11 +137,6 @@ struct Direction<'a> {
 impl Direction<'_> {
     fn build(&self, gateway: &mut Gateway, stop: &StopFlag) -> Outcome {
         let (source, watched) = input::open(&self.pipeline.read)?;
-        let mut steer: Steer = if self.pipeline.stages.contains(&StageName::Inspect) {
-            Box::new(steer_by_addresses)
-        } else {
-            Box::new(|batch, index| batch.flow_hash(index))
-        };
         let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
         let mut timeline = None;
         for name in &self.pipeline.stages {
@@ -160,18 +155,14 @@ impl Direction<'_> {
                         chain.push(Box::new(MeasureStage::new(meter)));
                     }
                 }
-                StageName::Protect => steer = self.add_protect(&mut chains)?,
-                StageName::Unprotect => steer = self.add_unprotect(&mut chains)?,
+                StageName::Protect => self.add_protect(&mut chains)?,
+                StageName::Unprotect => self.add_unprotect(&mut chains)?,
             }
         }
+        let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
         if let Some(timeline) = timeline {
-            steer = timeline.watch(steer);
+            pipeline = pipeline.watch(timeline.watcher());
         }
-
-        let mut pipeline = Pipeline::new(source)
-            .shards(chains)
-            .steer(steer)
-            .stop_flag(stop.clone());
         if let Some(path) = &self.pipeline.write {
             pipeline = pipeline.sink(CaptureSink::new(input::create(path)?));
         }
@@ -237,7 +228,7 @@ impl Direction<'_> {
         }
     }
 
-    fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
+    fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases().clone();
         let sequences = sequences(ipsec, file)?;
@@ -247,10 +238,10 @@ impl Direction<'_> {
             chain.push(Box::new(ClassifyOutbound::new(databases.clone())));
             chain.push(Box::new(protect));
         }
-        Ok(databases.steer_outbound())
+        Ok(())
     }
 
-    fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome<Steer> {
+    fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases();
         let state = ipsec.state.as_deref();
@@ -259,7 +250,7 @@ impl Direction<'_> {
             chain.push(Box::new(ClassifyInbound::new(databases.clone())));
             chain.push(Box::new(unprotect));
         }
-        Ok(databases.steer_inbound())
+        Ok(())
     }
 
     fn ipsec(&self) -> Outcome<(&IpsecConfig, &SaFile)> {

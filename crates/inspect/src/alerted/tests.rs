@@ -7,7 +7,7 @@ use weir_stream::{Arrival, MemorySource, Pipeline};
 use super::*;
 use crate::rule::Variables;
 use crate::rule_set::{RuleFile, RuleSet};
-use crate::stage::{InspectStage, steer_by_addresses};
+use crate::stage::InspectStage;
 use crate::test_packets::udp;
 
 fn rules(text: &str) -> Arc<RuleSet> {
@@ -38,7 +38,6 @@ fn kept(packets: &[Vec<u8>], rules: &Arc<RuleSet>, shards: usize) -> (Vec<Vec<u8
         .collect();
     let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, packets))
         .shards(chains)
-        .steer(Box::new(steer_by_addresses))
         .sink(AlertedPackets::new(writer))
         .run()
         .expect("a run");

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use weir_inspect::{
-    EveWriter, FlowLimits, InspectStage, LiveRules, RuleFile, RuleSet, Variables,
-    steer_by_addresses,
-};
+use weir_inspect::{EveWriter, FlowLimits, InspectStage, LiveRules, RuleFile, RuleSet, Variables};
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, LinkType, protocol};
 use weir_stream::{MemorySource, Pipeline, Stage};
@@ -109,7 +106,6 @@ fn alerts(shards: usize) -> (Vec<(u64, u64)>, BTreeMap<u64, usize>) {
     };
     Pipeline::new(MemorySource::new(LinkType::RawIp, &records()))
         .shards((0..shards).map(chain).collect())
-        .steer(Box::new(steer_by_addresses))
         .sink(EveWriter::new(lines.clone()))
         .run()
         .expect("a run");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_stream::{Batch, Stage, StageError};
+use weir_stream::{Batch, Stage, StageError, Steering};
 
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::gateway::Databases;
@@ -32,6 +32,10 @@ impl ClassifyOutbound {
 impl Stage for ClassifyOutbound {
     fn name(&self) -> &str {
         "classify outbound"
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(self.databases.outbound_steering())
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
@@ -79,6 +83,10 @@ impl ClassifyInbound {
 impl Stage for ClassifyInbound {
     fn name(&self) -> &str {
         "classify inbound"
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(self.databases.inbound_steering())
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {

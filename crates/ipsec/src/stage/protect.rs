@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_crypto::{JobFault, LaneUse, SealJob, Ticket, seal, seal_as_made};
 use weir_simd::prefetch;
-use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Work};
+use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Steering, SteeringRule, Work};
 
 use super::{Defect, LOOK_AHEAD};
 use crate::esp::{Associated, Encapsulation, Enclosure, LateChecksum, Layout};
@@ -23,6 +23,7 @@ const MOST_BYTES_BEHIND: usize = 21;
 pub struct Protect {
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Outbound>>,
+    steering: SteeringRule,
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
@@ -72,9 +73,11 @@ struct Planned {
 }
 
 impl Protect {
-    pub(crate) fn new(associations: Vec<Option<Outbound>>) -> Protect {
+    /// `steering` brings records to the shard of their association.
+    pub(crate) fn new(associations: Vec<Option<Outbound>>, steering: SteeringRule) -> Protect {
         Protect {
             associations,
+            steering,
             wanted: Vec::new(),
             ordinary: Vec::new(),
             ordinary_bytes: 0,
@@ -345,6 +348,15 @@ fn drop_refused(batch: &mut Batch, outcomes: impl Iterator<Item = (u32, bool)>) 
 impl Stage for Protect {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(self.steering.clone())
+    }
+
+    /// What comes out has the headers of its tunnel.
+    fn changes_flows(&self) -> bool {
+        true
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {

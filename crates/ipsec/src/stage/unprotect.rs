@@ -10,7 +10,7 @@ use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
     Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Disposition, DropReason,
-    EventKind, RecordRow, Stage, StageError, Work,
+    EventKind, RecordRow, Stage, StageError, Steering, Work,
 };
 
 use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
@@ -327,6 +327,15 @@ fn unwrap(
 impl Stage for Unprotect {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(self.databases.inbound_steering())
+    }
+
+    /// What comes out has the headers that were inside.
+    fn changes_flows(&self) -> bool {
+        true
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {

@@ -518,7 +518,6 @@ fn shards_share_the_ledger() {
         })
         .collect();
     let file = load(&text);
-    let steer = file.databases().steer_outbound();
     let databases = file.databases().clone();
     let stages = file
         .protect(&sequences(&path, NewKeys::All), Output::Capture, 3)
@@ -536,7 +535,6 @@ fn shards_share_the_ledger() {
     let outcome =
         weir_stream::Pipeline::new(weir_stream::MemorySource::new(LinkType::RawIp, &records))
             .shards(shards)
-            .steer(steer)
             .run()
             .expect("a run");
     assert_eq!(outcome.statistics.forwarded(), 1000);

@@ -7,7 +7,9 @@ use crate::common::{TUNNEL4, ipv4, ipv6, keyed_association, load, udp};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Sequences, Windows};
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
-use weir_stream::{Batch, BatchLimits, MemorySource, Outcome, Pipeline, Stage, StageError, Steer};
+use weir_stream::{
+    Batch, BatchLimits, MemorySource, Outcome, Pipeline, Stage, StageError, SteeringRule,
+};
 
 /// Two lists of associations, there and back, and one on its own.
 fn file() -> String {
@@ -58,25 +60,25 @@ fn conversations() -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn numbers(steer: &mut Steer, records: &[Vec<u8>]) -> Vec<u32> {
+fn shards_of(rule: &SteeringRule, records: &[Vec<u8>]) -> Vec<u8> {
     let mut source = MemorySource::new(LinkType::RawIp, records);
     let mut batch = Batch::new(BatchLimits::default());
-    let mut numbers = Vec::new();
-    while numbers.len() < records.len() {
+    let mut shards = Vec::new();
+    while shards.len() < records.len() {
         batch.clear();
         source.process(&mut batch).expect("packets");
-        numbers.extend((0..batch.len()).map(|index| steer(&batch, index)));
+        shards.extend(&rule.shards(&batch, 256)[..batch.len()]);
     }
-    numbers
+    shards
 }
 
 #[test]
 fn both_directions_of_a_flow_meet() {
     let databases = load(&file()).databases().clone();
     let records = conversations();
-    for mut steer in [databases.steer_outbound(), databases.steer_inbound()] {
-        let numbers = numbers(&mut steer, &records);
-        for (pair, packets) in numbers.chunks(2).zip(records.chunks(2)) {
+    for rule in [databases.outbound_steering(), databases.inbound_steering()] {
+        let shards = shards_of(&rule, &records);
+        for (pair, packets) in shards.chunks(2).zip(records.chunks(2)) {
             assert_eq!(pair[0], pair[1], "{packets:?}");
         }
     }
@@ -100,10 +102,9 @@ impl Stage for Witness {
     }
 }
 
-fn run(records: &[Vec<u8>], steer: Steer, shards: Vec<Vec<Box<dyn Stage>>>) -> Outcome {
+fn run(records: &[Vec<u8>], shards: Vec<Vec<Box<dyn Stage>>>) -> Outcome {
     Pipeline::new(MemorySource::new(LinkType::RawIp, records))
         .shards(shards)
-        .steer(steer)
         .sink(Witness(Vec::new()))
         .run()
         .expect("a run")
@@ -127,7 +128,7 @@ fn any_number_of_shards_protects_and_unprotects_all() {
                 vec![Box::new(classify), Box::new(stage)]
             })
             .collect();
-        let outcome = run(&records, databases.steer_outbound(), shards);
+        let outcome = run(&records, shards);
         assert_eq!(outcome.statistics.forwarded(), 3000, "{count} shards");
         let protected = outcome
             .stages::<Witness>()
@@ -143,7 +144,7 @@ fn any_number_of_shards_protects_and_unprotects_all() {
                 vec![Box::new(classify), Box::new(stage)]
             })
             .collect();
-        let outcome = run(&protected, databases.steer_inbound(), shards);
+        let outcome = run(&protected, shards);
         assert_eq!(outcome.statistics.forwarded(), 3000, "{count} shards");
         let mut back = outcome
             .stages::<Witness>()

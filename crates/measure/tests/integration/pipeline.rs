@@ -6,7 +6,8 @@ use weir_measure::change::{Alarm, ChangeConfig, KeySource, Model};
 use weir_measure::{IntervalReport, MeasureConfig, MeasureStage};
 use weir_packet::wire::{KeyKind, LinkType};
 use weir_stream::{
-    Batch, DropReason, Event, EventKind, MemorySource, Pipeline, Stage, StageError, StopFlag,
+    Batch, DropReason, Event, EventKind, MemorySource, Pipeline, Stage, StageError, Steering,
+    SteeringRule, StopFlag,
 };
 
 /// A raw IPv4 packet from 198.18.0.x, of 20 to 220 bytes.
@@ -21,11 +22,21 @@ fn packet(host: u8, bytes: usize) -> Vec<u8> {
 }
 
 /// Drops every third record and takes every fifth off the measurement.
-struct Thin;
+struct Thin {
+    /// Or else all records come to one shard.
+    steer_by_flow: bool,
+}
 
 impl Stage for Thin {
     fn name(&self) -> &str {
         "thin"
+    }
+
+    fn steering(&self) -> Steering {
+        match self.steer_by_flow {
+            true => Steering::Flow,
+            false => Steering::By(SteeringRule::new("one shard", |_, _| 0)),
+        }
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
@@ -56,18 +67,13 @@ fn run(shards: usize, steer_by_flow: bool, exact: bool) -> Vec<IntervalReport> {
             .meters
             .into_iter()
             .map(|meter| -> Vec<Box<dyn Stage>> {
-                vec![Box::new(Thin), Box::new(MeasureStage::new(meter))]
+                let thin = Thin { steer_by_flow };
+                vec![Box::new(thin), Box::new(MeasureStage::new(meter))]
             })
             .collect(),
     );
     if let Some(timeline) = measurement.timeline {
-        pipeline = pipeline.steer(timeline.watch(Box::new(move |batch, index| {
-            if steer_by_flow {
-                batch.flow_hash(index)
-            } else {
-                0
-            }
-        })));
+        pipeline = pipeline.watch(timeline.watcher());
     }
     let outcome = pipeline.run().expect("a run");
     assert_eq!(outcome.statistics.packets(), 5000);
@@ -129,7 +135,7 @@ fn alarms(shards: usize, keys: KeySource, stop_after: usize) -> (Vec<Event>, Vec
         })
         .stop_flag(stop);
     if let Some(timeline) = measurement.timeline {
-        pipeline = pipeline.steer(timeline.watch(Box::new(|batch, index| batch.flow_hash(index))));
+        pipeline = pipeline.watch(timeline.watcher());
     }
     let outcome = pipeline.run().expect("a run");
     let listener = outcome.stages::<Listener>().next().expect("a sink");

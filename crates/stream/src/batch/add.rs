@@ -68,10 +68,10 @@ impl Batch {
 
     /// Keeps a block alive as long as the batch; returns its handle.
     fn add_block(&mut self, block: &Arc<Block>) -> Result<u8, BatchFull> {
-        if let Some(known) = self.blocks.last()
-            && Arc::ptr_eq(known, block)
-        {
-            return Ok((self.blocks.len() - 1) as u8);
+        // Mostly the last one; records of several shards alternate between a few.
+        let known = |known: &Arc<Block>| Arc::ptr_eq(known, block);
+        if let Some(handle) = self.blocks.iter().rposition(known) {
+            return Ok(handle as u8);
         }
         if self.blocks.len() == BATCH_BLOCKS {
             return Err(BatchFull);
@@ -98,25 +98,34 @@ impl Batch {
         Ok(index)
     }
 
-    /// Takes a record over from the batch that a source filled, as received
-    /// here: the hand-over from a source to its shards, whose batches keep
-    /// the accounts.
+    /// Takes a record from the batch that a source filled, as received here:
+    /// the batches of the shards keep the accounts.
+    pub(crate) fn receive_from(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
+        self.copy_from(from, index)?;
+        self.tally.packets += 1;
+        self.tally.bytes += u64::from(from.captured_bytes(index));
+        self.tally.arrivals.note(from.arrival(index));
+        Ok(())
+    }
+
+    /// Takes a record that another shard handed over
+    /// ([`Batch::settle_handed_over`]).
     pub(crate) fn take_over(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
+        self.copy_from(from, index)?;
+        self.tally.taken_over += 1;
+        Ok(())
+    }
+
+    fn copy_from(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
         let row = from.row(index);
         let place = from.columns.place[index];
         match from.blocks.get(place.block_index()) {
             Some(block) => {
                 let block = self.add_block(block)?;
-                self.push(place.moved_to(block), &row)?;
+                self.push(place.moved_to(block), &row)
             }
-            None => {
-                self.push_copy(&row, from.record(index))?;
-            }
+            None => self.push_copy(&row, from.record(index)).map(drop),
         }
-        self.tally.packets += 1;
-        self.tally.bytes += place.len() as u64;
-        self.tally.arrivals.note(&row.arrival);
-        Ok(())
     }
 
     pub(super) fn push_copy(&mut self, row: &Row, bytes: &[u8]) -> Result<usize, BatchFull> {

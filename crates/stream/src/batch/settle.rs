@@ -60,6 +60,19 @@ impl Batch {
         &self.events
     }
 
+    /// The accounts of a batch whose live records and events go on in batches
+    /// of other shards.
+    pub(crate) fn settle_handed_over(&self) -> Tally {
+        let tally = self.settle_accounts();
+        Tally {
+            handed_over: tally.forwarded,
+            forwarded: 0,
+            forwarded_bytes: 0,
+            events: 0,
+            ..tally
+        }
+    }
+
     /// The batch's accounts, with the fate of every record.
     pub(crate) fn settle_accounts(&self) -> Tally {
         let mut tally = self.tally.clone();

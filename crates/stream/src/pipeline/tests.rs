@@ -5,7 +5,7 @@ use weir_packet::wire::{FlowKey, LinkType};
 use super::*;
 use crate::batch::HeldRecord;
 use crate::stage::MemorySource;
-use crate::{DropReason, Event, EventKind};
+use crate::{DropReason, Event, EventKind, Steering, SteeringRule};
 
 /// IPv4/UDP packets of `flows` flows, the packet's number as payload.
 fn packets(count: u32, flows: u16) -> Vec<Vec<u8>> {
@@ -349,5 +349,204 @@ fn the_first_pipeline_that_fails_stops_the_others() {
         let failing = Pipeline::new(endless()).sink(Panicking);
         let error = run_side_by_side(vec![beside(), failing]).err();
         assert!(matches!(error, Some(PipelineError::Thread(why)) if why == "out of order"));
+    }
+}
+
+/// Needs records of one last digit of the port, divided by `divisor`, on one
+/// shard; remembers them, and does what the [`Juggler`] does where it juggles.
+struct Homed {
+    rule: SteeringRule,
+    seen: Recorder,
+    juggler: Option<Juggler>,
+}
+
+fn homed(name: &'static str, divisor: u16, juggles: bool) -> Homed {
+    Homed {
+        rule: SteeringRule::new(name, move |batch, index| home(batch, index, divisor)),
+        seen: Recorder::default(),
+        juggler: juggles.then(Juggler::default),
+    }
+}
+
+fn home(batch: &Batch, index: usize, divisor: u16) -> u32 {
+    u32::from(batch.headers(index).source_port / divisor)
+}
+
+impl Stage for Homed {
+    fn name(&self) -> &str {
+        "homed"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.seen.process(batch)?;
+        self.juggler
+            .as_mut()
+            .map_or(Ok(()), |juggler| juggler.process(batch))
+    }
+
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.juggler
+            .as_mut()
+            .map_or(Ok(()), |juggler| juggler.drain(batch))
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(self.rule.clone())
+    }
+}
+
+/// Counts events beside records that are there and beside others.
+#[derive(Default)]
+struct EventCounter {
+    with_record: usize,
+    without: usize,
+}
+
+impl Stage for EventCounter {
+    fn name(&self) -> &str {
+        "event counter"
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        for event in batch.events() {
+            let is_here = |index| Some(batch.number(index)) == event.arrival;
+            match batch.live().any(is_here) {
+                true => self.with_record += 1,
+                false => self.without += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Three segments with other homes each, one of which drops, doubles, absorbs
+/// and holds.
+#[test]
+fn records_are_handed_over_where_the_steering_changes() {
+    let packets = packets(20_000, 60);
+    let mut of_one_shard = None;
+    for count in [1, 2, 3, 4, 7] {
+        let chains = (0..count).map(|_| -> Vec<Box<dyn Stage>> {
+            vec![
+                Box::new(homed("a", 1, false)),
+                Box::new(Juggler::default()),
+                Box::new(homed("b", 7, false)),
+                Box::new(homed("c", 20, false)),
+                Box::new(homed("c", 20, false)),
+            ]
+        });
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets))
+            .shards(chains.collect())
+            // Every batch has room for what is doubled.
+            .limits(BatchLimits::new(200, 1 << 20))
+            .sink(Recorder::default())
+            .sink(EventCounter::default())
+            .run()
+            .expect("conserved");
+        assert_eq!(outcome.shards.len(), count);
+        for (shard, stages) in outcome.shards.iter().enumerate() {
+            let stages: Vec<&Homed> = stages
+                .iter()
+                .filter_map(|stage| (stage.as_ref() as &dyn std::any::Any).downcast_ref())
+                .collect();
+            for (stage, divisor) in stages.iter().zip([1u16, 7, 20, 20]) {
+                let is_home = |flow: u16| usize::from(flow / divisor) % count == shard;
+                assert!(stage.seen.0.iter().all(|(flow, _)| is_home(*flow)));
+            }
+            // A stage that holds nothing sees its records in order of arrival.
+            let first: Vec<u32> = stages[0].seen.0.iter().map(|(_, number)| *number).collect();
+            assert!(first.is_sorted(), "shard {shard} of {count}");
+        }
+        let statistics = &outcome.statistics;
+        assert_eq!(statistics.packets(), 20_000);
+        assert_eq!(statistics.drops(DropReason::StageDecision), 2000);
+        assert_eq!(statistics.held(), 0);
+        let events = outcome.stages::<EventCounter>().next().expect("a sink");
+        assert_eq!(statistics.events(), 20_000 / 15 - 20_000 / 30);
+        assert_eq!((events.with_record, events.without), (667, 0));
+        let sink = outcome.stages::<Recorder>().next().expect("a sink");
+        let mut seen = sink.0.clone();
+        seen.sort_unstable();
+        assert_eq!(
+            seen,
+            *of_one_shard.get_or_insert(seen.clone()),
+            "{count} shards"
+        );
+    }
+}
+
+/// Nothing is dropped, so that every record has its place.
+#[test]
+fn handed_over_records_keep_the_order_of_arrival() {
+    let packets = packets(30_000, 50);
+    for count in [2, 3, 5] {
+        let chains = (0..count).map(|_| -> Vec<Box<dyn Stage>> {
+            vec![
+                Box::new(homed("a", 1, false)),
+                Box::new(homed("all", u16::MAX, false)),
+                Box::new(homed("b", 3, false)),
+            ]
+        });
+        let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets))
+            .shards(chains.collect())
+            .limits(BatchLimits::new(64, 1500))
+            .run()
+            .expect("a run");
+        for stage in outcome.stages::<Homed>() {
+            let numbers: Vec<u32> = stage.seen.0.iter().map(|(_, number)| *number).collect();
+            assert!(numbers.is_sorted());
+        }
+        let all = outcome.stages::<Homed>().nth(1).expect("the second stage");
+        assert_eq!(all.seen.0.len(), 30_000, "one shard has all of them");
+    }
+}
+
+#[test]
+fn what_is_told_at_the_end_is_handed_over_too() {
+    let chains = (0..3).map(|_| -> Vec<Box<dyn Stage>> {
+        vec![
+            Box::new(homed("a", 1, true)),
+            Box::new(Teller::default()),
+            Box::new(homed("b", 9, true)),
+            Box::new(Teller::default()),
+        ]
+    });
+    let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, &packets(5000, 30)))
+        .shards(chains.collect())
+        .sink(EventCounter::default())
+        .run()
+        .expect("a run");
+    let told = outcome.stages::<EventCounter>().next().expect("a sink");
+    assert_eq!(
+        (told.with_record + told.without) as u64,
+        outcome.statistics.events()
+    );
+    assert!(outcome.statistics.events() >= 6);
+    assert_eq!(outcome.statistics.held(), 0);
+}
+
+#[test]
+fn a_failure_behind_a_hand_over_ends_the_run() {
+    let packets = packets(20_000, 100);
+    type Last = fn() -> Box<dyn Stage>;
+    let last: [(Last, &str); 2] = [
+        (|| Box::new(Failing(3)), "failing: disk full"),
+        (|| Box::new(Panicking), "shard thread: out of order"),
+    ];
+    for (last, expected) in last {
+        for place in 0..2 {
+            let chains = (0..3).map(|_| -> Vec<Box<dyn Stage>> {
+                let mut chain: Vec<Box<dyn Stage>> = vec![
+                    Box::new(homed("a", 1, false)),
+                    Box::new(homed("b", 9, false)),
+                ];
+                chain.insert(place + 1, last());
+                chain
+            });
+            let source = MemorySource::new(LinkType::RawIp, &packets).repeated(1 << 40);
+            let run = Pipeline::new(source).shards(chains.collect());
+            let error = run.run().err().expect("an error");
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

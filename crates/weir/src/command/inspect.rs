@@ -10,7 +10,7 @@ use anyhow::Context;
 use weir_inspect::{
     AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectSnapshot,
     InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
-    RuleSet, steer_by_addresses,
+    RuleSet,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
@@ -75,7 +75,6 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let stop = StopFlag::default();
     let mut pipeline = Pipeline::new(source)
         .shards(chains)
-        .steer(Box::new(steer_by_addresses))
         .sink(open_lines(path)?)
         .stop_flag(stop.clone());
     if let Some(path) = alerted_pcap {

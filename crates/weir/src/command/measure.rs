@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement};
 use weir_packet::wire::KeyKind;
-use weir_stream::{CaptureSource, Pipeline, Stage, Steer, StopFlag};
+use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
 
 use crate::changes::Search;
 use crate::cli::{Changes, Measure};
@@ -151,18 +151,14 @@ fn run(
         timeline,
         collector,
     } = measurement;
-    let mut steer: Steer = Box::new(|batch, index| batch.flow_hash(index));
-    if let Some(timeline) = timeline {
-        steer = timeline.watch(steer);
-    }
     let chains = meters
         .into_iter()
         .map(|meter| vec![Box::new(MeasureStage::new(meter)) as Box<dyn Stage>])
         .collect();
-    let pipeline = Pipeline::new(source)
-        .shards(chains)
-        .steer(steer)
-        .stop_flag(stop.clone());
+    let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
+    if let Some(timeline) = timeline {
+        pipeline = pipeline.watch(timeline.watcher());
+    }
     let execution = execute(vec![pipeline], vec![watched], stop, quiet)?;
     Ok((execution, collector.finish()))
 }

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
-use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, Steer, StopFlag};
+use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, StopFlag};
 
 use crate::associations::{self, AssociationRow};
 use crate::cli::{self, Associations, Common};
@@ -63,7 +63,7 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let done = conversion.run(chains, databases.steer_outbound())?;
+    let done = conversion.run(chains)?;
 
     let protected = sum(&done.execution, Protect::protected);
     let document = Document {
@@ -111,7 +111,7 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let done = conversion.run(chains, databases.steer_inbound())?;
+    let done = conversion.run(chains)?;
 
     let unprotected = sum(&done.execution, Unprotect::unprotected);
     let document = Document {
@@ -188,11 +188,10 @@ struct Conversion<'a> {
 
 impl<'a> Conversion<'a> {
     /// Runs it through one chain of stages per shard.
-    fn run(self, chains: Vec<Vec<Box<dyn Stage>>>, steer: Steer) -> Outcome<Converted<'a>> {
+    fn run(self, chains: Vec<Vec<Box<dyn Stage>>>) -> Outcome<Converted<'a>> {
         let stop = StopFlag::default();
         let pipeline = Pipeline::new(self.source)
             .shards(chains)
-            .steer(steer)
             .sink(CaptureSink::new(self.writer))
             .stop_flag(stop.clone());
         let execution = execute(vec![pipeline], vec![self.watched], &stop, self.common.quiet)?;

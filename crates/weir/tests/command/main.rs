@@ -17,3 +17,4 @@ mod processes;
 mod round_trip;
 mod run;
 mod running;
+mod sharding;
