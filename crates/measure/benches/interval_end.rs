@@ -33,7 +33,7 @@ fn measurement(model: &str, keys: KeySource) -> (Measurement, Receiver<(Instant,
         }),
         ..MeasureConfig::new(KeyKind::Source)
     };
-    let observer = move |report: &mut IntervalReport| {
+    let observer = move |report: IntervalReport| {
         let asked = report.changes.map_or(0, |changes| changes.asked);
         let _ = sender.send((Instant::now(), asked));
     };

@@ -14,7 +14,8 @@
 //!     └────── cleared memory ◀─────┘
 //! ```
 //!
-//! The queue is bounded, and so is memory. Where intervals end faster than they
+//! The queue is bounded, and so is memory where an observer takes the reports.
+//! Where intervals end faster than they
 //! can be made reports of, meters wait: packets of a capture come later then,
 //! and none is left out.
 
@@ -35,14 +36,14 @@ use crate::report::{IntervalPart, IntervalReport};
 /// Parts in the queue, for each shard.
 const QUEUE_PARTS: usize = 8;
 
-/// Called with every report, by the collector's thread. It may take out what is
-/// large: the report is kept until somebody asks for it.
-pub type Observer = Box<dyn FnMut(&mut IntervalReport) + Send>;
+/// Takes every report as soon as it is made, in the collector's thread.
+pub type Observer = Box<dyn FnMut(IntervalReport) + Send>;
 
 /// Merges the shards' intervals and reports those that every shard has passed.
 ///
 /// Memory holds the intervals between the slowest shard and the fastest, a few
-/// that wait in a queue, and the reports that nobody has taken yet.
+/// that wait in a queue, and, without an [`Observer`], the reports that nobody has
+/// taken yet.
 #[derive(Clone, Debug)]
 pub struct Collector {
     queue: SyncSender<Message>,
@@ -110,7 +111,7 @@ impl Collector {
     }
 
     /// The reports of intervals that all shards have passed and that are ready,
-    /// in order, each given once.
+    /// in order, each given once; none where an observer takes them.
     pub fn take_ready(&self) -> Vec<IntervalReport> {
         mem::take(&mut *locked(&self.shared.ready))
     }
@@ -224,14 +225,14 @@ impl Worker {
 
     /// Hands out what is ready, and memory that is no longer needed.
     fn publish(&mut self) {
-        let mut reports = self.merger.take_ready();
+        let reports = self.merger.take_ready();
         if let Some(kept) = &mut *locked(&self.shared.alarms) {
             kept.extend(reports.iter().flat_map(|report| report.alarms.clone()));
         }
-        if let Some(observer) = &mut self.observer {
-            reports.iter_mut().for_each(observer);
+        match &mut self.observer {
+            Some(observer) => reports.into_iter().for_each(observer),
+            None => locked(&self.shared.ready).extend(reports),
         }
-        locked(&self.shared.ready).append(&mut reports);
         let mut spares = locked(&self.shared.spares);
         while let Some(spare) = self.merger.take_spare() {
             if spares.len() < self.shared.spares_max {

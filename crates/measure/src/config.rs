@@ -127,8 +127,7 @@ impl MeasureConfig {
         self.build_observed(shards, None)
     }
 
-    /// The same, with an observer who is shown every report as soon as it is
-    /// made.
+    /// The same, with an observer that takes every report as soon as it is made.
     ///
     /// # Errors
     /// As for [`MeasureConfig::build`].
@@ -149,7 +148,7 @@ impl MeasureConfig {
                 collector,
             });
         }
-        let timeline = Timeline::new(clock);
+        let mut timeline = Timeline::new(clock);
         Ok(Measurement {
             meters: (0..shards)
                 .map(|shard| meter(shard, Timekeeper::Part(timeline.follower())))

@@ -97,15 +97,17 @@ impl IntervalClock {
 /// A shard sees a part of the packets and cannot tell from them when the stream
 /// as a whole reached an interval. Whoever hands packets to shards sees all of
 /// them in order of arrival and calls [`Timeline::observe`] first; the meters
-/// of the shards then agree on the interval of every packet. Grows by 24 bytes
-/// per interval that has packets.
+/// of the shards then agree on the interval of every packet. Memory holds the
+/// intervals between the stream and its slowest shard.
 #[derive(Debug)]
 pub struct Timeline {
     clock: IntervalClock,
     last: Option<u64>,
-    log: Arc<TurnLog>,
+    /// Of each follower.
+    logs: Vec<Arc<TurnLog>>,
 }
 
+/// Turns that one follower has not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct TurnLog {
     turns: Mutex<Vec<Turn>>,
@@ -125,7 +127,7 @@ impl Timeline {
         Timeline {
             clock,
             last: None,
-            log: Arc::default(),
+            logs: Vec::new(),
         }
     }
 
@@ -136,20 +138,20 @@ impl Timeline {
         let slot = self.clock.observe(clock_ns);
         if self.last != Some(slot.index) {
             self.last = Some(slot.index);
-            let mut turns = self
-                .log
-                .turns
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            turns.push(Turn { number, slot });
-            self.log.len.store(turns.len(), Ordering::Release);
+            for log in &self.logs {
+                let mut turns = log.turns.lock().unwrap_or_else(PoisonError::into_inner);
+                turns.push(Turn { number, slot });
+                log.len.store(turns.len(), Ordering::Release);
+            }
         }
     }
 
-    pub(crate) fn follower(&self) -> Follower {
+    /// A follower of what is observed from now on.
+    pub(crate) fn follower(&mut self) -> Follower {
+        let log = Arc::default();
+        self.logs.push(Arc::clone(&log));
         Follower {
-            log: Arc::clone(&self.log),
-            read: 0,
+            log,
             ahead: VecDeque::new(),
             slot: Slot::default(),
         }
@@ -160,7 +162,6 @@ impl Timeline {
 #[derive(Debug)]
 pub(crate) struct Follower {
     log: Arc<TurnLog>,
-    read: usize,
     /// Turns that were noted and lie ahead of the shard.
     ahead: VecDeque<Turn>,
     slot: Slot,
@@ -192,14 +193,11 @@ impl Follower {
     /// Reads what was noted of late: every turn up to the packets at hand.
     #[inline]
     fn read(&mut self) {
-        if self.log.len.load(Ordering::Acquire) > self.read {
-            let turns = self
-                .log
-                .turns
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            self.ahead.extend(&turns[self.read..]);
-            self.read = turns.len();
+        if self.log.len.load(Ordering::Acquire) > 0 {
+            let turns = self.log.turns.lock();
+            let mut turns = turns.unwrap_or_else(PoisonError::into_inner);
+            self.ahead.extend(turns.drain(..));
+            self.log.len.store(0, Ordering::Release);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
 use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
 use crate::filter::{FilterConfig, FilterStage};
-use crate::measured::Outputs;
+use crate::measured::{Outputs, SharedRecent};
 use crate::rules::{LoadedRules, RuleSource};
 use crate::{associations, input, output, signals, values};
 
@@ -33,8 +33,8 @@ pub struct Shared {
 pub struct Gateway {
     pub pipelines: Vec<Pipeline>,
     pub watched: Vec<Watched>,
-    /// The measurement of each pipeline that has one.
-    pub collectors: Vec<Collector>,
+    /// The measurement of each pipeline that has one, and its newest reports.
+    pub collectors: Vec<(Collector, SharedRecent)>,
     /// Where all of these write what they report.
     pub measured: Option<Outputs>,
 }
@@ -138,7 +138,7 @@ impl Direction<'_> {
     fn build(&self, gateway: &mut Gateway, stop: &StopFlag) -> Outcome {
         let (source, watched) = input::open(&self.pipeline.read)?;
         let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
-        let mut timeline = None;
+        let (mut timeline, recent) = (None, SharedRecent::default());
         for name in &self.pipeline.stages {
             match name {
                 StageName::Filter => self.add_filter(&mut chains),
@@ -148,9 +148,9 @@ impl Direction<'_> {
                         meters,
                         timeline: watching,
                         collector,
-                    } = self.measurement(gateway.measured.as_ref())?;
+                    } = self.measurement(gateway.measured.as_ref(), &recent)?;
                     timeline = watching;
-                    gateway.collectors.push(collector);
+                    gateway.collectors.push((collector, recent.clone()));
                     for (chain, meter) in chains.iter_mut().zip(meters) {
                         chain.push(Box::new(MeasureStage::new(meter)));
                     }
@@ -201,13 +201,22 @@ impl Direction<'_> {
     }
 
     /// The measurement that the configuration asks for.
-    fn measurement(&self, measured: Option<&Outputs>) -> Outcome<Measurement> {
+    fn measurement(
+        &self,
+        measured: Option<&Outputs>,
+        recent: &SharedRecent,
+    ) -> Outcome<Measurement> {
+        let recent = recent.clone();
+        let keep = move |report| {
+            recent.note(report);
+            Ok(())
+        };
         let measure = self.config.measure.as_ref();
         let measure = measure
             .context("there is no table [measure]")
             .map_err(Failure::Usage)?;
         measure_config(measure)?
-            .build_observed(self.shards, measured.map(Outputs::observer))
+            .build_observed(self.shards, measured.map(|outputs| outputs.observer(keep)))
             .map_err(Failure::usage)
     }
 

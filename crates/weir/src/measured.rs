@@ -1,7 +1,9 @@
 //! Where reports of intervals go as soon as they are made.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use weir_export::{Metrics, ParquetWriter};
+use weir_measure::change::Alarm;
 use weir_measure::{IntervalReport, Observer, Value};
 use weir_packet::file::WholeFile;
 use weir_stream::StopFlag;
@@ -75,20 +78,24 @@ impl Outputs {
         })
     }
 
-    /// Who writes reports here.
-    pub fn observer(&self) -> Observer {
+    /// Writes every report here as soon as it is made, then gives it to `next`,
+    /// without its sketches, which are large.
+    pub fn observer(
+        &self,
+        mut next: impl FnMut(IntervalReport) -> Outcome + Send + 'static,
+    ) -> Observer {
         let outputs = self.clone();
-        Box::new(move |report| {
+        Box::new(move |mut report| {
             let mut open = outputs.lock();
             if open.failure.is_some() {
                 return;
             }
-            if let Err(failure) = open.write(report) {
+            let written = open.write(&report);
+            report.sketches = None;
+            if let Err(failure) = written.and_then(|()| next(report)) {
                 open.failure = Some(failure);
                 outputs.stop.stop();
             }
-            // A report is kept until the end; its sketches are written now.
-            report.sketches = None;
         })
     }
 
@@ -135,6 +142,66 @@ impl Open {
             metrics.observe(report)?;
         }
         Ok(())
+    }
+}
+
+/// Intervals that the report of a run has.
+const RECENT_INTERVALS: usize = 100;
+
+/// Alarms that the report of a run has.
+const RECENT_ALARMS: usize = 1000;
+
+/// The newest intervals and alarms of a measurement that may go on for ever.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    pub intervals: VecDeque<IntervalReport>,
+    /// All that there were.
+    pub intervals_total: u64,
+    pub alarms: VecDeque<Alarm>,
+    /// All that there were.
+    pub alarms_total: u64,
+}
+
+impl Recent {
+    pub fn note(&mut self, report: IntervalReport) {
+        self.intervals_total += 1;
+        self.alarms_total += report.alarms.len() as u64;
+        self.alarms.extend(report.alarms.iter().cloned());
+        self.intervals.push_back(report);
+        self.forget();
+    }
+
+    /// Adds what another direction measured.
+    pub fn append(&mut self, mut other: Recent) {
+        self.intervals_total += other.intervals_total;
+        self.alarms_total += other.alarms_total;
+        self.alarms.append(&mut other.alarms);
+        self.intervals.append(&mut other.intervals);
+    }
+
+    fn forget(&mut self) {
+        let old = self.intervals.len().saturating_sub(RECENT_INTERVALS);
+        self.intervals.drain(..old);
+        let old = self.alarms.len().saturating_sub(RECENT_ALARMS);
+        self.alarms.drain(..old);
+    }
+}
+
+/// A measurement's newest reports, while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct SharedRecent(Arc<Mutex<Recent>>);
+
+impl SharedRecent {
+    pub fn note(&self, report: IntervalReport) {
+        self.lock().note(report);
+    }
+
+    pub fn take(&self) -> Recent {
+        mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,17 @@ impl Document {
         self.write_bytes(&text)
     }
 
+    /// Begins a document with the members of an object and an array.
+    pub fn with_rows(self, head: &impl Serialize, array: &str) -> Outcome<RowDocument> {
+        let mut document = RowDocument {
+            path: self.path,
+            file: BufWriter::new(self.file),
+            rows: 0,
+        };
+        document.append(&format!("{{\n{},\n  \"{array}\": [", members(head)?))?;
+        Ok(document)
+    }
+
     /// Writes bytes as they are and puts them in place.
     pub fn write_bytes(mut self, bytes: &[u8]) -> Outcome {
         let written = self.file.write_all(bytes).and_then(|()| self.file.finish());
@@ -55,6 +66,53 @@ impl Document {
             .with_context(|| format!("cannot write {}", self.path.display()))
             .map_err(Failure::Running)
     }
+}
+
+/// A JSON document with an array that is written row by row, so that memory
+/// does not hold it: an object's members, the array, another object's members.
+pub struct RowDocument {
+    path: PathBuf,
+    file: BufWriter<WholeFile>,
+    rows: u64,
+}
+
+impl RowDocument {
+    /// Writes one more row.
+    pub fn row(&mut self, row: &impl Serialize) -> Outcome {
+        let text = pretty(row)?.replace('\n', "\n    ");
+        let comma = if self.rows == 0 { "" } else { "," };
+        self.rows += 1;
+        self.append(&format!("{comma}\n    {text}"))
+    }
+
+    /// Writes what comes behind the array and puts the document in place.
+    pub fn finish(mut self, tail: &impl Serialize) -> Outcome {
+        let end_of_array = if self.rows == 0 { "]" } else { "\n  ]" };
+        self.append(&format!("{end_of_array},\n{}\n}}\n", members(tail)?))?;
+        let file = self.file.into_inner().map_err(IntoInnerError::into_error);
+        unless_gone(file.and_then(WholeFile::finish))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
+
+    fn append(&mut self, text: &str) -> Outcome {
+        unless_gone(self.file.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
+}
+
+fn pretty(value: &impl Serialize) -> Outcome<String> {
+    serde_json::to_string_pretty(value)
+        .context("cannot write JSON")
+        .map_err(Failure::Running)
+}
+
+/// The members of an object, without its braces.
+fn members(object: &impl Serialize) -> Outcome<String> {
+    let text = pretty(object)?;
+    let text = text.strip_prefix("{\n").unwrap_or_default();
+    Ok(text.strip_suffix("\n}").unwrap_or_default().to_owned())
 }
 
 /// Puts a whole file in the place of the one that is there.

@@ -1,8 +1,8 @@
 //! A progress bar for long runs on a terminal.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -84,6 +84,22 @@ impl Drop for Bar {
     }
 }
 
+/// The bar that is drawn at the moment.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Writes something to the terminal without mixing it with the bar.
+pub fn beside_bar<T>(write: impl FnOnce() -> T) -> T {
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match drawn {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+fn show(bar: Option<ProgressBar>) {
+    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
+
 fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
     let mut waited = Duration::ZERO;
     while waited < APPEARS_AFTER {
@@ -105,6 +121,7 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
         Extent::Parts(count) => ProgressBar::new(count)
             .with_style(style("{bar:30} {percent:>3} %, {pos} of {len}, {eta} left")),
     };
+    show(Some(bar.clone()));
     while !done.load(Ordering::Relaxed) {
         let Place {
             position,
@@ -116,6 +133,7 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
         bar.set_message(format!("{} packets{comma}{note}", HumanCount(packets)));
         thread::sleep(TICK);
     }
+    show(None);
     bar.finish_and_clear();
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
@@ -14,21 +15,40 @@ use crate::cli::{Changes, Measure};
 use crate::execute::{Execution, Watched, execute};
 use crate::failure::{Failure, Outcome};
 use crate::measured::{Outputs, Places};
+use crate::output::RowDocument;
 use crate::report::{Traffic, table};
-use crate::{input, output, values};
+use crate::{input, output, progress, values};
 
 mod fit;
 
-/// The document of `--json`.
+/// The document of `--json` before its `intervals`; [`Traffic`] comes behind.
 #[derive(Serialize)]
-struct Document {
+struct Head {
     key: String,
     value: String,
     epsilon: f64,
     delta: f64,
-    #[serde(flatten)]
-    traffic: Traffic,
-    intervals: Vec<IntervalReport>,
+}
+
+/// Where the reports of a measurement go besides its [`Outputs`].
+struct Reports {
+    key: KeyKind,
+    value: String,
+    document: Option<RowDocument>,
+    shows_tables: bool,
+}
+
+impl Reports {
+    fn write(&mut self, report: &IntervalReport) -> Outcome {
+        if let Some(document) = &mut self.document {
+            document.row(report)?;
+        }
+        if self.shows_tables {
+            let text = interval_table(self.key, &self.value, report);
+            progress::beside_bar(|| output::write_stdout(text.as_bytes()))?;
+        }
+        Ok(())
+    }
 }
 
 pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
@@ -47,51 +67,51 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         prometheus: arguments.outputs.prometheus.as_deref(),
     };
     let (source, watched) = open(arguments, places)?;
-    let json = output::Document::asked_for(&arguments.common)?;
-    let stop = StopFlag::default();
-    let key = arguments.key.to_string();
-    let outputs = Outputs::open(places, &key, arguments.value, &stop)?;
-    let measurement = config
-        .build_observed(
-            usize::from(arguments.shards.shards),
-            Some(outputs.observer()),
-        )
-        .map_err(Failure::usage)?;
-    let quiet = arguments.common.quiet;
-    let (execution, intervals) = run(source, watched, measurement, &stop, quiet)?;
-    outputs.finish()?;
-
-    let document = Document {
-        key,
+    let head = Head {
+        key: arguments.key.to_string(),
         value: arguments.value.to_string(),
         epsilon: arguments.epsilon,
         delta: arguments.delta,
-        traffic: Traffic::new(
-            &execution.statistics,
-            execution.truncated(),
-            execution.interrupted(),
-        ),
-        intervals,
     };
-    if let Some(json) = json {
-        json.write(&document)?;
-    }
+    let document = output::Document::asked_for(&arguments.common)?;
+    let document = document.map(|document| document.with_rows(&head, "intervals"));
+    let stop = StopFlag::default();
+    let outputs = Outputs::open(places, &head.key, arguments.value, &stop)?;
     let streams = places.json_lines == Some(Path::new("-"));
-    if arguments.common.shows_tables() && !streams {
-        let mut text = String::new();
-        for interval in &document.intervals {
-            text += &interval_table(arguments.key, &document.value, interval);
-        }
-        text += &table::table(
-            "whole run",
-            &[],
-            &[],
-            [
-                table::traffic_rows(&document.traffic),
-                table::speed_rows(&document.traffic),
-            ]
-            .concat(),
-        );
+    let shows_tables = arguments.common.shows_tables() && !streams;
+    let reports = Arc::new(Mutex::new(Reports {
+        key: arguments.key,
+        value: head.value,
+        document: document.transpose()?,
+        shows_tables,
+    }));
+    let observed = Arc::clone(&reports);
+    let observer = outputs.observer(move |report| {
+        let mut reports = observed.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.write(&report)
+    });
+    let measurement = config
+        .build_observed(usize::from(arguments.shards.shards), Some(observer))
+        .map_err(Failure::usage)?;
+    let quiet = arguments.common.quiet;
+    let execution = run(source, watched, measurement, &stop, quiet);
+    // After a failure the unfinished document goes here, and its file with it.
+    let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = reports.document.take();
+    let execution = execution?;
+    outputs.finish()?;
+
+    let traffic = Traffic::new(
+        &execution.statistics,
+        execution.truncated(),
+        execution.interrupted(),
+    );
+    if let Some(document) = document {
+        document.finish(&traffic)?;
+    }
+    if shows_tables {
+        let rows = [table::traffic_rows(&traffic), table::speed_rows(&traffic)];
+        let text = table::table("whole run", &[], &[], rows.concat());
         output::write_stdout(text.as_bytes())?;
     }
     execution.check_captures()?;
@@ -145,7 +165,7 @@ fn run(
     measurement: Measurement,
     stop: &StopFlag,
     quiet: bool,
-) -> Outcome<(Execution, Vec<IntervalReport>)> {
+) -> Outcome<Execution> {
     let Measurement {
         meters,
         timeline,
@@ -160,7 +180,9 @@ fn run(
         pipeline = pipeline.watch(timeline.watcher());
     }
     let execution = execute(vec![pipeline], vec![watched], stop, quiet)?;
-    Ok((execution, collector.finish()))
+    // The reports that are still open go to the observer.
+    collector.finish();
+    Ok(execution)
 }
 
 /// The top keys of one interval, with a line about all of them above, and its

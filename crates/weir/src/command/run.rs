@@ -20,6 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::filter::RuleCount;
 use crate::gateway::{self, Shared};
 use crate::inspected::{self, MetricsFile};
+use crate::measured::Recent;
 use crate::report::{self, Traffic, table};
 use crate::{output, rules};
 
@@ -41,8 +42,12 @@ struct Document {
     /// The last interval's top keys: of the whole run, where no interval is
     /// set.
     top: Vec<weir_measure::TopRow>,
+    /// The newest.
     alarms: Vec<weir_measure::change::Alarm>,
+    alarms_total: u64,
+    /// The newest.
     intervals: Vec<IntervalReport>,
+    intervals_total: u64,
     inspected_payload_bytes: u64,
     candidates: u64,
     false_candidates: u64,
@@ -92,16 +97,17 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     }
 
     let alert_counts = alert_counts(&execution);
-    let intervals: Vec<IntervalReport> = built
-        .collectors
-        .iter()
-        .flat_map(|collector| collector.finish())
-        .collect();
+    let mut recent = Recent::default();
+    for (collector, of_collector) in &built.collectors {
+        // The reports that are still open go to the observer too.
+        collector.finish();
+        recent.append(of_collector.take());
+    }
     if let Some(measured) = &built.measured {
         measured.finish()?;
     }
     let inspection = inspected.map(|live| live.snapshot()).unwrap_or_default();
-    let document = document(&execution, inspection, &alert_counts, intervals);
+    let document = document(&execution, inspection, &alert_counts, recent);
     for json in documents {
         json.write(&document)?;
     }
@@ -187,7 +193,7 @@ fn document(
     execution: &Execution,
     inspection: InspectSnapshot,
     alert_counts: &AlertCounts,
-    intervals: Vec<IntervalReport>,
+    recent: Recent,
 ) -> Document {
     let InspectSnapshot { statistics, groups } = inspection;
     let bypassed = stages::<ClassifyOutbound>(execution)
@@ -208,12 +214,13 @@ fn document(
         lane_efficiency: report::lane_use(&execution.pipelines).efficiency(),
         associations: association_rows(&execution.pipelines),
         filter: gateway::filter_counts(stages(execution)),
-        top: intervals
-            .last()
+        top: (recent.intervals.back())
             .map(|last| last.top.clone())
             .unwrap_or_default(),
-        alarms: intervals.iter().flat_map(|i| i.alarms.clone()).collect(),
-        intervals,
+        alarms: recent.alarms.into(),
+        alarms_total: recent.alarms_total,
+        intervals: recent.intervals.into(),
+        intervals_total: recent.intervals_total,
         inspected_payload_bytes: statistics.payload_bytes,
         candidates: statistics.candidates,
         false_candidates: statistics.false_candidates,

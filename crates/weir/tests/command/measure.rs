@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use crate::captures::write_frames;
-use crate::processes::{Folder, example_name, weir};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use crate::processes::{Beside, Folder, example_name, json_file, json_lines, weir};
 
 fn intervals(document: &Value) -> &[Value] {
     document["intervals"].as_array().expect("intervals")
@@ -358,4 +361,48 @@ fn a_fit_names_models_that_can_be_used() {
     }
     let short = weir(["measure", &traffic, "--interval", "60", "--fit"]);
     short.failed(1, &["shorter interval"]);
+}
+
+/// The pipe stays open until the table of the first interval is there.
+#[test]
+fn reports_leave_when_their_interval_is_over() {
+    let folder = Folder::new();
+    let capture = folder.name("long.pcapng");
+    let traffic = "--packets 3000 --rate 1000 --flows 10 --sizes fixed:100 --quiet";
+    weir(["generate", &capture].into_iter().chain(traffic.split(' '))).done();
+    let packets = std::fs::read(&capture).expect("read");
+    let (pipe, json) = (folder.pipe("in"), folder.name("report.json"));
+    for shards in ["1", "2"] {
+        let arguments = ["measure", &pipe, "--interval", "1", "--shards", shards];
+        let mut running = Beside::start(arguments);
+        let mut feed = File::create(&pipe).expect("the writing end");
+        // More than two intervals, and more than the reader keeps back.
+        feed.write_all(&packets[..packets.len() - 1000])
+            .expect("fed");
+        let mut shown = BufReader::new(running.child().stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        while !line.contains("1,000 packets") {
+            line.clear();
+            assert_ne!(shown.read_line(&mut line).expect("text"), 0);
+        }
+        feed.write_all(&packets[packets.len() - 1000..])
+            .expect("fed");
+        drop(feed);
+        std::io::copy(&mut shown, &mut std::io::sink()).expect("read");
+        running.wait().done();
+    }
+
+    let lines = folder.name("lines.jsonl");
+    let outputs = ["--json", &json, "--json-lines", &lines, "-q"];
+    weir(
+        ["measure", &capture, "--interval", "0.01"]
+            .into_iter()
+            .chain(outputs),
+    )
+    .done();
+    let document = json_file(&folder.path("report.json"));
+    let lines = json_lines(&std::fs::read(&lines).expect("lines"));
+    assert!(lines.len() > 250);
+    assert_eq!(intervals(&document), lines);
+    assert_eq!(document["packets"], 3000);
 }

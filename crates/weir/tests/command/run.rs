@@ -520,3 +520,30 @@ fn changes_are_told_in_the_report_and_as_lines() {
         weir(["check", &path]).failed(2, &[complaint]);
     }
 }
+
+/// A run that goes on for ever has a report of bounded length.
+#[test]
+fn a_report_has_the_newest_intervals() {
+    let folder = Folder::new();
+    let capture = folder.name("long.pcapng");
+    let traffic = "--packets 1500 --rate 10 --flows 10 --sizes fixed:100 --quiet";
+    weir(["generate", &capture].into_iter().chain(traffic.split(' '))).done();
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [{capture:?}]\n[pipeline]\nstages = [\"measure\"]\n\
+             [measure]\ninterval = 1\nseed = 1\njson_lines = \"lines.jsonl\"\n"
+        ),
+    );
+    let report = weir(["run", &config, "-q", "--json", "-"]).done().json();
+    let lines = json_lines(&std::fs::read(folder.path("lines.jsonl")).expect("lines"));
+    assert!(lines.len() >= 150);
+    assert_eq!(report["intervals_total"], lines.len());
+    let newest = &lines[lines.len() - 100..];
+    assert_eq!(
+        report["intervals"].as_array().map(Vec::as_slice),
+        Some(newest)
+    );
+    assert_eq!(report["alarms_total"], 0);
+    assert_eq!(report["top"], lines[lines.len() - 1]["top"]);
+}

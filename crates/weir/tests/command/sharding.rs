@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::captures::{Packet, ip_range, packets};
+use crate::captures::{Packet, ip_range, packets, write_frames};
 use crate::inspect::alerts;
 use crate::processes::{Folder, example_name, json_lines, weir};
 
@@ -57,10 +57,35 @@ const REPORTED: [&str; 11] = [
     "filter",
 ];
 
-/// Runs stages over captures that are read one after the other.
-fn run(stages: &str, captures: &[&str], shards: u32) -> Done {
+/// Stages, and the files that they work on.
+struct Setup<'a> {
+    stages: &'a str,
+    /// Read one after the other.
+    captures: &'a [&'a str],
+    rules: String,
+    sa: String,
+}
+
+impl<'a> Setup<'a> {
+    /// With the rules and associations of the examples.
+    fn of_examples(stages: &'a str, captures: &'a [&'a str]) -> Setup<'a> {
+        Setup {
+            stages,
+            captures,
+            rules: example_name("example.rules"),
+            sa: example_name("sa.toml"),
+        }
+    }
+}
+
+fn run(setup: &Setup<'_>, shards: u32) -> Done {
     let folder = Folder::new();
-    let (rules, sa) = (example_name("example.rules"), example_name("sa.toml"));
+    let Setup {
+        stages,
+        captures,
+        rules,
+        sa,
+    } = setup;
     let config = folder.write(
         "weir.toml",
         format!(
@@ -116,10 +141,10 @@ fn run(stages: &str, captures: &[&str], shards: u32) -> Done {
 
 /// Returns what every number of shards does alike.
 #[track_caller]
-fn same_with_any_number(stages: &str, captures: &[&str]) -> Done {
-    let one = run(stages, captures, 1);
+fn same_with_any_number(setup: &Setup<'_>) -> Done {
+    let one = run(setup, 1);
     for shards in 2..=4 {
-        let several = run(stages, captures, shards);
+        let several = run(setup, shards);
         for (name, value) in &one.report {
             assert_eq!(several.report[name], *value, "{name}, {shards} shards");
         }
@@ -140,7 +165,7 @@ fn protected(folder: &Folder) -> String {
 fn filter_inspect_measure_protect() {
     let traffic = example_name("traffic.pcapng");
     let stages = r#"["filter", "inspect", "measure", "protect"]"#;
-    let done = same_with_any_number(stages, &[&traffic, &traffic]);
+    let done = same_with_any_number(&Setup::of_examples(stages, &[&traffic, &traffic]));
     assert_eq!(done.report["packets"], 2 * 3564);
     assert!(done.report["protected"].as_u64() > Some(5000));
     assert!(!done.alerts.is_empty());
@@ -152,7 +177,7 @@ fn unprotect_filter_inspect_measure() {
     let folder = Folder::new();
     let protected = protected(&folder);
     let stages = r#"["unprotect", "filter", "inspect", "measure"]"#;
-    let done = same_with_any_number(stages, &[&protected, &protected]);
+    let done = same_with_any_number(&Setup::of_examples(stages, &[&protected, &protected]));
     assert_eq!(done.report["unprotected"], 2973);
     assert_eq!(done.report["drops"]["replay"], 2973);
     assert!(!done.alerts.is_empty());
@@ -162,7 +187,10 @@ fn unprotect_filter_inspect_measure() {
 fn unprotect_protect() {
     let folder = Folder::new();
     let protected = protected(&folder);
-    let done = same_with_any_number(r#"["unprotect", "protect"]"#, &[&protected]);
+    let done = same_with_any_number(&Setup::of_examples(
+        r#"["unprotect", "protect"]"#,
+        &[&protected],
+    ));
     assert_eq!(done.report["unprotected"], 2973);
     assert_eq!(done.report["protected"], 2973);
     assert_eq!(done.report["drops"], serde_json::json!({}));
@@ -171,7 +199,88 @@ fn unprotect_protect() {
 #[test]
 fn inspect_protect() {
     let traffic = example_name("traffic.pcapng");
-    let done = same_with_any_number(r#"["inspect", "protect"]"#, &[&traffic]);
+    let done = same_with_any_number(&Setup::of_examples(
+        r#"["inspect", "protect"]"#,
+        &[&traffic],
+    ));
     assert_eq!(done.report["protected"], 2973);
     assert!(!done.alerts.is_empty());
+}
+
+/// A TCP segment without options between a client's port and port 80 of the
+/// server, with its checksums left out.
+fn segment(client: u8, port: u16, from_server: bool, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let (client, server) = ([198, 18, 1, client], [198, 18, 2, 9]);
+    let (addresses, ports) = match from_server {
+        false => ([client, server].concat(), [port, 80]),
+        true => ([server, client].concat(), [80, port]),
+    };
+    let sent = |is_data: bool| u32::from(is_data);
+    let greeted = payload == b"needle";
+    let (sequence, acknowledged) = match from_server {
+        false => (100 + sent(flags != 2), 500 + 6 * sent(greeted)),
+        true => (500 + sent(!payload.is_empty()), 101),
+    };
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0];
+    frame.extend((40 + payload.len() as u16).to_be_bytes());
+    frame.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend(addresses);
+    frame.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    frame.extend(u32::to_be_bytes(sequence));
+    frame.extend(u32::to_be_bytes(acknowledged));
+    frame.extend([0x50, flags, 0x20, 0, 0, 0, 0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+/// The two directions of a connection have associations with different homes.
+#[test]
+fn alerts_that_need_both_directions() {
+    let folder = Folder::new();
+    let capture = folder.name("connections.pcapng");
+    let frames = (1..40u8).flat_map(|client| {
+        let port = 40_000 + u16::from(client);
+        [
+            segment(client, port, false, 0x02, b""),
+            segment(client, port, true, 0x12, b""),
+            segment(client, port, true, 0x18, b"hello"),
+            segment(client, port, false, 0x18, b"needle"),
+        ]
+    });
+    write_frames(&capture, &frames.collect::<Vec<_>>());
+    let rules = folder.write(
+        "both.rules",
+        "alert tcp any 80 -> any any (msg:\"greeting\"; content:\"hello\"; \
+         flowbits:set,greeted; sid:1;)\n\
+         alert tcp any any -> any 80 (msg:\"needle\"; content:\"needle\"; \
+         flowbits:isset,greeted; sid:2;)\n",
+    );
+    let mut sa = "insecure_example = true\ndefault = \"bypass\"\n".to_owned();
+    let policies = [
+        (
+            "source = \"198.18.1.0/24\"\ndestination_port = \"80\"",
+            "there",
+        ),
+        ("source = \"198.18.2.9\"\nsource_port = \"80\"", "back"),
+    ];
+    for (number, (_, name)) in policies.iter().enumerate() {
+        sa += &format!(
+            "[[sa]]\nname = {name:?}\nspi = {}\nsuite = \"aes-128-gcm-16\"\n\
+             key = \"{number:040x}\"\nmode = \"transport\"\n",
+            0x1001 + number
+        );
+    }
+    for (selector, name) in policies {
+        sa += &format!(
+            "[[policy]]\n{selector}\nprotocol = \"tcp\"\naction = \"protect\"\nsa = {name:?}\n"
+        );
+    }
+    let done = same_with_any_number(&Setup {
+        stages: r#"["inspect", "protect"]"#,
+        captures: &[&capture],
+        rules,
+        sa: folder.write("sa.toml", sa),
+    });
+    assert_eq!(done.report["alerts"], 2 * 39);
+    assert_eq!(done.report["protected"], 4 * 39);
 }

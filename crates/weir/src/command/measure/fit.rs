@@ -63,7 +63,7 @@ pub fn fit(arguments: &Measure) -> Outcome<ExitCode> {
     let history: Arc<Mutex<History>> = Arc::default();
     let observer = Box::new({
         let history = Arc::clone(&history);
-        move |report: &mut IntervalReport| {
+        move |report| {
             history
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -73,7 +73,7 @@ pub fn fit(arguments: &Measure) -> Outcome<ExitCode> {
     let measurement = config
         .build_observed(usize::from(arguments.shards.shards), Some(observer))
         .map_err(Failure::usage)?;
-    let (execution, _) = run(source, watched, measurement, &stop, arguments.common.quiet)?;
+    let execution = run(source, watched, measurement, &stop, arguments.common.quiet)?;
     let history = history.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(damage) = &history.damage {
         return Err(Failure::running(anyhow!("{damage}")));
@@ -109,7 +109,7 @@ struct History {
 }
 
 impl History {
-    fn take(&mut self, report: &mut IntervalReport) {
+    fn take(&mut self, report: IntervalReport) {
         let is_whole = report
             .changes
             .is_some_and(|changes: ChangeReport| changes.state != SearchState::CutShort);
@@ -120,7 +120,7 @@ impl History {
         if !is_whole || self.sketches.len() == MAX_INTERVALS {
             return;
         }
-        match report.sketches.take().and_then(|sketches| sketches.change) {
+        match report.sketches.and_then(|sketches| sketches.change) {
             Some(bytes) => match KAry::decode(&bytes) {
                 Ok(sketch) => self.sketches.push(RealKAry::from(&sketch)),
                 Err(error) => self.damage = Some(error.to_string()),
