@@ -54,6 +54,8 @@ fn main() -> ExitCode {
         .and_then(|_| command::dispatch(cli))
     {
         Ok(code) => code,
+        // A reader of an output that goes away, as `head` does, has what it wants.
+        Err(failure) if failure.is_reader_gone() => ExitCode::SUCCESS,
         Err(failure) => {
             output::tell(&failure);
             failure.exit_code()

@@ -54,14 +54,18 @@ pub fn alerts(lines: &[Value]) -> Vec<Value> {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = command(arguments(&["--quiet"]))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("weir");
-    drop(child.stdout.take());
-    let said = child.wait_with_output().expect("its end");
-    assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let protect = ["protect", &traffic, "-", "--sa", &sa, "--quiet"];
+    for mut started in [command(arguments(&["--quiet"])), command(protect)] {
+        let mut child = started
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("weir");
+        drop(child.stdout.take());
+        let said = child.wait_with_output().expect("its end");
+        assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+    }
 }
 
 #[test]
