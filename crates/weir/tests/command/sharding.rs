@@ -266,8 +266,9 @@ fn alerts_that_need_both_directions() {
     for (number, (_, name)) in policies.iter().enumerate() {
         sa += &format!(
             "[[sa]]\nname = {name:?}\nspi = {}\nsuite = \"aes-128-gcm-16\"\n\
-             key = \"{number:040x}\"\nmode = \"transport\"\n",
-            0x1001 + number
+             key = \"{}\"\nmode = \"transport\"\n",
+            0x1001 + number,
+            ["17", "2e"][number].repeat(20)
         );
     }
     for (selector, name) in policies {
