@@ -7,6 +7,9 @@
 //! typical packets of each policy are turned round, and whatever protects the
 //! answers joins the policy's associations.
 //!
+//! Fragments are steered without ports. Where policies ask for some, the
+//! associations between the same addresses live together too.
+//!
 //! Typical packets are not all packets: a flow whose two directions meet
 //! policies that no typical packet brought together is still protected, and
 //! still in order, but its directions are seen by two shards.
@@ -32,17 +35,60 @@ const OPEN_PORT: u16 = 50_000;
 /// live together, from 0 without gaps.
 pub(crate) fn homes(association_count: usize, policies: &[Policy], spd: &Spd) -> Vec<u32> {
     let mut groups = Groups::new(association_count);
-    for policy in policies.iter().filter(|p| p.direction.is_outbound()) {
+    for policy in policies {
         let Action::Protect(there) = &policy.action else {
             continue;
         };
         for answer in answers(policy) {
-            if let Some(back) = spd.protecting(&answer) {
+            for back in [spd.protecting(&answer), spd.opening(&answer)] {
+                if let Some(back) = back {
+                    groups.join_lists(there, back);
+                }
+            }
+        }
+    }
+    if spd.steers_fragments() {
+        join_what_fragments_share(&mut groups, policies);
+    }
+    groups.numbers()
+}
+
+/// So many pairs of policies are compared at most.
+const MOST_PAIRS: usize = 1 << 22;
+
+/// Joins the associations that protect datagrams between the same addresses where
+/// policies ask for ports: fragments are steered without them, since most do not
+/// show any, and so each must find its association where it comes to.
+fn join_what_fragments_share(groups: &mut Groups, policies: &[Policy]) {
+    let protecting: Vec<(&Policy, &[u32])> = policies
+        .iter()
+        .filter(|policy| policy.direction.is_outbound())
+        .filter_map(|policy| match &policy.action {
+            Action::Protect(associations) => Some((policy, associations.as_slice())),
+            _ => None,
+        })
+        .collect();
+    let choosy: Vec<_> = protecting
+        .iter()
+        .filter(|(policy, _)| policy.selector.selects_ports())
+        .collect();
+    if choosy.len().saturating_mul(protecting.len()) > MOST_PAIRS {
+        // To compare them all would take long: one shard takes them all.
+        for (_, associations) in &protecting {
+            groups.join_all(
+                protecting.first().map_or(&[], |(_, first)| *first),
+                associations,
+            );
+        }
+        return;
+    }
+    for (policy, there) in choosy {
+        for (other, back) in &protecting {
+            if policy.selector.shares_addresses_with(&other.selector) {
                 groups.join_lists(there, back);
             }
         }
     }
-    groups.numbers()
 }
 
 /// The answers to a policy's typical packets.
@@ -165,6 +211,15 @@ impl Groups {
         }
     }
 
+    /// Joins all associations of two lists.
+    fn join_all(&mut self, these: &[u32], those: &[u32]) {
+        if let Some(first) = these.first() {
+            for association in these.iter().chain(those) {
+                self.join(*first, *association);
+            }
+        }
+    }
+
     fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.lead(one), self.lead(other));
         if let Some(of_higher) = self.leader.get_mut(one.max(other) as usize) {
@@ -198,7 +253,7 @@ mod tests {
     use weir_select::Selector;
 
     use super::*;
-    use crate::policy::{Direction, Unmatched};
+    use crate::policy::{Defaults, Direction};
 
     fn policy(from: &str, to: &str, service: &str, by: &[u32]) -> Policy {
         let (protocol, port) = service.split_once('/').unwrap_or((service, "any"));
@@ -216,7 +271,7 @@ mod tests {
     }
 
     fn homes_of(association_count: usize, policies: &[Policy]) -> Vec<u32> {
-        let spd = Spd::new(policies, Unmatched::Discard, association_count, false);
+        let spd = Spd::new(policies, Defaults::default(), association_count);
         homes(association_count, policies, &spd)
     }
 

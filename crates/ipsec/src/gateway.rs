@@ -1,12 +1,14 @@
 //! From an SA file to the stages of every shard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_crypto::{KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
 use weir_packet::wire::protocol::{ESP, UDP};
-use weir_select::Tuple;
+use weir_packet::wire::{Fragment, Headers};
+use weir_select::{Selector, Table, Tuple};
 use weir_stream::{Batch, DropReason, SteeringRule};
 
 use crate::affinity;
@@ -16,8 +18,8 @@ use crate::inbound::Inbound;
 use crate::ledger::LedgerError;
 use crate::numbers::{Output, Sequences, Windows};
 use crate::outbound::Outbound;
-use crate::policy::{Policy, Spd, Unmatched, Verdict};
-use crate::sa::Parameters;
+use crate::policy::{Action, Defaults, Policy, Spd, Verdict};
+use crate::sa::{Mode, Parameters};
 use crate::sad::Sad;
 use crate::stage::{Protect, Unprotect};
 
@@ -26,6 +28,17 @@ use crate::stage::{Protect, Unprotect};
 pub struct Databases {
     pub(crate) spd: Spd,
     pub(crate) sad: Sad,
+    /// Between which addresses there is ESP in transport mode for this device.
+    transport_ends: Table,
+}
+
+/// What a received packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// ESP for this device, under this association.
+    Esp(u32),
+    /// Something else, or ESP that is refused.
+    Other(Verdict),
 }
 
 /// Why nothing can be protected by an SA file.
@@ -118,18 +131,13 @@ impl Databases {
     pub(crate) fn new(
         associations: Vec<Arc<Parameters>>,
         policies: &[Policy],
-        unmatched: Unmatched,
-        clear_text_is_checked: bool,
+        defaults: Defaults,
     ) -> Databases {
-        let spd = Spd::new(
-            policies,
-            unmatched,
-            associations.len(),
-            clear_text_is_checked,
-        );
+        let spd = Spd::new(policies, defaults, associations.len());
         let homes = affinity::homes(associations.len(), policies, &spd);
         Databases {
             spd,
+            transport_ends: transport_ends(&associations, policies),
             sad: Sad::new(associations, homes),
         }
     }
@@ -158,19 +166,26 @@ impl Databases {
     /// the rest as by [`outbound_steering`](Databases::outbound_steering).
     pub fn inbound_steering(self: &Arc<Databases>) -> SteeringRule {
         let databases = Arc::clone(self);
-        SteeringRule::new("inbound associations", move |batch, index| match databases
-            .classify_inbound(batch, index)
-        {
-            Ok(Some(association)) => databases.sad.home(association),
-            _ => databases.home_of_flow(batch, index),
+        SteeringRule::new("inbound associations", move |batch, index| {
+            let (headers, record) = (batch.headers(index), batch.record(index));
+            match databases.esp_for_us(headers, record) {
+                Some(Ok(association)) => databases.sad.home(association),
+                _ => databases.home_of_flow(batch, index),
+            }
         })
     }
 
     fn home_of_flow(&self, batch: &Batch, index: usize) -> u32 {
         let interface = batch.arrival(index).interface;
         let flow_hash = batch.flow_hash(index);
-        let tuple = Tuple::from_headers(batch.headers(index), batch.record(index), interface);
-        match self.spd.association_of_flow(&tuple, flow_hash) {
+        let headers = batch.headers(index);
+        let tuple = Tuple::from_headers(headers, batch.record(index), interface);
+        let association = if headers.fragment != Fragment::Whole && self.spd.steers_fragments() {
+            self.spd.association_of_fragments(&tuple, flow_hash)
+        } else {
+            self.spd.association_of_flow(&tuple, flow_hash)
+        };
+        match association {
             Some(association) => self.sad.home(association),
             None => flow_hash,
         }
@@ -197,27 +212,101 @@ impl Databases {
         }
     }
 
-    /// The association that a received record is to be unprotected by; `None`
-    /// where it is not ESP and may pass by.
+    /// What a received packet is: ESP for this device, or something that the
+    /// policies decide about.
+    #[inline]
     pub(crate) fn classify_inbound(
         &self,
-        batch: &Batch,
-        index: usize,
-    ) -> Result<Option<u32>, DropReason> {
-        let (headers, record) = (batch.headers(index), batch.record(index));
-        let Some(arrival) = Arrival::find(headers, record, self.sad.nat_t_ports())? else {
-            let interface = batch.arrival(index).interface;
-            return match self.spd.inbound_clear_text(headers, record, interface) {
-                Verdict::Drop(reason) => Err(reason),
-                Verdict::Bypass | Verdict::Protect(_) => Ok(None),
-            };
-        };
-        let association = headers
-            .addresses(record)
-            .and_then(|(_, destination)| self.sad.find(&arrival, destination))
-            .ok_or(DropReason::UnknownSpi)?;
-        Ok(Some(association))
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> Arrived {
+        match self.esp_for_us(headers, record) {
+            Some(Ok(association)) => Arrived::Esp(association),
+            Some(Err(reason)) => Arrived::Other(Verdict::Drop(reason)),
+            None if headers.is_protocol_unknown() && self.may_be_esp_in_udp(headers, record) => {
+                Arrived::Other(Verdict::Drop(DropReason::ProtocolHidden))
+            }
+            None => Arrived::Other(self.spd.inbound_clear_text(headers, record, interface)),
+        }
     }
+
+    /// Whether the verdict on a received fragment's datagram can depend on what
+    /// only the first fragment shows: whether ESP in UDP is in it, or what the
+    /// policies say.
+    pub(crate) fn inbound_follows_first(
+        &self,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> bool {
+        (headers.protocol == UDP && self.may_be_esp_in_udp(headers, record))
+            || self.spd.inbound_follows_first(headers, record, interface)
+    }
+
+    /// Whether a fragment of UDP may be one of ESP for this device.
+    fn may_be_esp_in_udp(&self, headers: &Headers, record: &[u8]) -> bool {
+        !self.sad.nat_t_ports().is_empty()
+            && headers
+                .addresses(record)
+                .is_some_and(|(_, destination)| self.is_for_us(headers, record, destination))
+    }
+
+    /// The association of an ESP packet for this device (RFC 4301, section 5.2,
+    /// step 3), or why it is refused; `None` for all other packets.
+    #[inline]
+    fn esp_for_us(&self, headers: &Headers, record: &[u8]) -> Option<Result<u32, DropReason>> {
+        let arrival = match Arrival::find(headers, record, self.sad.nat_t_ports()) {
+            Ok(None) => return None,
+            Ok(Some(arrival)) => Ok(arrival),
+            Err(reason) => Err(reason),
+        };
+        let (_, destination) = headers.addresses(record)?;
+        let found = arrival.and_then(|arrival| {
+            self.sad
+                .find(&arrival, destination, || {
+                    self.is_transport_end(headers, record)
+                })
+                .ok_or(DropReason::UnknownSpi)
+        });
+        if found.is_err() && !self.is_for_us(headers, record, destination) {
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Whether ESP between these addresses is for this device.
+    #[cold]
+    fn is_for_us(&self, headers: &Headers, record: &[u8], destination: IpAddr) -> bool {
+        self.sad.is_tunnel_end(destination) || self.is_transport_end(headers, record)
+    }
+
+    fn is_transport_end(&self, headers: &Headers, record: &[u8]) -> bool {
+        let tuple = Tuple::from_headers(headers, record, 0);
+        self.transport_ends.first(&tuple).is_some()
+    }
+}
+
+/// The addresses between which inbound policies name associations in transport
+/// mode.
+fn transport_ends(associations: &[Arc<Parameters>], policies: &[Policy]) -> Table {
+    let opens_transport = |association: &u32| {
+        associations
+            .get(*association as usize)
+            .is_some_and(|parameters| parameters.mode == Mode::Transport && parameters.may_open())
+    };
+    let mut ends: Vec<Selector> = policies
+        .iter()
+        .filter(|policy| policy.direction.is_inbound())
+        .filter(|policy| match &policy.action {
+            Action::Protect(associations) => associations.iter().any(opens_transport),
+            _ => false,
+        })
+        .map(|policy| policy.selector.without_protocol())
+        .collect();
+    let mut known = HashSet::new();
+    ends.retain(|selector| known.insert(selector.clone()));
+    Table::new(&ends)
 }
 
 impl SaFile {
@@ -286,6 +375,12 @@ impl SaFile {
             let Some((parameters, secrets)) = self.association(index) else {
                 continue;
             };
+            if !parameters.may_open() {
+                for associations in &mut by_shard {
+                    associations.push(None);
+                }
+                continue;
+            }
             let key = material(parameters, secrets)
                 .and_then(|material| OpeningKey::new(&material))
                 .map_err(|source| GatewayError::Key {

@@ -43,7 +43,29 @@ struct Books {
     seen: Option<SeenBound>,
     /// Why the ledger could not be written.
     ledger_error: Option<Arc<LedgerError>>,
+    resync: Resync,
 }
+
+/// Packets that failed verification since one did not, and where the search for
+/// the high half of their numbers goes on (RFC 4303, appendix A3).
+#[derive(Clone, Copy, Default)]
+struct Resync {
+    /// Failures in a row: while the window stood at `highest`.
+    failures: u32,
+    highest: u64,
+    /// Subspaces of 2^32 above the expected one that were tried.
+    tried: u32,
+}
+
+/// Failures in a row after which one packet is tried under further high halves.
+const FAILURES_PER_SEARCH: u32 = 64;
+
+/// High halves that a search tries: what forgeries cost is a quarter more than
+/// their own verification.
+const TRIALS_PER_SEARCH: u32 = 16;
+
+/// High halves above the expected one after which the search starts again.
+const MOST_TRIALS: u32 = 1 << 16;
 
 /// A packet that is worth verifying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +86,14 @@ impl Inbound {
     pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
         let usage = Usage::of_opening(parameters.lifetime);
         let leeway = leeway(&usage);
+        let window = match parameters.expected_sequence {
+            None => ReplayWindow::new(parameters.replay_window),
+            Some(expected) => {
+                ReplayWindow::resume(parameters.replay_window, expected.saturating_sub(1))
+            }
+        };
         Inbound {
-            window: ReplayWindow::new(parameters.replay_window),
+            window,
             format: Format::new(&parameters),
             leeway,
             unbooked_bytes: 0,
@@ -79,6 +107,7 @@ impl Inbound {
                 refused: Traffic::default(),
                 seen: None,
                 ledger_error: None,
+                resync: Resync::default(),
             }),
         }
     }
@@ -232,6 +261,54 @@ impl Inbound {
     #[inline]
     pub fn look_ahead(&self) {
         self.window.prefetch();
+    }
+
+    /// Notes that a packet failed verification. True where so many did that the
+    /// next one is to be tried under other high halves
+    /// ([`candidates`](Inbound::candidates)).
+    #[cold]
+    pub fn note_failure(&mut self) -> bool {
+        if !self.format.esn {
+            return false;
+        }
+        let highest = self.window.highest();
+        let resync = &mut self.books.resync;
+        if resync.highest != highest {
+            *resync = Resync {
+                highest,
+                ..Resync::default()
+            };
+        }
+        resync.failures += 1;
+        resync.failures % FAILURES_PER_SEARCH == 0
+    }
+
+    /// The next numbers that a packet with this low half may have, if the sender
+    /// is further ahead than the window shows (RFC 4303, appendix A3.2). All of
+    /// them lie above the window, so that a packet which verifies under one of
+    /// them is new.
+    pub fn candidates(&mut self, sequence_low: u32) -> Vec<u64> {
+        let highest = self.window.highest();
+        let resync = &mut self.books.resync;
+        let tried = resync.tried;
+        resync.tried = match tried + TRIALS_PER_SEARCH {
+            MOST_TRIALS.. => 0,
+            tried => tried,
+        };
+        let high = u64::from(sequence::high_half(highest)) + u64::from(tried);
+        (0..=u64::from(TRIALS_PER_SEARCH))
+            .filter_map(|step| u32::try_from(high + step).ok())
+            .map(|high| u64::from(high) << 32 | u64::from(sequence_low))
+            .filter(|sequence| *sequence > highest)
+            .take(TRIALS_PER_SEARCH as usize + 1)
+            .collect()
+    }
+
+    /// Moves the window to a packet that verified under this number.
+    pub fn resynchronize(&mut self, sequence: u64) {
+        let size = self.books.parameters.replay_window;
+        self.window = ReplayWindow::resume(size, sequence.saturating_sub(1));
+        self.books.resync = Resync::default();
     }
 
     /// Notes that a packet which was accepted is dropped: something is wrong with

@@ -65,6 +65,7 @@ mod chain;
 mod config;
 mod ecn;
 mod esp;
+mod fragments;
 mod gateway;
 mod header;
 mod inbound;
@@ -90,9 +91,11 @@ pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
 pub use numbers::{NewKeys, Output, Sequences, Windows};
 pub use outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
-pub use policy::{Action, Direction, Policy, Spd, Unmatched, Verdict};
+pub use policy::{
+    Action, Defaults, Direction, LinkProtocolError, LinkProtocols, Policy, Spd, Unmatched, Verdict,
+};
 pub use replay::ReplayWindow;
 pub use report::{AssociationReport, Traffic};
-pub use sa::{Mode, Parameters};
+pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
 pub use stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};

@@ -1,10 +1,16 @@
 //! The security policy database (RFC 4301, section 4.4.1): what is protected,
 //! what passes by, what is discarded.
 
-use weir_packet::wire::{Fault, Headers};
+use weir_packet::wire::{Fault, Fragment, Headers, Network};
 use weir_select::{Ranged, Selector, Table, Tuple};
 use weir_simd::prefetch;
 use weir_stream::DropReason;
+
+mod link_protocol;
+#[cfg(test)]
+mod tests;
+
+pub use link_protocol::{LinkProtocolError, LinkProtocols};
 
 /// Which packets a policy is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -72,19 +78,41 @@ pub enum Verdict {
     Bypass,
     /// Drop it.
     Drop(DropReason),
+    /// It is a later fragment: the first one of its datagram decides, since only
+    /// that shows the ports, or the protocol, that policies ask for (RFC 4301,
+    /// section 7).
+    AsFirstFragment,
 }
 
-/// The policy database. It governs IP; ARP and other protocols beside IP pass
-/// by, but a packet that should be IP and cannot be read is dropped, since
-/// nobody can say which policy it would have met.
+/// What holds beside the policies.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// What happens to IP packets that no policy matches.
+    pub unmatched: Unmatched,
+    /// What may pass although it carries no IP that policies could decide about.
+    pub allowed: LinkProtocols,
+    /// Whether policies apply to inbound packets without protection
+    /// ([`Spd::inbound_clear_text`]).
+    pub clear_text_is_checked: bool,
+}
+
+/// The policy database. It decides about IP packets, by their outermost IP
+/// header: behind VLAN tags, MPLS labels, a PPPoE header or LLC and SNAP. What
+/// carries no IP there is dropped unless its protocol is allowed by name, and so
+/// is a packet that should be IP and cannot be read, since nobody can say which
+/// policy it would have met.
 #[derive(Clone, Debug)]
 pub struct Spd {
     outbound: Ordered,
     inbound: Ordered,
+    /// Of outbound policies that protect, without ports: what the fragments of a
+    /// datagram have in common. Only where policies ask for ports.
+    protecting_fragments: Option<Ordered>,
     /// Per association, what may come out of it.
     accepted: Vec<Accepted>,
-    unmatched: Unmatched,
-    clear_text_is_checked: bool,
+    /// The associations, in order, where that depends on more than addresses.
+    accepted_behind_addresses: Vec<u32>,
+    defaults: Defaults,
 }
 
 /// What may come out of an association.
@@ -94,7 +122,8 @@ struct Accepted(AnyOf);
 
 #[derive(Clone, Debug)]
 enum AnyOf {
-    Anything,
+    /// No inbound policy names it (RFC 4301, section 5.2, step 4).
+    Nothing,
     /// What one selector matches that can lie here.
     One(Ranged),
     /// What one of so few selectors matches that asking each takes less time,
@@ -114,18 +143,16 @@ const FEW_SELECTORS: usize = 4;
 struct Ordered {
     table: Table,
     actions: Vec<Action>,
+    /// The same policies with all ports open, where one asks for ports.
+    open_ports: Option<Box<Table>>,
+    /// Whether one asks for a protocol.
+    selects_protocol: bool,
 }
 
 impl Spd {
     /// Builds the database. `association_count` bounds the indices in the
-    /// policies' actions; `clear_text_is_checked` says whether policies apply
-    /// to inbound packets without protection ([`Spd::inbound_clear_text`]).
-    pub fn new(
-        policies: &[Policy],
-        unmatched: Unmatched,
-        association_count: usize,
-        clear_text_is_checked: bool,
-    ) -> Spd {
+    /// policies' actions.
+    pub fn new(policies: &[Policy], defaults: Defaults, association_count: usize) -> Spd {
         let mut selectors: Vec<Vec<Selector>> = vec![Vec::new(); association_count];
         for policy in policies.iter().filter(|p| p.direction.is_inbound()) {
             let Action::Protect(associations) = &policy.action else {
@@ -137,19 +164,37 @@ impl Spd {
                 }
             }
         }
+        let accepted_behind_addresses = (0..)
+            .zip(&selectors)
+            .filter(|(_, some)| some.iter().any(Selector::looks_behind_addresses))
+            .map(|(association, _)| association)
+            .collect();
         let accepted = selectors.into_iter().map(Accepted::by).collect();
+        let outbound = Ordered::new(policies, Direction::is_outbound);
         Spd {
-            outbound: Ordered::new(policies, Direction::is_outbound),
+            protecting_fragments: outbound.open_ports.is_some().then(|| {
+                let protecting: Vec<Policy> = policies
+                    .iter()
+                    .filter(|policy| matches!(policy.action, Action::Protect(_)))
+                    .map(|policy| Policy {
+                        selector: policy.selector.without_ports(),
+                        ..policy.clone()
+                    })
+                    .collect();
+                Ordered::new(&protecting, Direction::is_outbound)
+            }),
+            outbound,
             inbound: Ordered::new(policies, Direction::is_inbound),
             accepted,
-            unmatched,
-            clear_text_is_checked,
+            accepted_behind_addresses,
+            defaults,
         }
     }
 
     /// What becomes of a packet on its way out. `flow_hash` is
     /// [`Headers::symmetric_flow_hash`], which chooses among the associations
     /// of a policy.
+    #[inline]
     pub fn outbound(
         &self,
         headers: &Headers,
@@ -157,21 +202,42 @@ impl Spd {
         interface: u16,
         flow_hash: u32,
     ) -> Verdict {
-        if let Some(verdict) = beside_ip(headers) {
+        if let Some(verdict) = self.beside_ip(headers) {
             return verdict;
         }
-        match self
-            .outbound
-            .first(&Tuple::from_headers(headers, record, interface))
-        {
-            Some(Action::Protect(associations)) => match pick(associations, flow_hash) {
+        match self.outbound.decide(headers, record, interface) {
+            Ok(Some(Action::Protect(associations))) => match pick(associations, flow_hash) {
                 Some(association) => Verdict::Protect(association),
                 None => Verdict::Drop(DropReason::NoSecurityAssociation),
             },
-            Some(Action::Bypass) => Verdict::Bypass,
-            Some(Action::Discard) => Verdict::Drop(DropReason::PolicyDiscard),
-            None => self.unmatched(),
+            Ok(Some(Action::Bypass)) => Verdict::Bypass,
+            Ok(Some(Action::Discard)) => Verdict::Drop(DropReason::PolicyDiscard),
+            Ok(None) => self.unmatched(),
+            Err(unreadable) => unreadable,
         }
+    }
+
+    /// Whether the verdict on a fragment's datagram can depend on what only the
+    /// first fragment shows.
+    pub(crate) fn outbound_follows_first(
+        &self,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> bool {
+        self.outbound.follows_first(headers, record, interface)
+    }
+
+    /// As [`outbound_follows_first`](Spd::outbound_follows_first), of packets
+    /// that came in without protection.
+    pub(crate) fn inbound_follows_first(
+        &self,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> bool {
+        self.defaults.clear_text_is_checked
+            && self.inbound.follows_first(headers, record, interface)
     }
 
     /// The association that protects the flow of a packet in either
@@ -187,6 +253,36 @@ impl Spd {
         })
     }
 
+    /// The association that all fragments of a datagram are steered by, in either
+    /// direction; `None` where they are steered as other packets are.
+    pub(crate) fn association_of_fragments(&self, tuple: &Tuple, flow_hash: u32) -> Option<u32> {
+        let protecting = self.protecting_fragments.as_ref()?;
+        let reversed = Tuple {
+            key: tuple.key.reversed(),
+            ..*tuple
+        };
+        [tuple, &reversed]
+            .into_iter()
+            .find_map(|tuple| match protecting.first(tuple) {
+                Some(Action::Protect(associations)) => pick(associations, flow_hash),
+                _ => None,
+            })
+    }
+
+    /// Whether fragments of a datagram are steered by
+    /// [`association_of_fragments`](Spd::association_of_fragments).
+    pub(crate) fn steers_fragments(&self) -> bool {
+        self.protecting_fragments.is_some()
+    }
+
+    /// The associations of the policy that opens what arrives as this packet.
+    pub(crate) fn opening(&self, tuple: &Tuple) -> Option<&[u32]> {
+        match self.inbound.first(tuple) {
+            Some(Action::Protect(associations)) => Some(associations),
+            _ => None,
+        }
+    }
+
     /// The associations of the policy that protects a packet on its way out.
     pub(crate) fn protecting(&self, tuple: &Tuple) -> Option<&[u32]> {
         match self.outbound.first(tuple) {
@@ -198,32 +294,63 @@ impl Spd {
     /// What becomes of a packet that came in without protection (RFC 4301,
     /// section 5.2): it is dropped where a policy would have it protected.
     pub fn inbound_clear_text(&self, headers: &Headers, record: &[u8], interface: u16) -> Verdict {
-        if !self.clear_text_is_checked {
+        if !self.defaults.clear_text_is_checked {
             return Verdict::Bypass;
         }
-        if let Some(verdict) = beside_ip(headers) {
+        if let Some(verdict) = self.beside_ip(headers) {
             return verdict;
         }
-        match self
-            .inbound
-            .first(&Tuple::from_headers(headers, record, interface))
-        {
-            Some(Action::Protect(_)) => Verdict::Drop(DropReason::UnprotectedInbound),
-            Some(Action::Bypass) => Verdict::Bypass,
-            Some(Action::Discard) => Verdict::Drop(DropReason::PolicyDiscard),
-            None => self.unmatched(),
+        match self.inbound.decide(headers, record, interface) {
+            Ok(Some(Action::Protect(_))) => Verdict::Drop(DropReason::UnprotectedInbound),
+            Ok(Some(Action::Bypass)) => Verdict::Bypass,
+            Ok(Some(Action::Discard)) => Verdict::Drop(DropReason::PolicyDiscard),
+            Ok(None) => self.unmatched(),
+            Err(unreadable) => unreadable,
         }
     }
 
     /// Whether a packet may come out of an association: whether one of the
     /// inbound policies that name it matches (RFC 4301, section 5.2, step 4).
-    /// An association that none names may carry anything.
+    /// Nothing may come out of an association that none names.
     #[inline]
     pub fn accepts(&self, association: u32, tuple: &Tuple) -> bool {
         match self.accepted.get(association as usize) {
             Some(accepted) => accepted.contains(tuple),
             None => false,
         }
+    }
+
+    /// As [`accepts`](Spd::accepts), of a fragment: [`Verdict::Bypass`] where it
+    /// may come out of the association.
+    pub(crate) fn accepts_fragment(
+        &self,
+        association: u32,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> Verdict {
+        let tuple = Tuple::of_datagram(headers, record, interface);
+        let is_named = |tuple: &Tuple| self.accepts(association, tuple);
+        if self.asks_behind_addresses(association) {
+            if headers.is_protocol_unknown() {
+                return Verdict::Drop(DropReason::ProtocolHidden);
+            }
+            let is_later = headers.fragment == Fragment::Later;
+            if is_later && tuple.lacks_ports() && !is_named(&tuple) {
+                return Verdict::AsFirstFragment;
+            }
+        }
+        match is_named(&tuple) {
+            true => Verdict::Bypass,
+            false => Verdict::Drop(DropReason::SelectorMismatch),
+        }
+    }
+
+    /// Whether what an association may carry depends on more than addresses.
+    pub(crate) fn asks_behind_addresses(&self, association: u32) -> bool {
+        (self.accepted_behind_addresses)
+            .binary_search(&association)
+            .is_ok()
     }
 
     /// Asks for what says where the selectors of an association lie.
@@ -242,8 +369,27 @@ impl Spd {
         }
     }
 
+    /// The verdict on a packet to which no policy can apply.
+    #[inline]
+    fn beside_ip(&self, headers: &Headers) -> Option<Verdict> {
+        match (headers.network, headers.fault) {
+            (
+                Network::Ipv4 | Network::Ipv6,
+                None
+                | Some(Fault::PacketCut | Fault::TransportHeaderCut | Fault::BadTransportHeader),
+            ) => None,
+            (Network::Arp | Network::Other, None) => {
+                Some(match self.defaults.allowed.contains(headers) {
+                    true => Verdict::Bypass,
+                    false => Verdict::Drop(DropReason::NotSeenThrough),
+                })
+            }
+            _ => Some(Verdict::Drop(DropReason::MalformedHeaders)),
+        }
+    }
+
     fn unmatched(&self) -> Verdict {
-        match self.unmatched {
+        match self.defaults.unmatched {
             Unmatched::Discard => Verdict::Drop(DropReason::NoPolicy),
             Unmatched::Bypass => Verdict::Bypass,
         }
@@ -258,7 +404,7 @@ impl Accepted {
             return Accepted(AnyOf::One(ranged));
         }
         Accepted(match selectors.len() {
-            0 => AnyOf::Anything,
+            0 => AnyOf::Nothing,
             1..=FEW_SELECTORS => AnyOf::Few(selectors.into()),
             _ => AnyOf::Many(Box::new(Table::new(&selectors))),
         })
@@ -278,7 +424,7 @@ impl AnyOf {
     #[inline(never)]
     fn contains(&self, tuple: &Tuple) -> bool {
         match self {
-            AnyOf::Anything => true,
+            AnyOf::Nothing => false,
             AnyOf::One(selector) => selector.matches(tuple),
             AnyOf::Few(selectors) => selectors.iter().any(|selector| selector.matches(tuple)),
             AnyOf::Many(table) => table.first(tuple).is_some(),
@@ -290,9 +436,15 @@ impl Ordered {
     fn new(policies: &[Policy], is_seen: fn(Direction) -> bool) -> Ordered {
         let seen = || policies.iter().filter(|policy| is_seen(policy.direction));
         let selectors: Vec<Selector> = seen().map(|policy| policy.selector.clone()).collect();
+        let open_ports = selectors.iter().any(Selector::selects_ports).then(|| {
+            let open: Vec<Selector> = selectors.iter().map(Selector::without_ports).collect();
+            Box::new(Table::new(&open))
+        });
         Ordered {
             table: Table::new(&selectors),
             actions: seen().map(|policy| policy.action.clone()).collect(),
+            open_ports,
+            selects_protocol: selectors.iter().any(|selector| !selector.protocol.is_any()),
         }
     }
 
@@ -300,18 +452,75 @@ impl Ordered {
     fn first(&self, tuple: &Tuple) -> Option<&Action> {
         self.actions.get(self.table.first(tuple)?)
     }
-}
 
-/// The verdict on a packet to which no policy can apply.
-#[inline]
-fn beside_ip(headers: &Headers) -> Option<Verdict> {
-    match (headers.is_ip(), headers.fault) {
-        (
-            true,
-            None | Some(Fault::PacketCut | Fault::TransportHeaderCut | Fault::BadTransportHeader),
-        ) => None,
-        (false, None) => Some(Verdict::Bypass),
-        _ => Some(Verdict::Drop(DropReason::MalformedHeaders)),
+    /// The action of the first policy that matches a packet.
+    ///
+    /// # Errors
+    /// The verdict where ports decide and the packet does not show them.
+    #[inline]
+    fn decide(
+        &self,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> Result<Option<&Action>, Verdict> {
+        if headers.fragment == Fragment::First {
+            let tuple = Tuple::of_datagram(headers, record, interface);
+            return self.decide_by(headers, &tuple);
+        }
+        self.decide_by(headers, &Tuple::from_headers(headers, record, interface))
+    }
+
+    #[inline]
+    fn decide_by(&self, headers: &Headers, tuple: &Tuple) -> Result<Option<&Action>, Verdict> {
+        let first = self.table.first(tuple);
+        if tuple.lacks_ports() || headers.fragment == Fragment::Later {
+            self.check_ports_do_not_matter(headers, tuple, first)?;
+        }
+        Ok(first.and_then(|first| self.actions.get(first)))
+    }
+
+    /// Refuses a packet that does not show the ports, or the protocol, that
+    /// decide about it.
+    #[cold]
+    fn check_ports_do_not_matter(
+        &self,
+        headers: &Headers,
+        tuple: &Tuple,
+        first: Option<usize>,
+    ) -> Result<(), Verdict> {
+        if headers.is_protocol_unknown() && self.looks_behind_addresses() {
+            return Err(Verdict::Drop(DropReason::ProtocolHidden));
+        }
+        if !tuple.lacks_ports() || self.is_first_with_open_ports(tuple, first) {
+            return Ok(());
+        }
+        Err(match (headers.fragment, headers.fault) {
+            (Fragment::Later, _) => Verdict::AsFirstFragment,
+            (_, Some(Fault::TransportHeaderCut)) => Verdict::Drop(DropReason::PacketCut),
+            _ => Verdict::Drop(DropReason::MalformedHeaders),
+        })
+    }
+
+    /// Whether a fragment's verdict can depend on what only the first fragment of
+    /// its datagram shows.
+    fn follows_first(&self, headers: &Headers, record: &[u8], interface: u16) -> bool {
+        let tuple = Tuple::from_headers(headers, record, interface);
+        tuple.lacks_ports() && !self.is_first_with_open_ports(&tuple, self.table.first(&tuple))
+    }
+
+    /// Whether `first`, which decides where ports are not known, also decides
+    /// whatever they are.
+    fn is_first_with_open_ports(&self, tuple: &Tuple, first: Option<usize>) -> bool {
+        match &self.open_ports {
+            Some(open) => open.first(tuple) == first,
+            None => true,
+        }
+    }
+
+    /// Whether a policy asks for more of a packet than its addresses.
+    fn looks_behind_addresses(&self) -> bool {
+        self.selects_protocol || self.open_ports.is_some()
     }
 }
 
@@ -319,157 +528,4 @@ fn beside_ip(headers: &Headers) -> Option<Verdict> {
 fn pick(associations: &[u32], flow_hash: u32) -> Option<u32> {
     let chosen = (flow_hash as usize).checked_rem(associations.len())?;
     associations.get(chosen).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_packet::wire::LinkType;
-
-    use super::*;
-
-    fn selector(source: &str, destination: &str, destination_port: &str) -> Selector {
-        Selector {
-            source: source.parse().expect("addresses"),
-            destination: destination.parse().expect("addresses"),
-            destination_port: destination_port.parse().expect("ports"),
-            ..Selector::default()
-        }
-    }
-
-    fn policy(selector: Selector, direction: Direction, action: Action) -> Policy {
-        Policy {
-            selector,
-            direction,
-            action,
-        }
-    }
-
-    /// A UDP packet from 198.18.1.1 to `198.18.to.1:port`.
-    fn udp(to: u8, port: u16) -> Vec<u8> {
-        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
-        packet.extend([198, 18, 1, 1, 198, 18, to, 1]);
-        packet.extend([0x30, 0x39]);
-        packet.extend(port.to_be_bytes());
-        packet.extend([0, 8, 0, 0]);
-        packet
-    }
-
-    fn outbound(spd: &Spd, packet: &[u8]) -> Verdict {
-        let headers = Headers::parse(LinkType::RawIp, packet);
-        spd.outbound(&headers, packet, 0, 7)
-    }
-
-    fn clear_text(spd: &Spd, packet: &[u8]) -> Verdict {
-        let headers = Headers::parse(LinkType::RawIp, packet);
-        spd.inbound_clear_text(&headers, packet, 0)
-    }
-
-    fn tuple(packet: &[u8]) -> Tuple {
-        let headers = Headers::parse(LinkType::RawIp, packet);
-        Tuple::from_headers(&headers, packet, 0)
-    }
-
-    fn gateway(unmatched: Unmatched) -> Spd {
-        let out = Direction::Outbound;
-        Spd::new(
-            &[
-                policy(
-                    selector("any", "198.18.2.0/24", "22"),
-                    Direction::Both,
-                    Action::Bypass,
-                ),
-                policy(
-                    selector("any", "198.18.2.0/24", "any"),
-                    out,
-                    Action::Protect(vec![0, 1]),
-                ),
-                policy(
-                    selector("198.18.1.0/24", "198.18.3.0/24", "any"),
-                    Direction::Inbound,
-                    Action::Protect(vec![2]),
-                ),
-                policy(
-                    selector("any", "198.18.4.0/24", "any"),
-                    Direction::Both,
-                    Action::Discard,
-                ),
-            ],
-            unmatched,
-            4,
-            true,
-        )
-    }
-
-    #[test]
-    fn first_match_decides_per_direction() {
-        let spd = gateway(Unmatched::Discard);
-        assert_eq!(outbound(&spd, &udp(2, 22)), Verdict::Bypass);
-        assert_eq!(outbound(&spd, &udp(2, 80)), Verdict::Protect(1));
-        let no_policy = Verdict::Drop(DropReason::NoPolicy);
-        assert_eq!(outbound(&spd, &udp(3, 80)), no_policy);
-        let discard = Verdict::Drop(DropReason::PolicyDiscard);
-        assert_eq!(outbound(&spd, &udp(4, 80)), discard);
-
-        assert_eq!(clear_text(&spd, &udp(2, 22)), Verdict::Bypass);
-        assert_eq!(clear_text(&spd, &udp(2, 80)), no_policy);
-        assert_eq!(
-            clear_text(&spd, &udp(3, 80)),
-            Verdict::Drop(DropReason::UnprotectedInbound)
-        );
-        assert_eq!(clear_text(&spd, &udp(4, 80)), discard);
-
-        let spd = gateway(Unmatched::Bypass);
-        assert_eq!(outbound(&spd, &udp(3, 80)), Verdict::Bypass);
-        assert_eq!(clear_text(&spd, &udp(2, 80)), Verdict::Bypass);
-    }
-
-    #[test]
-    fn what_may_come_out_of_an_association() {
-        let spd = gateway(Unmatched::Discard);
-        assert!(spd.accepts(2, &tuple(&udp(3, 80))));
-        assert!(!spd.accepts(2, &tuple(&udp(2, 80))));
-        assert!(spd.accepts(3, &tuple(&udp(2, 80))), "no policy names it");
-        assert!(!spd.accepts(4, &tuple(&udp(3, 80))), "there is none");
-    }
-
-    #[test]
-    fn both_directions_of_a_flow_have_one_association() {
-        let spd = gateway(Unmatched::Discard);
-        let there = tuple(&udp(2, 80));
-        let back = Tuple {
-            key: there.key.reversed(),
-            ..there
-        };
-        for hash in 0..4 {
-            assert_eq!(spd.association_of_flow(&there, hash), Some(hash % 2));
-            assert_eq!(spd.association_of_flow(&back, hash), Some(hash % 2));
-        }
-        assert_eq!(spd.association_of_flow(&tuple(&udp(3, 80)), 1), None);
-    }
-
-    #[test]
-    fn what_is_not_ip_passes_and_what_cannot_be_read_does_not() {
-        let spd = gateway(Unmatched::Discard);
-        let malformed = Verdict::Drop(DropReason::MalformedHeaders);
-        let mut arp = vec![0; 12];
-        arp.extend([8, 6]);
-        arp.extend([0; 28]);
-        let headers = Headers::parse(LinkType::Ethernet, &arp);
-        assert_eq!(spd.outbound(&headers, &arp, 0, 0), Verdict::Bypass);
-        assert_eq!(spd.inbound_clear_text(&headers, &arp, 0), Verdict::Bypass);
-
-        assert_eq!(outbound(&spd, &udp(2, 80)[..19]), malformed);
-        assert_eq!(clear_text(&spd, &udp(2, 80)[..19]), malformed);
-        assert_eq!(outbound(&spd, &[]), malformed);
-        let headers = Headers::parse(LinkType::Other(1), &[0; 60]);
-        assert_eq!(spd.outbound(&headers, &[0; 60], 0, 0), malformed);
-    }
-
-    #[test]
-    fn fragments_meet_policies_without_ports_only() {
-        let spd = gateway(Unmatched::Discard);
-        let mut first = udp(2, 22);
-        first[6] = 0x20;
-        assert_eq!(outbound(&spd, &first), Verdict::Protect(1));
-    }
 }

@@ -21,6 +21,15 @@ pub enum Mode {
     Tunnel(Tunnel),
 }
 
+/// Which end of an association this device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SaDirection {
+    /// The sender, who seals.
+    Outbound,
+    /// The receiver, who opens.
+    Inbound,
+}
+
 /// The parameters of an association, without its keys and counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
@@ -29,6 +38,8 @@ pub struct Parameters {
     /// Security parameters index, which tells the receiver what to verify
     /// with; never below 256 (RFC 4303, section 2.1).
     pub spi: u32,
+    /// Which end this device is; `None` leaves that to who uses the association.
+    pub direction: Option<SaDirection>,
     /// Cipher and MAC.
     pub suite: Suite,
     /// Transport or tunnel.
@@ -71,10 +82,24 @@ impl Parameters {
         self.keeps_replay_state.unwrap_or(input == Output::Live)
     }
 
+    /// Whether this device may seal by it.
+    pub fn may_seal(&self) -> bool {
+        self.direction != Some(SaDirection::Inbound)
+    }
+
+    /// Whether this device may open by it.
+    pub fn may_open(&self) -> bool {
+        self.direction != Some(SaDirection::Outbound)
+    }
+
     /// Whether the two associations could not be told apart by a receiver,
-    /// which looks at SPI and destination (RFC 4301, section 4.1).
+    /// which looks at SPI and destination (RFC 4301, section 4.1). One that is
+    /// inbound and one that is outbound have different receivers.
     pub fn collides_with(&self, other: &Parameters) -> bool {
-        self.spi == other.spi
+        let have_one_receiver =
+            self.may_seal() && other.may_seal() || self.may_open() && other.may_open();
+        have_one_receiver
+            && self.spi == other.spi
             && match (self.destination(), other.destination()) {
                 (Some(one), Some(another)) => one == another,
                 _ => true,

@@ -1,6 +1,7 @@
 //! The association database: which association an ESP packet belongs to, and
 //! which shard an association belongs to (RFC 4301, sections 4.1 and 4.4.2).
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct Sad {
     /// There are two to the power of this many buckets, no fewer than associations.
     bucket_bits: u32,
     nat_t_ports: Vec<u16>,
+    /// Where tunnels end here.
+    tunnel_ends: HashSet<IpAddr>,
     /// Per association, the number that steers its packets.
     homes: Vec<u32>,
 }
@@ -40,8 +43,14 @@ impl Sad {
     /// ([`Sad::home`]).
     pub(crate) fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
         let bucket_bits = associations.len().next_power_of_two().ilog2();
+        let inbound = || {
+            associations
+                .iter()
+                .filter(|parameters| parameters.may_open())
+        };
         let mut rows: Vec<Row> = (0..)
             .zip(&associations)
+            .filter(|(_, parameters)| parameters.may_open())
             .map(|(index, parameters)| Row {
                 spi: parameters.spi,
                 index,
@@ -53,14 +62,17 @@ impl Sad {
         let starts = (0..=1usize << bucket_bits)
             .map(|at| rows.partition_point(|row| bucket(row.spi, bucket_bits) < at) as u32)
             .collect();
-        let mut nat_t_ports: Vec<u16> = associations
-            .iter()
+        let tunnel_ends = inbound()
+            .filter_map(|parameters| parameters.destination())
+            .collect();
+        let mut nat_t_ports: Vec<u16> = inbound()
             .filter_map(|parameters| Some(parameters.nat_t?.destination))
             .collect();
         nat_t_ports.sort_unstable();
         nat_t_ports.dedup();
         Sad {
             homes,
+            tunnel_ends,
             associations,
             rows,
             starts,
@@ -79,18 +91,31 @@ impl Sad {
         &self.nat_t_ports
     }
 
-    /// The association of a received ESP packet: its SPI, the destination
-    /// address where the association is a tunnel's, and the way of
-    /// encapsulation must fit.
+    /// Whether a tunnel ends at this address.
+    pub(crate) fn is_tunnel_end(&self, destination: IpAddr) -> bool {
+        self.tunnel_ends.contains(&destination)
+    }
+
+    /// The inbound association of a received ESP packet: its SPI, the way of
+    /// encapsulation, and the destination address must fit, which in transport
+    /// mode `is_transport_end` decides.
     #[inline]
-    pub(crate) fn find(&self, arrival: &Arrival, destination: IpAddr) -> Option<u32> {
+    pub(crate) fn find(
+        &self,
+        arrival: &Arrival,
+        destination: IpAddr,
+        is_transport_end: impl Fn() -> bool,
+    ) -> Option<u32> {
         self.rows
             .get(self.bucket(arrival.spi))?
             .iter()
             .find(|row| {
                 row.spi == arrival.spi
                     && row.in_udp == arrival.in_udp
-                    && row.destination.is_none_or(|end| end == destination)
+                    && match row.destination {
+                        Some(end) => end == destination,
+                        None => is_transport_end(),
+                    }
             })
             .map(|row| row.index)
     }
@@ -148,7 +173,7 @@ mod tests {
     use crate::lifetime::Lifetime;
     use crate::nat_t::UdpPorts;
     use crate::outer::{Ends, Tunnel};
-    use crate::sa::Mode;
+    use crate::sa::{Mode, SaDirection};
 
     fn association(spi: u32, destination: Option<[u8; 4]>, in_udp: bool) -> Arc<Parameters> {
         let mode = match destination {
@@ -161,6 +186,7 @@ mod tests {
         Arc::new(Parameters {
             name: format!("{spi}"),
             spi,
+            direction: None,
             suite: Suite::parse("aes-128-gcm-16").expect("a suite"),
             mode,
             esn: false,
@@ -207,8 +233,12 @@ mod tests {
             (arrival(0x4000, false), two, None),
             (arrival(0, false), two, None),
         ] {
-            assert_eq!(sad.find(&arrival, destination), expected, "{arrival:?}");
+            let found = sad.find(&arrival, destination, || destination == three);
+            assert_eq!(found, expected, "{arrival:?}");
         }
+        assert_eq!(sad.find(&arrival(0x3000, true), two, || false), None);
+        assert!(sad.is_tunnel_end(two) && sad.is_tunnel_end(three));
+        assert!(!sad.is_tunnel_end([1, 1, 1, 1].into()));
         assert_eq!(sad.nat_t_ports(), [4500]);
     }
 
@@ -220,13 +250,29 @@ mod tests {
             let associations = (0..count).map(|number| association(spi(number), None, false));
             let sad = Sad::new(associations.collect(), (0..count).collect());
             for number in 0..count {
-                assert_eq!(sad.find(&arrival(spi(number), false), two), Some(number));
-                assert_eq!(sad.find(&arrival(spi(number) + 1, false), two), None);
+                assert_eq!(
+                    sad.find(&arrival(spi(number), false), two, || true),
+                    Some(number)
+                );
+                assert_eq!(
+                    sad.find(&arrival(spi(number) + 1, false), two, || true),
+                    None
+                );
                 sad.look_ahead(spi(number));
                 sad.look_ahead_at_rows(spi(number) + 1);
             }
-            assert_eq!(sad.find(&arrival(u32::MAX, false), two), None);
+            assert_eq!(sad.find(&arrival(u32::MAX, false), two, || true), None);
         }
+    }
+
+    #[test]
+    fn outbound_associations_are_not_found() {
+        let mut outbound = (*association(0x1000, Some([198, 18, 0, 2]), true)).clone();
+        outbound.direction = Some(SaDirection::Outbound);
+        let end = IpAddr::from([198, 18, 0, 2]);
+        let sad = Sad::new(vec![Arc::new(outbound)], vec![0]);
+        assert_eq!(sad.find(&arrival(0x1000, true), end, || true), None);
+        assert!(!sad.is_tunnel_end(end) && sad.nat_t_ports().is_empty());
     }
 
     #[test]
@@ -237,5 +283,16 @@ mod tests {
         let other = association(0x1001, Some([198, 18, 0, 2]), false);
         assert!(here.collides_with(&here) && here.collides_with(&transport));
         assert!(!here.collides_with(&there) && !here.collides_with(&other));
+        let directed = |direction| {
+            let mut parameters = (*here).clone();
+            parameters.direction = Some(direction);
+            parameters
+        };
+        let (sent, received) = (
+            directed(SaDirection::Outbound),
+            directed(SaDirection::Inbound),
+        );
+        assert!(!sent.collides_with(&received) && sent.collides_with(&sent));
+        assert!(received.collides_with(&here) && sent.collides_with(&here));
     }
 }

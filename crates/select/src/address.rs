@@ -68,6 +68,17 @@ impl AddressSet {
         }
     }
 
+    /// Whether an address is in both sets.
+    pub fn intersects(&self, other: &AddressSet) -> bool {
+        match (self.families(), other.families()) {
+            (Some(set), Some(other)) => {
+                set.ipv4.intersects(&other.ipv4) || set.ipv6.intersects(&other.ipv6)
+            }
+            (None, Some(set)) | (Some(set), None) => !(set.ipv4.is_empty() && set.ipv6.is_empty()),
+            (None, None) => true,
+        }
+    }
+
     pub(crate) fn families(&self) -> Option<&Families> {
         self.0.as_deref()
     }

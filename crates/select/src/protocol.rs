@@ -40,6 +40,15 @@ impl ProtocolSet {
         self.ranges().is_none_or(|ranges| ranges.contains(protocol))
     }
 
+    /// Whether a protocol is in both sets.
+    pub fn intersects(&self, other: &ProtocolSet) -> bool {
+        match (self.ranges(), other.ranges()) {
+            (Some(set), Some(other)) => set.intersects(other),
+            (None, Some(set)) | (Some(set), None) => !set.is_empty(),
+            (None, None) => true,
+        }
+    }
+
     pub(crate) fn ranges(&self) -> Option<&Ranges<u8>> {
         self.0.as_deref()
     }

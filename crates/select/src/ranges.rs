@@ -91,6 +91,24 @@ impl<T: Point> Ranges<T> {
         Ranges(rest)
     }
 
+    /// Whether a number is in both sets.
+    pub(crate) fn intersects(&self, other: &Self) -> bool {
+        let (mut these, mut those) = (self.0.as_slice(), other.0.as_slice());
+        while let ([(first, last), rest @ ..], [(other_first, other_last), other_rest @ ..]) =
+            (these, those)
+        {
+            if first <= other_last && other_first <= last {
+                return true;
+            }
+            if last < other_last {
+                these = rest;
+            } else {
+                those = other_rest;
+            }
+        }
+        false
+    }
+
     pub(crate) fn contains(&self, number: T) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= number);
         after > 0 && number <= self.0[after - 1].1
@@ -120,6 +138,8 @@ mod tests {
             let inside = |list: &[(u8, u8)], n: u8| list.iter().any(|r| (r.0..=r.1).contains(&n));
             let left = Ranges::union_of(a.clone());
             let rest = left.minus(&Ranges::union_of(b.clone()));
+            let both = (0..=u8::MAX).any(|number| inside(&a, number) && inside(&b, number));
+            prop_assert_eq!(left.intersects(&Ranges::union_of(b.clone())), both);
             for number in 0..=u8::MAX {
                 prop_assert_eq!(left.contains(number), inside(&a, number));
                 prop_assert_eq!(

@@ -20,12 +20,11 @@ pub struct Tuple {
 }
 
 impl Tuple {
-    /// The tuple of a packet; without a key where it is not IP.
+    /// The tuple of a packet; without a key where it is not IP. Fragments have
+    /// no ports in it.
     #[inline]
     pub fn from_headers(headers: &Headers, bytes: &[u8], interface: u16) -> Tuple {
-        let has_ports = matches!(headers.protocol, TCP | UDP | SCTP)
-            && headers.fragment == Fragment::Whole
-            && matches!(headers.fault, None | Some(Fault::PacketCut));
+        let has_ports = headers.fragment == Fragment::Whole && shows_ports(headers);
         match FlowKey::from_headers(headers, bytes) {
             Some(key) => Tuple {
                 key,
@@ -38,6 +37,32 @@ impl Tuple {
             },
         }
     }
+
+    /// Whether its protocol has ports and they are not known.
+    #[inline]
+    pub fn lacks_ports(&self) -> bool {
+        !self.ports_known && matches!(self.key.protocol, TCP | UDP | SCTP)
+    }
+
+    /// The tuple of the datagram that a packet is, or is the first fragment of:
+    /// with the ports that the fragment shows. For all others it is that of
+    /// [`from_headers`](Tuple::from_headers).
+    pub fn of_datagram(headers: &Headers, bytes: &[u8], interface: u16) -> Tuple {
+        let mut tuple = Tuple::from_headers(headers, bytes, interface);
+        if headers.fragment == Fragment::First && headers.is_ip() && shows_ports(headers) {
+            tuple.key.source_port = headers.source_port;
+            tuple.key.destination_port = headers.destination_port;
+            tuple.ports_known = true;
+        }
+        tuple
+    }
+}
+
+/// Whether the transport header shows ports, if the packet has it.
+#[inline]
+fn shows_ports(headers: &Headers) -> bool {
+    matches!(headers.protocol, TCP | UDP | SCTP)
+        && matches!(headers.fault, None | Some(Fault::PacketCut))
 }
 
 /// A conjunction of sets. The default matches everything.
@@ -73,6 +98,43 @@ impl Selector {
             && port_matches(&self.source_port, key.source_port)
             && self.destination.contains(key.ip_version, key.destination)
             && self.source.contains(key.ip_version, key.source)
+    }
+
+    /// Whether it asks for ports.
+    pub fn selects_ports(&self) -> bool {
+        !(self.source_port.is_any() && self.destination_port.is_any())
+    }
+
+    /// Whether it asks for a protocol or ports.
+    pub fn looks_behind_addresses(&self) -> bool {
+        self.selects_ports() || !self.protocol.is_any()
+    }
+
+    /// Whether both may match packets between the same addresses, of the same
+    /// protocol.
+    pub fn shares_addresses_with(&self, other: &Selector) -> bool {
+        self.source.intersects(&other.source)
+            && self.destination.intersects(&other.destination)
+            && self.protocol.intersects(&other.protocol)
+    }
+
+    /// The selector that leaves ports open.
+    #[must_use]
+    pub fn without_ports(&self) -> Selector {
+        Selector {
+            source_port: PortSet::any(),
+            destination_port: PortSet::any(),
+            ..self.clone()
+        }
+    }
+
+    /// The selector that leaves ports and protocol open.
+    #[must_use]
+    pub fn without_protocol(&self) -> Selector {
+        Selector {
+            protocol: ProtocolSet::any(),
+            ..self.without_ports()
+        }
     }
 
     /// The selector of the packets that go the other way.

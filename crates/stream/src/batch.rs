@@ -33,8 +33,12 @@ pub use rewrite::RecordsMut;
 pub use slab::{Enclosed, FRONT_BYTES};
 use slab::{Place, Room, Slab};
 
-/// The most records that a batch holds.
-pub const BATCH_RECORDS: usize = 256;
+/// The most records that a source puts into a batch.
+const SOURCE_RECORDS: usize = 256;
+
+/// The most records that a batch holds: behind those of the source there is room
+/// for such as stages release or make.
+pub const BATCH_RECORDS: usize = SOURCE_RECORDS + 64;
 
 /// The most blocks that a batch keeps alive.
 const BATCH_BLOCKS: usize = 16;
@@ -162,7 +166,7 @@ impl Batch {
     /// How many more records and record bytes a source may add. Both are zero
     /// in a full batch; an empty batch takes one record of any length.
     pub fn room(&self) -> (usize, usize) {
-        let records = self.limits.records - self.len;
+        let records = self.limits.records.saturating_sub(self.len);
         let bytes = self.limits.bytes.saturating_sub(self.bytes);
         if records == 0 || bytes == 0 || self.blocks.len() == BATCH_BLOCKS {
             (0, 0)

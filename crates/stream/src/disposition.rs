@@ -50,6 +50,19 @@ drop_reasons! {
     PacketCut = "packet_cut",
     /// A stage of the user's own dropped it.
     StageDecision = "stage_decision",
+    /// It carries no IP that the policies could decide about, and the
+    /// configuration does not allow its protocol by name.
+    NotSeenThrough = "not_seen_through",
+    /// A later fragment whose first one, which shows the ports that the policies
+    /// ask for, did not arrive in time.
+    FirstFragmentMissing = "first_fragment_missing",
+    /// A later IPv6 fragment whose protocol stands in the first one only, behind
+    /// another extension header, where policies ask for protocols or ports.
+    ProtocolHidden = "protocol_hidden",
+    /// A fragment that waits for its first one, and there was no room for it.
+    FragmentLimit = "fragment_limit",
+    /// Another fragment of the same datagram was decided about differently.
+    FragmentConflict = "fragment_conflict",
     /// The security policy says discard (RFC 4301, section 4.4.1).
     PolicyDiscard = "policy_discard",
     /// No security policy matches it (RFC 4301, section 5: discard).

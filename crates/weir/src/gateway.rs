@@ -55,8 +55,11 @@ impl Shared {
                 .collect(),
             engine: EngineChoice::default(),
         });
-        let load =
-            |ipsec: &IpsecConfig| associations::load(&ipsec.sa, allow_insecure_permissions, quiet);
+        let load = |ipsec: &IpsecConfig| {
+            let file = associations::load(&ipsec.sa, allow_insecure_permissions, quiet)?;
+            file.require_directions().map_err(Failure::usage)?;
+            Ok(file)
+        };
         let shared = Shared {
             rules: source.as_ref().map(RuleSource::load).transpose()?,
             source,

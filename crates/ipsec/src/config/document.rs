@@ -18,8 +18,10 @@ use super::secret::Secret;
 pub(super) struct Document {
     #[serde(default)]
     pub default: UnmatchedWord,
-    #[serde(default)]
+    #[serde(default = "yes")]
     pub inbound_policy: bool,
+    #[serde(default)]
+    pub allow: Vec<Spanned<ProtocolWord>>,
     #[serde(default)]
     pub insecure_example: bool,
     #[serde(default)]
@@ -48,6 +50,17 @@ impl Document {
     }
 }
 
+fn yes() -> bool {
+    true
+}
+
+/// The name of a protocol, or its number.
+#[derive(Debug)]
+pub(super) enum ProtocolWord {
+    Name(String),
+    Number(u64),
+}
+
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum UnmatchedWord {
@@ -62,6 +75,7 @@ pub(super) enum UnmatchedWord {
 pub(super) struct AssociationEntry {
     pub name: Spanned<String>,
     pub spi: Spanned<u32>,
+    pub direction: Option<SaDirectionWord>,
     pub suite: Spanned<String>,
     pub key: Option<Spanned<Secret>>,
     pub key_file: Option<Spanned<PathBuf>>,
@@ -82,6 +96,13 @@ pub(super) struct AssociationEntry {
     pub mtu: Option<Spanned<u32>>,
     pub soft_lifetime: Option<Spanned<QuotaEntry>>,
     pub hard_lifetime: Option<Spanned<QuotaEntry>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SaDirectionWord {
+    Outbound,
+    Inbound,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -164,18 +185,16 @@ pub(super) struct PolicyEntry {
     pub source_port: PortSet,
     #[serde(default)]
     pub destination_port: PortSet,
-    #[serde(default)]
-    pub direction: DirectionWord,
+    pub direction: Option<Spanned<DirectionWord>>,
     pub action: Spanned<ActionWord>,
     pub sa: Option<Spanned<Names>>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DirectionWord {
     Outbound,
     Inbound,
-    #[default]
     Both,
 }
 
@@ -190,6 +209,34 @@ pub(super) enum ActionWord {
 /// One name or a list of them.
 #[derive(Debug)]
 pub(super) struct Names(pub Vec<Spanned<String>>);
+
+impl<'de> Deserialize<'de> for ProtocolWord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ProtocolWord, D::Error> {
+        struct Word;
+        impl Visitor<'_> for Word {
+            type Value = ProtocolWord;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a protocol or an EtherType")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<ProtocolWord, E> {
+                Ok(ProtocolWord::Name(word.to_owned()))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<ProtocolWord, E> {
+                Ok(ProtocolWord::Number(number))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<ProtocolWord, E> {
+                u64::try_from(number)
+                    .map(ProtocolWord::Number)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Word)
+    }
+}
 
 impl<'de> Deserialize<'de> for CopyOrNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CopyOrNumber, D::Error> {

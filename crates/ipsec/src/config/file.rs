@@ -86,8 +86,7 @@ impl SaFile {
             associations,
             secrets,
             policies,
-            unmatched,
-            inbound_policy,
+            defaults,
             mut warnings,
         } = resolve(document, blame, files)?;
         if insecure_example {
@@ -101,12 +100,7 @@ impl SaFile {
             insecure_example,
             key_files,
             outbound: outbound(&policies),
-            databases: Arc::new(Databases::new(
-                associations,
-                &policies,
-                unmatched,
-                inbound_policy,
-            )),
+            databases: Arc::new(Databases::new(associations, &policies, defaults)),
             secrets,
             legacy_encrypt,
             warnings,
@@ -126,6 +120,25 @@ impl SaFile {
     /// The files that hold its keys, by the paths that they were read from.
     pub fn key_files(&self) -> &[PathBuf] {
         &self.key_files
+    }
+
+    /// Checks that every association says whether it is inbound or outbound: a
+    /// gateway, which both seals and opens, must not open what it sealed.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn require_directions(&self) -> Result<(), ConfigError> {
+        let undirected = (self.associations().iter()).find(|one| one.direction.is_none());
+        undirected.map_or(Ok(()), |parameters| {
+            Err(ConfigError::File {
+                path: self.path.clone(),
+                message: format!(
+                    "sa {:?}: direction: missing; a gateway needs direction = \"outbound\" or \
+                     direction = \"inbound\"",
+                    parameters.name
+                ),
+            })
+        })
     }
 
     /// What a person should know before this file is used.

@@ -1,17 +1,19 @@
 //! From the shape of an SA file to its meaning.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
 use weir_crypto::Suite;
 
-use super::document::{AssociationEntry, Document, ReplayStateWord, UnmatchedWord};
+use super::document::{
+    AssociationEntry, Document, ProtocolWord, ReplayStateWord, SaDirectionWord, UnmatchedWord,
+};
 use super::error::Blame;
 use super::{ConfigError, LoadOptions, Secrets};
-use crate::policy::{Policy, Unmatched};
-use crate::sa::Parameters;
+use crate::policy::{Action, Defaults, LinkProtocols, Policy, Unmatched};
+use crate::sa::{Parameters, SaDirection};
 
 mod keys;
 mod limits;
@@ -25,8 +27,7 @@ pub(super) struct Resolved {
     pub associations: Vec<Arc<Parameters>>,
     pub secrets: Vec<Secrets>,
     pub policies: Vec<Policy>,
-    pub unmatched: Unmatched,
-    pub inbound_policy: bool,
+    pub defaults: Defaults,
     pub warnings: Vec<String>,
 }
 
@@ -52,17 +53,40 @@ pub(super) fn resolve(
         resolver.association(entry)?;
     }
     let policies = resolver.policies(document.policy)?;
+    let allowed = allowed(document.allow, blame)?;
+    resolver.warn_of_unused(&policies);
     Ok(Resolved {
         associations: resolver.associations,
         secrets: resolver.secrets,
         policies,
-        unmatched: match document.default {
-            UnmatchedWord::Discard => Unmatched::Discard,
-            UnmatchedWord::Bypass => Unmatched::Bypass,
+        defaults: Defaults {
+            unmatched: match document.default {
+                UnmatchedWord::Discard => Unmatched::Discard,
+                UnmatchedWord::Bypass => Unmatched::Bypass,
+            },
+            allowed,
+            clear_text_is_checked: document.inbound_policy,
         },
-        inbound_policy: document.inbound_policy,
         warnings: resolver.warnings,
     })
+}
+
+/// The protocols that may pass although they carry no IP.
+fn allowed(
+    words: Vec<Spanned<ProtocolWord>>,
+    blame: Blame<'_>,
+) -> Result<LinkProtocols, ConfigError> {
+    let mut allowed = LinkProtocols::default();
+    for word in words {
+        let (added, shown) = match word.get_ref() {
+            ProtocolWord::Name(name) => (allowed.add(name), format!("{name:?}")),
+            ProtocolWord::Number(number) => {
+                (allowed.add_ether_type(*number), format!("{number:#06x}"))
+            }
+        };
+        added.map_err(|error| blame.at(word.span(), format!("allow: {shown}: {error}")))?;
+    }
+    Ok(allowed)
 }
 
 struct Resolver<'a> {
@@ -92,6 +116,10 @@ impl Resolver<'_> {
         let parameters = Parameters {
             name: name.clone(),
             spi: limits::spi(&entry.spi).map_err(blamed)?,
+            direction: entry.direction.map(|word| match word {
+                SaDirectionWord::Outbound => SaDirection::Outbound,
+                SaDirectionWord::Inbound => SaDirection::Inbound,
+            }),
             suite,
             mode: mode::mode(&entry.mode, entry.tunnel).map_err(blamed)?,
             esn: entry.esn,
@@ -128,6 +156,27 @@ impl Resolver<'_> {
         self.associations.push(Arc::new(parameters));
         self.secrets.push(secrets);
         Ok(())
+    }
+
+    /// Warns of associations that are inbound and accept nothing.
+    fn warn_of_unused(&mut self, policies: &[Policy]) {
+        let named: HashSet<u32> = policies
+            .iter()
+            .filter(|policy| policy.direction.is_inbound())
+            .flat_map(|policy| match &policy.action {
+                Action::Protect(associations) => associations.as_slice(),
+                _ => &[],
+            })
+            .copied()
+            .collect();
+        for (index, parameters) in (0..).zip(&self.associations) {
+            if parameters.direction == Some(SaDirection::Inbound) && !named.contains(&index) {
+                self.warnings.push(format!(
+                    "sa {:?}: no inbound policy names it, so it accepts no packet",
+                    parameters.name
+                ));
+            }
+        }
     }
 
     fn check_name(&self, name: &Spanned<String>) -> Result<(), Blamed> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
@@ -71,13 +71,15 @@ pub(super) fn read_text(file: File, most_bytes: u64) -> io::Result<Zeroizing<Str
     Ok(text)
 }
 
-/// Refuses a regular file that others may read or write.
+/// Refuses a regular file that others may read or write, but for the group of
+/// this process, which may read it.
 pub(super) fn check_permissions(file: &File, path: &Path) -> Result<(), String> {
     let metadata = file
         .metadata()
         .map_err(|error| format!("cannot read its permissions: {error}"))?;
     let mode = metadata.permissions().mode();
-    if metadata.is_file() && mode & 0o066 != 0 {
+    let is_own_group = metadata.gid() == nix::unistd::getegid().as_raw();
+    if metadata.is_file() && !is_private(mode, is_own_group) {
         return Err(format!(
             "holds keys and is open to others (mode {:04o}): run `chmod 600 {}`, or allow it with \
              --allow-insecure-permissions",
@@ -86,6 +88,12 @@ pub(super) fn check_permissions(file: &File, path: &Path) -> Result<(), String> 
         ));
     }
     Ok(())
+}
+
+/// Whether only the owner, and readers of this process's own group, have access.
+fn is_private(mode: u32, is_own_group: bool) -> bool {
+    let permitted = if is_own_group { 0o040 } else { 0 };
+    mode & 0o066 & !permitted == 0
 }
 
 impl fmt::Debug for Secret {
@@ -165,6 +173,23 @@ mod tests {
         Secret(Zeroizing::new(text.into()))
             .bytes()
             .map(|bytes| bytes.to_vec())
+    }
+
+    #[test]
+    fn readers_of_the_own_group_are_no_others() {
+        for (mode, of_own_group, of_another) in [
+            (0o600, true, true),
+            (0o400, true, true),
+            (0o640, true, false),
+            (0o440, true, false),
+            (0o620, false, false),
+            (0o660, false, false),
+            (0o604, false, false),
+            (0o644, false, false),
+        ] {
+            assert_eq!(is_private(mode, true), of_own_group, "{mode:o}");
+            assert_eq!(is_private(mode, false), of_another, "{mode:o}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! packet inside.
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
-use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
+use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Shim};
 use weir_stream::DropReason;
 
 use super::{ESP_HEADER_BYTES, Format, Layout, Trailer};
@@ -124,6 +124,7 @@ impl Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decapsulation {
     link: LinkType,
+    shim: Option<Shim>,
     link_bytes: usize,
     layout: Layout,
 }
@@ -152,6 +153,7 @@ impl Decapsulation {
             .ok_or(DropReason::EspLength)?;
         Ok(Decapsulation {
             link,
+            shim: headers.shim(),
             link_bytes: usize::from(headers.network_offset),
             layout,
         })
@@ -177,6 +179,7 @@ impl Decapsulation {
         match Inner::read(format.is_tunnel, text)? {
             Inner::Packet { packet_bytes } => {
                 self.unwrap_tunnel(format, record)?;
+                self.set_length(record, packet_bytes);
                 let front_bytes = text_offset - self.link_bytes;
                 record.copy_within(..self.link_bytes, front_bytes);
                 Ok(Cut {
@@ -189,6 +192,7 @@ impl Decapsulation {
                 payload_bytes,
             } => {
                 let kept_bytes = self.unwrap_transport(record, next_header, payload_bytes)?;
+                self.set_length(record, kept_bytes - self.link_bytes + payload_bytes);
                 let front_bytes = text_offset - kept_bytes;
                 record.copy_within(..kept_bytes, front_bytes);
                 Ok(Cut {
@@ -196,6 +200,13 @@ impl Decapsulation {
                     back_bytes: record_bytes - text_offset - payload_bytes,
                 })
             }
+        }
+    }
+
+    /// Corrects what the link header says of the packet's length.
+    fn set_length(&self, record: &mut [u8], packet_bytes: usize) {
+        if let Some(link_header) = record.get_mut(..self.link_bytes) {
+            link::set_length(self.shim, link_header, packet_bytes);
         }
     }
 
@@ -218,7 +229,7 @@ impl Decapsulation {
             if !link::carries_both_versions(self.link) {
                 return Err(DropReason::BadInnerPacket);
             }
-            link::set_ip_version(self.link, link_header, version);
+            link::set_ip_version(self.link, self.shim, link_header, version);
         }
         Ok(())
     }

@@ -59,6 +59,7 @@ impl Disclosure {
             && headers.is_ip()
             && headers.fragment == Fragment::Whole
             && headers.fault.is_none()
+            && headers.shim().is_none()
             && usize::from(headers.network_offset) <= MOST_LINK_BYTES
             && link::carries_both_versions(link);
         if !is_ordinary {
@@ -116,7 +117,7 @@ impl Disclosure {
             return Err(DropReason::BadInnerPacket);
         }
         if network != self.network {
-            link::set_ip_version(link, link_header, version);
+            link::set_ip_version(link, None, link_header, version);
         }
         Ok(trailer.payload_bytes)
     }

@@ -1,7 +1,7 @@
 //! From a packet to an ESP packet, up to encryption.
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6, UDP};
-use weir_packet::wire::{Fault, Fragment, Headers, LinkType};
+use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Shim};
 use weir_stream::DropReason;
 
 use super::template::OuterTemplate;
@@ -16,8 +16,9 @@ use crate::{chain, link};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
     link: LinkType,
+    shim: Option<Shim>,
     link_bytes: u32,
-    /// Bytes in front of ESP that stay: the link header, and in transport mode
+    /// Bytes in front of ESP that stay: the link header with its shim, and in transport mode
     /// the IP header.
     kept_bytes: u32,
     payload_bytes: u32,
@@ -88,11 +89,14 @@ impl Encapsulation {
             tag_bytes: template.format.tag_bytes,
         };
         let packet_bytes = layout.end() - link_bytes;
-        if packet_bytes > longest_packet(outer_version).min(template.mtu_bytes as usize) {
+        let shim = headers.shim();
+        let longest = longest_packet(outer_version).min(link::longest_packet(shim));
+        if packet_bytes > longest.min(template.mtu_bytes as usize) {
             return Err(DropReason::TooLong);
         }
         Ok(Encapsulation {
             link,
+            shim,
             link_bytes: link_bytes as u32,
             kept_bytes: kept_bytes as u32,
             payload_bytes: payload_bytes as u32,
@@ -175,6 +179,7 @@ impl Encapsulation {
         else {
             return;
         };
+        link::set_length(self.shim, link_header, packet.len());
         match &template.outer {
             Some(outer) => {
                 // Successive packets get successive numbers, and associations
@@ -183,7 +188,7 @@ impl Encapsulation {
                 let packet_bytes = packet.len();
                 outer.write(packet, packet_bytes, self.inherited, identification);
                 if outer.version() != self.inner_version {
-                    link::set_ip_version(self.link, link_header, outer.version());
+                    link::set_ip_version(self.link, self.shim, link_header, outer.version());
                 }
             }
             None => {

@@ -75,6 +75,7 @@ impl Enclosure {
         let is_ordinary = link_bytes <= MOST_LINK_BYTES
             && enclosure.payload_bytes <= template.most_enclosed_bytes as usize
             && headers.is_whole_ip()
+            && headers.shim().is_none()
             && (enclosure.inner == outer.network() || link::carries_both_versions(link));
         is_ordinary.then_some(enclosure)
     }
@@ -138,7 +139,7 @@ impl Enclosure {
         if outer.network() != self.inner {
             let link_end = before.len().checked_sub(outer.header_bytes())?;
             let link_header = before.get_mut(link_offset..link_end)?;
-            link::set_ip_version(link, link_header, outer.version());
+            link::set_ip_version(link, None, link_header, outer.version());
         }
         let (esp_header, iv) = esp.split_first_chunk_mut::<ESP_HEADER_BYTES>()?;
         let spi_and_number = u64::from(template.format.spi) << 32 | u64::from(low_half(sequence));
@@ -179,6 +180,7 @@ mod tests {
         Template::new(&Parameters {
             name: String::new(),
             spi: 0x1234_5678,
+            direction: None,
             suite: Suite::parse(suite).expect("a suite"),
             mode: Mode::Tunnel(Tunnel::between(ends)),
             esn: false,

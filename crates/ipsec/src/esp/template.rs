@@ -282,6 +282,7 @@ impl Template {
     pub fn of_suite(suite: Suite, spi: u32, esn: bool) -> Template {
         Template::new(&Parameters {
             name: String::new(),
+            direction: None,
             spi,
             suite,
             mode: Mode::Transport,

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use weir_stream::{Batch, Stage, StageError, Steering};
+use weir_packet::wire::Fragment;
+use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
 
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::gateway::Databases;
+use crate::fragments::{Datagram, Fragments};
+use crate::gateway::{Arrived, Databases};
 use crate::policy::Verdict;
 
 /// Decides about packets on their way out: protect, bypass or drop.
 pub struct ClassifyOutbound {
     databases: Arc<Databases>,
+    fragments: Fragments,
     bypassed: u64,
 }
 
@@ -19,6 +22,7 @@ impl ClassifyOutbound {
     pub fn new(databases: Arc<Databases>) -> ClassifyOutbound {
         ClassifyOutbound {
             databases,
+            fragments: Fragments::default(),
             bypassed: 0,
         }
     }
@@ -40,21 +44,98 @@ impl Stage for ClassifyOutbound {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         for index in batch.live() {
-            let verdict = self.databases.spd.outbound(
-                batch.headers(index),
-                batch.record(index),
-                batch.arrival(index).interface,
-                batch.flow_hash(index),
-            );
-            match verdict {
-                Verdict::Protect(association) => {
-                    batch.set_work(index, batch.work(index).with_protect(association));
+            if batch.headers(index).fragment != Fragment::Whole {
+                if let Some(verdict) = self.of_fragment(batch, index) {
+                    apply(batch, index, verdict, &mut self.bypassed);
                 }
-                Verdict::Bypass => self.bypassed += 1,
-                Verdict::Drop(reason) => batch.drop_record(index, reason),
+                continue;
             }
+            let verdict = self.of_packet(batch, index);
+            apply(batch, index, verdict, &mut self.bypassed);
+        }
+        if !self.fragments.is_idle() {
+            self.release(batch);
         }
         Ok(())
+    }
+
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.fragments.end();
+        self.release(batch);
+        Ok(())
+    }
+}
+
+impl ClassifyOutbound {
+    #[inline(always)]
+    fn of_packet(&self, batch: &Batch, index: usize) -> Verdict {
+        self.databases.spd.outbound(
+            batch.headers(index),
+            batch.record(index),
+            batch.arrival(index).interface,
+            batch.flow_hash(index),
+        )
+    }
+
+    /// `None` where the fragment waits for its first one.
+    #[cold]
+    fn of_fragment(&mut self, batch: &mut Batch, index: usize) -> Option<Verdict> {
+        let interface = batch.arrival(index).interface;
+        let (headers, record) = (batch.headers(index), batch.record(index));
+        let follows_first = (self.databases.spd).outbound_follows_first(headers, record, interface);
+        let verdict = self.of_packet(batch, index);
+        if follows_first {
+            return follow_first(&mut self.fragments, batch, index, verdict);
+        }
+        Some(verdict)
+    }
+
+    fn release(&mut self, batch: &mut Batch) {
+        let bypassed = &mut self.bypassed;
+        self.fragments.release(batch, |batch, index, verdict| {
+            apply(batch, index, verdict, bypassed);
+        });
+    }
+}
+
+/// Does to a record what was decided about it.
+#[inline(always)]
+fn apply(batch: &mut Batch, index: usize, verdict: Verdict, bypassed: &mut u64) {
+    match verdict {
+        Verdict::Protect(association) => {
+            batch.set_work(index, batch.work(index).with_protect(association));
+        }
+        Verdict::Bypass => *bypassed += 1,
+        Verdict::Drop(reason) => batch.drop_record(index, reason),
+        // It is held until that decides.
+        Verdict::AsFirstFragment => {
+            batch.drop_record(index, DropReason::FirstFragmentMissing);
+        }
+    }
+}
+
+/// The verdict on a fragment by the first one of its datagram; `verdict` is what
+/// its own headers say. `None` where it waits for the first one.
+fn follow_first(
+    fragments: &mut Fragments,
+    batch: &mut Batch,
+    index: usize,
+    verdict: Verdict,
+) -> Option<Verdict> {
+    let headers = *batch.headers(index);
+    let arrival = *batch.arrival(index);
+    let datagram = Datagram::of(&headers, batch.record(index), arrival.interface, None);
+    let Some(datagram) = datagram else {
+        return Some(Verdict::Drop(DropReason::MalformedHeaders));
+    };
+    match (headers.fragment, verdict) {
+        // It cannot be read, whatever the first one says.
+        (
+            Fragment::Later,
+            Verdict::Drop(DropReason::MalformedHeaders | DropReason::ProtocolHidden),
+        ) => Some(verdict),
+        (Fragment::Later, _) => fragments.later(batch, index, datagram),
+        _ => Some(fragments.first(datagram, arrival.timestamp_ns, verdict)),
     }
 }
 
@@ -62,6 +143,7 @@ impl Stage for ClassifyOutbound {
 /// came without protection passes by or is dropped.
 pub struct ClassifyInbound {
     databases: Arc<Databases>,
+    fragments: Fragments,
     bypassed: u64,
 }
 
@@ -70,6 +152,7 @@ impl ClassifyInbound {
     pub fn new(databases: Arc<Databases>) -> ClassifyInbound {
         ClassifyInbound {
             databases,
+            fragments: Fragments::default(),
             bypassed: 0,
         }
     }
@@ -95,14 +178,57 @@ impl Stage for ClassifyInbound {
                 .look_ahead_inbound(batch, index + LOOK_AHEAD, false);
             self.databases
                 .look_ahead_inbound(batch, index + LOOK_AHEAD_FURTHER, true);
-            match self.databases.classify_inbound(batch, index) {
-                Ok(Some(association)) => {
+            let (headers, record) = (batch.headers(index), batch.record(index));
+            let interface = batch.arrival(index).interface;
+            if headers.fragment != Fragment::Whole {
+                if let Some(verdict) = self.of_fragment(batch, index) {
+                    apply(batch, index, verdict, &mut self.bypassed);
+                }
+                continue;
+            }
+            match self.databases.classify_inbound(headers, record, interface) {
+                Arrived::Esp(association) => {
                     batch.set_work(index, batch.work(index).with_unprotect(association));
                 }
-                Ok(None) => self.bypassed += 1,
-                Err(reason) => batch.drop_record(index, reason),
+                Arrived::Other(verdict) => apply(batch, index, verdict, &mut self.bypassed),
             }
         }
+        if !self.fragments.is_idle() {
+            self.release(batch);
+        }
         Ok(())
+    }
+
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.fragments.end();
+        self.release(batch);
+        Ok(())
+    }
+}
+
+impl ClassifyInbound {
+    /// `None` where the fragment waits for its first one.
+    #[cold]
+    fn of_fragment(&mut self, batch: &mut Batch, index: usize) -> Option<Verdict> {
+        let interface = batch.arrival(index).interface;
+        let (headers, record) = (batch.headers(index), batch.record(index));
+        let databases = &self.databases;
+        let follows_first = databases.inbound_follows_first(headers, record, interface);
+        let verdict = match databases.classify_inbound(headers, record, interface) {
+            Arrived::Other(verdict) => verdict,
+            // Only whole packets are.
+            Arrived::Esp(_) => Verdict::Drop(DropReason::EspFragment),
+        };
+        if follows_first {
+            return follow_first(&mut self.fragments, batch, index, verdict);
+        }
+        Some(verdict)
+    }
+
+    fn release(&mut self, batch: &mut Batch) {
+        let bypassed = &mut self.bypassed;
+        self.fragments.release(batch, |batch, index, verdict| {
+            apply(batch, index, verdict, bypassed);
+        });
     }
 }

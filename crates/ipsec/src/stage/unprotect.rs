@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_crypto::{LaneUse, OpenJob, open};
 use weir_packet::file::Block;
-use weir_packet::wire::LinkType;
+use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
@@ -15,12 +15,15 @@ use weir_stream::{
 
 use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Associated, Decapsulation, Format};
-use crate::gateway::Databases;
+use crate::fragments::{Datagram, Fragments};
+use crate::gateway::{Arrived, Databases};
 use crate::inbound::{Admitted, Inbound};
 use crate::ledger::{LedgerError, SeenBound};
+use crate::policy::Verdict;
 use crate::report::AssociationReport;
 
 mod ordinary;
+mod resync;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +37,8 @@ pub struct Unprotect {
     databases: Arc<Databases>,
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Inbound>>,
+    /// Those that came out of associations.
+    fragments: Fragments,
     /// Records of this batch that are to be unprotected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
@@ -43,6 +48,8 @@ pub struct Unprotect {
     planned: Vec<Planned>,
     /// Empty between batches.
     jobs: Vec<OpenJob<'static>>,
+    /// Associations whose next packet is tried under other high halves.
+    lost: Vec<u32>,
     unprotected: u64,
     lane_use: LaneUse,
 }
@@ -93,10 +100,12 @@ impl Unprotect {
         Unprotect {
             databases,
             associations,
+            fragments: Fragments::default(),
             wanted: Vec::new(),
             seen: Vec::new(),
             planned: Vec::new(),
             jobs: Vec::new(),
+            lost: Vec::new(),
             unprotected: 0,
             lane_use: LaneUse::default(),
         }
@@ -158,8 +167,14 @@ impl Unprotect {
         batch
             .receive(&block, 0, [(0, bytes, arrival)])
             .map_err(|_| DropReason::NoRoom)?;
-        let Some(association) = self.databases.classify_inbound(&batch, 0)? else {
-            return Ok(None);
+        let arrived = (self.databases).classify_inbound(batch.headers(0), batch.record(0), 0);
+        let association = match arrived {
+            Arrived::Esp(association) => association,
+            Arrived::Other(Verdict::Drop(reason)) => return Err(reason),
+            Arrived::Other(Verdict::AsFirstFragment) => {
+                return Err(DropReason::FirstFragmentMissing);
+            }
+            Arrived::Other(Verdict::Bypass | Verdict::Protect(_)) => return Ok(None),
         };
         batch.set_work(0, batch.work(0).with_unprotect(association));
         self.process(&mut batch)
@@ -256,11 +271,54 @@ impl Unprotect {
                 Fate::Refused(reason) => Err(reason),
             };
             match outcome {
-                Ok(()) => self.unprotected += 1,
-                Err(reason) => batch.drop_record(self.wanted[position].0 as usize, reason),
+                Ok(()) => {
+                    self.unprotected += 1;
+                    let (index, association) = self.wanted[position];
+                    if batch.headers(index as usize).fragment != Fragment::Whole {
+                        self.check_fragment(batch, index as usize, association);
+                    }
+                }
+                Err(reason) => {
+                    let (index, association) = self.wanted[position];
+                    if reason == DropReason::IntegrityFailed {
+                        self.note_failure(association);
+                    }
+                    batch.drop_record(index as usize, reason);
+                }
             }
         }
         self.planned.clear();
+    }
+
+    /// Holds a fragment that came out of an association to what its datagram may
+    /// be: where ports matter, the first fragment says so for all.
+    #[cold]
+    fn check_fragment(&mut self, batch: &mut Batch, index: usize, association: u32) {
+        let arrival = *batch.arrival(index);
+        let (headers, record) = (batch.headers(index), batch.record(index));
+        let spd = &self.databases.spd;
+        let verdict = spd.accepts_fragment(association, headers, record, arrival.interface);
+        let verdict = if verdict == Verdict::AsFirstFragment
+            || headers.fragment == Fragment::First && spd.asks_behind_addresses(association)
+        {
+            match Datagram::of(headers, record, arrival.interface, Some(association)) {
+                None => Some(Verdict::Drop(DropReason::MalformedHeaders)),
+                Some(datagram) if headers.fragment == Fragment::First => Some(
+                    self.fragments
+                        .first(datagram, arrival.timestamp_ns, verdict),
+                ),
+                Some(datagram) => self.fragments.later(batch, index, datagram),
+            }
+        } else {
+            Some(verdict)
+        };
+        if let Some(verdict) = verdict {
+            apply(batch, index, verdict);
+        }
+    }
+
+    fn release_fragments(&mut self, batch: &mut Batch) {
+        self.fragments.release(batch, apply);
     }
 
     /// Takes in a record that is not ordinary.
@@ -279,6 +337,17 @@ impl Unprotect {
         take_in(batch, index, inbound, plan.sequence, text_bytes)?;
         let unwrapped = unwrap(batch, plan, inbound.format(), &self.databases);
         unwrapped.inspect_err(|_| inbound.refuse(text_bytes))
+    }
+}
+
+/// Does to a fragment that came out of an association what was decided about it.
+fn apply(batch: &mut Batch, index: usize, verdict: Verdict) {
+    match verdict {
+        Verdict::Bypass => {}
+        Verdict::Drop(reason) => batch.drop_record(index, reason),
+        Verdict::Protect(_) | Verdict::AsFirstFragment => {
+            batch.drop_record(index, DropReason::SelectorMismatch);
+        }
     }
 }
 
@@ -316,7 +385,7 @@ fn unwrap(
     }
     let interface = batch.arrival(index).interface;
     let tuple = Tuple::from_headers(headers, batch.record(index), interface);
-    if !databases.spd.accepts(plan.association, &tuple) {
+    if headers.fragment == Fragment::Whole && !databases.spd.accepts(plan.association, &tuple) {
         return Err(DropReason::SelectorMismatch);
     }
     // What was read in the outer header holds no more.
@@ -344,6 +413,9 @@ impl Stage for Unprotect {
         if self.seen.len() < self.wanted.len() {
             self.seen.resize_with(BATCH_RECORDS, Seen::default);
         }
+        if !self.lost.is_empty() {
+            self.resynchronize(batch);
+        }
         let mut from = 0;
         while from < self.wanted.len() {
             let to = self.open_from(batch, from)?;
@@ -358,6 +430,15 @@ impl Stage for Unprotect {
                 .all(|index| batch.is_as_parsed(index)),
             "metadata say what stands in the records"
         );
+        if !self.fragments.is_idle() {
+            self.release_fragments(batch);
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        self.fragments.end();
+        self.release_fragments(batch);
         Ok(())
     }
 

@@ -12,6 +12,9 @@ use weir_stream::{DropReason, EventKind};
 
 const NULL: &str = "null+hmac-sha1-96";
 
+/// Lets packets without protection pass between those of a tunnel.
+const UNCHECKED: &str = "inbound_policy = false\n";
+
 fn outbound(file: &str, record: Vec<u8>) -> Vec<(DropReason, u64)> {
     protect(file, LinkType::RawIp, &[record]).drops()
 }
@@ -135,20 +138,26 @@ fn esp_packets_that_are_refused_before_they_are_verified() {
     let mut fragment = protected.clone();
     fragment[6] = 0x20;
     assert_eq!(inbound(&gcm, fragment), [(DropReason::EspFragment, 1)]);
+    let gcm6 = one("aes-128-gcm-16", "tunnel", TUNNEL6);
     let mut fragment6 = ipv6(FRAGMENT, &[&[ESP, 0, 0, 9, 0, 0, 0, 1][..], &esp].concat());
+    fragment6[8..40].fill(0);
+    fragment6[8..10].copy_from_slice(&[0xfd, 0]);
+    fragment6[24..26].copy_from_slice(&[0xfd, 0]);
+    (fragment6[23], fragment6[39]) = (1, 2);
     assert_eq!(
-        inbound(&gcm, fragment6.clone()),
+        inbound(&gcm6, fragment6.clone()),
         [(DropReason::EspFragment, 1)]
     );
     fragment6[43] = 1;
-    assert_eq!(inbound(&gcm, fragment6), [(DropReason::EspFragment, 1)]);
+    assert_eq!(inbound(&gcm6, fragment6), [(DropReason::EspFragment, 1)]);
 
     let mut other_spi = protected.clone();
     other_spi[23] ^= 1;
     assert_eq!(inbound(&gcm, other_spi), [(DropReason::UnknownSpi, 1)]);
     let mut other_end = protected.clone();
     other_end[19] ^= 1;
-    assert_eq!(inbound(&gcm, other_end), [(DropReason::UnknownSpi, 1)]);
+    let clear_text = [(DropReason::UnprotectedInbound, 1)];
+    assert_eq!(inbound(&gcm, other_end), clear_text, "for someone else");
     let in_udp = between_gateways(UDP, &udp(4500, &esp));
     let nat_t = one(
         "aes-128-gcm-16",
@@ -160,7 +169,7 @@ fn esp_packets_that_are_refused_before_they_are_verified() {
         inbound(&nat_t, protected.clone()),
         [(DropReason::UnknownSpi, 1)]
     );
-    assert_eq!(inbound(&gcm, in_udp), [], "without NAT-T it is UDP");
+    assert_eq!(inbound(&gcm, in_udp), clear_text, "without NAT-T it is UDP");
     let short = between_gateways(UDP, &udp(4500, &esp[..6]));
     assert_eq!(inbound(&nat_t, short), [(DropReason::EspLength, 1)]);
 
@@ -178,11 +187,12 @@ fn esp_packets_that_are_refused_before_they_are_verified() {
 #[test]
 fn replays_and_number_zero() {
     for esn in [false, true] {
-        let file = one(
-            "aes-128-gcm-16",
-            "tunnel",
-            &format!("{TUNNEL4}\nesn = {esn}"),
-        );
+        let file = UNCHECKED.to_owned()
+            + &one(
+                "aes-128-gcm-16",
+                "tunnel",
+                &format!("{TUNNEL4}\nesn = {esn}"),
+            );
         let records: Vec<Vec<u8>> = (0..200).map(|bytes| ipv4(99, &key(bytes, 1))).collect();
         let protected = protect(&file, LinkType::RawIp, &records).records;
 
@@ -221,7 +231,7 @@ fn replays_and_number_zero() {
 /// A forged packet must not move the window: the real one still comes in.
 #[test]
 fn forgeries_do_not_move_the_window() {
-    let file = one(NULL, "tunnel", TUNNEL4);
+    let file = UNCHECKED.to_owned() + &one(NULL, "tunnel", TUNNEL4);
     let real = between_gateways(ESP, &null_esp(0x1001, 1, &text(&ipv4(99, &[]), IPV4)));
     let mut forged = null_esp(0x1001, 5000, &text(&ipv4(99, &[]), IPV4));
     forged.reverse();
@@ -311,11 +321,12 @@ fn inner_packets_outside_of_the_selectors() {
     assert_eq!(inbound(&file, esp(&elsewhere)), mismatch);
     let mut fragment = ipv4(UDP, &udp(50_000, &[]));
     fragment[6] = 0x20;
-    assert_eq!(
-        inbound(&file, esp(&fragment)),
-        mismatch,
-        "no ports to look at"
-    );
+    assert_eq!(inbound(&file, esp(&fragment)), [], "it shows its ports");
+    fragment[23] ^= 1;
+    assert_eq!(inbound(&file, esp(&fragment)), mismatch);
+    fragment[7] = 1;
+    let missing = [(DropReason::FirstFragmentMissing, 1)];
+    assert_eq!(inbound(&file, esp(&fragment)), missing, "it shows none");
 }
 
 #[test]
@@ -446,5 +457,48 @@ proptest! {
         prop_assert_eq!(run.records.len() as u64 + run.drops().iter().map(|(_, n)| n).sum::<u64>(), 1);
         let run = unprotect(&file, link, &[record]);
         prop_assert!(run.records.len() <= 1);
+    }
+}
+
+/// A receiver that starts in the middle of a stream finds the high half of the
+/// numbers (RFC 4303, appendix A3), and forgeries do not lead it astray.
+#[test]
+fn a_fresh_receiver_finds_the_high_half() {
+    for (suite, high) in [
+        ("aes-128-gcm-16", 1u64),
+        ("aes-128-gcm-16", 20),
+        ("aes-128-cbc+hmac-sha1-96", 3),
+    ] {
+        let esp = |low: u64| {
+            let payload = udp(9, &low.to_be_bytes());
+            crate::common::seal_with_number(suite, high << 32 | low, &ipv4(UDP, &payload))
+        };
+        let records: Vec<Vec<u8>> = (1..=600)
+            .map(|low| between_gateways(ESP, &esp(low)))
+            .collect();
+        let file = one(suite, "tunnel", &format!("{TUNNEL4}\nesn = true"));
+        let run = unprotect(&file, LinkType::RawIp, &records);
+        let drops = run.drops();
+        assert!(
+            matches!(drops[..], [(DropReason::IntegrityFailed, failed)] if failed < 600),
+            "{suite} {high}: {drops:?}"
+        );
+        // One that is told begins at once, and takes in nothing older.
+        let more = format!(
+            "{TUNNEL4}\nesn = true\nexpected_sequence = {}",
+            high << 32 | 300
+        );
+        let run = unprotect(
+            &one(suite, "tunnel", &more),
+            LinkType::RawIp,
+            &records[299..],
+        );
+        assert_eq!((run.drops(), run.records.len()), (vec![], 301));
+        let run = unprotect(
+            &one(suite, "tunnel", &more),
+            LinkType::RawIp,
+            &records[290..299],
+        );
+        assert_eq!(run.records.len(), 0);
     }
 }

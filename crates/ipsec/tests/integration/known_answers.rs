@@ -136,6 +136,9 @@ const RFC_3602: [(&str, &str, &str, &str, &str); 4] = [
     ),
 ];
 
+/// Everything may come out of the association of an RFC.
+const INBOUND: &str = "[[policy]]\naction = \"protect\"\nsa = \"rfc\"\n";
+
 /// The RFC's packets have no ICV, which ESP without integrity does not need
 /// and which we do not offer: the test puts one behind them.
 #[test]
@@ -152,7 +155,7 @@ fn aes_cbc_of_rfc_3602() {
         let tunnel = r#"tunnel = { source = "192.168.123.3", destination = "192.168.123.200" }"#;
         let file = format!(
             "[[sa]]\nname = \"rfc\"\nspi = {:#x}\nsuite = \"aes-128-cbc+hmac-sha1-96\"\n\
-             key = {cipher_key:?}\nintegrity_key = \"{}\"\nmode = {mode:?}\n{}\n",
+             key = {cipher_key:?}\nintegrity_key = \"{}\"\nmode = {mode:?}\n{}\n{INBOUND}",
             u32::from_be_bytes([esp[0], esp[1], esp[2], esp[3]]),
             hex(&key(20, 101)),
             if mode == "tunnel" { tunnel } else { "" },
@@ -188,7 +191,7 @@ fn chacha20_poly1305_of_rfc_7634_appendix_a() {
     );
     let file = format!(
         "[[sa]]\nname = \"rfc\"\nspi = 0x01020304\nsuite = \"chacha20-poly1305\"\n\
-         key = \"{}\"\nmode = \"tunnel\"\n{TUNNEL4}\n",
+         key = \"{}\"\nmode = \"tunnel\"\n{TUNNEL4}\n{INBOUND}",
         hex(&chacha_key)
     );
     let run = unprotect(&file, LinkType::RawIp, &[between_gateways(ESP, &esp)]);
@@ -260,7 +263,8 @@ fn aes_gcm_of_the_test_case_draft() {
         let (key, esp, payload) = (unhex(key), unhex(esp), unhex(payload));
         let file = format!(
             "[[sa]]\nname = \"draft\"\nspi = {:#x}\nsuite = \"aes-{}-gcm-16\"\n\
-             key = \"{}\"\nmode = \"transport\"\nesn = {esn}\n",
+             key = \"{}\"\nmode = \"transport\"\nesn = {esn}\n\
+             [[policy]]\naction = \"protect\"\nsa = \"draft\"\n",
             u32::from_be_bytes([esp[0], esp[1], esp[2], esp[3]]),
             (key.len() - 4) * 8,
             hex(&key)

@@ -331,11 +331,12 @@ fn nat_t_frames_are_right() {
 /// IKE, keepalives and stubs on the NAT-T port are not ESP.
 #[test]
 fn what_is_no_esp_on_the_nat_t_port_passes_by() {
-    let file = one(
-        "aes-128-gcm-16",
-        "tunnel",
-        &format!("{TUNNEL4}\nnat_t = true"),
-    );
+    let file = "inbound_policy = false\n".to_owned()
+        + &one(
+            "aes-128-gcm-16",
+            "tunnel",
+            &format!("{TUNNEL4}\nnat_t = true"),
+        );
     let records: Vec<Vec<u8>> = [&[0xff][..], &[0, 0, 0, 0, 1, 2, 3, 4], &[1, 2]]
         .iter()
         .map(|payload| between_gateways(UDP, &udp(4500, payload)))

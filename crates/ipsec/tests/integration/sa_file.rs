@@ -489,7 +489,8 @@ fn files_that_others_can_read_are_refused() {
     for (mode, is_private) in [
         (0o600, true),
         (0o400, true),
-        (0o640, false),
+        (0o640, true),
+        (0o660, false),
         (0o604, false),
         (0o620, false),
     ] {

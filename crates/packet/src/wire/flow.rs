@@ -210,13 +210,15 @@ impl Headers {
                 fold(source ^ destination),
             ),
         };
-        let (source_port, destination_port) = match self.fragment {
-            Fragment::Whole => (self.source_port, self.destination_port),
-            Fragment::First | Fragment::Later => (0, 0),
+        let (source_port, destination_port, protocol) = match self.fragment {
+            Fragment::Whole => (self.source_port, self.destination_port, self.protocol),
+            // An IPv6 fragment need not know the datagram's protocol.
+            _ if self.network == Network::Ipv6 => (0, 0, protocol::FRAGMENT),
+            Fragment::First | Fragment::Later => (0, 0, self.protocol),
         };
         let ports = u64::from(source_port ^ destination_port) << 32
             | (u64::from(source_port) + u64::from(destination_port)) << 8
-            | u64::from(self.protocol);
+            | u64::from(protocol);
         let mixed = mix(
             sum ^ 0x9e37_79b9_7f4a_7c15,
             difference ^ 0xd1b5_4a32_d192_ed03,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::link::{self, LinkType};
+use super::link::{self, LinkHeader, LinkType, Shim};
 use super::protocol::{
     AH, DESTINATION_OPTIONS, ETHER_ARP, ETHER_IPV4, ETHER_IPV6, FRAGMENT, HIP, HOP_BY_HOP, ICMP,
     ICMPV6, MOBILITY, ROUTING, SCTP, SHIM6, TCP, UDP,
@@ -95,7 +95,9 @@ pub struct Headers {
     pub fragment: Fragment,
     /// The first thing found wrong.
     pub fault: Option<Fault>,
-    /// EtherType of the network header; 0 where the link has none.
+    /// EtherType of the link header, behind its VLAN tags: that of the network
+    /// header, or of a [`Shim`] in front of it, which in IEEE 802.3 is a length.
+    /// 0 where the link has none.
     pub ether_type: u16,
     /// Tag control information of the outermost VLAN tag; 0 without one.
     pub vlan_tci: u16,
@@ -183,22 +185,21 @@ impl Headers {
     #[inline(never)]
     fn read_any_link(&mut self, link: LinkType, bytes: &[u8]) -> Result<(), Fault> {
         let link = link::parse(link, bytes)?;
+        self.read_behind(&link, bytes)
+    }
+
+    fn read_behind(&mut self, link: &LinkHeader, bytes: &[u8]) -> Result<(), Fault> {
         self.ether_type = link.ether_type;
         self.vlan_tci = link.vlan_tci;
         self.vlan_tags = link.vlan_tags;
-        self.read_network(bytes, link.network_offset, link.ether_type)
+        let bytes = bytes.get(..link.end).unwrap_or(bytes);
+        self.read_network(bytes, link.network_offset, link.network_type)
     }
 
-    /// Reads the headers of an IP packet that starts at `network_offset`, as
-    /// found inside a tunnel.
-    pub(super) fn parse_network(bytes: &[u8], network_offset: usize, ether_type: u16) -> Headers {
-        let mut headers = Headers {
-            ether_type,
-            ..Headers::default()
-        };
-        headers.fault = headers
-            .read_network(bytes, network_offset, ether_type)
-            .err();
+    /// Reads the headers behind a link header that was found inside a tunnel.
+    pub(super) fn parse_behind(link: &LinkHeader, bytes: &[u8]) -> Headers {
+        let mut headers = Headers::default();
+        headers.fault = headers.read_behind(link, bytes).err();
         headers
     }
 
@@ -291,11 +292,7 @@ impl Headers {
                 self.payload_offset = self.transport_offset;
                 return Err(Fault::NetworkHeaderCut);
             };
-            let header_bytes = match self.protocol {
-                FRAGMENT => 8,
-                AH => (usize::from(length) + 2) * 4,
-                _ => (usize::from(length) + 1) * 8,
-            };
+            let header_bytes = extension_bytes(self.protocol, length);
             if header_bytes > header.len() {
                 return Err(Fault::NetworkHeaderCut);
             }
@@ -378,6 +375,54 @@ impl Headers {
     #[inline]
     pub fn is_ip(&self) -> bool {
         matches!(self.network, Network::Ipv4 | Network::Ipv6)
+    }
+
+    /// What stands between the link header and the IP header, if anything.
+    #[inline]
+    pub fn shim(&self) -> Option<Shim> {
+        match self.ether_type {
+            ETHER_IPV4 | ETHER_IPV6 => None,
+            ether_type if self.is_ip() => Shim::of(ether_type),
+            _ => None,
+        }
+    }
+
+    /// The identification that the fragments of a datagram share; `None` for
+    /// packets that are no fragments.
+    pub fn fragment_identification(&self, bytes: &[u8]) -> Option<u32> {
+        if self.fragment == Fragment::Whole {
+            return None;
+        }
+        let packet = self.ip_packet(bytes);
+        if self.network == Network::Ipv4 {
+            let field: &[u8; 2] = packet.get(4..6)?.first_chunk()?;
+            return Some(u16::from_be_bytes(*field).into());
+        }
+        // The fragment header stands behind those that routers read.
+        let (mut protocol, mut at) = (*packet.get(6)?, 40);
+        for _ in 0..MAX_EXTENSION_HEADERS {
+            let header: &[u8; 8] = packet.get(at..)?.first_chunk()?;
+            if protocol == FRAGMENT {
+                let [_, _, _, _, a, b, c, d] = *header;
+                return Some(u32::from_be_bytes([a, b, c, d]));
+            }
+            if !is_extension(protocol) {
+                return None;
+            }
+            at += extension_bytes(protocol, header[1]);
+            protocol = header[0];
+        }
+        None
+    }
+
+    /// Whether an IPv6 fragment's own header does not say which transport
+    /// protocol its datagram has: another extension header comes first, and only
+    /// the first fragment has it whole.
+    #[inline]
+    pub fn is_protocol_unknown(&self) -> bool {
+        self.fragment == Fragment::Later
+            && self.network == Network::Ipv6
+            && is_extension(self.protocol)
     }
 
     /// Whether the record holds a readable IP packet to its last byte.
@@ -479,6 +524,15 @@ fn judge(whole: Result<(), Fault>, transport: Result<(), Fault>) -> Result<(), F
 #[inline(always)]
 fn first<const N: usize>(transport: &[u8]) -> Result<&[u8; N], Fault> {
     transport.first_chunk().ok_or(Fault::TransportHeaderCut)
+}
+
+/// Bytes of an extension header, by its length field.
+fn extension_bytes(protocol: u8, length: u8) -> usize {
+    match protocol {
+        FRAGMENT => 8,
+        AH => (usize::from(length) + 2) * 4,
+        _ => (usize::from(length) + 1) * 8,
+    }
 }
 
 fn is_extension(protocol: u8) -> bool {

@@ -1,7 +1,11 @@
 //! Link types and the way from a link header to the network header.
 
 use super::headers::Fault;
-use super::protocol::{ETHER_IPV4, ETHER_IPV6, ETHER_QINQ, ETHER_QINQ_OLD, ETHER_VLAN};
+use super::protocol::{
+    ETHER_ARP, ETHER_IPV4, ETHER_IPV6, ETHER_LONGEST_LLC, ETHER_MPLS, ETHER_MPLS_UPSTREAM,
+    ETHER_PPPOE_SESSION, ETHER_QINQ, ETHER_QINQ_OLD, ETHER_VLAN, PPP_IPV4, PPP_IPV6,
+};
+use super::views::Pppoe;
 
 /// The header in front of the network packet, by the registry of
 /// `LINKTYPE_…` numbers that capture files use.
@@ -65,24 +69,71 @@ impl LinkType {
     }
 }
 
-/// Where the link header ends and what follows it.
+/// A header between the link header (with its VLAN tags) and the network
+/// header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shim {
+    /// A stack of MPLS labels (RFC 3032).
+    Mpls,
+    /// A PPPoE session (RFC 2516) and the PPP protocol number.
+    Pppoe,
+    /// LLC and SNAP, with the EtherType at their end (RFC 1042). The Ethernet
+    /// header gives a length in place of an EtherType.
+    LlcSnap,
+}
+
+impl Shim {
+    /// The shim that an EtherType, or a length in its place, announces.
+    pub(super) fn of(ether_type: u16) -> Option<Shim> {
+        match ether_type {
+            ETHER_MPLS | ETHER_MPLS_UPSTREAM => Some(Shim::Mpls),
+            ETHER_PPPOE_SESSION => Some(Shim::Pppoe),
+            1..=ETHER_LONGEST_LLC => Some(Shim::LlcSnap),
+            _ => None,
+        }
+    }
+}
+
+/// Where the link header ends, with the shim behind it, and what follows.
 #[derive(Clone, Copy)]
 pub(super) struct LinkHeader {
     pub network_offset: usize,
-    /// EtherType of the network header; for link types without one, that of
-    /// the IP version found.
+    /// EtherType of the link header or of its last tag; for link types without
+    /// one, that of the IP version found.
     pub ether_type: u16,
+    /// EtherType of what stands at `network_offset`: behind a shim not that of
+    /// the link header, and 0 where the shim does not say what it carries.
+    pub network_type: u16,
+    /// Where the network packet ends at the latest, by what the shim says.
+    pub end: usize,
     /// Tag control information of the outermost tag.
     pub vlan_tci: u16,
     pub vlan_tags: u8,
 }
 
+impl LinkHeader {
+    /// That of something that cannot be read, at `network_offset`.
+    pub fn of_nothing(network_offset: usize) -> LinkHeader {
+        untagged(network_offset, 0)
+    }
+}
+
 /// More tags than this are nobody's network.
 const MAX_VLAN_TAGS: u8 = 8;
 
+/// More labels than this are nobody's network.
+const MAX_MPLS_LABELS: usize = 16;
+
+/// Bytes of an MPLS label stack entry.
+const MPLS_LABEL_BYTES: usize = 4;
+
+/// LLC's service access points and control field, and SNAP's organisation code,
+/// in front of an EtherType (RFC 1042).
+const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+
 pub(super) fn parse(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
     match link {
-        LinkType::Ethernet => ether_type_at(bytes, 12),
+        LinkType::Ethernet => ethernet(bytes),
         LinkType::RawIp => raw_ip(bytes),
         LinkType::RawIpv4 => Ok(untagged(0, ETHER_IPV4)),
         LinkType::RawIpv6 => Ok(untagged(0, ETHER_IPV6)),
@@ -101,6 +152,8 @@ fn untagged(network_offset: usize, ether_type: u16) -> LinkHeader {
     LinkHeader {
         network_offset,
         ether_type,
+        network_type: ether_type,
+        end: usize::MAX,
         vlan_tci: 0,
         vlan_tags: 0,
     }
@@ -111,6 +164,15 @@ fn be16(bytes: &[u8], at: usize) -> Result<u16, Fault> {
         Some(field) => Ok(u16::from_be_bytes([field[0], field[1]])),
         None => Err(Fault::LinkHeaderCut),
     }
+}
+
+/// A frame, of Ethernet II or of IEEE 802.3.
+fn ethernet(bytes: &[u8]) -> Result<LinkHeader, Fault> {
+    let header = ether_type_at(bytes, 12)?;
+    if Shim::of(header.ether_type) == Some(Shim::LlcSnap) {
+        return llc_snap(bytes, header);
+    }
+    Ok(header)
 }
 
 fn ether_type_at(bytes: &[u8], at: usize) -> Result<LinkHeader, Fault> {
@@ -135,7 +197,104 @@ fn skip_tags(bytes: &[u8], after_type: usize, ether_type: u16) -> Result<LinkHea
         header.network_offset += 4;
         header.vlan_tags += 1;
     }
-    Ok(header)
+    header.network_type = header.ether_type;
+    skip_shim(bytes, header)
+}
+
+/// Skips MPLS labels or a PPPoE header that a header's EtherType announces.
+pub(super) fn skip_shim(bytes: &[u8], header: LinkHeader) -> Result<LinkHeader, Fault> {
+    match Shim::of(header.ether_type) {
+        Some(Shim::Mpls) => mpls(bytes, header),
+        Some(Shim::Pppoe) => pppoe(bytes, header),
+        Some(Shim::LlcSnap) | None => Ok(header),
+    }
+}
+
+/// The header of a packet that stands at `network_offset`, behind something
+/// that names it by an EtherType.
+pub(super) fn network_at(
+    bytes: &[u8],
+    network_offset: usize,
+    ether_type: u16,
+) -> Result<LinkHeader, Fault> {
+    skip_shim(bytes, untagged(network_offset, ether_type))
+}
+
+/// Skips a stack of labels (RFC 3032). Only the explicit null labels name what
+/// follows; otherwise the IP version in the first bits does, by which the
+/// senders of all else avoid to begin with 4 or 6 (RFC 4928, section 3).
+fn mpls(bytes: &[u8], header: LinkHeader) -> Result<LinkHeader, Fault> {
+    const IPV4_EXPLICIT_NULL: u32 = 0;
+    const IPV6_EXPLICIT_NULL: u32 = 2;
+    let mut at = header.network_offset;
+    for _ in 0..MAX_MPLS_LABELS {
+        let entry = bytes.get(at..).and_then(<[u8]>::first_chunk);
+        let entry = u32::from_be_bytes(*entry.ok_or(Fault::LinkHeaderCut)?);
+        at += MPLS_LABEL_BYTES;
+        let is_bottom = entry & 0x100 != 0;
+        if !is_bottom {
+            continue;
+        }
+        let first = bytes.get(at).ok_or(Fault::LinkHeaderCut)?;
+        let network_type = match (entry >> 12, first >> 4) {
+            (IPV4_EXPLICIT_NULL, _) => ETHER_IPV4,
+            (IPV6_EXPLICIT_NULL, _) => ETHER_IPV6,
+            (_, 4) => ETHER_IPV4,
+            (_, 6) => ETHER_IPV6,
+            _ => 0,
+        };
+        return Ok(LinkHeader {
+            network_offset: at,
+            network_type,
+            ..header
+        });
+    }
+    Err(Fault::BadLinkHeader)
+}
+
+/// Skips the header of a PPPoE session. What it carries ends where the header
+/// says, whatever IP claims.
+fn pppoe(bytes: &[u8], header: LinkHeader) -> Result<LinkHeader, Fault> {
+    let bytes = bytes.get(header.network_offset..).unwrap_or_default();
+    if bytes.len() < Pppoe::BYTES {
+        return Err(Fault::LinkHeaderCut);
+    }
+    let pppoe = Pppoe::new(bytes).ok_or(Fault::BadLinkHeader)?;
+    let network_offset = header.network_offset + Pppoe::BYTES;
+    Ok(LinkHeader {
+        network_offset,
+        network_type: match pppoe.protocol() {
+            PPP_IPV4 => ETHER_IPV4,
+            PPP_IPV6 => ETHER_IPV6,
+            _ => 0,
+        },
+        end: network_offset + pppoe.payload().len(),
+        ..header
+    })
+}
+
+/// Skips LLC and SNAP. What follows ends where the Ethernet header says.
+fn llc_snap(bytes: &[u8], header: LinkHeader) -> Result<LinkHeader, Fault> {
+    let start = header.network_offset;
+    let end = start + usize::from(header.ether_type);
+    let rest = bytes.get(start..end.min(bytes.len())).unwrap_or_default();
+    let unread = LinkHeader {
+        network_type: 0,
+        end,
+        ..header
+    };
+    let Some(behind) = rest.strip_prefix(&LLC_SNAP) else {
+        return Ok(unread);
+    };
+    let ether_type = be16(behind, 0)?;
+    if !matches!(ether_type, ETHER_IPV4 | ETHER_IPV6 | ETHER_ARP) {
+        return Ok(unread);
+    }
+    Ok(LinkHeader {
+        network_offset: start + LLC_SNAP.len() + 2,
+        network_type: ether_type,
+        ..unread
+    })
 }
 
 fn raw_ip(bytes: &[u8]) -> Result<LinkHeader, Fault> {
@@ -164,3 +323,6 @@ fn address_family(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
         _ => Ok(untagged(4, 0)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,4 +20,4 @@ pub mod views;
 pub use checksum::{Checksum, internet_checksum};
 pub use flow::{FlowKey, Ipv4Flow, KeyKind, KeyKindError, PrefixLengths};
 pub use headers::{Fault, Fragment, Headers, Network};
-pub use link::LinkType;
+pub use link::{LinkType, Shim};

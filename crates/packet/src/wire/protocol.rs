@@ -12,6 +12,15 @@ pub const ETHER_IPV6: u16 = 0x86dd;
 pub const ETHER_QINQ: u16 = 0x88a8;
 /// EtherType that older switches use for the outer tag of QinQ.
 pub const ETHER_QINQ_OLD: u16 = 0x9100;
+/// EtherType of MPLS with unicast labels (RFC 5332, section 2).
+pub const ETHER_MPLS: u16 = 0x8847;
+/// EtherType of MPLS with upstream-assigned labels (RFC 5332, section 2).
+pub const ETHER_MPLS_UPSTREAM: u16 = 0x8848;
+/// The lowest EtherType: lower numbers in its place are lengths (IEEE 802.3,
+/// section 3.2.6).
+pub const ETHER_LOWEST: u16 = 0x0600;
+/// The longest payload whose length stands in place of an EtherType.
+pub const ETHER_LONGEST_LLC: u16 = 1500;
 /// EtherType of PPPoE sessions (RFC 2516, section 6).
 pub const ETHER_PPPOE_SESSION: u16 = 0x8864;
 /// EtherType of ERSPAN types I and II inside GRE.

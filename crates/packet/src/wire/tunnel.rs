@@ -1,19 +1,18 @@
 //! Packets in packets.
 
-use super::headers::{Fragment, Headers, Network};
-use super::link::{self, LinkType};
+use super::headers::{Fault, Fragment, Headers};
+use super::link::{self, LinkHeader, LinkType};
 use super::protocol::{
-    ETHER_BRIDGED, ETHER_ERSPAN, ETHER_IPV4, ETHER_IPV6, ETHER_PPPOE_SESSION, GRE, IPV4, IPV6,
-    PORT_GENEVE, PORT_VXLAN, PPP_IPV4, PPP_IPV6, UDP,
+    ETHER_BRIDGED, ETHER_ERSPAN, ETHER_IPV4, ETHER_IPV6, GRE, IPV4, IPV6, PORT_GENEVE, PORT_VXLAN,
+    UDP,
 };
-use super::views::{Erspan, Geneve, Gre, Pppoe, Vxlan};
+use super::views::{Erspan, Geneve, Gre, Vxlan};
 
 impl Headers {
     /// The headers of the packet that this one carries, one level deeper:
     /// IPv4 and IPv6 in IP (RFC 2003, RFC 2473), GRE (RFC 2784, RFC 2890)
     /// with bridged Ethernet, frames mirrored by ERSPAN of type II or any
-    /// EtherType, VXLAN (RFC 7348) and Geneve (RFC 8926) on their UDP ports,
-    /// and IP in PPPoE sessions (RFC 2516).
+    /// EtherType, VXLAN (RFC 7348) and Geneve (RFC 8926) on their UDP ports.
     ///
     /// `bytes` is the record that these headers were read from, and the
     /// inner offsets count from its start too, so that the call can be
@@ -23,16 +22,13 @@ impl Headers {
     /// inner headers.
     pub fn inner(&self, bytes: &[u8]) -> Option<Headers> {
         let bytes = bytes.get(..self.end_offset as usize)?;
-        if self.network == Network::Other && self.ether_type == ETHER_PPPOE_SESSION {
-            return pppoe(bytes, usize::from(self.network_offset));
-        }
         if !self.is_ip() || self.fragment != Fragment::Whole {
             return None;
         }
         let transport_offset = usize::from(self.transport_offset);
         match self.protocol {
-            IPV4 => Some(Headers::parse_network(bytes, transport_offset, ETHER_IPV4)),
-            IPV6 => Some(Headers::parse_network(bytes, transport_offset, ETHER_IPV6)),
+            IPV4 => Some(by_ether_type(bytes, transport_offset, ETHER_IPV4)),
+            IPV6 => Some(by_ether_type(bytes, transport_offset, ETHER_IPV6)),
             GRE => {
                 let gre = Gre::new(bytes.get(transport_offset..)?)?;
                 let inner_offset = transport_offset + gre.header_bytes();
@@ -58,39 +54,32 @@ impl Headers {
     }
 }
 
-/// The headers of the packet in a PPPoE session, if it is IP.
-fn pppoe(bytes: &[u8], pppoe_offset: usize) -> Option<Headers> {
-    let pppoe = Pppoe::new(bytes.get(pppoe_offset..)?)?;
-    let ether_type = match pppoe.protocol() {
-        PPP_IPV4 => ETHER_IPV4,
-        PPP_IPV6 => ETHER_IPV6,
-        _ => return None,
-    };
-    let offset = pppoe_offset + Pppoe::BYTES;
-    let bytes = &bytes[..offset + pppoe.payload().len()];
-    Some(Headers::parse_network(bytes, offset, ether_type))
-}
-
 /// The headers of a packet, or of a bridged frame, inside a record.
 fn by_ether_type(bytes: &[u8], offset: usize, ether_type: u16) -> Headers {
     match ether_type {
         ETHER_BRIDGED => bridged(bytes, offset),
-        ether_type => Headers::parse_network(bytes, offset, ether_type),
+        ether_type => behind(link::network_at(bytes, offset, ether_type), bytes, offset),
     }
 }
 
 /// The headers of an Ethernet frame inside a record.
 fn bridged(bytes: &[u8], frame_offset: usize) -> Headers {
     let frame = bytes.get(frame_offset..).unwrap_or_default();
-    match link::parse(LinkType::Ethernet, frame) {
-        Ok(link) => Headers {
-            vlan_tci: link.vlan_tci,
-            vlan_tags: link.vlan_tags,
-            ..Headers::parse_network(bytes, frame_offset + link.network_offset, link.ether_type)
-        },
+    let link = link::parse(LinkType::Ethernet, frame).map(|link| LinkHeader {
+        network_offset: frame_offset + link.network_offset,
+        end: frame_offset.saturating_add(link.end),
+        ..link
+    });
+    behind(link, bytes, frame_offset)
+}
+
+/// The headers behind a link header inside a record, or what is wrong with it.
+fn behind(link: Result<LinkHeader, Fault>, bytes: &[u8], offset: usize) -> Headers {
+    match link {
+        Ok(link) => Headers::parse_behind(&link, bytes),
         Err(fault) => Headers {
             fault: Some(fault),
-            ..Headers::parse_network(bytes, frame_offset, 0)
+            ..Headers::parse_behind(&LinkHeader::of_nothing(offset), bytes)
         },
     }
 }

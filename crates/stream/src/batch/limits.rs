@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::BATCH_RECORDS;
+use super::{BATCH_RECORDS, SOURCE_RECORDS};
 
 /// When a batch counts as full, and what it keeps of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
-    /// Records, at most [`BATCH_RECORDS`].
+    /// Records that a source adds, at most [`BATCH_RECORDS`].
     pub(super) records: usize,
     /// Bytes of all records.
     pub(super) bytes: usize,
@@ -16,8 +16,8 @@ pub struct BatchLimits {
 }
 
 impl BatchLimits {
-    /// Limits of one's own; `records` is brought into `1..=256`, `bytes` is at
-    /// least 1.
+    /// Other limits; `records` is brought into `1..=`[`BATCH_RECORDS`], `bytes` is
+    /// at least 1.
     pub fn new(records: usize, bytes: usize) -> BatchLimits {
         BatchLimits {
             records: records.clamp(1, BATCH_RECORDS),
@@ -44,7 +44,7 @@ impl Default for BatchLimits {
     /// 256 records that together stay in half of the L2 cache, so that the
     /// last stage finds them where the first one read them.
     fn default() -> BatchLimits {
-        BatchLimits::new(BATCH_RECORDS, l2_cache_bytes() / 2)
+        BatchLimits::new(SOURCE_RECORDS, l2_cache_bytes() / 2)
     }
 }
 

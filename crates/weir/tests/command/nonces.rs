@@ -226,7 +226,7 @@ fn repeating_is_possible_only_by_saying_so() {
 
 #[test]
 fn keys_that_others_can_read_are_refused() {
-    for mode in [0o640, 0o604, 0o644] {
+    for mode in [0o660, 0o604, 0o644] {
         let folder = Folder::new();
         let sa = own_file(&folder, mode);
         let out = folder.name("out.pcapng");
@@ -333,6 +333,10 @@ pub fn whole_blocks(stream: &[u8]) -> &[u8] {
 fn a_check_uses_nothing_up() {
     let folder = Folder::new();
     own_file(&folder, 0o600);
+    folder.write(
+        "own.toml",
+        OWN.replace("suite =", "direction = \"outbound\"\nsuite ="),
+    );
     write_frames(folder.path("in.pcapng"), &[]);
     let config = folder.write(
         "weir.toml",

@@ -117,6 +117,37 @@ pub fn example_name(name: &str) -> String {
     example(name).to_str().expect("text").to_owned()
 }
 
+/// An SA file for the gateway at the other end of the examples' tunnels, with keys
+/// of its own, and one for a gateway that seals as the examples do and opens what
+/// the other one sends.
+pub fn example_both_ways(folder: &Folder) -> (String, String) {
+    let text = std::fs::read_to_string(example("sa.toml")).expect("read");
+    let (head, own) = text.split_at(text.find("[[sa]]").expect("associations"));
+    let other: Vec<String> = own
+        .lines()
+        .map(|line| match line.split_once(" = \"") {
+            Some((name @ ("key" | "integrity_key"), digits)) => {
+                let reversed: String = digits.trim_end_matches('"').chars().rev().collect();
+                format!("{name} = \"{reversed}\"")
+            }
+            Some((name @ ("name" | "sa"), value)) => format!("{name} = \"other-{value}"),
+            _ => line.replace("spi = 0x100", "spi = 0x200"),
+        })
+        .collect();
+    let other = other.join("\n");
+    let directed = |text: &str, direction: &str| {
+        let line = format!("\ndirection = \"{direction}\"\nsuite =");
+        text.replace("\nsuite =", &line)
+    };
+    let remote = folder.write("remote-sa.toml", format!("{head}{other}\n"));
+    let both = format!(
+        "{head}{}\n{}\n",
+        directed(own, "outbound"),
+        directed(&other, "inbound")
+    );
+    (remote, folder.write("both-sa.toml", both))
+}
+
 /// A folder for one test.
 pub struct Folder(tempfile::TempDir);
 

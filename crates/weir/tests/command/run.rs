@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 
 use crate::captures::packets;
 use crate::inspect::{alerts, expected};
-use crate::processes::{Folder, example_name, json_file, json_lines, weir, weir_fed};
+use crate::processes::{
+    Folder, example_both_ways, example_name, json_file, json_lines, weir, weir_fed,
+};
 
 /// The gateway of the examples with its outputs in a folder of the test.
 fn gateway(folder: &Folder) -> String {
     let text = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
     let mut text = text.replace("../out/", "out/");
     text = text.replace("[inspect]\n", "[inspect]\nprometheus = \"out/weir.prom\"\n");
-    for name in ["traffic.pcapng", "example.rules", "sa.toml"] {
+    for name in ["traffic.pcapng", "example.rules", "gateway-sa.toml"] {
         let quoted = format!("{name:?}");
         assert!(text.contains(&quoted), "{name}");
         text = text.replace(&quoted, &format!("{:?}", example_name(name)));
@@ -225,9 +227,10 @@ fn alarms_go_to_a_file_of_their_own_where_one_is_named() {
 #[test]
 fn both_directions_run_side_by_side() {
     let folder = Folder::new();
-    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let traffic = example_name("traffic.pcapng");
+    let (remote, sa) = example_both_ways(&folder);
     let protected = folder.name("protected.pcapng");
-    weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
+    weir(["protect", &traffic, &protected, "--sa", &remote, "-q"]).done();
     let config = folder.write(
         "both.toml",
         format!(
@@ -293,6 +296,23 @@ fn both_directions_run_side_by_side() {
     }
 }
 
+/// A gateway must not open what it sealed.
+#[test]
+fn associations_of_a_gateway_have_a_direction() {
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let config = folder.write(
+        "weir.toml",
+        format!(
+            "[input]\npcap = [{traffic:?}]\n[pipeline]\nstages = [\"protect\"]\n\
+             [ipsec]\nsa = {sa:?}\n"
+        ),
+    );
+    for command in ["check", "run"] {
+        weir([command, &config, "-q"]).failed(2, &["\"a-to-b\"", "direction: missing"]);
+    }
+}
+
 /// The first key of the example.
 const KEY: &str = "17c29ba23bb9d221730bf93a1f25f8228cabaf51";
 
@@ -301,7 +321,7 @@ const KEY: &str = "17c29ba23bb9d221730bf93a1f25f8228cabaf51";
 fn a_key_comes_through_a_pipe() {
     let folder = Folder::new();
     let traffic = example_name("traffic.pcapng");
-    let sa = std::fs::read_to_string(example_name("sa.toml")).expect("read");
+    let sa = std::fs::read_to_string(example_name("gateway-sa.toml")).expect("read");
     let inline = format!("key = \"{KEY}\"");
     assert!(sa.contains(&inline));
     folder.write("sa.toml", sa.replace(&inline, "key_fd = 0"));
@@ -322,7 +342,7 @@ fn a_key_comes_through_a_pipe() {
 fn no_output_replaces_a_key_file() {
     let folder = Folder::new();
     let traffic = example_name("traffic.pcapng");
-    let sa = std::fs::read_to_string(example_name("sa.toml")).expect("read");
+    let sa = std::fs::read_to_string(example_name("gateway-sa.toml")).expect("read");
     let inline = format!("key = \"{KEY}\"");
     folder.write("sa.toml", sa.replace(&inline, "key_file = \"first.key\""));
     let key = folder.write("first.key", KEY);
@@ -372,7 +392,7 @@ fn checks_find_what_is_wrong_and_change_nothing() {
     let text = std::fs::read_to_string(&good).expect("read");
     let traffic = format!("{:?}", example_name("traffic.pcapng"));
     let rules = format!("{:?}", example_name("example.rules"));
-    let sa = format!("{:?}", example_name("sa.toml"));
+    let sa = format!("{:?}", example_name("gateway-sa.toml"));
     let wrong: [(&str, &str, Place, &str); 12] = [
         ("[input]", "[input", Place::Line, "unclosed"),
         (

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::captures::packets;
 use crate::inspect::{alerts, expected};
-use crate::processes::{Beside, Folder, example, example_name, json_file, json_lines, until, weir};
+use crate::processes::{
+    Beside, Folder, example, example_both_ways, example_name, json_file, json_lines, until, weir,
+};
 
 /// A gateway that reads from a pipe.
 struct Live {
@@ -23,7 +25,10 @@ impl Live {
         let folder = Folder::new();
         let pipe = folder.pipe("in");
         let rules = std::fs::read(example("example.rules")).expect("read");
-        let (rules, sa) = (folder.write("my.rules", rules), example_name("sa.toml"));
+        let (rules, sa) = (
+            folder.write("my.rules", rules),
+            example_name("gateway-sa.toml"),
+        );
         let config = folder.write(
             "weir.toml",
             format!(
@@ -176,6 +181,7 @@ fn rules_are_loaded_again_while_packets_run() {
 fn hup_and_usr2_end_no_command() {
     let folder = Folder::new();
     let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let gateway_sa = example_name("gateway-sa.toml");
     let rules = example_name("example.rules");
     let protected = folder.name("protected.pcapng");
     weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
@@ -184,7 +190,7 @@ fn hup_and_usr2_end_no_command() {
         "weir.toml",
         format!(
             "[input]\npcap = [\"in\"]\n[pipeline]\nstages = [\"protect\"]\n\
-             [output]\npcap = \"out.pcapng\"\n[ipsec]\nsa = {sa:?}\n"
+             [output]\npcap = \"out.pcapng\"\n[ipsec]\nsa = {gateway_sa:?}\n"
         ),
     );
     let commands: [&[&str]; 5] = [
@@ -226,9 +232,10 @@ fn hup_and_usr2_end_no_command() {
 fn a_direction_that_fails_stops_the_other_one() {
     for shards in ["1", "3"] {
         let folder = Folder::new();
-        let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+        let traffic = example_name("traffic.pcapng");
+        let (remote, sa) = example_both_ways(&folder);
         let protected = folder.name("protected.pcapng");
-        weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
+        weir(["protect", &traffic, &protected, "--sa", &remote, "-q"]).done();
         let pipe = folder.pipe("in");
         let config = folder.write(
             "both.toml",
@@ -269,7 +276,14 @@ fn a_direction_that_fails_stops_the_other_one() {
         running.wait().failed(1, &["/dev/full", "No space left"]);
         // What the other direction did until then is whole.
         packets(folder.path("lan.pcapng"));
-        let names = ["both.toml", "in", "lan.pcapng", "protected.pcapng"];
+        let names = [
+            "both-sa.toml",
+            "both.toml",
+            "in",
+            "lan.pcapng",
+            "protected.pcapng",
+            "remote-sa.toml",
+        ];
         assert_eq!(folder.names(), names);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::captures::{Packet, ip_range, packets, write_frames};
 use crate::inspect::alerts;
-use crate::processes::{Folder, example_name, json_lines, weir};
+use crate::processes::{Folder, example_both_ways, example_name, json_lines, weir};
 
 /// What a run did with its packets.
 #[derive(PartialEq)]
@@ -73,8 +73,13 @@ impl<'a> Setup<'a> {
             stages,
             captures,
             rules: example_name("example.rules"),
-            sa: example_name("sa.toml"),
+            sa: example_name("gateway-sa.toml"),
         }
+    }
+
+    /// The same, with associations to open by.
+    fn with_associations(self, sa: String) -> Setup<'a> {
+        Setup { sa, ..self }
     }
 }
 
@@ -154,11 +159,14 @@ fn same_with_any_number(setup: &Setup<'_>) -> Done {
     one
 }
 
-fn protected(folder: &Folder) -> String {
-    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+/// What another gateway protected, and the associations of one that opens it and
+/// protects by its own.
+fn protected(folder: &Folder) -> (String, String) {
+    let traffic = example_name("traffic.pcapng");
+    let (remote, sa) = example_both_ways(folder);
     let protected = folder.name("protected.pcapng");
-    weir(["protect", &traffic, &protected, "--sa", &sa, "-q"]).done();
-    protected
+    weir(["protect", &traffic, &protected, "--sa", &remote, "-q"]).done();
+    (protected, sa)
 }
 
 #[test]
@@ -175,9 +183,11 @@ fn filter_inspect_measure_protect() {
 #[test]
 fn unprotect_filter_inspect_measure() {
     let folder = Folder::new();
-    let protected = protected(&folder);
+    let (protected, sa) = protected(&folder);
     let stages = r#"["unprotect", "filter", "inspect", "measure"]"#;
-    let done = same_with_any_number(&Setup::of_examples(stages, &[&protected, &protected]));
+    let captures = [protected.as_str(), &protected];
+    let setup = Setup::of_examples(stages, &captures).with_associations(sa);
+    let done = same_with_any_number(&setup);
     assert_eq!(done.report["unprotected"], 2973);
     assert_eq!(done.report["drops"]["replay"], 2973);
     assert!(!done.alerts.is_empty());
@@ -186,11 +196,10 @@ fn unprotect_filter_inspect_measure() {
 #[test]
 fn unprotect_protect() {
     let folder = Folder::new();
-    let protected = protected(&folder);
-    let done = same_with_any_number(&Setup::of_examples(
-        r#"["unprotect", "protect"]"#,
-        &[&protected],
-    ));
+    let (protected, sa) = protected(&folder);
+    let captures = [protected.as_str()];
+    let setup = Setup::of_examples(r#"["unprotect", "protect"]"#, &captures);
+    let done = same_with_any_number(&setup.with_associations(sa));
     assert_eq!(done.report["unprotected"], 2973);
     assert_eq!(done.report["protected"], 2973);
     assert_eq!(done.report["drops"], serde_json::json!({}));
@@ -266,7 +275,7 @@ fn alerts_that_need_both_directions() {
     for (number, (_, name)) in policies.iter().enumerate() {
         sa += &format!(
             "[[sa]]\nname = {name:?}\nspi = {}\nsuite = \"aes-128-gcm-16\"\n\
-             key = \"{}\"\nmode = \"transport\"\n",
+             key = \"{}\"\nmode = \"transport\"\ndirection = \"outbound\"\n",
             0x1001 + number,
             ["17", "2e"][number].repeat(20)
         );

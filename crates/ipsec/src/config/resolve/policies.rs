@@ -10,6 +10,7 @@ use super::Resolver;
 use crate::config::ConfigError;
 use crate::config::document::{ActionWord, DirectionWord, PolicyEntry};
 use crate::policy::{Action, Direction, Policy};
+use crate::sa::Parameters;
 
 impl Resolver<'_> {
     pub(super) fn policies(
@@ -38,6 +39,7 @@ impl Resolver<'_> {
         let at = |span: Range<usize>, message: &str| {
             self.blame.at(span, format!("policy {number}: {message}"))
         };
+        let mut named_at = entry.action.span();
         let action = match (*entry.action.get_ref(), entry.sa) {
             (ActionWord::Protect, None) => {
                 let message = "sa: missing; name the association that protects";
@@ -45,6 +47,7 @@ impl Resolver<'_> {
             }
             (ActionWord::Protect, Some(names)) => {
                 let span = names.span();
+                named_at = span.clone();
                 let mut associations = Vec::new();
                 let mut named = HashSet::new();
                 for name in names.into_inner().0 {
@@ -84,13 +87,60 @@ impl Resolver<'_> {
                 destination_port: entry.destination_port,
                 interface: None,
             },
-            direction: match entry.direction {
-                DirectionWord::Outbound => Direction::Outbound,
-                DirectionWord::Inbound => Direction::Inbound,
-                DirectionWord::Both => Direction::Both,
-            },
+            direction: self
+                .direction(entry.direction, &action)
+                .map_err(|message| at(named_at, &message))?,
             action,
         })
+    }
+}
+
+impl Resolver<'_> {
+    /// The direction of a policy. One that does not say follows its associations.
+    fn direction(
+        &self,
+        given: Option<Spanned<DirectionWord>>,
+        action: &Action,
+    ) -> Result<Direction, String> {
+        let named: &[u32] = match action {
+            Action::Protect(associations) => associations,
+            _ => &[],
+        };
+        let named = || {
+            named
+                .iter()
+                .filter_map(|index| self.associations.get(*index as usize))
+        };
+        let no_sender = named().find(|parameters| !parameters.may_seal());
+        let no_receiver = named().find(|parameters| !parameters.may_open());
+        let direction = match (given.map(Spanned::into_inner), no_sender, no_receiver) {
+            (None, Some(inbound), Some(outbound)) => {
+                return Err(format!(
+                    "sa: {:?} is inbound and {:?} outbound; give each direction its policy",
+                    inbound.name, outbound.name
+                ));
+            }
+            (Some(DirectionWord::Outbound), ..) | (None, None, Some(_)) => Direction::Outbound,
+            (Some(DirectionWord::Inbound), ..) | (None, Some(_), None) => Direction::Inbound,
+            (Some(DirectionWord::Both), ..) | (None, None, None) => Direction::Both,
+        };
+        let misused = |parameters: &Parameters, is, does| {
+            format!(
+                "sa: {:?} is {is}, so no packet is {does} by it; name another, or leave out the \
+                 policy's direction",
+                parameters.name
+            )
+        };
+        match (
+            direction.is_outbound(),
+            no_sender,
+            direction.is_inbound(),
+            no_receiver,
+        ) {
+            (true, Some(inbound), ..) => Err(misused(inbound, "inbound", "protected")),
+            (_, _, true, Some(outbound)) => Err(misused(outbound, "outbound", "accepted")),
+            _ => Ok(direction),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! to it, and what becomes of these behind it.
 
 use weir_crypto::{OpenBatch, OpenJob, OpeningKey, open_as_found};
+use weir_packet::wire::Fragment;
 use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, Extract, Extracts, StageError, Work};
@@ -201,7 +202,8 @@ fn disclose(
         .ok_or(DropReason::NoRoom)?;
     seen.disclosure.correct(headers, record)?;
     let tuple = Tuple::from_headers(headers, record, interface);
-    if !databases.spd.accepts(association, &tuple) {
+    // Fragments are looked at on their own.
+    if headers.fragment == Fragment::Whole && !databases.spd.accepts(association, &tuple) {
         return Err(DropReason::SelectorMismatch);
     }
     // What was read in the outer header holds no more.

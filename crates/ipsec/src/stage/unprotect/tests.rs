@@ -48,7 +48,9 @@ fn sa_file() -> SaFile {
         })
         .collect();
     text += "[[policy]]\ndirection = \"inbound\"\nsource = \"10.0.0.0/8\"\n\
-             action = \"protect\"\nsa = [\"1\", \"3\", \"5\", \"7\"]\n";
+             action = \"protect\"\nsa = [\"1\", \"3\", \"5\", \"7\"]\n\
+             [[policy]]\ndirection = \"inbound\"\n\
+             action = \"protect\"\nsa = [\"0\", \"2\", \"4\", \"6\"]\n";
     SaFile::parse(Path::new("sa.toml"), &text).expect("a right file")
 }
 

@@ -174,6 +174,39 @@ pub fn unprotect_stage(run: &Run) -> &Unprotect {
     run.outcome.stages::<Unprotect>().next().expect("a stage")
 }
 
+/// An ESP packet of a tunnel with extended numbers, under the tests' keys: made
+/// with any number by a sender that never sent another.
+pub fn seal_with_number(suite: &str, sequence: u64, inner: &[u8]) -> Vec<u8> {
+    let suite = Suite::parse(suite).expect("a suite");
+    let cipher_key = key(suite.key_bytes() + suite.salt_bytes(), 1);
+    let integrity_key = key(suite.integrity_key_bytes(), 101);
+    let material = KeyMaterial::new(suite, &cipher_key, &integrity_key).expect("keys");
+    let mut sealing = SealingKey::new(material, sequence, IvSource::Random).expect("a key");
+    sealing.allow_until(sequence + 1);
+    let unit = suite.block_bytes().max(4);
+    let padding = (inner.len() + 2).next_multiple_of(unit) - inner.len() - 2;
+    let mut text = inner.to_vec();
+    text.extend(1..=padding as u8);
+    text.extend([padding as u8, 4]);
+    let mut header = 0x1001u32.to_be_bytes().to_vec();
+    header.extend((sequence as u32).to_be_bytes());
+    let spi_high_low = [&header[..4], &sequence.to_be_bytes()].concat();
+    let high = ((sequence >> 32) as u32).to_be_bytes();
+    let is_aead = matches!(suite, Suite::Aead(_));
+    let (mut iv, mut tag) = (vec![0; suite.iv_bytes()], vec![0; suite.tag_bytes()]);
+    seal(&mut [SealJob {
+        ticket: sealing.next_ticket().expect("a ticket"),
+        key: &sealing,
+        prefix: if is_aead { &spi_high_low } else { &header },
+        iv: &mut iv,
+        text: &mut text,
+        suffix: if is_aead { &[] } else { &high },
+        tag: &mut tag,
+    }])
+    .expect("a packet");
+    [header, iv, text, tag].concat()
+}
+
 /// HMAC-SHA1-96 under the tests' integrity key: the ICV of a packet that only a
 /// holder of the key can make. The NULL cipher serves as the MAC that it is.
 pub fn hmac_sha1_96(bytes: &[u8]) -> Vec<u8> {

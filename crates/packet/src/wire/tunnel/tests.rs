@@ -115,55 +115,16 @@ fn erspan_holds_a_mirrored_frame() {
     }
 }
 
-/// A frame of a PPPoE session that states `length` bytes.
-fn pppoe_frame(protocol: u16, length: u16, packet: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
-    build::ethernet(&mut frame, [2; 6], [4; 6], ETHER_VLAN);
-    build::vlan_tag(&mut frame, 7, ETHER_PPPOE_SESSION);
-    frame.extend([0x11, 0, 0, 1]);
-    frame.extend(length.to_be_bytes());
-    frame.extend(protocol.to_be_bytes());
-    frame.extend_from_slice(packet);
-    frame
-}
-
 #[test]
-fn pppoe_sessions_hold_ip() {
-    for (version, protocol) in [(4, PPP_IPV4), (6, PPP_IPV6)] {
-        let packet = inner_tcp(version);
-        let mut frame = pppoe_frame(protocol, 2 + packet.len() as u16, &packet);
-        frame.extend([0; 6]);
-        let outer = Headers::parse(LinkType::Ethernet, &frame);
-        assert_eq!((outer.network, outer.fault), (Network::Other, None));
-        let inner = outer.inner(&frame).expect("a session");
-        assert_eq!((inner.fault, inner.network_offset), (None, 18 + 8));
-        assert_eq!(inner.payload(&frame), b"inner");
-        assert_eq!(
-            FlowKey::from_headers(&inner, &frame),
-            Some(key(version, TCP))
-        );
-    }
-}
-
-#[test]
-fn other_pppoe_packets_hold_nothing_to_read() {
-    let packet = inner_tcp(4);
-    let bytes = 2 + packet.len() as u16;
-    let of_control = pppoe_frame(0xc021, bytes, &packet);
-    let without_protocol = pppoe_frame(PPP_IPV4, 1, &packet);
-    let mut of_discovery = pppoe_frame(PPP_IPV4, bytes, &packet);
-    of_discovery[19] = 9;
-    let mut cut = pppoe_frame(PPP_IPV4, bytes, &packet);
-    cut.truncate(25);
-    for frame in [of_control, without_protocol, of_discovery, cut] {
-        let outer = Headers::parse(LinkType::Ethernet, &frame);
-        assert_eq!(outer.inner(&frame), None, "{frame:?}");
-    }
-    // A session's packet ends where its header says, whatever IP claims.
-    let short = pppoe_frame(PPP_IPV4, bytes - 1, &packet);
-    let outer = Headers::parse(LinkType::Ethernet, &short);
-    let inner = outer.inner(&short).expect("a session");
-    assert_eq!(inner.fault, Some(crate::wire::Fault::PacketCut));
+fn gre_and_vxlan_hold_what_is_behind_labels() {
+    let labelled = [&[0, 0x01, 0x01, 64][..], &inner_tcp(4)].concat();
+    let gre = [&[0, 0, 0x88, 0x47][..], &labelled].concat();
+    assert_inner(&around(4, GRE, &gre), 4, 20 + 4 + 4);
+    let mut vxlan = vec![8, 0, 0, 0, 0, 0, 42, 0];
+    build::ethernet(&mut vxlan, [2; 6], [4; 6], 0x8847);
+    vxlan.extend(&labelled);
+    let record = build::udp_packet(&key(4, UDP), &vxlan);
+    assert_inner(&record, 4, 20 + 8 + 8 + 14 + 4);
 }
 
 #[test]
