@@ -4,6 +4,7 @@ mod bad_input;
 mod common;
 mod known_answers;
 mod ledger;
+mod nothing_leaves;
 mod round_trip;
 mod sa_file;
 mod steering;
