@@ -403,7 +403,8 @@ fn messages_are_hashed_within_their_buffers() {
                         .map(|(message, digest)| DigestJob { message, digest })
                         .collect();
                     digest.hash(tier, &mut jobs).expect("right lengths");
-                    let key = HmacKey::new(digest, &vec![0x36; 20]);
+                    let raw_key: Vec<u8> = (0x36..0x4a).collect();
+                    let key = HmacKey::new(digest, &raw_key);
                     let mut tags = vec![vec![0; digest.bytes()]; messages.len()];
                     let parts: Vec<[Vec<u8>; 4]> = (messages.iter().enumerate())
                         .map(|(seed, message)| parts(message, seed))

@@ -10,7 +10,8 @@ use super::*;
 fn check_appending<F: StringFamily>(text: &[u8], longest: usize) {
     for side in Side::ALL {
         guarded(side, || {
-            check_appending_in_place::<F>(&text.to_vec(), longest)
+            let text = Vec::from(text);
+            check_appending_in_place::<F>(&text, longest);
         });
     }
 }
