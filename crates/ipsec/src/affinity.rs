@@ -40,10 +40,9 @@ pub(crate) fn homes(association_count: usize, policies: &[Policy], spd: &Spd) ->
             continue;
         };
         for answer in answers(policy) {
-            for back in [spd.protecting(&answer), spd.opening(&answer)] {
-                if let Some(back) = back {
-                    groups.join_lists(there, back);
-                }
+            let back = [spd.protecting(&answer), spd.opening(&answer)];
+            for back in back.into_iter().flatten() {
+                groups.join_lists(there, back);
             }
         }
     }

@@ -280,7 +280,7 @@ impl Inbound {
             };
         }
         resync.failures += 1;
-        resync.failures % FAILURES_PER_SEARCH == 0
+        resync.failures.is_multiple_of(FAILURES_PER_SEARCH)
     }
 
     /// The next numbers that a packet with this low half may have, if the sender

@@ -233,7 +233,7 @@ fn a_million_fuzzed_packets() {
         .chain(without_ip())
         .flat_map(|(_, records)| records)
         .collect();
-    let mut random = Random(0x5eed_0f_11a7);
+    let mut random = Random(0x005e_ed0f_11a7);
     let discarding = load("default = \"discard\"\n");
     let choosing = load(&file("default = \"discard\"\n", OUTERMOST_BY_PORT));
     let mut classify = ClassifyOutbound::new(discarding.databases().clone());

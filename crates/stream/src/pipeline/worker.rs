@@ -16,6 +16,10 @@ use crate::statistics::Statistics;
 use crate::steering::SteeringRule;
 
 /// What comes to a shard.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every message is a batch, and a box would be an allocation for each"
+)]
 pub(super) enum Message {
     /// Of one giver of a segment: the intake, or a shard.
     Item {
@@ -38,6 +42,10 @@ impl Message {
     }
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every message is a batch, and a box would be an allocation for each"
+)]
 pub(super) enum Item {
     /// This shard's records of a round.
     Batch { batch: Batch, filled: Instant },
