@@ -11,7 +11,9 @@ mod seeds;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, Unprotect, Windows};
+use weir_ipsec::{
+    ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences, Unprotect, Windows,
+};
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, Headers, LinkType, protocol};
 use weir_stream::{Batch, MemorySource, Outcome, Pipeline, Stage, StageError};
