@@ -152,7 +152,7 @@ impl Fragments {
         index: usize,
         datagram: Datagram,
     ) -> Option<Verdict> {
-        let at_ns = batch.arrival(index).timestamp_ns;
+        let at_ns = batch.arrival(index).clock_ns();
         let part = self.part(&datagram);
         let known = self.decided.get(part).and_then(|decided| {
             decided
@@ -164,7 +164,9 @@ impl Fragments {
         }
         let bytes = batch.record(index).len();
         self.held_of_part.resize(PARTS, 0);
-        let held_of_part = self.held_of_part.get_mut(part)?;
+        let Some(held_of_part) = self.held_of_part.get_mut(part) else {
+            return Some(Verdict::Drop(DropReason::FragmentLimit));
+        };
         if self.held_records == HELD_RECORDS
             || *held_of_part == HELD_RECORDS_PER_PART
             || self.held_bytes + bytes > HELD_BYTES
@@ -196,7 +198,7 @@ impl Fragments {
         mut apply: impl FnMut(&mut Batch, usize, Verdict),
     ) {
         let last = batch.len().checked_sub(1);
-        if let Some(now_ns) = last.map(|last| batch.arrival(last).timestamp_ns) {
+        if let Some(now_ns) = last.map(|last| batch.arrival(last).clock_ns()) {
             while let Some((since_ns, datagram)) = self.order.front().copied()
                 && !is_recent(since_ns, now_ns)
             {

@@ -135,7 +135,7 @@ fn follow_first(
             Verdict::Drop(DropReason::MalformedHeaders | DropReason::ProtocolHidden),
         ) => Some(verdict),
         (Fragment::Later, _) => fragments.later(batch, index, datagram),
-        _ => Some(fragments.first(datagram, arrival.timestamp_ns, verdict)),
+        _ => Some(fragments.first(datagram, arrival.clock_ns(), verdict)),
     }
 }
 

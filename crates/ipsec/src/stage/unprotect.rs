@@ -303,10 +303,9 @@ impl Unprotect {
         {
             match Datagram::of(headers, record, arrival.interface, Some(association)) {
                 None => Some(Verdict::Drop(DropReason::MalformedHeaders)),
-                Some(datagram) if headers.fragment == Fragment::First => Some(
-                    self.fragments
-                        .first(datagram, arrival.timestamp_ns, verdict),
-                ),
+                Some(datagram) if headers.fragment == Fragment::First => {
+                    Some(self.fragments.first(datagram, arrival.clock_ns(), verdict))
+                }
                 Some(datagram) => self.fragments.later(batch, index, datagram),
             }
         } else {
