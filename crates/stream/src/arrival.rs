@@ -46,6 +46,12 @@ impl Arrival {
         self.timestamp_ns.wrapping_add(self.clock_correction_ns)
     }
 
+    /// Whether something about it is counted.
+    #[inline(always)]
+    pub(crate) fn is_unusual(&self) -> bool {
+        self.is_time_implausible() || self.is_clock_jump || self.is_length_implausible
+    }
+
     /// Whether the timestamp was not believed.
     #[inline(always)]
     pub fn is_time_implausible(&self) -> bool {
@@ -56,10 +62,23 @@ impl Arrival {
 /// The longest IP packet, jumbograms aside.
 const LONGEST_PACKET_BYTES: u32 = 65_535;
 
+impl Arrival {
+    /// Limits the length on the wire to what is believed of a record.
+    #[inline(always)]
+    pub(crate) fn limit_wire_bytes(&mut self, link_header_bytes: u16, captured_bytes: usize) {
+        // No limit is lower.
+        if self.wire_bytes > LONGEST_PACKET_BYTES {
+            let most = wire_bytes_max(link_header_bytes, captured_bytes);
+            if self.wire_bytes > most {
+                (self.wire_bytes, self.is_length_implausible) = (most, true);
+            }
+        }
+    }
+}
+
 /// The longest length on the wire that is believed of a record: that of the longest
 /// packet behind its link header, but no less than what was captured.
-#[inline(always)]
-pub(crate) fn wire_bytes_max(link_header_bytes: u16, captured_bytes: usize) -> u32 {
+fn wire_bytes_max(link_header_bytes: u16, captured_bytes: usize) -> u32 {
     let captured_bytes = u32::try_from(captured_bytes).unwrap_or(u32::MAX);
     (LONGEST_PACKET_BYTES + u32::from(link_header_bytes)).max(captured_bytes)
 }
@@ -129,17 +148,21 @@ impl CaptureClock {
     pub fn stamp(&mut self, arrival: &mut Arrival) {
         let timestamp_ns = arrival.timestamp_ns;
         let is_near = timestamp_ns.abs_diff(self.now_ns) <= CaptureClock::REACH_NS;
-        if is_near && self.state != ClockState::Unset {
+        if is_near && self.state == ClockState::Running && self.doubts.is_none() {
             self.now_ns = self.now_ns.max(timestamp_ns);
-            (self.state, self.doubts) = (ClockState::Running, None);
         } else {
-            self.judge(arrival);
+            self.judge(arrival, is_near);
         }
     }
 
     #[cold]
-    fn judge(&mut self, arrival: &mut Arrival) {
+    fn judge(&mut self, arrival: &mut Arrival, is_near: bool) {
         let timestamp_ns = arrival.timestamp_ns;
+        if is_near && self.state != ClockState::Unset {
+            self.now_ns = self.now_ns.max(timestamp_ns);
+            (self.state, self.doubts) = (ClockState::Running, None);
+            return;
+        }
         if self.state != ClockState::Running {
             arrival.is_clock_jump = self.state == ClockState::Between;
             self.now_ns = timestamp_ns;

@@ -24,6 +24,13 @@ impl ArrivalTally {
     #[inline(always)]
     pub fn note(&mut self, arrival: &Arrival) {
         self.wire_bytes += u64::from(arrival.wire_bytes);
+        if arrival.is_unusual() {
+            self.note_unusual(arrival);
+        }
+    }
+
+    #[cold]
+    fn note_unusual(&mut self, arrival: &Arrival) {
         self.time_implausible += u64::from(arrival.is_time_implausible());
         self.clock_jumps += u64::from(arrival.is_clock_jump);
         self.length_implausible += u64::from(arrival.is_length_implausible);

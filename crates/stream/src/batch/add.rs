@@ -7,7 +7,7 @@ use weir_packet::wire::{Headers, Ipv4Flow};
 
 use super::slab::Place;
 use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
-use crate::arrival::{Arrival, wire_bytes_max};
+use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::statistics::ArrivalTally;
 use crate::work::Work;
@@ -44,10 +44,7 @@ impl Batch {
                 break;
             };
             columns.parse(index, arrival.link, record, keeps_flows);
-            let most = wire_bytes_max(columns.headers[index].network_offset, place.len());
-            if arrival.wire_bytes > most {
-                (arrival.wire_bytes, arrival.is_length_implausible) = (most, true);
-            }
+            arrival.limit_wire_bytes(columns.headers[index].network_offset, place.len());
             columns.place[index] = place;
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
