@@ -52,7 +52,7 @@ pub(crate) fn homes(association_count: usize, policies: &[Policy], spd: &Spd) ->
     groups.numbers()
 }
 
-/// So many pairs of policies are compared at most.
+/// The most pairs of policies that are compared.
 const MOST_PAIRS: usize = 1 << 22;
 
 /// Joins the associations that protect datagrams between the same addresses where

@@ -263,8 +263,8 @@ impl Inbound {
         self.window.prefetch();
     }
 
-    /// Notes that a packet failed verification. True where so many did that the
-    /// next one is to be tried under other high halves
+    /// Notes that a packet failed verification. Returns whether the next one
+    /// is to be tried under other high halves, once `FAILURES_PER_SEARCH` more have failed
     /// ([`candidates`](Inbound::candidates)).
     #[cold]
     pub fn note_failure(&mut self) -> bool {

@@ -73,5 +73,5 @@ pub use sketch::{
     RangeCountMin, RealKAry, RecentKeys, SharedCountMin,
 };
 pub use stage::MeasureStage;
-/// What a [`Meter`] is told of a packet besides its flow.
+/// The properties of a packet that a [`Meter`] takes besides its flow.
 pub use weir_stream::Arrival;

@@ -54,7 +54,7 @@ pub enum Exhausted {
 
 impl Counter {
     /// Starts at `first`, the lowest value that was never used under the key, which
-    /// may protect so many packets: the values below `first` count among them.
+    /// may protect `most_packets`: the values below `first` count among them.
     pub(crate) fn new(first: u64, most_packets: u64) -> Counter {
         Counter {
             id: KeyId::unique(),

@@ -124,7 +124,7 @@ pub enum LedgerError {
     NotALedger {
         /// The file at fault.
         path: PathBuf,
-        /// What is there.
+        /// What was found at the path.
         what: &'static str,
     },
     /// Others could change it.

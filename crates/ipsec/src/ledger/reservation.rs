@@ -35,8 +35,8 @@ pub enum Shortage {
     Failed(Arc<LedgerError>),
 }
 
-/// A reservation takes at most one part in so many of a lifetime, so that a
-/// crash costs no more.
+/// A reservation takes at most this fraction of a lifetime (1 / `LIFETIME_PARTS`),
+/// so that a crash costs no more.
 const LIFETIME_PARTS: u64 = 16;
 
 /// How much is reserved at a time for a key: `sequences` numbers, or fewer where

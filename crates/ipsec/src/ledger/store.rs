@@ -57,7 +57,7 @@ const GROUP_SLOTS: u64 = PAGE_BYTES / COPY_BYTES as u64;
 /// The most slots of a ledger: 512 MiB. Reading and writing stop at the same.
 pub const CAPACITY: u64 = 1 << 22;
 
-/// Pages are read so many groups at a time.
+/// Groups that are read at a time.
 const GROUPS_AT_A_TIME: u64 = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -467,7 +467,7 @@ pub fn check(path: &Path, wanted: &[KeyIdentity]) -> Result<(), LedgerError> {
     }
 }
 
-/// Whether a ledger may have so many slots.
+/// Whether a ledger may have `slots` slots.
 pub fn room(path: &Path, slots: u64) -> Result<(), LedgerError> {
     match slots <= CAPACITY {
         true => Ok(()),

@@ -483,7 +483,7 @@ fn a_fresh_receiver_finds_the_high_half() {
             matches!(drops[..], [(DropReason::IntegrityFailed, failed)] if failed < 600),
             "{suite} {high}: {drops:?}"
         );
-        // One that is told begins at once, and takes in nothing older.
+        // A receiver with `expected_sequence` opens at once, and nothing older.
         let more = format!(
             "{TUNNEL4}\nesn = true\nexpected_sequence = {}",
             high << 32 | 300

@@ -73,7 +73,7 @@ pub(crate) fn seal_placed<'k>(
 }
 
 /// Decrypts packets that are authentic, and clears the texts of all others;
-/// `verified` is told which they are, and false before.
+/// `verified`, false before the call, says which packets those are.
 #[inline]
 pub(crate) fn open_placed<'k>(
     tier: Tier,

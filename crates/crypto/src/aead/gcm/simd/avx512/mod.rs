@@ -63,9 +63,9 @@ fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
     }
 }
 
-/// The frames of lanes, the largest that hold keys in variables and in what the compiler
-/// keeps in memory for want of registers, and some more. Tables of keys, which are
-/// larger, are wiped where they lie.
+/// More than the largest stack frame of these kernels, that of lanes: keys lie there in
+/// variables and in spilled registers. Tables of keys, which are larger, are wiped where
+/// they lie.
 const FRAME_BYTES: usize = 6 * 1024;
 
 /// Clears the part of the stack that a kernel has just left: round keys, hash keys and
