@@ -30,9 +30,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::thread::panicking;
 
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
 /// The end of a buffer that lies at an unmapped page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +78,9 @@ const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") {
 
 /// Addresses for all allocations of a program; none is used twice.
 const REGION_BYTES: usize = 1 << 38;
+
+/// Addresses that nothing can be read from or written to.
+const UNMAPPED: MapFlags = MapFlags::PRIVATE.union(MapFlags::NORESERVE);
 
 /// Where the addresses begin, once they are taken.
 static REGION: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
@@ -144,12 +145,18 @@ fn place(side: Side, layout: Layout) -> *mut u8 {
 /// `place` returned `at` for this layout, and nobody uses it any more.
 unsafe fn retire(at: *mut u8, layout: Layout) {
     let pages = at.wrapping_sub(at.addr() % PAGE_BYTES).cast::<c_void>();
-    // What fails here leaves the pages mapped, which costs memory and a check.
+    // A new mapping, which the kernel merges with its neighbours: pages that only lost their
+    // access stay mappings of their own, of which a process can have some ten thousand. What
+    // fails here leaves the pages mapped, which costs memory and a check.
     // SAFETY: the caller's; the allocation begins within the first of its pages.
-    unsafe {
-        let _ = madvise(pages, span(layout), Advice::LinuxDontNeed);
-        let _ = mprotect(pages, span(layout), MprotectFlags::empty());
-    }
+    let _ = unsafe {
+        mmap_anonymous(
+            pages,
+            span(layout),
+            ProtFlags::empty(),
+            UNMAPPED | MapFlags::FIXED,
+        )
+    };
 }
 
 fn is_in_region(at: *mut u8) -> bool {
@@ -162,15 +169,18 @@ fn region() -> Option<NonNull<u8>> {
     if let Some(region) = NonNull::new(REGION.load(Ordering::Acquire)) {
         return Some(region);
     }
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // A processor's own pages may be smaller, and a mapping begins at any of them.
+    let mapped_bytes = REGION_BYTES + PAGE_BYTES;
     // SAFETY: a new mapping at an address that the kernel chooses.
-    let taken = unsafe { mmap_anonymous(ptr::null_mut(), REGION_BYTES, ProtFlags::empty(), flags) };
-    let taken: *mut u8 = taken.ok()?.cast();
-    match REGION.compare_exchange(ptr::null_mut(), taken, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => NonNull::new(taken),
+    let mapped =
+        unsafe { mmap_anonymous(ptr::null_mut(), mapped_bytes, ProtFlags::empty(), UNMAPPED) };
+    let mapped: *mut u8 = mapped.ok()?.cast();
+    let region = mapped.wrapping_add(mapped.align_offset(PAGE_BYTES));
+    match REGION.compare_exchange(ptr::null_mut(), region, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => NonNull::new(region),
         Err(others) => {
             // SAFETY: another thread was faster, and nobody knows of this mapping.
-            let _ = unsafe { munmap(taken.cast(), REGION_BYTES) };
+            let _ = unsafe { munmap(mapped.cast(), mapped_bytes) };
             NonNull::new(others)
         }
     }
