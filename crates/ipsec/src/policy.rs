@@ -194,7 +194,7 @@ impl Spd {
     /// What becomes of a packet on its way out. `flow_hash` is
     /// [`Headers::symmetric_flow_hash`], which chooses among the associations
     /// of a policy.
-    #[inline]
+    #[inline(always)]
     pub fn outbound(
         &self,
         headers: &Headers,
@@ -370,7 +370,7 @@ impl Spd {
     }
 
     /// The verdict on a packet to which no policy can apply.
-    #[inline]
+    #[inline(always)]
     fn beside_ip(&self, headers: &Headers) -> Option<Verdict> {
         match (headers.network, headers.fault) {
             (
@@ -457,32 +457,36 @@ impl Ordered {
     ///
     /// # Errors
     /// The verdict where ports decide and the packet does not show them.
-    #[inline]
+    #[inline(always)]
     fn decide(
         &self,
         headers: &Headers,
         record: &[u8],
         interface: u16,
     ) -> Result<Option<&Action>, Verdict> {
-        if headers.fragment == Fragment::First {
-            let tuple = Tuple::of_datagram(headers, record, interface);
-            return self.decide_by(headers, &tuple);
+        // A packet like that shows its protocol, and its ports where it has some.
+        if headers.fragment == Fragment::Whole && headers.fault.is_none() {
+            return Ok(self.first(&Tuple::from_headers(headers, record, interface)));
         }
-        self.decide_by(headers, &Tuple::from_headers(headers, record, interface))
+        self.decide_partly_hidden(headers, record, interface)
     }
 
-    #[inline]
-    fn decide_by(&self, headers: &Headers, tuple: &Tuple) -> Result<Option<&Action>, Verdict> {
-        let first = self.table.first(tuple);
-        if tuple.lacks_ports() || headers.fragment == Fragment::Later {
-            self.check_ports_do_not_matter(headers, tuple, first)?;
-        }
+    #[cold]
+    #[inline(never)]
+    fn decide_partly_hidden(
+        &self,
+        headers: &Headers,
+        record: &[u8],
+        interface: u16,
+    ) -> Result<Option<&Action>, Verdict> {
+        let tuple = Tuple::of_datagram(headers, record, interface);
+        let first = self.table.first(&tuple);
+        self.check_ports_do_not_matter(headers, &tuple, first)?;
         Ok(first.and_then(|first| self.actions.get(first)))
     }
 
     /// Refuses a packet that does not show the ports, or the protocol, that
     /// decide about it.
-    #[cold]
     fn check_ports_do_not_matter(
         &self,
         headers: &Headers,
