@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
-use weir_packet::wire::{FlowKey, Headers};
+use weir_packet::wire::{FlowKey, Fragment, Headers};
 use weir_stream::{Batch, DropReason, HeldRecord};
 
 use crate::policy::Verdict;
@@ -108,10 +108,37 @@ impl Fragments {
         self.held_records == 0
     }
 
+    /// The verdict on a fragment by the first one of its datagram, which came out of
+    /// `association` if of any; `verdict` is what its own headers say. `None` where it
+    /// waits for the first one.
+    pub fn follow_first(
+        &mut self,
+        batch: &mut Batch,
+        index: usize,
+        association: Option<u32>,
+        verdict: Verdict,
+    ) -> Option<Verdict> {
+        let headers = *batch.headers(index);
+        let arrival = *batch.arrival(index);
+        let record = batch.record(index);
+        let Some(datagram) = Datagram::of(&headers, record, arrival.interface, association) else {
+            return Some(Verdict::Drop(DropReason::MalformedHeaders));
+        };
+        match (headers.fragment, verdict) {
+            // It cannot be read, whatever the first one says.
+            (
+                Fragment::Later,
+                Verdict::Drop(DropReason::MalformedHeaders | DropReason::ProtocolHidden),
+            ) => Some(verdict),
+            (Fragment::Later, _) => self.later(batch, index, datagram),
+            _ => Some(self.first(datagram, arrival.clock_ns(), verdict)),
+        }
+    }
+
     /// Remembers what was decided about a first fragment, and lets those that
     /// wait for it go. Returns the decision: a datagram about which two first
     /// fragments disagree is dropped.
-    pub fn first(&mut self, datagram: Datagram, at_ns: u64, verdict: Verdict) -> Verdict {
+    fn first(&mut self, datagram: Datagram, at_ns: u64, verdict: Verdict) -> Verdict {
         let part = self.part(&datagram);
         self.decided.resize_with(PARTS, VecDeque::new);
         let Some(decided) = self.decided.get_mut(part) else {
@@ -146,12 +173,7 @@ impl Fragments {
 
     /// What was decided about the first fragment of a later one's datagram. Where
     /// it did not come yet, the record is held, and `None` returned, or dropped.
-    pub fn later(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        datagram: Datagram,
-    ) -> Option<Verdict> {
+    fn later(&mut self, batch: &mut Batch, index: usize, datagram: Datagram) -> Option<Verdict> {
         let at_ns = batch.arrival(index).clock_ns();
         let part = self.part(&datagram);
         let known = self.decided.get(part).and_then(|decided| {

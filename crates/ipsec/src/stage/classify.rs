@@ -6,7 +6,7 @@ use weir_packet::wire::Fragment;
 use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
 
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::fragments::{Datagram, Fragments};
+use crate::fragments::Fragments;
 use crate::gateway::{Arrived, Databases};
 use crate::policy::Verdict;
 
@@ -85,7 +85,7 @@ impl ClassifyOutbound {
         let follows_first = (self.databases.spd).outbound_follows_first(headers, record, interface);
         let verdict = self.of_packet(batch, index);
         if follows_first {
-            return follow_first(&mut self.fragments, batch, index, verdict);
+            return self.fragments.follow_first(batch, index, None, verdict);
         }
         Some(verdict)
     }
@@ -111,31 +111,6 @@ fn apply(batch: &mut Batch, index: usize, verdict: Verdict, bypassed: &mut u64) 
         Verdict::AsFirstFragment => {
             batch.drop_record(index, DropReason::FirstFragmentMissing);
         }
-    }
-}
-
-/// The verdict on a fragment by the first one of its datagram; `verdict` is what
-/// its own headers say. `None` where it waits for the first one.
-fn follow_first(
-    fragments: &mut Fragments,
-    batch: &mut Batch,
-    index: usize,
-    verdict: Verdict,
-) -> Option<Verdict> {
-    let headers = *batch.headers(index);
-    let arrival = *batch.arrival(index);
-    let datagram = Datagram::of(&headers, batch.record(index), arrival.interface, None);
-    let Some(datagram) = datagram else {
-        return Some(Verdict::Drop(DropReason::MalformedHeaders));
-    };
-    match (headers.fragment, verdict) {
-        // It cannot be read, whatever the first one says.
-        (
-            Fragment::Later,
-            Verdict::Drop(DropReason::MalformedHeaders | DropReason::ProtocolHidden),
-        ) => Some(verdict),
-        (Fragment::Later, _) => fragments.later(batch, index, datagram),
-        _ => Some(fragments.first(datagram, arrival.clock_ns(), verdict)),
     }
 }
 
@@ -220,7 +195,7 @@ impl ClassifyInbound {
             Arrived::Esp(_) => Verdict::Drop(DropReason::EspFragment),
         };
         if follows_first {
-            return follow_first(&mut self.fragments, batch, index, verdict);
+            return self.fragments.follow_first(batch, index, None, verdict);
         }
         Some(verdict)
     }

@@ -15,7 +15,7 @@ use weir_stream::{
 
 use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Associated, Decapsulation, Format};
-use crate::fragments::{Datagram, Fragments};
+use crate::fragments::Fragments;
 use crate::gateway::{Arrived, Databases};
 use crate::inbound::{Admitted, Inbound};
 use crate::ledger::{LedgerError, SeenBound};
@@ -294,20 +294,14 @@ impl Unprotect {
     /// be: where ports matter, the first fragment says so for all.
     #[cold]
     fn check_fragment(&mut self, batch: &mut Batch, index: usize, association: u32) {
-        let arrival = *batch.arrival(index);
+        let interface = batch.arrival(index).interface;
         let (headers, record) = (batch.headers(index), batch.record(index));
         let spd = &self.databases.spd;
-        let verdict = spd.accepts_fragment(association, headers, record, arrival.interface);
+        let verdict = spd.accepts_fragment(association, headers, record, interface);
         let verdict = if verdict == Verdict::AsFirstFragment
             || headers.fragment == Fragment::First && spd.asks_behind_addresses(association)
         {
-            match Datagram::of(headers, record, arrival.interface, Some(association)) {
-                None => Some(Verdict::Drop(DropReason::MalformedHeaders)),
-                Some(datagram) if headers.fragment == Fragment::First => {
-                    Some(self.fragments.first(datagram, arrival.clock_ns(), verdict))
-                }
-                Some(datagram) => self.fragments.later(batch, index, datagram),
-            }
+            (self.fragments).follow_first(batch, index, Some(association), verdict)
         } else {
             Some(verdict)
         };
