@@ -15,7 +15,7 @@
 //! ```
 //!
 //! What Weir promises of a work is a bar in [`bars`]: Weir's row says whether it
-//! is met. [`table`] makes the README's table of the rows.
+//! is met. [`table`] makes the tables of docs/speed.md of the rows.
 
 #![deny(unsafe_code)]
 
@@ -53,7 +53,7 @@ struct Arguments {
     /// aes-128-gcm/64/new.
     #[arg(long)]
     only: Option<String>,
-    /// Measures nothing: prints the README's table of the rows in OUTPUT.
+    /// Measures nothing: prints the tables of docs/speed.md from the rows in OUTPUT.
     #[arg(long, conflicts_with_all = ["work", "only"])]
     table: bool,
     #[command(flatten)]

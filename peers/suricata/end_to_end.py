@@ -2,13 +2,15 @@
 """`weir inspect` against Suricata, end to end on one core: rules, reassembly, HTTP, DNS and TLS,
 alerts.
 
-    end_to_end.py WEIR CAPTURES RULES... [--copies N] [--rounds N] [--core N]
+    end_to_end.py WEIR CAPTURES RULES... [--alerts-only] [--copies N] [--rounds N] [--core N]
 
 WEIR is a release build, CAPTURES a folder. Both read one capture: all Ethernet frames of the
 folder, capture after capture, N times over, each time an hour later, so that flows begin anew.
 What starting and loading the rules takes is measured over a capture of one frame, in the same
-rounds, and subtracted; the two take turns. SURICATA and SURICATA_YAML name the program and its
-configuration where they are not in their usual places.
+rounds, and subtracted; the two are interleaved. With `--alerts-only` Suricata does what Weir
+does: the parsers of HTTP, DNS and TLS, and alerts as the only output; without, it runs its stock
+configuration. SURICATA and SURICATA_YAML name the program and its configuration where they are
+not in their usual places.
 """
 
 import argparse
@@ -108,11 +110,12 @@ def merged(folder, copies):
 
 
 def commands(arguments, folder):
-    weir = [arguments.weir, "inspect", "INPUT", "--quiet", "--json", folder / "weir.jsonl"]
+    weir = [arguments.weir, "inspect", "INPUT", "--quiet", "--eve", folder / "weir.jsonl"]
     weir += settings.variables_for_weir()
     found = {"weir": weir + ["--rules", *arguments.rules]}
     if settings.program():
-        found["suricata"] = settings.suricata(arguments.rules, folder) + ["-r", "INPUT"]
+        suricata = settings.suricata(arguments.rules, folder, arguments.alerts_only)
+        found["suricata"] = suricata + ["-r", "INPUT"]
     return found
 
 
@@ -155,6 +158,7 @@ def main():
     parser.add_argument("weir")
     parser.add_argument("captures", type=pathlib.Path)
     parser.add_argument("rules", type=pathlib.Path, nargs="+")
+    parser.add_argument("--alerts-only", action="store_true")
     parser.add_argument("--copies", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--core", type=int, default=1)

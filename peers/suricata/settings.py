@@ -15,6 +15,27 @@ MORE_FOR_SURICATA = [
     "vlan.use-for-tracking=false",
 ]
 
+# Suricata's parsers other than those that Weir has too: HTTP, DNS and TLS.
+OTHER_PARSERS = (
+    "bittorrent-dht dcerpc dhcp dnp3 enip ftp http2 ike imap krb5 modbus mqtt nfs ntp pgsql quic"
+    " rdp rfb sip smb smtp snmp ssh telnet tftp"
+).split()
+
+# The usual configuration, with alerts as the only output.
+ALERTS_ONLY = """%YAML 1.1
+---
+include: {}
+stats:
+  enabled: no
+outputs:
+  - eve-log:
+      enabled: yes
+      filetype: regular
+      filename: eve.json
+      types:
+        - alert
+"""
+
 
 def program():
     """Suricata: what SURICATA names, or else what is installed; None where nothing is."""
@@ -26,15 +47,23 @@ def configuration():
     return pathlib.Path(os.environ.get("SURICATA_YAML", "/etc/suricata/suricata.yaml"))
 
 
-def suricata(rules, folder):
+def suricata(rules, folder, alerts_only=False):
     """The command line without an input: one thread, rules joined in a file of the folder, logs
-    to the folder `log` in it, checksums not looked at."""
+    to the folder `log` in it, checksums not verified. With `alerts_only`, Suricata does the same
+    work as Weir: the parsers of HTTP, DNS and TLS, and alerts as its only output."""
     together = folder / "all.rules"
     together.write_bytes(b"\n".join(path.read_bytes() for path in rules))
-    command = [program(), "-c", configuration(), "-S", together, "-l", folder / "log"]
+    usual = configuration()
+    if alerts_only:
+        usual = folder / "alerts-only.yaml"
+        usual.write_text(ALERTS_ONLY.format(configuration().resolve()))
+    command = [program(), "-c", usual, "-S", together, "-l", folder / "log"]
     command += ["-k", "none", "--runmode", "single"]
     for setting in [f"vars.address-groups.{variable}" for variable in SITE] + MORE_FOR_SURICATA:
         command += ["--set", setting]
+    if alerts_only:
+        for parser in OTHER_PARSERS:
+            command += ["--set", f"app-layer.protocols.{parser}.enabled=no"]
     return [str(word) for word in command]
 
 
