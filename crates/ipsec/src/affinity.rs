@@ -3,11 +3,10 @@
 //! Both directions of a flow have to meet on one shard, where its state is, and
 //! an association belongs to one shard, where its counter is. So the
 //! associations that protect the two directions of the same flows live
-//! together. Which ones these are is asked of the policies themselves: a few
-//! typical packets of each policy are turned round, and whatever protects the
-//! answers joins the policy's associations.
+//! together. They are found by the policies: a few typical packets of each policy are
+//! reversed, and the association that protects the reply joins those of the policy.
 //!
-//! Fragments are steered without ports. Where policies ask for some, the
+//! Fragments are steered without ports. Where policies name some, the
 //! associations between the same addresses live together too.
 //!
 //! Typical packets are not all packets: a flow whose two directions meet
@@ -39,8 +38,8 @@ pub(crate) fn homes(association_count: usize, policies: &[Policy], spd: &Spd) ->
         let Action::Protect(there) = &policy.action else {
             continue;
         };
-        for answer in answers(policy) {
-            let back = [spd.protecting(&answer), spd.opening(&answer)];
+        for reply in replies(policy) {
+            let back = [spd.protecting(&reply), spd.opening(&reply)];
             for back in back.into_iter().flatten() {
                 groups.join_lists(there, back);
             }
@@ -56,7 +55,7 @@ pub(crate) fn homes(association_count: usize, policies: &[Policy], spd: &Spd) ->
 const MOST_PAIRS: usize = 1 << 22;
 
 /// Joins the associations that protect datagrams between the same addresses where
-/// policies ask for ports: fragments are steered without them, since most do not
+/// policies name ports: fragments are steered without them, since most do not
 /// show any, and so each must find its association where it comes to.
 fn join_what_fragments_share(groups: &mut Groups, policies: &[Policy]) {
     let protecting: Vec<(&Policy, &[u32])> = policies
@@ -90,8 +89,8 @@ fn join_what_fragments_share(groups: &mut Groups, policies: &[Policy]) {
     }
 }
 
-/// The answers to a policy's typical packets.
-fn answers(policy: &Policy) -> impl Iterator<Item = Tuple> {
+/// The replies to a policy's typical packets.
+fn replies(policy: &Policy) -> impl Iterator<Item = Tuple> {
     let selector = &policy.selector;
     let sources = typical_addresses(&selector.source);
     let destinations = typical_addresses(&selector.destination);

@@ -93,7 +93,7 @@ pub(crate) struct Fragments {
     waiting: HashMap<Datagram, Waiting>,
     /// Datagrams in the order in which they began to wait; some do no more.
     order: VecDeque<(u64, Datagram)>,
-    /// Records that wait for room in a batch, decided about.
+    /// Records with a verdict that wait for space in a batch.
     settled: VecDeque<(HeldRecord, Verdict)>,
     held_records: usize,
     held_bytes: usize,
@@ -213,7 +213,7 @@ impl Fragments {
 
     /// Gives up on datagrams whose first fragment did not come in time, and puts
     /// records that were decided about back into the stream as far as the batch
-    /// has room: `apply` does to each what was decided.
+    /// has space; `apply` carries out each verdict.
     pub fn release(
         &mut self,
         batch: &mut Batch,

@@ -74,7 +74,7 @@ pub enum GatewayError {
     /// The ledger's place is unknown.
     #[error("there is no home directory to keep a ledger in: name one with --state PATH")]
     NoLedgerPath,
-    /// Repeatable output was asked for a network.
+    /// Repeatable output was requested for a network.
     #[error("--repeatable-insecure repeats nonces and is refused for live outputs; use a ledger")]
     RepeatableLive,
     /// The file's keys are public.
@@ -191,9 +191,8 @@ impl Databases {
         }
     }
 
-    /// Asks for what [`classify_inbound`](Databases::classify_inbound) will read of
-    /// the record at `index`, in two steps, the `further` one when what the first
-    /// asked for is there.
+    /// Prefetches what [`classify_inbound`](Databases::classify_inbound) will read for
+    /// the record at `index`, in two steps; the `further` one needs the data of the first.
     #[inline]
     pub(crate) fn look_ahead_inbound(&self, batch: &Batch, index: usize, further: bool) {
         if index >= batch.len() {

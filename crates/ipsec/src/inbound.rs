@@ -20,19 +20,19 @@ use crate::sequence;
 pub(crate) struct Inbound {
     window: ReplayWindow,
     format: Format,
-    /// So many packets may be taken in before the books are asked.
+    /// Number of packets that may be accepted before the accounts are consulted.
     leeway: u32,
-    /// Bytes that were verified and are not in the books yet.
-    unbooked_bytes: u64,
-    /// Numbers below may be accepted before the ledger is asked.
+    /// Bytes that were verified and are not in the accounts yet.
+    unaccounted_bytes: u64,
+    /// Numbers below this may be accepted without a request to the ledger.
     granted_below: u64,
     key: OpeningKey,
-    books: Box<Books>,
+    accounts: Box<Accounts>,
 }
 
 /// What an association has verified, and how much it may.
-struct Books {
-    /// What [`Inbound::leeway`] was when the books were brought up to date.
+struct Accounts {
+    /// What [`Inbound::leeway`] was when the accounts were last updated.
     granted: u32,
     parameters: Arc<Parameters>,
     usage: Usage,
@@ -73,8 +73,8 @@ pub(crate) struct Admitted {
     /// Its full sequence number, if it is authentic.
     pub sequence: u64,
     /// Its number is so far ahead that the high halves of the packets behind
-    /// it can only be told once it is verified or refused.
-    pub is_leap: bool,
+    /// it are known only once it is verified or refused.
+    pub is_esn_jump: bool,
 }
 
 /// The high half of a number is inferred from the window. As long as the window
@@ -96,10 +96,10 @@ impl Inbound {
             window,
             format: Format::new(&parameters),
             leeway,
-            unbooked_bytes: 0,
+            unaccounted_bytes: 0,
             granted_below: u64::MAX,
             key,
-            books: Box::new(Books {
+            accounts: Box::new(Accounts {
                 granted: leeway,
                 parameters,
                 usage,
@@ -115,25 +115,25 @@ impl Inbound {
     /// Goes on where a run before has ended: numbers up to `highest` count as
     /// seen.
     pub fn resume(&mut self, seen: SeenBound, highest: u64) {
-        self.window = ReplayWindow::resume(self.books.parameters.replay_window, highest);
+        self.window = ReplayWindow::resume(self.accounts.parameters.replay_window, highest);
         self.granted_below = 0;
-        self.books.seen = Some(seen);
+        self.accounts.seen = Some(seen);
     }
 
     /// Ends the association: what the ledger is to know of its window.
     pub fn close(&mut self) -> Option<(SeenBound, u64)> {
-        let seen = self.books.seen.take()?;
+        let seen = self.accounts.seen.take()?;
         self.granted_below = 0;
         Some((seen, self.window.highest()))
     }
 
     /// Why the ledger could not be written, the last time that this happened.
     pub fn ledger_error(&self) -> Option<&LedgerError> {
-        self.books.ledger_error.as_deref()
+        self.accounts.ledger_error.as_deref()
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.books.parameters
+        &self.accounts.parameters
     }
 
     #[inline]
@@ -148,22 +148,22 @@ impl Inbound {
 
     /// What came out of the association.
     pub fn traffic(&self) -> Traffic {
-        let Books {
+        let Accounts {
             verified, refused, ..
-        } = *self.books;
-        verified.plus(self.unbooked()).minus(refused)
+        } = *self.accounts;
+        verified.plus(self.unaccounted()).minus(refused)
     }
 
-    /// What was verified and is not in the books yet.
-    fn unbooked(&self) -> Traffic {
+    /// What was verified and is not in the accounts yet.
+    fn unaccounted(&self) -> Traffic {
         Traffic {
-            packets: u64::from(self.books.granted - self.leeway),
-            bytes: self.unbooked_bytes,
+            packets: u64::from(self.accounts.granted - self.leeway),
+            bytes: self.unaccounted_bytes,
         }
     }
 
     /// Whether a packet is worth verifying (RFC 4303, section 3.4.3: the window
-    /// is asked first, and moved only afterwards), and as which one.
+    /// is checked first, and moved only afterwards), and under which number.
     #[inline]
     pub fn admit(&self, sequence_low: u32) -> Result<Admitted, DropReason> {
         if self.leeway == 0 && self.is_expired() {
@@ -180,14 +180,14 @@ impl Inbound {
         }
         Ok(Admitted {
             sequence,
-            is_leap: self.format.esn
+            is_esn_jump: self.format.esn
                 && sequence.saturating_sub(self.window.highest()) > LONGEST_STEP,
         })
     }
 
     #[cold]
     fn is_expired(&self) -> bool {
-        self.books.usage.is_expired()
+        self.accounts.usage.is_expired()
     }
 
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
@@ -205,7 +205,7 @@ impl Inbound {
         }
         if self.leeway > 0 {
             self.leeway -= 1;
-            self.unbooked_bytes += text_bytes;
+            self.unaccounted_bytes += text_bytes;
         }
         Ok(false)
     }
@@ -219,8 +219,11 @@ impl Inbound {
         if !self.window.is_new(sequence) {
             return Err(DropReason::Replay);
         }
-        let books = &mut *self.books;
-        let seen = books.seen.as_mut().ok_or(DropReason::SequenceExhausted)?;
+        let accounts = &mut *self.accounts;
+        let seen = accounts
+            .seen
+            .as_mut()
+            .ok_or(DropReason::SequenceExhausted)?;
         match seen.provide(sequence) {
             Ok(below) => {
                 self.granted_below = below;
@@ -228,7 +231,7 @@ impl Inbound {
             }
             Err(Shortage::Pending) => Err(DropReason::ReservationPending),
             Err(Shortage::Failed(error)) => {
-                books.ledger_error = Some(error);
+                accounts.ledger_error = Some(error);
                 Err(DropReason::SequenceExhausted)
             }
         }
@@ -239,25 +242,25 @@ impl Inbound {
     /// the first beyond the soft lifetime.
     #[cold]
     fn ask_books(&mut self, text_bytes: u64) -> Result<bool, DropReason> {
-        let unbooked = self.unbooked();
-        self.unbooked_bytes = 0;
-        let books = &mut *self.books;
-        books.usage.book(unbooked.packets, unbooked.bytes);
-        books.verified = books.verified.plus(unbooked);
-        self.leeway = leeway(&books.usage);
-        books.granted = self.leeway;
+        let unaccounted = self.unaccounted();
+        self.unaccounted_bytes = 0;
+        let accounts = &mut *self.accounts;
+        accounts.usage.book(unaccounted.packets, unaccounted.bytes);
+        accounts.verified = accounts.verified.plus(unaccounted);
+        self.leeway = leeway(&accounts.usage);
+        accounts.granted = self.leeway;
         if self.leeway > 0 {
             return Ok(false);
         }
-        let is_soft_expired = books
+        let is_soft_expired = accounts
             .usage
             .charge(text_bytes)
             .map_err(|_| DropReason::LifetimeExpired)?;
-        books.verified.add(text_bytes);
+        accounts.verified.add(text_bytes);
         Ok(is_soft_expired)
     }
 
-    /// Asks for the memory behind it that [`admit`](Inbound::admit) reads.
+    /// Prefetches the memory behind it that [`admit`](Inbound::admit) reads.
     #[inline]
     pub fn look_ahead(&self) {
         self.window.prefetch();
@@ -272,7 +275,7 @@ impl Inbound {
             return false;
         }
         let highest = self.window.highest();
-        let resync = &mut self.books.resync;
+        let resync = &mut self.accounts.resync;
         if resync.highest != highest {
             *resync = Resync {
                 highest,
@@ -289,7 +292,7 @@ impl Inbound {
     /// them is new.
     pub fn candidates(&mut self, sequence_low: u32) -> Vec<u64> {
         let highest = self.window.highest();
-        let resync = &mut self.books.resync;
+        let resync = &mut self.accounts.resync;
         let tried = resync.tried;
         resync.tried = match tried + TRIALS_PER_SEARCH {
             MOST_TRIALS.. => 0,
@@ -306,16 +309,16 @@ impl Inbound {
 
     /// Moves the window to a packet that verified under this number.
     pub fn resynchronize(&mut self, sequence: u64) {
-        let size = self.books.parameters.replay_window;
+        let size = self.accounts.parameters.replay_window;
         self.window = ReplayWindow::resume(size, sequence.saturating_sub(1));
-        self.books.resync = Resync::default();
+        self.accounts.resync = Resync::default();
     }
 
     /// Notes that a packet which was accepted is dropped: something is wrong with
     /// what was inside.
     #[cold]
     pub fn refuse(&mut self, text_bytes: u64) {
-        self.books.refused.add(text_bytes);
+        self.accounts.refused.add(text_bytes);
     }
 }
 
@@ -338,7 +341,7 @@ const _: () = assert!(size_of::<Option<Inbound>>() <= 128);
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
-            .field("parameters", &self.books.parameters)
+            .field("parameters", &self.accounts.parameters)
             .field("highest", &self.window.highest())
             .finish_non_exhaustive()
     }

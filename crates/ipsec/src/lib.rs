@@ -1,8 +1,9 @@
 //! IPsec ESP: associations, policies, anti-replay, and the gateway stages.
 //!
-//! An [`SaFile`] says what is protected, how, and with which keys. It becomes
-//! [`Databases`], which all shards share, and stages, which each shard has of
-//! its own, since an association and its counter belong to one shard:
+//! The crate protects and unprotects packets of a [`weir_stream`] pipeline with ESP (RFC 4303)
+//! under static keys. An [`SaFile`] states what is protected, how, and with which keys.
+//! It becomes [`Databases`], which all shards share, and stages, of which each shard has
+//! an instance, since an association and its counter belong to one shard:
 //!
 //! ```text
 //!  outbound  packet ── ClassifyOutbound ── … ── Protect ──► ESP packet
@@ -14,12 +15,11 @@
 //!                       destination              padding, selectors
 //! ```
 //!
-//! The core below the stages knows no batches and no ciphers: `esp` lays
-//! packets out, writes and checks them (RFC 4303), `outer`, `header`, `chain`,
-//! `link`, `ecn` and `nat_t` know the headers around, [`ReplayWindow`] and
-//! [`sequence`] the numbers, `policy` and `sad` the databases of RFC 4301,
-//! `lifetime` how long a key lasts, and `ledger` how its numbers survive a
-//! crash. Bad packets are never errors: each is dropped with a
+//! The core below the stages knows no batches and no ciphers. `esp` composes and checks ESP
+//! packets; `outer`, `header`, `chain`, `link`, `ecn` and `nat_t` handle the headers around them.
+//! [`ReplayWindow`] and [`sequence`] handle sequence numbers, `policy` and `sad` are the databases
+//! of RFC 4301, `lifetime` limits the use of a key, and `ledger` keeps its numbers across
+//! crashes. A bad packet is never an error: it is dropped with a
 //! [`DropReason`](weir_stream::DropReason).
 //!
 //! ```
@@ -90,7 +90,7 @@ pub use ledger::{LedgerError, default_path as default_ledger, files as ledger_fi
 pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
 pub use numbers::{NewKeys, Output, Sequences, Windows};
-pub use outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
+pub use outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 pub use policy::{
     Action, Defaults, Direction, LinkProtocolError, LinkProtocols, Policy, Spd, Unmatched, Verdict,
 };

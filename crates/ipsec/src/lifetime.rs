@@ -21,7 +21,7 @@ impl Quota {
     };
 }
 
-/// When an association asks for a successor, and when it ends.
+/// When an association needs a successor, and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lifetime {
     /// Passing it is an event, once.

@@ -40,7 +40,7 @@ pub enum Datagram {
 }
 
 impl Datagram {
-    /// Tells the kinds apart by the UDP payload.
+    /// Determines the kind from the UDP payload.
     pub fn of(payload: &[u8]) -> Datagram {
         match *payload {
             [0xff] => Datagram::Keepalive,

@@ -19,16 +19,16 @@ use crate::sequence;
 pub(crate) struct Outbound {
     template: Template,
     key: SealingKey,
-    /// So many packets may be protected before the books are asked.
+    /// Number of packets that may be protected before the accounts are consulted.
     leeway: u64,
-    /// Bytes that were protected and are not in the books yet.
-    unbooked_bytes: u64,
-    books: Box<Books>,
+    /// Bytes that were protected and are not in the accounts yet.
+    unaccounted_bytes: u64,
+    accounts: Box<Accounts>,
 }
 
 /// What an association has used, and how much it may.
-struct Books {
-    /// What [`Outbound::leeway`] was when the books were brought up to date.
+struct Accounts {
+    /// What [`Outbound::leeway`] was when the accounts were last updated.
     granted: u64,
     parameters: Arc<Parameters>,
     usage: Usage,
@@ -79,14 +79,14 @@ impl Outbound {
         } = used;
         key.allow_until(reservations.end().next_sequence);
         let mut outbound = Outbound::unrecorded(parameters, key);
-        let books = &mut outbound.books;
-        books.usage = Usage::of_sealing(
-            books.parameters.lifetime,
-            books.parameters.suite,
+        let accounts = &mut outbound.accounts;
+        accounts.usage = Usage::of_sealing(
+            accounts.parameters.lifetime,
+            accounts.parameters.suite,
             next_sequence.saturating_sub(1),
             bytes,
         );
-        books.reservations = Some(reservations);
+        accounts.reservations = Some(reservations);
         outbound
     }
 
@@ -96,8 +96,8 @@ impl Outbound {
             template: Template::new(&parameters),
             key,
             leeway: 0,
-            unbooked_bytes: 0,
-            books: Box::new(Books {
+            unaccounted_bytes: 0,
+            accounts: Box::new(Accounts {
                 granted: 0,
                 usage: Usage::of_sealing(parameters.lifetime, parameters.suite, 0, 0),
                 parameters,
@@ -109,7 +109,7 @@ impl Outbound {
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.books.parameters
+        &self.accounts.parameters
     }
 
     #[inline]
@@ -123,14 +123,14 @@ impl Outbound {
     }
 
     pub fn traffic(&self) -> Traffic {
-        self.books.traffic.plus(self.unbooked())
+        self.accounts.traffic.plus(self.unaccounted())
     }
 
-    /// What was protected and is not in the books yet.
-    fn unbooked(&self) -> Traffic {
+    /// What was protected and is not in the accounts yet.
+    fn unaccounted(&self) -> Traffic {
         Traffic {
-            packets: self.books.granted - self.leeway,
-            bytes: self.unbooked_bytes,
+            packets: self.accounts.granted - self.leeway,
+            bytes: self.unaccounted_bytes,
         }
     }
 
@@ -148,9 +148,9 @@ impl Outbound {
             })?;
         if self.leeway > 0 {
             self.leeway -= 1;
-            self.unbooked_bytes += text_bytes;
+            self.unaccounted_bytes += text_bytes;
         } else {
-            self.books.traffic.add(text_bytes);
+            self.accounts.traffic.add(text_bytes);
         }
         Ok(Drawn {
             ticket,
@@ -158,14 +158,14 @@ impl Outbound {
         })
     }
 
-    /// What [`draw`](Outbound::draw) does for a packet that the books need not
-    /// be asked for; `None`, and nothing is drawn, where they must.
+    /// [`draw`](Outbound::draw) for a packet within the leeway; `None`, and nothing is drawn,
+    /// where the accounts must be consulted.
     #[inline]
-    pub fn draw_unasked(&mut self, text_bytes: u64) -> Option<Ticket> {
+    pub fn draw_within_leeway(&mut self, text_bytes: u64) -> Option<Ticket> {
         let leeway = self.leeway.checked_sub(1)?;
         let ticket = self.key.next_ticket().ok()?;
         self.leeway = leeway;
-        self.unbooked_bytes += text_bytes;
+        self.unaccounted_bytes += text_bytes;
         Some(ticket)
     }
 
@@ -174,9 +174,9 @@ impl Outbound {
     /// is the first beyond the soft lifetime.
     #[cold]
     fn ask_books(&mut self, text_bytes: u64, batch: u64) -> Result<bool, Refusal> {
-        self.book();
-        let books = &mut *self.books;
-        if books.usage.is_expired() {
+        self.settle();
+        let accounts = &mut *self.accounts;
+        if accounts.usage.is_expired() {
             return Err(DropReason::LifetimeExpired.into());
         }
         let (next, last) = (
@@ -186,13 +186,13 @@ impl Outbound {
         if next > last {
             return Err(DropReason::SequenceExhausted.into());
         }
-        books.reserve(&mut self.key, text_bytes, batch)?;
-        self.leeway = books.leeway(&self.key).min(last - next);
-        books.granted = self.leeway;
+        accounts.reserve(&mut self.key, text_bytes, batch)?;
+        self.leeway = accounts.leeway(&self.key).min(last - next);
+        accounts.granted = self.leeway;
         if self.leeway > 0 {
             return Ok(false);
         }
-        let is_soft_expired = books
+        let is_soft_expired = accounts
             .usage
             .charge(text_bytes)
             .map_err(|_| DropReason::LifetimeExpired)?;
@@ -207,21 +207,21 @@ impl Outbound {
 
     #[cold]
     fn has_none_reserved(&self) -> bool {
-        self.books.reservations.is_some()
+        self.accounts.reservations.is_some()
             && self.key.reserved() == 0
-            && !self.books.usage.is_expired()
+            && !self.accounts.usage.is_expired()
             && self.key.next_counter() <= sequence::last(self.template.format.esn)
     }
 
     /// Reserves more numbers for several associations in one commit. Where that
-    /// fails, each asks for itself when its packet comes.
+    /// fails, each requests its own when its packet comes.
     pub fn reserve_together<'a>(of: impl Iterator<Item = &'a mut Outbound>) {
         let mut keys = Vec::new();
         let mut lacking = Vec::new();
         for outbound in of {
-            outbound.book();
-            let used = outbound.books.progress(&outbound.key);
-            if let Some(reservations) = &mut outbound.books.reservations {
+            outbound.settle();
+            let used = outbound.accounts.progress(&outbound.key);
+            if let Some(reservations) = &mut outbound.accounts.reservations {
                 keys.push(&mut outbound.key);
                 lacking.push((reservations, used));
             }
@@ -232,26 +232,26 @@ impl Outbound {
         }
     }
 
-    /// Brings the books up to date.
-    fn book(&mut self) {
-        let Traffic { packets, bytes } = self.unbooked();
-        self.unbooked_bytes = 0;
-        let books = &mut *self.books;
-        books.granted = self.leeway;
-        books.usage.book(packets, bytes);
-        books.traffic = books.traffic.plus(Traffic { packets, bytes });
+    /// Updates the accounts.
+    fn settle(&mut self) {
+        let Traffic { packets, bytes } = self.unaccounted();
+        self.unaccounted_bytes = 0;
+        let accounts = &mut *self.accounts;
+        accounts.granted = self.leeway;
+        accounts.usage.book(packets, bytes);
+        accounts.traffic = accounts.traffic.plus(Traffic { packets, bytes });
     }
 
     /// Ends the association: its key is wiped, and what is left of its
     /// reservation may go back.
     pub fn close(mut self) -> Option<(Reservations, Progress)> {
-        self.book();
-        let used = self.books.progress(&self.key);
-        Some((self.books.reservations?, used))
+        self.settle();
+        let used = self.accounts.progress(&self.key);
+        Some((self.accounts.reservations?, used))
     }
 }
 
-impl Books {
+impl Accounts {
     fn reserve(
         &mut self,
         key: &mut SealingKey,
@@ -306,9 +306,9 @@ const _: () = assert!(size_of::<Option<Outbound>>() <= 192);
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
-            .field("parameters", &self.books.parameters)
+            .field("parameters", &self.accounts.parameters)
             .field("key", &self.key)
-            .field("usage", &self.books.usage)
+            .field("usage", &self.accounts.usage)
             .finish_non_exhaustive()
     }
 }

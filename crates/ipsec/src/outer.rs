@@ -9,7 +9,7 @@ use crate::header::{IPV4_BYTES, IPV6_BYTES, Inherited};
 
 /// The two ends of a tunnel, which are of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ends {
+pub enum TunnelEnds {
     /// An IPv4 outer header.
     V4 {
         /// The encapsulating end.
@@ -26,15 +26,15 @@ pub enum Ends {
     },
 }
 
-impl Ends {
+impl TunnelEnds {
     /// The ends with these addresses; `None` where they are of two families.
-    pub fn new(source: IpAddr, destination: IpAddr) -> Option<Ends> {
+    pub fn new(source: IpAddr, destination: IpAddr) -> Option<TunnelEnds> {
         match (source, destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Ends::V4 {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(TunnelEnds::V4 {
                 source,
                 destination,
             }),
-            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Ends::V6 {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(TunnelEnds::V6 {
                 source,
                 destination,
             }),
@@ -45,32 +45,32 @@ impl Ends {
     /// The encapsulating end.
     pub fn source(&self) -> IpAddr {
         match *self {
-            Ends::V4 { source, .. } => source.into(),
-            Ends::V6 { source, .. } => source.into(),
+            TunnelEnds::V4 { source, .. } => source.into(),
+            TunnelEnds::V6 { source, .. } => source.into(),
         }
     }
 
     /// The decapsulating end.
     pub fn destination(&self) -> IpAddr {
         match *self {
-            Ends::V4 { destination, .. } => destination.into(),
-            Ends::V6 { destination, .. } => destination.into(),
+            TunnelEnds::V4 { destination, .. } => destination.into(),
+            TunnelEnds::V6 { destination, .. } => destination.into(),
         }
     }
 
     /// 4 or 6.
     pub fn version(&self) -> u8 {
         match self {
-            Ends::V4 { .. } => 4,
-            Ends::V6 { .. } => 6,
+            TunnelEnds::V4 { .. } => 4,
+            TunnelEnds::V6 { .. } => 6,
         }
     }
 
     /// Bytes of the outer IP header.
     pub fn header_bytes(&self) -> usize {
         match self {
-            Ends::V4 { .. } => IPV4_BYTES,
-            Ends::V6 { .. } => IPV6_BYTES,
+            TunnelEnds::V4 { .. } => IPV4_BYTES,
+            TunnelEnds::V6 { .. } => IPV6_BYTES,
         }
     }
 }
@@ -110,7 +110,7 @@ pub enum FlowLabel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tunnel {
     /// Outer addresses.
-    pub ends: Ends,
+    pub ends: TunnelEnds,
     /// Outer TTL or hop limit.
     pub ttl: u8,
     /// Outer DSCP.
@@ -123,7 +123,7 @@ pub struct Tunnel {
 
 impl Tunnel {
     /// A tunnel between `ends` that copies what may be copied, with a TTL of 64.
-    pub fn between(ends: Ends) -> Tunnel {
+    pub fn between(ends: TunnelEnds) -> Tunnel {
         Tunnel {
             ends,
             ttl: 64,
@@ -134,10 +134,10 @@ impl Tunnel {
     }
 
     /// Writes the outer header into the first
-    /// [`header_bytes`](Ends::header_bytes) of `packet`, whose length is that
+    /// [`header_bytes`](TunnelEnds::header_bytes) of `packet`, whose length is that
     /// of the whole outer packet and fits its length field. `protocol` is that
-    /// of ESP or UDP; `identification` is IPv4's, which tells fragments of
-    /// different packets apart (RFC 6864).
+    /// of ESP or UDP; `identification` is IPv4's, which distinguishes fragments of
+    /// different packets (RFC 6864).
     pub fn write_header(
         &self,
         packet: &mut [u8],
@@ -151,7 +151,7 @@ impl Tunnel {
             Dscp::Fixed(dscp) => dscp << 2 | inner.traffic_class & ECN_MASK,
         };
         match self.ends {
-            Ends::V4 {
+            TunnelEnds::V4 {
                 source,
                 destination,
             } => {
@@ -176,7 +176,7 @@ impl Tunnel {
                 let checksum = internet_checksum(header);
                 header[10..12].copy_from_slice(&checksum.to_be_bytes());
             }
-            Ends::V6 {
+            TunnelEnds::V6 {
                 source,
                 destination,
             } => {
@@ -206,14 +206,14 @@ mod tests {
     use crate::header::inherited;
 
     fn ipv4_tunnel() -> Tunnel {
-        Tunnel::between(Ends::V4 {
+        Tunnel::between(TunnelEnds::V4 {
             source: Ipv4Addr::new(198, 18, 0, 1),
             destination: Ipv4Addr::new(198, 18, 0, 2),
         })
     }
 
     fn ipv6_tunnel() -> Tunnel {
-        Tunnel::between(Ends::V6 {
+        Tunnel::between(TunnelEnds::V6 {
             source: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
             destination: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
         })
@@ -284,8 +284,8 @@ mod tests {
     fn ends_are_of_one_family() {
         let v4 = IpAddr::from([198, 18, 0, 1]);
         let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
-        assert_eq!(Ends::new(v4, v6), None);
-        let ends = Ends::new(v6, v6).expect("one family");
+        assert_eq!(TunnelEnds::new(v4, v6), None);
+        let ends = TunnelEnds::new(v6, v6).expect("one family");
         assert_eq!((ends.version(), ends.header_bytes()), (6, 40));
     }
 }

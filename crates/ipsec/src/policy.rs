@@ -79,7 +79,7 @@ pub enum Verdict {
     /// Drop it.
     Drop(DropReason),
     /// It is a later fragment: the first one of its datagram decides, since only
-    /// that shows the ports, or the protocol, that policies ask for (RFC 4301,
+    /// that shows the ports, or the protocol, that policies name (RFC 4301,
     /// section 7).
     AsFirstFragment,
 }
@@ -106,7 +106,7 @@ pub struct Spd {
     outbound: Ordered,
     inbound: Ordered,
     /// Of outbound policies that protect, without ports: what the fragments of a
-    /// datagram have in common. Only where policies ask for ports.
+    /// datagram have in common. Only where policies name ports.
     protecting_fragments: Option<Ordered>,
     /// Per association, what may come out of it.
     accepted: Vec<Accepted>,
@@ -135,7 +135,7 @@ enum AnyOf {
 // Two of them fill a cache line.
 const _: () = assert!(size_of::<Accepted>() == 32);
 
-/// Selectors up to which each is asked.
+/// Up to this number, selectors are compared one by one.
 const FEW_SELECTORS: usize = 4;
 
 /// The policies of one direction, in order.
@@ -143,9 +143,9 @@ const FEW_SELECTORS: usize = 4;
 struct Ordered {
     table: Table,
     actions: Vec<Action>,
-    /// The same policies with all ports open, where one asks for ports.
+    /// The same policies with all ports open, where one names ports.
     open_ports: Option<Box<Table>>,
-    /// Whether one asks for a protocol.
+    /// Whether one names a protocol.
     selects_protocol: bool,
 }
 
@@ -241,8 +241,7 @@ impl Spd {
     }
 
     /// The association that protects the flow of a packet in either
-    /// direction: the packet's own, or else that of the packets which answer
-    /// it.
+    /// direction: the packet's own, or else that of the replies.
     pub fn association_of_flow(&self, tuple: &Tuple, flow_hash: u32) -> Option<u32> {
         let protecting = |tuple: &Tuple| pick(self.protecting(tuple)?, flow_hash);
         protecting(tuple).or_else(|| {
@@ -353,7 +352,7 @@ impl Spd {
             .is_ok()
     }
 
-    /// Asks for what says where the selectors of an association lie.
+    /// Prefetches the selector header of an SA.
     #[inline]
     pub(crate) fn look_ahead(&self, association: u32) {
         if let Some(accepted) = self.accepted.get(association as usize) {
@@ -361,7 +360,7 @@ impl Spd {
         }
     }
 
-    /// Asks for the selectors themselves.
+    /// Prefetches the selectors of an SA.
     #[inline]
     pub(crate) fn look_ahead_at_selectors(&self, association: u32) {
         if let Some(Accepted(AnyOf::Few(selectors))) = self.accepted.get(association as usize) {
@@ -522,7 +521,7 @@ impl Ordered {
         }
     }
 
-    /// Whether a policy asks for more of a packet than its addresses.
+    /// Whether a policy names more than addresses.
     fn looks_behind_addresses(&self) -> bool {
         self.selects_protocol || self.open_ports.is_some()
     }

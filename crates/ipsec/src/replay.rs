@@ -27,7 +27,7 @@ enum Words {
 }
 
 impl ReplayWindow {
-    /// Sizes that a window may have. RFC 4303, section 3.4.3, asks for 32 at
+    /// Sizes that a window may have. RFC 4303, section 3.4.3, requires 32 at
     /// least and recommends 64.
     pub const SIZES: RangeInclusive<u32> = 64..=4096;
 
@@ -70,7 +70,7 @@ impl ReplayWindow {
         self.highest
     }
 
-    /// Whether a packet with this number would be new: to be asked before the
+    /// Whether a packet with this number would be new: to be checked before the
     /// packet is verified. Zero is never sent and never new.
     #[inline]
     pub fn is_new(&self, sequence: u64) -> bool {
@@ -95,7 +95,7 @@ impl ReplayWindow {
         true
     }
 
-    /// Asks for the bitmap, where it lies elsewhere.
+    /// Prefetches the bitmap, where it is allocated separately.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if let Words::Many(words) = &self.words {

@@ -35,8 +35,7 @@ pub enum SaDirection {
 pub struct Parameters {
     /// Name for people.
     pub name: String,
-    /// Security parameters index, which tells the receiver what to verify
-    /// with; never below 256 (RFC 4303, section 2.1).
+    /// Security parameters index, which identifies the association to the receiver; never below 256 (RFC 4303, section 2.1).
     pub spi: u32,
     /// Which end this device is; `None` leaves that to who uses the association.
     pub direction: Option<SaDirection>,
@@ -92,7 +91,7 @@ impl Parameters {
         self.direction != Some(SaDirection::Outbound)
     }
 
-    /// Whether the two associations could not be told apart by a receiver,
+    /// Whether the two associations could not be distinguished by a receiver,
     /// which looks at SPI and destination (RFC 4301, section 4.1). One that is
     /// inbound and one that is outbound have different receivers.
     pub fn collides_with(&self, other: &Parameters) -> bool {

@@ -29,7 +29,7 @@ pub struct Sad {
     homes: Vec<u32>,
 }
 
-/// What an association is told by.
+/// What identifies an association.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     spi: u32,
@@ -130,7 +130,7 @@ impl Sad {
         }
     }
 
-    /// Asks for what says where the rows of an SPI are.
+    /// Prefetches the bucket of `spi`.
     #[inline]
     pub(crate) fn look_ahead(&self, spi: u32) {
         if let Some(start) = self.starts.get(bucket(spi, self.bucket_bits)) {
@@ -138,7 +138,7 @@ impl Sad {
         }
     }
 
-    /// Asks for the rows.
+    /// Prefetches the rows of `spi`.
     #[inline]
     pub(crate) fn look_ahead_at_rows(&self, spi: u32) {
         if let Some(row) = self.rows.get(self.bucket(spi).start) {
@@ -172,13 +172,13 @@ mod tests {
     use super::*;
     use crate::lifetime::Lifetime;
     use crate::nat_t::UdpPorts;
-    use crate::outer::{Ends, Tunnel};
+    use crate::outer::{Tunnel, TunnelEnds};
     use crate::sa::{Mode, SaDirection};
 
     fn association(spi: u32, destination: Option<[u8; 4]>, in_udp: bool) -> Arc<Parameters> {
         let mode = match destination {
             None => Mode::Transport,
-            Some(destination) => Mode::Tunnel(Tunnel::between(Ends::V4 {
+            Some(destination) => Mode::Tunnel(Tunnel::between(TunnelEnds::V4 {
                 source: [198, 18, 0, 1].into(),
                 destination: destination.into(),
             })),

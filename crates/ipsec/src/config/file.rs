@@ -153,8 +153,8 @@ impl SaFile {
         self.insecure_example
     }
 
-    /// The keys in the form that Wireshark's dissector reads. Whoever writes
-    /// them to a file gives it mode 0600.
+    /// The keys in the form that Wireshark's dissector reads. A file
+    /// that holds them needs mode 0600.
     pub fn wireshark_keys(&self) -> WiresharkKeys {
         wireshark::keys(self.associations(), &self.secrets)
     }

@@ -7,7 +7,7 @@ use weir_crypto::{Aead, Cipher, Mac, Suite};
 use zeroize::Zeroizing;
 
 use super::Secrets;
-use crate::outer::Ends;
+use crate::outer::TunnelEnds;
 use crate::sa::{Mode, Parameters};
 
 /// The contents of Wireshark's `esp_sa` file. Each line also serves tshark
@@ -43,8 +43,8 @@ pub(super) fn keys(associations: &[Arc<Parameters>], secrets: &[Secrets]) -> Wir
             Mode::Transport => vec![("IPv4", any(), any()), ("IPv6", any(), any())],
             Mode::Tunnel(tunnel) => {
                 let protocol = match tunnel.ends {
-                    Ends::V4 { .. } => "IPv4",
-                    Ends::V6 { .. } => "IPv6",
+                    TunnelEnds::V4 { .. } => "IPv4",
+                    TunnelEnds::V6 { .. } => "IPv6",
                 };
                 let (source, destination) = (tunnel.ends.source(), tunnel.ends.destination());
                 vec![(protocol, source.to_string(), destination.to_string())]

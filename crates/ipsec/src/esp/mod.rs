@@ -4,22 +4,22 @@
 //! ```text
 //!   transport   link │ IP header, extensions │      ESP, IV │ payload    │ padding, trailer │ ICV
 //!   tunnel      link │ outer IP              │(UDP) ESP, IV │ IP packet  │ padding, trailer │ ICV
-//!                                             ──── prefix ── ─────────── text ───────────── ─ tag
+//!                                             ───── AAD ──── ──────── plaintext ─────────── ─ tag
 //! ```
 
 mod decapsulate;
-mod disclosure;
 mod encapsulate;
-mod enclosure;
+mod fast_decapsulate;
+mod fast_encapsulate;
 #[cfg(test)]
 mod gcm_vectors;
 mod template;
 mod trailer;
 
 pub use decapsulate::{Arrival, Decapsulation};
-pub use disclosure::{Disclosure, Sealed};
 pub use encapsulate::{Encapsulation, LateChecksum};
-pub use enclosure::Enclosure;
+pub use fast_decapsulate::{FastDecapsulation, Sealed};
+pub use fast_encapsulate::FastEncapsulation;
 pub use template::{Format, Template};
 pub use trailer::Trailer;
 

@@ -4,11 +4,11 @@ use weir_crypto::Suite;
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_packet::wire::{Headers, LinkType, Network, internet_checksum};
 
-use super::{ALIGNMENT_BYTES, Enclosure};
+use super::{ALIGNMENT_BYTES, FastEncapsulation};
 use crate::ecn::ECN_MASK;
 use crate::header::{IPV4_BYTES, IPV6_BYTES, Inherited};
 use crate::nat_t::UdpPorts;
-use crate::outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
+use crate::outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 use crate::sa::{Mode, Parameters};
 
 /// DF in the word that it shares with IPv4's fragment offset.
@@ -29,9 +29,9 @@ pub struct Template {
     pub format: Format,
     /// [`Parameters::mtu_bytes`].
     pub mtu_bytes: u32,
-    /// The longest IP packet that [`Enclosure`](super::Enclosure) composes; less
+    /// The longest IP packet that [`FastEncapsulation`](super::FastEncapsulation) composes; less
     /// than any where it composes none.
-    pub most_enclosed_bytes: u32,
+    pub max_fast_bytes: u32,
 }
 
 /// What both ends of an association know of its ESP packets: all that the one that
@@ -77,7 +77,7 @@ impl Format {
             is_ordinary: is_tunnel
                 && parameters.nat_t.is_none()
                 && !parameters.decrement_ttl
-                && Enclosure::suits(iv_bytes, tag_bytes, unit_bytes),
+                && FastEncapsulation::suits(iv_bytes, tag_bytes, unit_bytes),
             iv_bytes,
             tag_bytes,
             unit_bytes,
@@ -99,9 +99,9 @@ impl Template {
             nat_t: parameters.nat_t,
             format,
             mtu_bytes: parameters.mtu_bytes,
-            most_enclosed_bytes: match &outer {
+            max_fast_bytes: match &outer {
                 Some(outer) if format.is_ordinary => {
-                    Enclosure::most_payload_bytes(outer, parameters.mtu_bytes)
+                    FastEncapsulation::most_payload_bytes(outer, parameters.mtu_bytes)
                 }
                 _ => 0,
             },
@@ -156,8 +156,8 @@ impl OuterTemplate {
             flow_hash: Headers::parse(LinkType::RawIp, whole).symmetric_flow_hash(whole),
             // A checksum is the complement of the sum that it stands for.
             sum: match tunnel.ends {
-                Ends::V4 { .. } => !internet_checksum(&header[..IPV4_BYTES]),
-                Ends::V6 { .. } => 0,
+                TunnelEnds::V4 { .. } => !internet_checksum(&header[..IPV4_BYTES]),
+                TunnelEnds::V6 { .. } => 0,
             },
             copies_flow_label: tunnel.flow_label == FlowLabel::Copy,
             traffic_class_copied: match tunnel.dscp {
@@ -200,7 +200,7 @@ impl OuterTemplate {
         if self.is_ipv6 { IPV6_BYTES } else { IPV4_BYTES }
     }
 
-    /// Writes the header of a packet of so many bytes into the first bytes of
+    /// Writes the header of a packet of the given length into the first bytes of
     /// `header`, as [`Tunnel::write_header`] does.
     pub fn write(
         &self,
@@ -305,12 +305,12 @@ mod tests {
     use super::*;
     use crate::esp::TRAILER_BYTES;
 
-    fn ends() -> impl Strategy<Value = Ends> {
-        let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| Ends::V4 {
+    fn ends() -> impl Strategy<Value = TunnelEnds> {
+        let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| TunnelEnds::V4 {
             source: source.into(),
             destination: destination.into(),
         });
-        let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(source, destination)| Ends::V6 {
+        let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(source, destination)| TunnelEnds::V6 {
             source: source.into(),
             destination: destination.into(),
         });
@@ -342,7 +342,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
-        /// The twin writes the header field by field and sums it up.
+        /// The reference implementation writes the header field by field and sums it up.
         #[test]
         fn a_template_writes_what_the_tunnel_writes(
             tunnel in tunnel(),

@@ -62,7 +62,7 @@ impl Trailer {
     }
 
     /// Writes padding and trailer behind the payload, up to the end of `text`.
-    /// There must be room for the trailer and at most 255 bytes of padding.
+    /// There must be space for the trailer and at most 255 bytes of padding.
     #[inline]
     pub fn write(&self, text: &mut [u8]) {
         let Some(end) = text.get_mut(self.payload_bytes..) else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_crypto::Suite;
 
-use super::service::{Answer, Ledger};
+use super::service::{Ledger, Response};
 use super::{LedgerError, Progress};
 use crate::lifetime::{LONGEST_TEXT_BYTES, Lifetime};
 
@@ -18,11 +18,11 @@ pub struct Reservations {
     step: Progress,
     /// How far it is reserved.
     end: Progress,
-    /// Whether more was asked for and not answered yet.
-    is_asked: bool,
+    /// Whether a request for more is pending.
+    is_requested: bool,
     /// Why the last request failed.
     failure: Option<Arc<LedgerError>>,
-    /// Whether packets wait for an answer, or are dropped.
+    /// Whether packets wait for the response, or are dropped.
     waits: bool,
 }
 
@@ -73,7 +73,7 @@ impl Reservations {
             key,
             step,
             end,
-            is_asked: false,
+            is_requested: false,
             failure: None,
             waits,
         }
@@ -85,10 +85,10 @@ impl Reservations {
     }
 
     /// How many packets may come after those `used`, of whatever length, before
-    /// more should be asked for, or none is left.
+    /// more should be requested, or none is left.
     pub fn leeway(&self, used: Progress) -> u64 {
         let left = self.left(used);
-        let kept = match self.is_asked || self.failure.is_some() {
+        let kept = match self.is_requested || self.failure.is_some() {
             true => Progress {
                 next_sequence: 0,
                 bytes: 0,
@@ -99,7 +99,7 @@ impl Reservations {
         numbers.min(left.bytes.saturating_sub(kept.bytes) / LONGEST_TEXT_BYTES)
     }
 
-    /// Sees to it that a packet of `text_bytes` may have a number, and asks for
+    /// Ensures that a packet of `text_bytes` may have a number, and requests
     /// the next range where half of this one is used.
     ///
     /// # Errors
@@ -107,12 +107,12 @@ impl Reservations {
     pub fn provide(&mut self, used: Progress, text_bytes: u64) -> Result<(), Shortage> {
         self.collect();
         if self.is_half_used(used, text_bytes) {
-            self.ask(used, text_bytes);
+            self.request(used, text_bytes);
         }
         if self.covers(used, text_bytes) {
             return Ok(());
         }
-        if self.waits && self.is_asked {
+        if self.waits && self.is_requested {
             self.wait();
             if self.covers(used, text_bytes) {
                 return Ok(());
@@ -130,20 +130,20 @@ impl Reservations {
         let mut wanted = Vec::new();
         for (reservations, used) in of.iter_mut() {
             reservations.collect();
-            if !reservations.is_asked && !reservations.covers(*used, 0) {
+            if !reservations.is_requested && !reservations.covers(*used, 0) {
                 wanted.push((reservations.key, reservations.next_end(*used, 0)));
-                reservations.is_asked = true;
+                reservations.is_requested = true;
             }
         }
         let Some((first, _)) = of.first() else {
             return;
         };
         let (ledger, waits) = (Arc::clone(&first.ledger), first.waits);
-        let is_sent = wanted.is_empty() || ledger.ask(wanted, waits);
+        let is_sent = wanted.is_empty() || ledger.request(wanted, waits);
         for (reservations, _) in of {
             if !is_sent {
-                // Its packet asks again, or was answered.
-                reservations.is_asked = false;
+                // Its packet repeats the request, or has its response.
+                reservations.is_requested = false;
                 reservations.collect();
             } else if waits {
                 reservations.wait();
@@ -165,7 +165,7 @@ impl Reservations {
         };
         let changed = settled
             .iter()
-            .filter(|(reservations, used)| reservations.is_asked || reservations.end != *used)
+            .filter(|(reservations, used)| reservations.is_requested || reservations.end != *used)
             .map(|(reservations, used)| (reservations.key, *used))
             .collect();
         first.ledger.settle(changed)
@@ -205,38 +205,38 @@ impl Reservations {
         used.plus(step).max(self.end)
     }
 
-    fn ask(&mut self, used: Progress, text_bytes: u64) {
+    fn request(&mut self, used: Progress, text_bytes: u64) {
         let end = self.next_end(used, text_bytes);
-        if !self.is_asked && end != self.end {
-            self.is_asked = self.ledger.ask(vec![(self.key, end)], self.waits);
+        if !self.is_requested && end != self.end {
+            self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
         }
     }
 
-    /// Takes an answer that is there.
+    /// Takes a response that has arrived.
     fn collect(&mut self) {
-        if self.is_asked {
-            let answer = self.ledger.answer(self.key);
-            self.take(answer);
+        if self.is_requested {
+            let response = self.ledger.response(self.key);
+            self.take(response);
         }
     }
 
     fn wait(&mut self) {
-        if self.is_asked {
-            let answer = self.ledger.wait(self.key);
-            self.take(answer);
+        if self.is_requested {
+            let response = self.ledger.wait(self.key);
+            self.take(response);
         }
     }
 
-    fn take(&mut self, answer: Answer) {
-        match answer {
-            Answer::Pending => {}
-            Answer::Granted(end) => {
-                self.is_asked = false;
+    fn take(&mut self, response: Response) {
+        match response {
+            Response::Pending => {}
+            Response::Granted(end) => {
+                self.is_requested = false;
                 self.failure = None;
                 self.end = end;
             }
-            Answer::Failed(error) => {
-                self.is_asked = false;
+            Response::Failed(error) => {
+                self.is_requested = false;
                 self.failure = Some(error);
             }
         }

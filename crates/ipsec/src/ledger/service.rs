@@ -26,8 +26,8 @@ struct Shared {
     keys: Vec<Grant>,
     /// Why the last commit failed, until somebody takes it.
     failure: Mutex<Option<Arc<LedgerError>>>,
-    /// That something was answered, or that the thread has ended.
-    answered: Condvar,
+    /// A response has arrived, or the thread has ended.
+    response_arrived: Condvar,
     has_ended: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ enum Request {
 
 /// What became of a request.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum Response {
     /// It is on its way.
     Pending,
     /// This much may be used.
@@ -87,7 +87,7 @@ impl Ledger {
         let shared = Arc::new(Shared {
             keys: progress.iter().copied().map(Grant::new).collect(),
             failure: Mutex::new(None),
-            answered: Condvar::new(),
+            response_arrived: Condvar::new(),
             has_ended: AtomicBool::new(false),
         });
         shared.grant(&reserved);
@@ -106,10 +106,10 @@ impl Ledger {
         Ok((Arc::new(ledger), progress))
     }
 
-    /// Asks for more, for keys that wait for no answer. `false` where too many
-    /// requests are waiting: to be asked again. `waits` is whether the caller may
+    /// Requests more, for keys without a pending request. `false` where too many
+    /// requests are waiting: to be repeated. `waits` is whether the caller may
     /// be held up for that.
-    pub fn ask(&self, keys: Vec<(u32, Progress)>, waits: bool) -> bool {
+    pub fn request(&self, keys: Vec<(u32, Progress)>, waits: bool) -> bool {
         let grants: Vec<&Grant> = keys
             .iter()
             .filter_map(|(key, _)| self.shared.keys.get(*key as usize))
@@ -133,8 +133,8 @@ impl Ledger {
         sent
     }
 
-    /// What became of what was asked for a key.
-    pub fn answer(&self, key: u32) -> Answer {
+    /// The state of the request for a key.
+    pub fn response(&self, key: u32) -> Response {
         let Some(grant) = self.shared.keys.get(key as usize) else {
             return self.closed();
         };
@@ -142,28 +142,28 @@ impl Ledger {
         if grant.is_pending.load(Ordering::Acquire) {
             return match self.shared.has_ended.load(Ordering::Acquire) {
                 true => self.closed(),
-                false => Answer::Pending,
+                false => Response::Pending,
             };
         }
         if grant.has_failed.swap(false, Ordering::Relaxed) {
             let failure = self.shared.failure().clone();
-            return failure.map_or_else(|| self.closed(), Answer::Failed);
+            return failure.map_or_else(|| self.closed(), Response::Failed);
         }
-        Answer::Granted(grant.progress())
+        Response::Granted(grant.progress())
     }
 
-    /// As [`answer`](Ledger::answer), when there is one.
-    pub fn wait(&self, key: u32) -> Answer {
+    /// Waits for [`response`](Ledger::response).
+    pub fn wait(&self, key: u32) -> Response {
         let mut guard = self.shared.failure();
         loop {
             let is_pending = (self.shared.keys.get(key as usize))
                 .is_some_and(|grant| grant.is_pending.load(Ordering::Acquire));
             if !is_pending || self.shared.has_ended.load(Ordering::Acquire) {
                 drop(guard);
-                return self.answer(key);
+                return self.response(key);
             }
-            let answered = self.shared.answered.wait(guard);
-            guard = answered.unwrap_or_else(PoisonError::into_inner);
+            let response_arrived = self.shared.response_arrived.wait(guard);
+            guard = response_arrived.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -176,17 +176,17 @@ impl Ledger {
         if used.is_empty() {
             return Ok(());
         }
-        let (answer, answered) = sync_channel(1);
+        let (response, response_arrived) = sync_channel(1);
         let requests = self.requests.as_ref();
-        let sent = requests.is_some_and(|to| to.send(Request::Settle(used, answer)).is_ok());
-        match answered.recv() {
+        let sent = requests.is_some_and(|to| to.send(Request::Settle(used, response)).is_ok());
+        match response_arrived.recv() {
             Ok(written) if sent => written,
             _ => Err(Arc::new(self.closed_error())),
         }
     }
 
-    fn closed(&self) -> Answer {
-        Answer::Failed(Arc::new(self.closed_error()))
+    fn closed(&self) -> Response {
+        Response::Failed(Arc::new(self.closed_error()))
     }
 
     fn closed_error(&self) -> LedgerError {
@@ -206,7 +206,7 @@ impl Drop for Ledger {
     }
 }
 
-/// Commits what was asked for, all that is waiting in one go.
+/// Commits all waiting requests at once.
 fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
     let shared = &running.0;
     while let Ok(first) = queue.recv() {
@@ -219,9 +219,9 @@ fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
                     updates.extend(&keys);
                     extended.extend(keys);
                 }
-                Request::Settle(keys, answer) => {
+                Request::Settle(keys, response) => {
                     updates.extend(keys);
-                    settled.push(answer);
+                    settled.push(response);
                 }
             }
         }
@@ -232,15 +232,15 @@ fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
         match store.commit(&updates) {
             Ok(()) => {
                 shared.grant(&extended);
-                for answer in settled {
-                    let _ = answer.send(Ok(()));
+                for response in settled {
+                    let _ = response.send(Ok(()));
                 }
             }
             Err(error) => {
                 let error = Arc::new(error);
                 shared.refuse(&extended, &error);
-                for answer in settled {
-                    let _ = answer.send(Err(Arc::clone(&error)));
+                for response in settled {
+                    let _ = response.send(Err(Arc::clone(&error)));
                 }
             }
         }
@@ -255,7 +255,7 @@ impl Drop for Running {
         let guard = self.0.failure();
         self.0.has_ended.store(true, Ordering::Release);
         drop(guard);
-        self.0.answered.notify_all();
+        self.0.response_arrived.notify_all();
     }
 }
 
@@ -271,7 +271,7 @@ impl Shared {
             }
         }
         drop(self.failure());
-        self.answered.notify_all();
+        self.response_arrived.notify_all();
     }
 
     fn refuse(&self, keys: &[(u32, Progress)], error: &Arc<LedgerError>) {
@@ -284,7 +284,7 @@ impl Shared {
             }
         }
         drop(failure);
-        self.answered.notify_all();
+        self.response_arrived.notify_all();
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<Arc<LedgerError>>> {

@@ -197,7 +197,7 @@ fn keys_are_added_and_locked_side_by_side() {
         }
     }
     drop(store);
-    // To be asked for twice is to be in use.
+    // A key requested twice is in use.
     let error = open(&path, &[5, 5]).err();
     assert!(
         matches!(error, Some(LedgerError::InUse { .. })),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Progress;
 use super::reservation::Shortage;
-use super::service::{Answer, Ledger};
+use super::service::{Ledger, Response};
 
 /// What the ledger says of one receiver: numbers below an end may be accepted,
 /// and after a crash all of them count as seen.
@@ -14,8 +14,8 @@ pub struct SeenBound {
     /// The window's number there.
     key: u32,
     end: u64,
-    is_asked: bool,
-    /// Whether packets wait for an answer, or are dropped.
+    is_requested: bool,
+    /// Whether packets wait for the response, or are dropped.
     waits: bool,
 }
 
@@ -30,25 +30,25 @@ impl SeenBound {
             ledger: Arc::clone(ledger),
             key,
             end,
-            is_asked: false,
+            is_requested: false,
             waits,
         }
     }
 
-    /// Sees to it that `sequence` may be accepted, and asks for the next step
+    /// Ensures that `sequence` may be accepted, and requests the next step
     /// where half of this one is used. Numbers below the one that is returned need
-    /// not ask.
+    /// no request.
     ///
     /// # Errors
     /// It may not.
     pub fn provide(&mut self, sequence: u64) -> Result<u64, Shortage> {
         let mut failure = self.collect(false).err();
-        if !self.is_asked && self.end.saturating_sub(sequence) <= STEP / 2 {
+        if !self.is_requested && self.end.saturating_sub(sequence) <= STEP / 2 {
             let end = Progress {
                 next_sequence: sequence.saturating_add(STEP),
                 bytes: 0,
             };
-            self.is_asked = self.ledger.ask(vec![(self.key, end)], self.waits);
+            self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
         }
         if sequence >= self.end && self.waits {
             failure = self.collect(true).err();
@@ -56,7 +56,7 @@ impl SeenBound {
         if sequence >= self.end {
             return Err(failure.unwrap_or(Shortage::Pending));
         }
-        Ok(match self.is_asked {
+        Ok(match self.is_requested {
             true => self.end,
             false => self.end.saturating_sub(STEP / 2).max(sequence + 1),
         })
@@ -76,7 +76,7 @@ impl SeenBound {
         let changed = settled
             .iter()
             .map(|(bound, highest)| (bound, highest.saturating_add(1)))
-            .filter(|(bound, next_sequence)| bound.is_asked || bound.end != *next_sequence)
+            .filter(|(bound, next_sequence)| bound.is_requested || bound.end != *next_sequence)
             .map(|(bound, next_sequence)| {
                 let progress = Progress {
                     next_sequence,
@@ -89,22 +89,22 @@ impl SeenBound {
     }
 
     fn collect(&mut self, waits: bool) -> Result<(), Shortage> {
-        if !self.is_asked {
+        if !self.is_requested {
             return Ok(());
         }
-        let answer = match waits {
+        let response = match waits {
             true => self.ledger.wait(self.key),
-            false => self.ledger.answer(self.key),
+            false => self.ledger.response(self.key),
         };
-        match answer {
-            Answer::Pending => Ok(()),
-            Answer::Granted(end) => {
-                self.is_asked = false;
+        match response {
+            Response::Pending => Ok(()),
+            Response::Granted(end) => {
+                self.is_requested = false;
                 self.end = end.next_sequence;
                 Ok(())
             }
-            Answer::Failed(error) => {
-                self.is_asked = false;
+            Response::Failed(error) => {
+                self.is_requested = false;
                 Err(Shortage::Failed(error))
             }
         }

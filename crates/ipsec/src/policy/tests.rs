@@ -178,7 +178,7 @@ fn ports_that_decide_must_be_there() {
     assert_eq!(outbound(&spd, &short), malformed);
     let cut = Verdict::Drop(DropReason::PacketCut);
     assert_eq!(outbound(&spd, &udp(2, 80)[..24]), cut);
-    // To where no policy asks for ports they do not matter.
+    // Where no policy names ports, they do not matter.
     short[18] = 3;
     assert_eq!(outbound(&spd, &short), Verdict::Bypass);
 }
@@ -203,7 +203,7 @@ fn fragments_follow_the_first_where_ports_decide() {
         (follows(&first), follows(&later)),
         ((true, true), (true, true))
     );
-    // ICMP has no ports, and elsewhere no policy asks for them.
+    // ICMP has no ports, and elsewhere no policy names them.
     for (at, value) in [(9, 1), (18, 4)] {
         let mut other = later.clone();
         other[at] = value;

@@ -11,12 +11,11 @@ pub use classify::{ClassifyInbound, ClassifyOutbound};
 pub use protect::Protect;
 pub use unprotect::Unprotect;
 
-/// How many packets before its own an association is asked for: as far ahead as
-/// the next cache but one is away.
+/// How many packets ahead an association is prefetched: the latency of the third-level cache.
 const LOOK_AHEAD: usize = 24;
 
-/// How many packets before its own that is asked for which an association points
-/// to: the association must be there.
+/// How many packets ahead the data behind an association is prefetched. The association itself
+/// must have arrived.
 const LOOK_AHEAD_FURTHER: usize = 12;
 
 /// What must not happen in a stage, after which packets must not leave.

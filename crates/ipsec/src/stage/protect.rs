@@ -7,7 +7,7 @@ use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Steering, SteeringRule, Work};
 
 use super::{Defect, LOOK_AHEAD};
-use crate::esp::{Associated, Encapsulation, Enclosure, LateChecksum, Layout};
+use crate::esp::{Associated, Encapsulation, FastEncapsulation, LateChecksum, Layout};
 use crate::ledger::{LedgerError, Reservations};
 use crate::outbound::{Drawn, Outbound};
 use crate::report::AssociationReport;
@@ -17,7 +17,7 @@ const NAME: &str = "protect";
 /// Padding, trailer and ICV of an ordinary packet are at most 21 bytes.
 const MOST_BYTES_BEHIND: usize = 21;
 
-/// Protects the records whose work asks for it
+/// Protects the records whose work says so
 /// ([`Work::protect`](weir_stream::Work::protect)) by the associations that
 /// belong to its shard.
 pub struct Protect {
@@ -123,8 +123,8 @@ impl Protect {
         )
     }
 
-    /// Reserves numbers for all associations that the packets of `wanted` from a
-    /// position on will ask for some: once a batch, with one commit of the ledger
+    /// Reserves numbers for all associations of the packets of `wanted` from a
+    /// position on: once a batch, with one commit of the ledger
     /// instead of one each.
     #[cold]
     fn reserve_from(&mut self, position: usize) {
@@ -153,8 +153,8 @@ impl Protect {
         let template = outbound.template();
         let link = batch.arrival(index).link;
         let headers = batch.headers(index);
-        let enclosure = Enclosure::plan(template, link, headers)?;
-        let ticket = outbound.draw_unasked(enclosure.text_bytes())?;
+        let packet = FastEncapsulation::plan(template, link, headers)?;
+        let ticket = outbound.draw_within_leeway(packet.text_bytes())?;
         let associated = Associated::new(&outbound.template().format, ticket.counter());
         self.ordinary_bytes += headers.end_offset as usize + MOST_BYTES_BEHIND;
         self.ordinary.push(Ordinary {
@@ -185,11 +185,11 @@ impl Protect {
                 let outer = template.outer.as_ref().ok_or(displaced)?;
                 let ticket = plan.ticket.take().ok_or(displaced)?;
                 let link = enclosures.arrival(index).link;
-                let enclosure = Enclosure::of(enclosures.headers(index));
+                let packet = FastEncapsulation::of(enclosures.headers(index));
                 let parts = enclosures
-                    .enclose(index, &enclosure.enclosing(outer))
+                    .enclose(index, &packet.enclosing(outer))
                     .and_then(|record| {
-                        enclosure.compose(template, outer, link, record, ticket.counter())
+                        packet.compose(template, outer, link, record, ticket.counter())
                     })
                     .ok_or(displaced)?;
                 let job = SealJob {
@@ -278,7 +278,7 @@ impl Protect {
 
     /// Seals the records that are composed already.
     fn seal_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        // It is the order of arrival unless a record outgrew its room.
+        // It is the order of arrival unless a record outgrew its space.
         if !self.planned.is_sorted_by_key(|plan| plan.offset) {
             self.planned.sort_unstable_by_key(|plan| plan.offset);
         }

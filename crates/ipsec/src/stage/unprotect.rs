@@ -31,7 +31,7 @@ use ordinary::{Fate, Seen};
 
 const NAME: &str = "unprotect";
 
-/// Verifies, decrypts and unwraps the records whose work asks for it
+/// Verifies, decrypts and decapsulates the records whose work says so
 /// ([`Work::unprotect`]) by the associations that belong to its shard.
 pub struct Unprotect {
     databases: Arc<Databases>,
@@ -186,7 +186,7 @@ impl Unprotect {
     }
 
     /// Opens the wanted records from a position on, up to the first whose number is
-    /// a leap, and returns the position behind them.
+    /// an ESN jump, and returns the position behind them.
     fn open_from(&mut self, batch: &mut Batch, from: usize) -> Result<usize, StageError> {
         let to = self.open_ordinary(batch, from)?;
         if !self.planned.is_empty() {
@@ -203,7 +203,7 @@ impl Unprotect {
             batch.record_mut(index);
             plan.offset = batch.offset(index) as u32;
         }
-        // It is the order of arrival unless a record outgrew its room.
+        // It is the order of arrival unless a record outgrew its space.
         let is_in_order = self.planned.is_sorted_by_key(|plan| plan.offset);
         if !is_in_order {
             self.planned.sort_unstable_by_key(|plan| plan.offset);

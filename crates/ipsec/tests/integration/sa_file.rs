@@ -13,8 +13,8 @@ use crate::common::{
 use proptest::prelude::*;
 use weir_crypto::Suite;
 use weir_ipsec::{
-    ConfigError, DontFragment, Dscp, Ends, FlowLabel, GatewayError, Lifetime, LoadOptions, Mode,
-    NewKeys, Output, Quota, SaFile, Sequences, UdpPorts, Windows,
+    ConfigError, DontFragment, Dscp, FlowLabel, GatewayError, Lifetime, LoadOptions, Mode, NewKeys,
+    Output, Quota, SaFile, Sequences, TunnelEnds, UdpPorts, Windows,
 };
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
@@ -73,7 +73,7 @@ fn every_key_is_read() {
     };
     assert_eq!(
         tunnel.ends,
-        Ends::V4 {
+        TunnelEnds::V4 {
             source: Ipv4Addr::new(198, 18, 0, 1),
             destination: Ipv4Addr::new(198, 18, 0, 2)
         }

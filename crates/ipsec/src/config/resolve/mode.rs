@@ -6,7 +6,7 @@ use toml::Spanned;
 use super::Blamed;
 use crate::config::document::{CopyOrNumber, DontFragmentWord, ModeWord, NatTEntry, TunnelEntry};
 use crate::nat_t::UdpPorts;
-use crate::outer::{DontFragment, Dscp, Ends, FlowLabel, Tunnel};
+use crate::outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 use crate::sa::Mode;
 
 pub(super) fn mode(
@@ -26,7 +26,7 @@ pub(super) fn mode(
         (ModeWord::Tunnel, Some(tunnel)) => tunnel.into_inner(),
     };
     let destination = entry.destination.get_ref();
-    let ends = Ends::new(entry.source, *destination).ok_or_else(|| {
+    let ends = TunnelEnds::new(entry.source, *destination).ok_or_else(|| {
         let message = "tunnel: source and destination must be of one IP version";
         (entry.destination.span(), message.to_owned())
     })?;

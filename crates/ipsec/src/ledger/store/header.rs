@@ -93,7 +93,7 @@ pub fn create(path: &Path) -> Result<File, LedgerError> {
     Ok(file)
 }
 
-/// A number of eight bytes, of which there are so many.
+/// The number in eight bytes of the header.
 pub fn number(bytes: &[u8]) -> u64 {
     bytes
         .iter()

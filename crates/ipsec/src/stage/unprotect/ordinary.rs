@@ -8,7 +8,7 @@ use weir_simd::prefetch;
 use weir_stream::{Batch, DropReason, Extract, Extracts, StageError, Work};
 
 use super::{NAME, Planned, Unprotect, take_in};
-use crate::esp::{Associated, Disclosure, Sealed};
+use crate::esp::{Associated, FastDecapsulation, Sealed};
 use crate::gateway::Databases;
 use crate::inbound::{Admitted, Inbound};
 use crate::stage::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
@@ -19,7 +19,7 @@ pub(super) struct Seen {
     fate: Fate,
     /// What follows is of ordinary records only.
     verified: bool,
-    disclosure: Disclosure,
+    packet: FastDecapsulation,
     associated: Associated,
     /// Where the text is decrypted.
     extract: Extract,
@@ -44,8 +44,8 @@ impl Seen {
         self.fate
     }
 
-    /// Copies the text of an ordinary record that is admitted, and adds it to those
-    /// that are to be opened. `None` where it takes more room than there is.
+    /// Copies the ciphertext of an admitted ordinary record, and adds it to those
+    /// to be opened. `None` where the batch has no space for it.
     #[inline(always)]
     fn open<'a>(
         &'a mut self,
@@ -72,11 +72,11 @@ impl Seen {
 
 impl Unprotect {
     /// Asks the windows about the wanted records from a position on, up to the first
-    /// whose number is a leap; opens those that are ordinary, plans the others, and
+    /// whose number is an ESN jump; opens those that are ordinary, plans the others, and
     /// returns the position behind them.
     ///
-    /// The number of a leap must be taken in before the ones behind it are told
-    /// ([`Admitted::is_leap`]).
+    /// A jump of the sequence number must be accepted before the numbers behind it are known
+    /// ([`Admitted::is_esn_jump`]).
     #[inline(never)]
     pub(super) fn open_ordinary(
         &mut self,
@@ -104,7 +104,8 @@ impl Unprotect {
                 let displaced = Defect::Displaced { index };
                 let row = extracts.row(index).ok_or(displaced)?;
                 let format = inbound.format();
-                let ordinary = Disclosure::plan(format, row.arrival.link, row.headers, row.record);
+                let ordinary =
+                    FastDecapsulation::plan(format, row.arrival.link, row.headers, row.record);
                 let admitted = match &ordinary {
                     Some((_, sealed)) => inbound.admit(sealed.sequence_low()),
                     None => Planned::new(inbound, *association, index, row, &self.databases).map(
@@ -114,7 +115,10 @@ impl Unprotect {
                         },
                     ),
                 };
-                let Admitted { sequence, is_leap } = match admitted {
+                let Admitted {
+                    sequence,
+                    is_esn_jump,
+                } = match admitted {
                     Ok(admitted) => admitted,
                     Err(reason) => {
                         seen.fate = Fate::Refused(reason);
@@ -122,17 +126,17 @@ impl Unprotect {
                     }
                 };
                 match ordinary {
-                    Some((disclosure, sealed)) => {
+                    Some((packet, sealed)) => {
                         seen.fate = Fate::Ordinary;
                         seen.sequence = sequence;
-                        seen.disclosure = disclosure;
+                        seen.packet = packet;
                         seen.associated = Associated::new(format, sequence);
                         seen.open(inbound.key(), sealed, &mut extracts, found)
                             .ok_or(displaced)?;
                     }
                     None => seen.fate = Fate::Planned,
                 }
-                if is_leap {
+                if is_esn_jump {
                     break;
                 }
             }
@@ -144,7 +148,7 @@ impl Unprotect {
     }
 }
 
-/// Asks for what later packets of `wanted` take from their associations.
+/// Prefetches what later packets of `wanted` read of their associations.
 #[inline]
 fn look_ahead(associations: &[Option<Inbound>], wanted: &[(u32, u32)], position: usize) {
     if let Some((_, association)) = wanted.get(position + LOOK_AHEAD)
@@ -176,17 +180,17 @@ impl Unprotect {
             .get_mut(association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let text_bytes = seen.disclosure.text_bytes();
+        let text_bytes = seen.packet.text_bytes();
         let index = index as usize;
         take_in(batch, index, inbound, seen.sequence, text_bytes)?;
-        let disclosed = disclose(batch, index, association, seen, &self.databases);
-        disclosed.inspect_err(|_| inbound.refuse(text_bytes))
+        let decapsulated = decapsulate(batch, index, association, seen, &self.databases);
+        decapsulated.inspect_err(|_| inbound.refuse(text_bytes))
     }
 }
 
 /// Puts what was inside a packet in its place.
 #[inline]
-fn disclose(
+fn decapsulate(
     batch: &mut Batch,
     index: usize,
     association: u32,
@@ -196,11 +200,11 @@ fn disclose(
     let arrival = batch.arrival(index);
     let (link, interface) = (arrival.link, arrival.interface);
     let (link_header, text) = batch.extract_mut(&seen.extract).ok_or(DropReason::NoRoom)?;
-    let payload_bytes = seen.disclosure.open(link, link_header, text)?;
+    let payload_bytes = seen.packet.open(link, link_header, text)?;
     let (headers, record) = batch
         .replace(index, &seen.extract, payload_bytes)
         .ok_or(DropReason::NoRoom)?;
-    seen.disclosure.correct(headers, record)?;
+    seen.packet.correct(headers, record)?;
     let tuple = Tuple::from_headers(headers, record, interface);
     // Fragments are looked at on their own.
     if headers.fragment == Fragment::Whole && !databases.spd.accepts(association, &tuple) {

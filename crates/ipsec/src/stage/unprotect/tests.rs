@@ -1,4 +1,4 @@
-//! Ordinary packets, against the twin that unprotects all kinds.
+//! Ordinary packets, against the reference implementation.
 
 use std::path::Path;
 

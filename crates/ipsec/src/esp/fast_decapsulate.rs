@@ -1,14 +1,13 @@
-//! The ordinary case of decapsulation, in as few steps as it takes: ESP in IP, of an
-//! association whose [`Format::is_ordinary`]. What was encrypted is copied behind a
-//! copy of the link header and decrypted there, so that it need not move again.
-//! [`Decapsulation`](super::Decapsulation) is the twin, which takes every other
-//! packet and says why one is refused.
+//! Fast path of decapsulation: ESP directly over IP, of an association whose
+//! [`Format::is_ordinary`]. The ciphertext is copied behind a copy of the link header and
+//! decrypted there. [`Decapsulation`](super::Decapsulation) is the reference implementation,
+//! which handles every other packet and reports why one is refused.
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER};
 use weir_packet::wire::{Fragment, Headers, LinkType, Network};
 use weir_stream::DropReason;
 
-use super::enclosure::{ICV_BYTES, IV_BYTES, MOST_LINK_BYTES};
+use super::fast_encapsulate::{ICV_BYTES, IV_BYTES, MOST_LINK_BYTES};
 use super::{ALIGNMENT_BYTES, ESP_HEADER_BYTES, Format, Trailer};
 use crate::ecn::{self, ECN_MASK, MustDrop};
 use crate::header;
@@ -16,7 +15,7 @@ use crate::link;
 
 /// What is known of an outer packet after its text was opened elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Disclosure {
+pub struct FastDecapsulation {
     text_bytes: u32,
     network: Network,
     traffic_class: u8,
@@ -45,15 +44,15 @@ impl Sealed<'_> {
     }
 }
 
-impl Disclosure {
-    /// Takes a record apart. `None` where the twin must decide.
+impl FastDecapsulation {
+    /// Takes a record apart. `None` where the reference implementation must decide.
     #[inline(always)]
     pub fn plan<'a>(
         format: &Format,
         link: LinkType,
         headers: &Headers,
         record: &'a [u8],
-    ) -> Option<(Disclosure, Sealed<'a>)> {
+    ) -> Option<(FastDecapsulation, Sealed<'a>)> {
         let is_ordinary = format.is_ordinary
             && headers.protocol == ESP
             && headers.is_ip()
@@ -72,7 +71,7 @@ impl Disclosure {
         if text.is_empty() || !text.len().is_multiple_of(ALIGNMENT_BYTES) {
             return None;
         }
-        let disclosure = Disclosure {
+        let packet = FastDecapsulation {
             text_bytes: text.len() as u32,
             network: headers.network,
             traffic_class: header::inherited(outer).traffic_class,
@@ -84,7 +83,7 @@ impl Disclosure {
             text,
             tag,
         };
-        Some((disclosure, sealed))
+        Some((packet, sealed))
     }
 
     /// Bytes of packet, padding and trailer.

@@ -1,7 +1,7 @@
-//! The ordinary case of encapsulation, in as few steps as it takes: an IP packet
-//! in a tunnel, without UDP, under a suite whose IV, ICV and padding are those
-//! of GCM and ChaCha20-Poly1305. [`Encapsulation`](super::Encapsulation) is its
-//! twin, which takes every other packet and says why one is refused.
+//! Fast path of encapsulation: an IP packet in a tunnel, without UDP, under a suite whose IV,
+//! ICV and padding are those of GCM and ChaCha20-Poly1305.
+//! [`Encapsulation`](super::Encapsulation) is the reference implementation, which handles every
+//! other packet and reports why one is refused.
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6};
 use weir_packet::wire::{Headers, LinkType, Network};
@@ -25,10 +25,10 @@ const _: () =
     assert!(MOST_LINK_BYTES + IPV6_BYTES + ESP_HEADER_BYTES + IV_BYTES <= weir_stream::FRONT_BYTES);
 
 /// The end of a text by its bytes of padding: padding, pad length and next
-/// header, then zeros, for which there is room in what will be the ICV.
-type Ends = [[u8; 8]; ALIGNMENT_BYTES];
+/// header, then zeros, which the ICV overwrites.
+type Trailers = [[u8; 8]; ALIGNMENT_BYTES];
 
-const fn ends(next_header: u8) -> Ends {
+const fn ends(next_header: u8) -> Trailers {
     [
         [0, next_header, 0, 0, 0, 0, 0, 0],
         [1, 1, next_header, 0, 0, 0, 0, 0],
@@ -37,18 +37,18 @@ const fn ends(next_header: u8) -> Ends {
     ]
 }
 
-static ENDS_IPV4: Ends = ends(IPV4);
-static ENDS_IPV6: Ends = ends(IPV6);
+static TRAILERS_IPV4: Trailers = ends(IPV4);
+static TRAILERS_IPV6: Trailers = ends(IPV6);
 
 /// How one record becomes a tunnel's packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Enclosure {
+pub struct FastEncapsulation {
     inner: Network,
     payload_bytes: usize,
     text_bytes: usize,
 }
 
-impl Enclosure {
+impl FastEncapsulation {
     /// Whether packets of a suite with these lengths may be composed this way.
     pub fn suits(iv_bytes: u8, tag_bytes: u8, unit_bytes: u8) -> bool {
         usize::from(iv_bytes) == IV_BYTES
@@ -65,28 +65,32 @@ impl Enclosure {
         most_text_bytes.saturating_sub(TRAILER_BYTES) as u32
     }
 
-    /// Decides how an association protects a record. `None` where the twin must
-    /// decide.
+    /// Decides how an association protects a record. `None` where the
+    /// reference implementation must decide.
     #[inline]
-    pub fn plan(template: &Template, link: LinkType, headers: &Headers) -> Option<Enclosure> {
-        let enclosure = Enclosure::of(headers);
+    pub fn plan(
+        template: &Template,
+        link: LinkType,
+        headers: &Headers,
+    ) -> Option<FastEncapsulation> {
+        let packet = FastEncapsulation::of(headers);
         let outer = template.outer.as_ref()?;
         let link_bytes = usize::from(headers.network_offset);
         let is_ordinary = link_bytes <= MOST_LINK_BYTES
-            && enclosure.payload_bytes <= template.most_enclosed_bytes as usize
+            && packet.payload_bytes <= template.max_fast_bytes as usize
             && headers.is_whole_ip()
             && headers.shim().is_none()
-            && (enclosure.inner == outer.network() || link::carries_both_versions(link));
-        is_ordinary.then_some(enclosure)
+            && (packet.inner == outer.network() || link::carries_both_versions(link));
+        is_ordinary.then_some(packet)
     }
 
     /// That of a record which was found to be ordinary.
     #[inline]
-    pub fn of(headers: &Headers) -> Enclosure {
+    pub fn of(headers: &Headers) -> FastEncapsulation {
         let payload_bytes = headers
             .end_offset
             .saturating_sub(u32::from(headers.network_offset)) as usize;
-        Enclosure {
+        FastEncapsulation {
             inner: headers.network,
             payload_bytes,
             text_bytes: (payload_bytes + TRAILER_BYTES + ALIGNMENT_BYTES - 1)
@@ -145,8 +149,8 @@ impl Enclosure {
         let spi_and_number = u64::from(template.format.spi) << 32 | u64::from(low_half(sequence));
         *esp_header = spi_and_number.to_be_bytes();
         let ends = match self.inner {
-            Network::Ipv6 => &ENDS_IPV6,
-            _ => &ENDS_IPV4,
+            Network::Ipv6 => &TRAILERS_IPV6,
+            _ => &TRAILERS_IPV4,
         };
         let pad_bytes = self.text_bytes - self.payload_bytes - TRAILER_BYTES;
         *rest.get_mut(self.payload_bytes..)?.first_chunk_mut()? = *ends.get(pad_bytes)?;
@@ -173,10 +177,10 @@ mod tests {
     use super::*;
     use crate::esp::Encapsulation;
     use crate::lifetime::Lifetime;
-    use crate::outer::{Ends, Tunnel};
+    use crate::outer::{Tunnel, TunnelEnds};
     use crate::sa::{Mode, Parameters};
 
-    fn template(suite: &str, ends: Ends, mtu_bytes: u32) -> Template {
+    fn template(suite: &str, ends: TunnelEnds, mtu_bytes: u32) -> Template {
         Template::new(&Parameters {
             name: String::new(),
             spi: 0x1234_5678,
@@ -224,7 +228,7 @@ mod tests {
         frame
     }
 
-    /// The record as the twin composes it.
+    /// The record as the reference implementation composes it.
     fn by_the_twin(
         twin: &Encapsulation,
         template: &Template,
@@ -253,10 +257,10 @@ mod tests {
             sequence: u64,
         ) {
             let ends = if outer_is_ipv6 {
-                Ends::V6 { source: Ipv6Addr::LOCALHOST, destination: Ipv6Addr::LOCALHOST }
+                TunnelEnds::V6 { source: Ipv6Addr::LOCALHOST, destination: Ipv6Addr::LOCALHOST }
             } else {
                 let (source, destination) = (Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
-                Ends::V4 { source, destination }
+                TunnelEnds::V4 { source, destination }
             };
             let template = template("aes-128-gcm-16", ends, mtu_bytes);
             let record = frame(link, if inner_is_ipv6 { 6 } else { 4 }, &contents);
@@ -266,7 +270,7 @@ mod tests {
             batch.receive(&block, 0, [(0, record.len() as u32, arrival)]).expect("room");
             let headers = *batch.headers(0);
             let twin = Encapsulation::plan(&template, link, &headers, &record);
-            let plan = Enclosure::plan(&template, link, &headers);
+            let plan = FastEncapsulation::plan(&template, link, &headers);
             prop_assert_eq!(plan.is_some(), twin.is_ok());
             if let (Some(plan), Ok(twin)) = (plan, twin) {
                 prop_assert_eq!(plan.text_bytes(), twin.text_bytes());
@@ -293,14 +297,14 @@ mod tests {
 
     #[test]
     fn other_packets_are_left_to_the_twin() {
-        let ends = Ends::V4 {
+        let ends = TunnelEnds::V4 {
             source: Ipv4Addr::LOCALHOST,
             destination: Ipv4Addr::LOCALHOST,
         };
         let whole = frame(LinkType::Ethernet, 4, &[0; 50]);
         let is_planned = |template: &Template, record: &[u8]| {
             let headers = Headers::parse(LinkType::Ethernet, record);
-            Enclosure::plan(template, LinkType::Ethernet, &headers).is_some()
+            FastEncapsulation::plan(template, LinkType::Ethernet, &headers).is_some()
         };
         let ordinary = template("aes-128-gcm-16", ends, u32::MAX);
         assert!(is_planned(&ordinary, &whole));
