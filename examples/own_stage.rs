@@ -1,5 +1,5 @@
-//! A stage of one's own, in one file: drop packets whose TTL or hop limit is
-//! nearly used up, and count what is left by its value.
+//! A custom stage in one file: drops packets whose TTL or hop limit is
+//! nearly used up, and counts packets by its value.
 //!
 //! ```sh
 //! cargo run --example own_stage -- examples/traffic.pcapng
