@@ -112,7 +112,7 @@ def merged(folder, copies):
 def commands(arguments, folder):
     weir = [arguments.weir, "inspect", "INPUT", "--quiet", "--eve", folder / "weir.jsonl"]
     weir += settings.variables_for_weir()
-    found = {"weir": weir + ["--rules", *arguments.rules]}
+    found = {"weir": weir + [word for path in arguments.rules for word in ("--rules", path)]}
     if settings.program():
         suricata = settings.suricata(arguments.rules, folder, arguments.alerts_only)
         found["suricata"] = suricata + ["-r", "INPUT"]

@@ -166,11 +166,11 @@ def by_weir(captures, rules, folder):
     log = folder / "weir.jsonl"
     events, refused = [], None
     for capture in captures:
-        arguments = ["inspect", capture, "--json", log, "--quiet"]
+        arguments = ["inspect", capture, "--eve", log, "--quiet"]
         arguments += ["--show-skipped"] if refused is None else []
         arguments += settings.variables_for_weir()
         log.unlink(missing_ok=True)
-        status, errors = peers.weir(*arguments, "--rules", *rules)
+        status, errors = peers.weir(*arguments, *(word for path in rules for word in ("--rules", path)))
         if refused is None:
             refused = refused_by_weir(errors, rules)
         # A capture of a kind that is not read: neither may Suricata.

@@ -108,8 +108,6 @@ pub use rule::{
     StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track, Unsupported,
     VariableError, Variables,
 };
-pub use rule_set::{
-    FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, MAX_LISTED_UNSUPPORTED, RuleFile, RuleSet,
-};
+pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
 pub use stage::InspectStage;
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};

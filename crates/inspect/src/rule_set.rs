@@ -16,11 +16,9 @@ use crate::rule::{
     read_rule,
 };
 
-/// Most faults that a report keeps with their places; more are only counted.
-pub const MAX_LISTED_FAULTS: usize = 1000;
-/// Most rules that a report lists because they ask for what is not there: more
-/// than the public collections have.
-pub const MAX_LISTED_UNSUPPORTED: usize = 100_000;
+/// Most skipped rules of each kind, with a fault or unsupported, that a report keeps with
+/// their places; more are only counted. The public collections have fewer rules.
+pub const MAX_LISTED_FAULTS: usize = 100_000;
 /// Most different reasons under which skipped rules are counted; the rest
 /// count as `other`.
 const MAX_REASONS: usize = 1000;
@@ -65,7 +63,7 @@ pub struct LoadReport {
     /// [`MAX_LISTED_FAULTS`].
     pub faults: Vec<RuleFault>,
     /// The same for the rules that are in order, but ask for what is not
-    /// there. At most [`MAX_LISTED_UNSUPPORTED`].
+    /// there. At most [`MAX_LISTED_FAULTS`].
     pub unsupported: Vec<RuleFault>,
 }
 
@@ -186,12 +184,11 @@ impl RuleSet {
                     Err(fault) => {
                         counts.skipped += 1;
                         report.count_skipped(fault.kind.reason());
-                        let (listed, most) = if fault.kind.is_unsupported() {
-                            (&mut report.unsupported, MAX_LISTED_UNSUPPORTED)
-                        } else {
-                            (&mut report.faults, MAX_LISTED_FAULTS)
+                        let listed = match fault.kind.is_unsupported() {
+                            true => &mut report.unsupported,
+                            false => &mut report.faults,
                         };
-                        if listed.len() < most {
+                        if listed.len() < MAX_LISTED_FAULTS {
                             let (line, column) = lines.position(fault.offset);
                             listed.push(RuleFault {
                                 file: Arc::clone(&name),

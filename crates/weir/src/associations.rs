@@ -14,18 +14,22 @@ use weir_ipsec::{
 use weir_stream::Outcome as Finished;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{make_folder_of, tell, write_stdout};
+use crate::messages;
+use crate::output::{require_folder_of, write_stdout};
 
-/// Loads an SA file and tells its warnings.
-pub fn load(path: &Path, allow_insecure_permissions: bool, quiet: bool) -> Outcome<SaFile> {
+/// Loads an SA file and shows its warnings, however quiet the command is.
+pub fn load(path: &Path, allow_insecure_permissions: bool) -> Outcome<SaFile> {
     let options = LoadOptions {
         allow_insecure_permissions,
     };
     let file = SaFile::load(path, options).map_err(Failure::usage)?;
-    if !quiet {
-        for warning in file.warnings() {
-            tell(format_args!("warning: {warning}"));
-        }
+    if allow_insecure_permissions {
+        messages::warning(
+            "--allow-insecure-permissions: other users of this machine may read the keys",
+        );
+    }
+    for warning in file.warnings() {
+        messages::warning(warning);
     }
     Ok(file)
 }
@@ -60,11 +64,18 @@ pub fn sequences(
     new_keys: NewKeys,
     repeatable_insecure: bool,
 ) -> Outcome<Sequences> {
+    if repeatable_insecure {
+        messages::warning(
+            "repeatable_insecure: nonces repeat with each run, which gives the keys away",
+        );
+    }
     if repeatable_insecure || file.is_insecure_example() {
         return Ok(Sequences::RepeatableInsecure);
     }
+    let path = ledger(state)?;
+    messages::detail(format_args!("ledger {}", path.display()));
     Ok(Sequences::Ledger {
-        path: ledger(state)?,
+        path,
         new_keys,
         reserve: Sequences::RESERVED_AT_A_TIME,
     })
@@ -82,8 +93,8 @@ pub fn protect(
         .protect(sequences, Output::Capture, shards)
         .map_err(Failure::usage)?;
     if let (Sequences::Ledger { path, .. }, Some(_)) = (sequences, state) {
-        tell(format_args!(
-            "warning: {}: keys that were used with another ledger are unknown to this one: seal \
+        messages::warning(format_args!(
+            "{}: keys that were used with another ledger are unknown to this one: seal \
              with each key by one ledger only",
             path.display()
         ));
@@ -119,13 +130,13 @@ pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
     if path == Path::new("-") {
         write_stdout(keys.text.as_bytes())?;
     } else {
-        make_folder_of(path)?;
+        require_folder_of(path)?;
         write_for_owner(path, keys.text.as_bytes())
             .with_context(|| format!("cannot write the keys to {}", path.display()))
             .map_err(Failure::Running)?;
     }
     if !keys.left_out.is_empty() {
-        tell(format_args!(
+        messages::notice(format_args!(
             "Wireshark does not know the suites of: {}",
             keys.left_out.join(", ")
         ));

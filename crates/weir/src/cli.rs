@@ -1,4 +1,4 @@
-//! What can be asked of `weir`.
+//! The command line of `weir`.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,40 @@ use clap_complete::Shell;
 use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
+use crate::messages::{ColorChoice, LogFormat};
+
 mod measure;
 
 pub use measure::{Changes, Measure};
 
 pub mod lab;
 
-/// A gate for packet streams: filters, inspects, measures, encrypts and
-/// authenticates packets in one pass.
+/// Filter, inspect, measure, encrypt and authenticate packet streams in one pass.
 ///
-/// Exit status: 0 done, 1 failed while running, 2 the command line or a file
-/// it names is wrong.
+/// Exit status: 0 success; 1 failure while running; 2 wrong command line, or a file that it
+/// names cannot be used.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub messages: Messages,
+}
+
+/// How messages on standard error look.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Messages")]
+pub struct Messages {
+    /// Color messages: auto does on a terminal unless NO_COLOR is set.
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: ColorChoice,
+    /// Form of messages: text, or json for one object per line.
+    #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
+    pub log_format: LogFormat,
+    /// Show more: the active ISA, inputs and outputs as they are opened.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,11 +62,11 @@ pub enum Command {
 /// What every command takes.
 #[derive(Args, Debug)]
 pub struct Common {
-    /// Write the results as JSON to a file, or to standard output with "-".
+    /// Write the results as one JSON document to a file, or to standard output ("-").
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
-    /// Print nothing but errors and what was asked for.
-    #[arg(long, short)]
+    /// Print only errors, warnings and requested output.
+    #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
 }
 
@@ -61,21 +78,20 @@ impl Common {
     }
 }
 
-/// How many cores a command may use.
+/// How many cores a command uses.
 #[derive(Args, Debug)]
 pub struct Shards {
-    /// Number of shards: chains of stages that share the work, one per core.
-    /// Results do not depend on it.
+    /// Worker threads that share the packets by flow or association, one per core. Results
+    /// do not depend on the number.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub shards: u16,
 }
 
 /// Run the pipelines of a configuration file.
 ///
-/// Packets go from captures through stages (filter, inspect, measure, protect,
-/// unprotect) to captures; alerts and a report are written on the way. SIGINT
-/// and SIGTERM end a run in order, SIGHUP opens the alert log again,
-/// SIGUSR2 loads the rules again.
+/// Packets pass from captures through stages (filter, inspect, measure, protect,
+/// unprotect) to captures. Alerts and reports are written meanwhile. SIGINT and SIGTERM
+/// stop the run in order; SIGHUP reopens the logs; SIGUSR2 reloads the rules.
 #[derive(Args, Debug)]
 pub struct Run {
     /// The configuration file (TOML); paths in it are relative to it.
@@ -92,7 +108,7 @@ pub struct Run {
     pub common: Common,
 }
 
-/// Check a configuration file and all files that it names, without running.
+/// Check a configuration file and the files that it names, without running it.
 #[derive(Args, Debug)]
 pub struct Check {
     /// The configuration file (TOML); paths in it are relative to it.
@@ -110,34 +126,34 @@ pub struct Check {
 /// Keys that are used for the first time.
 #[derive(Args, Debug)]
 pub struct NewKeys {
-    /// Let the ledger learn the key of this SA ("all" for every SA), and create
-    /// the ledger where it is missing. Only for a key that was never used
-    /// anywhere; a key that the ledger knows goes on where it stopped. May be
-    /// given several times.
+    /// Add the key of this SA ("all" for every SA) to the ledger, and create the ledger if
+    /// it is missing. Only for keys that were never used anywhere; a key that the ledger
+    /// knows continues where it stopped. May be given several times.
     #[arg(long, value_name = "NAME")]
     pub new_key: Vec<String>,
 }
 
-/// Where the associations are.
+/// The security associations.
 #[derive(Args, Debug)]
 pub struct Associations {
     /// Security associations and policies (TOML).
     #[arg(long, value_name = "SA.toml")]
     pub sa: PathBuf,
-    /// Accept an SA file that other users of this machine can read.
+    /// Accept SA and key files that other users of this machine can read.
     #[arg(long)]
     pub allow_insecure_permissions: bool,
-    /// Also write the keys for Wireshark's ESP dissector (its `esp_sa` table)
-    /// to a file that only you can read, or to standard output ("-").
+    /// Write the keys for Wireshark's ESP dissector (its `esp_sa` table) to a file that only
+    /// you can read, or to standard output ("-").
     #[arg(long, value_name = "FILE")]
     pub wireshark_keys: Option<PathBuf>,
 }
 
 /// Encrypt and authenticate the packets of a capture with ESP (RFC 4303).
 ///
-/// Link headers, VLAN tags and times are kept; the TTL is not decremented.
-/// Packets that no policy protects pass unchanged or are dropped, as the SA
-/// file's default says. Exit status 1 when nothing was protected.
+/// Link headers, VLAN tags and timestamps are kept; the TTL is not decremented unless the
+/// SA says so. Packets that no policy protects pass unchanged or are dropped, as the SA
+/// file's default says. If no packet is protected, no output file is written and the exit
+/// status is 1.
 #[derive(Args, Debug)]
 pub struct Protect {
     /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
@@ -148,17 +164,16 @@ pub struct Protect {
     pub output: PathBuf,
     #[command(flatten)]
     pub associations: Associations,
-    /// Where the sequence numbers that were used are kept, so that a nonce is
-    /// never used twice under a key: the directory of a ledger [default:
-    /// /var/lib/weir/ledger for root, else weir/ledger in $XDG_STATE_HOME or
-    /// ~/.local/state]. Keys that were used with another ledger are unknown to
-    /// it.
+    /// Directory of the ledger, which records used sequence numbers so that no nonce is
+    /// used twice under a key [default: /var/lib/weir/ledger for root, else weir/ledger in
+    /// $XDG_STATE_HOME or ~/.local/state]. A ledger knows nothing of keys that were used
+    /// with another one.
     #[arg(long, value_name = "PATH")]
     pub state: Option<PathBuf>,
     #[command(flatten)]
     pub new_keys: NewKeys,
-    /// Start every run from sequence number 1 without a ledger. Repeats
-    /// nonces and so gives the keys away: for examples and tests only.
+    /// Start at sequence number 1 in every run, without a ledger. This repeats nonces and
+    /// gives the keys away: for examples and tests only.
     #[arg(long, conflicts_with_all = ["state", "new_key"])]
     pub repeatable_insecure: bool,
     #[command(flatten)]
@@ -169,7 +184,8 @@ pub struct Protect {
 
 /// Verify and decrypt the ESP packets of a capture.
 ///
-/// Other packets pass unchanged. Exit status 1 when no packet verified.
+/// Other packets pass or are dropped by the policies. If no packet verifies, no output file
+/// is written and the exit status is 1.
 #[derive(Args, Debug)]
 pub struct Unprotect {
     /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
@@ -180,8 +196,8 @@ pub struct Unprotect {
     pub output: PathBuf,
     #[command(flatten)]
     pub associations: Associations,
-    /// The ledger in which replay windows are kept, of SAs with `replay_state =
-    /// "keep"`: a directory [default: as of protect].
+    /// Directory of the ledger that keeps the replay windows of SAs with `replay_state =
+    /// "keep"` [default: that of protect].
     #[arg(long, value_name = "PATH")]
     pub state: Option<PathBuf>,
     #[command(flatten)]
@@ -190,63 +206,61 @@ pub struct Unprotect {
     pub common: Common,
 }
 
-/// Inspect captures by Snort rules; alerts are EVE JSON lines.
+/// Inspect captures with Snort and Suricata rules.
 ///
-/// The lines go to standard output, also when --quiet, or to --json PATH,
-/// which begins anew; the last one is a summary. Rules that ask for what is
-/// not there are skipped and counted by reason. SIGHUP opens PATH again,
-/// SIGUSR2 loads the rules again.
+/// Alerts are EVE JSON lines on standard output or in a file (--eve). Rules that need an
+/// unsupported feature are skipped and counted by reason. SIGHUP reopens the file of
+/// --eve; SIGUSR2 reloads the rules.
 #[derive(Args, Debug)]
 pub struct Inspect {
     /// Captures to read, one after the other ("-" is standard input).
     #[arg(value_name = "PCAP", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Rule files, in the language of Snort and Suricata. All names that follow
-    /// are rule files, up to the next option: give captures first.
-    #[arg(long, value_name = "FILE", required_unless_present = "train", num_args = 1..)]
+    /// Rule file in the language of Snort 2.9 and Suricata; may be given several times.
+    #[arg(long, value_name = "FILE", required_unless_present = "train")]
     pub rules: Vec<PathBuf>,
-    /// The engine that finds contents: cascade, the one to use; segmented, the
-    /// thesis's filters; aho-corasick, an automaton.
+    /// Accept rule files without a rule.
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// Write alerts as EVE JSON lines to a file, which is truncated first, or to standard
+    /// output ("-"); the last line is a summary [default: -, unless --json uses it].
+    #[arg(long, value_name = "PATH", conflicts_with = "train")]
+    pub eve: Option<PathBuf>,
+    /// Matching engine: cascade (fastest), segmented (the stream thesis's filters) or
+    /// aho-corasick. Alerts do not depend on it.
     #[arg(long, value_name = "ENGINE", default_value_t)]
     pub engine: EngineKind,
-    /// A profile of your traffic, as --train makes it: contents are looked for
-    /// by what is rare in it. It is a matter of speed alone.
+    /// Traffic profile written by --train; speeds up matching, never changes alerts.
     #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
-    /// Inspect nothing: learn from the captures which bytes are rare, and write
-    /// that to a file for --profile.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rules", "profile", "explain_plan"])]
+    pub traffic_profile: Option<PathBuf>,
+    /// Inspect nothing: learn from the captures which bytes are rare, and write a profile for
+    /// --traffic-profile.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rules", "traffic_profile", "explain_plan"])]
     pub train: Option<PathBuf>,
-    /// Tell on standard error how contents will be looked for, and what that is
-    /// expected to cost.
+    /// Print the matching plan and its expected cost to standard error.
     #[arg(long)]
     pub explain_plan: bool,
-    /// Set a variable of the rules, as in HOME_NET=[198.18.0.0/15,fd00::/8];
-    /// may be given several times. Without it, HOME_NET is the private IPv4
-    /// networks and EXTERNAL_NET all that is not in HOME_NET.
+    /// Set a rule variable, as in HOME_NET=[198.18.0.0/15,fd00::/8]; may be given several
+    /// times. By default, HOME_NET is the private IPv4 networks and EXTERNAL_NET is every
+    /// address outside HOME_NET.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub variables: Vec<String>,
-    /// Print every rule that was skipped, with its place and reason, to
-    /// standard error.
+    /// Print every skipped rule with its file, line and reason to standard error.
     #[arg(long)]
     pub show_skipped: bool,
-    /// Measure what every rule costs; the dearest are listed at the end, and
-    /// in the summary. The run takes longer by the measuring.
+    /// Measure the cost of every rule and list the most expensive ones. Slows the run down.
     #[arg(long)]
-    pub profile_rules: bool,
-    /// Write to a capture (.pcapng or .pcap) every packet that raised an alert
-    /// and all later packets between the same addresses and ports by the same
-    /// protocol, in either direction, also inside of tunnels, in order of
-    /// arrival. Packets before the first alert of a flow are not written; of a
-    /// datagram in fragments, only the fragment that completed it.
+    pub rule_costs: bool,
+    /// Write every packet that raised an alert, and all later packets of its flow in both
+    /// directions, also inside tunnels, to a capture (.pcapng or .pcap) in order of arrival.
+    /// Of a fragmented datagram, only the fragment that completed it is written.
     #[arg(long, value_name = "FILE", conflicts_with = "train")]
     pub alerted_pcap: Option<PathBuf>,
-    /// Keep a file of metrics up to date, in the text format of Prometheus:
-    /// candidates, false ones by stage, bytes searched by group of rules.
+    /// Keep a metrics file in the Prometheus text format up to date.
     #[arg(long, value_name = "FILE", conflicts_with = "train")]
     pub prometheus: Option<PathBuf>,
-    /// Follow TCP connections whose beginning is not in the capture; without
-    /// it their packets are matched one by one.
+    /// Reassemble TCP connections whose beginning is not in the capture. Without it, their
+    /// packets are matched one by one.
     #[arg(long)]
     pub midstream: bool,
     #[command(flatten)]
@@ -255,7 +269,7 @@ pub struct Inspect {
     pub common: Common,
 }
 
-/// Generate a capture: the same bytes for the same arguments.
+/// Generate a capture; the same arguments give the same bytes.
 #[derive(Args, Debug)]
 pub struct Generate {
     /// Capture to write (.pcapng or .pcap; "-" is standard output).
@@ -279,11 +293,11 @@ pub struct Generate {
     /// servers).
     #[arg(long, value_name = "MODEL", default_value = "random")]
     pub payload: String,
-    /// Plant this text in payloads, as for rules to find; may be given several
-    /// times, and one of them is chosen for each planted packet.
+    /// Plant this pattern in payloads, for rules to find. If it is given several times, one
+    /// is drawn for each planted packet.
     #[arg(long, value_name = "TEXT")]
     pub plant: Vec<String>,
-    /// Of 1,000 packets, how many carry a planted text, on average.
+    /// Planted packets per 1,000, on average.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub plant_per_mille: u16,
     /// Plant a change: START,SECONDS,RATE,BYTES adds a source that, START
@@ -305,16 +319,16 @@ pub struct Generate {
     pub common: Common,
 }
 
-/// Measure the ciphers or MACs of this build on this machine.
+/// Measure the speed of ciphers or MACs on this machine.
 ///
-/// Algorithms take turns, round after round; a row tells the median. WEIR_ISA
+/// Algorithms are interleaved round by round; rows show medians and quartiles. WEIR_ISA
 /// forces a CPU tier.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// What is measured.
+    /// What to measure.
     #[arg(value_name = "SUITE")]
     pub suite: BenchSuite,
-    /// Bytes of a packet's text or of a message, as in 64,1420.
+    /// Bytes of a packet's plaintext or of a message, as in 64,1420.
     #[arg(
         long,
         value_name = "LIST",
@@ -322,16 +336,16 @@ pub struct Bench {
         default_value = "64,256,576,1420,1536,9000"
     )]
     pub bytes: Vec<usize>,
-    /// Only algorithms with one of these texts in their names, as in umac,gmac.
+    /// Only algorithms whose names contain one of these words, as in umac,gmac.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub algorithm: Vec<String>,
-    /// Keys that packets choose from, of each thread.
+    /// Keys per thread; each packet uses one of them.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub keys: usize,
     /// Threads that work side by side.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
-    /// Rounds, of whose times a row tells the median and the quartiles.
+    /// Rounds, of which rows show the median and the quartiles.
     #[arg(long, value_name = "N", default_value_t = 11)]
     pub rounds: usize,
     #[command(flatten)]
@@ -347,8 +361,7 @@ pub enum BenchSuite {
     Mac,
 }
 
-/// List the engines of this build: what they can do, on which CPU tier, and
-/// whether their known answers come out right here.
+/// List the crypto engines with their algorithms, CPU tiers and self-test results.
 #[derive(Args, Debug)]
 pub struct Engines {
     #[command(flatten)]
@@ -362,8 +375,8 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// Write the manual pages, one per command, into a folder (read them with `man
-/// -l FOLDER/weir.1`).
+/// Write the manual pages, one per command, into a folder (`man -l FOLDER/weir.1` shows
+/// one).
 #[derive(Args, Debug)]
 pub struct Man {
     /// The folder.

@@ -23,11 +23,16 @@
 //! form. Relative paths start at the folder of the file.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use serde::Deserialize;
+use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
+use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use weir_ipsec::ConfigError;
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 
@@ -73,6 +78,17 @@ pub enum StageName {
 }
 
 impl StageName {
+    /// Its name in the file.
+    fn name(self) -> &'static str {
+        match self {
+            StageName::Filter => "filter",
+            StageName::Inspect => "inspect",
+            StageName::Measure => "measure",
+            StageName::Protect => "protect",
+            StageName::Unprotect => "unprotect",
+        }
+    }
+
     /// The table that holds the stage's settings.
     fn table(self) -> &'static str {
         match self {
@@ -89,7 +105,11 @@ impl StageName {
 #[serde(deny_unknown_fields)]
 pub struct InspectConfig {
     /// Rule files.
+    #[serde(deserialize_with = "one_or_many")]
     pub rules: Vec<PathBuf>,
+    /// Whether rule files without a rule are accepted.
+    #[serde(default)]
+    pub allow_empty: bool,
     /// Variables of the rules.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
@@ -164,6 +184,41 @@ where
     text.parse().map_err(serde::de::Error::custom)
 }
 
+/// A list of texts, or one of them alone.
+fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    struct OneOrMany<T>(PhantomData<T>);
+
+    impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrMany<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string or a list of strings")
+        }
+
+        fn visit_str<E: de::Error>(self, one: &str) -> Result<Vec<T>, E> {
+            T::deserialize(StrDeserializer::new(one)).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, many: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(many))
+        }
+    }
+
+    deserializer.deserialize_any(OneOrMany(PhantomData))
+}
+
+fn some_one_or_many<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    one_or_many(deserializer).map(Some)
+}
+
 /// `[ipsec]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,7 +252,7 @@ struct File {
     port: Vec<Port>,
     input: Option<Input>,
     output: Option<Output>,
-    pipeline: Pipelines,
+    pipeline: Option<Pipelines>,
     filter: Option<FilterConfig>,
     inspect: Option<InspectConfig>,
     measure: Option<MeasureConfig>,
@@ -212,7 +267,7 @@ struct Port {
     name: String,
     kind: PortKind,
     side: Side,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_many")]
     read: Vec<PathBuf>,
     write: Option<PathBuf>,
 }
@@ -235,6 +290,7 @@ enum Side {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
+    #[serde(deserialize_with = "one_or_many")]
     pcap: Vec<PathBuf>,
 }
 
@@ -248,6 +304,7 @@ struct Output {
 /// direction.
 #[derive(Deserialize)]
 struct Pipelines {
+    #[serde(default, deserialize_with = "some_one_or_many")]
     stages: Option<Vec<StageName>>,
     #[serde(flatten)]
     named: BTreeMap<String, NamedPipeline>,
@@ -258,16 +315,19 @@ struct Pipelines {
 struct NamedPipeline {
     from: String,
     to: Option<String>,
+    #[serde(deserialize_with = "one_or_many")]
     stages: Vec<StageName>,
 }
 
 impl Config {
     /// Reads and checks a configuration file.
     pub fn load(path: &Path) -> Outcome<Config> {
-        let text = std::fs::read_to_string(path)
+        let contents = std::fs::read(path)
             .with_context(|| format!("cannot read {}", path.display()))
             .map_err(Failure::Usage)?;
-        Config::parse(path, &text)
+        let text = std::str::from_utf8(&contents)
+            .map_err(|error| Failure::usage(ConfigError::not_text(path, &error)))?;
+        Config::parse(path, text)
     }
 
     /// Lets the ledger learn the keys of associations with these names.
@@ -295,6 +355,12 @@ impl Config {
         let mut outputs = self.documents(json);
         outputs.extend(self.streams());
         output::keep_apart(&inputs, &outputs)
+    }
+
+    /// Refuses outputs in folders that do not exist. `json` is one more output.
+    pub fn require_folders(&self, json: Option<&Path>) -> Outcome {
+        let mut outputs = self.documents(json).into_iter().chain(self.streams());
+        outputs.try_for_each(output::require_folder_of)
     }
 
     /// Whether a capture, alerts or a report goes to standard output.
@@ -328,25 +394,11 @@ impl Config {
 
     /// Checks the text of the configuration file at `path`.
     pub fn parse(path: &Path, text: &str) -> Outcome<Config> {
-        let file: File =
-            toml::from_str(text).map_err(|error| Failure::Usage(located(path, text, &error)))?;
+        let file: File = toml::from_str(text)
+            .map_err(|error| Failure::usage(ConfigError::of_toml(path, text, &error)))?;
         resolve::resolve(file, path)
             .with_context(|| format!("{}", path.display()))
             .map_err(Failure::Usage)
-    }
-}
-
-/// A TOML error in one line, with file, line and column.
-fn located(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
-    let message = error.message().trim();
-    match error.span() {
-        Some(span) => {
-            let before = text.get(..span.start).unwrap_or(text);
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-            anyhow!("{}:{line}:{column}: {message}", path.display())
-        }
-        None => anyhow!("{}: {message}", path.display()),
     }
 }
 

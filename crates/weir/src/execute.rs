@@ -40,7 +40,7 @@ impl Execution {
 
     /// Whether a capture ended in the middle of a record.
     pub fn truncated(&self) -> bool {
-        self.faults().any(CaptureError::is_truncation)
+        self.pipelines.iter().any(was_truncated)
     }
 
     /// A failure where a capture was cut short or broken: what was whole has
@@ -58,6 +58,14 @@ impl Execution {
             }
         }
     }
+}
+
+/// Whether one of a pipeline's captures ended in the middle of a record.
+pub fn was_truncated(pipeline: &Finished) -> bool {
+    let faults = pipeline
+        .source::<CaptureSource>()
+        .map(CaptureSource::faults);
+    faults.is_some_and(|faults| faults.iter().any(CaptureError::is_truncation))
 }
 
 /// Runs pipelines side by side to their end, or until a signal raises their

@@ -43,20 +43,17 @@ impl Shared {
     /// Loads the files that the configuration names. Loading finds what is
     /// wrong with them, so this is also the check.
     /// Warnings are told unless `quiet`.
-    pub fn load(
-        config: &mut Config,
-        allow_insecure_permissions: bool,
-        quiet: bool,
-    ) -> Outcome<Shared> {
+    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Outcome<Shared> {
         let source = config.inspect.as_ref().map(|inspect| RuleSource {
             paths: inspect.rules.clone(),
             definitions: (inspect.set.iter())
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
             engine: EngineChoice::default(),
+            allows_empty: inspect.allow_empty,
         });
         let load = |ipsec: &IpsecConfig| {
-            let file = associations::load(&ipsec.sa, allow_insecure_permissions, quiet)?;
+            let file = associations::load(&ipsec.sa, allow_insecure_permissions)?;
             file.require_directions().map_err(Failure::usage)?;
             Ok(file)
         };
@@ -319,7 +316,7 @@ fn open_events(path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
         return Ok(EveWriter::new(std::io::stdout()));
     }
-    output::make_folder_of(path)?;
+    output::require_folder_of(path)?;
     let reopen = signals::reopen_flag()?;
     EveWriter::append_to(path, reopen)
         .with_context(|| format!("cannot append to {}", path.display()))

@@ -8,7 +8,7 @@ use weir_stream::CaptureSource;
 
 use crate::execute::Watched;
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::{messages, output};
 
 /// So many files are kept open until their turn comes. The others are looked
 /// at and opened again: they would take a block of memory each.
@@ -27,6 +27,7 @@ pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
     for path in paths {
         let path = path.as_ref();
         let reader = Reader::open(path).map_err(Failure::usage)?;
+        messages::detail(format_args!("reading {}", path.display()));
         let bytes = reader.total_bytes();
         total_bytes = total_bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
         inputs.push(if bytes.is_some() && inputs.len() >= KEPT_OPEN {
@@ -56,8 +57,10 @@ pub fn create(path: &Path) -> Outcome<Writer> {
             path.display()
         )));
     }
-    output::make_folder_of(path)?;
-    Writer::create(path, Writer::format_for(path)).map_err(Failure::usage)
+    output::require_folder_of(path)?;
+    let writer = Writer::create(path, Writer::format_for(path)).map_err(Failure::usage)?;
+    messages::detail(format_args!("writing {}", path.display()));
+    Ok(writer)
 }
 
 /// Endings that promise what no output is: compressed, or TSH.

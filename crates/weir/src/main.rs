@@ -23,8 +23,8 @@ mod gateway;
 mod input;
 mod inspected;
 mod measured;
+mod messages;
 mod output;
-
 mod progress;
 mod report;
 mod rules;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string);
-        output::tell(format_args!(
+        messages::error(format_args!(
             "defect at {}: {message}: please report it with the input",
             place.as_deref().unwrap_or("an unknown place")
         ));
@@ -48,16 +48,28 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(answer) => return show_answer(&answer),
     };
+    let cli::Messages {
+        color,
+        log_format,
+        verbose,
+    } = cli.messages;
+    messages::configure(color, log_format, verbose);
     match signals::survive_requests()
         .and_then(|()| secrets::keep_out_of_core_dumps())
         .and_then(|()| weir_simd::force_from_environment().map_err(Failure::usage))
-        .and_then(|_| command::dispatch(cli))
-    {
+        .and_then(|_| {
+            let version = env!("CARGO_PKG_VERSION");
+            messages::detail(format_args!(
+                "version {version}, active ISA {}",
+                weir_simd::tier().name()
+            ));
+            command::dispatch(cli)
+        }) {
         Ok(code) => code,
         // A reader of an output that goes away, as `head` does, has what it wants.
         Err(failure) if failure.is_reader_gone() => ExitCode::SUCCESS,
         Err(failure) => {
-            output::tell(&failure);
+            messages::error(&failure);
             failure.exit_code()
         }
     }
@@ -72,7 +84,7 @@ fn show_answer(answer: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        output::tell("no command is given; see --help");
+        messages::error("no command is given; see --help");
         return ExitCode::from(2);
     }
     let text = answer.to_string();
@@ -84,7 +96,7 @@ fn show_answer(answer: &clap::Error) -> ExitCode {
         .find(|part| part.starts_with("tip: "))
         .map(|tip| format!(" ({tip})"))
         .unwrap_or_default();
-    output::tell(format_args!(
+    messages::error(format_args!(
         "{}{tip}; see --help",
         message.trim_start_matches("error: ")
     ));

@@ -222,7 +222,7 @@ impl LineLog {
                 reopen: None,
             });
         }
-        output::make_folder_of(path)?;
+        output::require_folder_of(path)?;
         let file = append_to(path)
             .with_context(|| format!("cannot append to {}", path.display()))
             .map_err(Failure::Usage)?;
@@ -294,7 +294,7 @@ impl MetricsFile {
 }
 
 fn whole_file(path: &Path) -> Outcome<WholeFile> {
-    output::make_folder_of(path)?;
+    output::require_folder_of(path)?;
     WholeFile::create(path)
         .with_context(|| format!("cannot write {}", path.display()))
         .map_err(Failure::Usage)

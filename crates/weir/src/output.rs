@@ -1,7 +1,5 @@
-//! Documents for scripts and words for people.
+//! Documents for scripts, and the files that results go to.
 
-use std::fmt::Display;
-use std::fs;
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +10,34 @@ use weir_packet::file::{WholeFile, same_file};
 
 use crate::cli::Common;
 use crate::failure::{Failure, Outcome};
+use crate::messages;
+
+/// Version of the JSON documents: it grows when a member goes or changes its meaning, and
+/// not when one is added.
+const DOCUMENT_VERSION: u32 = 2;
+
+/// A document with what every one begins with.
+#[derive(Serialize)]
+struct Enveloped<'a, T> {
+    schema: String,
+    version: u32,
+    command: &'static str,
+    weir_version: &'static str,
+    #[serde(flatten)]
+    contents: &'a T,
+}
+
+impl<'a, T> Enveloped<'a, T> {
+    fn new(command: &'static str, contents: &'a T) -> Enveloped<'a, T> {
+        Enveloped {
+            schema: format!("weir-{}", command.replace(' ', "-")),
+            version: DOCUMENT_VERSION,
+            command,
+            weir_version: env!("CARGO_PKG_VERSION"),
+            contents,
+        }
+    }
+}
 
 /// A JSON document to be: a file that appears when it is whole, or standard
 /// output.
@@ -24,10 +50,11 @@ impl Document {
     /// Opens the place before the work is done, so that a wrong path is known
     /// early.
     pub fn create(path: &Path) -> Outcome<Document> {
-        make_folder_of(path)?;
+        require_folder_of(path)?;
         let file = WholeFile::create(path)
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(Failure::Usage)?;
+        messages::detail(format_args!("writing {}", path.display()));
         Ok(Document {
             path: path.to_owned(),
             file,
@@ -39,23 +66,31 @@ impl Document {
         common.json.as_deref().map(Document::create).transpose()
     }
 
-    /// Writes it as JSON and puts it in place.
-    pub fn write(self, contents: &impl Serialize) -> Outcome {
-        let mut text = serde_json::to_vec_pretty(contents)
+    /// Writes what `command` has to say as JSON and puts it in place.
+    pub fn write(self, command: &'static str, contents: &impl Serialize) -> Outcome {
+        let mut text = serde_json::to_vec_pretty(&Enveloped::new(command, contents))
             .context("cannot write JSON")
             .map_err(Failure::Running)?;
         text.push(b'\n');
         self.write_bytes(&text)
     }
 
-    /// Begins a document with the members of an object and an array.
-    pub fn with_rows(self, head: &impl Serialize, array: &str) -> Outcome<RowDocument> {
+    /// Begins the document of `command` with the members of an object and an array.
+    pub fn with_rows(
+        self,
+        command: &'static str,
+        head: &impl Serialize,
+        array: &str,
+    ) -> Outcome<RowDocument> {
         let mut document = RowDocument {
             path: self.path,
             file: BufWriter::new(self.file),
             rows: 0,
         };
-        document.append(&format!("{{\n{},\n  \"{array}\": [", members(head)?))?;
+        document.append(&format!(
+            "{{\n{},\n  \"{array}\": [",
+            members(&Enveloped::new(command, head))?
+        ))?;
         Ok(document)
     }
 
@@ -128,7 +163,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Outcome {
 
 /// The same before the work is done, so that a wrong path is known early.
 pub fn begin_file(path: &Path, bytes: &[u8]) -> Outcome {
-    make_folder_of(path)?;
+    require_folder_of(path)?;
     replace_file(path, bytes).map_err(|failure| match failure {
         Failure::Usage(error) | Failure::Running(error) => Failure::Usage(error),
     })
@@ -150,23 +185,16 @@ pub fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Tells a person something in one line on standard error.
-pub fn tell(message: impl Display) {
-    show(&format!("weir: {message}\n"));
-}
-
-/// Shows a person a text on standard error. Where that is closed or full,
-/// nobody is told.
-pub fn show(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Creates the folder that an output goes to.
-pub fn make_folder_of(path: &Path) -> Outcome {
+/// Refuses an output in a folder that is not there: a mistyped path makes none.
+pub fn require_folder_of(path: &Path) -> Outcome {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))
-            .map_err(Failure::Usage),
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(Failure::usage(anyhow!(
+                "cannot write {}: the folder {} does not exist; create it first",
+                path.display(),
+                folder.display()
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -219,6 +247,8 @@ fn place(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

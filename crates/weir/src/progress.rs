@@ -1,16 +1,20 @@
-//! A progress bar for long runs on a terminal.
+//! How far a long run has come: a bar on a terminal, a line a minute elsewhere.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+
+use crate::messages;
 
 /// Short runs show no bar.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
+/// How often there is a line where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// How much there is to do.
 #[derive(Clone, Copy, Debug)]
@@ -43,20 +47,23 @@ pub struct Place {
     pub note: String,
 }
 
-/// Draws how far the work has come, until it is dropped.
+/// Shows how far the work has come, until it is dropped.
 pub struct Bar {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Bar {
-    /// Asks `place` how far it is, again and again. Draws nothing when `quiet`
-    /// or where standard error is not a terminal.
+    /// Asks `place` how far it is, again and again, and shows it unless `quiet`: as a bar where
+    /// standard error is a terminal, in a line a minute elsewhere.
     pub fn watch(extent: Extent, quiet: bool, place: impl Fn() -> Place + Send + 'static) -> Bar {
         let done = Arc::new(AtomicBool::new(false));
-        let thread = (!quiet && std::io::stderr().is_terminal()).then(|| {
+        let thread = (!quiet).then(|| {
             let done = Arc::clone(&done);
-            thread::spawn(move || draw(extent, place, &done))
+            thread::spawn(move || match std::io::stderr().is_terminal() {
+                true => draw(extent, place, &done),
+                false => tell(extent, place, &done),
+            })
         });
         Bar { done, thread }
     }
@@ -100,6 +107,50 @@ fn show(bar: Option<ProgressBar>) {
     *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
 }
 
+/// Says how far the work is, once a minute.
+fn tell(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
+    let started = Instant::now();
+    let mut next = LINE_EVERY;
+    while !done.load(Ordering::Relaxed) {
+        thread::sleep(TICK);
+        if started.elapsed() >= next {
+            messages::notice(line(extent, &place(), next));
+            next += LINE_EVERY;
+        }
+    }
+}
+
+/// How far the work is, after some time.
+fn line(extent: Extent, place: &Place, after: Duration) -> String {
+    let position = place.position;
+    let (total, done) = match extent {
+        Extent::Bytes(total) => (
+            Some(total),
+            format!("{} of {}", BinaryBytes(position), BinaryBytes(total)),
+        ),
+        Extent::Open => (None, format!("{} read", BinaryBytes(position))),
+        Extent::Packets(total) | Extent::Parts(total) => (
+            Some(total),
+            format!("{} of {}", HumanCount(position), HumanCount(total)),
+        ),
+    };
+    let mut line = done;
+    if let Some(total) = total
+        && (1..=total).contains(&position)
+    {
+        let left = after.mul_f64((total - position) as f64 / position as f64);
+        let percent = 100.0 * position as f64 / total as f64;
+        line = format!("{percent:.0} %, {line}, {} left", HumanDuration(left));
+    }
+    if place.packets > 0 && !matches!(extent, Extent::Packets(_)) {
+        line += &format!(", {} packets", HumanCount(place.packets));
+    }
+    if !place.note.is_empty() {
+        line += &format!(", {}", place.note);
+    }
+    line
+}
+
 fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
     let mut waited = Duration::ZERO;
     while waited < APPEARS_AFTER {
@@ -139,4 +190,29 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_the_work_is() {
+        let place = Place {
+            position: 1 << 20,
+            packets: 12_345,
+            note: "3 alerts".to_owned(),
+        };
+        let minute = Duration::from_secs(60);
+        assert_eq!(
+            line(Extent::Bytes(4 << 20), &place, minute),
+            "25 %, 1.00 MiB of 4.00 MiB, 3 minutes left, 12,345 packets, 3 alerts"
+        );
+        assert_eq!(
+            line(Extent::Open, &place, minute),
+            "1.00 MiB read, 12,345 packets, 3 alerts"
+        );
+        let begun = Place::default();
+        assert_eq!(line(Extent::Parts(7), &begun, minute), "0 of 7");
+    }
 }

@@ -34,7 +34,7 @@ pub struct Traffic {
     pub forwarded_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Time from the first packet to the last, in seconds.
+    /// Time that the run took, in seconds.
     pub seconds: f64,
     /// Captured bits read per nanosecond.
     pub gbit_per_s: f64,

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use weir_inspect::{EngineChoice, LiveRules, LoadReport, RuleFile, RuleSet, Variables};
 
 use crate::failure::{Failure, Outcome};
-use crate::output::tell;
+use crate::messages;
 use crate::signals;
 
 /// Where rules come from.
@@ -17,6 +17,8 @@ pub struct RuleSource {
     /// Variables, each as `NAME=value`.
     pub definitions: Vec<String>,
     pub engine: EngineChoice,
+    /// Whether files without a rule will do.
+    pub allows_empty: bool,
 }
 
 /// Rules in force, and what became of those in the files when they were loaded
@@ -32,6 +34,9 @@ impl RuleSource {
     /// is an error.
     pub fn load(&self) -> Outcome<LoadedRules> {
         let (rules, report) = self.read(None)?;
+        for file in &report.files {
+            messages::detail(format_args!("{}: {} rules loaded", file.file, file.loaded));
+        }
         Ok(LoadedRules {
             live: LiveRules::new(Arc::new(rules)),
             report,
@@ -49,12 +54,14 @@ impl RuleSource {
     /// Where that fails the rules in force stay, and why is told.
     pub fn reload_on_signal(self, live: Arc<LiveRules>) -> Outcome {
         signals::on_reload(move || match self.reload(&live) {
-            Ok(report) => tell(format_args!(
+            Ok(report) => messages::notice(format_args!(
                 "rules were loaded again: {} of {}",
                 report.loaded,
                 report.rules()
             )),
-            Err(failure) => tell(format_args!("the rules stay as they are: {failure}")),
+            Err(failure) => {
+                messages::warning(format_args!("the rules stay as they are: {failure}"))
+            }
         })
     }
 
@@ -85,52 +92,60 @@ impl RuleSource {
             None => RuleSet::load_with(&files, &variables, &self.engine),
         };
         let (rules, report) = read.map_err(Failure::usage)?;
-        check_that_some_loaded(&report)?;
+        self.check_that_some_loaded(&report)?;
         Ok((rules, report))
     }
-}
 
-fn check_that_some_loaded(report: &LoadReport) -> Outcome {
-    if report.rules() > 0 && report.loaded == 0 {
-        let reasons: Vec<String> = report
-            .skipped
-            .iter()
-            .map(|(reason, count)| format!("{reason}: {count}"))
-            .collect();
-        return Err(Failure::usage(anyhow!(
-            "none of {} rules could be loaded ({})",
-            report.rules(),
-            reasons.join(", ")
-        )));
+    fn check_that_some_loaded(&self, report: &LoadReport) -> Outcome {
+        if report.rules() == 0 && !self.allows_empty {
+            let names = self.paths.iter().map(|path| path.display().to_string());
+            return Err(Failure::usage(anyhow!(
+                "no rules in {}: inspecting without rules finds nothing; allow it with --allow-empty, or allow_empty = true",
+                names.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        if report.rules() > 0 && report.loaded == 0 {
+            let reasons: Vec<String> = report
+                .skipped
+                .iter()
+                .map(|(reason, count)| format!("{reason}: {count}"))
+                .collect();
+            return Err(Failure::usage(anyhow!(
+                "none of {} rules could be loaded ({})",
+                report.rules(),
+                reasons.join(", ")
+            )));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// One line on standard error for every rule that is written wrong, one for
-/// every rule that asks for what is not there if `each`, and one that sums up
-/// what was skipped.
+/// One line on standard error for every rule with a syntax error, one for every rule
+/// that needs an unsupported feature if `each`, and one that sums up the skipped rules:
+/// by their five most frequent reasons, or by all if `each`.
 pub fn tell_skipped(report: &LoadReport, each: bool) {
     let unsupported = report.unsupported.iter().filter(|_| each);
     for fault in report.faults.iter().chain(unsupported) {
-        tell(fault);
+        messages::notice(fault);
     }
     let skipped: u64 = report.skipped.values().sum();
     if skipped > 0 {
         let mut reasons: Vec<(&String, &u64)> = report.skipped.iter().collect();
         reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let shown_reasons = if each { reasons.len() } else { 5 };
         let shown = reasons
             .iter()
-            .take(5)
+            .take(shown_reasons)
             .map(|(reason, count)| format!("{reason}: {count}"))
             .collect::<Vec<_>>()
             .join(", ");
-        let more = reasons.len().saturating_sub(5);
+        let more = reasons.len().saturating_sub(shown_reasons);
         let more = if more > 0 {
             format!(", and {more} other reasons")
         } else {
             String::new()
         };
-        tell(format_args!(
+        messages::notice(format_args!(
             "{} of {} rules loaded, {skipped} skipped ({shown}{more})",
             report.loaded,
             report.rules()

@@ -1,9 +1,12 @@
-//! What is wrong with an SA file, and where.
+//! What is wrong with a file in TOML, and where.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
 
-/// An SA file that cannot be used.
+use super::message::explain;
+
+/// An SA file, or another file in TOML, that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A place in the file is wrong.
@@ -26,6 +29,25 @@ pub enum ConfigError {
         /// What is wrong and what to do.
         message: String,
     },
+}
+
+impl ConfigError {
+    /// What the TOML reader says of the text of a file: with line, column, the key at fault
+    /// and, where a name is misspelt, the nearest valid one. It repeats no line of the file.
+    pub fn of_toml(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+        Blame { path, text }.toml(error)
+    }
+
+    /// A file that holds no text.
+    pub fn not_text(path: &Path, error: &Utf8Error) -> ConfigError {
+        ConfigError::File {
+            path: path.into(),
+            message: format!(
+                "not a text file (byte {} is no UTF-8): give a file in TOML",
+                error.valid_up_to()
+            ),
+        }
+    }
 }
 
 /// Line and column of a byte offset, both from 1; columns in characters.
@@ -61,7 +83,7 @@ impl Blame<'_> {
     /// What the TOML reader says. Its message is taken without the line of
     /// source that it would print, in which a key may stand.
     pub fn toml(&self, error: &toml::de::Error) -> ConfigError {
-        let message = in_one_line(error.message());
+        let message = explain(error.message());
         let Some(span) = error.span() else {
             return ConfigError::File {
                 path: self.path.into(),
@@ -84,11 +106,6 @@ impl Blame<'_> {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
         (!name.is_empty() && is_bare).then_some(name)
     }
-}
-
-/// Messages quote what is in the file: its line ends become visible.
-fn in_one_line(message: &str) -> String {
-    message.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 #[cfg(test)]

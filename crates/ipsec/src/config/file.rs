@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::document::Document;
 use super::error::Blame;
 use super::resolve::{Resolved, resolve};
-use super::secret::{SecretBytes, check_permissions, read_text};
+use super::secret::{SecretBytes, check_permissions, read_secret};
 use super::{ConfigError, WiresharkKeys, wireshark};
 use crate::gateway::Databases;
 use crate::sa::Parameters;
@@ -57,9 +57,11 @@ impl SaFile {
         };
         let file = File::open(path).map_err(|error| fail(format!("cannot open: {error}")))?;
         let permissions = check_permissions(&file, path);
-        let text = read_text(file, LONGEST_FILE_BYTES)
+        let contents = read_secret(file, LONGEST_FILE_BYTES)
             .map_err(|error| fail(format!("cannot read: {error}")))?;
-        let file = SaFile::read(path, &text, Some(options))?;
+        let text =
+            std::str::from_utf8(&contents).map_err(|error| ConfigError::not_text(path, &error))?;
+        let file = SaFile::read(path, text, Some(options))?;
         // Keys that their own file calls no secrets need no hiding.
         if !options.allow_insecure_permissions && !file.insecure_example {
             permissions.map_err(fail)?;

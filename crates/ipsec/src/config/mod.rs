@@ -9,6 +9,7 @@
 mod document;
 mod error;
 mod file;
+mod message;
 mod resolve;
 mod secret;
 mod wireshark;

@@ -51,24 +51,31 @@ impl Secret {
         if !allow_insecure_permissions {
             check_permissions(&file, path)?;
         }
-        let text = read_text(file, LONGEST_TEXT_BYTES).map_err(|e| format!("cannot read: {e}"))?;
-        Ok(Secret(text))
+        let mut contents =
+            read_secret(file, LONGEST_TEXT_BYTES).map_err(|e| format!("cannot read: {e}"))?;
+        match String::from_utf8(std::mem::take(&mut *contents)) {
+            Ok(text) => Ok(Secret(Zeroizing::new(text))),
+            Err(error) => {
+                drop(Zeroizing::new(error.into_bytes()));
+                Err("is not a text file: give the key as hex digits".into())
+            }
+        }
     }
 }
 
-/// Reads text into memory that is wiped.
-pub(super) fn read_text(file: File, most_bytes: u64) -> io::Result<Zeroizing<String>> {
+/// Reads a file into memory that is wiped.
+pub(super) fn read_secret(file: File, most_bytes: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     // Of the full size at once: a buffer that grows leaves copies behind.
     let bytes = file.metadata()?.len().clamp(LONGEST_TEXT_BYTES, most_bytes) + 1;
-    let mut text = Zeroizing::new(String::with_capacity(bytes as usize));
-    file.take(most_bytes + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most_bytes {
+    let mut contents = Zeroizing::new(Vec::with_capacity(bytes as usize));
+    file.take(most_bytes + 1).read_to_end(&mut contents)?;
+    if contents.len() as u64 > most_bytes {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("longer than {most_bytes} bytes"),
         ));
     }
-    Ok(text)
+    Ok(contents)
 }
 
 /// Refuses a regular file that others may read or write, but for the group of

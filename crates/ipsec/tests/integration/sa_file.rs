@@ -179,7 +179,7 @@ fn errors_name_place_key_and_remedy() {
         (
             "mode = \"tunnel\"",
             "mode = \"tunel\"",
-            "sa.toml:13:8: mode: unknown variant `tunel`",
+            "sa.toml:13:8: mode: unknown value \"tunel\"; did you mean \"tunnel\"?",
         ),
         (
             "window = 4096",
@@ -237,9 +237,9 @@ fn errors_name_place_key_and_remedy() {
         (
             "esn = true",
             "esm = true",
-            "sa.toml:14:1: unknown field `esm`, expected one of `name`",
+            "sa.toml:14:1: unknown key \"esm\"; did you mean \"esn\"?",
         ),
-        ("name = \"to-branch\"\n", "", "missing field `name`"),
+        ("name = \"to-branch\"\n", "", "the key \"name\" is missing"),
         (
             "name = \"to-branch\"",
             "name = \"\"",
@@ -293,7 +293,7 @@ fn errors_name_place_key_and_remedy() {
         (
             "default = \"bypass\"",
             "default = \"allow\"",
-            "sa.toml:2:11: default: unknown variant `allow`",
+            "sa.toml:2:11: default: unknown value \"allow\"; known values: discard, bypass",
         ),
         ("[[policy]]", "[[policy]", "sa.toml:30:"),
     ] {

@@ -13,7 +13,8 @@ use crate::wire::LinkType;
 pub enum CaptureError {
     /// The operating system refused to open, read, write or rename.
     #[error(
-        "{file}: {action} failed at byte {offset}: {source}; {}",
+        "{file}: {action} failed{}: {source}; {}",
+        at(*offset),
         advice(source)
     )]
     Io {
@@ -29,7 +30,7 @@ pub enum CaptureError {
 
     /// The first bytes belong to no format that Weir knows.
     #[error(
-        "{file}: not a capture at byte 0: {found}; give a pcap, pcapng or (named *.tsh) NLANR TSH file, plain or compressed with gzip or zstd"
+        "{file}: not a capture: {found}; give a pcap, pcapng or (named *.tsh) NLANR TSH file, plain or compressed with gzip or zstd"
     )]
     NotACapture {
         /// File name.
@@ -198,9 +199,7 @@ pub enum CaptureError {
     },
 
     /// The format can be read but not written.
-    #[error(
-        "{file}: {format} files cannot be written (at byte 0); name the output *.pcapng or *.pcap"
-    )]
+    #[error("{file}: {format} files cannot be written; name the output *.pcapng or *.pcap")]
     UnsupportedOutput {
         /// File name.
         file: String,
@@ -213,6 +212,14 @@ impl CaptureError {
     /// Whether the capture merely ends too early, so that everything before is good.
     pub fn is_truncation(&self) -> bool {
         matches!(self, CaptureError::Truncated { .. })
+    }
+}
+
+/// Where in a file, unless that says nothing.
+fn at(offset: u64) -> String {
+    match offset {
+        0 => String::new(),
+        offset => format!(" at byte {offset}"),
     }
 }
 

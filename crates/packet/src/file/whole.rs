@@ -1,10 +1,11 @@
 //! Files that appear when they are whole.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::{is_standard_stream, unbuffered};
 
@@ -90,6 +91,7 @@ impl Temporary {
         let Some(name) = target.file_name() else {
             return Err(io::ErrorKind::InvalidFilename.into());
         };
+        remove_stale(&target, name);
         let mut last_error = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..NAME_ATTEMPTS {
             let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
@@ -99,6 +101,9 @@ impl Temporary {
             let path = target.with_file_name(temporary_name);
             match File::create_new(&path) {
                 Ok(file) => {
+                    // Held as long as the file is open: others can tell that it is in use.
+                    // A file system without locks leaves them in doubt, and the file alone.
+                    let _ = file.try_lock();
                     let temporary = Temporary {
                         path,
                         target,
@@ -124,6 +129,46 @@ impl Temporary {
         disk.sync_folder(folder.unwrap_or(Path::new(".")))
     }
 }
+
+/// Removes what writers of this file that were killed left behind: temporary files that
+/// nobody has locked for a minute.
+fn remove_stale(target: &Path, name: &OsStr) {
+    let folder = target
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if is_temporary_of(&entry.file_name(), name)
+            && let Ok(file) = File::open(entry.path())
+            && let Ok(modified) = file.metadata().and_then(|data| data.modified())
+            && modified.elapsed().is_ok_and(|age| age >= STALE_AFTER)
+            && file.try_lock().is_ok()
+        {
+            // Where this fails, the file stays as it was left.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a file's name is one that a temporary file of the output `name` has.
+fn is_temporary_of(temporary: &OsStr, name: &OsStr) -> bool {
+    let number = temporary
+        .as_encoded_bytes()
+        .strip_prefix(b".")
+        .and_then(|rest| rest.strip_prefix(name.as_encoded_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(b".tmp"));
+    number.is_some_and(|number| {
+        let mut parts = number.split(|byte| *byte == b'-');
+        let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        parts.clone().count() == 2 && parts.all(is_number)
+    })
+}
+
+/// Younger temporary files are left alone: their writer may not have locked them yet.
+const STALE_AFTER: Duration = Duration::from_secs(60);
 
 /// What the operating system does to put a file in place, in the order of the
 /// calls.
@@ -180,7 +225,43 @@ const NAME_ATTEMPTS: usize = 16;
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
+
+    #[test]
+    fn what_killed_writers_left_is_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        let leave = |name: &str, modified: SystemTime| {
+            let file = File::create(path(name)).expect("a file");
+            file.set_modified(modified).expect("a time");
+            file
+        };
+        leave(".out.pcap.4711-0.tmp", old);
+        let in_use = leave(".out.pcap.4712-0.tmp", old);
+        in_use.try_lock().expect("a lock");
+        leave(".out.pcap.4713-0.tmp", SystemTime::now());
+        let others = [
+            ".out.pcap.tmp",
+            ".out.pcap.1-x.tmp",
+            ".in.pcap.1-0.tmp",
+            "out.pcap.1-0.tmp",
+        ];
+        for name in others {
+            leave(name, old);
+        }
+        let whole = WholeFile::create(&path("out.pcap")).expect("created");
+        assert!(!path(".out.pcap.4711-0.tmp").exists());
+        for name in [".out.pcap.4712-0.tmp", ".out.pcap.4713-0.tmp"]
+            .iter()
+            .chain(&others)
+        {
+            assert!(path(name).exists(), "{name}");
+        }
+        whole.finish().expect("in place");
+    }
 
     /// Does what the system does and notes the calls; fails at one of them.
     struct Noted {

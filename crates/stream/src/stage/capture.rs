@@ -228,6 +228,8 @@ pub struct CaptureSink {
     /// The writer's number of each interface of the batches.
     written_interfaces: Vec<u32>,
     bytes_written: u64,
+    /// Whether the file waits for [`CaptureSink::put_in_place`].
+    is_held: bool,
     flushed: Instant,
 }
 
@@ -238,8 +240,32 @@ impl CaptureSink {
             writer: Some(writer),
             written_interfaces: Vec::new(),
             bytes_written: 0,
+            is_held: false,
             flushed: Instant::now(),
         }
+    }
+
+    /// A sink that leaves it to its owner whether the file appears: it does with
+    /// [`CaptureSink::put_in_place`], and leaves nothing behind when it is dropped. Pipes
+    /// and devices are written as the records come.
+    pub fn holding(writer: Writer) -> CaptureSink {
+        CaptureSink {
+            is_held: true,
+            ..CaptureSink::new(writer)
+        }
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// The file could not be written; it is gone.
+    pub fn put_in_place(&mut self) -> Result<(), StageError> {
+        if let Some(writer) = self.writer.take() {
+            self.bytes_written = writer
+                .finish()
+                .map_err(|error| StageError::new("capture sink", error))?;
+        }
+        Ok(())
     }
 
     /// Size of the finished file.
@@ -286,11 +312,10 @@ impl Stage for CaptureSink {
     }
 
     fn finish(&mut self) -> Result<(), StageError> {
-        if let Some(writer) = self.writer.take() {
-            self.bytes_written = writer
-                .finish()
-                .map_err(|error| StageError::new("capture sink", error))?;
+        let is_live = self.writer.as_ref().is_some_and(Writer::is_live);
+        match self.is_held && !is_live {
+            true => Ok(()),
+            false => self.put_in_place(),
         }
-        Ok(())
     }
 }

@@ -10,10 +10,10 @@ use weir_stream::StopFlag;
 
 use crate::cli::{Bench, BenchSuite};
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::progress::{Bar, Extent, Place};
 use crate::report::table;
 use crate::signals;
+use crate::{messages, output};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -64,12 +64,12 @@ pub fn bench(arguments: &Bench) -> Outcome<ExitCode> {
     };
 
     if let Some(json) = json {
-        json.write(&document)?;
+        json.write("bench", &document)?;
     }
     if arguments.common.shows_tables() {
         output::write_stdout(tables(&document.rows).as_bytes())?;
         if document.interrupted {
-            output::show("interrupted: sizes that were not finished are missing\n");
+            messages::show("interrupted: sizes that were not finished are missing\n");
         }
     }
     Ok(ExitCode::SUCCESS)

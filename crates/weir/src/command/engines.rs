@@ -34,8 +34,8 @@ struct TierRow {
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Document {
+    rows: Vec<Row>,
     tiers: Vec<TierRow>,
-    engines: Vec<Row>,
 }
 
 /// Exit status 1 where an engine that is available fails its self-test.
@@ -50,7 +50,7 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
         })
         .collect();
     let mut failed = false;
-    let engines = weir_crypto::engines()
+    let rows = weir_crypto::engines()
         .into_iter()
         .map(|engine| {
             let result = engine.available.then(|| engine.self_test());
@@ -77,10 +77,10 @@ pub fn engines(arguments: &Engines) -> Outcome<ExitCode> {
             }
         })
         .collect();
-    let document = Document { tiers, engines };
+    let document = Document { rows, tiers };
 
     if let Some(json) = json {
-        json.write(&document)?;
+        json.write("engines", &document)?;
     }
     if arguments.common.shows_tables() {
         output::write_stdout(tables(&document).as_bytes())?;
@@ -104,7 +104,7 @@ fn tables(document: &Document) -> String {
         .map(|row| vec![row.tier.to_owned(), yes(row.available), yes(row.in_use)])
         .collect();
     let engines = document
-        .engines
+        .rows
         .iter()
         .map(|row| {
             vec![

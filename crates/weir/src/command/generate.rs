@@ -13,6 +13,7 @@ use weir_stream::StopFlag;
 use crate::cli::Generate;
 use crate::failure::{Failure, Outcome};
 use crate::input;
+use crate::messages;
 use crate::output::{self, keep_apart};
 use crate::progress::{Bar, Extent, Place};
 use crate::report::table;
@@ -146,11 +147,11 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
     document.seconds_of_capture = (last_ns - first_ns.unwrap_or(last_ns)) as f64 / 1e9;
 
     if let Some(json) = json {
-        json.write(&document)?;
+        json.write("generate", &document)?;
     }
     if !arguments.common.quiet {
-        output::show(&format!(
-            "{}: {} packets, {}, {:.3} s of traffic, {} with planted contents{}\n",
+        messages::show(&format!(
+            "{}: {} packets, {}, {:.3} s of traffic, {} planted{}\n",
             arguments.output.display(),
             table::count(document.packets),
             table::bytes(document.bytes),

@@ -21,7 +21,7 @@ use crate::inspected::{self, MetricsFile};
 use crate::output::Document;
 use crate::report::{Traffic, alerts_table, inspection_tables, profile_table, table};
 use crate::rules::{LoadedRules, RuleSource};
-use crate::{input, output, rules, signals};
+use crate::{input, messages, output, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     match &arguments.train {
@@ -33,16 +33,21 @@ pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
 fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let engine = EngineChoice {
         kind: arguments.engine,
-        profile: arguments.profile.as_deref().map(read_profile).transpose()?,
+        profile: arguments
+            .traffic_profile
+            .as_deref()
+            .map(read_profile)
+            .transpose()?,
     };
     let rule_source = RuleSource {
         paths: arguments.rules.clone(),
         definitions: arguments.variables.clone(),
         engine,
+        allows_empty: arguments.allow_empty,
     };
     let LoadedRules { live, report: load } = rule_source.load()?;
     if arguments.explain_plan {
-        live.current().explain().lines().for_each(output::tell);
+        live.current().explain().lines().for_each(messages::notice);
     }
     if arguments.show_skipped || !arguments.common.quiet {
         rules::tell_skipped(&load, arguments.show_skipped);
@@ -53,11 +58,13 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .chain(&arguments.rules)
         .map(PathBuf::as_path)
         .collect();
-    let path = arguments.common.json.as_deref().unwrap_or(Path::new("-"));
+    let json = arguments.common.json.as_deref();
+    let eve = (arguments.eve.as_deref())
+        .or_else(|| (json != Some(Path::new("-"))).then_some(Path::new("-")));
     let alerted_pcap = arguments.alerted_pcap.as_deref();
     let prometheus = arguments.prometheus.as_deref();
-    let outputs: Vec<&Path> = [path]
-        .into_iter()
+    let outputs: Vec<&Path> = (eve.into_iter())
+        .chain(json)
         .chain(alerted_pcap)
         .chain(prometheus)
         .collect();
@@ -66,12 +73,13 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let chains = (0..arguments.shards.shards)
         .map(|_| vec![Box::new(stage(&live, arguments)) as Box<dyn Stage>])
         .collect();
+    let document = Document::asked_for(&arguments.common)?;
     rule_source.reload_on_signal(Arc::clone(&live))?;
     let stop = StopFlag::default();
-    let mut pipeline = Pipeline::new(source)
-        .shards(chains)
-        .sink(open_lines(path)?)
-        .stop_flag(stop.clone());
+    let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
+    if let Some(path) = eve {
+        pipeline = pipeline.sink(open_lines(path)?);
+    }
     if let Some(path) = alerted_pcap {
         pipeline = pipeline.sink(AlertedPackets::new(input::create(path)?));
     }
@@ -114,8 +122,11 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     {
         writer.write_document(&summary).map_err(Failure::running)?;
     }
+    if let Some(document) = document {
+        document.write("inspect", &summary)?;
+    }
 
-    // Standard output carries the alerts: the tables go beside them.
+    // Standard output may carry the alerts: the tables go beside them.
     if !quiet {
         let text = alerts_table(&alert_counts)
             + &inspection_tables(&statistics, &summary.groups)
@@ -126,7 +137,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
                 &[],
                 [table::traffic_rows(&traffic), table::speed_rows(&traffic)].concat(),
             );
-        output::show(&text);
+        messages::show(&text);
     }
     execution.check_captures()?;
     Ok(ExitCode::SUCCESS)
@@ -138,7 +149,7 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
         ..FlowLimits::default()
     };
     let mut stage = InspectStage::following(rules, limits);
-    if arguments.profile_rules {
+    if arguments.rule_costs {
         stage.profile_rules();
     }
     stage
@@ -179,7 +190,7 @@ fn train(arguments: &Inspect, path: &Path) -> Outcome<ExitCode> {
         let profile = stage.profile();
         file.write_bytes(&profile.to_bytes())?;
         if !quiet {
-            output::tell(format_args!(
+            messages::notice(format_args!(
                 "{}: a profile of {} bytes of payloads",
                 path.display(),
                 profile.payload_bytes()
@@ -207,7 +218,7 @@ fn open_lines(path: &Path) -> Outcome<EveWriter> {
     if path == Path::new("-") {
         return Ok(EveWriter::new(io::stdout()));
     }
-    output::make_folder_of(path)?;
+    output::require_folder_of(path)?;
     let reopen = signals::reopen_flag()?;
     File::create(path)
         .and_then(|_| EveWriter::append_to(path, reopen))

@@ -74,7 +74,7 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         delta: arguments.delta,
     };
     let document = output::Document::asked_for(&arguments.common)?;
-    let document = document.map(|document| document.with_rows(&head, "intervals"));
+    let document = document.map(|document| document.with_rows("measure", &head, "intervals"));
     let stop = StopFlag::default();
     let outputs = Outputs::open(places, &head.key, arguments.value, &stop)?;
     let streams = places.json_lines == Some(Path::new("-"));

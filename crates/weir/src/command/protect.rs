@@ -15,7 +15,7 @@ use crate::cli::{self, Associations, Common};
 use crate::execute::{Execution, Watched, execute};
 use crate::failure::{Failure, Outcome};
 use crate::report::{self, Traffic, table};
-use crate::{input, output};
+use crate::{input, messages, output};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -35,8 +35,7 @@ struct Document {
 
 pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
-    let quiet = arguments.common.quiet;
-    let file = associations::load(&options.sa, options.allow_insecure_permissions, quiet)?;
+    let file = associations::load(&options.sa, options.allow_insecure_permissions)?;
     let state = arguments.state.as_deref();
     let command = Command {
         input: &arguments.input,
@@ -63,9 +62,10 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let done = conversion.run(chains)?;
+    let mut done = conversion.run(chains)?;
 
     let protected = sum(&done.execution, Protect::protected);
+    done.keep(protected)?;
     let document = Document {
         traffic: done.traffic(),
         protected: Some(protected),
@@ -75,11 +75,11 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         associations: associations::association_rows(&done.execution.pipelines),
     };
     let ledger_error = done.ledger_error();
-    done.tell(&document, "protected", protected)?;
+    done.tell(&document, "protect", protected)?;
     ledger_error.map_or(Ok(()), Err)?;
     if protected == 0 && !document.traffic.interrupted {
         return Err(Failure::running(anyhow!(
-            "{}: nothing was protected: compare the policies of {} with the packets",
+            "{}: no packet was protected: compare the policies of {} with the packets",
             arguments.input.display(),
             options.sa.display()
         )));
@@ -89,8 +89,7 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
 
 pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
-    let quiet = arguments.common.quiet;
-    let file = associations::load(&options.sa, options.allow_insecure_permissions, quiet)?;
+    let file = associations::load(&options.sa, options.allow_insecure_permissions)?;
     let command = Command {
         input: &arguments.input,
         output: &arguments.output,
@@ -111,9 +110,10 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
             ]
         })
         .collect();
-    let done = conversion.run(chains)?;
+    let mut done = conversion.run(chains)?;
 
     let unprotected = sum(&done.execution, Unprotect::unprotected);
+    done.keep(unprotected)?;
     let document = Document {
         traffic: done.traffic(),
         protected: None,
@@ -123,7 +123,7 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
         associations: associations::association_rows(&done.execution.pipelines),
     };
     let ledger_error = done.ledger_error();
-    done.tell(&document, "unprotected", unprotected)?;
+    done.tell(&document, "unprotect", unprotected)?;
     ledger_error.map_or(Ok(()), Err)?;
     if unprotected == 0 && !document.traffic.interrupted {
         return Err(Failure::running(anyhow!(
@@ -192,7 +192,7 @@ impl<'a> Conversion<'a> {
         let stop = StopFlag::default();
         let pipeline = Pipeline::new(self.source)
             .shards(chains)
-            .sink(CaptureSink::new(self.writer))
+            .sink(CaptureSink::holding(self.writer))
             .stop_flag(stop.clone());
         let execution = execute(vec![pipeline], vec![self.watched], &stop, self.common.quiet)?;
         Ok(Converted {
@@ -203,7 +203,7 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// A capture that was converted, as far as it was whole.
+/// A capture that was converted, as far as it was whole. Its output is not in place yet.
 struct Converted<'a> {
     execution: Execution,
     json: Option<output::Document>,
@@ -228,11 +228,23 @@ impl Converted<'_> {
         report::lane_use(&self.execution.pipelines).efficiency()
     }
 
+    /// Puts the output in place, unless nothing was done: then a file is left as it was.
+    fn keep(&mut self, done: u64) -> Outcome {
+        if done == 0 && !self.execution.interrupted() {
+            return Ok(());
+        }
+        let pipelines = self.execution.pipelines.iter_mut();
+        for sink in pipelines.flat_map(|pipeline| pipeline.stages_mut::<CaptureSink>()) {
+            sink.put_in_place().map_err(Failure::running)?;
+        }
+        Ok(())
+    }
+
     /// Writes the document and the table, then fails where the capture was
     /// not whole.
-    fn tell(self, document: &Document, verb: &str, done: u64) -> Outcome {
+    fn tell(self, document: &Document, command: &'static str, done: u64) -> Outcome {
         if let Some(json) = self.json {
-            json.write(document)?;
+            json.write(command, document)?;
         }
         if self.common.shows_tables() {
             let row = |name: &str, packets: u64| {
@@ -243,7 +255,10 @@ impl Converted<'_> {
             };
             let rows = [
                 table::traffic_rows(&document.traffic),
-                vec![row(verb, done), row("bypassed", document.bypassed)],
+                vec![
+                    row(&format!("{command}ed"), done),
+                    row("bypassed", document.bypassed),
+                ],
                 table::lane_row(document.lane_efficiency)
                     .into_iter()
                     .collect(),
@@ -253,7 +268,7 @@ impl Converted<'_> {
             let text = table::table("", &[], &[], rows)
                 + &report::associations_table(&document.associations);
             // Standard output may carry the capture.
-            output::show(&text);
+            messages::show(&text);
         }
         self.execution.check_captures()
     }

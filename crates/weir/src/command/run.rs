@@ -15,20 +15,22 @@ use weir_stream::{Stage, StopFlag};
 use crate::associations::{self, AssociationRow, association_rows};
 use crate::cli::{Check, Run};
 use crate::config::{Config, MeasureConfig};
-use crate::execute::{Execution, execute_telling};
+use crate::execute::{Execution, execute_telling, was_truncated};
 use crate::failure::{Failure, Outcome};
 use crate::filter::RuleCount;
 use crate::gateway::{self, Shared};
 use crate::inspected::{self, MetricsFile};
 use crate::measured::Recent;
 use crate::report::{self, Traffic, table};
-use crate::{output, rules};
+use crate::{messages, output, rules};
 
 /// The document of `--json` and `[report]`.
 #[derive(Serialize)]
 struct Document {
     #[serde(flatten)]
     traffic: Traffic,
+    /// The same of each pipeline.
+    pipelines: Vec<PipelineRow>,
     alerts: u64,
     alerts_by_rule: Vec<AlertCount>,
     protected: u64,
@@ -55,14 +57,18 @@ struct Document {
     rule_groups: Vec<GroupStatistics>,
 }
 
+/// The accounts of one pipeline.
+#[derive(Serialize)]
+struct PipelineRow {
+    name: String,
+    #[serde(flatten)]
+    traffic: Traffic,
+}
+
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
     config.allow_new_keys(&arguments.new_keys.new_key);
-    let mut shared = Shared::load(
-        &mut config,
-        arguments.allow_insecure_permissions,
-        arguments.common.quiet,
-    )?;
+    let mut shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
     if let Some(rules) = &shared.rules
         && !arguments.common.quiet
     {
@@ -107,14 +113,14 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         measured.finish()?;
     }
     let inspection = inspected.map(|live| live.snapshot()).unwrap_or_default();
-    let document = document(&execution, inspection, &alert_counts, recent);
+    let document = document(&config, &execution, inspection, &alert_counts, recent);
     for json in documents {
-        json.write(&document)?;
+        json.write("run", &document)?;
     }
     if !quiet {
         let text = tables(&config, &document, &alert_counts);
         if config.uses_stdout() {
-            output::show(&text);
+            messages::show(&text);
         } else if arguments.common.shows_tables() {
             output::write_stdout(text.as_bytes())?;
         }
@@ -129,15 +135,12 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config)?;
     config.allow_new_keys(&arguments.new_keys.new_key);
-    let shared = Shared::load(
-        &mut config,
-        arguments.allow_insecure_permissions,
-        arguments.common.quiet,
-    )?;
+    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
     config.keep_files_apart(
         arguments.common.json.as_deref(),
         &shared.kept_files(&config),
     )?;
+    config.require_folders(arguments.common.json.as_deref())?;
     for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
         // What a pipe holds is left to the run.
         if path.as_os_str() != "-" && !path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -159,16 +162,22 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
         rules_skipped: load.map_or(0, |load| load.skipped.values().sum()),
     };
     if let Some(json) = json {
-        json.write(&checked)?;
+        json.write("check", &checked)?;
     }
     if !arguments.common.quiet {
         if let Some(load) = load {
             rules::tell_skipped(load, false);
         }
-        output::show(&format!(
-            "{}: nothing is wrong with it, nor with the files that it names; pipelines: {}\n",
+        let count = |number: usize, what: &str| {
+            let plural = if number == 1 { "" } else { "s" };
+            format!("{} {what}{plural}", table::count(number as u64))
+        };
+        let rules = load.map(|load| format!(", {}", count(load.loaded as usize, "rule")));
+        messages::show(&format!(
+            "{}: OK ({}{})\n",
             arguments.config.display(),
-            checked.pipelines.join(", ")
+            count(checked.pipelines.len(), "pipeline"),
+            rules.unwrap_or_default()
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -190,6 +199,7 @@ fn alert_counts(execution: &Execution) -> AlertCounts {
 }
 
 fn document(
+    config: &Config,
     execution: &Execution,
     inspection: InspectSnapshot,
     alert_counts: &AlertCounts,
@@ -206,6 +216,12 @@ fn document(
             execution.truncated(),
             execution.interrupted(),
         ),
+        pipelines: (config.pipelines.iter().zip(&execution.pipelines))
+            .map(|(pipeline, ran)| PipelineRow {
+                name: pipeline.name.clone(),
+                traffic: Traffic::new(&ran.statistics, was_truncated(ran), ran.interrupted),
+            })
+            .collect(),
         alerts: statistics.alerts,
         alerts_by_rule: alert_counts.iter().cloned().collect(),
         protected: stages(execution).map(Protect::protected).sum(),

@@ -17,10 +17,13 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
         StageName::Measure => file.measure.is_some(),
         StageName::Protect | StageName::Unprotect => file.ipsec.is_some(),
     };
-    let mut pipelines = match (file.pipeline.stages, file.input) {
+    let Some(pipeline) = file.pipeline else {
+        bail!("no pipeline: add [pipeline] with stages = [\"filter\", …], or [pipeline.NAME]");
+    };
+    let mut pipelines = match (pipeline.stages, file.input) {
         (Some(stages), Some(input)) => {
             ensure!(
-                file.pipeline.named.is_empty() && file.port.is_empty(),
+                pipeline.named.is_empty() && file.port.is_empty(),
                 "use either [input], [pipeline] and [output], or [[port]] and [pipeline.NAME]"
             );
             vec![short_form(stages, input, file.output)]
@@ -30,7 +33,7 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
         (None, None) => {
             ensure!(file.output.is_none(), "[output] goes with [input]");
             check_ports(&file.port)?;
-            file.pipeline
+            pipeline
                 .named
                 .into_iter()
                 .map(|(name, pipeline)| {
@@ -112,7 +115,7 @@ fn place(path: &mut PathBuf, folder: &Path) {
 
 fn short_form(stages: Vec<StageName>, input: Input, output: Option<Output>) -> PipelineConfig {
     PipelineConfig {
-        name: "pipeline".to_owned(),
+        name: "main".to_owned(),
         read: input.pcap,
         write: output.map(|output| output.pcap),
         stages,
@@ -183,14 +186,16 @@ fn check_stages(pipeline: &PipelineConfig, has_table: &impl Fn(StageName) -> boo
     for (index, stage) in pipeline.stages.iter().enumerate() {
         ensure!(
             has_table(*stage),
-            "pipeline {}: the stage {stage:?} needs a table [{}]",
+            "pipeline {}: the stage {} needs a table [{}]",
             pipeline.name,
+            stage.name(),
             stage.table()
         );
         ensure!(
             !pipeline.stages[..index].contains(stage),
-            "pipeline {}: the stage {stage:?} is named twice",
-            pipeline.name
+            "pipeline {}: the stage {} is named twice",
+            pipeline.name,
+            stage.name()
         );
     }
     Ok(())

@@ -62,8 +62,10 @@ fn every_verb_ends_with_0_and_is_quiet_when_told() {
     let folder = Folder::new();
     for (verb, call) in calls(&folder) {
         let said = with(&call, &["--quiet"]).done();
-        assert_eq!(said.stderr, "", "{verb}");
-        // Alerts are what was asked for, not talk.
+        assert_eq!(said.messages().count(), 0, "{verb}: {}", said.stderr);
+        let is_insecure = matches!(verb, "protect" | "unprotect");
+        assert_eq!(said.stderr.contains("nonces repeat"), is_insecure, "{verb}");
+        // Alerts are requested output.
         assert!(said.stdout.is_empty() || verb == "inspect", "{verb}");
         let said = with(&call, &[]).done();
         assert!(!said.stderr.is_empty() || !said.stdout.is_empty(), "{verb}");
@@ -73,15 +75,15 @@ fn every_verb_ends_with_0_and_is_quiet_when_told() {
 #[test]
 fn every_verb_writes_one_document() {
     let folder = Folder::new();
-    let json = folder.name("new folder/report.json");
+    let json = folder.name("report.json");
     for (verb, call) in calls(&folder) {
         with(&call, &["--json", &json]).done();
         let said = with(&call, &["--json", "-"]).done();
-        if verb == "inspect" {
-            continue;
-        }
         let (from_file, from_stdout) = (json_file(json.as_ref()), said.json());
-        assert!(from_file.is_object(), "{verb}");
+        assert_eq!(from_file["schema"], format!("weir-{verb}"));
+        assert_eq!(from_file["version"], 2);
+        assert_eq!(from_file["command"], verb);
+        assert_eq!(from_file["weir_version"], env!("CARGO_PKG_VERSION"));
         // But for times, it is the same document.
         let names = |document: &serde_json::Value| -> Vec<String> {
             let object = document.as_object().expect("an object");
@@ -109,7 +111,7 @@ fn wrong_command_lines_end_with_2_and_one_line() {
     }
     let sa = example_name("sa.toml");
     let traffic = example_name("traffic.pcapng");
-    let wrong: [(&[&str], &str); 20] = [
+    let wrong: [(&[&str], &str); 21] = [
         (&["run", "x.toml", "--shards", "0"], "1..=256"),
         (&["run", "x.toml", "--shards", "many"], "--shards"),
         (&["measure", &traffic, "--key", "nose"], "5-tuple"),
@@ -119,7 +121,11 @@ fn wrong_command_lines_end_with_2_and_one_line() {
         ),
         (&["measure", &traffic, "--interval", "0"], "positive"),
         (&["measure", &traffic, "--interval", "nan"], "positive"),
-        (&["measure", &traffic, "--interval=-1"], "positive"),
+        (&["measure", &traffic, "--interval", "-1"], "positive"),
+        (
+            &["measure", &traffic, "--interval", "1e-12"],
+            "at least 1e-9",
+        ),
         (&["measure", &traffic, "--epsilon", "0"], "epsilon"),
         (&["measure", &traffic, "--delta", "2"], "delta"),
         (&["measure", &traffic, "--top", "0"], "top list"),
@@ -225,7 +231,7 @@ fn outputs_never_overwrite_what_is_needed() {
         ],
         &["unprotect", &input, &input, "--sa", &sa],
         &["inspect", &input, "--rules", &rules, "--json", &input],
-        &["inspect", &input, "--rules", &rules, "--json", &rules],
+        &["inspect", &input, "--rules", &rules, "--eve", &rules],
         &["measure", &input, "--json", &linked],
         &["run", &same],
         &["check", &own],
@@ -238,6 +244,124 @@ fn outputs_never_overwrite_what_is_needed() {
     assert_eq!(std::fs::read(&input).expect("read"), traffic);
     let kept = std::fs::read(&rules).expect("read");
     assert_eq!(kept, std::fs::read(example("example.rules")).expect("read"));
+}
+
+/// A mistyped path makes no folders.
+#[test]
+fn folders_of_outputs_must_exist() {
+    let folder = Folder::new();
+    let config = |text: &str| {
+        let traffic = example_name("traffic.pcapng");
+        let head = format!("[input]\npcap = {traffic:?}\n[pipeline]\n");
+        folder.write("weir.toml", head + text)
+    };
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let rules = example_name("example.rules");
+    let (nowhere, out) = (folder.name("nowhere/out.pcapng"), folder.name("out.pcapng"));
+    let config = config("stages = []\n[output]\npcap = \"nowhere/out.pcapng\"\n");
+    let inspect = ["inspect", &traffic, "--rules", &rules];
+    let calls: [Vec<&str>; 9] = [
+        vec!["generate", &nowhere],
+        vec!["run", &config],
+        vec!["protect", &traffic, &nowhere, "--sa", &sa],
+        vec![
+            "protect",
+            &traffic,
+            &out,
+            "--sa",
+            &sa,
+            "--wireshark-keys",
+            &nowhere,
+        ],
+        vec!["measure", &traffic, "--json", &nowhere],
+        vec!["measure", &traffic, "--json-lines", &nowhere],
+        vec!["measure", &traffic, "--parquet", &nowhere],
+        [&inspect[..], &["--eve", &nowhere]].concat(),
+        [&inspect[..], &["--alerted-pcap", &nowhere]].concat(),
+    ];
+    for call in calls {
+        let said = weir([&call[..], &["--quiet"]].concat());
+        said.failed(2, &["nowhere", "does not exist", "create it first"]);
+    }
+    assert_eq!(folder.names(), ["weir.toml"]);
+}
+
+/// What nothing was done to is not written, and what was there stays.
+#[test]
+fn without_protected_packets_there_is_no_output() {
+    let folder = Folder::new();
+    let traffic = example_name("traffic.pcapng");
+    let sa = example_name("sa.toml");
+    let out = folder.write("out.pcapng", "as it was");
+    weir(["unprotect", &traffic, &out, "--sa", &sa, "-q"]).failed(1, &["no packet verified"]);
+    assert_eq!(std::fs::read(&out).expect("read"), b"as it was");
+    assert_eq!(folder.names(), ["out.pcapng"]);
+}
+
+#[test]
+fn files_of_another_kind_are_named_as_such() {
+    let folder = Folder::new();
+    let binary = folder.write("binary.toml", b"[pipe\xff\xfe");
+    let traffic = example_name("traffic.pcapng");
+    weir(["run", &binary]).failed(2, &["binary.toml", "not a text file", "byte 5", "TOML"]);
+    let out = folder.name("out.pcapng");
+    let protect = |sa: &str| weir(["protect", &traffic, &out, "--sa", sa]);
+    protect(&binary).failed(2, &["binary.toml", "not a text file", "byte 5"]);
+    protect(&example_name("example.rules")).failed(2, &["example.rules:"]);
+    weir(["run", "/dev/null"]).failed(2, &["/dev/null", "no pipeline", "[pipeline]"]);
+    weir(["measure", &binary]).failed(2, &["binary.toml", "not a capture"]);
+    let rules = weir(["inspect", &traffic, "--rules", &traffic, "-q"]);
+    assert_eq!(rules.status, Some(2), "{}", rules.stderr);
+}
+
+#[test]
+fn misspelt_names_have_a_suggestion() {
+    let folder = Folder::new();
+    let config = |name: &str, text: &str| {
+        let traffic = example_name("traffic.pcapng");
+        folder.write(name, format!("[input]\npcap = {traffic:?}\n{text}"))
+    };
+    let key = config("key.toml", "[pipeline]\nstage = []\n");
+    weir(["check", &key]).failed(2, &["key.toml:"]);
+    let stage = config("stage.toml", "[pipeline]\nstages = [\"inspekt\"]\n");
+    weir(["check", &stage]).failed(
+        2,
+        &["stage.toml:4:", "\"inspekt\"", "did you mean \"inspect\"?"],
+    );
+    let table = config("table.toml", "[pipeline]\nstages = []\n[mesure]\n");
+    weir(["check", &table]).failed(2, &["table.toml:5:", "did you mean \"measure\"?"]);
+    weir(["protekt"]).failed(2, &["protekt", "protect"]);
+}
+
+#[test]
+fn messages_have_the_form_that_is_asked_for() {
+    let folder = Folder::new();
+    let no_file = folder.name("not there");
+    let said = weir(["measure", &no_file, "--log-format", "json"]);
+    assert_eq!(said.status, Some(2));
+    let line: serde_json::Value = serde_json::from_str(&said.stderr).expect("one line of JSON");
+    assert_eq!(line["level"], "error");
+    assert!(
+        line["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("not there"))
+    );
+    let said = weir(["--color", "always", "measure", &no_file]);
+    assert!(
+        said.stderr.starts_with("\x1b[1;31mweir: \x1b[0m"),
+        "{}",
+        said.stderr
+    );
+    let traffic = example_name("traffic.pcapng");
+    let said = weir(["measure", &traffic, "--verbose", "--json", "-"]).done();
+    assert!(said.stderr.contains("active ISA"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains(&format!("reading {traffic}")),
+        "{}",
+        said.stderr
+    );
+    said.json();
+    weir(["measure", &traffic, "-v", "-q"]).failed(2, &["--quiet"]);
 }
 
 #[test]
@@ -308,7 +432,7 @@ fn the_same_arguments_generate_the_same_bytes() {
 #[test]
 fn engines_pass_their_tests() {
     let report = weir(["engines", "--json", "-"]).done().json();
-    let engines = report["engines"].as_array().expect("engines");
+    let engines = report["rows"].as_array().expect("engines");
     assert!(engines.iter().any(|engine| engine["available"] == true));
     for engine in engines {
         assert!(engine["engine"].is_string() && engine["can"].is_array());

@@ -176,10 +176,14 @@ alert udp any any -> any any (content:"evil"; flowbits:isset,in; sid:2;)
 alert udp any any -> any any (content:"scan"; threshold:type limit,track by_src,count 1,seconds 60; sid:3;)
 "#,
     );
-    let said = weir(["inspect", &folder.name("c.pcapng"), "--rules", &rules, "-q"]).done();
-    let lines = json_lines(&said.stdout);
-    let (summary, alerts) = lines.split_last().expect("lines");
+    let (input, eve) = (folder.name("c.pcapng"), folder.name("eve.jsonl"));
+    let call = [
+        "inspect", &input, "--rules", &rules, "--eve", &eve, "--json", "-",
+    ];
+    let summary = weir(call).done().json();
+    let alerts = json_lines(&std::fs::read(&eve).expect("read"));
     let alerts: Vec<_> = (alerts.iter())
+        .filter(|line| line["event_type"] == "alert")
         .map(|line| (&line["pcap_cnt"], &line["alert"]["signature_id"]))
         .collect();
     let (evil, scan) = ((json!(3), json!(2)), (json!(4), json!(3)));
@@ -220,8 +224,7 @@ fn bytes_are_those_that_were_captured() {
         weir(["run", &config, "--json", &report, "-q"]).done();
         json_file(&folder.path("report.json"))
     };
-    let inspected = weir(["inspect", &input, "--rules", &rules, "-q"]).done();
-    let summary = json_lines(&inspected.stdout).pop().expect("a summary");
+    let summary = document(weir(["inspect", &input, "--rules", &rules, "--json", "-"]));
     let measured = document(weir(["measure", &input, "--json", "-"]));
     let longest = 14 + 65_535;
     let wire_bytes = captured + 1_514 + 3 * longest;

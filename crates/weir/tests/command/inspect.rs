@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::processes::{Folder, command, example, example_name, json_lines, weir};
+use crate::processes::{Folder, Said, command, example, example_name, json_file, json_lines, weir};
 
 const HOME: &str = "HOME_NET=[198.18.2.0/24,fd00:2::/64]";
 
@@ -20,6 +20,20 @@ fn arguments(more: &[&str]) -> Vec<String> {
         .chain(more)
         .map(|word| (*word).to_owned())
         .collect()
+}
+
+/// The same with the summary, which ends the lines and is the document, beside the alerts.
+fn summarized(more: &[&str]) -> (Said, Vec<Value>, Value) {
+    let folder = Folder::new();
+    let json = folder.name("summary.json");
+    let said = weir(arguments(&[&["--json", &json], more].concat())).done();
+    let mut lines = json_lines(&said.stdout);
+    let last = lines.pop().expect("a summary");
+    let document = json_file(json.as_ref());
+    for (member, value) in last.as_object().expect("an object") {
+        assert_eq!(document[member], *value, "{member}");
+    }
+    (said, lines, document)
 }
 
 /// Packet, rule and flow of an alert, as `expected-alerts.jsonl` has them.
@@ -63,21 +77,17 @@ fn a_reader_that_goes_away_is_no_failure() {
             .spawn()
             .expect("weir");
         drop(child.stdout.take());
-        let said = child.wait_with_output().expect("its end");
-        assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+        let said = Said::of(child).done();
+        assert_eq!(said.messages().count(), 0, "{said:?}");
     }
 }
 
 #[test]
 fn the_examples_raise_what_they_are_to_raise() {
     for shards in ["1", "2"] {
-        let said = weir(arguments(&["--shards", shards])).done();
-        let lines = json_lines(&said.stdout);
+        let (_, lines, summary) = summarized(&["--shards", shards]);
         assert_eq!(alerts(&lines), expected());
-
-        let (summary, alerts) = lines.split_last().expect("lines");
-        assert!(alerts.iter().all(|line| line["event_type"] == "alert"));
-        assert_eq!(summary["event_type"], "summary");
+        assert!(lines.iter().all(|line| line["event_type"] == "alert"));
         assert_eq!(summary["packets"], 3564);
         assert_eq!(summary["rules_loaded"], 20);
         assert_eq!(summary["rules_skipped"], json!({}));
@@ -88,7 +98,7 @@ fn the_examples_raise_what_they_are_to_raise() {
         assert!(number("bytes") > 0.0 && number("seconds") > 0.0 && number("gbit_per_s") > 0.0);
         assert!(number("candidates") >= number("false_candidates"));
         if shards == "1" {
-            let order: Vec<_> = alerts.iter().map(|a| a["pcap_cnt"].as_u64()).collect();
+            let order: Vec<_> = lines.iter().map(|a| a["pcap_cnt"].as_u64()).collect();
             assert!(order.is_sorted());
         }
     }
@@ -115,14 +125,12 @@ fn an_alert_says_what_was_seen_where_and_by_which_rule() {
 #[test]
 fn several_captures_are_one_stream_and_lines_go_to_a_file() {
     let folder = Folder::new();
-    let json = folder.write("alerts.jsonl", "what an older run left\n");
-    let mut twice = arguments(&["--json", &json]);
+    let eve = folder.write("eve.jsonl", "what an older run left\n");
+    let mut twice = arguments(&["--eve", &eve, "--json", "-"]);
     twice.insert(1, example_name("traffic.pcapng"));
-    let said = weir(twice).done();
-    assert!(said.stdout.is_empty());
-    let lines = json_lines(&std::fs::read(&json).expect("read"));
-    let summary = lines.last().expect("a summary");
+    let summary = weir(twice).done().json();
     assert_eq!(summary["packets"], 2 * 3564);
+    let lines = json_lines(&std::fs::read(&eve).expect("read"));
     let last = lines
         .iter()
         .filter_map(|line| line["pcap_cnt"].as_u64())
@@ -145,8 +153,10 @@ fn faulty_rules_are_named_and_the_rest_loads() {
          alert icmp any any -> any any (msg:\"also in order\"; dsize:>900; sid:7;)\n",
     );
     let traffic = example_name("traffic.pcapng");
-    let said = weir(["inspect", &traffic, "--rules", &rules]).done();
-    let summary = json_lines(&said.stdout).pop().expect("a summary");
+    let eve = folder.name("eve.jsonl");
+    let call = ["inspect", &traffic, "--rules", &rules, "--eve", &eve];
+    let said = weir([&call[..], &["--json", "-"]].concat()).done();
+    let summary = said.json();
     let skipped = summary["rules_skipped"].as_object().expect("reasons");
     let skipped_rules: u64 = skipped.values().filter_map(Value::as_u64).sum();
     assert_eq!(
@@ -172,7 +182,7 @@ fn faulty_rules_are_named_and_the_rest_loads() {
     told(3, "hexadecimal digits");
     told(4, "53000000");
     told(5, "NOWHERE");
-    let alerts = json_lines(&said.stdout);
+    let alerts = json_lines(&std::fs::read(&eve).expect("read"));
     assert!(alerts.iter().any(|line| line["alert"]["signature_id"] == 7));
     // A rule that asks for what is not there has no fault: it is told apart.
     assert!(!said.stderr.contains("local.rules:6:"));
@@ -187,6 +197,30 @@ fn faulty_rules_are_named_and_the_rest_loads() {
     .done();
     assert!(said.stderr.contains("local.rules:6:"), "{}", said.stderr);
     assert!(said.stderr.contains("not supported: keyword nonsense"));
+}
+
+#[test]
+fn files_without_rules_are_wrong_unless_they_are_allowed() {
+    let folder = Folder::new();
+    let rules = folder.write("empty.rules", "# no rule\n");
+    let traffic = example_name("traffic.pcapng");
+    let call = ["inspect", &traffic, "--rules", &rules, "-q"];
+    weir(call).failed(2, &["no rules in", "empty.rules", "--allow-empty"]);
+    let said = weir([&call[..], &["--allow-empty"]].concat()).done();
+    let [summary] = &json_lines(&said.stdout)[..] else {
+        panic!("not the summary alone");
+    };
+    assert_eq!(summary["event_type"], "summary");
+    let config = |allowed: &str| {
+        format!(
+            "[input]\npcap = {traffic:?}\n[pipeline]\nstages = \"inspect\"\n\
+             [inspect]\nrules = {rules:?}\n{allowed}"
+        )
+    };
+    let refused = folder.write("refused.toml", config(""));
+    weir(["check", &refused, "-q"]).failed(2, &["empty.rules", "allow_empty"]);
+    let allowed = folder.write("allowed.toml", config("allow_empty = true\n"));
+    weir(["run", &allowed, "-q"]).done();
 }
 
 #[test]
@@ -212,7 +246,13 @@ fn engines_and_profiles_change_no_alert() {
     let traffic = example_name("traffic.pcapng");
     weir(["inspect", &traffic, "--train", &profile]).done();
     for engine in ["cascade", "segmented", "aho-corasick"] {
-        let more = ["--engine", engine, "--profile", &profile, "--explain-plan"];
+        let more = [
+            "--engine",
+            engine,
+            "--traffic-profile",
+            &profile,
+            "--explain-plan",
+        ];
         let said = weir(arguments(&more)).done();
         assert_eq!(alerts(&json_lines(&said.stdout)), expected(), "{engine}");
         let told = &said.stderr;
@@ -229,13 +269,13 @@ fn packets_of_alerted_flows_go_to_a_capture() {
         let name = format!("{shards}.pcapng");
         let path = folder.name(&name);
         let more = ["--shards", shards, "--alerted-pcap", &path];
-        let lines = json_lines(&weir(arguments(&more)).done().stdout);
+        let (_, lines, summary) = summarized(&more);
         let mut alerted: Vec<u64> = (lines.iter())
             .filter_map(|line| line["pcap_cnt"].as_u64())
             .collect();
         alerted.sort_unstable();
         alerted.dedup();
-        let counts = &lines.last().expect("a summary")["alerted_pcap"];
+        let counts = &summary["alerted_pcap"];
         let written = counts["packets"].as_u64().expect("a number");
         assert!((alerted.len() as u64..3564).contains(&written), "{written}");
         assert_eq!(counts["flows_forgotten"], 0);
@@ -253,8 +293,7 @@ fn what_the_search_did_is_told_by_stage_and_group() {
     let folder = Folder::new();
     let metrics = folder.name("weir.prom");
     for shards in ["1", "2"] {
-        let said = weir(arguments(&["--shards", shards, "--prometheus", &metrics])).done();
-        let summary = json_lines(&said.stdout).pop().expect("a summary");
+        let (said, _, summary) = summarized(&["--shards", shards, "--prometheus", &metrics]);
         let stages = summary["false_candidates_by_stage"].as_object();
         let stages = stages.expect("stages");
         let of_rules = ["conditions", "bits", "texts"];

@@ -4,7 +4,7 @@ use crate::processes::{Folder, weir};
 
 #[test]
 fn what_is_listed_can_be_run() {
-    let listed = weir(["lab", "list", "--json", "-"]).done().json();
+    let listed = weir(["lab", "list", "--json", "-"]).done().json()["rows"].take();
     let items = listed.as_array().expect("items");
     assert!(items.len() > 8);
     for item in items {
@@ -12,7 +12,7 @@ fn what_is_listed_can_be_run() {
         match item["kind"].as_str().expect("a kind") {
             "machine" => {
                 let parameters = weir(["lab", "list", "--machine", name, "--json", "-"]);
-                let rows = parameters.done().json();
+                let rows = parameters.done().json()["rows"].take();
                 let rows = rows.as_array().expect("parameters");
                 assert!(rows.iter().all(|row| row["source"].as_str() != Some("")));
             }
@@ -20,18 +20,19 @@ fn what_is_listed_can_be_run() {
                 // With three adders some have no room in Imagine's store.
                 let room = "microcode.instructions=2048";
                 let ran = weir(["lab", "run", name, "--set", room, "--json", "-"]);
-                let ran = ran.done().json();
+                let ran = ran.done().json()["rows"].take();
                 assert_eq!(ran[0]["outputs_agree"], true, "{name}");
             }
             "experiment" => {
                 let found = weir(["lab", "experiment", name, "--json", "-"])
                     .done()
-                    .json();
+                    .json()["rows"]
+                    .take();
                 assert_eq!(found[0]["experiment"], name);
             }
             _ => {
                 let ran = weir(["lab", "run", name, "--packets", "8", "--json", "-"]);
-                let ran = ran.done().json();
+                let ran = ran.done().json()["rows"].take();
                 assert!(ran[0]["cycles"].as_f64().expect("cycles") > 0.0, "{name}");
             }
         }
@@ -55,7 +56,7 @@ fn the_picture_has_the_cycles_of_the_report() {
         "--json",
         "-",
     ]);
-    let blocks = report.done().json();
+    let blocks = report.done().json()["rows"].take();
     let picture = std::fs::read_to_string(&svg).expect("a picture");
     for block in blocks.as_array().expect("blocks") {
         let label = block["block"].as_str().expect("a label");
@@ -85,7 +86,7 @@ fn a_sweep_has_every_machine() {
         "--json",
         "-",
     ]);
-    let rows = swept.done().json();
+    let rows = swept.done().json()["rows"].take();
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 6);
     for row in rows {
@@ -121,7 +122,8 @@ fn packets_of_a_capture_fill_clusters() {
     .done();
     let rows = weir(["lab", "lengths", &capture, "--json", "-"])
         .done()
-        .json();
+        .json()["rows"]
+        .take();
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 7);
     assert_eq!(rows[0]["packets"], 300);
@@ -138,7 +140,7 @@ fn packets_of_a_capture_fill_clusters() {
 
 #[test]
 fn costs_sum_up() {
-    let rows = weir(["lab", "cost", "--json", "-"]).done().json();
+    let rows = weir(["lab", "cost", "--json", "-"]).done().json()["rows"].take();
     let rows = rows.as_array().expect("rows");
     let areas: Vec<f64> = rows
         .iter()
@@ -149,7 +151,8 @@ fn costs_sum_up() {
     assert!((parts.iter().sum::<f64>() / all - 1.0).abs() < 1e-9);
     let grown = weir(["lab", "cost", "--scaling", "--json", "-"])
         .done()
-        .json();
+        .json()["rows"]
+        .take();
     assert!(grown.as_array().expect("rows").len() > 16);
 }
 
@@ -169,7 +172,8 @@ fn every_row_of_the_thesis_is_printed() {
         &parquet,
     ])
     .done()
-    .json();
+    .json()["rows"]
+        .take();
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 103);
     let keys = [
@@ -200,7 +204,8 @@ fn every_row_of_the_thesis_is_printed() {
 
     let one = weir(["lab", "reproduce", "imagine-092", "--json", "-"])
         .done()
-        .json();
+        .json()["rows"]
+        .take();
     assert_eq!(one[0]["verdict"], "agrees");
 }
 

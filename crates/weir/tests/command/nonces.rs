@@ -362,6 +362,6 @@ fn a_check_uses_nothing_up() {
         "new_key = \"all\"",
     ] {
         folder.write("weir.toml", format!("{text}{line}\n"));
-        weir(["check", &config, "--quiet"]).failed(2, &["weir.toml:", "unknown field"]);
+        weir(["check", &config, "--quiet"]).failed(2, &["weir.toml:", "unknown key"]);
     }
 }

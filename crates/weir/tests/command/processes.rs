@@ -63,11 +63,18 @@ impl Said {
         self
     }
 
+    /// What it said on standard error but for warnings, which insecure keys, such as those of
+    /// the examples, raise each time.
+    pub fn messages(&self) -> impl Iterator<Item = &str> {
+        let lines = self.stderr.lines();
+        lines.filter(|line| !line.starts_with("weir: warning: "))
+    }
+
     /// Asserts a failure that is told in one line, which contains all `words`.
     #[track_caller]
     pub fn failed(self, status: i32, words: &[&str]) -> Said {
         assert_eq!(self.status, Some(status), "{}", self.stderr);
-        let lines: Vec<&str> = self.stderr.lines().collect();
+        let lines: Vec<&str> = self.messages().collect();
         let [line] = lines[..] else {
             panic!("not one line: {:?}", self.stderr);
         };

@@ -181,7 +181,11 @@ fn under_wrong_keys_nothing_verifies_and_nothing_leaks() {
             serde_json::json!({"integrity_failed": 2973})
         );
         assert_eq!(report["forwarded"], 591);
-        // What is left is what was never protected.
+        assert!(!folder.path("back.pcapng").exists());
+        // A stream carries what was never protected.
+        let streamed = convert("unprotect", &protected, "-", &wrong, &["--shards", shards]);
+        let back = folder.write("streamed.pcapng", &streamed.stdout);
+        streamed.failed(1, &["no packet verified"]);
         let mut expected: Vec<Packet> = packets(&protected)
             .into_iter()
             .filter(|packet| packet.esp().is_none())
@@ -200,8 +204,9 @@ fn nothing_to_protect_is_a_failure() {
     weir(["generate", &generated, "--packets", "50", "--quiet"]).done();
     let (out, sa) = (folder.name("out.pcap"), example_name("sa.toml"));
     // The sites' policies do not meet the generator's addresses.
-    convert("protect", &generated, &out, &sa, &[]).failed(1, &["nothing was protected", "sa.toml"]);
-    assert_eq!(packets(&out), packets(&generated));
+    convert("protect", &generated, &out, &sa, &[])
+        .failed(1, &["no packet was protected", "sa.toml"]);
+    assert!(!folder.path("out.pcap").exists());
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn gateway(folder: &Folder) -> String {
         assert!(text.contains(&quoted), "{name}");
         text = text.replace(&quoted, &format!("{:?}", example_name(name)));
     }
+    std::fs::create_dir_all(folder.path("out")).expect("a folder");
     folder.write("gateway.toml", text)
 }
 
@@ -386,14 +387,20 @@ fn checks_find_what_is_wrong_and_change_nothing() {
     let said = weir(["check", &good, "--json", "-", "-q"]).done();
     assert_eq!(said.json()["rules_loaded"], 20);
     assert_eq!(said.json()["rules_skipped"], 0);
-    assert_eq!(said.json()["pipelines"], json!(["pipeline"]));
-    assert_eq!(folder.names(), ["gateway.toml"]);
+    assert_eq!(said.json()["pipelines"], json!(["main"]));
+    assert_eq!(folder.names(), ["gateway.toml", "out"]);
+    assert_eq!(
+        std::fs::read_dir(folder.path("out"))
+            .expect("a folder")
+            .count(),
+        0
+    );
 
     let text = std::fs::read_to_string(&good).expect("read");
     let traffic = format!("{:?}", example_name("traffic.pcapng"));
     let rules = format!("{:?}", example_name("example.rules"));
     let sa = format!("{:?}", example_name("gateway-sa.toml"));
-    let wrong: [(&str, &str, Place, &str); 12] = [
+    let wrong: [(&str, &str, Place, &str); 13] = [
         ("[input]", "[input", Place::Line, "unclosed"),
         (
             "default = \"allow\"",
@@ -419,6 +426,12 @@ fn checks_find_what_is_wrong_and_change_nothing() {
         ("top = 5", "tip = 5", Place::Line, "tip"),
         ("[ipsec]", "[ipsek]", Place::Line, "ipsek"),
         (&traffic, "\"missing.pcap\"", Place::None, "missing.pcap"),
+        (
+            "out/report.json",
+            "missing/report.json",
+            Place::None,
+            "create it first",
+        ),
         (&rules, "\"missing.rules\"", Place::None, "missing.rules"),
         (&sa, "\"missing-sa.toml\"", Place::None, "missing-sa.toml"),
     ];
@@ -428,7 +441,7 @@ fn checks_find_what_is_wrong_and_change_nothing() {
         for verb in ["check", "run"] {
             weir([verb, &bad, "--quiet"]).failed(2, &[&place, word]);
         }
-        assert_eq!(folder.names(), ["bad.toml", "gateway.toml"]);
+        assert_eq!(folder.names(), ["bad.toml", "gateway.toml", "out"]);
     }
 }
 

@@ -147,9 +147,7 @@ fn a_full_disk_is_a_clear_error() {
     writer.write(0, 1, 3, b"abc").unwrap();
     let error = writer.finish().unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("/dev/full: writing failed at byte 0"),
+        error.to_string().contains("/dev/full: writing failed: "),
         "{error}"
     );
     assert!(error.to_string().contains("free some space"), "{error}");

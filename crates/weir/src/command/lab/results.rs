@@ -76,13 +76,19 @@ impl<'a> Results<'a> {
             document.write_bytes(page()?.as_bytes())?;
         }
         if let Some(json) = self.json {
-            json.write(rows)?;
+            json.write("lab", &Rows { rows })?;
         }
         if self.common.shows_tables() {
             output::write_stdout(table().as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Rows<'a, T> {
+    rows: &'a T,
 }
 
 /// The columns of a list of objects. What is nested has names with dots, and so

@@ -92,7 +92,7 @@ pub fn fit(arguments: &Measure) -> Outcome<ExitCode> {
         models: fits.iter().map(row).collect(),
     };
     if let Some(json) = json {
-        json.write(&document)?;
+        json.write("measure", &document)?;
     }
     if arguments.common.shows_tables() {
         output::write_stdout(model_table(&document).as_bytes())?;
