@@ -6,6 +6,7 @@ use weir_simd::Tier;
 
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::seed::Seed;
 
 /// The most buckets per row: beyond this the collision bounds leave 1/w by too
 /// much.
@@ -46,7 +47,7 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`ShapeError`] for a size out of range.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError>;
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError>;
 
     /// Number of functions.
     fn rows(&self) -> usize;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// A seeded 64-bit fingerprint of a key of 32-bit words, for the register
 /// index and rank of a distinct counter.
@@ -24,7 +24,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// The function that `seed` draws.
-    pub fn new(seed: u64) -> Fingerprint {
+    pub fn new(seed: Seed) -> Fingerprint {
         let mut stream = SeedStream::new(seed);
         Fingerprint {
             multipliers: std::array::from_fn(|_| stream.next_u64()),
@@ -84,7 +84,7 @@ mod tests {
     /// probability 3e-7, and this one does not.
     #[test]
     fn sequential_keys_have_distinct_fingerprints() {
-        let fingerprint = Fingerprint::new(1);
+        let fingerprint = Fingerprint::new(Seed::from_u64(1));
         let mut seen: Vec<u64> = (0..1 << 20).map(|x| fingerprint.of(&[x, 0, 6])).collect();
         seen.sort_unstable();
         seen.dedup();
@@ -97,7 +97,7 @@ mod tests {
     /// always or never.
     #[test]
     fn neighbouring_keys_differ_in_half_of_the_bits() {
-        let fingerprint = Fingerprint::new(2);
+        let fingerprint = Fingerprint::new(Seed::from_u64(2));
         for bit in 0..64 {
             let turns = (0..1u32 << 16)
                 .filter(|x| (fingerprint.of(&[*x]) ^ fingerprint.of(&[x + 1])) >> bit & 1 == 1)
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn batch_equals_one_by_one() {
-        let fingerprint = Fingerprint::new(3);
+        let fingerprint = Fingerprint::new(Seed::from_u64(3));
         let mut keys = KeyColumns::new(3, 20);
         let mut expected = Vec::new();
         for n in 0..20 {
@@ -123,7 +123,10 @@ mod tests {
 
     #[test]
     fn seeds_and_words_matter() {
-        let (one, two) = (Fingerprint::new(1), Fingerprint::new(2));
+        let (one, two) = (
+            Fingerprint::new(Seed::from_u64(1)),
+            Fingerprint::new(Seed::from_u64(2)),
+        );
         assert_ne!(one.of(&[5]), two.of(&[5]));
         assert_ne!(one.of(&[5, 1]), one.of(&[1, 5]));
         assert_eq!(one.of(&[5]), one.of(&[5, 0, 0]));

@@ -117,10 +117,10 @@ impl<const T: usize> Guaranteed for MmhTree<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::SeedStream;
+    use crate::seed::{Seed, SeedStream};
 
     fn keys(levels: usize, words: usize) -> Vec<Vec<u32>> {
-        let mut stream = SeedStream::new(4);
+        let mut stream = SeedStream::new(Seed::from_u64(4));
         let mut key = || (0..words).map(|_| stream.next_bits(32) as u32).collect();
         (0..levels).map(|_| key()).collect()
     }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use weir_measure::change::{ChangeConfig, KeySource};
-use weir_measure::{IntervalReport, MeasureConfig, Measurement, Meter};
+use weir_measure::{IntervalReport, MeasureConfig, Measurement, Meter, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -25,7 +25,7 @@ fn measurement(model: &str, keys: KeySource) -> (Measurement, Receiver<(Instant,
     let (sender, reports) = channel();
     let config = MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(1),
+        seed: Some(Seed::from_u64(1)),
         change: Some(ChangeConfig {
             keys,
             max_keys: KEYS as usize,

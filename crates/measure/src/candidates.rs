@@ -183,7 +183,7 @@ impl Candidates {
 mod tests {
     use std::collections::HashMap;
 
-    use weir_hash::SeedStream;
+    use weir_hash::{Seed, SeedStream};
 
     use super::*;
 
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn key_above_the_share_is_a_candidate_without_being_offered_each_time() {
         const CAPACITY: u64 = 16;
-        let mut stream = SeedStream::new(1);
+        let mut stream = SeedStream::new(Seed::from_u64(1));
         let mut candidates = Candidates::new(CAPACITY as usize);
         let mut sums: HashMap<u128, u64> = HashMap::new();
         let (mut places, mut offers) = (Vec::new(), 0);

@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_hash::{SeedError, random_seed};
+use weir_hash::{Seed, SeedError};
 use weir_packet::wire::KeyKind;
 use weir_simd::Tier;
 
 use crate::accuracy::{Accuracy, Shape, SizeError};
-use crate::change::{ChangeConfig, ChangeError};
+use crate::change::{ChangeConfig, ChangeError, Draws};
 use crate::collector::{Collector, Observer};
 use crate::contents::Sketched;
 use crate::interval::{IntervalClock, Timekeeper, Timeline};
@@ -86,7 +86,7 @@ pub struct MeasureConfig {
     pub sketches: bool,
     /// Seed of the hash functions; drawn at random and kept secret where none
     /// is given, so that nobody can choose addresses that collide.
-    pub seed: Option<u64>,
+    pub seed: Option<Seed>,
     /// Instructions that the kernels use.
     pub tier: Tier,
 }
@@ -162,7 +162,7 @@ impl MeasureConfig {
         let shape = self.accuracy.shape().map_err(SizeError::from)?;
         let seed = match self.seed {
             Some(seed) => seed,
-            None => random_seed()?,
+            None => Seed::random()?,
         };
         let interval_ns = match self.interval {
             None => None,
@@ -191,6 +191,7 @@ impl MeasureConfig {
             change: self.change.clone(),
             sketches: self.sketches,
             seed,
+            draws: Draws::new(seed.derive(purpose::SAMPLE)),
             tier: self.tier,
             blank,
         })
@@ -232,6 +233,19 @@ pub enum ConfigError {
     Seed(#[from] SeedError),
 }
 
+/// What the seed of a measurement is expanded for, beside the sums.
+pub(crate) mod purpose {
+    /// The sketches that changes are looked for in.
+    pub const CHANGE: u32 = u32::from_be_bytes(*b"chng");
+    /// Fingerprints of distinct keys.
+    pub const DISTINCT: u32 = u32::from_be_bytes(*b"dist");
+    /// Which packets are sampled.
+    pub const SAMPLE: u32 = u32::from_be_bytes(*b"smpl");
+    /// Slots of the caches of recent keys.
+    pub const IPV4_CACHE: u32 = u32::from_be_bytes(*b"che4");
+    pub const IPV6_CACHE: u32 = u32::from_be_bytes(*b"che6");
+}
+
 /// A configuration that was checked.
 pub(crate) struct Plan {
     pub key: KeyKind,
@@ -242,7 +256,9 @@ pub(crate) struct Plan {
     pub exact: bool,
     pub change: Option<ChangeConfig>,
     pub sketches: bool,
-    pub seed: u64,
+    pub seed: Seed,
+    /// By which packets are sampled.
+    pub draws: Draws,
     pub tier: Tier,
     /// What an interval's contents start from once they are sketched.
     pub blank: Sketched,

@@ -1,12 +1,13 @@
 //! What an interval has counted.
 
 use hashbrown::HashMap;
+use weir_hash::Seed;
 use weir_packet::wire::FlowKey;
 
 use crate::accuracy::{Shape, SizeError};
 use crate::candidates::Candidates;
 use crate::change::{ChangePart, KeySource};
-use crate::config::{ConfigError, MeasureConfig};
+use crate::config::{ConfigError, MeasureConfig, purpose};
 use crate::distinct::Distinct;
 use crate::key::KeyWords;
 use crate::report::StoredSketches;
@@ -20,9 +21,6 @@ pub(crate) const LISTED_MAX: usize = 256;
 /// Candidates kept per key of the top list, and the fewest kept.
 const CANDIDATES_PER_TOP: usize = 8;
 const CANDIDATES_MIN: usize = 1024;
-
-/// What makes the seed of the sketches that changes are looked for in.
-const CHANGE_STREAM: u64 = 0x6b2d_6172_7920_7365;
 
 /// The sums of one interval, or of one shard's part of it. Whether they are
 /// listed or sketched depends on the number of packets alone, so parts put
@@ -62,8 +60,8 @@ pub(crate) struct Sketched {
 
 impl Sketched {
     /// Nothing yet. Sums, distinct keys and what changes are looked for in hash
-    /// independently, from different streams of the seed.
-    pub fn new(config: &MeasureConfig, shape: Shape, seed: u64) -> Result<Sketched, ConfigError> {
+    /// independently, from seeds of their own.
+    pub fn new(config: &MeasureConfig, shape: Shape, seed: Seed) -> Result<Sketched, ConfigError> {
         let words = KeyWords::longest(config.key);
         let mut candidates = CANDIDATES_MIN.max(CANDIDATES_PER_TOP * config.top);
         if let Some(change) = &config.change
@@ -72,11 +70,12 @@ impl Sketched {
             candidates = candidates.max(change.max_keys);
         }
         let change = config.change.as_ref();
-        let change = change.map(|change| ChangePart::new(change, words, seed ^ CHANGE_STREAM));
+        let change =
+            change.map(|change| ChangePart::new(change, words, seed.derive(purpose::CHANGE)));
         Ok(Sketched {
             sums: CountMin::new(shape, words, seed).map_err(SizeError::from)?,
             candidates: Candidates::new(candidates),
-            distinct: Distinct::new(!seed),
+            distinct: Distinct::new(seed.derive(purpose::DISTINCT)),
             exact: config.exact.then(HashMap::new),
             change: change.transpose()?,
         })

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher};
 
 use hyperloglogplus::{HyperLogLog, HyperLogLogPF};
-use weir_hash::{Fingerprint, KeyColumns};
+use weir_hash::{Fingerprint, KeyColumns, Seed};
 
 /// log₂ of the number of registers: 16,384 registers in 11 KB, standard error
 /// 1.04/√16384 = 0.81 %.
@@ -26,7 +26,7 @@ pub struct Distinct {
 
 impl Distinct {
     /// No keys yet; the hash function is drawn from `seed`.
-    pub fn new(seed: u64) -> Distinct {
+    pub fn new(seed: Seed) -> Distinct {
         Distinct {
             fingerprint: Fingerprint::new(seed),
             registers: HyperLogLogPF::new(PRECISION, PassThrough).ok(),
@@ -123,7 +123,7 @@ mod tests {
     fn estimate_is_within_seven_standard_errors() {
         for seed in 0..4 {
             for n in [100u32, 10_000, 1_000_000] {
-                let mut distinct = Distinct::new(seed);
+                let mut distinct = Distinct::new(Seed::from_u64(seed));
                 insert(&mut distinct, (0..n).map(|key| [0xc612_0000 + key, 0]));
                 let error = (distinct.count() as f64 / f64::from(n) - 1.0).abs();
                 assert!(error < 7.0 * 0.0081, "seed {seed}, {n}: {error}");
@@ -133,8 +133,11 @@ mod tests {
 
     #[test]
     fn repeats_do_not_count_and_unions_do_not_depend_on_the_cut() {
-        let mut whole = Distinct::new(1);
-        let mut parts = [Distinct::new(1), Distinct::new(1)];
+        let mut whole = Distinct::new(Seed::from_u64(1));
+        let mut parts = [
+            Distinct::new(Seed::from_u64(1)),
+            Distinct::new(Seed::from_u64(1)),
+        ];
         let keys = (0..30_000u32).map(|n| [n % 10_000, 6]);
         insert(&mut whole, keys.clone());
         for (parity, part) in parts.iter_mut().enumerate() {
@@ -146,7 +149,10 @@ mod tests {
         let [mut one, two] = parts;
         assert_eq!(one.merge(&two), Ok(()));
         assert_eq!(one.count(), whole.count());
-        assert_eq!(one.merge(&Distinct::new(2)), Err(crate::LayoutMismatch));
-        assert_eq!(Distinct::new(3).count(), 0);
+        assert_eq!(
+            one.merge(&Distinct::new(Seed::from_u64(2))),
+            Err(crate::LayoutMismatch)
+        );
+        assert_eq!(Distinct::new(Seed::from_u64(3)).count(), 0);
     }
 }

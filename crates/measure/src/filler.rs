@@ -2,17 +2,14 @@
 
 use std::iter;
 
-use weir_hash::{KeyColumns, SeedStream};
+use weir_hash::{KeyColumns, Seed};
 use weir_packet::wire::{FlowKey, Ipv4Flow};
 
-use crate::config::Plan;
+use crate::config::{Plan, purpose};
 use crate::contents::{self, Contents, LISTED_MAX, Sketched};
 use crate::gather::{self, Addition, Gather, LEAVING_MAX, Update};
 use crate::key::{self, IPV4_PAIRS, IPV6_PAIRS, KeyWords, Projection};
 use crate::sketch::{AddWork, LayoutMismatch};
-
-/// What makes the seeds of the caches of recent keys.
-const GATHER_STREAM: u64 = 0x6761_7468_6572_2073;
 
 /// Fills contents: gathers keys, and hashes in lanes those that have not come
 /// lately.
@@ -50,11 +47,18 @@ struct Scratch {
 impl Filler {
     pub fn new(plan: &Plan) -> Filler {
         let projection = Projection::new(plan.key);
-        let mut seeds = SeedStream::new(plan.seed ^ GATHER_STREAM);
         Filler {
             projection,
-            short: Queue::new(seeds.next_u64(), true, projection.ipv4_words),
-            long: Queue::new(seeds.next_u64(), false, projection.ipv6_words),
+            short: Queue::new(
+                plan.seed.derive(purpose::IPV4_CACHE),
+                true,
+                projection.ipv4_words,
+            ),
+            long: Queue::new(
+                plan.seed.derive(purpose::IPV6_CACHE),
+                false,
+                projection.ipv6_words,
+            ),
             scratch: Scratch::default(),
             spares: Vec::new(),
         }
@@ -231,7 +235,7 @@ impl Filler {
 }
 
 impl<const N: usize> Queue<N> {
-    fn new(seed: u64, is_ipv4: bool, words: &'static [usize]) -> Queue<N> {
+    fn new(seed: Seed, is_ipv4: bool, words: &'static [usize]) -> Queue<N> {
         Queue {
             gather: Gather::new(seed),
             is_ipv4,

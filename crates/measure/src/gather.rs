@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hint::select_unpredictable;
 
-use weir_hash::SeedStream;
+use weir_hash::{Seed, SeedStream};
 
 use crate::rest::Rest;
 
@@ -125,7 +125,7 @@ pub(crate) struct Gather<const N: usize> {
 }
 
 impl<const N: usize> Gather<N> {
-    pub fn new(seed: u64) -> Gather<N> {
+    pub fn new(seed: Seed) -> Gather<N> {
         let mut stream = SeedStream::new(seed);
         Gather {
             waiting: Box::new([Addition::NOTHING; LEAVING_MAX]),
@@ -238,7 +238,7 @@ mod tests {
     /// one, and checks that what left adds up; returns the cache and how many
     /// additions left it.
     fn pass(keys: impl Iterator<Item = (u64, u64)>) -> (Gather<2>, usize) {
-        let mut gather = Gather::new(1);
+        let mut gather = Gather::new(Seed::from_u64(1));
         let (mut sums, mut count) = (HashMap::<u64, (i128, bool)>::new(), 0);
         let mut take = |leaving: &[Addition<2>], count: &mut usize| {
             *count += leaving.len();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn random(count: usize, range: u64) -> impl Iterator<Item = (u64, u64)> {
-        let mut stream = SeedStream::new(5);
+        let mut stream = SeedStream::new(Seed::from_u64(5));
         (0..count).map(move |number| (stream.next_u64() % range, 60 + number as u64 % 1441))
     }
 
@@ -330,7 +330,7 @@ mod tests {
             value,
             is_noted: false,
         };
-        for mut gather in [Gather::new(1), resting] {
+        for mut gather in [Gather::new(Seed::from_u64(1)), resting] {
             let updates = [update(0, 0), update(7, 3), update(0, 0), update(7, 0)];
             assert!(!gather.put_all(updates.into_iter()));
             let mut values = Vec::new();

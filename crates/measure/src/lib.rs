@@ -73,5 +73,7 @@ pub use sketch::{
     RangeCountMin, RealKAry, RecentKeys, SharedCountMin,
 };
 pub use stage::MeasureStage;
+/// What hash functions are drawn from.
+pub use weir_hash::{Seed, SeedError};
 /// The properties of a packet that a [`Meter`] takes besides its flow.
 pub use weir_stream::Arrival;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
-use crate::change::{Alarm, draw};
+use crate::change::Alarm;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
 use crate::contents::Contents;
@@ -81,7 +81,7 @@ impl Meter {
                 };
                 let mut is_noted = false;
                 if let Some(change) = &self.plan.change {
-                    let draw = draw(self.plan.seed, self.number);
+                    let draw = self.plan.draws.of(self.number);
                     is_noted = draw <= u64::MAX / u64::from(change.one_in);
                     part.sample.offer(draw, *flow, value);
                 }

@@ -339,13 +339,14 @@ mod tests {
     use crate::config::MeasureConfig;
     use crate::contents::LISTED_MAX;
     use crate::filler::Filler;
+    use weir_hash::Seed;
     use weir_packet::wire::KeyKind;
 
     /// The report of one interval with `packets` packets of one key each, all but
     /// the first of value 1.
     fn report(packets: usize, first_value: u64) -> IntervalReport {
         let config = MeasureConfig {
-            seed: Some(1),
+            seed: Some(Seed::from_u64(1)),
             ..MeasureConfig::new(KeyKind::Source)
         };
         let plan = config.plan().unwrap();

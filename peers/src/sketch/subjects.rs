@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use datasketches::countmin::CountMinSketch;
 use hashbrown::HashMap;
-use weir_hash::{Buckets, Family, KeyColumns};
+use weir_hash::{Buckets, Family, KeyColumns, Seed};
 use weir_measure::{AddWork, CountMin, Layout, RecentKeys, Shape, SharedCountMin};
 use weir_simd::Tier;
 
@@ -12,7 +12,7 @@ use super::streams::Stream;
 /// Updates that Weir's subjects take at once.
 const CHUNK: usize = 256;
 
-const SEED: u64 = 0x5eed;
+const SEED: Seed = Seed::from_u64(0x5eed);
 
 /// Weir's sketch of a family.
 pub struct Weir<F: Family> {

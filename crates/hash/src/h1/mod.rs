@@ -42,7 +42,7 @@ use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, ShapeError};
 use crate::field::{Mersenne31, Mersenne61};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// H1 over p = 2³¹ - 1 on half-words, lower half first. 2-universal; the module
 /// says why.
@@ -93,7 +93,7 @@ impl Family for H1HalfWords {
     const CODE: u8 = 3;
 
     /// The draws are, row by row, twenty multipliers and an addend.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let rows = Row::draw_all(rows, || Mersenne31::draw(&mut stream));
@@ -155,7 +155,7 @@ impl Family for H1Words {
     const CODE: u8 = 4;
 
     /// The draws are, row by row, ten multipliers and an addend.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let rows = Row::draw_all(rows, || Mersenne61::draw(&mut stream));

@@ -44,7 +44,7 @@ use crate::across::Across;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, ShapeError};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 const BITS: u32 = 52;
 
@@ -72,7 +72,7 @@ impl Family for Ms52 {
 
     /// The draws are, row by row, [`MAX_KEY_WORDS`] multipliers and an addend,
     /// each the top 52 bits of a draw of [`SeedStream`].
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Ms52, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Ms52, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || stream.next_bits(BITS);

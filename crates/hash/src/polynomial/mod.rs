@@ -37,7 +37,7 @@ use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Mersenne61;
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// `K`-universal functions for keys of one word, almost `K`-universal ones for
 /// keys of up to ten. The module says what is guaranteed and why.
@@ -62,7 +62,7 @@ impl<const K: usize> Family for Polynomial<K> {
     /// The draws are, in order, nine multipliers, then c₀ to cₖ₋₁ row by row,
     /// each the top 61 bits of a draw of [`SeedStream`], drawn again where they
     /// are not below p.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || Mersenne61::draw(&mut stream);

@@ -39,7 +39,7 @@ use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Prime44;
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// 4-universal functions for keys of one word, almost 4-universal ones for keys
 /// of up to ten. The module says what is guaranteed and why.
@@ -60,7 +60,7 @@ impl Family for Poly44 {
     /// The draws are, in order, nine multipliers, then c₀ to c₃ row by row,
     /// each the top 44 bits of a draw of [`SeedStream`], drawn again where they
     /// are not below p.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Poly44, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Poly44, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || Prime44::draw(&mut stream);

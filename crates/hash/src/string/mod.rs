@@ -33,6 +33,8 @@ pub use tabulation::Tabulation;
 
 use weir_simd::Tier;
 
+use crate::seed::Seed;
+
 /// Several functions from strings to 32 bits, of which the top ones are the
 /// best. Drawn from a seed; equal arguments give equal functions everywhere.
 pub trait StringFamily: Sized {
@@ -41,7 +43,7 @@ pub trait StringFamily: Sized {
 
     /// Draws `functions` functions for strings of at most `longest_bytes`
     /// bytes.
-    fn draw(functions: usize, longest_bytes: usize, seed: u64) -> Self;
+    fn draw(functions: usize, longest_bytes: usize, seed: Seed) -> Self;
 
     /// Number of functions.
     fn functions(&self) -> usize;

@@ -5,7 +5,7 @@ use weir_simd::Tier;
 
 use super::{StringFamily, simd};
 use crate::field::Mersenne31;
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// The string's bytes, plus one, are the digits of a number x to a random base,
 /// modulo p = 2³¹ - 1; the hash is
@@ -80,7 +80,7 @@ impl<const DEGREE: usize> StringFamily for Radix<DEGREE> {
         _ => "polynomial by radix",
     };
 
-    fn draw(functions: usize, _: usize, seed: u64) -> Radix<DEGREE> {
+    fn draw(functions: usize, _: usize, seed: Seed) -> Radix<DEGREE> {
         let mut stream = SeedStream::new(seed);
         let mut draw = || Mersenne31::draw(&mut stream) as u32;
         Radix {

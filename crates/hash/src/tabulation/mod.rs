@@ -33,7 +33,7 @@ use weir_simd::Tier;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, MAX_ROWS, ShapeError};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 use crate::tables::{Tables, bytes, scale_all};
 
 /// Tabulation by bytes. 3-universal; the module says why.
@@ -49,7 +49,7 @@ impl Family for Tabulation {
 
     /// The entries are drawn byte position by byte position, byte by byte, row
     /// by row, each the top 32 bits of a draw of [`SeedStream`].
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         Ok(Tabulation {

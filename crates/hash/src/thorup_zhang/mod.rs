@@ -52,7 +52,7 @@ use weir_simd::Tier;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, MAX_ROWS, ShapeError};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 use crate::tables::{Tables, bytes, scale_all};
 
 /// Thorup and Zhang's tabulation with characters of 16 bits, for keys of one
@@ -90,7 +90,7 @@ impl Family for ThorupZhang16 {
 
     /// Entries are drawn in the order lower half-word, upper half-word, sum; row
     /// by row for each character.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, 1)?;
         let mut stream = SeedStream::new(seed);
         Ok(ThorupZhang16 {
@@ -143,7 +143,7 @@ impl Family for ThorupZhang8 {
 
     /// Entries are drawn position by position, the bytes' first, then the
     /// derived characters' with 257 entries each; row by row for each character.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let characters = 4 * words;
         let derived = characters - 1;

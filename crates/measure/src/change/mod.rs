@@ -46,5 +46,5 @@ pub use linear::Linear;
 pub use model::{MAX_WINDOW, Model, ModelError};
 pub(crate) use part::ChangePart;
 pub use sample::Source;
-pub(crate) use sample::{Sample, draw};
+pub(crate) use sample::{Draws, Sample};
 pub(crate) use watch::{Watch, Watched};

@@ -1,6 +1,6 @@
 //! The Count-Min sketch.
 
-use weir_hash::{Family, KeyColumns, Ms52, ShapeError};
+use weir_hash::{Family, KeyColumns, Ms52, Seed, ShapeError};
 use weir_simd::Tier;
 
 use super::layout::{Layout, LayoutMismatch};
@@ -29,7 +29,7 @@ impl CountMin {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<CountMin, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<CountMin, ShapeError> {
         Ok(CountMin::of_layout(Layout::new(shape, words, seed)?))
     }
 }

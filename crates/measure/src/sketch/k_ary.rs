@@ -1,6 +1,6 @@
 //! The K-ary sketch.
 
-use weir_hash::{Family, FourUniversal, KeyColumns, Poly44, ShapeError};
+use weir_hash::{Family, FourUniversal, KeyColumns, Poly44, Seed, ShapeError};
 use weir_simd::Tier;
 
 use super::layout::{Layout, LayoutMismatch, Places};
@@ -40,7 +40,7 @@ impl KAry {
     /// # Errors
     /// A shape or key length that the hash family does not have, or one counter
     /// per row.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<KAry, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<KAry, ShapeError> {
         KAry::of_layout(Layout::new(shape, words, seed)?)
     }
 }

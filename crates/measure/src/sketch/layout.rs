@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_hash::{Buckets, Family, KeyColumns, ShapeError};
+use weir_hash::{Buckets, Family, KeyColumns, Seed, ShapeError};
 use weir_simd::Tier;
 
 use crate::accuracy::Shape;
@@ -13,7 +13,7 @@ use crate::accuracy::Shape;
 #[derive(Clone)]
 pub struct Layout<F> {
     family: F,
-    seed: u64,
+    seed: Seed,
 }
 
 /// Sketches that cannot be added.
@@ -44,7 +44,7 @@ impl<F: Family> Layout<F> {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<Layout<F>, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<Layout<F>, ShapeError> {
         let family = F::draw(shape.rows, shape.width, words, seed)?;
         Ok(Layout { family, seed })
     }
@@ -71,7 +71,7 @@ impl<F: Family> Layout<F> {
         &self.family
     }
 
-    pub(crate) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> Seed {
         self.seed
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weir_hash::{KeyColumns, SeedStream};
+use weir_hash::{KeyColumns, Seed, SeedStream};
 
 use super::sums::NEAR_BYTES;
 use crate::accuracy::Shape;
@@ -42,7 +42,7 @@ impl RecentKeys {
     ///
     /// Looking a key up costs about as much as two additions to counters in the
     /// second-level cache, or as one beyond it.
-    pub fn new(shape: Shape, seed: u64) -> RecentKeys {
+    pub fn new(shape: Shape, seed: Seed) -> RecentKeys {
         let bytes = shape.rows * shape.width as usize * size_of::<u32>();
         let additions = if bytes <= NEAR_BYTES { 2.0 } else { 1.0 };
         RecentKeys {
@@ -157,7 +157,7 @@ mod tests {
     /// Sums of what was put in and of what came out, which must be the same,
     /// and the number of updates that came out.
     fn pass(keys: &[u32], values: &[u32]) -> (RecentKeys, usize) {
-        let mut recent = RecentKeys::new(SHAPE, 1);
+        let mut recent = RecentKeys::new(SHAPE, Seed::from_u64(1));
         let mut sums: HashMap<u32, u64> = HashMap::new();
         let mut count = 0;
         let mut sink = |columns: &KeyColumns, values: &[u32]| {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn keys(count: usize, mut key: impl FnMut(u64) -> u32) -> Vec<u32> {
-        let mut stream = SeedStream::new(5);
+        let mut stream = SeedStream::new(Seed::from_u64(5));
         (0..count).map(|_| key(stream.next_u64())).collect()
     }
 
@@ -207,7 +207,7 @@ mod tests {
     /// Ends of intervals empty the cache, and are no reason to rest.
     #[test]
     fn what_is_flushed_is_no_miss() {
-        let mut recent = RecentKeys::new(SHAPE, 1);
+        let mut recent = RecentKeys::new(SHAPE, Seed::from_u64(1));
         let keys: Vec<u32> = (0..1500).cycle().take(5000).collect();
         for _ in 0..10 {
             recent.add(&keys, &vec![1; keys.len()], |_, _| ());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_measure::change::{Alarm, ChangeConfig, KeySource, Rule, SearchState};
-use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement};
+use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -37,7 +37,7 @@ fn attack() -> FlowKey {
 fn config(model: &str, key: KeyKind, keys: KeySource) -> MeasureConfig {
     MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(3),
+        seed: Some(Seed::from_u64(3)),
         change: Some(ChangeConfig {
             keys,
             rule: Rule {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use weir_measure::change::{ChangeConfig, KeySource, SearchState};
-use weir_measure::{IntervalReport, MeasureConfig};
+use weir_measure::{IntervalReport, MeasureConfig, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -25,7 +25,7 @@ const NOTED_MAX: usize = 10_000;
 fn reports(keys: KeySource) -> Vec<IntervalReport> {
     let config = MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(9),
+        seed: Some(Seed::from_u64(9)),
         change: Some(ChangeConfig {
             keys,
             max_keys: NOTED_MAX,

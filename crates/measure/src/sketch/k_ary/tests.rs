@@ -4,7 +4,7 @@ use weir_simd::for_each_tier;
 use super::*;
 
 fn sketch(rows: usize, width: u32, seed: u64) -> KAry {
-    KAry::new(Shape { rows, width }, 2, seed).unwrap()
+    KAry::new(Shape { rows, width }, 2, Seed::from_u64(seed)).unwrap()
 }
 
 fn add<F: FourUniversal>(sketch: &mut KAry<F>, tier: Tier, updates: &[([u32; 2], i64)]) {
@@ -47,7 +47,7 @@ fn median_of_what_rows_say() {
 #[test]
 fn strangers_do_not_combine() {
     let mut here = sketch(4, 31, 1);
-    let words = KAry::new(Shape { rows: 4, width: 31 }, 3, 1).unwrap();
+    let words = KAry::new(Shape { rows: 4, width: 31 }, 3, Seed::from_u64(1)).unwrap();
     let mut real = RealKAry::from(&here);
     let mut out = vec![1.0];
     for other in [sketch(4, 31, 2), sketch(3, 31, 1), sketch(4, 32, 1), words] {
@@ -60,7 +60,7 @@ fn strangers_do_not_combine() {
     }
     assert_eq!(out, [1.0]);
     assert_eq!(
-        KAry::new(Shape { rows: 1, width: 1 }, 1, 1),
+        KAry::new(Shape { rows: 1, width: 1 }, 1, Seed::from_u64(1)),
         Err(ShapeError::OneBucket)
     );
 }
@@ -142,7 +142,8 @@ fn second_moment_is_seldom_off_by_more_than_promised() {
     let failed = |rows| {
         let mut work = AddWork::default();
         let failed = (0..trials).filter(|seed| {
-            let mut sketch = KAry::new(Shape { rows, width: 17 }, 1, *seed).unwrap();
+            let mut sketch =
+                KAry::new(Shape { rows, width: 17 }, 1, Seed::from_u64(*seed)).unwrap();
             sketch.add(weir_simd::tier(), &keys, &[1i64, 1], &mut work);
             (sketch.f2() - 2.0).abs() > promised
         });
