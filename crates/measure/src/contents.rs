@@ -8,7 +8,7 @@ use crate::accuracy::{Shape, SizeError};
 use crate::candidates::Candidates;
 use crate::change::{ChangePart, KeySource};
 use crate::config::{ConfigError, MeasureConfig, purpose};
-use crate::distinct::Distinct;
+use crate::distinct::DistinctCounter;
 use crate::key::KeyWords;
 use crate::report::StoredSketches;
 use crate::sketch::{CountMin, LayoutMismatch};
@@ -53,7 +53,7 @@ pub(crate) struct Update {
 pub(crate) struct Sketched {
     pub sums: CountMin,
     pub candidates: Candidates,
-    pub distinct: Distinct,
+    pub distinct: DistinctCounter,
     pub exact: Option<HashMap<FlowKey, u64>>,
     pub change: Option<ChangePart>,
 }
@@ -75,7 +75,7 @@ impl Sketched {
         Ok(Sketched {
             sums: CountMin::new(shape, words, seed).map_err(SizeError::from)?,
             candidates: Candidates::new(candidates),
-            distinct: Distinct::new(seed.derive(purpose::DISTINCT)),
+            distinct: DistinctCounter::new(seed.derive(purpose::DISTINCT)),
             exact: config.exact.then(HashMap::new),
             change: change.transpose()?,
         })

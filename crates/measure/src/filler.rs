@@ -5,9 +5,9 @@ use std::iter;
 use weir_hash::{KeyColumns, Seed};
 use weir_packet::wire::{FlowKey, Ipv4Flow};
 
+use crate::aggregation::{self, Addition, AggregationCache, EVICTED_MAX, Update};
 use crate::config::{Plan, purpose};
 use crate::contents::{self, Contents, LISTED_MAX, Sketched};
-use crate::gather::{self, Addition, Gather, LEAVING_MAX, Update};
 use crate::key::{self, IPV4_PAIRS, IPV6_PAIRS, KeyWords, Projection};
 use crate::sketch::{AddWork, LayoutMismatch};
 
@@ -27,7 +27,7 @@ pub(crate) struct Filler {
 /// Keys of one IP version on their way into sketches.
 #[derive(Debug)]
 struct Queue<const N: usize> {
-    gather: Gather<N>,
+    cache: AggregationCache<N>,
     is_ipv4: bool,
     /// Which words of a key are hashed.
     words: &'static [usize],
@@ -212,8 +212,8 @@ impl Filler {
         }
     }
 
-    /// The same for at most [`gather::PUT_MAX`] packets of IPv4, none of which is noted.
-    /// Every value [`gather::fits`], or is 0 for no packet.
+    /// The same for at most [`aggregation::PUT_MAX`] packets of IPv4, none of which is noted.
+    /// Every value [`aggregation::fits`], or is 0 for no packet.
     ///
     /// On its own, so that it has the registers for itself.
     #[inline(never)]
@@ -237,17 +237,17 @@ impl Filler {
 impl<const N: usize> Queue<N> {
     fn new(seed: Seed, is_ipv4: bool, words: &'static [usize]) -> Queue<N> {
         Queue {
-            gather: Gather::new(seed),
+            cache: AggregationCache::new(seed),
             is_ipv4,
             words,
-            columns: KeyColumns::new(words.len(), LEAVING_MAX),
+            columns: KeyColumns::new(words.len(), EVICTED_MAX),
         }
     }
 
     /// Takes what is to be added to a key.
     #[inline(always)]
     fn put(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch, update: Update<N>) {
-        if gather::fits(update.value) {
+        if aggregation::fits(update.value) {
             self.put_all(plan, into, scratch, iter::once(update));
         } else {
             self.add_alone(plan, into, scratch, &update);
@@ -273,7 +273,7 @@ impl<const N: usize> Queue<N> {
         add(plan, into, &self.columns, self.is_ipv4, is_noted, scratch);
     }
 
-    /// Takes at most [`gather::PUT_MAX`] updates.
+    /// Takes at most [`aggregation::PUT_MAX`] updates.
     #[inline(always)]
     fn put_all(
         &mut self,
@@ -282,7 +282,7 @@ impl<const N: usize> Queue<N> {
         scratch: &mut Scratch,
         updates: impl Iterator<Item = Update<N>>,
     ) {
-        if self.gather.put_all(updates) {
+        if self.cache.put_all(updates) {
             self.add_some(plan, into, scratch);
         }
     }
@@ -290,7 +290,7 @@ impl<const N: usize> Queue<N> {
     /// Makes room for further keys.
     #[inline(never)]
     fn add_some(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
-        let additions = self.gather.leaving();
+        let additions = self.cache.take_evicted();
         add_all(
             plan,
             into,
@@ -305,7 +305,7 @@ impl<const N: usize> Queue<N> {
     /// Adds all keys.
     fn drain(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
         loop {
-            let additions = self.gather.drain();
+            let additions = self.cache.drain();
             if additions.is_empty() {
                 break;
             }

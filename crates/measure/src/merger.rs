@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use crate::change::{ChangeError, Sample, Watch, Watched};
+use crate::change::{ChangeError, ChangeMonitor, MonitoredInterval, Sample};
 use crate::config::Plan;
 use crate::contents::{Contents, Sketched};
 use crate::filler::Filler;
@@ -28,7 +28,7 @@ pub(crate) struct Merger {
     next: u64,
     /// Beginning of the last interval that was reported with packets.
     last_start_ns: u64,
-    watch: Option<Watch>,
+    watch: Option<ChangeMonitor>,
     ready: Vec<IntervalReport>,
 }
 
@@ -40,7 +40,9 @@ impl Merger {
             (Some(change), Some(blank)) => {
                 let unit = plan.value.name();
                 let delta = plan.shape.delta();
-                Some(Watch::new(change, blank, plan.key, unit, plan.tier, delta)?)
+                Some(ChangeMonitor::new(
+                    change, blank, plan.key, unit, plan.tier, delta,
+                )?)
             }
             _ => None,
         };
@@ -150,7 +152,7 @@ impl Merger {
             self.ready.push(report);
             return;
         };
-        let mut interval = Watched {
+        let mut interval = MonitoredInterval {
             counts: None,
             sample: Sample::default(),
             is_whole,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
+use crate::aggregation::PUT_MAX;
 use crate::change::Alarm;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
 use crate::contents::Contents;
 use crate::filler::Filler;
-use crate::gather::PUT_MAX;
 use crate::interval::{Slot, Timekeeper};
 use crate::packets::{Packets, Sorted};
 use crate::report::IntervalPart;

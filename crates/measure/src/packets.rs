@@ -6,8 +6,8 @@ use std::ops::Range;
 use weir_packet::wire::{FlowKey, Ipv4Flow};
 use weir_stream::Arrival;
 
+use crate::aggregation::{self, PUT_MAX};
 use crate::config::Value;
-use crate::gather::{self, PUT_MAX};
 use crate::report::Counts;
 
 /// Packets in order of arrival, by their place among them.
@@ -71,7 +71,7 @@ impl Sorted {
                 Value::Bytes => arrival.wire_bytes,
                 Value::Packets => 1,
             };
-            let is_common = flow.is_something() & gather::fits(value.into());
+            let is_common = flow.is_something() & aggregation::fits(value.into());
             *place = select_unpredictable(is_common, value, 0);
             self.others[others_count] = index as u16;
             others_count += usize::from(!is_common);

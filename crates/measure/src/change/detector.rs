@@ -133,9 +133,10 @@ impl Detector {
         sum
     }
 
-    /// What the newest interval says of a key; none while the model learns.
-    pub fn ask(&self, key: &[u32]) -> Option<KeyChange> {
-        self.ask_in(&self.buckets(key))
+    /// Observation, forecast and error of a key in the newest interval; none while the model
+    /// learns.
+    pub fn key_change(&self, key: &[u32]) -> Option<KeyChange> {
+        self.key_change_in(&self.buckets(key))
     }
 
     /// The change of a key and its score, where that exceeds the threshold.
@@ -150,8 +151,8 @@ impl Detector {
         buckets
     }
 
-    /// The same of a key that has the buckets `buckets`, one per row.
-    fn ask_in(&self, buckets: &[u32]) -> Option<KeyChange> {
+    /// The same for a key with one bucket per row.
+    fn key_change_in(&self, buckets: &[u32]) -> Option<KeyChange> {
         self.norms?;
         let observed = self.observed.estimate_in(buckets);
         let forecast = self.forecast.estimate_in(buckets);
@@ -183,7 +184,7 @@ impl Detector {
                 return None;
             }
         }
-        let key = self.ask_in(buckets)?;
+        let key = self.key_change_in(buckets)?;
         let score = self.rule.difference.score(&key, &norms);
         (score > self.rule.threshold).then_some((key, score))
     }

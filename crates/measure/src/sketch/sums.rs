@@ -4,7 +4,7 @@ use weir_hash::{BucketSink, Buckets, Family, KeyColumns};
 use weir_simd::{Tier, prefetch};
 
 use super::counters::Counters;
-use super::layout::{Layout, LayoutMismatch, Places};
+use super::layout::{BucketIndices, Layout, LayoutMismatch};
 
 /// d rows of w counters: an update adds its value to one counter per row, which
 /// the row's hash function chooses (equation 6.3).
@@ -84,7 +84,7 @@ impl BucketSink for Ahead<'_> {
 }
 
 /// What a second-level cache holds.
-pub(super) const NEAR_BYTES: usize = 1 << 20;
+const NEAR_BYTES: usize = 1 << 20;
 
 /// Buckets that kernels hand out at once.
 const BLOCK: usize = 16;
@@ -167,9 +167,13 @@ impl<F: Family> Sums<F> {
             .map(|index| self.counters.get(index))
     }
 
-    /// The counters of key number `key` of `places`, in each row.
-    pub fn at<'a>(&'a self, places: &'a Places<F>, key: usize) -> impl Iterator<Item = i64> + 'a {
-        places.indices(key).map(|index| self.counters.get(index))
+    /// The counters of key number `key` of `indices`, in each row.
+    pub fn at<'a>(
+        &'a self,
+        indices: &'a BucketIndices<F>,
+        key: usize,
+    ) -> impl Iterator<Item = i64> + 'a {
+        indices.indices(key).map(|index| self.counters.get(index))
     }
 
     /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
@@ -208,6 +212,19 @@ impl<F: Family> Sums<F> {
                 } else {
                     counters.add(index, value);
                 }
+            }
+        }
+    }
+
+    /// Adds `value` to one key.
+    pub fn update(&mut self, key: &[u32], value: i64) {
+        self.state.grow(value.into(), value.unsigned_abs().into());
+        let is_watched = self.state.mass > i64::MAX as u64;
+        for index in self.layout.indices(key) {
+            if is_watched {
+                self.state.is_saturated |= self.counters.add_saturating(index, value);
+            } else {
+                self.counters.add(index, value);
             }
         }
     }

@@ -83,7 +83,7 @@ fn agreement(
         detector.observe(&sketch).expect("one layout");
     }
     let errors = traffic[0].keys().map(|key| {
-        let change = detector.ask(&[*key]).expect("a forecast");
+        let change = detector.key_change(&[*key]).expect("a forecast");
         (*key, change.error)
     });
     let found = largest(errors.collect(), top.len());
@@ -188,7 +188,7 @@ fn sketches_of_other_seeds_and_sizes_are_refused() {
         assert_eq!(detector.observe(&other), Err(UnlikeError));
     }
     assert_eq!(detector.observe(&here), Ok(None), "learning");
-    assert_eq!(detector.ask(&[5]), None);
+    assert_eq!(detector.key_change(&[5]), None);
     assert!(detector.observe(&here).expect("one layout").is_some());
     assert_eq!(detector.change(&[5]), None, "nothing is no change");
 }

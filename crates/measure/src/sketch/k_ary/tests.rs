@@ -54,7 +54,9 @@ fn strangers_do_not_combine() {
         assert_eq!(here.combine(&other), Err(LayoutMismatch));
         assert_eq!(real.add_observed(1.0, &other), Err(LayoutMismatch));
         assert_eq!(real.add_scaled(1.0, &(&other).into()), Err(LayoutMismatch));
-        let places = other.layout().places(Tier::Scalar, &KeyColumns::new(1, 1));
+        let places = other
+            .layout()
+            .bucket_indices(Tier::Scalar, &KeyColumns::new(1, 1));
         assert_eq!(real.estimates(&places, &mut out), Err(LayoutMismatch));
         assert_eq!(here.estimates(&places, &mut out), Err(LayoutMismatch));
     }
@@ -101,7 +103,7 @@ proptest! {
         prop_assert!(close(combination.f2(), whole.f2()));
         prop_assert!(close(combination.total(), whole.total() as f64));
 
-        let places = whole.layout().places(weir_simd::tier(), &keys);
+        let places = whole.layout().bucket_indices(weir_simd::tier(), &keys);
         let (mut exact, mut real) = (Vec::new(), Vec::new());
         prop_assert_eq!(whole.estimates(&places, &mut exact), Ok(()));
         prop_assert_eq!(combination.estimates(&places, &mut real), Ok(()));

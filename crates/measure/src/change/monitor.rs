@@ -20,7 +20,7 @@ use crate::sketch::KAry;
 /// A detector at work: it is shown every interval in order, asks it for the
 /// keys that are to be asked for, and writes into its report what came out.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ChangeMonitor {
     config: ChangeConfig,
     kind: KeyKind,
     unit: &'static str,
@@ -46,14 +46,14 @@ pub(crate) struct Watch {
 
 /// An interval to be searched. One without packets has neither counts nor
 /// candidates.
-pub(crate) struct Watched<'a> {
+pub(crate) struct MonitoredInterval<'a> {
     pub counts: Option<(&'a mut ChangePart, &'a Candidates)>,
     pub sample: Sample,
     /// False where the stream ended within the interval.
     pub is_whole: bool,
 }
 
-impl Watch {
+impl ChangeMonitor {
     pub fn new(
         config: &ChangeConfig,
         blank: &ChangePart,
@@ -61,8 +61,8 @@ impl Watch {
         unit: &'static str,
         tier: Tier,
         delta: f64,
-    ) -> Result<Watch, ChangeError> {
-        Ok(Watch {
+    ) -> Result<ChangeMonitor, ChangeError> {
+        Ok(ChangeMonitor {
             detector: Detector::new(&config.rule, blank.sums.layout().clone())?,
             kind,
             unit,
@@ -84,7 +84,7 @@ impl Watch {
     pub fn pass(
         &mut self,
         mut report: IntervalReport,
-        mut interval: Watched<'_>,
+        mut interval: MonitoredInterval<'_>,
         ready: &mut Vec<IntervalReport>,
     ) {
         if report.skipped_before > 0 || report.set_back_seconds > 0.0 {
@@ -144,7 +144,7 @@ impl Watch {
     }
 
     /// Takes the interval's sums; whether it can be searched.
-    fn observe(&mut self, report: &mut IntervalReport, interval: &Watched<'_>) -> bool {
+    fn observe(&mut self, report: &mut IntervalReport, interval: &MonitoredInterval<'_>) -> bool {
         let sums = interval.counts.as_ref().map(|(part, _)| &part.sums);
         if let Some(sums) = sums {
             let bound = sums.f2_bound(self.delta);
@@ -245,7 +245,7 @@ impl Watch {
     }
 }
 
-impl Watched<'_> {
+impl MonitoredInterval<'_> {
     fn candidates(&self) -> Option<&Candidates> {
         self.counts.as_ref().map(|(_, candidates)| *candidates)
     }
