@@ -1,4 +1,4 @@
-//! One 64-bit number per key, for structures that need mixed bits.
+//! Fingerprints of 64 bits, for structures that need well-mixed bits.
 
 use std::fmt;
 
@@ -12,8 +12,16 @@ use crate::seed::{Seed, SeedStream};
 /// equal with probability at most 2⁻³³ (the difference is uniform over the
 /// multiples of a power of two below 2³²), and one in 2⁶⁰ for an average pair.
 /// Stafford's finaliser (variant 13, the one of SplitMix64) is a bijection, so
-/// it keeps that bound; that its output bits look independent is observed, not
-/// proved, as for every hash in use with HyperLogLog.
+/// it keeps that bound; that its output bits look independent is observed and not
+/// proven, as for every hash function in use with HyperLogLog.
+///
+/// ```
+/// use weir_hash::{Fingerprint, Seed};
+///
+/// let fingerprint = Fingerprint::new(Seed::random()?);
+/// assert_ne!(fingerprint.of(&[1]), fingerprint.of(&[2])); // but for probability 2⁻³³
+/// # Ok::<(), weir_hash::SeedError>(())
+/// ```
 ///
 /// `Debug` shows no parameters: they may be secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,7 +40,7 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprints of a batch of keys, in their order (`out` is replaced).
+    /// The fingerprints of a batch of keys, in their order. Replaces what `out` holds.
     pub fn of_columns(&self, keys: &KeyColumns, out: &mut Vec<u64>) {
         out.clear();
         out.resize(keys.len(), self.addend);
@@ -46,8 +54,8 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of a key; words beyond [`MAX_KEY_WORDS`] do not count,
-    /// and trailing zero words change nothing.
+    /// The fingerprint of a key. Words beyond [`MAX_KEY_WORDS`] and trailing zero words are
+    /// ignored.
     #[inline]
     pub fn of(&self, key: &[u32]) -> u64 {
         let sum = self

@@ -1,4 +1,4 @@
-//! What an interval has counted.
+//! The state of an interval: a list of packets, or sketches.
 
 use hashbrown::HashMap;
 use weir_hash::Seed;
@@ -38,13 +38,13 @@ impl Contents {
     }
 }
 
-/// What one packet adds.
+/// The contribution of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update {
     pub key: FlowKey,
     pub value: u64,
-    /// Whether the packet is one of those whose keys are noted, to be asked for
-    /// when changes are looked for.
+    /// Whether the packet is one of those whose keys are noted, queried
+    /// in the search for changes.
     pub is_noted: bool,
 }
 
@@ -59,8 +59,8 @@ pub(crate) struct Sketched {
 }
 
 impl Sketched {
-    /// Nothing yet. Sums, distinct keys and what changes are looked for in hash
-    /// independently, from seeds of their own.
+    /// Empty sketches. Those of sums, of distinct keys and of changes hash independently,
+    /// from separate seeds.
     pub fn new(config: &MeasureConfig, shape: Shape, seed: Seed) -> Result<Sketched, ConfigError> {
         let words = KeyWords::longest(config.key);
         let mut candidates = CANDIDATES_MIN.max(CANDIDATES_PER_TOP * config.top);

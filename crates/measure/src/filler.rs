@@ -1,4 +1,4 @@
-//! How an interval's contents are filled.
+//! Adding packets to the state of an interval.
 
 use std::iter;
 
@@ -11,8 +11,8 @@ use crate::contents::{self, Contents, LISTED_MAX, Sketched};
 use crate::key::{self, IPV4_PAIRS, IPV6_PAIRS, KeyWords, Projection};
 use crate::sketch::{AddWork, LayoutMismatch};
 
-/// Fills contents: gathers keys, and hashes in lanes those that have not come
-/// lately.
+/// Adds packets to the state of an interval: through a cache of recent keys, and hashed in
+/// batches.
 #[derive(Debug)]
 pub(crate) struct Filler {
     projection: Projection,
@@ -95,7 +95,7 @@ impl Filler {
         }
     }
 
-    /// Puts waiting keys into the contents that they were added to.
+    /// Adds the keys that are still in caches to the interval that they belong to.
     pub fn flush(&mut self, plan: &Plan, contents: &mut Contents) {
         if let Contents::Sketched(sketched) = contents {
             self.short.drain(plan, sketched, &mut self.scratch);
@@ -287,7 +287,7 @@ impl<const N: usize> Queue<N> {
         }
     }
 
-    /// Makes room for further keys.
+    /// Adds evicted keys.
     #[inline(never)]
     fn add_some(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
         let additions = self.cache.take_evicted();

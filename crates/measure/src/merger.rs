@@ -146,7 +146,7 @@ impl Merger {
         0
     }
 
-    /// Looks for changes, if that is asked for; then the report is ready.
+    /// Searches for changes where that is configured; then the report is ready.
     fn watch(&mut self, report: IntervalReport, part: Option<&mut IntervalPart>, is_whole: bool) {
         let Some(watch) = &mut self.watch else {
             self.ready.push(report);

@@ -14,7 +14,7 @@ use crate::sketch::ConservativeCountMin;
 /// A packet raises its flow's counter in each stage; a flow whose counters are
 /// all at the threshold passes, and has its further bytes counted exactly,
 /// without touching the stages. No flow of at least the threshold is missed, as
-/// long as there is room ([`MultistageFilter::refused`]).
+/// long as the capacity is not reached ([`MultistageFilter::refused`]).
 #[derive(Clone, Debug)]
 pub struct MultistageFilter {
     stages: ConservativeCountMin,
@@ -27,7 +27,7 @@ pub struct MultistageFilter {
 
 impl MultistageFilter {
     /// A filter of `shape.rows` stages for keys of up to `words` 32-bit words,
-    /// with room for `capacity` flows.
+    /// for up to `capacity` flows.
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
@@ -74,7 +74,7 @@ impl MultistageFilter {
         self.flows.iter().map(|(key, sum)| (key, *sum))
     }
 
-    /// Packets of flows that passed when there was no room.
+    /// Packets of flows that passed when the capacity was reached.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -46,8 +46,8 @@ struct Function<const DEGREE: usize> {
     coefficients: [u32; DEGREE],
 }
 
-/// a·x + b mod 2³¹ - 1, for numbers below it: what [`Mersenne31`] tells, in words
-/// that compilers have lanes for.
+/// a·x + b mod 2³¹ - 1, for numbers below it: as [`Mersenne31::multiply_add`], in 32-bit
+/// arithmetic that compilers vectorise.
 #[inline(always)]
 fn multiply_add(a: u32, x: u32, b: u32) -> u32 {
     let sum = u64::from(a) * u64::from(x) + u64::from(b);

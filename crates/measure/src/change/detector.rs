@@ -1,4 +1,4 @@
-//! Changes found on sketches.
+//! Change detection on sketches.
 
 use weir_hash::{Family, Poly44};
 
@@ -27,9 +27,8 @@ impl Linear for RealKAry {
     }
 }
 
-/// Compares the sketch of each interval with the forecast of it: the error
-/// sketch knows every key's error, and a key that is asked for is a change where
-/// its error is out of proportion.
+/// Compares the sketch of each interval with its forecast. The error sketch holds the error
+/// of every key; a key has changed where its error exceeds the threshold of the [`Rule`].
 #[derive(Clone, Debug)]
 pub struct Detector {
     rule: Rule,
@@ -43,7 +42,7 @@ pub struct Detector {
     norms: Option<Norms>,
 }
 
-/// What is known of an interval as a whole, once it can be searched.
+/// Statistics of an interval, once it can be searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// √F₂ of the errors, estimated.
@@ -53,11 +52,11 @@ pub struct Search {
 }
 
 impl Detector {
-    /// A detector for sketches of `layout` that has seen nothing.
+    /// A detector for sketches of `layout`, without observations.
     ///
     /// # Errors
     /// A rule that is out of range, or a threshold that sketches of this width
-    /// could not tell from noise.
+    /// cannot distinguish from noise.
     pub fn new(rule: &Rule, layout: Layout<Poly44>) -> Result<Detector, ChangeError> {
         rule.check_for(layout.shape())?;
         let zero = RealKAry::zero(layout)?;
@@ -71,7 +70,7 @@ impl Detector {
         })
     }
 
-    /// Takes the sketch of the next interval. None while the model learns.
+    /// Adds the sketch of the next interval. None while the model learns.
     ///
     /// # Errors
     /// A sketch of another layout; it was not taken.
@@ -194,7 +193,7 @@ impl Detector {
         self.observed.layout()
     }
 
-    /// Forgets all observations: what follows is a new series.
+    /// Discards all observations and starts a new series.
     pub fn restart(&mut self) {
         self.forecaster.restart();
         self.norms = None;

@@ -7,7 +7,7 @@ use crate::accuracy::Shape;
 
 /// A Count-Min sketch with conservative update (Estan and Varghese, *New
 /// directions in traffic measurement and accounting*, ACM TOCS 21, 2003): an
-/// update raises no counter above what the new estimate asks for. Estimates are
+/// update raises no counter above the new estimate. Estimates are
 /// still never below the truth, and above it by no more than those of
 /// [`super::CountMin`], mostly by much less.
 ///

@@ -89,7 +89,7 @@ impl RangeCountMin {
     /// # Errors
     /// The layouts differ; nothing was added.
     pub fn combine(&mut self, other: &RangeCountMin) -> Result<(), LayoutMismatch> {
-        // The seeds of all levels follow from one: the first tells.
+        // The seeds of all levels derive from one: the first layout decides.
         for (level, other) in self.levels.iter_mut().zip(&other.levels) {
             level.combine(other)?;
         }

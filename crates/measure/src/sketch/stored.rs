@@ -43,11 +43,11 @@ pub(super) enum Kind {
     RealKAry = 3,
 }
 
-/// Bytes that are no sketch of the kind that is asked for.
+/// Bytes that are not a stored sketch of the requested kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Something else, or nothing.
-    #[error("no stored sketch: it does not begin with {:?}", "WeirSkch")]
+    /// Other data, or none.
+    #[error("not a stored sketch: it does not begin with {:?}", "WeirSkch")]
     Magic,
     /// Of another version of the format. Version 1, with seeds of 64 bits, is not read.
     #[error(
@@ -56,7 +56,7 @@ pub enum DecodeError {
     )]
     Version(u16),
     /// Another sketch, or hash functions of another family.
-    #[error("stored sketch is another one (kind {kind}, hash family {family})")]
+    #[error("stored sketch of another kind ({kind}) or hash family ({family})")]
     Kind {
         /// Number of the kind.
         kind: u8,
@@ -64,23 +64,23 @@ pub enum DecodeError {
         family: u8,
     },
     /// A size out of range.
-    #[error("stored sketch cannot be: {0}")]
+    #[error("stored sketch of an invalid size: {0}")]
     Shape(#[from] ShapeError),
-    /// Cut short, or with something behind it.
-    #[error("stored sketch of {found} bytes: its size asks for {expected}")]
+    /// Cut short, or with trailing bytes.
+    #[error("stored sketch of {found} bytes, and its size requires {expected}")]
     Length {
-        /// Bytes there are.
+        /// Bytes found.
         found: usize,
-        /// Bytes there should be.
+        /// Bytes of a sketch of this size.
         expected: usize,
     },
-    /// A number that is never written there.
+    /// An invalid number in the header.
     #[error("stored sketch is damaged: no such value at byte {at} of its header")]
     Header {
         /// Where the number begins.
         at: usize,
     },
-    /// Counters that no stream could have left.
+    /// Counters that no stream can produce.
     #[error("stored sketch is damaged: row {row} does not add up to the sums of its header")]
     Damaged {
         /// The first such row.
@@ -88,7 +88,7 @@ pub enum DecodeError {
     },
 }
 
-/// What stands before the counters; 64-bit numbers as they are stored.
+/// The header; 64-bit numbers as they are stored.
 pub(super) struct Header {
     pub shape: Shape,
     pub words: usize,

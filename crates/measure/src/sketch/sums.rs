@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub is_saturated: bool,
 }
 
-/// Working memory of an update, kept by the caller so that none is allocated.
+/// Working memory of a batch of updates. Reuse it: then updates allocate nothing.
 #[derive(Clone, Debug, Default)]
 pub struct AddWork {
     buckets: Buckets,
@@ -46,10 +46,9 @@ impl AddWork {
     }
 }
 
-/// How much care additions need.
+/// Which checks additions need.
 enum Care {
-    /// Values are 0 or more and add up to so little that low parts have room for
-    /// them, and no counter can overflow.
+    /// Values are 0 or more, and their sum fits into low parts: no counter can overflow.
     Narrow(u32),
     /// No counter can overflow.
     Wide,
@@ -65,9 +64,9 @@ struct Adder<'a, V> {
     values: &'a [V],
 }
 
-/// Asks for the counters of one batch of keys, as buckets come, before something is
-/// added to them: in a table beyond the second-level cache an addition waits for its
-/// line longer than other additions can hide.
+/// Prefetches the counters of one batch of keys while buckets are computed, before values
+/// are added: in a table beyond the second-level cache, other additions cannot hide the
+/// latency of a miss.
 struct Ahead<'a> {
     low: &'a [u32],
     width: usize,
@@ -83,7 +82,7 @@ impl BucketSink for Ahead<'_> {
     }
 }
 
-/// What a second-level cache holds.
+/// Size of a second-level cache.
 const NEAR_BYTES: usize = 1 << 20;
 
 /// Buckets that kernels hand out at once.

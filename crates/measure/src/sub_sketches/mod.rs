@@ -1,7 +1,7 @@
 //! Time-multiplexed sub-sketches (sections 6.6.2 and 6.6.3 of the thesis).
 //!
 //! The shorter the time, the fewer keys there are to collide. So an interval is
-//! cut into a *quantum* of periods, each with a sub-sketch of its own and a
+//! cut into a *quantum* of periods, each with a separate sub-sketch and a
 //! Bloom filter that tags the keys that it has seen; the fast memory holds one
 //! of them at a time:
 //!
@@ -43,7 +43,7 @@ pub trait Hashes {
 #[derive(Clone, Copy, Debug)]
 pub struct SameHashes;
 
-/// Hash functions of its own for each period: sub-sketches count in different
+/// Separate hash functions for each period: sub-sketches count in different
 /// places and cannot be added.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshHashes;

@@ -19,7 +19,7 @@ pub(super) struct Tags {
 }
 
 impl Tags {
-    /// No keys yet; room for `keys`, taken as at least 1.
+    /// No keys yet; sized for `keys` keys, at least 1.
     pub fn new(keys: usize, seed: Seed) -> Tags {
         Tags {
             fingerprint: Fingerprint::new(seed),

@@ -248,7 +248,7 @@ fn keys_without_a_place_are_counted() {
     }
     let reports = run(&config, &stream(4, &[]), 1);
     let changes = reports[2].changes.expect("looked for");
-    assert_eq!(changes.asked, 10, "the same ten of both intervals");
+    assert_eq!(changes.queried, 10, "the same ten of both intervals");
     // Packets of one key that come soon after each other are missed together.
     let most = 2 * PACKETS;
     assert!((180..most).contains(&changes.missed), "{changes:?}");

@@ -88,11 +88,11 @@ fn millions_of_keys_take_no_more_room_and_leave_no_wrong_number() {
         match keys {
             // The real source is a key of both intervals.
             KeySource::Same => {
-                assert_eq!(changes.asked, room - 1);
+                assert_eq!(changes.queried, room - 1);
                 assert_eq!(changes.missed, 2 * (FORGED + 1) - room);
             }
             // Candidates are thinned out when there are twice as many as are wanted.
-            _ => assert!(changes.asked < 2 * room),
+            _ => assert!(changes.queried < 2 * room),
         }
     }
 }
