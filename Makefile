@@ -2,7 +2,7 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test peers peers-table bench fuzz
+.PHONY: help run test install uninstall dist peers peers-table bench fuzz
 
 # How long `make fuzz` spends on each target.
 SECONDS = 60
@@ -10,6 +10,9 @@ SECONDS = 60
 help:
 	echo 'make run              build, then send the example capture through the whole gateway'
 	echo 'make test             all tests, and those beside other programs where these are there'
+	echo 'make install          program, manual pages and completions under PREFIX (/usr/local), DESTDIR in front'
+	echo 'make uninstall        removes them'
+	echo 'make dist             an archive of the same with documentation and licences, in out/'
 	echo 'make peers            Weir beside its peers, the same work in one run; out/peers.json'
 	echo 'make peers-table      the table of the README, from the rows in out/peers.json'
 	echo 'make bench            benchmarks'
@@ -42,6 +45,35 @@ test:
 # the processor when they run; they gain little, and lose nothing.
 PEERS = RUSTFLAGS="$${RUSTFLAGS:--C target-cpu=native}" \
 	cargo run --release --package weir-peers -- out/peers.json
+
+PREFIX = /usr/local
+MAN = $(DESTDIR)$(PREFIX)/share/man/man1
+BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
+install:
+	cargo build --release --locked --package weir
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(MAN)" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" \
+		"$(FISH_COMPLETIONS)"
+	install -s -m 755 "$${CARGO_TARGET_DIR:-target}/release/weir" "$(DESTDIR)$(PREFIX)/bin/weir"
+	"$(DESTDIR)$(PREFIX)/bin/weir" man "$(MAN)"
+	"$(DESTDIR)$(PREFIX)/bin/weir" completions bash >"$(BASH_COMPLETIONS)/weir"
+	"$(DESTDIR)$(PREFIX)/bin/weir" completions zsh >"$(ZSH_COMPLETIONS)/_weir"
+	"$(DESTDIR)$(PREFIX)/bin/weir" completions fish >"$(FISH_COMPLETIONS)/weir.fish"
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/weir" "$(MAN)"/weir.1 "$(MAN)"/weir-*.1 \
+		"$(BASH_COMPLETIONS)/weir" "$(ZSH_COMPLETIONS)/_weir" "$(FISH_COMPLETIONS)/weir.fish"
+
+# The name of the archive says version and machine.
+dist:
+	name="weir-$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-$$(uname -m)-linux"; \
+	rm -rf "out/$$name" && mkdir -p "out/$$name" && \
+	$(MAKE) install DESTDIR="out/$$name" PREFIX= && \
+	cp -R README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs examples "out/$$name" && \
+	tar -C out -czf "out/$$name.tar.gz" "$$name" && rm -rf "out/$$name" && \
+	echo "out/$$name.tar.gz"
 
 peers:
 	mkdir -p out

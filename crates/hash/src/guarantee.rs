@@ -1,4 +1,4 @@
-//! Proven properties of hash families.
+//! What a family promises of a function drawn from it.
 
 /// A bound that holds for every choice of different keys, over the random
 /// choice of the function. R is the number of values.
@@ -18,13 +18,13 @@ pub enum Property {
     StronglyUniversal,
     /// Pr\[h(x) = s and h(y) = t\] ≤ ε/R (Stinson 1994).
     AlmostStronglyUniversal,
-    /// k-independent: any k distinct keys hash independently and uniformly.
+    /// Any so many different keys get independent, uniform values.
     KUniversal(u32),
     /// No bound is proven; the documentation of the type says what is known.
     Unproven,
 }
 
-/// The group in which hash values are subtracted.
+/// The group in which values are subtracted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     /// Numbers modulo this one.
@@ -34,21 +34,21 @@ pub enum Group {
     Xor,
 }
 
-/// A property, its ε, and the source of the proof.
+/// A property, its ε, and who proved it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Guarantee {
-    /// The property.
+    /// What is promised.
     pub property: Property,
     /// The ε of the property; 1/R where the property has none.
     pub epsilon: f64,
-    /// Publication with the proof.
+    /// Where it is proven.
     pub source: &'static str,
-    /// Key length of this function in bytes.
+    /// Bytes of key that the function at hand was drawn with.
     pub key_bytes: usize,
 }
 
-/// A hash function that states the property of its family.
+/// A function drawn from a family.
 pub trait Guaranteed {
-    /// The property of the family, for the messages that this function accepts.
+    /// What the family promises for the messages that this function takes.
     fn guarantee(&self) -> Guarantee;
 }

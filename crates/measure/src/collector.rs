@@ -1,20 +1,23 @@
-//! Merges the intervals of all shards and reports them.
+//! Where the intervals of all shards come together.
 //!
-//! A meter that starts its next interval puts the finished one into a queue and takes
-//! cleared memory for the next. The collector's thread does everything else, so that the end
-//! of an interval does not delay packets (figure 6.5 of the thesis: the update of one
-//! interval overlaps with the processing of previous ones).
+//! A meter that goes on to its next interval puts the finished one into a queue
+//! and takes empty memory for the next; all else is done by a thread of the
+//! collector's own, so that the end of an interval does not hold up packets
+//! (figure 6.5 of the thesis: the update of one interval overlaps with what is
+//! made of those before it).
 //!
 //! ```text
 //!   Meter ──┐  part of interval t                    ┌── reports
 //!   Meter ──┼─────────▶ queue ─▶ merge ─▶ report ──▶─┼── observer
-//!   Meter ──┘                                        └── alarms, where a stage takes them
+//!   Meter ──┘                                        └── alarms, where a stage asks
 //!     ▲                            │
 //!     └────── cleared memory ◀─────┘
 //! ```
 //!
-//! The queue is bounded, and so is memory where an observer takes the reports. Where
-//! intervals end faster than they can be reported, meters wait; no packet is lost.
+//! The queue is bounded, and so is memory where an observer takes the reports.
+//! Where intervals end faster than they
+//! can be made reports of, meters wait: packets of a capture come later then,
+//! and none is left out.
 
 use std::any::Any;
 use std::mem;
@@ -39,7 +42,7 @@ pub type Observer = Box<dyn FnMut(IntervalReport) + Send>;
 /// Merges the shards' intervals and reports those that every shard has passed.
 ///
 /// Memory holds the intervals between the slowest shard and the fastest, a few
-/// that wait in a queue, and, without an [`Observer`], the reports that were not
+/// that wait in a queue, and, without an [`Observer`], the reports that nobody has
 /// taken yet.
 #[derive(Clone, Debug)]
 pub struct Collector {
@@ -51,7 +54,7 @@ pub struct Collector {
 #[derive(Debug)]
 struct Shared {
     ready: Mutex<Vec<IntervalReport>>,
-    /// Those of the reports so far, in their order, where a stage takes them.
+    /// Those of the reports so far, in their order, where somebody takes them.
     alarms: Mutex<Option<Vec<Alarm>>>,
     /// Meters that have not come to their end.
     running: AtomicUsize,
@@ -70,7 +73,7 @@ enum Message {
         part: Option<Box<IntervalPart>>,
         reached: u64,
     },
-    /// Report open intervals, too, then acknowledge.
+    /// Report also what is open, then answer.
     Finish(SyncSender<()>),
 }
 
@@ -143,7 +146,7 @@ impl Collector {
     }
 
     /// To be called once by each meter, when it has submitted its last part: the
-    /// last of them waits for all reports, and gets the alarms that nobody has
+    /// last of them waits for all reports, and is told the alarms that nobody has
     /// taken.
     pub(crate) fn leave(&self) -> Vec<Alarm> {
         // What the others did comes before what the last one sees.
@@ -174,7 +177,7 @@ impl Collector {
     }
 
     /// The collector's thread ends before its collectors only by a panic, which
-    /// continues in the thread that waits for it.
+    /// goes on in whoever waits for it.
     fn resume_panic(&self) {
         let panic: Option<Box<dyn Any + Send>> = locked(&self.shared.thread)
             .take()
@@ -213,7 +216,7 @@ impl Worker {
                 Message::Finish(done) => {
                     self.merger.finish();
                     self.publish();
-                    // The caller may have given up waiting.
+                    // Whoever asked may have given up waiting.
                     let _ = done.send(());
                 }
             }

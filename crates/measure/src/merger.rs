@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use crate::change::{ChangeError, ChangeMonitor, MonitoredInterval, Sample};
+use crate::change::{ChangeError, Sample, Watch, Watched};
 use crate::config::Plan;
 use crate::contents::{Contents, Sketched};
 use crate::filler::Filler;
@@ -28,7 +28,7 @@ pub(crate) struct Merger {
     next: u64,
     /// Beginning of the last interval that was reported with packets.
     last_start_ns: u64,
-    watch: Option<ChangeMonitor>,
+    watch: Option<Watch>,
     ready: Vec<IntervalReport>,
 }
 
@@ -40,9 +40,7 @@ impl Merger {
             (Some(change), Some(blank)) => {
                 let unit = plan.value.name();
                 let delta = plan.shape.delta();
-                Some(ChangeMonitor::new(
-                    change, blank, plan.key, unit, plan.tier, delta,
-                )?)
+                Some(Watch::new(change, blank, plan.key, unit, plan.tier, delta)?)
             }
             _ => None,
         };
@@ -146,13 +144,13 @@ impl Merger {
         0
     }
 
-    /// Searches for changes where that is configured; then the report is ready.
+    /// Looks for changes, if that is asked for; then the report is ready.
     fn watch(&mut self, report: IntervalReport, part: Option<&mut IntervalPart>, is_whole: bool) {
         let Some(watch) = &mut self.watch else {
             self.ready.push(report);
             return;
         };
-        let mut interval = MonitoredInterval {
+        let mut interval = Watched {
             counts: None,
             sample: Sample::default(),
             is_whole,

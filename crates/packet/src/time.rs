@@ -1,4 +1,4 @@
-//! Timestamps of captures, and their display as RFC 3339.
+//! Points in time as capture files count them, and as people write them.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
-//! Selectors, and the fields of packets that they are compared with.
+//! What is matched, and what matches it.
 
 use weir_packet::wire::protocol::{SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
 
 use crate::{AddressSet, PortSet, ProtocolSet};
 
-/// The fields of a packet that selectors are compared with.
+/// What of a packet is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
     /// Addresses, protocol and ports. With an `ip_version` other than 4 and 6
@@ -13,7 +13,7 @@ pub struct Tuple {
     pub key: FlowKey,
     /// The interface that the packet came from.
     pub interface: u16,
-    /// Whether the packet contains the ports of `key`. Where not, as in
+    /// Whether the ports of `key` were really in the packet. Where not, as in
     /// fragments and in protocols without ports, a port set other than `any`
     /// does not match (RFC 4301, section 4.4.1.1: OPAQUE is matched by ANY).
     pub ports_known: bool,
@@ -83,7 +83,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether the selector matches: the reference that [`Table`] agrees with.
+    /// Whether the selector matches: the definition that [`Table`] follows.
     ///
     /// [`Table`]: crate::Table
     pub fn matches(&self, tuple: &Tuple) -> bool {
@@ -100,12 +100,12 @@ impl Selector {
             && self.source.contains(key.ip_version, key.source)
     }
 
-    /// Whether it restricts ports.
+    /// Whether it asks for ports.
     pub fn selects_ports(&self) -> bool {
         !(self.source_port.is_any() && self.destination_port.is_any())
     }
 
-    /// Whether it restricts the protocol or ports.
+    /// Whether it asks for a protocol or ports.
     pub fn looks_behind_addresses(&self) -> bool {
         self.selects_ports() || !self.protocol.is_any()
     }
@@ -118,7 +118,7 @@ impl Selector {
             && self.protocol.intersects(&other.protocol)
     }
 
-    /// The same selector for any port.
+    /// The selector that leaves ports open.
     #[must_use]
     pub fn without_ports(&self) -> Selector {
         Selector {
@@ -128,7 +128,7 @@ impl Selector {
         }
     }
 
-    /// The same selector for any protocol and port.
+    /// The selector that leaves ports and protocol open.
     #[must_use]
     pub fn without_protocol(&self) -> Selector {
         Selector {
@@ -137,7 +137,7 @@ impl Selector {
         }
     }
 
-    /// The selector of packets in the other direction.
+    /// The selector of the packets that go the other way.
     #[must_use]
     pub fn reversed(&self) -> Selector {
         Selector {

@@ -1,4 +1,4 @@
-//! Alarms, and the report of a search for changes.
+//! What is told of changes.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::timestamp;
 /// A key that changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alarm {
-    /// The key, formatted.
+    /// The key as text.
     pub key: String,
-    /// The key itself: the measured part of a flow; the rest is zero.
+    /// The key itself: of a flow the part that is looked at, and the rest is zero.
     #[serde(skip)]
     pub flow: FlowKey,
     /// What is summed: `packets` or `bytes`.
@@ -25,14 +25,14 @@ pub struct Alarm {
     pub start_ns: u64,
     /// Length of the interval.
     pub seconds: f64,
-    /// Estimated sum of the key; the estimate of a small sum may be negative.
+    /// What the key had, estimated: a small sum may come out below zero.
     pub observed: f64,
     /// What was forecast, or is the mean over the window of a variational
     /// difference.
     pub forecast: f64,
-    /// Score of the change: see [`super::Difference`].
+    /// How large the change is: see [`super::Difference`].
     pub score: f64,
-    /// The threshold that the score exceeds.
+    /// What the score exceeds.
     pub threshold: f64,
     /// Beginning of the interval since which the key has been too high, or too
     /// low, in every interval.
@@ -51,7 +51,7 @@ impl Alarm {
     }
 }
 
-/// Whether an interval was searched for changes.
+/// What became of an interval in the search for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchState {
@@ -73,12 +73,10 @@ pub struct ChangeReport {
     /// Standard deviation of the estimate of one key's error, at most: what is
     /// not some times larger is noise.
     pub deviation: f64,
-    /// Keys that were queried.
-    pub queried: u64,
-    /// Packets whose keys were not queried because [`ChangeConfig::max_keys`] was reached;
-    /// neighbouring packets of one key count once.
-    ///
-    /// [`ChangeConfig::max_keys`]: super::ChangeConfig::max_keys
+    /// Keys that were asked for.
+    pub asked: u64,
+    /// Packets whose key found no place among those to be asked for; those of one
+    /// key that come soon after each other are one.
     pub missed: u64,
 }
 
@@ -88,7 +86,7 @@ impl ChangeReport {
             state,
             error_norm: 0.0,
             deviation: 0.0,
-            queried: 0,
+            asked: 0,
             missed: 0,
         }
     }

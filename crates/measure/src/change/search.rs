@@ -1,4 +1,4 @@
-//! Querying keys for changes.
+//! Asking for keys.
 
 use weir_hash::{Buckets, Family, KeyColumns};
 use weir_packet::wire::{FlowKey, KeyKind};
@@ -18,11 +18,11 @@ pub(super) struct Found {
     pub score: f64,
 }
 
-/// The queries of one interval and their results.
+/// One interval's questions and what they found.
 pub(super) struct KeySearch<'a> {
     detector: &'a Detector,
     found: Vec<Found>,
-    queried: u64,
+    asked: u64,
 }
 
 impl KeySearch<'_> {
@@ -30,21 +30,21 @@ impl KeySearch<'_> {
         KeySearch {
             detector,
             found: Vec::new(),
-            queried: 0,
+            asked: 0,
         }
     }
 
-    /// Queries a key by its bucket in each row.
-    pub fn query(&mut self, key: FlowKey, buckets: &[u32]) {
-        self.queried += 1;
+    /// Asks for a key by its bucket in each row.
+    pub fn ask(&mut self, key: FlowKey, buckets: &[u32]) {
+        self.asked += 1;
         if let Some((change, score)) = self.detector.change_in(buckets) {
             self.found.push(Found { key, change, score });
         }
     }
 
-    /// The changes found, and the number of keys queried.
+    /// What was found, and how many keys were asked for.
     pub fn finish(self) -> (Vec<Found>, u64) {
-        (self.found, self.queried)
+        (self.found, self.asked)
     }
 }
 
@@ -88,7 +88,7 @@ impl HashedSearch<'_> {
         }
     }
 
-    /// Queries a key, at the latest when the search ends.
+    /// Asks for a key, if not now, then by the end.
     pub fn push(&mut self, key: FlowKey) {
         let words = KeyWords::new(&key, self.kind);
         let is_short = words.as_slice().len() <= self.short.columns.words();
@@ -100,12 +100,12 @@ impl HashedSearch<'_> {
         chunk.columns.push(words.as_slice());
         chunk.keys.push(key);
         if chunk.columns.is_full() {
-            self.query(is_short);
+            self.ask(is_short);
         }
     }
 
-    /// Queries the buffered keys.
-    fn query(&mut self, is_short: bool) {
+    /// Asks for the keys that wait.
+    fn ask(&mut self, is_short: bool) {
         let KeyChunk { columns, keys } = if is_short {
             &mut self.short
         } else {
@@ -117,16 +117,16 @@ impl HashedSearch<'_> {
             for (row, bucket) in self.of_key.iter_mut().enumerate() {
                 *bucket = self.buckets.row(row)[index];
             }
-            self.search.query(*key, &self.of_key);
+            self.search.ask(*key, &self.of_key);
         }
         columns.clear();
         keys.clear();
     }
 
-    /// The changes found, and the number of keys queried.
+    /// What was found, and how many keys were asked for.
     pub fn finish(mut self) -> (Vec<Found>, u64) {
-        self.query(true);
-        self.query(false);
+        self.ask(true);
+        self.ask(false);
         self.search.finish()
     }
 }

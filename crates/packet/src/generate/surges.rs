@@ -1,4 +1,4 @@
-//! Surges of traffic, for tests of change detection.
+//! Changes planted in traffic.
 
 use std::str::FromStr;
 use std::time::Duration;

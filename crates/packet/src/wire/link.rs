@@ -118,10 +118,10 @@ impl LinkHeader {
     }
 }
 
-/// More tags than any network uses.
+/// More tags than this are nobody's network.
 const MAX_VLAN_TAGS: u8 = 8;
 
-/// More labels than any network uses.
+/// More labels than this are nobody's network.
 const MAX_MPLS_LABELS: usize = 16;
 
 /// Bytes of an MPLS label stack entry.

@@ -17,8 +17,8 @@ pub fn completions(arguments: &Completions) -> Outcome<ExitCode> {
 }
 
 pub fn man(arguments: &Man) -> Outcome<ExitCode> {
-    std::fs::create_dir_all(&arguments.folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &arguments.folder))
+    output::require_folder_of(&arguments.folder.join("weir.1"))?;
+    clap_mangen::generate_to(Cli::command(), &arguments.folder)
         .with_context(|| format!("cannot write pages to {}", arguments.folder.display()))
         .map_err(Failure::Running)?;
     Ok(ExitCode::SUCCESS)

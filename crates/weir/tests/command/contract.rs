@@ -483,7 +483,9 @@ fn help_completions_and_pages_name_every_command() {
         "man",
     ];
     let folder = Folder::new();
-    let pages = folder.name("pages/man1");
+    let pages = folder.name("pages");
+    weir(["man", &pages]).failed(2, &["pages", "does not exist"]);
+    std::fs::create_dir(&pages).expect("a folder");
     weir(["man", &pages]).done();
     for verb in verbs {
         assert!(help.text().contains(&format!("\n  {verb} ")), "{verb}");
@@ -493,7 +495,7 @@ fn help_completions_and_pages_name_every_command() {
                 .text()
                 .contains("Usage: weir ")
         );
-        let page = folder.path(&format!("pages/man1/weir-{verb}.1"));
+        let page = folder.path(&format!("pages/weir-{verb}.1"));
         let page = std::fs::read_to_string(page).expect("a page");
         assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"));
     }

@@ -7,6 +7,7 @@ mod bench;
 mod captures;
 mod contract;
 mod damage;
+mod documents;
 mod histories;
 mod implausible;
 mod inspect;
