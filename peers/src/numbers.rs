@@ -12,6 +12,11 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
+    /// The most significant `bits` bits, 1 to 64, of the next number.
+    pub fn bits(&mut self, bits: u32) -> u64 {
+        self.next() >> (64 - bits)
+    }
+
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }

@@ -1,4 +1,4 @@
-//! A running inspection as Prometheus sees it.
+//! Prometheus metrics of a running inspection.
 
 use std::sync::atomic::Ordering;
 
@@ -10,8 +10,7 @@ use weir_inspect::InspectSnapshot;
 
 type ByLabel = Family<Vec<(&'static str, String)>, Counter>;
 
-/// Says what an inspection did so far in OpenMetrics text, the format that
-/// Prometheus scrapes.
+/// Counters of an inspection in OpenMetrics text, the format that Prometheus scrapes.
 pub struct InspectMetrics {
     registry: Registry,
     packets: Counter,
@@ -36,7 +35,7 @@ impl Default for InspectMetrics {
         let packets = counter("packets", "IP packets inspected, those in tunnels too");
         let flows = counter("flows", "Flows seen");
         let alerts = counter("alerts", "Alerts raised");
-        let candidates = counter("candidates", "Rules that were tried for a text");
+        let candidates = counter("candidates", "Rules that were evaluated for a payload");
         let trials_put_off = counter(
             "trials_put_off",
             "Trials not made because others had looked at enough for one packet",
@@ -51,7 +50,10 @@ impl Default for InspectMetrics {
             "What a stage of the search turned away, that those before it had let through",
         );
         let searched = family("searched_bytes", "Bytes that a group of rules searched");
-        let hits = family("hits", "Contents of a group that occurred, once per text");
+        let hits = family(
+            "hits",
+            "Patterns of a group that occurred, once per payload",
+        );
         InspectMetrics {
             registry,
             packets,
@@ -67,7 +69,7 @@ impl Default for InspectMetrics {
 }
 
 impl InspectMetrics {
-    /// Takes over what was counted up to now.
+    /// Sets the counters to those of a snapshot.
     pub fn observe(&mut self, snapshot: &InspectSnapshot) {
         let statistics = &snapshot.statistics;
         for (counter, count) in [
@@ -93,7 +95,7 @@ impl InspectMetrics {
         }
     }
 
-    /// The metrics as text.
+    /// The metrics in OpenMetrics text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

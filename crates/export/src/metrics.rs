@@ -1,4 +1,4 @@
-//! A running measurement as Prometheus sees it.
+//! Prometheus metrics of a running measurement.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,8 +12,8 @@ use weir_measure::{IntervalReport, Value};
 
 type Real = Gauge<f64, AtomicU64>;
 
-/// Counts what reports say, and says it in OpenMetrics text, the format that
-/// Prometheus scrapes. The keys named are those of the newest interval's top
+/// Metrics of a measurement in OpenMetrics text, the format that Prometheus scrapes. Keys
+/// that appear as labels are those of the newest interval's top
 /// list and alarms, so their number is bounded.
 pub struct Metrics {
     registry: Registry,
@@ -42,7 +42,7 @@ impl EncodeLabelSet for Key {
 }
 
 impl Metrics {
-    /// Nothing yet, of a measurement of `unit` per `key`.
+    /// Metrics of a measurement of `unit` per `key`, all zero.
     pub fn new(key: &str, unit: Value) -> Metrics {
         let mut metrics = Metrics {
             registry: Registry::default(),
@@ -134,7 +134,7 @@ impl Metrics {
         }
     }
 
-    /// The metrics as text.
+    /// The metrics in OpenMetrics text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -143,7 +143,7 @@ impl Metrics {
     }
 }
 
-/// Gauges have a sign: what is beyond them stays at their end.
+/// Gauges are signed: larger values saturate.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

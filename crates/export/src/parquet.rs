@@ -46,8 +46,8 @@ const SCHEMA: &str = "message weir_measure {
 }";
 const VERSION: &str = "2";
 
-/// A row group is written when it has so many rows or so many bytes of
-/// sketches: what is held in memory until then.
+/// Limits of a row group, which is held in memory until it is written: rows, and bytes of
+/// sketches.
 const GROUP_ROWS: usize = 1 << 16;
 const GROUP_SKETCH_BYTES: usize = 1 << 26;
 
@@ -62,20 +62,20 @@ pub enum ExportError {
         /// Why.
         source: io::Error,
     },
-    /// What is there is no whole Parquet file.
-    #[error("{path}: no whole Parquet file (cut short, damaged or something else): {source}")]
+    /// Not a complete Parquet file.
+    #[error("{path}: not a complete Parquet file (cut short, damaged or something else): {source}")]
     NotWhole {
         /// The file.
         path: PathBuf,
-        /// What the format misses.
+        /// The reason.
         source: ParquetError,
     },
-    /// A Parquet file with other contents.
-    #[error("{path}: no table of measurements of version {VERSION}: {what}")]
+    /// A Parquet file with another table.
+    #[error("{path}: not a table of measurements of version {VERSION}: {what}")]
     OtherTable {
         /// The file.
         path: PathBuf,
-        /// What is different.
+        /// The difference.
         what: String,
     },
     /// The table cannot be written.
@@ -95,7 +95,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// A table of sums of `unit` per `key`, which the file's metadata name.
     ///
     /// # Errors
-    /// The output takes no bytes.
+    /// The output cannot be written.
     pub fn new(output: W, key: &str, unit: Value) -> Result<ParquetWriter<W>, ExportError> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let entry = |name: &str, value: &str| KeyValue::new(name.to_owned(), value.to_owned());
@@ -118,7 +118,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Writes the rows of an interval.
     ///
     /// # Errors
-    /// The output takes no bytes.
+    /// The output cannot be written.
     pub fn write(&mut self, report: &IntervalReport) -> Result<(), ExportError> {
         let sketches = report.sketches.as_ref();
         self.sketch_bytes += sketches.map_or(0, |sketches| {
@@ -134,7 +134,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Writes what is left and the footer; returns the output.
     ///
     /// # Errors
-    /// The output takes no bytes.
+    /// The output cannot be written.
     pub fn finish(mut self) -> Result<W, ExportError> {
         self.write_group()?;
         Ok(self.writer.into_inner()?)

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use weir_measure::change::Alarm;
 use weir_measure::{IntervalReport, TopRow};
 
-/// What is known of one key in one interval, beside what is known of the
-/// interval. An interval without keys has one row, without a key.
+/// One key in one interval, with the totals of the interval. An interval without keys has
+/// one row, without a key.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Row {
     /// Beginning of the interval, nanoseconds since 1970.
@@ -26,13 +26,13 @@ pub struct Row {
     pub saturated: bool,
     /// Sum over the interval's keys of the squared value.
     pub f2: f64,
-    /// What `f2` is off the truth by at most, with probability 1 - δ.
+    /// Error bound of `f2`, which holds with probability 1 - δ.
     pub f2_bound: f64,
-    /// The key as text.
+    /// The key, formatted.
     pub key: Option<String>,
     /// Its sum, never below the truth, where it is among the largest.
     pub estimate: Option<i64>,
-    /// What the estimate is above the truth at most, with probability 1 - δ.
+    /// Error bound of the estimate, which holds with probability 1 - δ.
     pub bound: Option<i64>,
     /// Its sum, exactly, where that is known.
     pub exact: Option<i64>,
@@ -48,11 +48,11 @@ pub struct Row {
 /// The columns that only alarms fill.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct AlarmColumns {
-    /// What the key had, estimated.
+    /// Estimated sum of the key.
     pub observed: f64,
-    /// What was forecast.
+    /// Its forecast.
     pub forecast: f64,
-    /// How large the change is.
+    /// Score of the change.
     pub score: f64,
     /// Beginning of the interval since which it lasts, nanoseconds since 1970.
     pub since_ns: i64,
@@ -119,7 +119,7 @@ fn alarm_columns(alarm: &Alarm) -> AlarmColumns {
     }
 }
 
-/// Parquet's numbers have a sign: what is beyond them stays at their end.
+/// Parquet's numbers are signed: larger values saturate.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Any table as a Parquet file: columns with names, of numbers, words or flags,
-//! where each may be missing.
+//! Any table as a Parquet file: named columns of numbers, strings or flags, all of which
+//! may be missing.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::ExportError;
 pub enum Values {
     /// Numbers.
     Numbers(Vec<Option<f64>>),
-    /// Words, in UTF-8.
+    /// Strings.
     Words(Vec<Option<String>>),
     /// Flags.
     Flags(Vec<Option<bool>>),
@@ -66,7 +66,7 @@ pub struct Column {
 /// metadata, under `weir.table`. Returns the output.
 ///
 /// # Errors
-/// Columns of different lengths, and an output that takes no bytes.
+/// Columns of different lengths, or an output that cannot be written.
 pub fn write_table<W: Write + Send>(
     output: W,
     about: &str,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_export::{ExportError, Metrics, ParquetWriter, Row, read_parquet};
 use weir_measure::Arrival;
 use weir_measure::change::ChangeConfig;
-use weir_measure::{CountMin, IntervalReport, KAry, MeasureConfig, Value};
+use weir_measure::{CountMin, IntervalReport, KAry, MeasureConfig, Seed, Value};
 use weir_packet::wire::{FlowKey, KeyKind};
 
 const START: u64 = 1_700_000_000_000_000_000;
@@ -20,7 +20,7 @@ fn reports(sketches: bool) -> Vec<IntervalReport> {
         change: Some(ChangeConfig::new("ewma:0.5".parse().expect("a model"))),
         exact: true,
         sketches,
-        seed: Some(1),
+        seed: Some(Seed::from_u64(1)),
         top: 5,
         ..MeasureConfig::new(KeyKind::Source)
     };
@@ -156,7 +156,10 @@ fn files_that_are_not_whole_are_refused() {
             .read()
             .expect_err("cut short");
         let said = error.to_string();
-        assert!(said.contains("no whole Parquet file"), "{len}: {said}");
+        assert!(
+            said.contains("not a complete Parquet file"),
+            "{len}: {said}"
+        );
         assert!(said.contains("weir-export-"), "the file is named: {said}");
     }
     for bad in [&b"start,key\n1,2\n"[..], &[0; 100]] {

@@ -15,9 +15,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use weir_hash::SeedStream;
 use weir_hash::bloom::{Blocked, Classic, Counter, Counting, Segmented, Sizing};
 use weir_hash::string::{Radix, ShiftAddXor, StringFamily, Tabulation};
+use weir_hash::{Seed, SeedStream};
 
 const KEYS: usize = 2000;
 const FILTERS: u64 = 100;
@@ -111,7 +111,7 @@ fn hashes<F: StringFamily>(family: &F, string: &[u8]) -> Vec<u32> {
 
 /// Keys that have nothing to do with one another.
 fn random_key(number: usize) -> Vec<u8> {
-    let random = SeedStream::new(number as u64).next_u64();
+    let random = SeedStream::new(Seed::from_u64(number as u64)).next_u64();
     format!("/{random:x}/").into_bytes()
 }
 
@@ -126,7 +126,7 @@ fn rates<F: StringFamily>(keys: &str, strings: &[Vec<u8>]) -> usize {
     let (members, strangers) = strings.split_at(KEYS);
     let counts: Vec<[u32; 4]> = (0..FILTERS)
         .map(|seed| {
-            let family = F::draw(sizing.functions, 32, seed);
+            let family = F::draw(sizing.functions, 32, Seed::from_u64(seed));
             let (mut classic, mut segmented) = (Classic::new(sizing), Segmented::new(sizing));
             let mut blocked = Blocked::new(sizing);
             let mut counting = Counting::new(sizing, Counter::FourBits);
@@ -188,7 +188,7 @@ fn made() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         "ad", "con", "de", "er", "file", "get", "in", "le", "name", "on", "php", "re", "set",
         "type", "user", "ver",
     ];
-    let mut stream = SeedStream::new(57);
+    let mut stream = SeedStream::new(Seed::from_u64(57));
     let mut roll =
         move |sides: u64| ((u128::from(stream.next_u64()) * u128::from(sides)) >> 64) as usize;
     let words: Vec<String> = (0..WORDS)
@@ -238,7 +238,7 @@ impl<'a> Exact<'a> {
 
 /// Of packets that hold no content, those in which the filter finds one.
 fn in_vain<F: StringFamily>(contents: &[&[u8]], packets: &[&[u8]], cut_off: usize) -> usize {
-    let family = F::draw(FUNCTIONS, cut_off, 5);
+    let family = F::draw(FUNCTIONS, cut_off, Seed::from_u64(5));
     let mut filter = Segmented::new(Sizing {
         bits: BITS_PER_CONTENT * contents.len(),
         functions: FUNCTIONS,

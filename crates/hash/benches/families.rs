@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use weir_hash::{
-    Buckets, Family, H1HalfWords, H1Words, KeyColumns, Ms52, Poly44, Polynomial, SeedStream,
+    Buckets, Family, H1HalfWords, H1Words, KeyColumns, Ms52, Poly44, Polynomial, Seed, SeedStream,
     Tabulation, ThorupZhang8, ThorupZhang16,
 };
 use weir_simd::Tier;
@@ -100,8 +100,9 @@ fn main() {
 
 /// Enters a family under every tier that the processor has.
 fn enter<F: Family + 'static>(family: &'static str, words: usize, subjects: &mut Vec<Subject>) {
-    let functions = F::draw(ROWS, WIDTH, words, 1).expect("a shape that every family has");
-    let mut random = SeedStream::new(2);
+    let functions =
+        F::draw(ROWS, WIDTH, words, Seed::from_u64(1)).expect("a shape that every family has");
+    let mut random = SeedStream::new(Seed::from_u64(2));
     let chunks: Vec<KeyColumns> = (0..CHUNKS)
         .map(|_| {
             let mut keys = KeyColumns::new(words, CHUNK);

@@ -3,8 +3,8 @@
 use crate::columns::KeyColumns;
 
 /// The buckets of a batch of keys under each row of a family: row `r` lists
-/// one bucket number per key, in the order of the keys. Kept by the caller and
-/// filled again for every batch, so that hashing allocates nothing.
+/// one bucket number per key, in the order of the keys. Reuse it for
+/// every batch: then hashing allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Buckets {
     len: usize,
@@ -12,27 +12,26 @@ pub struct Buckets {
     data: Vec<u32>,
 }
 
-/// Who takes buckets as they are found ([`crate::Family::buckets_to`]).
+/// Receives buckets while they are computed ([`crate::Family::buckets_to`]).
 pub trait BucketSink {
-    /// Takes the buckets under row `row` of the keys from number `first` on, in
-    /// their order. Kernels have one place that calls this, with 16 buckets
-    /// wherever there are as many: it is worth being inlined.
+    /// Receives the buckets under row `row` of the keys from number `first` on, in their
+    /// order. Kernels call it in one place, with 16 buckets except at the end: inline it.
     fn take(&mut self, row: usize, first: usize, buckets: &[u32]);
 }
 
-/// Nobody.
+/// Ignores the buckets.
 impl BucketSink for () {
     #[inline(always)]
     fn take(&mut self, _: usize, _: usize, _: &[u32]) {}
 }
 
 impl Buckets {
-    /// No buckets; memory is taken by the first batch.
+    /// No buckets; the first batch allocates memory.
     pub fn new() -> Buckets {
         Buckets::default()
     }
 
-    /// The buckets of all keys under row `row`; empty where there is no such
+    /// The buckets of all keys under row `row`; empty if there is no such
     /// row.
     #[inline]
     pub fn row(&self, row: usize) -> &[u32] {
@@ -40,7 +39,7 @@ impl Buckets {
         self.data.get(start..start + self.len).unwrap_or(&[])
     }
 
-    /// Hands out all rows, each whole.
+    /// Passes all rows to `sink`, each as a whole.
     pub fn hand_to(&self, sink: &mut impl BucketSink) {
         let rows = self.data.chunks_exact(self.stride.max(1));
         for (row, buckets) in rows.enumerate() {
@@ -48,7 +47,7 @@ impl Buckets {
         }
     }
 
-    /// Makes room for `rows` rows of the buckets of `keys`.
+    /// Resizes to `rows` rows of the buckets of `keys`.
     pub(crate) fn shape(&mut self, rows: usize, keys: &KeyColumns) {
         self.len = keys.len();
         self.stride = keys.padded_len();

@@ -1,4 +1,4 @@
-//! Keys in columns: the layout that puts one key in each lane.
+//! Keys in columns, the layout in which each SIMD lane holds one key.
 
 /// The longest key, in 32-bit words: an IPv6 5-tuple takes 37 bytes.
 pub const MAX_KEY_WORDS: usize = 10;
@@ -13,9 +13,17 @@ const LANES: usize = 16;
 /// word 1:  k0 k1 k2 k3 …    the same word of neighbouring keys
 /// ```
 ///
-/// Every column is padded to whole vectors, so that a kernel needs no tail; the
-/// padding holds words of earlier keys or zeros, and what is computed from it
-/// is never read.
+/// Every column is padded to whole vectors, so that kernels need no tail loop. The padding
+/// holds words of earlier keys or zeros; results for it are never read.
+///
+/// ```
+/// use weir_hash::KeyColumns;
+///
+/// let mut keys = KeyColumns::new(4, 256); // IPv6 addresses, 256 at a time
+/// assert!(keys.push(&[0x2001_0db8, 0, 0, 1]));
+/// assert!(keys.push(&[0xc000_0201])); // shorter keys are padded with zero words
+/// assert_eq!(keys.column(0), [0x2001_0db8, 0xc000_0201]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct KeyColumns {
     words: usize,
@@ -56,18 +64,18 @@ impl KeyColumns {
         self.len == 0
     }
 
-    /// Whether no further key fits.
+    /// Whether the capacity is reached.
     pub fn is_full(&self) -> bool {
         self.len == self.capacity
     }
 
-    /// Forgets all keys, keeps the memory.
+    /// Removes all keys, keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Appends a key and says whether it fitted. A shorter key is padded with
-    /// zero words; words beyond [`KeyColumns::words`] do not fit.
+    /// Appends a key, padded with zero words. Returns false, and appends nothing, where the
+    /// columns are full or the key has more than [`KeyColumns::words`] words.
     #[inline]
     pub fn push(&mut self, key: &[u32]) -> bool {
         if self.is_full() || key.len() > self.words {
@@ -98,9 +106,9 @@ impl KeyColumns {
         key.len() <= self.words
     }
 
-    /// Replaces the keys by those whose words stand in `columns`, word 0 of all
-    /// keys first, and says whether they fitted: as many columns as
-    /// [`KeyColumns::words`], all of one length, no longer than the capacity.
+    /// Replaces the keys by those whose words are in `columns`, word 0 of all keys first.
+    /// Returns false, and changes nothing, unless there are [`KeyColumns::words`] columns
+    /// of equal length, at most the capacity.
     #[inline]
     pub fn assign(&mut self, columns: &[&[u32]]) -> bool {
         let len = columns.first().map_or(0, |column| column.len());
@@ -108,17 +116,17 @@ impl KeyColumns {
             && columns.iter().all(|column| column.len() == len)
             && len <= self.capacity;
         if fits {
-            let own = self.data.chunks_exact_mut(self.stride.max(1));
-            for (own, column) in own.zip(columns) {
-                own[..len].copy_from_slice(column);
+            let stored = self.data.chunks_exact_mut(self.stride.max(1));
+            for (stored, column) in stored.zip(columns) {
+                stored[..len].copy_from_slice(column);
             }
             self.len = len;
         }
         fits
     }
 
-    /// Replaces the keys by `len` (at most the capacity), of which `word(key, word)`
-    /// gives the words, column by column.
+    /// Replaces the keys by `len` keys (at most the capacity); `word(key, word)` returns the
+    /// words, and is called column by column.
     #[inline]
     pub fn fill(&mut self, len: usize, word: impl Fn(usize, usize) -> u32) {
         self.len = len.min(self.capacity);
@@ -138,7 +146,7 @@ impl KeyColumns {
         &self.padded_column(word)[..self.len]
     }
 
-    /// Key number `index`, its words gathered; words beyond the key's are zero.
+    /// Key number `index`, padded with zero words.
     ///
     /// # Panics
     /// `index` is not below [`KeyColumns::len`].

@@ -1,4 +1,4 @@
-//! What all families of row functions have in common.
+//! The trait of the families whose functions index the rows of a sketch.
 
 use std::fmt::{self, Debug};
 
@@ -6,15 +6,15 @@ use weir_simd::Tier;
 
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
+use crate::seed::Seed;
 
-/// The most buckets per row: beyond this the collision bounds leave 1/w by too
-/// much.
+/// The most buckets per row: beyond this, collision probabilities exceed 1/w noticeably.
 pub const MAX_WIDTH: u32 = 1 << 21;
 
-/// The most rows: a failure probability of e⁻³² is none.
+/// The most rows: their failure probability is e⁻³².
 pub const MAX_ROWS: usize = 32;
 
-/// A family that does not exist.
+/// A size out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     /// Buckets per row out of range.
@@ -23,8 +23,8 @@ pub enum ShapeError {
     /// Number of rows out of range.
     #[error("{0} rows: use 1 to {MAX_ROWS}")]
     Rows(usize),
-    /// A single bucket where there must be several.
-    #[error("one counter per row tells no keys apart: use 2 to {MAX_WIDTH}")]
+    /// A single bucket where at least two are required.
+    #[error("one counter per row cannot distinguish keys: use 2 to {MAX_WIDTH}")]
     OneBucket,
     /// Words per key out of range.
     #[error("keys of {0} words: use 1 to {1}")]
@@ -32,13 +32,13 @@ pub enum ShapeError {
 }
 
 /// `rows` functions, independent of each other, from keys of up to `words`
-/// 32-bit words to `width` buckets, drawn from a seed. What is guaranteed of
-/// them, and why, is said by each type.
+/// 32-bit words to `width` buckets, drawn from a [`Seed`]. Each type states its property
+/// and the proof.
 ///
 /// A key with fewer words is the key padded with zero words. `Debug` shows no
 /// parameters: they may be secret.
 pub trait Family: Clone + PartialEq + Debug + Send + Sync {
-    /// Number of the family in stored sketches; never given to another one.
+    /// Number of the family in stored sketches; never reused.
     const CODE: u8;
 
     /// Draws the family from `seed`. Equal arguments give equal functions on
@@ -46,7 +46,7 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`ShapeError`] for a size out of range.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError>;
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError>;
 
     /// Number of functions.
     fn rows(&self) -> usize;
@@ -57,24 +57,24 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     /// Words of the longest key.
     fn words(&self) -> usize;
 
-    /// The definition: the bucket of `key` under row `row`, below
-    /// [`Family::width`]. Words beyond [`Family::words`] do not count.
+    /// The scalar reference: the bucket of `key` under row `row`, below
+    /// [`Family::width`]. Words beyond [`Family::words`] are ignored.
     ///
     /// # Panics
     /// `row` is not below [`Family::rows`].
     fn bucket(&self, row: usize, key: &[u32]) -> u32;
 
-    /// One key through all functions: writes its bucket under row `r` to
-    /// `out[r]`, for as many rows as `out` has and the family.
+    /// Hashes one key with all functions: writes its bucket under row `r` to `out[r]`, for
+    /// the first `out.len()` rows at most.
     fn buckets_of_key(&self, key: &[u32], out: &mut [u32]) {
         for (row, bucket) in (0..self.rows()).zip(out) {
             *bucket = self.bucket(row, key);
         }
     }
 
-    /// One key through all functions, lanes of which are functions where `tier` has
-    /// such lanes and the processor has `tier`: what [`Family::buckets_of_key`] says, for
-    /// a query of few keys.
+    /// Hashes one key with all functions, in SIMD lanes that hold functions where `tier` and
+    /// the processor have them. Same result as [`Family::buckets_of_key`]; for queries of
+    /// few keys.
     fn buckets_across(&self, tier: Tier, key: &[u32], out: &mut [u32]) {
         let rows = self.rows().min(out.len());
         if !self.buckets_across_in_lanes(tier, key, &mut out[..rows]) {
@@ -82,27 +82,25 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
         }
     }
 
-    /// Fills `out`, which is no longer than there are functions, and returns true; or
-    /// returns false where the family has no such kernel for `tier`, or the processor no
-    /// `tier`.
+    /// The kernel of [`Family::buckets_across`]: fills `out`, which has at most one entry
+    /// per function, and returns true; false where there is no kernel for `tier` or the
+    /// processor lacks it.
     fn buckets_across_in_lanes(&self, tier: Tier, key: &[u32], out: &mut [u32]) -> bool {
         let _ = (tier, key, out);
         false
     }
 
-    /// Many keys through all functions: in lanes where `tier` has them and the
-    /// processor has `tier`, else as [`Family::bucket`] says, with the same
-    /// result.
+    /// Hashes a batch of keys with all functions, in SIMD lanes where `tier` and the
+    /// processor have them. Same result as [`Family::bucket`] for each key.
     fn buckets(&self, tier: Tier, keys: &KeyColumns, out: &mut Buckets) {
         self.buckets_to(tier, keys, out, &mut ());
     }
 
-    /// The same, and hands the result to `sink` as it comes, every key once
-    /// under every row.
+    /// The same, and passes the buckets to `sink` as they are computed, every key once
+    /// per row.
     ///
-    /// Kernels hash one block of keys between handing out the rows of the block
-    /// before, so that a processor that waits for what is done with a bucket has
-    /// something to do meanwhile.
+    /// Kernels interleave hashing a block of keys with passing on the rows of the previous
+    /// block, which hides the latency of what the sink does with a bucket.
     fn buckets_to(
         &self,
         tier: Tier,
@@ -117,9 +115,9 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
         }
     }
 
-    /// Fills `out`, which has the shape of the result, hands it out and returns true;
-    /// or returns false where the family has no kernel for `tier`, or the processor no
-    /// `tier`.
+    /// The kernel of [`Family::buckets_to`]: fills `out`, which has the shape of the
+    /// result, passes it to `sink` and returns true; false where there is no kernel for
+    /// `tier` or the processor lacks it.
     fn buckets_in_lanes(
         &self,
         tier: Tier,
@@ -132,9 +130,9 @@ pub trait Family: Clone + PartialEq + Debug + Send + Sync {
     }
 }
 
-/// Of any four different keys, the buckets under one row are independent and
-/// uniform, up to the deviation that the type states: what the variance of a
-/// second moment (F₂) needs.
+/// A family that is 4-universal up to the deviation that the type states: the buckets of
+/// any four different keys under one row are independent and uniform. The variance of an
+/// estimate of the second moment (F₂) requires it.
 pub trait FourUniversal: Family {}
 
 /// Checks a size.
@@ -169,8 +167,8 @@ pub(crate) fn describe(
         .finish_non_exhaustive()
 }
 
-/// The twin of all kernels: key by key, as [`Family::bucket`] says, into `out`, which has
-/// the shape of the result.
+/// The scalar reference of all kernels: key by key into `out`, which has the shape of the
+/// result.
 fn buckets_one_by_one(family: &impl Family, keys: &KeyColumns, out: &mut Buckets) {
     let stride = keys.padded_len();
     let places = out.padded_rows();

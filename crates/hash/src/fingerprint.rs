@@ -1,9 +1,9 @@
-//! One 64-bit number per key, for structures that need mixed bits.
+//! Fingerprints of 64 bits, for structures that need well-mixed bits.
 
 use std::fmt;
 
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// A seeded 64-bit fingerprint of a key of 32-bit words, for the register
 /// index and rank of a distinct counter.
@@ -12,8 +12,16 @@ use crate::seed::SeedStream;
 /// equal with probability at most 2⁻³³ (the difference is uniform over the
 /// multiples of a power of two below 2³²), and one in 2⁶⁰ for an average pair.
 /// Stafford's finaliser (variant 13, the one of SplitMix64) is a bijection, so
-/// it keeps that bound; that its output bits look independent is observed, not
-/// proved, as for every hash in use with HyperLogLog.
+/// it keeps that bound; that its output bits look independent is observed and not
+/// proven, as for every hash function in use with HyperLogLog.
+///
+/// ```
+/// use weir_hash::{Fingerprint, Seed};
+///
+/// let fingerprint = Fingerprint::new(Seed::random()?);
+/// assert_ne!(fingerprint.of(&[1]), fingerprint.of(&[2])); // but for probability 2⁻³³
+/// # Ok::<(), weir_hash::SeedError>(())
+/// ```
 ///
 /// `Debug` shows no parameters: they may be secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,7 +32,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// The function that `seed` draws.
-    pub fn new(seed: u64) -> Fingerprint {
+    pub fn new(seed: Seed) -> Fingerprint {
         let mut stream = SeedStream::new(seed);
         Fingerprint {
             multipliers: std::array::from_fn(|_| stream.next_u64()),
@@ -32,7 +40,7 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprints of a batch of keys, in their order (`out` is replaced).
+    /// The fingerprints of a batch of keys, in their order. Replaces what `out` holds.
     pub fn of_columns(&self, keys: &KeyColumns, out: &mut Vec<u64>) {
         out.clear();
         out.resize(keys.len(), self.addend);
@@ -46,8 +54,8 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of a key; words beyond [`MAX_KEY_WORDS`] do not count,
-    /// and trailing zero words change nothing.
+    /// The fingerprint of a key. Words beyond [`MAX_KEY_WORDS`] and trailing zero words are
+    /// ignored.
     #[inline]
     pub fn of(&self, key: &[u32]) -> u64 {
         let sum = self
@@ -84,7 +92,7 @@ mod tests {
     /// probability 3e-7, and this one does not.
     #[test]
     fn sequential_keys_have_distinct_fingerprints() {
-        let fingerprint = Fingerprint::new(1);
+        let fingerprint = Fingerprint::new(Seed::from_u64(1));
         let mut seen: Vec<u64> = (0..1 << 20).map(|x| fingerprint.of(&[x, 0, 6])).collect();
         seen.sort_unstable();
         seen.dedup();
@@ -97,7 +105,7 @@ mod tests {
     /// always or never.
     #[test]
     fn neighbouring_keys_differ_in_half_of_the_bits() {
-        let fingerprint = Fingerprint::new(2);
+        let fingerprint = Fingerprint::new(Seed::from_u64(2));
         for bit in 0..64 {
             let turns = (0..1u32 << 16)
                 .filter(|x| (fingerprint.of(&[*x]) ^ fingerprint.of(&[x + 1])) >> bit & 1 == 1)
@@ -108,7 +116,7 @@ mod tests {
 
     #[test]
     fn batch_equals_one_by_one() {
-        let fingerprint = Fingerprint::new(3);
+        let fingerprint = Fingerprint::new(Seed::from_u64(3));
         let mut keys = KeyColumns::new(3, 20);
         let mut expected = Vec::new();
         for n in 0..20 {
@@ -123,7 +131,10 @@ mod tests {
 
     #[test]
     fn seeds_and_words_matter() {
-        let (one, two) = (Fingerprint::new(1), Fingerprint::new(2));
+        let (one, two) = (
+            Fingerprint::new(Seed::from_u64(1)),
+            Fingerprint::new(Seed::from_u64(2)),
+        );
         assert_ne!(one.of(&[5]), two.of(&[5]));
         assert_ne!(one.of(&[5, 1]), one.of(&[1, 5]));
         assert_eq!(one.of(&[5]), one.of(&[5, 0, 0]));

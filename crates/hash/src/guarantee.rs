@@ -1,4 +1,4 @@
-//! What a family promises of a function drawn from it.
+//! Proven properties of hash families.
 
 /// A bound that holds for every choice of different keys, over the random
 /// choice of the function. R is the number of values.
@@ -18,13 +18,13 @@ pub enum Property {
     StronglyUniversal,
     /// Pr\[h(x) = s and h(y) = t\] ≤ ε/R (Stinson 1994).
     AlmostStronglyUniversal,
-    /// Any so many different keys get independent, uniform values.
+    /// k-independent: any k distinct keys hash independently and uniformly.
     KUniversal(u32),
     /// No bound is proven; the documentation of the type says what is known.
     Unproven,
 }
 
-/// The group in which values are subtracted.
+/// The group in which hash values are subtracted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     /// Numbers modulo this one.
@@ -34,21 +34,21 @@ pub enum Group {
     Xor,
 }
 
-/// A property, its ε, and who proved it.
+/// A property, its ε, and the source of the proof.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Guarantee {
-    /// What is promised.
+    /// The property.
     pub property: Property,
     /// The ε of the property; 1/R where the property has none.
     pub epsilon: f64,
-    /// Where it is proven.
+    /// Publication with the proof.
     pub source: &'static str,
-    /// Bytes of key that the function at hand was drawn with.
+    /// Key length of this function in bytes.
     pub key_bytes: usize,
 }
 
-/// A function drawn from a family.
+/// A hash function that states the property of its family.
 pub trait Guaranteed {
-    /// What the family promises for the messages that this function takes.
+    /// The property of the family, for the messages that this function accepts.
     fn guarantee(&self) -> Guarantee;
 }

@@ -7,8 +7,20 @@
 //! Two messages of at most n words differ by a polynomial of degree n without
 //! constant term, which takes any one value at n points at most: ε = n / |field|
 //! (den Boer 1993; Taylor 1993; Bierbrauer, Johansson, Kabatianskii, Smeets, CRYPTO
-//! 1993). The length comes first, as a word of its own, so that messages of
-//! different lengths differ in their words, too.
+//! 1993). The length is the first word, so that messages of different lengths differ in
+//! their words, too.
+//!
+//! ```
+//! use weir_hash::horner::Horner61;
+//! use weir_hash::{Guaranteed, Seed, SeedStream, prime::P61};
+//!
+//! let mut stream = SeedStream::new(Seed::random()?);
+//! let point = std::iter::repeat_with(|| stream.next_bits(61)).find(|it| *it < P61);
+//! let function = Horner61::new(point.ok_or("no point")?, 350);
+//! assert!(function.hash(&[1, 2, 3]) < P61);
+//! assert!(function.guarantee().epsilon < 1e-15);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::guarantee::{Group, Guarantee, Guaranteed, Property};
 use crate::prime::{P61, mod_p61};
@@ -29,8 +41,8 @@ pub struct Horner128 {
 }
 
 impl Horner61 {
-    /// The function of a point, a number below 2⁶¹ - 1, for messages of up to so
-    /// many words, which its guarantee depends on.
+    /// The function of a point, a number below 2⁶¹ - 1, for messages of up to
+    /// `most_words` words, on which its guarantee depends.
     pub fn new(point: u64, most_words: usize) -> Horner61 {
         Horner61 { point, most_words }
     }
@@ -46,8 +58,8 @@ impl Horner61 {
 }
 
 impl Horner128 {
-    /// The function of a point, for messages of up to so many words, which its
-    /// guarantee depends on.
+    /// The function of a point, for messages of up to `most_words` words, on which its
+    /// guarantee depends.
     pub fn new(point: u128, most_words: usize) -> Horner128 {
         Horner128 { point, most_words }
     }
@@ -61,7 +73,7 @@ impl Horner128 {
     }
 }
 
-/// The value of a message behind its length. A step adds a word and multiplies by the
+/// The value of a message after its length. A step adds a word and multiplies by the
 /// point.
 #[inline]
 fn evaluate<N: Default>(length: N, words: impl Iterator<Item = N>, step: impl Fn(N, N) -> N) -> N {

@@ -10,9 +10,22 @@
 //! MMH32    ((Σ mᵢxᵢ mod 2⁶⁴) mod (2³² + 15)) mod 2³²                            (4.5)
 //! ```
 //!
-//! Messages are of one length. A shorter one is padded with zero words, which
-//! the sum does not see, so that it collides with itself padded: whoever hashes
-//! several lengths hashes the length, too.
+//! Messages have one length. A shorter one is padded with zero words, which do not change
+//! the sum, so that it collides with its own padding: callers that hash messages of
+//! several lengths must hash the length, too.
+//!
+//! ```
+//! use weir_hash::multilinear::Mmh32;
+//! use weir_hash::{Guaranteed, Seed, SeedStream};
+//!
+//! let mut stream = SeedStream::new(Seed::random()?);
+//! let key: Vec<u32> = (0..101).map(|_| stream.next_bits(32) as u32).collect();
+//! let function = Mmh32::<2>::new(&key); // two Toeplitz tags: 64 bits
+//! let tags = function.hash(&[7; 100])?;
+//! assert_eq!(tags, function.hash(&[7; 100])?);
+//! assert!(function.guarantee().epsilon < 1e-17);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # MMH32 in Toeplitz keys
 //!
@@ -32,7 +45,7 @@
 //! Dₜ = c + Δ·xᵢ₊ₜ - 2⁶⁴f       c fixed in 0..2⁶⁴, f of two values
 //! ```
 //!
-//! so that Fₜ asks for Δ·xᵢ₊ₜ ≡ r - c + 2⁶⁴(f + e) with e in {0, 1}: three values
+//! so that Fₜ requires Δ·xᵢ₊ₜ ≡ r - c + 2⁶⁴(f + e) with e in {0, 1}: three values
 //! of f + e, and per residue r one word modulo p for each. There are two residues,
 //! d and d + 15, and a third for the 29 values of d within 14 of zero. Hence
 //! Pr\[F₀ … Fₜ₋₁\] ≤ (6·2⁻³²)ᵀ, and at most (9·2⁻³²)ᵀ for those few d: the ε of
@@ -92,7 +105,7 @@ pub struct Mmh32<'k, const T: usize = 1> {
 
 impl<'k> MmhStar<'k> {
     /// The function of `key`, whose words are numbers below `prime`. The caller
-    /// vouches for both, since neither can be told apart from chance.
+    /// guarantees that the modulus is prime and the key uniformly random.
     pub fn new(prime: u64, key: &'k [u64]) -> MmhStar<'k> {
         MmhStar { prime, key }
     }

@@ -14,6 +14,17 @@
 //!
 //! RFC 4418 multiplies words four apart instead of neighbours, which suits
 //! vectors of four words and changes nothing else: [`nh_rfc4418`].
+//!
+//! ```
+//! use weir_hash::nh::Nh;
+//! use weir_hash::{Seed, SeedStream};
+//!
+//! let mut stream = SeedStream::new(Seed::random()?);
+//! let key: Vec<u32> = (0..64).map(|_| stream.next_bits(32) as u32).collect();
+//! let [value] = Nh::<1>::new(&key).hash(&[1, 2, 3, 4])?;
+//! assert_eq!([value], Nh::<1>::new(&key).hash(&[1, 2, 3, 4])?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::guarantee::{Group, Guarantee, Guaranteed, Property};
 use crate::multilinear::MessageError;
@@ -34,7 +45,7 @@ pub struct Nh<'k, const T: usize = 1> {
 
 impl<'k> NmhStar<'k> {
     /// The function of `key`, whose words are numbers below `prime`. The caller
-    /// vouches for both.
+    /// guarantees that the modulus is prime and the key uniformly random.
     pub fn new(prime: u64, key: &'k [u64]) -> NmhStar<'k> {
         NmhStar { prime, key }
     }

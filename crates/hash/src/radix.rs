@@ -14,11 +14,18 @@
 //!   first bytes and drops the rest where the prime does not come in between.
 //!
 //! It is here for comparison. With a base drawn at random below a large prime it
-//! becomes [`crate::horner`], which is a family.
+//! becomes [`crate::horner`], which is universal.
+//!
+//! ```
+//! use weir_hash::radix::RadixConversion;
+//!
+//! // 97 + 98·10 + 99·100
+//! assert_eq!(RadixConversion::new(10, 65_537).hash(b"abc"), 10_977);
+//! ```
 
 use crate::guarantee::{Guarantee, Guaranteed, Property};
 
-/// A function of given base and prime. The caller vouches for the prime.
+/// A function of given base and prime. The caller guarantees that the modulus is prime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadixConversion {
     base: u64,

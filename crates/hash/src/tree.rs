@@ -1,9 +1,9 @@
 //! Messages of any length by a function of blocks: tree hashing.
 //!
 //! Wegman and Carter 1981, as section 4.2.3 of Y.-K. Lai's dissertation applies
-//! it to MMH32. Each level cuts what it is given into blocks and puts T tags in the
-//! place of each, under a key of its own, until one block is left. The last level
-//! hashes the length of the message, too:
+//! it to MMH32. Each level splits its input into blocks and replaces each by T tags, with
+//! a separate key per level, until one block is left. The last level hashes the length of
+//! the message, too:
 //!
 //! ```text
 //! message   ████ ████ ████ ████ ███░     key 1      ░ zeros
@@ -18,7 +18,21 @@
 //! vanish, or the last one sees it. Where they need different numbers of levels,
 //! the key of the higher one's last level is independent of everything else, and
 //! the length that it hashes is not zero: ε. Zeros that fill the last block cannot
-//! be told from words of the message, but lengths can.
+//! be distinguished from words of the message, but lengths can.
+//!
+//! ```
+//! use weir_hash::tree::MmhTree;
+//! use weir_hash::{Seed, SeedStream};
+//!
+//! let mut stream = SeedStream::new(Seed::random()?);
+//! // Three levels with blocks of 16 words, two tags of 32 bits.
+//! let keys: Vec<Vec<u32>> = (0..3)
+//!     .map(|_| (0..18).map(|_| stream.next_bits(32) as u32).collect())
+//!     .collect();
+//! let tree = MmhTree::<2>::new(&keys)?;
+//! assert_ne!(tree.hash(b"a message")?, tree.hash(b"a message\0")?); // but for 2⁻⁵⁸
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::guarantee::{Group, Guarantee, Guaranteed, Property};
 use crate::multilinear::{MessageError, Mmh32};
@@ -117,10 +131,10 @@ impl<const T: usize> Guaranteed for MmhTree<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::SeedStream;
+    use crate::seed::{Seed, SeedStream};
 
     fn keys(levels: usize, words: usize) -> Vec<Vec<u32>> {
-        let mut stream = SeedStream::new(4);
+        let mut stream = SeedStream::new(Seed::from_u64(4));
         let mut key = || (0..words).map(|_| stream.next_bits(32) as u32).collect();
         (0..levels).map(|_| key()).collect()
     }
@@ -176,7 +190,7 @@ mod tests {
     }
 
     /// Two levels with four tags, the dissertation's case: the bound for one tag
-    /// is 3·2⁻³⁰, and four tags beside each other, each in a tree of its own,
+    /// is 3·2⁻³⁰, and four tags beside each other, each in its own tree,
     /// would have (3·2⁻³⁰)⁴; here all tags go up together.
     #[test]
     fn four_tags_of_two_levels_are_within_the_published_figure_and_not_at_2_to_the_120() {

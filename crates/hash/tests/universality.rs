@@ -4,8 +4,8 @@
 //! a family that promises less.
 
 use weir_hash::{
-    Family, H1HalfWords, H1Words, MAX_ROWS, Ms52, Poly44, Polynomial, Tabulation, ThorupZhang8,
-    ThorupZhang16,
+    Family, H1HalfWords, H1Words, MAX_ROWS, Ms52, Poly44, Polynomial, Seed, Tabulation,
+    ThorupZhang8, ThorupZhang16,
 };
 
 /// Calls `count` with the buckets of all `keys` under `trials` functions of a
@@ -18,7 +18,7 @@ fn for_each_function<F: Family, const N: usize>(
 ) {
     let words = keys.iter().map(|key| key.len()).max().unwrap();
     for seed in 0..trials / MAX_ROWS as u64 {
-        let family = F::draw(MAX_ROWS, width, words, 0x5eed_0000 + seed).unwrap();
+        let family = F::draw(MAX_ROWS, width, words, Seed::from_u64(0x5eed_0000 + seed)).unwrap();
         let buckets = keys.map(|key| {
             let mut buckets = [0; MAX_ROWS];
             family.buckets_of_key(key, &mut buckets);

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use weir_measure::change::{ChangeConfig, KeySource};
-use weir_measure::{IntervalReport, MeasureConfig, Measurement, Meter};
+use weir_measure::{IntervalReport, MeasureConfig, Measurement, Meter, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -25,7 +25,7 @@ fn measurement(model: &str, keys: KeySource) -> (Measurement, Receiver<(Instant,
     let (sender, reports) = channel();
     let config = MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(1),
+        seed: Some(Seed::from_u64(1)),
         change: Some(ChangeConfig {
             keys,
             max_keys: KEYS as usize,
@@ -34,8 +34,8 @@ fn measurement(model: &str, keys: KeySource) -> (Measurement, Receiver<(Instant,
         ..MeasureConfig::new(KeyKind::Source)
     };
     let observer = move |report: IntervalReport| {
-        let asked = report.changes.map_or(0, |changes| changes.asked);
-        let _ = sender.send((Instant::now(), asked));
+        let queried = report.changes.map_or(0, |changes| changes.queried);
+        let _ = sender.send((Instant::now(), queried));
     };
     let measurement = config.build_observed(1, Some(Box::new(observer)));
     (measurement.expect("a configuration"), reports)
@@ -76,7 +76,7 @@ fn main() {
     ] {
         let (mut measurement, reports) = measurement(model, keys);
         let meter = &mut measurement.meters[0];
-        let (mut path, mut whole, mut asked) = (Vec::new(), Vec::new(), 0);
+        let (mut path, mut whole, mut queried) = (Vec::new(), Vec::new(), 0);
         // The longest batch of an interval: while the collector works on the one
         // before, and while it has nothing to do.
         let (mut beside, mut alone) = (Vec::new(), Vec::new());
@@ -93,7 +93,7 @@ fn main() {
             // After every third interval, go on at once.
             if round % 3 > 0 {
                 for _ in 0..unreported {
-                    (reported, asked) = reports.recv().expect("a report");
+                    (reported, queried) = reports.recv().expect("a report");
                 }
                 unreported = 0;
             }
@@ -113,7 +113,7 @@ fn main() {
         }
         let show = |times| quartiles(times).map(|us| format!("{us:.0}")).join(" ");
         println!(
-            "{model:>13} keys {keys:>5} ({asked} asked): packet path {}, in all {}; longest batch of \
+            "{model:>13} keys {keys:>5} ({queried} queried): packet path {}, in all {}; longest batch of \
              {BATCH} packets {} beside the collector, {} without",
             show(path),
             show(whole),

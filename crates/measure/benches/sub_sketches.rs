@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use weir_hash::{KeyColumns, SeedStream};
+use weir_hash::{KeyColumns, Seed, SeedStream};
 use weir_measure::sub_sketches::{FreshHashes, Hashes, SameHashes, SubSketches, average_error};
 use weir_measure::{AddWork, Shape};
 
@@ -24,7 +24,7 @@ const ROWS: usize = 8;
 type Packet = (f64, u32, i64);
 
 fn trace() -> Vec<Packet> {
-    let mut stream = SeedStream::new(6);
+    let mut stream = SeedStream::new(Seed::from_u64(6));
     let mut unit = move || (stream.next_bits(53) as f64 + 0.5) / 2f64.powi(53);
     let mut packets = Vec::new();
     for source in 0..SOURCES {
@@ -56,7 +56,7 @@ fn error<H: Hashes>(
     let keys = truth.len();
     let of_seed = |seed| {
         let mut sketches: SubSketches<H> =
-            SubSketches::new(quantum, shape, 1, keys, seed).expect("a shape");
+            SubSketches::new(quantum, shape, 1, keys, Seed::from_u64(seed)).expect("a shape");
         let mut work = AddWork::default();
         let mut columns = KeyColumns::new(1, 256);
         let mut values = Vec::new();

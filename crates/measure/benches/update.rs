@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use weir_hash::{Buckets, Family, KeyColumns, Ms52, SeedStream};
+use weir_hash::{Buckets, Family, KeyColumns, Ms52, Seed, SeedStream};
 use weir_measure::{Accuracy, AddWork, CountMin, MeasureConfig};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::Tier;
@@ -19,13 +19,13 @@ const KEYS: usize = 1 << 20;
 const CHUNK: usize = 64;
 
 fn uniform() -> Vec<u32> {
-    let mut stream = SeedStream::new(1);
+    let mut stream = SeedStream::new(Seed::from_u64(1));
     (0..KEYS).map(|_| stream.next_bits(32) as u32).collect()
 }
 
 /// P(rank > r) falls as 1/r, up to 10⁶; ranks are scattered over the addresses.
 fn skewed() -> Vec<u32> {
-    let mut stream = SeedStream::new(2);
+    let mut stream = SeedStream::new(Seed::from_u64(2));
     let unit = 2f64.powi(-53);
     (0..KEYS)
         .map(|_| {
@@ -53,7 +53,8 @@ fn update(criterion: &mut Criterion) {
     for (stream, keys) in [("uniform", uniform()), ("skewed", skewed())] {
         let chunks = chunks(&keys);
         let values = [700u32; CHUNK];
-        let family = Ms52::draw(shape.rows, shape.width, 1, 1).expect("the default exists");
+        let family =
+            Ms52::draw(shape.rows, shape.width, 1, Seed::from_u64(1)).expect("the default exists");
 
         let mut group = criterion.benchmark_group(format!("count-min/{stream}"));
         group.throughput(Throughput::Elements(KEYS as u64));
@@ -67,7 +68,8 @@ fn update(criterion: &mut Criterion) {
                     }
                 });
             });
-            let mut sketch = CountMin::new(shape, 1, 1).expect("the default exists");
+            let mut sketch =
+                CountMin::new(shape, 1, Seed::from_u64(1)).expect("the default exists");
             let mut work = AddWork::default();
             group.bench_function(format!("update/{tier}"), |bench| {
                 bench.iter(|| {

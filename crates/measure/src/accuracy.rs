@@ -4,10 +4,18 @@ use std::f64::consts::E;
 
 use weir_hash::{MAX_ROWS, MAX_WIDTH, ShapeError};
 
-/// What a Count-Min sketch promises: an estimate is never below the truth, and
-/// above it by more than ε times the sum of all values (L1) with probability at
-/// most δ (Cormode and Muthukrishnan, *An improved data stream summary: the
-/// Count-Min sketch and its applications*, J. Algorithms 55, 2005, theorem 1).
+/// Accuracy of a Count-Min sketch: an estimate is never below the truth, and above it by
+/// more than ε times the sum of all values (L1) with probability at most δ (Cormode and
+/// Muthukrishnan, *An improved data stream summary: the Count-Min sketch and its
+/// applications*, J. Algorithms 55, 2005, theorem 1).
+///
+/// ```
+/// use weir_measure::{Accuracy, Shape};
+///
+/// let shape = Accuracy { epsilon: 1e-4, delta: 0.01 }.shape()?;
+/// assert_eq!(shape, Shape { rows: 5, width: 27_184 });
+/// # Ok::<(), weir_measure::AccuracyError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
     /// Error relative to L1.
@@ -26,7 +34,7 @@ impl Default for Accuracy {
     }
 }
 
-/// An accuracy that no sketch of a sensible size has.
+/// An accuracy out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum AccuracyError {
     /// ε out of range.
@@ -70,12 +78,12 @@ impl Accuracy {
     }
 }
 
-/// What a K-ary sketch promises: an estimate is further than ε times the root of
-/// F₂ from the truth with probability at most δ (Krishnamurthy et al. 2003,
+/// Accuracy of a K-ary sketch: an estimate is off by more than ε·√F₂ with probability at
+/// most δ, where F₂ is the sum over all keys of the squared sum (Krishnamurthy et al. 2003,
 /// appendix, with exact binomial tails).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MomentAccuracy {
-    /// Error relative to the root of F₂.
+    /// Error relative to √F₂.
     pub epsilon: f64,
     /// Probability of a larger error.
     pub delta: f64,
@@ -129,12 +137,13 @@ fn epsilon(width: f64) -> f64 {
     E / width * (1.0 + width * width * COLLISIONS)
 }
 
-/// Size of a sketch.
+/// Size of a sketch: `rows` · `width` counters of 4 bytes, or of 12 once one of them
+/// leaves the range of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Rows, each with a hash function of its own.
+    /// Rows, each with its own hash function: 1 to 32.
     pub rows: usize,
-    /// Counters per row.
+    /// Counters per row: 1 to 2²¹.
     pub width: u32,
 }
 
@@ -167,14 +176,13 @@ impl Shape {
         (2.0 / (f64::from(self.width - 1) * low)).sqrt()
     }
 
-    /// What an estimate may be above the truth, where all values add up to
-    /// `total`.
+    /// The error bound ε·L1 of an estimate, where all values add up to `total` (L1).
     pub fn bound(self, total: u64) -> u64 {
         (self.epsilon() * total as f64).ceil() as u64
     }
 }
 
-/// A sketch that cannot be made.
+/// An accuracy or a size out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SizeError {
     /// The accuracy is out of range.

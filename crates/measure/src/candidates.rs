@@ -3,17 +3,16 @@
 use hashbrown::HashTable;
 use weir_packet::wire::FlowKey;
 
-/// The keys with the largest estimates so far, in bounded memory: between
-/// `capacity` and twice as many.
+/// Candidate heavy hitters: the keys with the largest estimates so far, in bounded memory
+/// of between `capacity` and twice as many entries.
 ///
-/// A sketch answers what a key's sum is, not which keys it has seen; so each
-/// update offers its key with the estimate it has just got, unless the key is
-/// known to be in the table. When the table has grown to twice the capacity, the
-/// sketch is asked anew for all its keys, the smaller half is forgotten, and the
-/// largest estimate forgotten becomes the *floor*: a key must rise above it to
-/// come back.
+/// A sketch estimates the sum of a key but does not store keys. So each update offers its
+/// key with its new estimate, unless the key is known to be in the table. When the table
+/// has grown to twice the capacity, the estimates of all its keys are refreshed, the smaller
+/// half is removed, and the largest estimate removed becomes the *floor*: a key must rise
+/// above it to return.
 ///
-/// **What is never missed.** A key is forgotten or refused at an estimate that
+/// **Guarantee.** A key is removed or refused at an estimate that
 /// is at least its sum f of that time, and any later update offers it again.
 /// Where it is not in the table, `capacity` other keys had estimates of f or
 /// more, so f ≤ L1/capacity + the sketch's error; or it was not offered because its
@@ -25,16 +24,15 @@ pub struct Candidates {
     table: HashTable<Candidate>,
     capacity: usize,
     floor: u64,
-    /// Fingerprints of candidates, each where its lowest bits say, the last one
-    /// offered where several want a place. 0 where there is none.
+    /// Fingerprints of candidates, each in the slot that its lowest bits select; the
+    /// last one offered replaces others. 0 is an empty slot.
     known: Vec<u64>,
 }
 
-/// A key is not worth an offer below this part of the share that is never missed:
-/// most keys of a skewed stream are, and come to nothing.
+/// Keys below 1/4 of the guaranteed share are not inserted: most never become heavy.
 const SMALL_SHARE: u64 = 4;
 
-/// The most places of [`Candidates::known`]: 32 KB of fingerprints.
+/// The most slots of [`Candidates::known`]: 32 KB of fingerprints.
 const KNOWN_MAX: usize = 1 << 12;
 
 /// A key, the fingerprint that finds it, its estimate when it was last offered.
@@ -83,7 +81,7 @@ impl Candidates {
 
     /// Offers a key with its fingerprint, the same at each offer, and its
     /// present estimate. `present` estimates any key: candidates are offered
-    /// seldom, and asked for when some are to be forgotten.
+    /// seldom, and refreshed when some are to be removed.
     #[inline]
     pub fn offer(
         &mut self,
@@ -108,7 +106,7 @@ impl Candidates {
     }
 
     /// Adds the candidates of another part of the stream, all of them. Their
-    /// estimates are of that part only: ask a merged sketch for new ones.
+    /// estimates are of that part only: refresh them from a merged sketch.
     pub fn merge(&mut self, other: &Candidates) {
         for candidate in &other.table {
             self.put(*candidate);
@@ -183,7 +181,7 @@ impl Candidates {
 mod tests {
     use std::collections::HashMap;
 
-    use weir_hash::SeedStream;
+    use weir_hash::{Seed, SeedStream};
 
     use super::*;
 
@@ -319,7 +317,7 @@ mod tests {
     #[test]
     fn key_above_the_share_is_a_candidate_without_being_offered_each_time() {
         const CAPACITY: u64 = 16;
-        let mut stream = SeedStream::new(1);
+        let mut stream = SeedStream::new(Seed::from_u64(1));
         let mut candidates = Candidates::new(CAPACITY as usize);
         let mut sums: HashMap<u128, u64> = HashMap::new();
         let (mut places, mut offers) = (Vec::new(), 0);

@@ -1,23 +1,20 @@
-//! Where the intervals of all shards come together.
+//! Merges the intervals of all shards and reports them.
 //!
-//! A meter that goes on to its next interval puts the finished one into a queue
-//! and takes empty memory for the next; all else is done by a thread of the
-//! collector's own, so that the end of an interval does not hold up packets
-//! (figure 6.5 of the thesis: the update of one interval overlaps with what is
-//! made of those before it).
+//! A meter that starts its next interval puts the finished one into a queue and takes
+//! cleared memory for the next. The collector's thread does everything else, so that the end
+//! of an interval does not delay packets (figure 6.5 of the thesis: the update of one
+//! interval overlaps with the processing of previous ones).
 //!
 //! ```text
 //!   Meter ──┐  part of interval t                    ┌── reports
 //!   Meter ──┼─────────▶ queue ─▶ merge ─▶ report ──▶─┼── observer
-//!   Meter ──┘                                        └── alarms, where a stage asks
+//!   Meter ──┘                                        └── alarms, where a stage takes them
 //!     ▲                            │
 //!     └────── cleared memory ◀─────┘
 //! ```
 //!
-//! The queue is bounded, and so is memory where an observer takes the reports.
-//! Where intervals end faster than they
-//! can be made reports of, meters wait: packets of a capture come later then,
-//! and none is left out.
+//! The queue is bounded, and so is memory where an observer takes the reports. Where
+//! intervals end faster than they can be reported, meters wait; no packet is lost.
 
 use std::any::Any;
 use std::mem;
@@ -42,7 +39,7 @@ pub type Observer = Box<dyn FnMut(IntervalReport) + Send>;
 /// Merges the shards' intervals and reports those that every shard has passed.
 ///
 /// Memory holds the intervals between the slowest shard and the fastest, a few
-/// that wait in a queue, and, without an [`Observer`], the reports that nobody has
+/// that wait in a queue, and, without an [`Observer`], the reports that were not
 /// taken yet.
 #[derive(Clone, Debug)]
 pub struct Collector {
@@ -54,7 +51,7 @@ pub struct Collector {
 #[derive(Debug)]
 struct Shared {
     ready: Mutex<Vec<IntervalReport>>,
-    /// Those of the reports so far, in their order, where somebody takes them.
+    /// Those of the reports so far, in their order, where a stage takes them.
     alarms: Mutex<Option<Vec<Alarm>>>,
     /// Meters that have not come to their end.
     running: AtomicUsize,
@@ -73,7 +70,7 @@ enum Message {
         part: Option<Box<IntervalPart>>,
         reached: u64,
     },
-    /// Report also what is open, then answer.
+    /// Report open intervals, too, then acknowledge.
     Finish(SyncSender<()>),
 }
 
@@ -146,7 +143,7 @@ impl Collector {
     }
 
     /// To be called once by each meter, when it has submitted its last part: the
-    /// last of them waits for all reports, and is told the alarms that nobody has
+    /// last of them waits for all reports, and gets the alarms that nobody has
     /// taken.
     pub(crate) fn leave(&self) -> Vec<Alarm> {
         // What the others did comes before what the last one sees.
@@ -177,7 +174,7 @@ impl Collector {
     }
 
     /// The collector's thread ends before its collectors only by a panic, which
-    /// goes on in whoever waits for it.
+    /// continues in the thread that waits for it.
     fn resume_panic(&self) {
         let panic: Option<Box<dyn Any + Send>> = locked(&self.shared.thread)
             .take()
@@ -216,7 +213,7 @@ impl Worker {
                 Message::Finish(done) => {
                     self.merger.finish();
                     self.publish();
-                    // Whoever asked may have given up waiting.
+                    // The caller may have given up waiting.
                     let _ = done.send(());
                 }
             }

@@ -1,4 +1,4 @@
-//! What to measure.
+//! Configuration of a measurement.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_hash::{SeedError, random_seed};
+use weir_hash::{Seed, SeedError};
 use weir_packet::wire::KeyKind;
 use weir_simd::Tier;
 
 use crate::accuracy::{Accuracy, Shape, SizeError};
-use crate::change::{ChangeConfig, ChangeError};
+use crate::change::{ChangeConfig, ChangeError, Draws};
 use crate::collector::{Collector, Observer};
 use crate::contents::Sketched;
 use crate::interval::{IntervalClock, Timekeeper, Timeline};
@@ -30,7 +30,7 @@ pub enum Value {
     Bytes,
 }
 
-/// A value that does not exist.
+/// An unknown value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value {0:?}: use packets or bytes")]
 pub struct ValueError(String);
@@ -48,7 +48,7 @@ impl FromStr for Value {
 }
 
 impl Value {
-    /// The name that it is written and read by.
+    /// The name in configurations and reports.
     pub fn name(self) -> &'static str {
         match self {
             Value::Packets => "packets",
@@ -63,7 +63,32 @@ impl fmt::Display for Value {
     }
 }
 
-/// What to measure, and how well.
+/// Configuration of a measurement of packets: key, value, interval and accuracy.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_measure::{Accuracy, Arrival, MeasureConfig};
+/// use weir_packet::wire::{FlowKey, KeyKind};
+///
+/// let config = MeasureConfig {
+///     interval: Some(Duration::from_secs(10)),
+///     accuracy: Accuracy { epsilon: 1e-4, delta: 0.01 },
+///     ..MeasureConfig::new(KeyKind::Source)
+/// };
+/// let mut measurement = config.build(1)?;
+/// for (number, source) in [1, 2, 1].into_iter().enumerate() {
+///     let (time_ns, wire_bytes) = (1_000_000_000, 1500);
+///     let flow = FlowKey { source, ip_version: 4, ..FlowKey::default() };
+///     for meter in &mut measurement.meters {
+///         meter.tick(number as u64, time_ns);
+///         meter.count(&Arrival::at(time_ns, wire_bytes), wire_bytes, Some(&flow));
+///     }
+/// }
+/// measurement.meters.iter_mut().for_each(|meter| meter.finish());
+/// let [report] = &measurement.collector.finish()[..] else { return Err("one interval".into()) };
+/// assert_eq!((report.top[0].key.as_str(), report.top[0].estimate), ("0.0.0.1", 3000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MeasureConfig {
     /// Part of the flow that is the key.
@@ -74,26 +99,26 @@ pub struct MeasureConfig {
     pub interval: Option<Duration>,
     /// Accuracy of the sums.
     pub accuracy: Accuracy,
-    /// Keys in the top list of an interval.
+    /// Keys in the top list of an interval: 1 to 10,000.
     pub top: usize,
     /// Keeps all keys in a table too, to report exact sums and the sketch's
     /// error. Takes memory for every key of an interval.
     pub exact: bool,
-    /// Which changes to look for from interval to interval.
+    /// Change detection from interval to interval.
     pub change: Option<ChangeConfig>,
     /// Puts the sketches of each interval into its report, as bytes with their
     /// seeds.
     pub sketches: bool,
-    /// Seed of the hash functions; drawn at random and kept secret where none
-    /// is given, so that nobody can choose addresses that collide.
-    pub seed: Option<u64>,
-    /// Instructions that the kernels use.
+    /// Seed of the hash functions. Without one it is drawn at random and kept secret, so
+    /// that a sender cannot choose addresses that collide.
+    pub seed: Option<Seed>,
+    /// Instruction set of the kernels.
     pub tier: Tier,
 }
 
 impl MeasureConfig {
     /// Bytes by `key` over the whole stream: default accuracy, top 10, no
-    /// exact table, no search for changes, secret seed, the tier in force.
+    /// exact table, no change detection, secret seed, the active tier.
     pub fn new(key: KeyKind) -> MeasureConfig {
         MeasureConfig {
             key,
@@ -109,16 +134,16 @@ impl MeasureConfig {
         }
     }
 
-    /// Refuses what [`MeasureConfig::build`] would refuse.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// The same, but for the thread.
+    /// As for [`MeasureConfig::build`], except those of starting a thread.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.plan().map(drop)
     }
 
-    /// Makes the meters of `shards` shards (taken as at least 1), what tells
-    /// them the time, and the collector of their results.
+    /// Creates the meters of `shards` shards (at least 1), the timeline that they share, and
+    /// the collector of their results.
     ///
     /// # Errors
     /// An accuracy or a size out of range, an interval of no length, no entropy
@@ -127,7 +152,7 @@ impl MeasureConfig {
         self.build_observed(shards, None)
     }
 
-    /// The same, with an observer that takes every report as soon as it is made.
+    /// The same, with an observer that receives every report as soon as it is complete.
     ///
     /// # Errors
     /// As for [`MeasureConfig::build`].
@@ -162,7 +187,7 @@ impl MeasureConfig {
         let shape = self.accuracy.shape().map_err(SizeError::from)?;
         let seed = match self.seed {
             Some(seed) => seed,
-            None => random_seed()?,
+            None => Seed::random()?,
         };
         let interval_ns = match self.interval {
             None => None,
@@ -191,25 +216,26 @@ impl MeasureConfig {
             change: self.change.clone(),
             sketches: self.sketches,
             seed,
+            draws: Draws::new(seed.derive(purpose::SAMPLE)),
             tier: self.tier,
             blank,
         })
     }
 }
 
-/// What [`MeasureConfig::build`] makes.
+/// The parts of a measurement.
 #[derive(Debug)]
 pub struct Measurement {
     /// One meter per shard.
     pub meters: Vec<Meter>,
-    /// For more than one shard: to be told of every packet, in order of
-    /// arrival, before a shard's meter is.
+    /// For more than one shard: pass every packet to it, in order of arrival, before the
+    /// meter of a shard.
     pub timeline: Option<Timeline>,
-    /// Where the meters' results come together.
+    /// Merges the results of the meters.
     pub collector: Collector,
 }
 
-/// A measurement that cannot be made.
+/// An invalid configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// Accuracy or size out of range.
@@ -221,7 +247,7 @@ pub enum ConfigError {
     /// Length of the top list out of range.
     #[error("top list of {0} keys: use 1 to {MAX_TOP}")]
     Top(usize),
-    /// Changes that cannot be looked for.
+    /// Invalid change detection.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// No thread for the collector.
@@ -230,6 +256,19 @@ pub enum ConfigError {
     /// No seed was given and none can be drawn.
     #[error(transparent)]
     Seed(#[from] SeedError),
+}
+
+/// What the seed of a measurement is expanded for, beside the sums.
+pub(crate) mod purpose {
+    /// The sketches that changes are looked for in.
+    pub const CHANGE: u32 = u32::from_be_bytes(*b"chng");
+    /// Fingerprints of distinct keys.
+    pub const DISTINCT: u32 = u32::from_be_bytes(*b"dist");
+    /// Which packets are sampled.
+    pub const SAMPLE: u32 = u32::from_be_bytes(*b"smpl");
+    /// Slots of the caches of recent keys.
+    pub const IPV4_CACHE: u32 = u32::from_be_bytes(*b"che4");
+    pub const IPV6_CACHE: u32 = u32::from_be_bytes(*b"che6");
 }
 
 /// A configuration that was checked.
@@ -242,9 +281,11 @@ pub(crate) struct Plan {
     pub exact: bool,
     pub change: Option<ChangeConfig>,
     pub sketches: bool,
-    pub seed: u64,
+    pub seed: Seed,
+    /// By which packets are sampled.
+    pub draws: Draws,
     pub tier: Tier,
-    /// What an interval's contents start from once they are sketched.
+    /// Empty sketches, from which those of an interval are cloned.
     pub blank: Sketched,
 }
 

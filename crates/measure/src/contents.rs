@@ -1,13 +1,14 @@
-//! What an interval has counted.
+//! The state of an interval: a list of packets, or sketches.
 
 use hashbrown::HashMap;
+use weir_hash::Seed;
 use weir_packet::wire::FlowKey;
 
 use crate::accuracy::{Shape, SizeError};
 use crate::candidates::Candidates;
 use crate::change::{ChangePart, KeySource};
-use crate::config::{ConfigError, MeasureConfig};
-use crate::distinct::Distinct;
+use crate::config::{ConfigError, MeasureConfig, purpose};
+use crate::distinct::DistinctCounter;
 use crate::key::KeyWords;
 use crate::report::StoredSketches;
 use crate::sketch::{CountMin, LayoutMismatch};
@@ -20,9 +21,6 @@ pub(crate) const LISTED_MAX: usize = 256;
 /// Candidates kept per key of the top list, and the fewest kept.
 const CANDIDATES_PER_TOP: usize = 8;
 const CANDIDATES_MIN: usize = 1024;
-
-/// What makes the seed of the sketches that changes are looked for in.
-const CHANGE_STREAM: u64 = 0x6b2d_6172_7920_7365;
 
 /// The sums of one interval, or of one shard's part of it. Whether they are
 /// listed or sketched depends on the number of packets alone, so parts put
@@ -40,13 +38,13 @@ impl Contents {
     }
 }
 
-/// What one packet adds.
+/// The contribution of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update {
     pub key: FlowKey,
     pub value: u64,
-    /// Whether the packet is one of those whose keys are noted, to be asked for
-    /// when changes are looked for.
+    /// Whether the packet is one of those whose keys are noted, queried
+    /// in the search for changes.
     pub is_noted: bool,
 }
 
@@ -55,15 +53,15 @@ pub(crate) struct Update {
 pub(crate) struct Sketched {
     pub sums: CountMin,
     pub candidates: Candidates,
-    pub distinct: Distinct,
+    pub distinct: DistinctCounter,
     pub exact: Option<HashMap<FlowKey, u64>>,
     pub change: Option<ChangePart>,
 }
 
 impl Sketched {
-    /// Nothing yet. Sums, distinct keys and what changes are looked for in hash
-    /// independently, from different streams of the seed.
-    pub fn new(config: &MeasureConfig, shape: Shape, seed: u64) -> Result<Sketched, ConfigError> {
+    /// Empty sketches. Those of sums, of distinct keys and of changes hash independently,
+    /// from separate seeds.
+    pub fn new(config: &MeasureConfig, shape: Shape, seed: Seed) -> Result<Sketched, ConfigError> {
         let words = KeyWords::longest(config.key);
         let mut candidates = CANDIDATES_MIN.max(CANDIDATES_PER_TOP * config.top);
         if let Some(change) = &config.change
@@ -72,11 +70,12 @@ impl Sketched {
             candidates = candidates.max(change.max_keys);
         }
         let change = config.change.as_ref();
-        let change = change.map(|change| ChangePart::new(change, words, seed ^ CHANGE_STREAM));
+        let change =
+            change.map(|change| ChangePart::new(change, words, seed.derive(purpose::CHANGE)));
         Ok(Sketched {
             sums: CountMin::new(shape, words, seed).map_err(SizeError::from)?,
             candidates: Candidates::new(candidates),
-            distinct: Distinct::new(!seed),
+            distinct: DistinctCounter::new(seed.derive(purpose::DISTINCT)),
             exact: config.exact.then(HashMap::new),
             change: change.transpose()?,
         })

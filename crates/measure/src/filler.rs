@@ -1,21 +1,18 @@
-//! How an interval's contents are filled.
+//! Adding packets to the state of an interval.
 
 use std::iter;
 
-use weir_hash::{KeyColumns, SeedStream};
+use weir_hash::{KeyColumns, Seed};
 use weir_packet::wire::{FlowKey, Ipv4Flow};
 
-use crate::config::Plan;
+use crate::aggregation::{self, Addition, AggregationCache, EVICTED_MAX, Update};
+use crate::config::{Plan, purpose};
 use crate::contents::{self, Contents, LISTED_MAX, Sketched};
-use crate::gather::{self, Addition, Gather, LEAVING_MAX, Update};
 use crate::key::{self, IPV4_PAIRS, IPV6_PAIRS, KeyWords, Projection};
 use crate::sketch::{AddWork, LayoutMismatch};
 
-/// What makes the seeds of the caches of recent keys.
-const GATHER_STREAM: u64 = 0x6761_7468_6572_2073;
-
-/// Fills contents: gathers keys, and hashes in lanes those that have not come
-/// lately.
+/// Adds packets to the state of an interval: through a cache of recent keys, and hashed in
+/// batches.
 #[derive(Debug)]
 pub(crate) struct Filler {
     projection: Projection,
@@ -30,7 +27,7 @@ pub(crate) struct Filler {
 /// Keys of one IP version on their way into sketches.
 #[derive(Debug)]
 struct Queue<const N: usize> {
-    gather: Gather<N>,
+    cache: AggregationCache<N>,
     is_ipv4: bool,
     /// Which words of a key are hashed.
     words: &'static [usize],
@@ -50,11 +47,18 @@ struct Scratch {
 impl Filler {
     pub fn new(plan: &Plan) -> Filler {
         let projection = Projection::new(plan.key);
-        let mut seeds = SeedStream::new(plan.seed ^ GATHER_STREAM);
         Filler {
             projection,
-            short: Queue::new(seeds.next_u64(), true, projection.ipv4_words),
-            long: Queue::new(seeds.next_u64(), false, projection.ipv6_words),
+            short: Queue::new(
+                plan.seed.derive(purpose::IPV4_CACHE),
+                true,
+                projection.ipv4_words,
+            ),
+            long: Queue::new(
+                plan.seed.derive(purpose::IPV6_CACHE),
+                false,
+                projection.ipv6_words,
+            ),
             scratch: Scratch::default(),
             spares: Vec::new(),
         }
@@ -91,7 +95,7 @@ impl Filler {
         }
     }
 
-    /// Puts waiting keys into the contents that they were added to.
+    /// Adds the keys that are still in caches to the interval that they belong to.
     pub fn flush(&mut self, plan: &Plan, contents: &mut Contents) {
         if let Contents::Sketched(sketched) = contents {
             self.short.drain(plan, sketched, &mut self.scratch);
@@ -208,8 +212,8 @@ impl Filler {
         }
     }
 
-    /// The same for at most [`gather::PUT_MAX`] packets of IPv4, none of which is noted.
-    /// Every value [`gather::fits`], or is 0 for no packet.
+    /// The same for at most [`aggregation::PUT_MAX`] packets of IPv4, none of which is noted.
+    /// Every value [`aggregation::fits`], or is 0 for no packet.
     ///
     /// On its own, so that it has the registers for itself.
     #[inline(never)]
@@ -231,19 +235,19 @@ impl Filler {
 }
 
 impl<const N: usize> Queue<N> {
-    fn new(seed: u64, is_ipv4: bool, words: &'static [usize]) -> Queue<N> {
+    fn new(seed: Seed, is_ipv4: bool, words: &'static [usize]) -> Queue<N> {
         Queue {
-            gather: Gather::new(seed),
+            cache: AggregationCache::new(seed),
             is_ipv4,
             words,
-            columns: KeyColumns::new(words.len(), LEAVING_MAX),
+            columns: KeyColumns::new(words.len(), EVICTED_MAX),
         }
     }
 
     /// Takes what is to be added to a key.
     #[inline(always)]
     fn put(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch, update: Update<N>) {
-        if gather::fits(update.value) {
+        if aggregation::fits(update.value) {
             self.put_all(plan, into, scratch, iter::once(update));
         } else {
             self.add_alone(plan, into, scratch, &update);
@@ -269,7 +273,7 @@ impl<const N: usize> Queue<N> {
         add(plan, into, &self.columns, self.is_ipv4, is_noted, scratch);
     }
 
-    /// Takes at most [`gather::PUT_MAX`] updates.
+    /// Takes at most [`aggregation::PUT_MAX`] updates.
     #[inline(always)]
     fn put_all(
         &mut self,
@@ -278,15 +282,15 @@ impl<const N: usize> Queue<N> {
         scratch: &mut Scratch,
         updates: impl Iterator<Item = Update<N>>,
     ) {
-        if self.gather.put_all(updates) {
+        if self.cache.put_all(updates) {
             self.add_some(plan, into, scratch);
         }
     }
 
-    /// Makes room for further keys.
+    /// Adds evicted keys.
     #[inline(never)]
     fn add_some(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
-        let additions = self.gather.leaving();
+        let additions = self.cache.take_evicted();
         add_all(
             plan,
             into,
@@ -301,7 +305,7 @@ impl<const N: usize> Queue<N> {
     /// Adds all keys.
     fn drain(&mut self, plan: &Plan, into: &mut Sketched, scratch: &mut Scratch) {
         loop {
-            let additions = self.gather.drain();
+            let additions = self.cache.drain();
             if additions.is_empty() {
                 break;
             }

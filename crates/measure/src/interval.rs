@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_stream::CaptureClock;
 
-/// One interval's place in time.
+/// Number and start of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Slot {
     /// Number of the interval, from 0.
@@ -92,11 +92,11 @@ impl IntervalClock {
     }
 }
 
-/// The turns from one interval to the next, told to all shards of a stream.
+/// The changes from one interval to the next, distributed to all shards of a stream.
 ///
-/// A shard sees a part of the packets and cannot tell from them when the stream
-/// as a whole reached an interval. Whoever hands packets to shards sees all of
-/// them in order of arrival and calls [`Timeline::observe`] first; the meters
+/// A shard sees a part of the packets and cannot derive from them when the stream
+/// as a whole reached an interval. The caller that distributes packets to shards sees all
+/// of them in order of arrival and calls [`Timeline::observe`] first; the meters
 /// of the shards then agree on the interval of every packet. Memory holds the
 /// intervals between the stream and its slowest shard.
 #[derive(Debug)]
@@ -220,7 +220,7 @@ impl Timekeeper {
     }
 
     /// How many of `packets`, given by number and time, lie in one interval with
-    /// the one before them, which [`Timekeeper::slot`] was told of.
+    /// the one before them, which [`Timekeeper::slot`] was called with.
     #[inline(always)]
     pub fn stay(&mut self, packets: impl Iterator<Item = (u64, u64)>) -> usize {
         match self {

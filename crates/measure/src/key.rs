@@ -12,7 +12,7 @@ pub(crate) const IPV6_PAIRS: usize = MAX_KEY_WORDS / 2;
 /// The version, above the protocol in the last word of an IPv6 flow.
 const IPV6: u64 = 6 << 8;
 
-/// How to take the part of a flow that a [`KeyKind`] keeps, without asking which
+/// How to take the part of a flow that a [`KeyKind`] keeps, without a branch on which
 /// kind it is: the words of a flow, two in a number, the first below the second,
 ///
 /// ```text

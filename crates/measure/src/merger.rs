@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use crate::change::{ChangeError, Sample, Watch, Watched};
+use crate::change::{ChangeError, ChangeMonitor, MonitoredInterval, Sample};
 use crate::config::Plan;
 use crate::contents::{Contents, Sketched};
 use crate::filler::Filler;
@@ -28,7 +28,7 @@ pub(crate) struct Merger {
     next: u64,
     /// Beginning of the last interval that was reported with packets.
     last_start_ns: u64,
-    watch: Option<Watch>,
+    watch: Option<ChangeMonitor>,
     ready: Vec<IntervalReport>,
 }
 
@@ -40,7 +40,9 @@ impl Merger {
             (Some(change), Some(blank)) => {
                 let unit = plan.value.name();
                 let delta = plan.shape.delta();
-                Some(Watch::new(change, blank, plan.key, unit, plan.tier, delta)?)
+                Some(ChangeMonitor::new(
+                    change, blank, plan.key, unit, plan.tier, delta,
+                )?)
             }
             _ => None,
         };
@@ -144,13 +146,13 @@ impl Merger {
         0
     }
 
-    /// Looks for changes, if that is asked for; then the report is ready.
+    /// Searches for changes where that is configured; then the report is ready.
     fn watch(&mut self, report: IntervalReport, part: Option<&mut IntervalPart>, is_whole: bool) {
         let Some(watch) = &mut self.watch else {
             self.ready.push(report);
             return;
         };
-        let mut interval = Watched {
+        let mut interval = MonitoredInterval {
             counts: None,
             sample: Sample::default(),
             is_whole,

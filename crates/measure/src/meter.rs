@@ -6,12 +6,12 @@ use std::sync::Arc;
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
-use crate::change::{Alarm, draw};
+use crate::aggregation::PUT_MAX;
+use crate::change::Alarm;
 use crate::collector::Collector;
 use crate::config::{Plan, Value};
 use crate::contents::Contents;
 use crate::filler::Filler;
-use crate::gather::PUT_MAX;
 use crate::interval::{Slot, Timekeeper};
 use crate::packets::{Packets, Sorted};
 use crate::report::IntervalPart;
@@ -24,7 +24,7 @@ pub struct Meter {
     shard: usize,
     time: Timekeeper,
     slot: Slot,
-    /// Number of the packet that was told of last.
+    /// Number of the last packet of [`Meter::tick`].
     number: u64,
     part: Option<IntervalPart>,
     filler: Filler,
@@ -52,7 +52,7 @@ impl Meter {
         }
     }
 
-    /// Tells the meter of a packet that it does or does not count, by its
+    /// Advances the clock by a packet, counted or not: its
     /// number in the stream's order and its time by the stream's clock
     /// ([`Arrival::clock_ns`]). Packets come in order of arrival.
     #[inline]
@@ -65,7 +65,7 @@ impl Meter {
         self.number = number;
     }
 
-    /// Counts the packet that [`Meter::tick`] just told of: its arrival, its bytes
+    /// Counts the packet of the last [`Meter::tick`]: its arrival, its bytes
     /// as far as they were captured, and its flow (none without IP).
     #[inline(always)]
     pub fn count(&mut self, arrival: &Arrival, captured_bytes: u32, flow: Option<&FlowKey>) {
@@ -81,7 +81,7 @@ impl Meter {
                 };
                 let mut is_noted = false;
                 if let Some(change) = &self.plan.change {
-                    let draw = draw(self.plan.seed, self.number);
+                    let draw = self.plan.draws.of(self.number);
                     is_noted = draw <= u64::MAX / u64::from(change.one_in);
                     part.sample.offer(draw, *flow, value);
                 }
@@ -91,7 +91,7 @@ impl Meter {
         }
     }
 
-    /// Tells the meter of packets, and counts those that are to be counted: as
+    /// Advances the clock by packets and counts those that are to be counted, as
     /// [`Meter::tick`] and [`Meter::count`] do one by one.
     pub(crate) fn count_all(&mut self, packets: &impl Packets) {
         let mut next = 0;
@@ -159,8 +159,8 @@ impl Meter {
         }
     }
 
-    /// Tells the meter of a shard without packets that all packets before `number`
-    /// which it was not told of went elsewhere, so that the others need not wait
+    /// Advances the clock of a shard without packets: all packets before `number`
+    /// that it has not seen went to other shards, so that the others need not wait
     /// for it.
     pub fn idle(&mut self, number: u64) {
         if let Some(slot) = self.time.reached(number)
@@ -187,7 +187,7 @@ impl Meter {
         self.plan.change.is_some()
     }
 
-    /// Asks for alarms: they are kept until they are taken.
+    /// Keeps alarms until they are taken.
     pub(crate) fn keep_alarms(&self) {
         self.collector.keep_alarms();
     }

@@ -1,7 +1,7 @@
 //! The multi-stage filter: flows above a share of the link.
 
 use hashbrown::HashMap;
-use weir_hash::{MAX_KEY_WORDS, ShapeError};
+use weir_hash::{MAX_KEY_WORDS, Seed, ShapeError};
 
 use crate::accuracy::Shape;
 use crate::sketch::ConservativeCountMin;
@@ -14,7 +14,7 @@ use crate::sketch::ConservativeCountMin;
 /// A packet raises its flow's counter in each stage; a flow whose counters are
 /// all at the threshold passes, and has its further bytes counted exactly,
 /// without touching the stages. No flow of at least the threshold is missed, as
-/// long as there is room ([`MultistageFilter::refused`]).
+/// long as the capacity is not reached ([`MultistageFilter::refused`]).
 #[derive(Clone, Debug)]
 pub struct MultistageFilter {
     stages: ConservativeCountMin,
@@ -27,7 +27,7 @@ pub struct MultistageFilter {
 
 impl MultistageFilter {
     /// A filter of `shape.rows` stages for keys of up to `words` 32-bit words,
-    /// with room for `capacity` flows.
+    /// for up to `capacity` flows.
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
@@ -36,7 +36,7 @@ impl MultistageFilter {
         words: usize,
         threshold: u64,
         capacity: usize,
-        seed: u64,
+        seed: Seed,
     ) -> Result<MultistageFilter, ShapeError> {
         Ok(MultistageFilter {
             stages: ConservativeCountMin::new(shape, words, seed)?,
@@ -74,7 +74,7 @@ impl MultistageFilter {
         self.flows.iter().map(|(key, sum)| (key, *sum))
     }
 
-    /// Packets of flows that passed when there was no room.
+    /// Packets of flows that passed when the capacity was reached.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -106,13 +106,13 @@ impl MultistageFilter {
 
 #[cfg(test)]
 mod tests {
-    use weir_hash::SeedStream;
+    use weir_hash::{Seed, SeedStream};
 
     use super::*;
 
     fn filter(rows: usize, seed: u64) -> MultistageFilter {
         let shape = Shape { rows, width: 1000 };
-        MultistageFilter::new(shape, 1, 1_000_000, 50, seed).unwrap()
+        MultistageFilter::new(shape, 1, 1_000_000, 50, Seed::from_u64(seed)).unwrap()
     }
 
     /// The example of the paper: 100 MB in an interval, 1 % of it as threshold,
@@ -139,7 +139,7 @@ mod tests {
             let mut order: Vec<u32> = (0..810u32)
                 .flat_map(|key| vec![key; if key < 10 { 200 } else { 10 }])
                 .collect();
-            let mut random = SeedStream::new(seed);
+            let mut random = SeedStream::new(Seed::from_u64(seed));
             order.sort_by_cached_key(|_| random.next_u64());
             for key in order {
                 filter.add(&[key], 10_000);

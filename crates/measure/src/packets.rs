@@ -6,8 +6,8 @@ use std::ops::Range;
 use weir_packet::wire::{FlowKey, Ipv4Flow};
 use weir_stream::Arrival;
 
+use crate::aggregation::{self, PUT_MAX};
 use crate::config::Value;
-use crate::gather::{self, PUT_MAX};
 use crate::report::Counts;
 
 /// Packets in order of arrival, by their place among them.
@@ -16,7 +16,7 @@ pub(crate) trait Packets {
     fn len(&self) -> usize;
     /// Number in the stream's order, and time by the stream's clock.
     fn time(&self, index: usize) -> (u64, u64);
-    /// Whether a packet counts, or only tells the time.
+    /// Whether a packet is counted, or only advances the clock.
     fn is_counted(&self, index: usize) -> bool;
     fn arrival(&self, index: usize) -> &Arrival;
     fn captured_bytes(&self, index: usize) -> u32;
@@ -71,7 +71,7 @@ impl Sorted {
                 Value::Bytes => arrival.wire_bytes,
                 Value::Packets => 1,
             };
-            let is_common = flow.is_something() & gather::fits(value.into());
+            let is_common = flow.is_something() & aggregation::fits(value.into());
             *place = select_unpredictable(is_common, value, 0);
             self.others[others_count] = index as u16;
             others_count += usize::from(!is_common);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// Every packet that counts is in one part and in the counts; values that have
-    /// no room in an addition are with the others.
+    /// do not fit into an addition are with the others.
     #[test]
     fn each_packet_is_in_one_part() {
         let ipv4 = Ipv4Flow::from(&FlowKey {
@@ -153,7 +153,7 @@ mod tests {
                 .into(),
         );
         let mut sorted = Sorted::new();
-        // What is there of packets before is replaced.
+        // Overwrites entries of previous packets.
         sorted.fill(&packets, 0..3, Value::Bytes, 0);
         let counts = sorted.fill(&packets, 1..8, Value::Bytes, 996);
         assert_eq!(sorted.values()[..7], [0, 0, 0, 0, 0, 0, (1 << 20) - 1]);

@@ -1,4 +1,4 @@
-//! What is told about an interval.
+//! Reports of intervals.
 
 use std::fmt;
 
@@ -36,16 +36,16 @@ pub struct IntervalReport {
     /// Packets among them from before the interval's beginning, by no more than an
     /// hour: the capture is out of order.
     pub late: u64,
-    /// Packets among them whose timestamps were not believed
-    /// ([`weir_stream::CaptureClock`]): they count where they stand in the capture.
+    /// Packets among them with implausible timestamps
+    /// ([`weir_stream::CaptureClock`]): they count at their position in the capture.
     pub time_implausible: u64,
     /// Intervals without packets that were left out just before this one.
     pub skipped_before: u64,
     /// By how much the clock was set back just before this interval: how much earlier
     /// it begins than the one before it, 0 where it begins later.
     pub set_back_seconds: f64,
-    /// Whether the values add up to more than 2⁶³ - 1, where counters stop: sums,
-    /// bounds and alarms of this interval are then not to be relied on.
+    /// Whether the values add up to more than 2⁶³ - 1, where counters saturate:
+    /// sums, bounds and alarms of this interval are then unreliable.
     pub saturated: bool,
     /// Distinct keys: exact up to 256 packets, else an estimate with a standard
     /// error of 0.81 %.
@@ -53,8 +53,7 @@ pub struct IntervalReport {
     /// Sum over keys of the squared value (F₂): exact up to 256 packets and where
     /// the keys are known exactly, else an estimate.
     pub f2: f64,
-    /// What `f2` is off the truth by at most, with probability 1 - delta; 0 where it
-    /// is exact.
+    /// Error bound of `f2`, which holds with probability 1 - delta; 0 where it is exact.
     pub f2_bound: f64,
     /// The keys with the largest estimates, largest first.
     pub top: Vec<TopRow>,
@@ -63,7 +62,7 @@ pub struct IntervalReport {
     /// How they were looked for, where they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeReport>,
-    /// Its sketches, where they are asked for.
+    /// Its sketches, where [`MeasureConfig::sketches`](crate::MeasureConfig::sketches) is set.
     #[serde(skip)]
     pub sketches: Option<StoredSketches>,
     /// The error of the estimates of all keys, where they are known exactly.
@@ -78,7 +77,7 @@ impl IntervalReport {
     }
 }
 
-/// The sketches of one interval as bytes. Their seeds are among them: who can
+/// The sketches of one interval as bytes. Their seeds are among them: whoever can
 /// read them can choose keys that collide under the same seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSketches {
@@ -91,7 +90,7 @@ pub struct StoredSketches {
 /// One key of a top list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TopRow {
-    /// The key as text.
+    /// The key, formatted.
     pub key: String,
     /// Its sum, never below the truth.
     pub estimate: u64,
@@ -339,13 +338,14 @@ mod tests {
     use crate::config::MeasureConfig;
     use crate::contents::LISTED_MAX;
     use crate::filler::Filler;
+    use weir_hash::Seed;
     use weir_packet::wire::KeyKind;
 
     /// The report of one interval with `packets` packets of one key each, all but
     /// the first of value 1.
     fn report(packets: usize, first_value: u64) -> IntervalReport {
         let config = MeasureConfig {
-            seed: Some(1),
+            seed: Some(Seed::from_u64(1)),
             ..MeasureConfig::new(KeyKind::Source)
         };
         let plan = config.plan().unwrap();

@@ -10,8 +10,8 @@ use crate::interval::Timeline;
 use crate::meter::Meter;
 use crate::packets::Packets;
 
-/// Counts the records that are still on their way and are to be measured
-/// ([`weir_stream::Work::measure`]); the others only tell the time. Changes
+/// Counts the records that are not dropped and are to be measured
+/// ([`weir_stream::Work::measure`]); the others only advance the clock. Changes
 /// nothing in records.
 ///
 /// Where changes are looked for, every alarm becomes an [`EventKind::Alarm`]

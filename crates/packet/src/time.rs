@@ -1,4 +1,4 @@
-//! Points in time as capture files count them, and as people write them.
+//! Timestamps of captures, and their display as RFC 3339.
 
 use std::fmt;
 

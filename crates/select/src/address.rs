@@ -34,13 +34,13 @@ impl AddressSet {
         AddressSet(None)
     }
 
-    /// The addresses of one prefix; host bits do not matter.
+    /// The addresses of one prefix; host bits are ignored.
     pub fn prefix(prefix: IpNet) -> AddressSet {
         AddressSet::range(prefix.network(), prefix.broadcast())
     }
 
-    /// The addresses from `first` to `last`, both included. Empty where they
-    /// run backwards or are of two families.
+    /// The addresses from `first` to `last`, both included. Empty where `last` is below
+    /// `first` or of the other family.
     pub fn range(first: IpAddr, last: IpAddr) -> AddressSet {
         let (mut ipv4, mut ipv6) = (Vec::new(), Vec::new());
         match (first, last) {

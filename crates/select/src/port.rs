@@ -28,8 +28,8 @@ impl PortSet {
         PortSet::range(port, port)
     }
 
-    /// The ports from `first` to `last`, both included; empty where they run
-    /// backwards.
+    /// The ports from `first` to `last`, both included; empty where `last` is
+    /// below `first`.
     pub fn range(first: u16, last: u16) -> PortSet {
         PortSet(Some(Arc::new(Ranges::union_of(vec![(first, last)]))))
     }

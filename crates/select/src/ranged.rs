@@ -1,12 +1,12 @@
-//! Selectors that are small enough to lie where they are asked.
+//! Compact selectors that can be stored where they are used.
 
 use weir_packet::wire::FlowKey;
 
 use crate::ranges::{Point, Ranges};
 use crate::{AddressSet, Selector, Tuple};
 
-/// A [`Selector`] that asks for no more than one range of each field, and for
-/// addresses of no family but IPv4: half a cache line, without pointers.
+/// A [`Selector`] with one range per field at most and no IPv6 addresses, in half a cache
+/// line and without pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranged {
     source: (u32, u32),
@@ -19,7 +19,7 @@ pub struct Ranged {
     needs_ports: bool,
 }
 
-/// What a packet must be before its fields are looked at.
+/// What a packet must be before its fields are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
     Anything,
@@ -28,8 +28,8 @@ enum Needs {
 }
 
 impl Ranged {
-    /// The same selector; `None` where it is one of several ranges, of none, or of
-    /// IPv6 addresses.
+    /// The compact form of `selector`; `None` where a field has several ranges or none, or
+    /// there are IPv6 addresses.
     pub fn of(selector: &Selector) -> Option<Ranged> {
         let Selector {
             source,

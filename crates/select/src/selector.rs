@@ -1,11 +1,11 @@
-//! What is matched, and what matches it.
+//! Selectors, and the fields of packets that they are compared with.
 
 use weir_packet::wire::protocol::{SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
 
 use crate::{AddressSet, PortSet, ProtocolSet};
 
-/// What of a packet is looked at.
+/// The fields of a packet that selectors are compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuple {
     /// Addresses, protocol and ports. With an `ip_version` other than 4 and 6
@@ -13,7 +13,7 @@ pub struct Tuple {
     pub key: FlowKey,
     /// The interface that the packet came from.
     pub interface: u16,
-    /// Whether the ports of `key` were really in the packet. Where not, as in
+    /// Whether the packet contains the ports of `key`. Where not, as in
     /// fragments and in protocols without ports, a port set other than `any`
     /// does not match (RFC 4301, section 4.4.1.1: OPAQUE is matched by ANY).
     pub ports_known: bool,
@@ -83,7 +83,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether the selector matches: the definition that [`Table`] follows.
+    /// Whether the selector matches: the reference that [`Table`] agrees with.
     ///
     /// [`Table`]: crate::Table
     pub fn matches(&self, tuple: &Tuple) -> bool {
@@ -100,12 +100,12 @@ impl Selector {
             && self.source.contains(key.ip_version, key.source)
     }
 
-    /// Whether it asks for ports.
+    /// Whether it restricts ports.
     pub fn selects_ports(&self) -> bool {
         !(self.source_port.is_any() && self.destination_port.is_any())
     }
 
-    /// Whether it asks for a protocol or ports.
+    /// Whether it restricts the protocol or ports.
     pub fn looks_behind_addresses(&self) -> bool {
         self.selects_ports() || !self.protocol.is_any()
     }
@@ -118,7 +118,7 @@ impl Selector {
             && self.protocol.intersects(&other.protocol)
     }
 
-    /// The selector that leaves ports open.
+    /// The same selector for any port.
     #[must_use]
     pub fn without_ports(&self) -> Selector {
         Selector {
@@ -128,7 +128,7 @@ impl Selector {
         }
     }
 
-    /// The selector that leaves ports and protocol open.
+    /// The same selector for any protocol and port.
     #[must_use]
     pub fn without_protocol(&self) -> Selector {
         Selector {
@@ -137,7 +137,7 @@ impl Selector {
         }
     }
 
-    /// The selector of the packets that go the other way.
+    /// The selector of packets in the other direction.
     #[must_use]
     pub fn reversed(&self) -> Selector {
         Selector {

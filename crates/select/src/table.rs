@@ -1,4 +1,4 @@
-//! Many selectors at once.
+//! Look-up among many selectors at once.
 //!
 //! Every field of a tuple is mapped to an equivalence class of its values:
 //! addresses, ports, protocols and interfaces that exactly the same selectors
@@ -27,16 +27,16 @@ use rows::{Field, RowId, Rows};
 
 /// Finds which of many selectors match; built once, then only read.
 ///
-/// Answers are those of a scan with [`Selector::matches`], in an order of
-/// time that hardly depends on the number of selectors: five or six binary
-/// searches, then a pass over one bit per 64 selectors.
+/// Matches are those of a scan with [`Selector::matches`]. The time of a look-up hardly
+/// depends on the number of selectors: five or six binary searches, then a pass over one
+/// bit per 64 selectors.
 ///
 /// Memory grows with the number of different sets per field times the number
 /// of selectors, divided by about a hundred: 30,000 selectors with as many
 /// different prefixes take about 20 MB. It is bounded by [`Table::FIELD_BYTES`]
 /// for each of the eight fields (two families count twice) beside a copy of
-/// the ranges: a field that would take more gets coarser classes, and what
-/// they let through is checked with [`Selector::matches`].
+/// the ranges: a field that would take more gets coarser classes, whose
+/// matches are checked with [`Selector::matches`].
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Rows,
@@ -48,7 +48,7 @@ pub struct Table {
     source_port: Field<u16>,
     destination_port: Field<u16>,
     interface: Field<u16>,
-    /// The selectors, where a field is coarse and its answers need a check.
+    /// The selectors, where a field is coarse and its matches need a check.
     checked: Option<Vec<Selector>>,
     selector_count: usize,
 }
@@ -57,7 +57,7 @@ impl Table {
     /// Largest memory of one field's classes, in bytes.
     pub const FIELD_BYTES: usize = 64 << 20;
 
-    /// Builds the table. Selectors are known by their place in the slice.
+    /// Builds the table. Selectors are identified by their index in the slice.
     pub fn new(selectors: &[Selector]) -> Table {
         build::table(selectors, Table::FIELD_BYTES)
     }

@@ -1,4 +1,4 @@
-//! The words that sets are written in: single words, `!word`, and lists
+//! The notation of sets: single words, `!word`, and lists
 //! `[word,!word,[word,word]]` as in Snort's rules, brackets optional around
 //! the outermost list.
 
@@ -10,12 +10,12 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 /// Why a set could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
-    /// A word that means nothing where it stands.
+    /// A word that is not valid at its position.
     #[error("{word:?} is not {expected}")]
     Word {
         /// The word at fault.
         word: String,
-        /// What would have been understood.
+        /// What would have been valid.
         expected: &'static str,
     },
     /// A range whose last number is before its first, or of two families.
@@ -25,26 +25,26 @@ pub enum SetError {
         word: String,
     },
     /// Brackets that do not pair, or words without a comma between them.
-    #[error("brackets and commas of {text:?} do not fit together")]
+    #[error("unbalanced brackets or missing comma in {text:?}")]
     Brackets {
-        /// The whole text.
+        /// The whole input.
         text: String,
     },
-    /// Lists in lists in lists.
+    /// Lists nested too deeply.
     #[error("lists are nested more than {} deep", MAX_DEPTH)]
     TooDeep,
     /// A set without members, as `!any` or `[80,!80]`.
     #[error("{text:?} matches nothing")]
     Nothing {
-        /// The whole text.
+        /// The whole input.
         text: String,
     },
 }
 
-/// Deeper lists have no use and would cost stack.
+/// Bounds the recursion of the parser.
 const MAX_DEPTH: usize = 16;
 
-/// A set that can be written in words.
+/// A set with a textual notation.
 pub(crate) trait WordSet: Sized {
     const EXPECTED: &'static str;
     fn any() -> Self;
@@ -202,7 +202,7 @@ impl<'de, S: WordSet> Visitor<'de> for SetVisitor<S> {
     }
 }
 
-/// One entry of a list, as it would stand in a string.
+/// One entry of a list, in the notation of a string.
 struct Word(String);
 
 impl<'de> de::Deserialize<'de> for Word {
@@ -233,7 +233,7 @@ impl Visitor<'_> for WordVisitor {
     }
 }
 
-/// The traits that every set of words has.
+/// The traits that every set implements.
 macro_rules! word_set_traits {
     ($set:ty) => {
         impl std::str::FromStr for $set {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
-use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement};
+use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
 
 use crate::changes::Search;
@@ -293,7 +293,7 @@ fn measure_config(measure: &config::MeasureConfig) -> Outcome<MeasureConfig> {
         top: measure.top,
         exact: measure.exact,
         change: measure.change.clone().map(Search::config),
-        seed: measure.seed,
+        seed: measure.seed.map(Seed::from_u64),
         ..MeasureConfig::new(measure.key)
     })
 }

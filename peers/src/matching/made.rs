@@ -12,18 +12,19 @@ use std::collections::BTreeSet;
 use weir_inspect::Needle;
 
 use super::{Contents, Traffic};
+use crate::numbers::Numbers;
 
-/// SplitMix64.
-pub struct Dice(weir_hash::SeedStream);
+/// Numbers by which contents and traffic are made.
+pub struct Dice(Numbers);
 
 impl Dice {
     pub fn new(seed: u64) -> Dice {
-        Dice(weir_hash::SeedStream::new(seed))
+        Dice(Numbers(seed))
     }
 
     /// A number below `sides`.
     fn roll(&mut self, sides: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * sides as u128) >> 64) as usize
+        ((u128::from(self.0.next()) * sides as u128) >> 64) as usize
     }
 
     /// One of several; small indices more often than large ones.
@@ -44,7 +45,7 @@ impl Dice {
     }
 
     fn noise(&mut self, bytes: usize) -> Vec<u8> {
-        (0..bytes).map(|_| self.0.next_u64() as u8).collect()
+        (0..bytes).map(|_| self.0.next() as u8).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use weir_measure::Shape;
 use crate::harness::{Contest, FLOOR, ONE_SHARD, SHORT_KEYS, Scoreboard, WEIR, timed};
 use crate::machine::versioned;
 use streams::{Stream, UPDATES};
-use subjects::{Exact, Floor, Peer, Shared, Weir};
+use subjects::{Buffered, Exact, Floor, Peer, Shared, Weir};
 
 /// Packets that the table's Gbit/s are of: the shortest that Ethernet has.
 const PACKET_BYTES: usize = 64;
@@ -89,6 +89,12 @@ fn compare<F: Family>(
     let note = note(weir.memory_bytes(), weir.mean_error(&exact));
     contest.enter(WEIR, timed(packets, move || Ok(Some(weir.add(stream)))));
     contest.note(note);
+
+    let mut buffered = Buffered::<F>::new(shape)?;
+    contest.enter(
+        "weir, one update at a time",
+        timed(packets, move || Ok(Some(buffered.add(stream)))),
+    );
 
     let mut peer = Peer::new(shape)?;
     peer.add(stream);

@@ -1,8 +1,9 @@
 //! Streams of updates: a key, its source address, and the bytes of a packet.
 
 use anyhow::Result;
-use weir_hash::SeedStream;
 use weir_packet::generate::{Generator, Plan};
+
+use crate::numbers::Numbers;
 
 /// Updates of a stream.
 pub const UPDATES: usize = 1 << 20;
@@ -21,15 +22,15 @@ impl Stream {
     /// The k-th of 2²⁰ sources gets a share proportional to k^-1.1; the first
     /// one has an eighth of all packets.
     pub fn zipf() -> Stream {
-        let mut random = SeedStream::new(1);
+        let mut random = Numbers(1);
         let ranks = Ranks::new(1 << 20, 1.1);
         Stream::new("zipf", || scattered(ranks.draw(&mut random)))
     }
 
     /// Every key as likely as any other of the 2³².
     pub fn uniform() -> Stream {
-        let mut random = SeedStream::new(2);
-        Stream::new("uniform", || random.next_bits(32) as u32)
+        let mut random = Numbers(2);
+        Stream::new("uniform", || random.bits(32) as u32)
     }
 
     /// What sources look like where packets are captured: addresses of few
@@ -44,12 +45,12 @@ impl Stream {
             ..Plan::default()
         };
         let generator = Generator::new(&plan)?;
-        let mut random = SeedStream::new(3);
+        let mut random = Numbers(3);
         let ranks = Ranks::new(flows, 1.1);
         let mut source = 0;
         Ok(Stream::new("trains", || {
             // Two neighbours are equal by chance, too: in 4 % of all cases.
-            if source == 0 || random.next_bits(20) as f64 > 0.29 * f64::from(1 << 20) {
+            if source == 0 || random.bits(20) as f64 > 0.29 * f64::from(1 << 20) {
                 source = generator.flow_key(ranks.draw(&mut random)).source as u32;
             }
             source
@@ -72,21 +73,21 @@ impl Stream {
     pub fn column(&self, word: usize, count: usize) -> Vec<u32> {
         let of = |key: &u32| match word {
             0 => *key,
-            _ => SeedStream::new(u64::from(*key) << 8 | word as u64).next_bits(32) as u32,
+            _ => Numbers(u64::from(*key) << 8 | word as u64).bits(32) as u32,
         };
         self.keys[..count].iter().map(of).collect()
     }
 
     fn new(name: &'static str, mut key: impl FnMut() -> u32) -> Stream {
-        let mut random = SeedStream::new(4);
+        let mut random = Numbers(4);
         Stream {
             name,
             keys: (0..UPDATES).map(|_| key()).collect(),
             // Half of them small, the others up to a full frame.
             values: (0..UPDATES)
-                .map(|_| match random.next_bits(1) {
-                    0 => 60 + random.next_bits(4) as u32,
-                    _ => 490 + random.next_bits(10) as u32,
+                .map(|_| match random.bits(1) {
+                    0 => 60 + random.bits(4) as u32,
+                    _ => 490 + random.bits(10) as u32,
                 })
                 .collect(),
         }
@@ -115,9 +116,9 @@ impl Ranks {
         Ranks { up_to }
     }
 
-    fn draw(&self, random: &mut SeedStream) -> u32 {
+    fn draw(&self, random: &mut Numbers) -> u32 {
         let whole = self.up_to[self.up_to.len() - 1];
-        let place = random.next_bits(53) as f64 * 2f64.powi(-53) * whole;
+        let place = random.bits(53) as f64 * 2f64.powi(-53) * whole;
         self.up_to.partition_point(|up_to| *up_to <= place) as u32
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::{Result, anyhow};
 use datasketches::countmin::CountMinSketch;
 use hashbrown::HashMap;
-use weir_hash::{Buckets, Family, KeyColumns};
-use weir_measure::{AddWork, CountMin, Layout, RecentKeys, Shape, SharedCountMin};
+use weir_hash::{Buckets, ByteHash, Family, KeyColumns, Seed};
+use weir_measure::{AddWork, CountMin, Layout, Shape, SharedCountMin, Updater};
 use weir_simd::Tier;
 
 use super::streams::Stream;
@@ -12,14 +12,13 @@ use super::streams::Stream;
 /// Updates that Weir's subjects take at once.
 const CHUNK: usize = 256;
 
-const SEED: u64 = 0x5eed;
+const SEED: Seed = Seed::from_u64(0x5eed);
 
 /// Weir's sketch of a family.
 pub struct Weir<F: Family> {
     sketch: CountMin<F>,
     columns: KeyColumns,
     work: AddWork,
-    recent: RecentKeys,
     tier: Tier,
 }
 
@@ -29,13 +28,12 @@ impl<F: Family> Weir<F> {
             sketch: CountMin::of_layout(Layout::new(shape, words, SEED)?),
             columns: KeyColumns::new(words, CHUNK),
             work: AddWork::default(),
-            recent: RecentKeys::new(shape, SEED),
             tier: weir_simd::tier(),
         })
     }
 
-    /// Adds all updates of a stream, through a cache of recent keys where that
-    /// pays; returns the sum of the values that were added.
+    /// Adds all updates of a stream in batches; returns the sum of the values that were
+    /// added.
     pub fn add(&mut self, stream: &Stream) -> u64 {
         self.add_part(&stream.keys, &stream.values)
     }
@@ -43,10 +41,11 @@ impl<F: Family> Weir<F> {
     /// The same of a part of a stream.
     pub fn add_part(&mut self, keys: &[u32], values: &[u32]) -> u64 {
         let before = self.sketch.total();
-        let (sketch, work, tier) = (&mut self.sketch, &mut self.work, self.tier);
-        let mut add = |keys: &KeyColumns, values: &[u32]| sketch.add(tier, keys, values, work);
-        self.recent.add(keys, values, &mut add);
-        self.recent.flush(&mut add);
+        for (keys, values) in keys.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+            self.columns.assign(&[keys]);
+            self.sketch
+                .add(self.tier, &self.columns, values, &mut self.work);
+        }
         (self.sketch.total() - before) as u64
     }
 
@@ -84,6 +83,29 @@ impl<F: Family> Weir<F> {
     /// once.
     pub fn mean_error(&self, truth: &Exact) -> f64 {
         truth.mean_error(|key| self.sketch.estimate(&[key]) as f64)
+    }
+}
+
+/// Weir's sketch of a family behind its buffer, one update at a time by keys of bytes.
+pub struct Buffered<F: Family> {
+    updater: Updater<CountMin<F>>,
+}
+
+impl<F: Family> Buffered<F> {
+    pub fn new(shape: Shape) -> Result<Buffered<F>> {
+        let sketch = CountMin::of_layout(Layout::new(shape, ByteHash::KEY_WORDS, SEED)?);
+        Ok(Buffered {
+            updater: Updater::new(sketch),
+        })
+    }
+
+    /// Adds all updates of a stream; returns the sum of the values that were added.
+    pub fn add(&mut self, stream: &Stream) -> u64 {
+        let before = self.updater.sketch().total();
+        for (key, value) in stream.keys.iter().zip(&stream.values) {
+            self.updater.update(&key.to_be_bytes(), (*value).into());
+        }
+        (self.updater.sketch().total() - before) as u64
     }
 }
 

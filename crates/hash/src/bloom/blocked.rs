@@ -2,7 +2,7 @@ use super::sizing::BLOCK_BITS;
 use super::{Sizing, index};
 
 /// Blocks of 512 bits: a key's first hash chooses one, the others bits in it,
-/// so that a query reads one line of the cache (Putze, Sanders, Singler,
+/// so that a query reads one cache line (Putze, Sanders, Singler,
 /// *Cache-, hash- and space-efficient Bloom filters*, 2007).
 #[derive(Clone, Debug)]
 pub struct Blocked {

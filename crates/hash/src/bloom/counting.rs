@@ -1,10 +1,10 @@
 use super::{Segmented, Sizing};
 
-/// A segmented filter beside which counters tell how many keys set each bit, so
-/// that keys can be withdrawn (Fan, Cao, Almeida, Broder, *Summary cache*,
+/// A segmented filter with a counter per bit of the keys that set it, so that keys can be
+/// removed (Fan, Cao, Almeida, Broder, *Summary cache*,
 /// 1998; section 5.4.3 of the thesis). Queries read the bits alone.
 ///
-/// A counter that was full once stays so: its bit is never cleared, which is a
+/// A counter that reached its maximum stays there: its bit is never cleared, which is a
 /// false positive at worst. With 4 bits that happens to one bit in 10¹⁵ at the
 /// best number of functions, with 8 bits never.
 #[derive(Clone, Debug)]
@@ -76,10 +76,11 @@ impl Counting {
         }
     }
 
-    /// Withdraws a key that was added.
+    /// Removes a key that was added.
     ///
     /// # Errors
-    /// [`NotAMember`] where the filter tells that it was not; it may fail to.
+    /// [`NotAMember`] where the filter does not contain the key. Removing another key that
+    /// is a false positive is not detected.
     pub fn remove(&mut self, hashes: &[u32]) -> Result<(), NotAMember> {
         if !self.contains(hashes) {
             return Err(NotAMember);

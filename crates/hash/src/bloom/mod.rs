@@ -1,15 +1,31 @@
-//! Bloom filters: sets that may say yes too often, never no.
+//! Bloom filters: sets with false positives, never false negatives.
 //!
-//! A filter is asked by the hashes of a key under its functions (words of
-//! 32 bits each, of which the top ones count), so that any family serves, and
-//! hashes that are known are not computed again.
+//! A filter takes the hashes of a key under its functions (32 bits each, of which the most
+//! significant are used), so that any family serves, and hashes that are already known are
+//! not computed again.
+//!
+//! ```
+//! use weir_hash::Seed;
+//! use weir_hash::bloom::{Classic, Sizing};
+//! use weir_hash::string::{Radix, StringFamily};
+//!
+//! let sizing = Sizing::for_rate(1000, 0.01)?; // 1,000 keys, 1 % false positives
+//! let family = Radix::<3>::draw(sizing.functions, 64, Seed::random()?);
+//! let hashes = |key: &[u8]| -> Vec<u32> {
+//!     (0..sizing.functions).map(|function| family.hash(function, key)).collect()
+//! };
+//! let mut filter = Classic::new(sizing);
+//! filter.insert(&hashes(b"www.example.org"));
+//! assert!(filter.contains(&hashes(b"www.example.org")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | type | what k functions address | false positives |
 //! | --- | --- | --- |
 //! | [`Classic`] | one array of m bits | (1 - (1 - 1/m)^(kn))^k, equation 5.1 |
 //! | [`Segmented`] | k arrays of m/k bits, one each (section 5.2.1) | (1 - (1 - k/m)^n)^k |
-//! | [`Blocked`] | 512 bits, one line of the cache, chosen by the first | a mixture over blocks |
-//! | [`Counting`] | counters of 4 or 8 bits; keys can be withdrawn | as segmented |
+//! | [`Blocked`] | 512 bits, one cache line, chosen by the first | a mixture over blocks |
+//! | [`Counting`] | counters of 4 or 8 bits; keys can be removed | as segmented |
 //!
 //! [`Sizing`] chooses m and k for n keys and a rate, and predicts the rate.
 

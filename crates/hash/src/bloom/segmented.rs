@@ -2,7 +2,7 @@ use super::{Bits, Sizing, index};
 
 /// An array of bits for each function, as in the scratchpads of a stream
 /// processor's clusters (section 5.2.1 of the thesis): all can be read at once,
-/// and the first ones alone tell most keys that are none.
+/// and the first few already rule out most non-members.
 #[derive(Clone, Debug)]
 pub struct Segmented {
     bits: Bits,

@@ -1,4 +1,4 @@
-//! How large a filter must be, and how often it will be wrong.
+//! Size of a Bloom filter, and its rate of false positives.
 
 use std::f64::consts::LN_2;
 
@@ -13,13 +13,13 @@ pub struct Sizing {
     pub keys: usize,
 }
 
-/// A filter that cannot be.
+/// A size out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SizingError {
-    /// A rate of false positives that is none.
+    /// A rate of false positives out of range.
     #[error("a false-positive rate of {0}: use one above 0 and below 1")]
     Rate(f64),
-    /// More bits than hashes of 32 bits tell apart.
+    /// More bits than hashes of 32 bits can index.
     #[error("{0} keys at a rate of {1} take more than 2^32 bits")]
     Bits(usize, f64),
 }

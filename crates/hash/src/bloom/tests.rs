@@ -1,10 +1,10 @@
 use super::*;
-use crate::SeedStream;
 use crate::string::{Radix, ShiftAddXor, StringFamily, Tabulation};
+use crate::{Seed, SeedStream};
 
 /// Keys that have nothing to do with one another.
 fn key(number: usize) -> Vec<u8> {
-    let random = SeedStream::new(number as u64).next_u64();
+    let random = SeedStream::new(Seed::from_u64(number as u64)).next_u64();
     format!("/{random:x}/").into_bytes()
 }
 
@@ -72,7 +72,7 @@ fn deviations<F: StringFamily>(
     let filters = 4;
     let false_positives: usize = (0..filters)
         .map(|seed| {
-            let family = F::draw(sizing.functions, 32, seed);
+            let family = F::draw(sizing.functions, 32, Seed::from_u64(seed));
             false_positives(&family, key, empty(), QUERIES / filters as usize)
         })
         .sum();
@@ -128,7 +128,7 @@ fn functions_that_are_alike_are_caught() {
     struct Alike(ShiftAddXor);
     impl StringFamily for Alike {
         const NAME: &'static str = "alike";
-        fn draw(functions: usize, longest: usize, seed: u64) -> Alike {
+        fn draw(functions: usize, longest: usize, seed: Seed) -> Alike {
             Alike(ShiftAddXor::draw(functions, longest, seed))
         }
         fn functions(&self) -> usize {
@@ -159,7 +159,7 @@ fn spread<F: StringFamily>() -> f64 {
     let expected = sizing.rate_of_segmented() * QUERIES_OF_ONE as f64;
     let of_filters = sizing.deviation() * QUERIES_OF_ONE as f64;
     let squares = (0..40).map(|seed| {
-        let family = F::draw(sizing.functions, 32, seed);
+        let family = F::draw(sizing.functions, 32, Seed::from_u64(seed));
         let filter = Box::new(Segmented::new(sizing));
         let count = false_positives(&family, numbered_key, filter, QUERIES_OF_ONE);
         (count as f64 - expected).powi(2) / (expected + of_filters * of_filters)
@@ -219,7 +219,7 @@ fn sizes_reach_their_rate() {
 #[test]
 fn keys_can_be_withdrawn() {
     let sizing = Sizing::for_rate(500, 0.01).expect("a rate");
-    let family = ShiftAddXor::draw(sizing.functions, 32, 1);
+    let family = ShiftAddXor::draw(sizing.functions, 32, Seed::from_u64(1));
     for counter in [Counter::FourBits, Counter::EightBits] {
         let (mut filter, mut fresh) = (
             Counting::new(sizing, counter),
@@ -260,7 +260,7 @@ fn full_counters_stay() {
         keys: 1,
     };
     let mut filter = Counting::new(sizing, Counter::FourBits);
-    let mut stream = SeedStream::new(1);
+    let mut stream = SeedStream::new(Seed::from_u64(1));
     let hash = [stream.next_bits(32) as u32];
     (0..20).for_each(|_| filter.insert(&hash));
     (0..20).for_each(|_| assert_eq!(filter.remove(&hash), Ok(())));
@@ -271,7 +271,7 @@ fn full_counters_stay() {
 fn many_queries_are_one_by_one() {
     let sizing = Sizing::for_rate(40, 0.2).expect("a rate");
     let mut filter = Segmented::new(sizing);
-    let mut stream = SeedStream::new(5);
+    let mut stream = SeedStream::new(Seed::from_u64(5));
     let hashes: Vec<u32> = (0..64).map(|_| stream.next_bits(32) as u32).collect();
     hashes
         .iter()

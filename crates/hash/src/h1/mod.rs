@@ -1,35 +1,4 @@
 //! Carter and Wegman's H1: linear functions modulo a Mersenne prime.
-//!
-//! A key is a string of digits x₀ … x₍ₙ₋₁₎ that are below the prime: half-words
-//! of 16 bits for p = 2³¹ - 1, which needs no multiplication wider than the
-//! 32-bit processors of its day had, or words of 32 bits for p = 2⁶¹ - 1.
-//!
-//! ```text
-//! h      = (a₀x₀ + … + aₙ₋₁xₙ₋₁ + b) mod p      equation 3.3, digit by digit
-//! bucket = ⌊h·w / 2^bits⌋
-//! ```
-//!
-//! aᵢ and b are uniform below p. (The paper leaves a = 0 out, which makes two
-//! keys meet a little less often than 1/w but their values dependent.) Digits
-//! are added modulo p rather than combined by exclusive or, so that w need not
-//! be a power of two and one reduction serves all digits.
-//!
-//! **Property.** 2-universal: of two different keys some digit differs, and its
-//! aᵢ makes the difference of the two values uniform, b the first value; the
-//! values are independent and uniform over the p numbers (Carter and Wegman,
-//! *Universal classes of hash functions*, JCSS 18, 1979). A bucket takes ⌊2ᵇ/w⌋
-//! or ⌈2ᵇ/w⌉ of them, the last one fewer by one; their deviations from p/w
-//! have squares that add up to at most (√w/2 + 1)² ≤ 9w/4, so
-//!
-//! Pr\[same bucket\] ≤ (1/w)(1 + 9w²/4p²): within 3·10⁻⁶ of 1/w for p = 2³¹ - 1.
-//!
-//! **Cost.** A key of one word under five rows takes 1.1 ns in lanes of AVX-512 as
-//! half-words and 2.1 ns as a word, 2.5 and 3.5 ns in those of AVX2, 25 and 27 ns by the
-//! twin; one key alone, in lanes that are functions, 8.5 ns (Zen 4 at 3.7 GHz; the bench
-//! `families` prints this for every family).
-//!
-//! A truncated key is another key: dropping words or digits to fit a smaller
-//! prime voids the guarantee.
 
 mod simd;
 
@@ -42,10 +11,48 @@ use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, ShapeError};
 use crate::field::{Mersenne31, Mersenne61};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
-/// H1 over p = 2³¹ - 1 on half-words, lower half first. 2-universal; the module
-/// says why.
+/// 2-universal functions: H1 over p = 2³¹ - 1 on half-words, lower half first.
+///
+/// A key is a string of digits x₀ … x₍ₙ₋₁₎ that are below the prime: half-words
+/// of 16 bits for p = 2³¹ - 1, which needs no multiplication wider than the
+/// 32-bit processors of its day had, or words of 32 bits for p = 2⁶¹ - 1.
+///
+/// ```text
+/// h      = (a₀x₀ + … + aₙ₋₁xₙ₋₁ + b) mod p      equation 3.3, digit by digit
+/// bucket = ⌊h·w / 2^bits⌋
+/// ```
+///
+/// aᵢ and b are uniform below p. (The paper leaves a = 0 out, which makes two
+/// keys meet a little less often than 1/w but their values dependent.) Digits
+/// are added modulo p rather than combined by exclusive or, so that w need not
+/// be a power of two and one reduction serves all digits.
+///
+/// **Property.** 2-universal: of two different keys some digit differs, and its
+/// aᵢ makes the difference of the two values uniform, b the first value; the
+/// values are independent and uniform over the p numbers (Carter and Wegman,
+/// *Universal classes of hash functions*, JCSS 18, 1979). A bucket takes ⌊2ᵇ/w⌋
+/// or ⌈2ᵇ/w⌉ of them, the last one fewer by one; their deviations from p/w
+/// have squares that add up to at most (√w/2 + 1)² ≤ 9w/4, so
+///
+/// Pr\[same bucket\] ≤ (1/w)(1 + 9w²/4p²): within 3·10⁻⁶ of 1/w for p = 2³¹ - 1.
+///
+/// **Cost.** A key of one word under five rows takes 1.1 ns in lanes of AVX-512 as
+/// half-words and 2.1 ns as a word, 2.5 and 3.5 ns in those of AVX2, 25 and 27 ns by the
+/// scalar reference; one key alone, in lanes that are functions, 8.5 ns (Zen 4 at 3.7 GHz; the bench
+/// `families` prints this for every family).
+///
+/// A truncated key is another key: dropping words or digits to fit a smaller
+/// prime voids the guarantee.
+///
+/// ```
+/// use weir_hash::{Family, H1HalfWords, Seed};
+///
+/// let family = H1HalfWords::draw(4, 1000, 2, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0xc000_0201, 443]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct H1HalfWords {
     width: u32,
@@ -55,7 +62,16 @@ pub struct H1HalfWords {
     across: Across<{ 1 + 2 * MAX_KEY_WORDS }>,
 }
 
-/// H1 over p = 2⁶¹ - 1 on words. 2-universal; the module says why.
+/// 2-universal functions: H1 over p = 2⁶¹ - 1 on words. Definition and proof are those of
+/// [`H1HalfWords`].
+///
+/// ```
+/// use weir_hash::{Family, H1Words, Seed};
+///
+/// let family = H1Words::draw(4, 1000, 2, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0xc000_0201, 443]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct H1Words {
     width: u32,
@@ -93,7 +109,7 @@ impl Family for H1HalfWords {
     const CODE: u8 = 3;
 
     /// The draws are, row by row, twenty multipliers and an addend.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let rows = Row::draw_all(rows, || Mersenne31::draw(&mut stream));
@@ -155,7 +171,7 @@ impl Family for H1Words {
     const CODE: u8 = 4;
 
     /// The draws are, row by row, ten multipliers and an addend.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let rows = Row::draw_all(rows, || Mersenne61::draw(&mut stream));

@@ -121,15 +121,15 @@ proptest! {
         seed: u64,
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
-        let half_words = H1HalfWords::draw(rows, width, family_words, seed).unwrap();
+        let half_words = H1HalfWords::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&half_words, key_words, &keys);
-        let words = H1Words::draw(rows, width, family_words, seed).unwrap();
+        let words = H1Words::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&words, key_words, &keys);
     }
 
     #[test]
     fn padding_changes_nothing(seed: u64, key: [u32; 4]) {
-        assert_padding_changes_nothing(&H1HalfWords::draw(3, 27_183, 10, seed).unwrap(), key);
-        assert_padding_changes_nothing(&H1Words::draw(3, 27_183, 10, seed).unwrap(), key);
+        assert_padding_changes_nothing(&H1HalfWords::draw(3, 27_183, 10, Seed::from_u64(seed)).unwrap(), key);
+        assert_padding_changes_nothing(&H1Words::draw(3, 27_183, 10, Seed::from_u64(seed)).unwrap(), key);
     }
 }

@@ -8,17 +8,32 @@ use crate::family::MAX_WIDTH;
 
 #[test]
 fn sizes_out_of_range_are_refused() {
-    assert_eq!(Ms52::draw(1, 0, 1, 0), Err(ShapeError::Width(0)));
+    assert_eq!(
+        Ms52::draw(1, 0, 1, Seed::from_u64(0)),
+        Err(ShapeError::Width(0))
+    );
     let wide = MAX_WIDTH + 1;
     assert_eq!(
-        Ms52::draw(1, wide, 1, 0),
+        Ms52::draw(1, wide, 1, Seed::from_u64(0)),
         Err(ShapeError::Width(wide.into()))
     );
-    assert_eq!(Ms52::draw(0, 1, 1, 0), Err(ShapeError::Rows(0)));
-    assert_eq!(Ms52::draw(33, 1, 1, 0), Err(ShapeError::Rows(33)));
-    assert_eq!(Ms52::draw(1, 1, 0, 0), Err(ShapeError::Words(0, 10)));
-    assert_eq!(Ms52::draw(1, 1, 11, 0), Err(ShapeError::Words(11, 10)));
-    assert!(Ms52::draw(32, MAX_WIDTH, 10, 0).is_ok());
+    assert_eq!(
+        Ms52::draw(0, 1, 1, Seed::from_u64(0)),
+        Err(ShapeError::Rows(0))
+    );
+    assert_eq!(
+        Ms52::draw(33, 1, 1, Seed::from_u64(0)),
+        Err(ShapeError::Rows(33))
+    );
+    assert_eq!(
+        Ms52::draw(1, 1, 0, Seed::from_u64(0)),
+        Err(ShapeError::Words(0, 10))
+    );
+    assert_eq!(
+        Ms52::draw(1, 1, 11, Seed::from_u64(0)),
+        Err(ShapeError::Words(11, 10))
+    );
+    assert!(Ms52::draw(32, MAX_WIDTH, 10, Seed::from_u64(0)).is_ok());
 }
 
 /// A value worked out by hand: with a₀ = 2⁵¹ + 1, a₁ = 3 and b = 2⁵² - 1 the
@@ -101,7 +116,7 @@ fn collisions_stay_at_the_bound() {
     for width in [64, 1000] {
         for (x, y) in PAIRS {
             let z = deviations(width, |seed| {
-                let family = Ms52::draw(1, width, 5, seed).unwrap();
+                let family = Ms52::draw(1, width, 5, Seed::from_u64(seed)).unwrap();
                 family.bucket(0, x) == family.bucket(0, y)
             });
             assert!(z < 6.5, "w {width}, {x:x?} and {y:x?}: {z} deviations");
@@ -115,7 +130,7 @@ fn collisions_stay_at_the_bound() {
 #[test]
 fn weaker_variants_are_caught() {
     let draw = |seed| {
-        let mut stream = SeedStream::new(seed);
+        let mut stream = SeedStream::new(Seed::from_u64(seed));
         (stream.next_bits(BITS), stream.next_bits(BITS))
     };
     let short_multiplier = deviations(1000, |seed| {
@@ -145,7 +160,7 @@ fn weaker_variants_are_caught() {
 fn rows_are_independent() {
     let both = (0..TRIALS)
         .filter(|seed| {
-            let family = Ms52::draw(2, 16, 1, *seed).unwrap();
+            let family = Ms52::draw(2, 16, 1, Seed::from_u64(*seed)).unwrap();
             (0..2).all(|row| family.bucket(row, &[1]) == family.bucket(row, &[2]))
         })
         .count();
@@ -191,13 +206,13 @@ proptest! {
         seed: u64,
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
-        let family = Ms52::draw(rows, width, family_words, seed).unwrap();
+        let family = Ms52::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&family, key_words, &keys);
     }
 
     #[test]
     fn padding_changes_nothing(seed: u64, key: [u32; 4]) {
-        let family = Ms52::draw(3, 27_183, 10, seed).unwrap();
+        let family = Ms52::draw(3, 27_183, 10, Seed::from_u64(seed)).unwrap();
         assert_padding_changes_nothing(&family, key);
     }
 }

@@ -1,30 +1,4 @@
 //! Polynomials modulo the Mersenne prime p = 2⁶¹ - 1: k-universal for any k.
-//!
-//! ```text
-//! x      = (x₀ + a₁x₁ + … + aₙ₋₁xₙ₋₁) mod p     32-bit words
-//! h      = (c₀ + c₁x + … + cₖ₋₁xᵏ⁻¹) mod p       equation 3.4
-//! bucket = ⌊h·w / 2⁶¹⌋
-//! ```
-//!
-//! all parameters uniform below p, c included where it is zero: the family is
-//! then exactly k-universal over p, which leaving zeros out would spoil.
-//!
-//! **Property, keys of one word.** k-universal: exactly one polynomial of degree
-//! below k goes through k points, so the values h of k different keys are
-//! independent and uniform over the p numbers (Wegman and Carter, JCSS 22, 1981).
-//! A bucket takes ⌊2⁶¹/w⌋ or ⌈2⁶¹/w⌉ of them, the last one fewer by one:
-//! its probability is within 2/p of 1/w.
-//!
-//! **Property, longer keys.** Almost k-universal: any k different keys have
-//! different x, and are then as above, with probability at least
-//! 1 - k(k-1)/2p; x is the same for all rows.
-//!
-//! **Cost.** A key of one word under five cubics takes 5.8 ns in lanes of AVX-512, one of
-//! four words 10 ns, and 53 and 92 ns by the twin (Zen 4 at 3.7 GHz).
-//!
-//! Where the processor has multiply-add lanes, [`crate::Poly44`] does the same
-//! for k = 4 in a fraction of the time; this one is for other k and for more
-//! exact buckets.
 
 mod simd;
 
@@ -37,10 +11,44 @@ use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, ShapeError};
 use crate::field::Mersenne61;
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
-/// `K`-universal functions for keys of one word, almost `K`-universal ones for
-/// keys of up to ten. The module says what is guaranteed and why.
+/// `K`-universal functions for keys of one word, almost `K`-universal ones for keys of up
+/// to ten.
+///
+/// ```text
+/// x      = (x₀ + a₁x₁ + … + aₙ₋₁xₙ₋₁) mod p     32-bit words
+/// h      = (c₀ + c₁x + … + cₖ₋₁xᵏ⁻¹) mod p       equation 3.4
+/// bucket = ⌊h·w / 2⁶¹⌋
+/// ```
+///
+/// all parameters uniform below p, c included where it is zero: the family is
+/// then exactly k-universal over p, which leaving zeros out would spoil.
+///
+/// **Property, keys of one word.** k-universal: exactly one polynomial of degree
+/// below k goes through k points, so the values h of k different keys are
+/// independent and uniform over the p numbers (Wegman and Carter, JCSS 22, 1981).
+/// A bucket takes ⌊2⁶¹/w⌋ or ⌈2⁶¹/w⌉ of them, the last one fewer by one:
+/// its probability is within 2/p of 1/w.
+///
+/// **Property, longer keys.** Almost k-universal: any k different keys have
+/// different x, and are then as above, with probability at least
+/// 1 - k(k-1)/2p; x is the same for all rows.
+///
+/// **Cost.** A key of one word under five cubics takes 5.8 ns in lanes of AVX-512, one of
+/// four words 10 ns, and 53 and 92 ns by the scalar reference (Zen 4 at 3.7 GHz).
+///
+/// Where the processor has multiply-add lanes, [`crate::Poly44`] does the same
+/// for k = 4 in a fraction of the time; this one is for other k and for more
+/// exact buckets.
+///
+/// ```
+/// use weir_hash::{Family, Polynomial, Seed};
+///
+/// let family = Polynomial::<3>::draw(4, 1000, 1, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0xc000_0201]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Polynomial<const K: usize> {
     width: u32,
@@ -62,7 +70,7 @@ impl<const K: usize> Family for Polynomial<K> {
     /// The draws are, in order, nine multipliers, then c₀ to cₖ₋₁ row by row,
     /// each the top 61 bits of a draw of [`SeedStream`], drawn again where they
     /// are not below p.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         let mut draw = || Mersenne61::draw(&mut stream);

@@ -70,11 +70,11 @@ proptest! {
         seed: u64,
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
-        let lines = Polynomial::<2>::draw(rows, width, family_words, seed).unwrap();
+        let lines = Polynomial::<2>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&lines, key_words, &keys);
-        let cubics = Polynomial::<4>::draw(rows, width, family_words, seed).unwrap();
+        let cubics = Polynomial::<4>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&cubics, key_words, &keys);
-        let steepest = Polynomial::<16>::draw(rows, width, family_words, seed).unwrap();
+        let steepest = Polynomial::<16>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&steepest, key_words, &keys);
     }
 }

@@ -1,22 +1,30 @@
-//! Hash functions of strings, computed by appending.
+//! Incremental hash functions of strings, for searching payloads.
 //!
-//! A content is found in a text by the hashes of all windows of its length.
-//! The hash of a window of m + 1 bytes is made from that of its first m bytes
-//! and one byte more (the appending process): so windows of many consecutive
-//! lengths cost one step each, and a window may go on in the next segment of a
-//! stream, if its *state* is kept.
+//! A pattern is found in a payload by the hashes of all windows of its length.
+//! The hash of a window of m + 1 bytes is computed from that of its first m bytes
+//! and the next byte: windows of consecutive lengths cost one step each, and a window may
+//! continue in the next segment of a stream if its *state* is kept.
+//!
+//! ```
+//! use weir_hash::Seed;
+//! use weir_hash::string::{ShiftAddXor, StringFamily};
+//!
+//! let family = ShiftAddXor::draw(4, 16, Seed::from_u64(5));
+//! let hash = family.hash(0, b"GET /");
+//! assert_eq!(hash, family.hash(0, &b"xGET /x"[1..6]));
+//! ```
 //!
 //! ```text
-//!  text       p₀ p₁ p₂ p₃ p₄ …          states of windows at places 0, 1, 2, …
+//!  payload    p₀ p₁ p₂ p₃ p₄ …          states of windows at offsets 0, 1, 2, …
 //!  length m   [p₀ … pₘ₋₁] [p₁ … pₘ] …   one array
-//!  append     pₘ          pₘ₊₁ …        one array of bytes: the text itself, m further
+//!  append     pₘ          pₘ₊₁ …        one array of bytes: the payload itself, m further
 //!  length m+1 [p₀ … pₘ]   [p₁ … pₘ₊₁] … the same array
 //! ```
 //!
 //! | type | a step | property |
 //! | --- | --- | --- |
-//! | [`ShiftAddXor`] | h ^= (h << 5) + (h >> 2) + byte | like random functions in trials, nothing proved |
-//! | [`Tabulation`] | h ^= T\[place in the window\]\[byte\] | 3-independent |
+//! | [`ShiftAddXor`] | h ^= (h << 5) + (h >> 2) + byte | like random functions in experiments, nothing proven |
+//! | [`Tabulation`] | h ^= T\[offset in the window\]\[byte\] | 3-independent |
 //! | [`Radix<1>`](Radix) | x = x·base + byte mod 2³¹ - 1, then H1 | 2-universal: P(collision) ≤ (m + 2)/2³¹ |
 //! | [`Radix<3>`](Radix) | the same, then a cubic polynomial | 4-universal but for equal x |
 //!
@@ -33,15 +41,16 @@ pub use tabulation::Tabulation;
 
 use weir_simd::Tier;
 
-/// Several functions from strings to 32 bits, of which the top ones are the
-/// best. Drawn from a seed; equal arguments give equal functions everywhere.
+use crate::seed::Seed;
+
+/// Several functions from strings to 32 bits, of which the most significant are the best. Drawn from a seed; equal arguments give equal functions everywhere.
 pub trait StringFamily: Sized {
     /// Name for tables.
     const NAME: &'static str;
 
     /// Draws `functions` functions for strings of at most `longest_bytes`
     /// bytes.
-    fn draw(functions: usize, longest_bytes: usize, seed: u64) -> Self;
+    fn draw(functions: usize, longest_bytes: usize, seed: Seed) -> Self;
 
     /// Number of functions.
     fn functions(&self) -> usize;
@@ -52,14 +61,14 @@ pub trait StringFamily: Sized {
     /// There is no such function; in all methods.
     fn start(&self, function: usize) -> u32;
 
-    /// State of a string that is one byte longer; `place` is that byte's place
-    /// in it, below the longest string's length.
+    /// State of a string that is one byte longer; `place` is the offset of that byte,
+    /// below the length of the longest string.
     fn append(&self, function: usize, state: u32, place: usize, byte: u8) -> u32;
 
     /// The hash of a string, by its state.
     fn finish(&self, function: usize, state: u32) -> u32;
 
-    /// [`StringFamily::append`] for windows at consecutive places of a text:
+    /// [`StringFamily::append`] for windows at consecutive offsets of a payload:
     /// `states[j]` goes on with `bytes[j]`. In lanes where there are any.
     fn append_to_each(
         &self,

@@ -5,7 +5,7 @@ use weir_simd::Tier;
 
 use super::{StringFamily, simd};
 use crate::field::Mersenne31;
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// The string's bytes, plus one, are the digits of a number x to a random base,
 /// modulo p = 2³¹ - 1; the hash is
@@ -46,8 +46,8 @@ struct Function<const DEGREE: usize> {
     coefficients: [u32; DEGREE],
 }
 
-/// a·x + b mod 2³¹ - 1, for numbers below it: what [`Mersenne31`] tells, in words
-/// that compilers have lanes for.
+/// a·x + b mod 2³¹ - 1, for numbers below it: as [`Mersenne31::multiply_add`], in 32-bit
+/// arithmetic that compilers vectorise.
 #[inline(always)]
 fn multiply_add(a: u32, x: u32, b: u32) -> u32 {
     let sum = u64::from(a) * u64::from(x) + u64::from(b);
@@ -80,7 +80,7 @@ impl<const DEGREE: usize> StringFamily for Radix<DEGREE> {
         _ => "polynomial by radix",
     };
 
-    fn draw(functions: usize, _: usize, seed: u64) -> Radix<DEGREE> {
+    fn draw(functions: usize, _: usize, seed: Seed) -> Radix<DEGREE> {
         let mut stream = SeedStream::new(seed);
         let mut draw = || Mersenne31::draw(&mut stream) as u32;
         Radix {

@@ -4,7 +4,7 @@
 use weir_simd::Tier;
 
 use super::{StringFamily, simd};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 const LEFT: u32 = 5;
 const RIGHT: u32 = 2;
@@ -31,7 +31,7 @@ pub(super) fn step(state: u32, byte: u8) -> u32 {
 impl StringFamily for ShiftAddXor {
     const NAME: &'static str = "shift-add-xor";
 
-    fn draw(functions: usize, _: usize, seed: u64) -> ShiftAddXor {
+    fn draw(functions: usize, _: usize, seed: Seed) -> ShiftAddXor {
         let mut stream = SeedStream::new(seed);
         ShiftAddXor {
             seeds: (0..functions)

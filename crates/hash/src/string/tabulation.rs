@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use super::{StringFamily, simd};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 
 /// h = T₀\[p₀\] ⊕ T₁\[p₁\] ⊕ … with tables of random words, one for each place of a
 /// window: 3-independent among strings of one length (Carter and Wegman 1979;
@@ -20,7 +20,7 @@ pub struct Tabulation {
 impl StringFamily for Tabulation {
     const NAME: &'static str = "tabulation";
 
-    fn draw(functions: usize, longest_bytes: usize, seed: u64) -> Tabulation {
+    fn draw(functions: usize, longest_bytes: usize, seed: Seed) -> Tabulation {
         let mut stream = SeedStream::new(seed);
         let mut draw = || stream.next_bits(32) as u32;
         Tabulation {

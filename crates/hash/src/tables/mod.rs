@@ -63,7 +63,7 @@ pub(crate) fn bytes(key: &[u32], words: usize) -> impl Iterator<Item = usize> {
     words.flat_map(u32::to_le_bytes).map(usize::from)
 }
 
-/// ⌊value·width / 2³²⌋ for each row that `out` has room for.
+/// ⌊value·width / 2³²⌋ for the first `out.len()` rows.
 pub(crate) fn scale_all(values: &[u32], width: u32, out: &mut [u32]) {
     for (bucket, value) in out.iter_mut().zip(values) {
         *bucket = ((u64::from(*value) * u64::from(width)) >> 32) as u32;

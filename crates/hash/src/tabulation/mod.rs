@@ -1,28 +1,4 @@
 //! Tabulation: a key's bytes look up random words, which exclusive or combines.
-//!
-//! ```text
-//! h      = T₀[byte 0] ^ T₁[byte 1] ^ … ^ T₍₄ₙ₋₁₎[byte 4n-1]     equation 3.9
-//! bucket = ⌊h·w / 2³²⌋
-//! ```
-//!
-//! Bytes are those of the words, lowest first. The entries of all rows stand
-//! side by side, so that one look-up serves one key in all rows: the right
-//! choice where multiplications are dear and a first-level cache holds the
-//! tables (4 KiB per row and word).
-//!
-//! **Property.** 3-universal, which includes 2-universal: of three different
-//! keys one has somewhere a byte that neither of the others has there, and its
-//! entry makes this key's value independent of theirs; the other two differ, and
-//! the same holds of them (Carter and Wegman, JCSS 18, 1979). Values are uniform
-//! over 2³², a bucket is within 2⁻³² of 1/w, and two keys meet with probability
-//! at most (1/w)(1 + w²/2⁶⁶).
-//!
-//! **Cost.** A key of one word under five rows takes 2.8 ns in lanes of AVX-512, 3.2 ns
-//! in those of AVX2 and 28 ns by the twin (Zen 4 at 3.7 GHz); one of four words 13 ns, as
-//! its tables outgrow a first-level cache.
-//!
-//! **Not 4-universal**: the keys ab, ad, cb, cd have values whose exclusive or
-//! is always 0. [`crate::ThorupZhang8`] mends that.
 
 mod simd;
 
@@ -33,10 +9,42 @@ use weir_simd::Tier;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, MAX_ROWS, ShapeError};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 use crate::tables::{Tables, bytes, scale_all};
 
-/// Tabulation by bytes. 3-universal; the module says why.
+/// 3-universal functions by tabulation of bytes, for keys of up to ten words.
+///
+/// ```text
+/// h      = T₀[byte 0] ^ T₁[byte 1] ^ … ^ T₍₄ₙ₋₁₎[byte 4n-1]     equation 3.9
+/// bucket = ⌊h·w / 2³²⌋
+/// ```
+///
+/// Bytes are those of the words, lowest first. The entries of all rows stand
+/// side by side, so that one look-up serves one key in all rows: the right
+/// choice where multiplications are expensive and a first-level cache holds the
+/// tables (4 KiB per row and word).
+///
+/// **Property.** 3-universal, which includes 2-universal: of three different
+/// keys one has somewhere a byte that neither of the others has there, and its
+/// entry makes this key's value independent of theirs; the other two differ, and
+/// the same holds of them (Carter and Wegman, JCSS 18, 1979). Values are uniform
+/// over 2³², a bucket is within 2⁻³² of 1/w, and two keys meet with probability
+/// at most (1/w)(1 + w²/2⁶⁶).
+///
+/// **Cost.** A key of one word under five rows takes 2.8 ns in lanes of AVX-512, 3.2 ns
+/// in those of AVX2 and 28 ns by the scalar reference (Zen 4 at 3.7 GHz); one of four words 13 ns, as
+/// its tables outgrow a first-level cache.
+///
+/// **Not 4-universal**: the keys ab, ad, cb, cd have values whose exclusive or
+/// is always 0. [`crate::ThorupZhang8`] mends that.
+///
+/// ```
+/// use weir_hash::{Family, Seed, Tabulation};
+///
+/// let family = Tabulation::draw(4, 1000, 1, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0xc000_0201]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tabulation {
     width: u32,
@@ -49,7 +57,7 @@ impl Family for Tabulation {
 
     /// The entries are drawn byte position by byte position, byte by byte, row
     /// by row, each the top 32 bits of a draw of [`SeedStream`].
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let mut stream = SeedStream::new(seed);
         Ok(Tabulation {

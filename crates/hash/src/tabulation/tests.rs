@@ -6,7 +6,7 @@ use crate::family::MAX_WIDTH;
 
 #[test]
 fn value_is_the_sum_of_the_entries() {
-    let family = Tabulation::draw(3, 1 << 16, 2, 9).unwrap();
+    let family = Tabulation::draw(3, 1 << 16, 2, Seed::from_u64(9)).unwrap();
     let key = [0x0403_0201, 0xff00_0080];
     let entries = [
         1,
@@ -40,7 +40,7 @@ proptest! {
         seed: u64,
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
-        let family = Tabulation::draw(rows, width, family_words, seed).unwrap();
+        let family = Tabulation::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
         assert_lanes_equal_twin_over(&family, key_words, &keys);
     }
 }

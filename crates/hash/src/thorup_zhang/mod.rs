@@ -1,47 +1,4 @@
 //! Thorup and Zhang's tabulation: 4-universal by look-ups alone.
-//!
-//! Beside the characters of a key, characters derived from them look up random
-//! words, and exclusive or combines all of them (equation 3.10; Thorup and
-//! Zhang, *Tabulation based 4-universal hashing with applications to second
-//! moment estimation*, SODA 2004). Two forms:
-//!
-//! * [`ThorupZhang16`]: two characters of 16 bits and their *integer sum*, of
-//!   17 bits: three look-ups in 262,143 entries, a mebibyte per row.
-//! * [`ThorupZhang8`]: q characters of 8 bits, and q - 1 derived ones over the
-//!   prime 257, the products of the key with a matrix all of whose square minors
-//!   are non-zero: seven look-ups in 1,795 entries for a word, 7 KiB per row, and
-//!   keys of up to ten words.
-//!
-//! **Property.** 4-universal: the values of four different keys are independent
-//! and uniform over 2³²; a bucket ⌊h·w/2³²⌋ is within 2⁻³² of 1/w, and two keys
-//! meet with probability at most (1/w)(1 + w²/2⁶⁶).
-//!
-//! **Proof.** It is enough that among any two, three or four different keys one
-//! has, in some position, a character that none of the others has there: its
-//! entry makes the key's value independent of the others', and so on with the
-//! rest. For two and three keys an input position does (see
-//! [`crate::Tabulation`]). Let x₁ … x₄ have no such position among the inputs.
-//! Then in each input position all four agree or they agree in pairs. Write A, B
-//! and C for the positions paired 12|34, 13|24 and 14|23, and α, β, γ for the
-//! differences there: x₂ = x₁ + β + γ, x₃ = x₁ + α + γ, x₄ = x₁ + α + β. The
-//! three vectors have no zero on A, B and C, zeros elsewhere, and at least two of
-//! the sets are not empty, or keys were equal. For a column g of the matrix the
-//! derived characters are paired 12|34 only if (β+γ)g = 0 and (β-γ)g = 0, and
-//! since 2 ≠ 0, only if βg = γg = 0; likewise for the other pairings. So a column
-//! without a single character has at least two of αg, βg, γg zero. But α, of
-//! a = |A| > 0 non-zero entries, is orthogonal to at most a - 1 columns, for
-//! otherwise a square minor vanished; so are β and γ. With all three sets
-//! non-empty that makes at most q - 3 zeros, with one empty at most
-//! (q-1) + (q-2), and q - 1 columns would need 2(q-1). Some column has a single
-//! character. For 16 bits q = 2, the column is (1, 1), and no modulus is needed.
-//!
-//! **Cost.** A key of one word under five rows takes 4.5 ns in lanes of AVX-512 by bytes
-//! and 5.5 ns by half-words while the tables of five mebibytes are at hand in a third-level
-//! cache; 59 ns and more by the twin (Zen 4 at 3.7 GHz). [`crate::Poly44`] takes 2.3 ns
-//! there and leaves the caches to the counters.
-//!
-//! **Not with exclusive or** in place of the sum: there 2 = 0, and the keys ab,
-//! ad, cb, cd with a ^ c = b ^ d have derived characters in pairs, too.
 
 mod simd;
 
@@ -52,19 +9,78 @@ use weir_simd::Tier;
 use crate::buckets::{BucketSink, Buckets};
 use crate::columns::{KeyColumns, MAX_KEY_WORDS};
 use crate::family::{self, Family, FourUniversal, MAX_ROWS, ShapeError};
-use crate::seed::SeedStream;
+use crate::seed::{Seed, SeedStream};
 use crate::tables::{Tables, bytes, scale_all};
 
-/// Thorup and Zhang's tabulation with characters of 16 bits, for keys of one
-/// word. 4-universal; the module says why.
+/// 4-universal functions: Thorup and Zhang's tabulation with characters of 16 bits, for
+/// keys of one word.
+///
+/// Beside the characters of a key, characters derived from them look up random
+/// words, and exclusive or combines all of them (equation 3.10; Thorup and
+/// Zhang, *Tabulation based 4-universal hashing with applications to second
+/// moment estimation*, SODA 2004). Two forms:
+///
+/// * [`ThorupZhang16`]: two characters of 16 bits and their *integer sum*, of
+///   17 bits: three look-ups in 262,143 entries, a mebibyte per row.
+/// * [`ThorupZhang8`]: q characters of 8 bits, and q - 1 derived ones over the
+///   prime 257, the products of the key with a matrix all of whose square minors
+///   are non-zero: seven look-ups in 1,795 entries for a word, 7 KiB per row, and
+///   keys of up to ten words.
+///
+/// **Property.** 4-universal: the values of four different keys are independent
+/// and uniform over 2³²; a bucket ⌊h·w/2³²⌋ is within 2⁻³² of 1/w, and two keys
+/// meet with probability at most (1/w)(1 + w²/2⁶⁶).
+///
+/// **Proof.** It is enough that among any two, three or four different keys one
+/// has, in some position, a character that none of the others has there: its
+/// entry makes the key's value independent of the others', and so on with the
+/// rest. For two and three keys an input position does (see
+/// [`crate::Tabulation`]). Let x₁ … x₄ have no such position among the inputs.
+/// Then in each input position all four agree or they agree in pairs. Write A, B
+/// and C for the positions paired 12|34, 13|24 and 14|23, and α, β, γ for the
+/// differences there: x₂ = x₁ + β + γ, x₃ = x₁ + α + γ, x₄ = x₁ + α + β. The
+/// three vectors have no zero on A, B and C, zeros elsewhere, and at least two of
+/// the sets are not empty, or keys were equal. For a column g of the matrix the
+/// derived characters are paired 12|34 only if (β+γ)g = 0 and (β-γ)g = 0, and
+/// since 2 ≠ 0, only if βg = γg = 0; likewise for the other pairings. So a column
+/// without a single character has at least two of αg, βg, γg zero. But α, of
+/// a = |A| > 0 non-zero entries, is orthogonal to at most a - 1 columns, for
+/// otherwise a square minor vanished; so are β and γ. With all three sets
+/// non-empty that makes at most q - 3 zeros, with one empty at most
+/// (q-1) + (q-2), and q - 1 columns would need 2(q-1). Some column has a single
+/// character. For 16 bits q = 2, the column is (1, 1), and no modulus is needed.
+///
+/// **Cost.** A key of one word under five rows takes 4.5 ns in lanes of AVX-512 by bytes
+/// and 5.5 ns by half-words while the tables of five mebibytes fit into a third-level
+/// cache; 59 ns and more by the scalar reference (Zen 4 at 3.7 GHz). [`crate::Poly44`] takes 2.3 ns
+/// there and leaves the caches to the counters.
+///
+/// **Not with exclusive or** in place of the sum: there 2 = 0, and the keys ab,
+/// ad, cb, cd with a ^ c = b ^ d have derived characters in pairs, too.
+///
+/// ```
+/// use weir_hash::{Family, Seed, ThorupZhang16};
+///
+/// let family = ThorupZhang16::draw(5, 1000, 1, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0xc000_0201]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ThorupZhang16 {
     width: u32,
     tables: Tables,
 }
 
-/// Thorup and Zhang's tabulation with characters of 8 bits, for keys of up to
-/// ten words. 4-universal; the module says why.
+/// 4-universal functions: Thorup and Zhang's tabulation with characters of 8 bits, for keys
+/// of up to ten words. Definition and proof are those of [`ThorupZhang16`].
+///
+/// ```
+/// use weir_hash::{Family, Seed, ThorupZhang8};
+///
+/// let family = ThorupZhang8::draw(5, 1000, 4, Seed::random()?)?;
+/// assert!(family.bucket(0, &[0x2001_0db8, 0, 0, 1]) < 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ThorupZhang8 {
     width: u32,
@@ -90,7 +106,7 @@ impl Family for ThorupZhang16 {
 
     /// Entries are drawn in the order lower half-word, upper half-word, sum; row
     /// by row for each character.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, 1)?;
         let mut stream = SeedStream::new(seed);
         Ok(ThorupZhang16 {
@@ -143,7 +159,7 @@ impl Family for ThorupZhang8 {
 
     /// Entries are drawn position by position, the bytes' first, then the
     /// derived characters' with 257 entries each; row by row for each character.
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         family::check(rows, width, words, MAX_KEY_WORDS)?;
         let characters = 4 * words;
         let derived = characters - 1;
@@ -201,7 +217,7 @@ impl Family for ThorupZhang8 {
 
 impl FourUniversal for ThorupZhang8 {}
 
-/// One look-up serves all rows, so one row is asked for through all of them.
+/// The bucket under one row, computed with those of all rows: one look-up serves all.
 fn bucket_of_row(family: &impl Family, row: usize, key: &[u32]) -> u32 {
     assert!(row < family.rows(), "row {row} of {}", family.rows());
     let mut buckets = [0; MAX_ROWS];

@@ -26,6 +26,7 @@
 //! looks up a hash for every length.
 
 use hashbrown::HashMap;
+use weir_hash::Seed;
 use weir_hash::bloom::{Counter, Counting, Sizing};
 use weir_hash::string::{ShiftAddXor, StringFamily};
 use weir_simd::Tier;
@@ -49,7 +50,7 @@ const BITS_PER_CONTENT: usize = 41;
 const GROWTH: usize = 2;
 /// Seed of the functions: a set that is known to an adversary can be avoided by
 /// no choice of it, and a fixed one gives the same run twice.
-const SEED: u64 = 5;
+const SEED: Seed = Seed::from_u64(5);
 
 /// The engine. The module tells how it works.
 pub struct Segmented {

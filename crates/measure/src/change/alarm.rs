@@ -1,4 +1,4 @@
-//! What is told of changes.
+//! Alarms, and the report of a search for changes.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::timestamp;
 /// A key that changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alarm {
-    /// The key as text.
+    /// The key, formatted.
     pub key: String,
-    /// The key itself: of a flow the part that is looked at, and the rest is zero.
+    /// The key itself: the measured part of a flow; the rest is zero.
     #[serde(skip)]
     pub flow: FlowKey,
     /// What is summed: `packets` or `bytes`.
@@ -25,14 +25,14 @@ pub struct Alarm {
     pub start_ns: u64,
     /// Length of the interval.
     pub seconds: f64,
-    /// What the key had, estimated: a small sum may come out below zero.
+    /// Estimated sum of the key; the estimate of a small sum may be negative.
     pub observed: f64,
     /// What was forecast, or is the mean over the window of a variational
     /// difference.
     pub forecast: f64,
-    /// How large the change is: see [`super::Difference`].
+    /// Score of the change: see [`super::Difference`].
     pub score: f64,
-    /// What the score exceeds.
+    /// The threshold that the score exceeds.
     pub threshold: f64,
     /// Beginning of the interval since which the key has been too high, or too
     /// low, in every interval.
@@ -51,7 +51,7 @@ impl Alarm {
     }
 }
 
-/// What became of an interval in the search for changes.
+/// Whether an interval was searched for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchState {
@@ -73,10 +73,12 @@ pub struct ChangeReport {
     /// Standard deviation of the estimate of one key's error, at most: what is
     /// not some times larger is noise.
     pub deviation: f64,
-    /// Keys that were asked for.
-    pub asked: u64,
-    /// Packets whose key found no place among those to be asked for; those of one
-    /// key that come soon after each other are one.
+    /// Keys that were queried.
+    pub queried: u64,
+    /// Packets whose keys were not queried because [`ChangeConfig::max_keys`] was reached;
+    /// neighbouring packets of one key count once.
+    ///
+    /// [`ChangeConfig::max_keys`]: super::ChangeConfig::max_keys
     pub missed: u64,
 }
 
@@ -86,7 +88,7 @@ impl ChangeReport {
             state,
             error_norm: 0.0,
             deviation: 0.0,
-            asked: 0,
+            queried: 0,
             missed: 0,
         }
     }

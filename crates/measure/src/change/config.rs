@@ -1,4 +1,4 @@
-//! Which changes to look for, and how.
+//! Configuration of change detection.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use super::difference::{Difference, NOISE_DEVIATIONS};
 use super::model::{Model, ModelError};
 use crate::accuracy::Shape;
 
-/// What is a change: a difference from a model's forecast above a threshold.
+/// Defines a change: a difference from the forecast of a model above a threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Where the expectation comes from.
+    /// The model that forecasts.
     pub model: Model,
     /// How an observation is compared with it.
     pub difference: Difference,
@@ -33,7 +33,7 @@ impl Rule {
         }
     }
 
-    /// Refuses what is out of range whatever the sums are kept in.
+    /// Validates the rule, independently of the size of sketches.
     ///
     /// # Errors
     /// [`ChangeError`] says what, and what is allowed.
@@ -56,7 +56,7 @@ impl Rule {
         Ok(())
     }
 
-    /// Refuses also what a sketch of `shape` cannot tell from noise.
+    /// Validates the rule for a sketch of `shape`, whose noise bounds the threshold.
     pub(crate) fn check_for(&self, shape: Shape) -> Result<(), ChangeError> {
         self.check()?;
         if shape.width < 2 {
@@ -83,24 +83,23 @@ impl Rule {
     }
 }
 
-/// Which keys an interval's changes are looked for among. A sketch answers for
-/// a key, but does not know which keys there were.
+/// Which keys of an interval are queried for changes. A sketch estimates the sum of a key
+/// but does not store keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeySource {
     /// The keys with the largest sums, of the interval and of the one before
     /// it: bounded memory, and what they miss is small.
     #[default]
     Kept,
-    /// All keys of the interval and of the one before it, so that those that
-    /// fell silent are asked for too: what a second pass over the traffic would
-    /// give. Takes 100 bytes per key.
+    /// All keys of the interval and of the one before it, so that keys that disappear are
+    /// queried, too, as in a second pass over the traffic. Takes 100 bytes per key.
     Same,
-    /// All keys of the interval that follows: of a source that is gone nothing
-    /// is told. Takes 100 bytes per key, and reports come one interval later.
+    /// All keys of the interval that follows. Keys that disappear are not checked in this
+    /// mode. Takes 100 bytes per key, and reports come one interval later.
     Next,
 }
 
-/// A source of keys that does not exist.
+/// An unknown source of keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown source of keys {0:?}: use kept, same or next")]
 pub struct KeySourceError(String);
@@ -128,21 +127,21 @@ impl fmt::Display for KeySource {
     }
 }
 
-/// How changes are looked for in a measurement.
+/// Change detection of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeConfig {
-    /// What is a change.
+    /// The definition of a change.
     pub rule: Rule,
     /// Size of the sketches that are forecast.
     pub shape: Shape,
-    /// Which keys are asked for.
+    /// Which keys are queried.
     pub keys: KeySource,
     /// Of [`KeySource::Same`] and [`KeySource::Next`], the key of one packet in
-    /// so many is asked for, drawn at random: keys with many packets are hardly
-    /// ever missed, and memory shrinks.
+    /// `one_in` is queried, chosen at random: keys with many packets are rarely
+    /// missed, and memory shrinks.
     pub one_in: u32,
-    /// Keys that are kept, or at most asked for in an interval; packets whose
-    /// key found no place are counted.
+    /// The most keys that are queried in an interval; packets whose keys are not are
+    /// counted ([`ChangeReport::missed`](super::ChangeReport::missed)).
     pub max_keys: usize,
 }
 
@@ -150,8 +149,8 @@ pub struct ChangeConfig {
 const MAX_KEYS: usize = 1 << 24;
 
 impl ChangeConfig {
-    /// Absolute differences from `model` on five rows of 32,768 counters, asked
-    /// for the 10,000 largest keys.
+    /// Absolute differences from `model` on five rows of 32,768 counters, for
+    /// the 10,000 largest keys.
     pub fn new(model: Model) -> ChangeConfig {
         ChangeConfig {
             rule: Rule::new(model),
@@ -165,7 +164,7 @@ impl ChangeConfig {
         }
     }
 
-    /// Refuses what is out of range.
+    /// Validates the configuration.
     ///
     /// # Errors
     /// [`ChangeError`] says what, and what is allowed.
@@ -181,7 +180,7 @@ impl ChangeConfig {
     }
 }
 
-/// A search for changes that cannot be made.
+/// Invalid change detection.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// Parameters of the model out of range.
@@ -190,7 +189,7 @@ pub enum ChangeError {
     /// A variational difference without a window.
     #[error("variational differences need a window of at least 2: use ma:W, not {0}")]
     NoWindow(String),
-    /// A threshold that nothing, or everything, exceeds.
+    /// A threshold out of range.
     #[error("threshold {threshold} for {difference} differences: use a number above {least}")]
     Threshold {
         /// What is compared with it.
@@ -202,7 +201,7 @@ pub enum ChangeError {
     },
     /// A threshold within the noise of the sketch.
     #[error(
-        "threshold {threshold}: rows of {width} counters cannot tell such a change from noise; use \
+        "threshold {threshold}: rows of {width} counters cannot distinguish such a change from noise; use \
          at least {least:.4}, or more counters"
     )]
     Noise {
@@ -214,12 +213,12 @@ pub enum ChangeError {
         least: f64,
     },
     /// Rows of one counter.
-    #[error("one counter per row tells no keys apart: use at least 2")]
+    #[error("one counter per row cannot distinguish keys: use at least 2")]
     Narrow,
     /// Rows or counters out of range.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// A share of packets that is none.
+    /// A share of packets out of range.
     #[error("keys of one packet in {0}: use at least 1, and more only for keys same or next")]
     OneIn(u32),
     /// Number of keys out of range.

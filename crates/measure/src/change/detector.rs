@@ -1,4 +1,4 @@
-//! Changes found on sketches.
+//! Change detection on sketches.
 
 use weir_hash::{Family, Poly44};
 
@@ -27,9 +27,8 @@ impl Linear for RealKAry {
     }
 }
 
-/// Compares the sketch of each interval with the forecast of it: the error
-/// sketch knows every key's error, and a key that is asked for is a change where
-/// its error is out of proportion.
+/// Compares the sketch of each interval with its forecast. The error sketch holds the error
+/// of every key; a key has changed where its error exceeds the threshold of the [`Rule`].
 #[derive(Clone, Debug)]
 pub struct Detector {
     rule: Rule,
@@ -43,7 +42,7 @@ pub struct Detector {
     norms: Option<Norms>,
 }
 
-/// What is known of an interval as a whole, once it can be searched.
+/// Statistics of an interval, once it can be searched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// √F₂ of the errors, estimated.
@@ -53,11 +52,11 @@ pub struct Search {
 }
 
 impl Detector {
-    /// A detector for sketches of `layout` that has seen nothing.
+    /// A detector for sketches of `layout`, without observations.
     ///
     /// # Errors
     /// A rule that is out of range, or a threshold that sketches of this width
-    /// could not tell from noise.
+    /// cannot distinguish from noise.
     pub fn new(rule: &Rule, layout: Layout<Poly44>) -> Result<Detector, ChangeError> {
         rule.check_for(layout.shape())?;
         let zero = RealKAry::zero(layout)?;
@@ -71,7 +70,7 @@ impl Detector {
         })
     }
 
-    /// Takes the sketch of the next interval. None while the model learns.
+    /// Adds the sketch of the next interval. None while the model learns.
     ///
     /// # Errors
     /// A sketch of another layout; it was not taken.
@@ -133,9 +132,10 @@ impl Detector {
         sum
     }
 
-    /// What the newest interval says of a key; none while the model learns.
-    pub fn ask(&self, key: &[u32]) -> Option<KeyChange> {
-        self.ask_in(&self.buckets(key))
+    /// Observation, forecast and error of a key in the newest interval; none while the model
+    /// learns.
+    pub fn key_change(&self, key: &[u32]) -> Option<KeyChange> {
+        self.key_change_in(&self.buckets(key))
     }
 
     /// The change of a key and its score, where that exceeds the threshold.
@@ -150,8 +150,8 @@ impl Detector {
         buckets
     }
 
-    /// The same of a key that has the buckets `buckets`, one per row.
-    fn ask_in(&self, buckets: &[u32]) -> Option<KeyChange> {
+    /// The same for a key with one bucket per row.
+    fn key_change_in(&self, buckets: &[u32]) -> Option<KeyChange> {
         self.norms?;
         let observed = self.observed.estimate_in(buckets);
         let forecast = self.forecast.estimate_in(buckets);
@@ -183,7 +183,7 @@ impl Detector {
                 return None;
             }
         }
-        let key = self.ask_in(buckets)?;
+        let key = self.key_change_in(buckets)?;
         let score = self.rule.difference.score(&key, &norms);
         (score > self.rule.threshold).then_some((key, score))
     }
@@ -193,7 +193,7 @@ impl Detector {
         self.observed.layout()
     }
 
-    /// Forgets all observations: what follows is a new series.
+    /// Discards all observations and starts a new series.
     pub fn restart(&mut self) {
         self.forecaster.restart();
         self.norms = None;

@@ -1,9 +1,9 @@
-//! What counts as a change.
+//! Measures of change.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a key's interval is compared with what was expected: the three
+/// How the observation of a key is compared with its forecast: the three
 /// differences of the thesis, section 6.5, after Cormode and Muthukrishnan,
 /// *What's New: Finding Significant Differences in Network Data Streams*,
 /// INFOCOM 2004.
@@ -15,7 +15,7 @@ pub enum Difference {
     Absolute,
     /// A large ratio: its score is observed over forecast or forecast over
     /// observed, whichever is larger, each taken as at least one and at least
-    /// the deviation of its estimate. An error that the sketch cannot tell from noise
+    /// the deviation of its estimate. An error within the noise of the sketch
     /// ([`NOISE_DEVIATIONS`]) has no score.
     Relative,
     /// A large variance over the window of a moving average, this interval
@@ -24,14 +24,14 @@ pub enum Difference {
     Variational,
 }
 
-/// Errors of so many standard deviations of an estimate are taken as real. The
+/// Errors above this number of standard deviations of an estimate count as real. The
 /// median of five rows is further off with a probability of at most
 /// 10/5⁶ < 10⁻³ for any stream (Chebyshev's inequality in three rows); where no
 /// few keys make most of F₂, it is normal and the probability below 10⁻¹⁵.
 pub const NOISE_DEVIATIONS: f64 = 5.0;
 
 impl Difference {
-    /// The name that it is written and read by.
+    /// The name in configurations and reports.
     pub fn name(self) -> &'static str {
         match self {
             Difference::Absolute => "absolute",
@@ -50,7 +50,7 @@ impl Difference {
     }
 
     /// The score of a key in an interval of which `norms` are known; 0 where
-    /// there is no change to tell of.
+    /// there is no change.
     pub(crate) fn score(self, key: &KeyChange, norms: &Norms) -> f64 {
         match self {
             Difference::Absolute | Difference::Variational => {

@@ -8,8 +8,8 @@ use super::config::{ChangeError, Rule};
 use super::difference::{Difference, KeyChange, Noise, Norms};
 use super::forecast::Forecaster;
 
-/// The exact method that sketches are judged by: every key that was ever seen
-/// has a forecaster of its own, in memory that grows with their number. A key
+/// The exact method, the reference for sketches: every key ever seen has its own
+/// forecaster, in memory that grows with their number. A key
 /// has the value 0 in intervals in which it is not seen, also in those before
 /// it was first seen.
 #[derive(Clone, Debug)]

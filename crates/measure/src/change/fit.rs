@@ -178,7 +178,7 @@ fn product(axes: &[Vec<f64>]) -> Vec<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use weir_hash::SeedStream;
+    use weir_hash::{Seed, SeedStream};
 
     use super::*;
     use crate::accuracy::Shape;
@@ -193,10 +193,10 @@ mod tests {
                 width: 256,
             },
             1,
-            5,
+            Seed::from_u64(5),
         )
         .unwrap();
-        let mut stream = SeedStream::new(9);
+        let mut stream = SeedStream::new(Seed::from_u64(9));
         let mut noise = move || (stream.next_bits(20) as f64 / 1e6 - 0.5) * 200.0;
         let mut series = [(1000.0, 1000.0); 100];
         (0..intervals)

@@ -1,4 +1,4 @@
-//! What can be added and scaled.
+//! Values that can be added and scaled.
 
 /// A value that forecasts are made of: one number, or the cells of a sketch.
 /// A sketch is a linear function of its stream, so whatever is linear in the

@@ -55,7 +55,7 @@ pub enum Model {
 /// A model that does not exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// The text names no model.
+    /// An unknown model.
     #[error(
         "unknown model {0:?}: use ma:W, sma:W, ewma:ALPHA, nshw:ALPHA,BETA or \
          arima:PHI,PHI/D/THETA,THETA"

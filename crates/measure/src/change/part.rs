@@ -1,6 +1,6 @@
 //! What an interval counts for the search.
 
-use weir_hash::KeyColumns;
+use weir_hash::{KeyColumns, Seed};
 use weir_packet::wire::FlowKey;
 use weir_simd::Tier;
 
@@ -18,7 +18,7 @@ pub(crate) struct ChangePart {
 
 impl ChangePart {
     /// Nothing yet, for keys of up to `words` words.
-    pub fn new(config: &ChangeConfig, words: usize, seed: u64) -> Result<ChangePart, ChangeError> {
+    pub fn new(config: &ChangeConfig, words: usize, seed: Seed) -> Result<ChangePart, ChangeError> {
         let log = match config.keys {
             KeySource::Kept => None,
             KeySource::Same | KeySource::Next => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::IpAddr;
 
 use serde::Serialize;
-use weir_hash::SeedStream;
+use weir_hash::{Fingerprint, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 
 /// Packets kept per interval. A key with a hundredth of the packets has some
@@ -41,10 +41,21 @@ pub struct Source {
     pub share: f64,
 }
 
-/// The random number of packet `number` of a stream.
-#[inline]
-pub(crate) fn draw(seed: u64, number: u64) -> u64 {
-    SeedStream::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).next_u64()
+/// Gives each packet of a stream a random number, by which it is sampled.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws(Fingerprint);
+
+impl Draws {
+    /// Those of a seed.
+    pub fn new(seed: Seed) -> Draws {
+        Draws(Fingerprint::new(seed))
+    }
+
+    /// The number of packet `number`.
+    #[inline]
+    pub fn of(&self, number: u64) -> u64 {
+        self.0.of(&[number as u32, (number >> 32) as u32])
+    }
 }
 
 impl Sample {
@@ -106,12 +117,13 @@ mod tests {
     }
 
     fn sample(numbers: impl Iterator<Item = u64>) -> Sample {
+        let draws = Draws::new(Seed::from_u64(7));
         let mut sample = Sample::default();
         for number in numbers {
             // A tenth to destination 9, two thirds of it from source 1.
             let source = 1 + u128::from(number % 3 == 0);
             let destination = if number % 10 == 0 { 9 } else { 8 };
-            sample.offer(draw(7, number), flow(source, destination), 100);
+            sample.offer(draws.of(number), flow(source, destination), 100);
         }
         sample
     }

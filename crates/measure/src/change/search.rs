@@ -1,4 +1,4 @@
-//! Asking for keys.
+//! Querying keys for changes.
 
 use weir_hash::{Buckets, Family, KeyColumns};
 use weir_packet::wire::{FlowKey, KeyKind};
@@ -18,11 +18,11 @@ pub(super) struct Found {
     pub score: f64,
 }
 
-/// One interval's questions and what they found.
+/// The queries of one interval and their results.
 pub(super) struct KeySearch<'a> {
     detector: &'a Detector,
     found: Vec<Found>,
-    asked: u64,
+    queried: u64,
 }
 
 impl KeySearch<'_> {
@@ -30,21 +30,21 @@ impl KeySearch<'_> {
         KeySearch {
             detector,
             found: Vec::new(),
-            asked: 0,
+            queried: 0,
         }
     }
 
-    /// Asks for a key by its bucket in each row.
-    pub fn ask(&mut self, key: FlowKey, buckets: &[u32]) {
-        self.asked += 1;
+    /// Queries a key by its bucket in each row.
+    pub fn query(&mut self, key: FlowKey, buckets: &[u32]) {
+        self.queried += 1;
         if let Some((change, score)) = self.detector.change_in(buckets) {
             self.found.push(Found { key, change, score });
         }
     }
 
-    /// What was found, and how many keys were asked for.
+    /// The changes found, and the number of keys queried.
     pub fn finish(self) -> (Vec<Found>, u64) {
-        (self.found, self.asked)
+        (self.found, self.queried)
     }
 }
 
@@ -88,7 +88,7 @@ impl HashedSearch<'_> {
         }
     }
 
-    /// Asks for a key, if not now, then by the end.
+    /// Queries a key, at the latest when the search ends.
     pub fn push(&mut self, key: FlowKey) {
         let words = KeyWords::new(&key, self.kind);
         let is_short = words.as_slice().len() <= self.short.columns.words();
@@ -100,12 +100,12 @@ impl HashedSearch<'_> {
         chunk.columns.push(words.as_slice());
         chunk.keys.push(key);
         if chunk.columns.is_full() {
-            self.ask(is_short);
+            self.query(is_short);
         }
     }
 
-    /// Asks for the keys that wait.
-    fn ask(&mut self, is_short: bool) {
+    /// Queries the buffered keys.
+    fn query(&mut self, is_short: bool) {
         let KeyChunk { columns, keys } = if is_short {
             &mut self.short
         } else {
@@ -117,16 +117,16 @@ impl HashedSearch<'_> {
             for (row, bucket) in self.of_key.iter_mut().enumerate() {
                 *bucket = self.buckets.row(row)[index];
             }
-            self.search.ask(*key, &self.of_key);
+            self.search.query(*key, &self.of_key);
         }
         columns.clear();
         keys.clear();
     }
 
-    /// What was found, and how many keys were asked for.
+    /// The changes found, and the number of keys queried.
     pub fn finish(mut self) -> (Vec<Found>, u64) {
-        self.ask(true);
-        self.ask(false);
+        self.query(true);
+        self.query(false);
         self.search.finish()
     }
 }

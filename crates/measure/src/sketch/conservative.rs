@@ -1,13 +1,13 @@
 //! Conservative update.
 
-use weir_hash::{Family, Ms52, ShapeError};
+use weir_hash::{Family, Ms52, Seed, ShapeError};
 
 use super::layout::Layout;
 use crate::accuracy::Shape;
 
 /// A Count-Min sketch with conservative update (Estan and Varghese, *New
 /// directions in traffic measurement and accounting*, ACM TOCS 21, 2003): an
-/// update raises no counter above what the new estimate asks for. Estimates are
+/// update raises no counter above the new estimate. Estimates are
 /// still never below the truth, and above it by no more than those of
 /// [`super::CountMin`], mostly by much less.
 ///
@@ -27,7 +27,7 @@ impl ConservativeCountMin {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<ConservativeCountMin, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<ConservativeCountMin, ShapeError> {
         Ok(ConservativeCountMin::of_layout(Layout::new(
             shape, words, seed,
         )?))
@@ -97,8 +97,8 @@ mod tests {
             seed: u64,
         ) {
             let shape = Shape { rows: 3, width: 16 };
-            let mut conservative = ConservativeCountMin::new(shape, 1, seed).unwrap();
-            let mut plain = CountMin::new(shape, 1, seed).unwrap();
+            let mut conservative = ConservativeCountMin::new(shape, 1, Seed::from_u64(seed)).unwrap();
+            let mut plain = CountMin::new(shape, 1, Seed::from_u64(seed)).unwrap();
             let mut truth: HashMap<u32, u64> = HashMap::new();
             let mut keys = KeyColumns::new(1, 200);
             for (key, value) in &updates {
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn conservative_estimates_are_closer() {
         let shape = Shape { rows: 4, width: 64 };
-        let mut conservative = ConservativeCountMin::new(shape, 1, 3).unwrap();
-        let mut plain = CountMin::new(shape, 1, 3).unwrap();
+        let mut conservative = ConservativeCountMin::new(shape, 1, Seed::from_u64(3)).unwrap();
+        let mut plain = CountMin::new(shape, 1, Seed::from_u64(3)).unwrap();
         let mut keys = KeyColumns::new(1, 1000);
         for key in 0..1000 {
             keys.push(&[key]);
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn counters_saturate() {
         let shape = Shape { rows: 2, width: 4 };
-        let mut sketch = ConservativeCountMin::new(shape, 1, 1).unwrap();
+        let mut sketch = ConservativeCountMin::new(shape, 1, Seed::from_u64(1)).unwrap();
         sketch.add(&[1], u64::MAX - 1);
         assert_eq!(sketch.add(&[1], 5), u64::MAX);
         assert_eq!(sketch.total(), u64::MAX);

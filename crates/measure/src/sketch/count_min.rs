@@ -1,23 +1,57 @@
 //! The Count-Min sketch.
 
-use weir_hash::{Family, KeyColumns, Ms52, ShapeError};
+use weir_hash::{ByteHash, Family, KeyColumns, Ms52, Seed, ShapeError};
 use weir_simd::Tier;
 
+use super::Sketch;
 use super::layout::{Layout, LayoutMismatch};
 use super::stored::{DecodeError, Kind};
 use super::sums::{AddWork, Sums};
 use crate::accuracy::Shape;
 
-/// Sums per key in fixed memory (Cormode and Muthukrishnan 2005): each row
-/// hashes a key to one of its counters, an update adds to one counter per row,
-/// an estimate is the least of them (equation 6.4). Collisions only add, so an
-/// estimate is never below the truth; [`Shape::bound`] says how far above.
+/// Sums per key in fixed memory (Cormode and Muthukrishnan 2005).
 ///
-/// Values may be negative as long as no key's sum ever is ("strict turnstile"):
-/// what was added may be taken away again.
+/// Each row hashes a key to one of its counters, an update adds to one counter per row, an
+/// estimate is the least of them (equation 6.4). Collisions only add, therefore an estimate
+/// is **never below the truth**, and **above it by more than ε·L1 with probability at most
+/// δ**, where L1 is the sum of all values ([`CountMin::total`]), ε = (e/w)(1 + w²/2⁴⁴) for w
+/// counters per row and δ = e⁻ᵈ for d rows. [`CountMin::bound`] is ε·L1,
+/// [`Accuracy`](crate::Accuracy) gives w and d for ε and δ. The bound holds for each
+/// query, for keys chosen without knowledge of the seed.
 ///
-/// Counters hold 64 bits with a sign and saturate: an estimate of `i64::MAX`
+/// Values may be negative as long as no key's sum ever is (the strict turnstile model):
+/// what was added may be subtracted again.
+///
+/// Counters are signed numbers of 64 bits and saturate: an estimate of `i64::MAX`
 /// means "at least this" ([`CountMin::is_saturated`]).
+///
+/// ```
+/// use weir_measure::{Accuracy, CountMin, Seed};
+///
+/// let shape = Accuracy { epsilon: 1e-3, delta: 0.01 }.shape()?;
+/// let mut packets = CountMin::for_bytes(shape, Seed::random()?)?;
+/// packets.update_bytes(b"www.example.org", 3);
+/// packets.update_bytes(b"www.example.net", 1);
+/// let estimate = packets.estimate_bytes(b"www.example.org");
+/// assert!(3 <= estimate && estimate <= 3 + packets.bound() as i64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Keys of words, as packets have them, in batches:
+///
+/// ```
+/// use weir_measure::{AddWork, CountMin, KeyColumns, Seed, Shape};
+///
+/// let shape = Shape { rows: 4, width: 4096 };
+/// let mut bytes = CountMin::new(shape, 1, Seed::random()?)?;
+/// let (mut keys, mut work) = (KeyColumns::new(1, 256), AddWork::default());
+/// for address in [0xc000_0201, 0xc633_6407] {
+///     assert!(keys.push(&[address])); // false when the batch is full
+/// }
+/// bytes.add(weir_measure::tier(), &keys, &[1500i64, 40], &mut work);
+/// assert!(bytes.estimate(&[0xc000_0201]) >= 1500);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountMin<F: Family = Ms52> {
     sums: Sums<F>,
@@ -29,8 +63,17 @@ impl CountMin {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<CountMin, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<CountMin, ShapeError> {
         Ok(CountMin::of_layout(Layout::new(shape, words, seed)?))
+    }
+
+    /// An empty sketch for keys of bytes, of any length: [`CountMin::update_bytes`] and
+    /// [`Updater`](crate::Updater).
+    ///
+    /// # Errors
+    /// A shape that the hash family does not have.
+    pub fn for_bytes(shape: Shape, seed: Seed) -> Result<CountMin, ShapeError> {
+        CountMin::new(shape, ByteHash::KEY_WORDS, seed)
     }
 }
 
@@ -67,7 +110,20 @@ impl<F: Family> CountMin<F> {
         self.shape().bound(self.total().unsigned_abs())
     }
 
-    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
+    /// Adds `value` to `key`, words of which beyond those of the layout do not count. Values may be negative as long as no key's sum is.
+    ///
+    /// For many updates use [`Updater`](crate::Updater) or [`CountMin::add`], which hash in
+    /// batches.
+    pub fn update(&mut self, key: &[u32], value: i64) {
+        self.sums.update(key, value);
+    }
+
+    /// Adds `value` to a key of bytes, of any length.
+    pub fn update_bytes(&mut self, key: &[u8], value: i64) {
+        self.update(&self.layout().byte_key(key), value);
+    }
+
+    /// Adds `values[i]` to key `i` for a batch of keys, hashed in SIMD lanes. Keys
     /// without a value are not counted.
     pub fn add<V: Copy + Into<i64>>(
         &mut self,
@@ -97,6 +153,11 @@ impl<F: Family> CountMin<F> {
     /// The estimate of a key's sum.
     pub fn estimate(&self, key: &[u32]) -> i64 {
         self.sums.of_key(key).min().unwrap_or(0)
+    }
+
+    /// The estimate of the sum of a key of bytes.
+    pub fn estimate_bytes(&self, key: &[u8]) -> i64 {
+        self.estimate(&self.layout().byte_key(key))
     }
 
     /// The estimate of the inner product Σ A_k·B_k of two streams, the least of
@@ -165,6 +226,27 @@ impl<F: Family> CountMin<F> {
     pub fn decode(bytes: &[u8]) -> Result<CountMin<F>, DecodeError> {
         let sums = Sums::decode(Kind::CountMin, bytes)?;
         Ok(CountMin { sums })
+    }
+}
+
+impl<F: Family> Sketch for CountMin<F> {
+    type Family = F;
+    type Estimate = i64;
+
+    fn layout(&self) -> &Layout<F> {
+        CountMin::layout(self)
+    }
+
+    fn update(&mut self, key: &[u32], value: i64) {
+        CountMin::update(self, key, value);
+    }
+
+    fn add_batch(&mut self, tier: Tier, keys: &KeyColumns, values: &[i64], work: &mut AddWork) {
+        self.add(tier, keys, values, work);
+    }
+
+    fn estimate(&self, key: &[u32]) -> i64 {
+        CountMin::estimate(self, key)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The K-ary sketch.
 
-use weir_hash::{Family, FourUniversal, KeyColumns, Poly44, ShapeError};
+use weir_hash::{ByteHash, Family, FourUniversal, KeyColumns, Poly44, Seed, ShapeError};
 use weir_simd::Tier;
 
-use super::layout::{Layout, LayoutMismatch, Places};
+use super::Sketch;
+use super::layout::{BucketIndices, Layout, LayoutMismatch};
 use super::stored::{self, DecodeError, Header, Kind};
 use super::sums::{AddWork, Sums};
 use crate::accuracy::Shape;
@@ -11,15 +12,36 @@ use crate::accuracy::Shape;
 /// Sums per key and their second moment in fixed memory (Krishnamurthy, Sen,
 /// Zhang, Chen: *Sketch-based change detection*, IMC 2003).
 ///
-/// A row's estimate of a key is its counter, less what the other keys put there
-/// on average; the sketch's is their median (equation 6.7). Each row's is
-/// unbiased, with a variance of at most F₂/(w-1), where F₂ is the sum over all
-/// keys of the squared sum; the estimate of F₂ itself (equation 6.9) is unbiased
-/// in each row with a variance of at most 2F₂²/(w-1). Both need four keys at a
-/// time to be independent, which is why the type asks for it.
+/// A row's estimate of a key is its counter, less what the other keys add on average; the
+/// sketch's is their median (equation 6.7). Each row's is unbiased, with a variance of at
+/// most F₂/(w - 1) for w counters per row, where F₂ is the sum over all keys of the squared
+/// sum. So an estimate is **off by more than ε·√F₂ with probability at most δ**:
+/// [`MomentAccuracy`](crate::MomentAccuracy) gives w and the number of rows for ε and δ. The
+/// estimate of F₂ itself (equation 6.9) is unbiased in each row with a variance of at most
+/// 2F₂²/(w - 1); [`KAry::f2_bound`] is its error. Both need the hash values of any four keys
+/// to be independent, so the type requires a [`FourUniversal`] family.
 ///
 /// Values may be negative, and so may sums. [`RealKAry`] holds linear
 /// combinations of such sketches.
+///
+/// ```
+/// use weir_measure::{KAry, MomentAccuracy, Seed, Updater};
+///
+/// let shape = MomentAccuracy { epsilon: 0.02, delta: 0.01 }.shape()?;
+/// let mut yesterday = Updater::new(KAry::for_bytes(shape, Seed::random()?)?);
+/// let mut today = Updater::new(yesterday.sketch().empty_like());
+/// yesterday.update(b"www.example.org", 1000);
+/// today.update(b"www.example.org", 400);
+///
+/// // The sketch of the difference is the difference of the sketches.
+/// let (yesterday, mut difference) = (yesterday.into_sketch(), today.into_sketch());
+/// let mut negative = yesterday.clone();
+/// negative.scale(-1);
+/// difference.combine(&negative)?;
+/// let change = difference.estimate_bytes(b"www.example.org");
+/// assert!((change + 600.0).abs() < 0.02 * difference.f2().sqrt() + 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct KAry<F: FourUniversal = Poly44> {
     sums: Sums<F>,
@@ -40,8 +62,17 @@ impl KAry {
     /// # Errors
     /// A shape or key length that the hash family does not have, or one counter
     /// per row.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<KAry, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<KAry, ShapeError> {
         KAry::of_layout(Layout::new(shape, words, seed)?)
+    }
+
+    /// An empty sketch for keys of bytes, of any length: [`KAry::update_bytes`] and
+    /// [`Updater`](crate::Updater).
+    ///
+    /// # Errors
+    /// A shape that the hash family does not have, or one counter per row.
+    pub fn for_bytes(shape: Shape, seed: Seed) -> Result<KAry, ShapeError> {
+        KAry::new(shape, ByteHash::KEY_WORDS, seed)
     }
 }
 
@@ -85,7 +116,20 @@ impl<F: FourUniversal> KAry<F> {
         self.sums.state().is_saturated
     }
 
-    /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
+    /// Adds `value` to `key`, words of which beyond those of the layout do not count. Values may be negative.
+    ///
+    /// For many updates use [`Updater`](crate::Updater) or [`KAry::add`], which hash in
+    /// batches.
+    pub fn update(&mut self, key: &[u32], value: i64) {
+        self.sums.update(key, value);
+    }
+
+    /// Adds `value` to a key of bytes, of any length.
+    pub fn update_bytes(&mut self, key: &[u8], value: i64) {
+        self.update(&self.layout().byte_key(key), value);
+    }
+
+    /// Adds `values[i]` to key `i` for a batch of keys, hashed in SIMD lanes. Keys
     /// without a value are not counted.
     pub fn add<V: Copy + Into<i64>>(
         &mut self,
@@ -103,17 +147,26 @@ impl<F: FourUniversal> KAry<F> {
         point(self.shape().width, self.total() as f64, counters)
     }
 
+    /// The estimate of the sum of a key of bytes.
+    pub fn estimate_bytes(&self, key: &[u8]) -> f64 {
+        self.estimate(&self.layout().byte_key(key))
+    }
+
     /// The estimates of a batch of keys that were hashed before, in their order
     /// (`out` is replaced).
     ///
     /// # Errors
     /// The keys were hashed for another layout; `out` is as it was.
-    pub fn estimates(&self, places: &Places<F>, out: &mut Vec<f64>) -> Result<(), LayoutMismatch> {
-        self.layout().check(places.layout())?;
+    pub fn estimates(
+        &self,
+        indices: &BucketIndices<F>,
+        out: &mut Vec<f64>,
+    ) -> Result<(), LayoutMismatch> {
+        self.layout().check(indices.layout())?;
         let (width, total) = (self.shape().width, self.total() as f64);
         out.clear();
-        out.extend((0..places.len()).map(|key| {
-            let counters = self.sums.at(places, key).map(|counter| counter as f64);
+        out.extend((0..indices.len()).map(|key| {
+            let counters = self.sums.at(indices, key).map(|counter| counter as f64);
             point(width, total, counters)
         }));
         Ok(())
@@ -288,12 +341,16 @@ impl<F: FourUniversal> RealKAry<F> {
     ///
     /// # Errors
     /// The keys were hashed for another layout; `out` is as it was.
-    pub fn estimates(&self, places: &Places<F>, out: &mut Vec<f64>) -> Result<(), LayoutMismatch> {
-        self.layout.check(places.layout())?;
+    pub fn estimates(
+        &self,
+        indices: &BucketIndices<F>,
+        out: &mut Vec<f64>,
+    ) -> Result<(), LayoutMismatch> {
+        self.layout.check(indices.layout())?;
         let width = self.layout.shape().width;
         out.clear();
-        out.extend((0..places.len()).map(|key| {
-            let counters = places.indices(key).map(|index| self.counters[index]);
+        out.extend((0..indices.len()).map(|key| {
+            let counters = indices.indices(key).map(|index| self.counters[index]);
             point(width, self.total, counters)
         }));
         Ok(())
@@ -346,6 +403,27 @@ impl<F: FourUniversal> RealKAry<F> {
             layout,
             total: f64::from_bits(header.total),
         })
+    }
+}
+
+impl<F: FourUniversal> Sketch for KAry<F> {
+    type Family = F;
+    type Estimate = f64;
+
+    fn layout(&self) -> &Layout<F> {
+        KAry::layout(self)
+    }
+
+    fn update(&mut self, key: &[u32], value: i64) {
+        KAry::update(self, key, value);
+    }
+
+    fn add_batch(&mut self, tier: Tier, keys: &KeyColumns, values: &[i64], work: &mut AddWork) {
+        self.add(tier, keys, values, work);
+    }
+
+    fn estimate(&self, key: &[u32]) -> f64 {
+        KAry::estimate(self, key)
     }
 }
 

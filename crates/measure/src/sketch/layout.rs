@@ -2,29 +2,33 @@
 
 use std::fmt;
 
-use weir_hash::{Buckets, Family, KeyColumns, ShapeError};
+use weir_hash::{Buckets, ByteHash, Family, KeyColumns, Seed, ShapeError};
 use weir_simd::Tier;
 
 use crate::accuracy::Shape;
 
-/// The counters that a key has in a sketch: a hash family drawn from a seed.
-/// Sketches of equal layouts, and only these, may be added.
-/// `Debug` shows no seed: who knows it can choose keys that collide.
+/// What the seed of the hash function for keys of bytes is derived for.
+const BYTE_KEYS: u32 = u32::from_be_bytes(*b"byte");
+
+/// Which counters a key has in a sketch: a hash family drawn from a seed. Sketches can be
+/// added if and only if their layouts are equal. `Debug` does not show the seed: whoever
+/// knows it can choose keys that collide.
 #[derive(Clone)]
 pub struct Layout<F> {
     family: F,
-    seed: u64,
+    bytes: ByteHash,
+    seed: Seed,
 }
 
 /// Sketches that cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("sketches differ in size, seed, keys or hash family: they count in different places")]
+#[error("sketches differ in size, seed, keys or hash family: their counters do not correspond")]
 pub struct LayoutMismatch;
 
-/// The counters of a batch of keys under one layout, kept to ask several
-/// sketches of it.
+/// The counters of a batch of keys under one layout, kept to query several
+/// sketches without hashing again.
 #[derive(Clone, Debug)]
-pub struct Places<F> {
+pub struct BucketIndices<F> {
     layout: Layout<F>,
     buckets: Buckets,
     keys: usize,
@@ -44,9 +48,14 @@ impl<F: Family> Layout<F> {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<Layout<F>, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<Layout<F>, ShapeError> {
         let family = F::draw(shape.rows, shape.width, words, seed)?;
-        Ok(Layout { family, seed })
+        let bytes = ByteHash::new(seed.derive(BYTE_KEYS));
+        Ok(Layout {
+            family,
+            bytes,
+            seed,
+        })
     }
 
     /// Rows and counters per row.
@@ -71,7 +80,18 @@ impl<F: Family> Layout<F> {
         &self.family
     }
 
-    pub(crate) fn seed(&self) -> u64 {
+    /// The key of a byte string, for the methods that take keys of words. Two different
+    /// strings of at most L bytes have the same with probability at most (⌈L/7⌉ + 1)/2⁶¹,
+    /// and (⌈L/7⌉ + 1)/2³¹ in a layout for keys of one word ([`ByteHash`]).
+    pub fn byte_key(&self, bytes: &[u8]) -> [u32; ByteHash::KEY_WORDS] {
+        self.bytes.key(bytes)
+    }
+
+    pub(crate) fn bytes(&self) -> &ByteHash {
+        &self.bytes
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
         self.seed
     }
 
@@ -92,11 +112,11 @@ impl<F: Family> Layout<F> {
         equal.then_some(()).ok_or(LayoutMismatch)
     }
 
-    /// The places of a batch of keys, hashed in lanes.
-    pub fn places(&self, tier: Tier, keys: &KeyColumns) -> Places<F> {
+    /// The counters of a batch of keys, hashed in SIMD lanes.
+    pub fn bucket_indices(&self, tier: Tier, keys: &KeyColumns) -> BucketIndices<F> {
         let mut buckets = Buckets::new();
         self.family.buckets(tier, keys, &mut buckets);
-        Places {
+        BucketIndices {
             layout: self.clone(),
             buckets,
             keys: keys.len(),
@@ -110,7 +130,7 @@ impl<F: Family> PartialEq for Layout<F> {
     }
 }
 
-impl<F: Family> Places<F> {
+impl<F: Family> BucketIndices<F> {
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys

@@ -1,8 +1,7 @@
-//! Sketches: sums per key in fixed memory, from which questions about a stream
-//! are answered approximately, with a stated error.
+//! Sketches: sums per key in fixed memory, queried approximately with a stated error.
 //!
 //! ```text
-//!              Layout: hash family + seed            where keys count
+//!              Layout: hash family + seed            which counters a key has
 //!                 │
 //!              Sums: d rows of w exact counters      updates, C[r][h_r(key)] += value
 //!              ├── CountMin  (2-universal)           point, inner product, L2
@@ -11,11 +10,10 @@
 //! ```
 //!
 //! All of these are linear: the sketch of two streams is the sum of their
-//! sketches, as long as both have the same [`Layout`], and nothing else can be
-//! added ([`LayoutMismatch`]). Beside them, [`RangeCountMin`] answers for ranges of
-//! keys, [`ConservativeCountMin`] gives linearity up for smaller errors,
-//! [`SharedCountMin`] is there for comparison, and [`RecentKeys`] stands in front of
-//! any of them where keys come again soon.
+//! sketches, as long as both have the same [`Layout`]; sketches of other layouts are
+//! refused ([`LayoutMismatch`]). Beside them, [`RangeCountMin`] estimates sums over ranges
+//! of keys, [`ConservativeCountMin`] gives linearity up for smaller errors, and
+//! [`SharedCountMin`] is there for comparison.
 
 mod conservative;
 mod count_min;
@@ -23,17 +21,38 @@ mod counters;
 mod k_ary;
 mod layout;
 mod range;
-mod recent;
 mod shared;
 mod stored;
 mod sums;
 
+use weir_hash::{Family, KeyColumns};
+use weir_simd::Tier;
+
 pub use conservative::ConservativeCountMin;
 pub use count_min::CountMin;
 pub use k_ary::{KAry, RealKAry};
-pub use layout::{Layout, LayoutMismatch, Places};
+pub use layout::{BucketIndices, Layout, LayoutMismatch};
 pub use range::RangeCountMin;
-pub use recent::RecentKeys;
 pub use shared::SharedCountMin;
 pub use stored::DecodeError;
 pub use sums::AddWork;
+
+/// A linear sketch that an [`Updater`](crate::Updater) can fill.
+pub trait Sketch {
+    /// Hash family of its rows.
+    type Family: Family;
+    /// What is estimated of a key.
+    type Estimate;
+
+    /// Which counters a key has.
+    fn layout(&self) -> &Layout<Self::Family>;
+
+    /// Adds `value` to `key`.
+    fn update(&mut self, key: &[u32], value: i64);
+
+    /// Adds `values[i]` to key `i` for a batch of keys, with the kernels of `tier`.
+    fn add_batch(&mut self, tier: Tier, keys: &KeyColumns, values: &[i64], work: &mut AddWork);
+
+    /// The estimate of a key's sum.
+    fn estimate(&self, key: &[u32]) -> Self::Estimate;
+}

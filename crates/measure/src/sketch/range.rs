@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use weir_hash::{KeyColumns, SeedStream, ShapeError};
+use weir_hash::{KeyColumns, Seed, ShapeError};
 use weir_simd::Tier;
 
 use super::count_min::CountMin;
@@ -31,9 +31,8 @@ impl RangeCountMin {
     ///
     /// # Errors
     /// A shape that the hash family does not have.
-    pub fn new(shape: Shape, seed: u64) -> Result<RangeCountMin, ShapeError> {
-        let mut seeds = SeedStream::new(seed);
-        let levels = (0..BITS).map(|_| CountMin::new(shape, 1, seeds.next_u64()));
+    pub fn new(shape: Shape, seed: Seed) -> Result<RangeCountMin, ShapeError> {
+        let levels = (0..BITS).map(|level| CountMin::new(shape, 1, seed.derive(level)));
         Ok(RangeCountMin {
             levels: levels.collect::<Result<_, _>>()?,
         })
@@ -90,7 +89,7 @@ impl RangeCountMin {
     /// # Errors
     /// The layouts differ; nothing was added.
     pub fn combine(&mut self, other: &RangeCountMin) -> Result<(), LayoutMismatch> {
-        // The seeds of all levels follow from one: the first tells.
+        // The seeds of all levels derive from one: the first layout decides.
         for (level, other) in self.levels.iter_mut().zip(&other.levels) {
             level.combine(other)?;
         }
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn ranges_of_one_key_and_of_all() {
-        let mut sketch = RangeCountMin::new(SHAPE, 1).unwrap();
+        let mut sketch = RangeCountMin::new(SHAPE, Seed::from_u64(1)).unwrap();
         sketch.add(weir_simd::tier(), &[0, 7, u32::MAX], &[1u32, 2, 4]);
         for (range, sum) in [
             (0..=0, 1),
@@ -147,7 +146,7 @@ mod tests {
             let (keys, values): (Vec<u32>, Vec<u32>) = updates.into_iter().unzip();
             let tier = weir_simd::tier();
             let cut = cut.min(keys.len());
-            let mut sketch = RangeCountMin::new(SHAPE, 9).unwrap();
+            let mut sketch = RangeCountMin::new(SHAPE, Seed::from_u64(9)).unwrap();
             let mut rest = sketch.clone();
             sketch.add(tier, &keys[..cut], &values[..cut]);
             rest.add(tier, &keys[cut..], &values[cut..]);
@@ -163,8 +162,8 @@ mod tests {
 
     #[test]
     fn strangers_do_not_combine() {
-        let mut sketch = RangeCountMin::new(SHAPE, 1).unwrap();
-        let other = RangeCountMin::new(SHAPE, 2).unwrap();
+        let mut sketch = RangeCountMin::new(SHAPE, Seed::from_u64(1)).unwrap();
+        let other = RangeCountMin::new(SHAPE, Seed::from_u64(2)).unwrap();
         assert_eq!(sketch.combine(&other), Err(LayoutMismatch));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use weir_hash::{Buckets, Family, KeyColumns, Ms52, ShapeError};
+use weir_hash::{Buckets, Family, KeyColumns, Ms52, Seed, ShapeError};
 use weir_simd::Tier;
 
 use super::layout::Layout;
@@ -27,7 +27,7 @@ impl SharedCountMin {
     ///
     /// # Errors
     /// A shape or key length that the hash family does not have.
-    pub fn new(shape: Shape, words: usize, seed: u64) -> Result<SharedCountMin, ShapeError> {
+    pub fn new(shape: Shape, words: usize, seed: Seed) -> Result<SharedCountMin, ShapeError> {
         let layout: Layout<Ms52> = Layout::new(shape, words, seed)?;
         let counters = (0..layout.counters()).map(|_| AtomicU64::new(0)).collect();
         Ok(SharedCountMin { layout, counters })
@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn nothing_is_lost_between_threads() {
         let shape = Shape { rows: 3, width: 50 };
-        let shared = SharedCountMin::new(shape, 1, 7).unwrap();
-        let mut alone = CountMin::new(shape, 1, 7).unwrap();
+        let shared = SharedCountMin::new(shape, 1, Seed::from_u64(7)).unwrap();
+        let mut alone = CountMin::new(shape, 1, Seed::from_u64(7)).unwrap();
         let mut keys = KeyColumns::new(1, 200);
         for key in 0..200 {
             assert!(keys.push(&[key % 90]));

@@ -5,19 +5,19 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 8 | `WeirSkch` |
-//! | 2 | version of the format, 1 |
+//! | 2 | version of the format, 2 |
 //! | 1 | sketch: 1 Count-Min, 2 K-ary, 3 real K-ary |
 //! | 1 | hash family ([`Family::CODE`]) |
 //! | 4, 4, 4 | rows, counters per row, words of the longest key |
 //! | 4 | 1 where a counter stopped at the end of its range, else 0 |
-//! | 8 | seed |
+//! | 32 | seed |
 //! | 8, 8 | sum of all values, sum of their magnitudes |
 //! | 8 each | counters, row by row |
 //!
 //! The seed is among them: who can read a stored sketch can choose keys that
 //! collide in it and in those that are yet to come under the same seed.
 
-use weir_hash::{Family, ShapeError};
+use weir_hash::{Family, Seed, ShapeError};
 
 use super::counters::Counters;
 use super::layout::Layout;
@@ -25,11 +25,13 @@ use super::sums::{State, Sums};
 use crate::accuracy::Shape;
 
 const MAGIC: &[u8; 8] = b"WeirSkch";
-const VERSION: u16 = 1;
-const HEADER_BYTES: usize = 52;
+const VERSION: u16 = 2;
+const HEADER_BYTES: usize = 76;
 /// Where they stand in the header.
 pub(super) const SATURATED_AT: usize = 24;
-pub(super) const MASS_AT: usize = 44;
+const SEED_AT: usize = 28;
+const TOTAL_AT: usize = SEED_AT + Seed::BYTES;
+pub(super) const MASS_AT: usize = TOTAL_AT + size_of::<u64>();
 const COUNTER_BYTES: usize = 8;
 
 /// What is stored.
@@ -41,17 +43,20 @@ pub(super) enum Kind {
     RealKAry = 3,
 }
 
-/// Bytes that are no sketch of the kind that is asked for.
+/// Bytes that are not a stored sketch of the requested kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Something else, or nothing.
-    #[error("no stored sketch: it does not begin with {:?}", "WeirSkch")]
+    /// Other data, or none.
+    #[error("not a stored sketch: it does not begin with {:?}", "WeirSkch")]
     Magic,
-    /// Of another time.
-    #[error("stored sketch of version {0}: this program reads version {VERSION}")]
+    /// Of another version of the format. Version 1, with seeds of 64 bits, is not read.
+    #[error(
+        "stored sketch of version {0}, and only version {VERSION} is read: \
+         store the measurement again with this version of Weir"
+    )]
     Version(u16),
     /// Another sketch, or hash functions of another family.
-    #[error("stored sketch is another one (kind {kind}, hash family {family})")]
+    #[error("stored sketch of another kind ({kind}) or hash family ({family})")]
     Kind {
         /// Number of the kind.
         kind: u8,
@@ -59,23 +64,23 @@ pub enum DecodeError {
         family: u8,
     },
     /// A size out of range.
-    #[error("stored sketch cannot be: {0}")]
+    #[error("stored sketch of an invalid size: {0}")]
     Shape(#[from] ShapeError),
-    /// Cut short, or with something behind it.
-    #[error("stored sketch of {found} bytes: its size asks for {expected}")]
+    /// Cut short, or with trailing bytes.
+    #[error("stored sketch of {found} bytes, and its size requires {expected}")]
     Length {
-        /// Bytes there are.
+        /// Bytes found.
         found: usize,
-        /// Bytes there should be.
+        /// Bytes of a sketch of this size.
         expected: usize,
     },
-    /// A number that is never written there.
+    /// An invalid number in the header.
     #[error("stored sketch is damaged: no such value at byte {at} of its header")]
     Header {
         /// Where the number begins.
         at: usize,
     },
-    /// Counters that no stream could have left.
+    /// Counters that no stream can produce.
     #[error("stored sketch is damaged: row {row} does not add up to the sums of its header")]
     Damaged {
         /// The first such row.
@@ -83,12 +88,12 @@ pub enum DecodeError {
     },
 }
 
-/// What stands before the counters; 64-bit numbers as they are stored.
+/// The header; 64-bit numbers as they are stored.
 pub(super) struct Header {
     pub shape: Shape,
     pub words: usize,
     pub is_saturated: bool,
-    pub seed: u64,
+    pub seed: Seed,
     pub total: u64,
     pub mass: u64,
 }
@@ -110,7 +115,8 @@ pub(super) fn encode<F: Family>(
         u32::from(header.is_saturated),
     ];
     out.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
-    let numbers = [header.seed, header.total, header.mass].into_iter();
+    out.extend_from_slice(&header.seed.to_bytes());
+    let numbers = [header.total, header.mass].into_iter();
     out.extend(numbers.chain(counters).flat_map(u64::to_le_bytes));
     out
 }
@@ -151,8 +157,8 @@ pub(super) fn decode<F: Family>(
         },
         words: u32_at(20) as usize,
         is_saturated: u32_at(SATURATED_AT) != 0,
-        seed: u64_at(28),
-        total: u64_at(36),
+        seed: Seed::from_bytes(std::array::from_fn(|i| head[SEED_AT + i])),
+        total: u64_at(TOTAL_AT),
         mass: u64_at(MASS_AT),
     };
     let layout = Layout::new(header.shape, header.words, header.seed)?;
@@ -232,7 +238,7 @@ mod tests {
     }
 
     fn count_min(values: &[i64]) -> CountMin {
-        let mut sketch = CountMin::new(SHAPE, 2, 0x1234_5678_9abc_def0).unwrap();
+        let mut sketch = CountMin::new(SHAPE, 2, Seed::from_u64(0x1234_5678_9abc_def0)).unwrap();
         sketch.add(Tier::Scalar, &keys(), values, &mut AddWork::default());
         sketch
     }
@@ -243,7 +249,7 @@ mod tests {
         let bytes = sketch.encode();
         assert_eq!(bytes.len(), HEADER_BYTES + 3 * 7 * 8);
         assert_eq!(CountMin::decode(&bytes), Ok(sketch));
-        let mut sketch = KAry::new(SHAPE, 2, 3).unwrap();
+        let mut sketch = KAry::new(SHAPE, 2, Seed::from_u64(3)).unwrap();
         sketch.add(Tier::Scalar, &keys(), &[9u32; 20], &mut AddWork::default());
         assert_eq!(KAry::decode(&sketch.encode()), Ok(sketch.clone()));
         let mut real = RealKAry::from(&sketch);
@@ -263,7 +269,7 @@ mod tests {
         /// a sketch that stores as these bytes.
         #[test]
         fn damage_is_refused_or_read_as_it_stands(
-            changes in prop::collection::vec((0usize..60, any::<u8>()), 1..6),
+            changes in prop::collection::vec((0usize..90, any::<u8>()), 1..6),
             len in 0usize..300,
         ) {
             let mut bytes = count_min(&[5, 6, 7]).encode();
@@ -306,7 +312,8 @@ mod tests {
             CountMin::<weir_hash::Ms52>::decode(&bytes).map(|_| ())
         };
         assert_eq!(changed(0, b'w'), Err(DecodeError::Magic));
-        assert_eq!(changed(8, 2), Err(DecodeError::Version(2)));
+        assert_eq!(changed(8, 1), Err(DecodeError::Version(1)));
+        assert_eq!(changed(8, 3), Err(DecodeError::Version(3)));
         let kind = |kind, family| Err(DecodeError::Kind { kind, family });
         assert_eq!(changed(10, 2), kind(2, 1));
         assert_eq!(changed(11, 4), kind(1, 4));
@@ -319,7 +326,7 @@ mod tests {
         // 5 + 6 + 7 were added, so much is the mass at least.
         assert_eq!(changed(MASS_AT, 17), Err(DecodeError::Damaged { row: 0 }));
         assert_eq!(changed(MASS_AT, 19), Ok(()));
-        assert_eq!(changed(36, 1), Err(DecodeError::Damaged { row: 0 }));
+        assert_eq!(changed(TOTAL_AT, 1), Err(DecodeError::Damaged { row: 0 }));
         assert_eq!(
             changed(HEADER_BYTES + 8 * 15, 0x77),
             Err(DecodeError::Damaged { row: 2 })

@@ -4,7 +4,7 @@ use weir_hash::{BucketSink, Buckets, Family, KeyColumns};
 use weir_simd::{Tier, prefetch};
 
 use super::counters::Counters;
-use super::layout::{Layout, LayoutMismatch, Places};
+use super::layout::{BucketIndices, Layout, LayoutMismatch};
 
 /// d rows of w counters: an update adds its value to one counter per row, which
 /// the row's hash function chooses (equation 6.3).
@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub is_saturated: bool,
 }
 
-/// Working memory of an update, kept by the caller so that none is allocated.
+/// Working memory of a batch of updates. Reuse it: then updates allocate nothing.
 #[derive(Clone, Debug, Default)]
 pub struct AddWork {
     buckets: Buckets,
@@ -46,10 +46,9 @@ impl AddWork {
     }
 }
 
-/// How much care additions need.
+/// Which checks additions need.
 enum Care {
-    /// Values are 0 or more and add up to so little that low parts have room for
-    /// them, and no counter can overflow.
+    /// Values are 0 or more, and their sum fits into low parts: no counter can overflow.
     Narrow(u32),
     /// No counter can overflow.
     Wide,
@@ -65,9 +64,9 @@ struct Adder<'a, V> {
     values: &'a [V],
 }
 
-/// Asks for the counters of one batch of keys, as buckets come, before something is
-/// added to them: in a table beyond the second-level cache an addition waits for its
-/// line longer than other additions can hide.
+/// Prefetches the counters of one batch of keys while buckets are computed, before values
+/// are added: in a table beyond the second-level cache, other additions cannot hide the
+/// latency of a miss.
 struct Ahead<'a> {
     low: &'a [u32],
     width: usize,
@@ -83,8 +82,8 @@ impl BucketSink for Ahead<'_> {
     }
 }
 
-/// What a second-level cache holds.
-pub(super) const NEAR_BYTES: usize = 1 << 20;
+/// Size of a second-level cache.
+const NEAR_BYTES: usize = 1 << 20;
 
 /// Buckets that kernels hand out at once.
 const BLOCK: usize = 16;
@@ -167,9 +166,13 @@ impl<F: Family> Sums<F> {
             .map(|index| self.counters.get(index))
     }
 
-    /// The counters of key number `key` of `places`, in each row.
-    pub fn at<'a>(&'a self, places: &'a Places<F>, key: usize) -> impl Iterator<Item = i64> + 'a {
-        places.indices(key).map(|index| self.counters.get(index))
+    /// The counters of key number `key` of `indices`, in each row.
+    pub fn at<'a>(
+        &'a self,
+        indices: &'a BucketIndices<F>,
+        key: usize,
+    ) -> impl Iterator<Item = i64> + 'a {
+        indices.indices(key).map(|index| self.counters.get(index))
     }
 
     /// Adds `values[i]` to key `i` for a batch of keys, hashed in lanes. Keys
@@ -208,6 +211,19 @@ impl<F: Family> Sums<F> {
                 } else {
                     counters.add(index, value);
                 }
+            }
+        }
+    }
+
+    /// Adds `value` to one key.
+    pub fn update(&mut self, key: &[u32], value: i64) {
+        self.state.grow(value.into(), value.unsigned_abs().into());
+        let is_watched = self.state.mass > i64::MAX as u64;
+        for index in self.layout.indices(key) {
+            if is_watched {
+                self.state.is_saturated |= self.counters.add_saturating(index, value);
+            } else {
+                self.counters.add(index, value);
             }
         }
     }

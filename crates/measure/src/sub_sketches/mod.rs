@@ -1,7 +1,7 @@
 //! Time-multiplexed sub-sketches (sections 6.6.2 and 6.6.3 of the thesis).
 //!
 //! The shorter the time, the fewer keys there are to collide. So an interval is
-//! cut into a *quantum* of periods, each with a sub-sketch of its own and a
+//! cut into a *quantum* of periods, each with a separate sub-sketch and a
 //! Bloom filter that tags the keys that it has seen; the fast memory holds one
 //! of them at a time:
 //!
@@ -26,7 +26,7 @@ mod tags;
 
 use std::marker::PhantomData;
 
-use weir_hash::{KeyColumns, SeedStream, ShapeError};
+use weir_hash::{KeyColumns, Seed, ShapeError};
 use weir_simd::Tier;
 
 use crate::accuracy::Shape;
@@ -43,7 +43,7 @@ pub trait Hashes {
 #[derive(Clone, Copy, Debug)]
 pub struct SameHashes;
 
-/// Hash functions of its own for each period: sub-sketches count in different
+/// Separate hash functions for each period: sub-sketches count in different
 /// places and cannot be added.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshHashes;
@@ -94,19 +94,17 @@ impl<H: Hashes> SubSketches<H> {
         shape: Shape,
         words: usize,
         keys: usize,
-        seed: u64,
+        seed: Seed,
     ) -> Result<SubSketches<H>, SubSketchError> {
         if !(1..=MAX_QUANTUM).contains(&quantum) {
             return Err(SubSketchError::Quantum(quantum));
         }
-        let mut seeds = SeedStream::new(seed);
-        let shared = seeds.next_u64();
-        let periods = (0..quantum)
-            .map(|_| {
+        let periods = (0..quantum as u32)
+            .map(|period| {
                 // Tags that chose by the same draws as the rows would be wrong
                 // just where these collide.
-                let [own, of_tags] = [seeds.next_u64(), seeds.next_u64()];
-                let seed = if H::ARE_SHARED { shared } else { own };
+                let [own, of_tags] = [2 * period, 2 * period + 1].map(|it| seed.derive(it));
+                let seed = if H::ARE_SHARED { seed } else { own };
                 Ok(Period {
                     sums: CountMin::new(shape, words, seed)?,
                     tags: Tags::new(keys, of_tags),
@@ -234,8 +232,10 @@ mod tests {
     fn tagged_periods_err_less_than_the_whole_and_never_below() {
         let updates = updates();
         let truth = truth(&updates);
-        let mut same: SubSketches<SameHashes> = SubSketches::new(3, SHAPE, 1, 400, 5).unwrap();
-        let mut fresh: SubSketches<FreshHashes> = SubSketches::new(3, SHAPE, 1, 400, 5).unwrap();
+        let mut same: SubSketches<SameHashes> =
+            SubSketches::new(3, SHAPE, 1, 400, Seed::from_u64(5)).unwrap();
+        let mut fresh: SubSketches<FreshHashes> =
+            SubSketches::new(3, SHAPE, 1, 400, Seed::from_u64(5)).unwrap();
         add(&mut same, &updates);
         add(&mut fresh, &updates);
         let whole = same.combine().unwrap();
@@ -251,9 +251,11 @@ mod tests {
     #[test]
     fn sub_sketches_of_one_choice_add_up_to_the_sketch_of_the_whole() {
         let updates = updates();
-        let mut parts: SubSketches<SameHashes> = SubSketches::new(3, SHAPE, 1, 400, 5).unwrap();
+        let mut parts: SubSketches<SameHashes> =
+            SubSketches::new(3, SHAPE, 1, 400, Seed::from_u64(5)).unwrap();
         add(&mut parts, &updates);
-        let mut whole: SubSketches<SameHashes> = SubSketches::new(1, SHAPE, 1, 400, 5).unwrap();
+        let mut whole: SubSketches<SameHashes> =
+            SubSketches::new(1, SHAPE, 1, 400, Seed::from_u64(5)).unwrap();
         let at_once: Vec<_> = updates
             .iter()
             .map(|(_, key, value)| (0, *key, *value))
@@ -265,11 +267,12 @@ mod tests {
     #[test]
     fn sizes_out_of_range_are_refused() {
         for quantum in [0, MAX_QUANTUM + 1] {
-            let none = SubSketches::<SameHashes>::new(quantum, SHAPE, 1, 10, 1).err();
+            let none =
+                SubSketches::<SameHashes>::new(quantum, SHAPE, 1, 10, Seed::from_u64(1)).err();
             assert_eq!(none, Some(SubSketchError::Quantum(quantum)));
         }
         let flat = Shape { rows: 0, width: 64 };
-        assert!(SubSketches::<FreshHashes>::new(2, flat, 1, 10, 1).is_err());
+        assert!(SubSketches::<FreshHashes>::new(2, flat, 1, 10, Seed::from_u64(1)).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which keys a period has seen.
 
-use weir_hash::{Fingerprint, KeyColumns};
+use weir_hash::{Fingerprint, KeyColumns, Seed};
 
 /// Bits per key, m/n of the thesis, and functions per key: 0.8 % of the keys
 /// that were not seen are taken for seen (Bloom, 1970), where no more than the
@@ -19,8 +19,8 @@ pub(super) struct Tags {
 }
 
 impl Tags {
-    /// No keys yet; room for `keys`, taken as at least 1.
-    pub fn new(keys: usize, seed: u64) -> Tags {
+    /// No keys yet; sized for `keys` keys, at least 1.
+    pub fn new(keys: usize, seed: Seed) -> Tags {
         Tags {
             fingerprint: Fingerprint::new(seed),
             words: vec![0; keys.max(1).saturating_mul(BITS_PER_KEY).div_ceil(64)],
@@ -68,7 +68,7 @@ mod tests {
     /// filter with one function would take 9.5 % of them.
     #[test]
     fn keys_are_known_and_strangers_are_not() {
-        let mut tags = Tags::new(5000, 1);
+        let mut tags = Tags::new(5000, Seed::from_u64(1));
         for start in (0..5000u32).step_by(100) {
             let mut columns = KeyColumns::new(1, 100);
             for key in start..start + 100 {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn keys_without_a_value_are_not_tagged() {
-        let mut tags = Tags::new(10, 2);
+        let mut tags = Tags::new(10, Seed::from_u64(2));
         let mut columns = KeyColumns::new(1, 2);
         assert!(columns.push(&[1]) && columns.push(&[2]));
         tags.insert(&columns, 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_measure::change::{Alarm, ChangeConfig, KeySource, Rule, SearchState};
-use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement};
+use weir_measure::{ConfigError, IntervalReport, MeasureConfig, Measurement, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -37,7 +37,7 @@ fn attack() -> FlowKey {
 fn config(model: &str, key: KeyKind, keys: KeySource) -> MeasureConfig {
     MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(3),
+        seed: Some(Seed::from_u64(3)),
         change: Some(ChangeConfig {
             keys,
             rule: Rule {
@@ -248,7 +248,7 @@ fn keys_without_a_place_are_counted() {
     }
     let reports = run(&config, &stream(4, &[]), 1);
     let changes = reports[2].changes.expect("looked for");
-    assert_eq!(changes.asked, 10, "the same ten of both intervals");
+    assert_eq!(changes.queried, 10, "the same ten of both intervals");
     // Packets of one key that come soon after each other are missed together.
     let most = 2 * PACKETS;
     assert!((180..most).contains(&changes.missed), "{changes:?}");

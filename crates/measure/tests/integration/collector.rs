@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_measure::{Collector, IntervalReport, MeasureConfig, Meter, Observer};
+use weir_measure::{Collector, IntervalReport, MeasureConfig, Meter, Observer, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 fn measure(shards: usize, observer: Observer) -> (Vec<Meter>, Collector) {
     let config = MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(1),
+        seed: Some(Seed::from_u64(1)),
         ..MeasureConfig::new(KeyKind::Source)
     };
     let mut measurement = config

@@ -4,7 +4,7 @@
 use weir_hash::{
     Family, FourUniversal, H1Words, KeyColumns, Ms52, Poly44, ShapeError, Tabulation, ThorupZhang8,
 };
-use weir_measure::{AddWork, CountMin, KAry, Layout, Shape};
+use weir_measure::{AddWork, CountMin, KAry, Layout, Seed, Shape};
 
 /// A family passed off as more than it is, which hashes keys without their lowest `CUT`
 /// bits.
@@ -14,7 +14,7 @@ struct Pretender<F: Family, const CUT: u32>(F);
 impl<F: Family, const CUT: u32> Family for Pretender<F, CUT> {
     const CODE: u8 = 255;
 
-    fn draw(rows: usize, width: u32, words: usize, seed: u64) -> Result<Self, ShapeError> {
+    fn draw(rows: usize, width: u32, words: usize, seed: Seed) -> Result<Self, ShapeError> {
         F::draw(rows, width, words, seed).map(Pretender)
     }
 
@@ -122,7 +122,7 @@ fn verdicts<F: FourUniversal>(updates: Updates) -> [Verdict; 2] {
     let mut errors = [Errors::default(), Errors::default()];
     let mut work = AddWork::default();
     for seed in 0..20_000 {
-        let layout: Layout<F> = Layout::new(SHAPE, 1, seed).unwrap();
+        let layout: Layout<F> = Layout::new(SHAPE, 1, Seed::from_u64(seed)).unwrap();
         let mut sketch = KAry::of_layout(layout).unwrap();
         sketch.add(weir_simd::tier(), &keys, &values, &mut work);
         // In the midst of the others.
@@ -192,7 +192,7 @@ fn rows_make_large_errors_rare() {
         let mut work = AddWork::default();
         let failed = (0..4000).filter(|seed| {
             let shape = Shape { rows, ..shape };
-            let mut sketch = KAry::new(shape, 1, *seed).unwrap();
+            let mut sketch = KAry::new(shape, 1, Seed::from_u64(*seed)).unwrap();
             sketch.add(weir_simd::tier(), &keys, &values, &mut work);
             (sketch.estimate(&[7]) - 1.0).abs() > accuracy.epsilon * f2.sqrt()
         });
@@ -219,7 +219,7 @@ fn large_errors<F: Family>(rows: usize) -> f64 {
         assert!(keys.push(&[key]));
     }
     seeds_with(|seed, work| {
-        let layout: Layout<F> = Layout::new(shape, 1, seed).unwrap();
+        let layout: Layout<F> = Layout::new(shape, 1, Seed::from_u64(seed)).unwrap();
         let mut sketch = CountMin::of_layout(layout);
         sketch.add(weir_simd::tier(), &keys, &vec![1i64; keys.len()], work);
         sketch.estimate(&[0]) >= 1
@@ -232,7 +232,8 @@ fn large_moments<F: Family>(rows: usize) -> f64 {
     let mut keys = KeyColumns::new(1, 2);
     assert!(keys.push(&[2]) && keys.push(&[3]));
     seeds_with(|seed, work| {
-        let layout: Layout<F> = Layout::new(Shape { rows, width: 6 }, 1, seed).unwrap();
+        let layout: Layout<F> =
+            Layout::new(Shape { rows, width: 6 }, 1, Seed::from_u64(seed)).unwrap();
         let mut sketch = CountMin::of_layout(layout);
         sketch.add(weir_simd::tier(), &keys, &[1i64; 2], work);
         let f2 = sketch.f2();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use weir_measure::change::{ChangeConfig, KeySource, SearchState};
-use weir_measure::{IntervalReport, MeasureConfig};
+use weir_measure::{IntervalReport, MeasureConfig, Seed};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::Arrival;
 
@@ -25,7 +25,7 @@ const NOTED_MAX: usize = 10_000;
 fn reports(keys: KeySource) -> Vec<IntervalReport> {
     let config = MeasureConfig {
         interval: Some(Duration::from_secs(1)),
-        seed: Some(9),
+        seed: Some(Seed::from_u64(9)),
         change: Some(ChangeConfig {
             keys,
             max_keys: NOTED_MAX,
@@ -88,11 +88,11 @@ fn millions_of_keys_take_no_more_room_and_leave_no_wrong_number() {
         match keys {
             // The real source is a key of both intervals.
             KeySource::Same => {
-                assert_eq!(changes.asked, room - 1);
+                assert_eq!(changes.queried, room - 1);
                 assert_eq!(changes.missed, 2 * (FORGED + 1) - room);
             }
             // Candidates are thinned out when there are twice as many as are wanted.
-            _ => assert!(changes.asked < 2 * room),
+            _ => assert!(changes.queried < 2 * room),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_measure::change::{Alarm, ChangeConfig, KeySource, Model};
-use weir_measure::{IntervalReport, MeasureConfig, MeasureStage};
+use weir_measure::{IntervalReport, MeasureConfig, MeasureStage, Seed};
 use weir_packet::wire::{KeyKind, LinkType};
 use weir_stream::{
     Batch, DropReason, Event, EventKind, MemorySource, Pipeline, Stage, StageError, Steering,
@@ -59,7 +59,7 @@ fn run(shards: usize, steer_by_flow: bool, exact: bool) -> Vec<IntervalReport> {
     let mut config = MeasureConfig::new(KeyKind::Source);
     config.interval = Some(Duration::from_secs(1));
     config.exact = exact;
-    config.seed = Some(1);
+    config.seed = Some(Seed::from_u64(1));
     let measurement = config.build(shards).expect("a configuration");
 
     let mut pipeline = Pipeline::new(source).shards(
@@ -114,7 +114,7 @@ fn alarms(shards: usize, keys: KeySource, stop_after: usize) -> (Vec<Event>, Vec
     let source = MemorySource::new(LinkType::RawIp, &records).with_gap_ns(1_000_000);
     let mut config = MeasureConfig::new(KeyKind::Source);
     config.interval = Some(Duration::from_secs(1));
-    config.seed = Some(1);
+    config.seed = Some(Seed::from_u64(1));
     let model: Model = "ma:1".parse().expect("a model");
     config.change = Some(ChangeConfig {
         keys,
@@ -219,11 +219,9 @@ fn live_records_are_measured_in_every_sharding() {
     assert_eq!(packets, measured as u64);
     assert_eq!(reports[0].start_ns, 0);
     for report in &reports {
-        assert!(
-            report
-                .error
-                .is_some_and(|error| error.keys == report.distinct)
-        );
+        // Estimated, and lower where keys share a register: the seed is fixed.
+        let off_by = report.error.map(|it| it.keys.abs_diff(report.distinct));
+        assert!(off_by.is_some_and(|keys| keys <= 2), "{off_by:?}");
         assert_eq!(report.top.len(), 10);
     }
     for shards in [2, 3] {

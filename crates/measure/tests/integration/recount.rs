@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use weir_measure::{Accuracy, IntervalReport, MeasureConfig, TopRow, Value};
+use weir_measure::{Accuracy, IntervalReport, MeasureConfig, Seed, TopRow, Value};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_simd::for_each_tier;
 use weir_stream::Arrival;
@@ -77,7 +77,7 @@ fn measure(
 fn config(key: &str, interval: Option<u64>) -> MeasureConfig {
     let mut config = MeasureConfig::new(key.parse().expect("a key kind"));
     config.interval = interval.map(Duration::from_nanos);
-    config.seed = Some(7);
+    config.seed = Some(Seed::from_u64(7));
     config
 }
 
@@ -266,7 +266,7 @@ fn error_is_reported_and_within_the_bound() {
             delta: 0.05,
         };
         config.exact = true;
-        config.seed = Some(seed);
+        config.seed = Some(Seed::from_u64(seed));
         config.top = 1500;
         let reports = measure(&config, &packets, 1, |_| 0);
         let report = &reports[0];
@@ -437,7 +437,7 @@ fn many_tiny_intervals_are_listed() {
 #[test]
 fn trains_add_up() {
     let config = MeasureConfig {
-        seed: Some(1),
+        seed: Some(Seed::from_u64(1)),
         exact: true,
         value: Value::Packets,
         ..MeasureConfig::new("source".parse().unwrap())

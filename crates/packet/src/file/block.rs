@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// it should stay in the L2 cache in between.
 pub const BLOCK_BYTES: usize = 256 * 1024;
 
-/// Immutable bytes that records point into, shared without copying. A reader's
-/// blocks are filled again when nobody holds them any more.
+/// Immutable bytes that records point into, shared without copying. A reader
+/// reuses its blocks once no record refers to them.
 pub struct Block {
     /// Capacity; the first `used` bytes hold data.
     bytes: Box<[u8]>,
@@ -36,10 +36,10 @@ impl Block {
         self.used = (self.used + bytes).min(self.bytes.len());
     }
 
-    /// Replaces the contents.
-    fn refill(&mut self, contents: &[u8]) {
-        self.bytes[..contents.len()].copy_from_slice(contents);
-        self.used = contents.len();
+    /// Replaces the data.
+    fn refill(&mut self, data: &[u8]) {
+        self.bytes[..data.len()].copy_from_slice(data);
+        self.used = data.len();
     }
 }
 
@@ -52,7 +52,7 @@ impl Deref for Block {
     }
 }
 
-/// A block of one's own, for records that come from no reader.
+/// A custom block, for records that come from no reader.
 impl From<Vec<u8>> for Block {
     fn from(bytes: Vec<u8>) -> Self {
         Block {
@@ -76,14 +76,14 @@ pub(super) struct BlockPool {
 }
 
 impl BlockPool {
-    /// A block that holds `contents` and has room for `capacity` bytes in all.
-    pub fn take(&mut self, contents: &[u8], capacity: usize) -> Block {
-        let capacity = capacity.max(contents.len());
+    /// A block that holds `data` and has at least `capacity` bytes.
+    pub fn take(&mut self, data: &[u8], capacity: usize) -> Block {
+        let capacity = capacity.max(data.len());
         let mut block = match self.reclaim() {
             Some(block) if block.bytes.len() >= capacity => block,
             _ => Block::with_capacity(capacity),
         };
-        block.refill(contents);
+        block.refill(data);
         block
     }
 
@@ -109,8 +109,8 @@ impl BlockPool {
         Arc::into_inner(self.lent.swap_remove(free))
     }
 
-    /// Blocks beyond these are not recycled: whoever holds so many pays for
-    /// allocation, and the pool's memory stays bounded.
+    /// Further blocks are not recycled, so that the memory of the pool stays bounded: a
+    /// caller that holds more pays for allocations.
     const MAX_LENT: usize = 32;
 }
 

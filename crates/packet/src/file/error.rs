@@ -1,4 +1,4 @@
-//! What can be wrong with a capture file: where, what, and what to do about it.
+//! Errors of capture files: where, what, and what to do about it.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub enum CaptureError {
     NotACapture {
         /// File name.
         file: String,
-        /// What is there instead.
+        /// What was found instead.
         found: String,
     },
 
@@ -129,7 +129,7 @@ pub enum CaptureError {
         trailing_bytes: u32,
     },
 
-    /// A pcapng block's or a TSH record's contents contradict themselves.
+    /// Fields of a pcapng block or a TSH record contradict each other.
     #[error(
         "{file}: the block or record at byte {offset} is malformed: {reason}; the file is damaged there or of another format"
     )]
@@ -170,7 +170,7 @@ pub enum CaptureError {
         limit: u32,
     },
 
-    /// A pcap file was asked to hold two link types.
+    /// Two link types for one pcap file.
     #[error(
         "{file}: a pcap file holds one link type, it has {first:?} and cannot take {second:?} (at byte {offset}); name the output *.pcapng"
     )]
@@ -203,7 +203,7 @@ pub enum CaptureError {
     UnsupportedOutput {
         /// File name.
         file: String,
-        /// The format asked for.
+        /// The requested format.
         format: Format,
     },
 }

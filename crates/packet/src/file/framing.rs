@@ -15,7 +15,7 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     #[inline]
     pub fn unread(&self) -> &'a [u8] {
-        // A position never lies beyond the block; an empty rest is the safe answer if it did.
+        // A position never lies beyond the block; if it did, an empty rest would be safe.
         self.bytes.get(self.position..).unwrap_or_default()
     }
 

@@ -21,9 +21,9 @@ pub(super) struct Input {
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
     compression: Option<Compression>,
-    /// More may come later (a pipe): what is there is taken without waiting for the rest.
+    /// More may come later (a pipe): the available bytes are read without waiting for more.
     live: bool,
-    /// The pipe itself, to ask whether something is there.
+    /// The pipe itself, to poll for available bytes.
     pipe: Option<File>,
 }
 
@@ -157,11 +157,11 @@ impl Input {
         let Some(pipe) = &self.pipe else {
             return true;
         };
-        let mut asked = [PollFd::new(pipe, PollFlags::IN)];
+        let mut polled = [PollFd::new(pipe, PollFlags::IN)];
         let timeout = Timespec::try_from(patience).ok();
-        match poll(&mut asked, timeout.as_ref()) {
+        match poll(&mut polled, timeout.as_ref()) {
             Ok(ready) => ready > 0,
-            // A signal: whoever sent it may want the wait to end.
+            // A signal, which may be meant to end the wait.
             Err(rustix::io::Errno::INTR) => false,
             // The read that follows says what is wrong.
             Err(_) => true,

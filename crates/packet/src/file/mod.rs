@@ -4,8 +4,8 @@
 //! or zstd, from a file, a pipe or standard input. It reads in blocks of
 //! [`BLOCK_BYTES`], which stay in the L2 cache, and hands out [`RecordEntry`]
 //! rows that point into a shared [`Block`]: no record is copied, nothing is
-//! allocated per record, and a block is filled again when nobody holds it any
-//! more. A [`Writer`] writes pcap or pcapng under a temporary name and puts
+//! allocated per record, and a block is reused once no record refers to
+//! it. A [`Writer`] writes pcap or pcapng under a temporary name and puts
 //! the finished file in place.
 //!
 //! ```text
@@ -14,10 +14,10 @@
 //!          unzstd   recycled  record lies
 //! ```
 //!
-//! Whatever a file says, memory stays bounded: a record holds at most
+//! Memory is bounded for every input: a record holds at most
 //! [`MAX_RECORD_BYTES`], a pcapng block that has to be kept whole twice that,
-//! and a zstd window 128 MiB. What is wrong with a file is a [`CaptureError`]
-//! that names the place; the whole records in front of it come first.
+//! and a zstd window 128 MiB. A damaged file is a [`CaptureError`]
+//! with the offset of the damage; all complete records before it are returned first.
 
 mod block;
 mod error;
@@ -91,7 +91,8 @@ pub struct RecordEntry {
 impl RecordEntry {
     /// The record's bytes, from the block that came with it.
     ///
-    /// Panics if `block` is another, shorter one.
+    /// # Panics
+    /// `block` is not the block of the record, and shorter.
     pub fn bytes<'b>(&self, block: &'b Block) -> &'b [u8] {
         &block[self.offset as usize..][..self.captured_bytes as usize]
     }
@@ -120,9 +121,9 @@ impl Interface {
     }
 }
 
-/// Whether writing `output` would overwrite `input` while it is read: same
-/// device and inode, through links and redirections too. `-` is standard
-/// input, respectively standard output. Only regular files can collide.
+/// Whether writing `output` would overwrite `input` while it is read: both are the same
+/// device and inode, also through links and redirections. `-` is standard input or
+/// output. True for regular files only.
 pub fn same_file(input: &Path, output: &Path) -> bool {
     let input = if is_standard_stream(input) {
         metadata_of_stream(std::io::stdin())

@@ -1,4 +1,4 @@
-//! Reading captures: which format it is, then records by the block.
+//! Reading captures: format detection, then records by the block.
 
 use std::io::Read;
 use std::path::Path;
@@ -43,11 +43,13 @@ enum Framing {
 }
 
 impl Reader {
-    /// Opens a capture; `-` is standard input. The format is told by the first
-    /// bytes, after decompression, or for TSH by the name (`.tsh`, `.tsh.gz`, `.tsh.zst`).
+    /// Opens a capture; `-` is standard input. The format is detected from the
+    /// first bytes after decompression, for TSH from the name (`.tsh`, `.tsh.gz`, `.tsh.zst`).
     ///
-    /// Fails where the file cannot be opened or its header is not one of a
-    /// capture. Waits for the header, but not for the first record.
+    /// Waits for the header, but not for the first record.
+    ///
+    /// # Errors
+    /// The file cannot be opened or its header is not one of a capture.
     pub fn open(path: &Path) -> Result<Reader, CaptureError> {
         Self::detect(Input::open(path)?)
     }
@@ -57,8 +59,8 @@ impl Reader {
         Self::begin_tsh(Window::new(Input::open(path)?))
     }
 
-    /// Reads a capture from anywhere; `name` stands in messages and, as in
-    /// [`Self::open`], tells TSH.
+    /// Reads a capture from anywhere; `name` is used in messages and, as in
+    /// [`Self::open`], to detect TSH.
     pub fn from_read(name: &str, input: Box<dyn Read + Send>) -> Result<Reader, CaptureError> {
         Self::detect(Input::from_read(name, input)?)
     }
@@ -78,7 +80,7 @@ impl Reader {
         }
     }
 
-    /// The name that stands in messages.
+    /// The name that is used in messages.
     pub fn name(&self) -> &str {
         self.window.input().name()
     }
@@ -114,7 +116,7 @@ impl Reader {
     /// at least one unless its patience ([`Self::set_patience`]) ends. Returns
     /// the block, or `None` at the end.
     ///
-    /// Waits for the first record only; of a pipe, it takes what is there. An
+    /// Waits for the first record only; from a pipe it returns the available ones. An
     /// error is reported once, after all whole records in front of it; after
     /// that the capture is at its end.
     pub fn fill(

@@ -1,4 +1,4 @@
-//! Files that appear when they are whole.
+//! Output files that replace their target atomically.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use super::{is_standard_stream, unbuffered};
 
-/// An output that appears under its name when [`Self::finish`] is called;
-/// dropped before, it leaves nothing behind and what had the name is as it
-/// was. Standard output, pipes and devices are written in place. Writes are
-/// not buffered.
+/// An output that appears under its name when [`Self::finish`] is called. If it is dropped
+/// before, nothing is left and a previous file of that name is unchanged. Standard output,
+/// pipes and devices are written in place. Writes are not buffered.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
@@ -49,8 +48,8 @@ impl WholeFile {
         })
     }
 
-    /// Whether what is written goes straight to standard output, a pipe or a
-    /// device, where somebody may be waiting for it.
+    /// Whether data goes directly to standard output, a pipe or a device, where a reader
+    /// may be waiting for it.
     pub fn is_live(&self) -> bool {
         self.temporary.is_none()
     }
@@ -211,13 +210,13 @@ impl Disk for System {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.in_place {
-            // Nobody is left to tell if this fails too.
+            // A second failure cannot be reported.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Tells this process's temporary files apart.
+/// Makes the names of this process's temporary files unique.
 static NEXT_TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// A name may be taken by what a killed process of the same number left.

@@ -83,7 +83,7 @@ impl Window {
 
     /// Makes at least `bytes` unread bytes available, in a new block if need
     /// be. False if the input ends before, or if a pipe has no more within the
-    /// patience: [`Self::has_ended`] tells which.
+    /// patience: [`Self::has_ended`] distinguishes them.
     pub fn require(&mut self, bytes: usize) -> bool {
         if self.unread().len() >= bytes {
             return true;
@@ -142,7 +142,7 @@ impl Window {
 
     /// The result of reading when [`Self::require`] could not provide `bytes`:
     /// a clean end, or what went wrong. `begun` is the start of a block whose
-    /// contents were already skipped in part.
+    /// body was already skipped in part.
     pub fn conclude(&mut self, bytes: usize, begun: Option<u64>) -> Result<(), CaptureError> {
         let clean = matches!(self.end, None | Some(End::Clean));
         if clean && begun.is_none() && self.unread().is_empty() {

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::wire::LinkType;
 
-/// A capture being written. It appears under its name when [`Self::finish`]
-/// is called; dropped before, it leaves nothing behind.
+/// A capture being written. It appears under its name when [`Self::finish`] is called; if
+/// it is dropped before, nothing is left.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -80,7 +80,7 @@ impl Writer {
         })
     }
 
-    /// The format that an output's name asks for: pcapng for `*.pcapng` and
+    /// The format that the name of an output implies: pcapng for `*.pcapng` and
     /// standard output, otherwise pcap.
     pub fn format_for(path: &Path) -> Format {
         let pcapng = path
@@ -94,7 +94,7 @@ impl Writer {
     }
 
     /// Declares an interface and returns its index for [`Self::write`]. A pcap
-    /// file takes several of the same link type, and forgets which was which.
+    /// file accepts several of the same link type, but does not record which is which.
     pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {
         if self.format == Format::Pcap
             && let Some(first) = self.interfaces.first()
@@ -157,8 +157,8 @@ impl Writer {
         self.write_pcapng(number, timestamp_ns, captured_bytes, wire_bytes, bytes)
     }
 
-    /// Whether records go straight to standard output, a pipe or a device,
-    /// where somebody may be waiting for them.
+    /// Whether records go directly to standard output, a pipe or a device, where a reader
+    /// may be waiting for them.
     pub fn is_live(&self) -> bool {
         self.output.is_live()
     }

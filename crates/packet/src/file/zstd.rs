@@ -46,8 +46,8 @@ impl<R: BufRead> ZstdReader<R> {
                     ..
                 })) => {
                     let length = u64::from(length);
-                    let mut contents = Read::take(&mut self.source, length);
-                    if io::copy(&mut contents, &mut io::sink())? < length {
+                    let mut skipped = Read::take(&mut self.source, length);
+                    if io::copy(&mut skipped, &mut io::sink())? < length {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                 }
@@ -133,7 +133,7 @@ impl<R: BufRead> Read for ZstdReader<R> {
 }
 
 /// Remembers that the compressed data ran out: the decoder's errors do not
-/// tell this reliably from damage.
+/// distinguish this reliably from damage.
 struct Source<R> {
     inner: R,
     ended: bool,
@@ -148,7 +148,7 @@ impl<R: Read> Read for Source<R> {
 }
 
 /// Header of a raw block of no bytes with the last-block bit set (RFC 8878,
-/// 3.1.1.2), and room for a content checksum, which is not compared.
+/// 3.1.1.2), and space for a content checksum, which is not compared.
 const EMPTY_LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Who talks to whom.
+//! The flows of a plan.
 
 use super::random::{mix, share_bound};
 use super::{PayloadModel, Plan};
 use crate::wire::{FlowKey, protocol};
 
-/// Names the flows of a plan: every number gets a 5-tuple of its own.
+/// Names the flows of a plan: every number gets a distinct 5-tuple.
 pub(super) struct Flows {
     seed: u64,
     udp_bound: u64,

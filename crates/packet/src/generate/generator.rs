@@ -25,7 +25,7 @@ pub struct Generator {
     planted: Vec<Vec<u8>>,
     planted_per_mille: u64,
     shortest_planted_bytes: usize,
-    /// Packets that should have had a content by now.
+    /// Packets that should have had a pattern by now.
     plants_owed: u64,
     zipf: Zipf,
     flows: Flows,
@@ -75,11 +75,11 @@ pub struct Generated {
     pub plant: Option<Plant>,
 }
 
-/// A content in a packet.
+/// A pattern in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plant {
-    /// Place of the content in [`Plan::planted`].
-    pub content: usize,
+    /// Index of the pattern in [`Plan::planted`].
+    pub pattern: usize,
     /// Where it starts, in bytes from the start of the frame.
     pub frame_offset: usize,
 }
@@ -92,7 +92,7 @@ const TCP_WINDOW: u16 = 64_240;
 
 /// Streams of the seed.
 const CHOICES: u64 = 0;
-const CONTENTS: u64 = 1;
+const PAYLOADS: u64 = 1;
 
 impl Generator {
     /// Prepares a plan: time and memory grow with the number of flows.
@@ -121,7 +121,7 @@ impl Generator {
             tcp: vec![TcpState::default(); plan.flows as usize],
             identification: 0,
             choices: Random::new(plan.seed, CHOICES),
-            payloads: Payloads::new(plan.payload, Random::new(plan.seed, CONTENTS)),
+            payloads: Payloads::new(plan.payload, Random::new(plan.seed, PAYLOADS)),
         })
     }
 
@@ -138,7 +138,7 @@ impl Generator {
         }
     }
 
-    /// Replaces the contents of `frame` by the next packet; `None` after the
+    /// Replaces `frame` by the next packet; `None` after the
     /// last one.
     pub fn fill(&mut self, frame: &mut Vec<u8>) -> Option<Generated> {
         let draw = self.draw();
@@ -218,7 +218,7 @@ impl Generator {
     }
 
     /// Moves a TCP flow on by one segment, and says which way it goes: the
-    /// handshake does not ask. The payload is still to be counted.
+    /// handshake does not. The payload is still to be counted.
     fn next_segment(&mut self, flow: u32, is_reply: bool) -> (Segment, bool) {
         let state = &mut self.tcp[flow as usize];
         if state.phase == Phase::Unseen {
@@ -259,16 +259,16 @@ impl Generator {
         payload_bytes: usize,
         is_reply: bool,
     ) -> Option<Plant> {
-        let content = self.content_for(payload_bytes);
+        let pattern = self.pattern_for(payload_bytes);
         let mut plant = None;
         let (payloads, planted) = (&mut self.payloads, &self.planted);
         let mut payload = |out: &mut Vec<u8>| {
             let start = out.len();
             payloads.write(out, payload_bytes, is_reply);
-            if let Some(content) = content {
-                let offset = payloads.plant(&mut out[start..], &planted[content]);
+            if let Some(pattern) = pattern {
+                let offset = payloads.plant(&mut out[start..], &planted[pattern]);
                 plant = Some(Plant {
-                    content,
+                    pattern,
                     frame_offset: start + offset,
                 });
             }
@@ -307,8 +307,8 @@ impl Generator {
         plant
     }
 
-    /// A content, if one is due and the payload has room for it.
-    fn content_for(&mut self, payload_bytes: usize) -> Option<usize> {
+    /// A pattern, if one is due and fits into the payload.
+    fn pattern_for(&mut self, payload_bytes: usize) -> Option<usize> {
         if self.plants_owed == 0 || payload_bytes < self.shortest_planted_bytes {
             return None;
         }
@@ -316,7 +316,7 @@ impl Generator {
         let first = self.payloads.choose(self.planted.len());
         (first..self.planted.len())
             .chain(0..first)
-            .find(|content| self.planted[*content].len() <= payload_bytes)
+            .find(|pattern| self.planted[*pattern].len() <= payload_bytes)
     }
 }
 

@@ -1,8 +1,7 @@
-//! Traffic made to measure: seeded, and the same bytes for the same plan on
-//! every machine.
+//! Synthetic traffic from a seed: the same bytes for the same plan on every machine.
 //!
-//! A [`Plan`] says what the traffic is like, a [`Generator`] writes it packet
-//! by packet into a buffer of the caller's:
+//! A [`Plan`] describes the traffic, a [`Generator`] writes it packet by packet into a
+//! buffer of the caller:
 //!
 //! ```
 //! use weir_packet::generate::{Generator, Plan};
@@ -57,13 +56,13 @@ pub struct Plan {
     pub zipf: f64,
     /// Sizes of packets.
     pub sizes: SizeModel,
-    /// Contents of payloads.
+    /// What payloads consist of.
     pub payload: PayloadModel,
-    /// Contents to put into payloads, as those that rules look for.
+    /// Patterns to insert into payloads, such as those of detection rules.
     pub planted: Vec<Vec<u8>>,
-    /// How many packets in a thousand get one of `planted`, on average. A
-    /// packet too small for all of them leaves its turn to the next that is
-    /// large enough.
+    /// How many packets in a thousand get one of `planted`, on average. If
+    /// a packet is too small for all of them, the next one that is large enough gets the
+    /// pattern.
     pub planted_per_mille: u32,
     /// Changes to plant: packets beside those counted in `packets`. Up to 254.
     pub surges: Vec<Surge>,
@@ -117,7 +116,7 @@ impl Default for Plan {
     }
 }
 
-/// Why a plan cannot be followed.
+/// Invalid parameters of a plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// No flows, or more than memory is set aside for.
@@ -126,7 +125,7 @@ pub enum PlanError {
     /// An exponent that gives no distribution.
     #[error("Zipf exponent {0} is not between 0 and 16")]
     Zipf(f64),
-    /// A share that is none.
+    /// A share out of range.
     #[error("share of {name} {share} is not between 0 and 1")]
     Share {
         /// What it is a share of.
@@ -137,13 +136,13 @@ pub enum PlanError {
     /// More planted packets than packets.
     #[error("{0} planted packets in a thousand are more than all")]
     PlantedPerMille(u32),
-    /// Contents are to be planted, but there are none, or empty ones.
-    #[error("nothing to plant: give contents that are not empty")]
+    /// Patterns are to be planted, but there are none, or empty ones.
+    #[error("nothing to plant: give patterns that are not empty")]
     NothingToPlant,
     /// More surges than there are addresses for them.
     #[error("{0} surges: up to {max} are possible", max = surges::MAX_SURGES)]
     Surges(usize),
-    /// Packets of a surge without room for their headers.
+    /// Packets of a surge that are too short for their headers.
     #[error("surge of packets of {0} bytes: at least {min} are possible", min = surges::HEADER_BYTES)]
     SurgeBytes(u16),
     /// A rate of zero, or above one packet per nanosecond.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::random::Random;
 
-/// Contents of payloads, up to the size that the packet has.
+/// What payloads consist of, up to the size of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PayloadModel {
     /// `random`: random bytes.
@@ -133,19 +133,19 @@ impl Payloads {
         out.extend_from_slice(&self.text[from..from + body_bytes.min(LARGEST_PAYLOAD_BYTES)]);
     }
 
-    /// Chooses one of `count` contents.
+    /// Chooses one of `count` patterns.
     pub(super) fn choose(&mut self, count: usize) -> usize {
         self.random.below(count)
     }
 
-    /// Overwrites a part of the payload with the content and returns where
+    /// Overwrites a part of the payload with the pattern and returns where
     /// in the payload it is.
-    pub(super) fn plant(&mut self, payload: &mut [u8], content: &[u8]) -> usize {
-        let Some(room) = payload.len().checked_sub(content.len()) else {
+    pub(super) fn plant(&mut self, payload: &mut [u8], pattern: &[u8]) -> usize {
+        let Some(last) = payload.len().checked_sub(pattern.len()) else {
             return 0;
         };
-        let at = self.random.below(room + 1);
-        payload[at..at + content.len()].copy_from_slice(content);
+        let at = self.random.below(last + 1);
+        payload[at..at + pattern.len()].copy_from_slice(pattern);
         at
     }
 }

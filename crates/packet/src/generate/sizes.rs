@@ -26,7 +26,7 @@ pub enum SizeModel {
     /// almost 50 % of the packets are below 128 bytes and carry less than 6 %
     /// of the bytes, almost 22 % have 1500 bytes and carry more than 75 %. Of
     /// the small ones most are below 64 bytes (44.6 % of all packets, section
-    /// 8.1.1 says of a part of the trace). How sizes lie between is not told;
+    /// 8.1.1 says of a part of the trace). Sizes in between are not published;
     /// here they thin out, with a peak at the 576 bytes of hosts that do not
     /// know their path.
     Internet,
@@ -99,7 +99,7 @@ impl SizeModel {
 /// Why a size model could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeModelError {
-    /// A name that is none.
+    /// An unknown name.
     #[error(
         "unknown sizes {0:?}: use imix, internet, fixed:N (bytes of the IP packet) or frame:N \
          (bytes of the Ethernet frame with its check sequence)"

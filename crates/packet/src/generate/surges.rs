@@ -1,4 +1,4 @@
-//! Changes planted in traffic.
+//! Surges of traffic, for tests of change detection.
 
 use std::str::FromStr;
 use std::time::Duration;

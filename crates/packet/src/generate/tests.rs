@@ -315,14 +315,14 @@ fn contents_are_where_they_are_said_to_be() {
         let headers = Headers::parse(LinkType::Ethernet, frame);
         let mut payload = headers.payload(frame).to_vec();
         if let Some(Plant {
-            content,
+            pattern,
             frame_offset,
         }) = packet.plant
         {
-            planted[content] += 1;
+            planted[pattern] += 1;
             let start = frame_offset - usize::from(headers.payload_offset);
-            let place = &mut payload[start..start + plan.planted[content].len()];
-            assert_eq!(place, &plan.planted[content][..]);
+            let place = &mut payload[start..start + plan.planted[pattern].len()];
+            assert_eq!(place, &plan.planted[pattern][..]);
             place.fill(0);
         }
         assert!(
@@ -341,7 +341,7 @@ fn contents_are_where_they_are_said_to_be() {
     let mut planted = [0u64; 3];
     each(&small, |_, packet, _| {
         if let Some(plant) = packet.plant {
-            planted[plant.content] += 1;
+            planted[plant.pattern] += 1;
         }
     });
     assert_eq!(planted[1], 0);
@@ -609,7 +609,7 @@ proptest! {
             let headers = Headers::parse(LinkType::Ethernet, frame);
             faults.extend(headers.fault);
             if let Some(plant) = packet.plant {
-                let content = &plan.planted[plant.content];
+                let content = &plan.planted[plant.pattern];
                 faults.extend((!frame[plant.frame_offset..].starts_with(content)).then_some(
                     crate::wire::Fault::BadTransportHeader,
                 ));

@@ -1,4 +1,4 @@
-//! Flow keys: whose packet this is.
+//! Flow keys: the 5-tuple of a packet, or parts of it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -49,7 +49,7 @@ impl FlowKey {
         })
     }
 
-    /// The key of the packets that go the other way.
+    /// The key of packets in the other direction.
     #[must_use]
     pub fn reversed(&self) -> FlowKey {
         FlowKey {
@@ -346,7 +346,7 @@ impl From<&FlowKey> for Ipv4Flow {
     }
 }
 
-/// Which part of a [`FlowKey`] counts.
+/// A part of a [`FlowKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// Source address.
@@ -363,7 +363,7 @@ pub enum KeyKind {
     DestinationPrefix(PrefixLengths),
 }
 
-/// A key kind that does not exist.
+/// An unknown kind of key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown key {0:?}: use source, destination, pair, 5-tuple, source/24 or destination/24,48 \
@@ -390,7 +390,7 @@ impl FromStr for KeyKind {
             None => (lengths, None),
         };
         let ipv4_bits: u8 = ipv4.parse().map_err(|_| unknown())?;
-        // Without a length of its own, IPv6 gets the customary doubling: a
+        // Without a separate length, IPv6 gets the customary doubling: a
         // /24 of IPv4 and a /48 of IPv6 both name a site.
         let ipv6_bits = match ipv6 {
             Some(bits) => bits.parse().map_err(|_| unknown())?,

@@ -36,7 +36,7 @@ pub enum Fragment {
     Later,
 }
 
-/// What is wrong with a packet's headers.
+/// Defects of a packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Fault {
@@ -93,7 +93,7 @@ pub struct Headers {
     pub protocol: u8,
     /// Part of a fragmented datagram.
     pub fragment: Fragment,
-    /// The first thing found wrong.
+    /// The first defect found.
     pub fault: Option<Fault>,
     /// EtherType of the link header, behind its VLAN tags: that of the network
     /// header, or of a [`Shim`] in front of it, which in IEEE 802.3 is a length.

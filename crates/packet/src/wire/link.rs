@@ -118,10 +118,10 @@ impl LinkHeader {
     }
 }
 
-/// More tags than this are nobody's network.
+/// More tags than any network uses.
 const MAX_VLAN_TAGS: u8 = 8;
 
-/// More labels than this are nobody's network.
+/// More labels than any network uses.
 const MAX_MPLS_LABELS: usize = 16;
 
 /// Bytes of an MPLS label stack entry.

@@ -1,12 +1,11 @@
-//! Wire formats: what a packet's bytes say, read without copying.
+//! Wire formats, parsed in place without copying.
 //!
 //! [`Headers`] finds, in one pass over a record, where the network header, the
-//! transport header and the payload lie, and notes what is wrong with them.
-//! It is computed once per record, at the edge; everything behind it works
-//! with offsets that are known to lie inside the record. [`FlowKey`] names the
-//! flow that a packet belongs to, and [`KeyKind`] the part of it that matters.
-//! [`Headers::inner`] goes one tunnel deeper. [`views`] read single headers
-//! field by field, and [`build`] writes packets.
+//! transport header and the payload are, and records what is malformed.
+//! It is computed once per record; all later code uses its offsets, which are known to lie
+//! inside the record. [`FlowKey`] identifies the flow of a packet, and [`KeyKind`] selects
+//! a part of it. [`Headers::inner`] parses the packet inside a tunnel. [`views`] read single
+//! headers field by field, and [`build`] writes packets.
 
 pub mod build;
 mod checksum;

@@ -37,7 +37,7 @@ impl Rows {
     /// ascending order, until it returns `false`.
     #[inline]
     pub(super) fn intersect(&self, rows: &[RowId; 6], mut visit: impl FnMut(usize) -> bool) {
-        // Rows of all selectors do not narrow the answer.
+        // Rows of all selectors exclude none.
         let mut narrow = [Rows::ALL; 6];
         let mut count = 0;
         for row in rows {

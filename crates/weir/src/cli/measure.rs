@@ -51,7 +51,8 @@ pub struct Measure {
         allow_negative_numbers = true
     )]
     pub delta: f64,
-    /// Seed of the hash functions [default: random].
+    /// Number that the hash functions are drawn from, to repeat a run [default: 256 secret
+    /// random bits].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Also count exactly, in memory that grows with the number of keys, and

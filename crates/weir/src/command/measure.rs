@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
-use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement};
+use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_packet::wire::KeyKind;
 use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
 
@@ -129,7 +129,7 @@ fn config(arguments: &Measure) -> Outcome<MeasureConfig> {
         },
         top: arguments.top,
         exact: arguments.exact,
-        seed: arguments.seed,
+        seed: arguments.seed.map(Seed::from_u64),
         ..MeasureConfig::new(arguments.key)
     })
 }

@@ -1,5 +1,5 @@
 //! Kernel of the polynomials modulo 2⁶¹ - 1: lanes are keys. There is none for AVX2,
-//! whose products of 32 bits would take nine instructions where the twin takes one.
+//! whose products of 32 bits would take nine instructions where the scalar reference takes one.
 
 #![allow(unsafe_code)]
 

@@ -23,11 +23,20 @@ fn work_per_byte(engine: &Cascade, needles: &[Needle], payloads: &[Vec<u8>]) -> 
 }
 
 /// Words of syllables, the beginnings of which are much alike.
-struct Words(weir_hash::SeedStream);
+struct Words(u64);
 
 impl Words {
+    /// The next number of SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
     fn roll(&mut self, sides: u64) -> usize {
-        (self.0.next_u64() % sides) as usize
+        (self.next() % sides) as usize
     }
 
     fn word(&mut self) -> String {
@@ -73,7 +82,7 @@ impl Words {
 fn a_hostile_byte_costs_at_most_eight_usual_ones() {
     const MOST: f64 = 8.0;
     const MOST_OF_ONE: f64 = 16.0;
-    let mut words = Words(weir_hash::SeedStream::new(8));
+    let mut words = Words(8);
     let contents = words.contents();
     let usual: Vec<Vec<u8>> = (0..40).map(|_| words.payload()).collect();
     let without_last = |needle: &Needle| needle.bytes()[..needle.bytes().len() - 1].to_vec();

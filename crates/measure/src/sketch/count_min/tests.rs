@@ -7,7 +7,7 @@ use super::*;
 use crate::accuracy::Accuracy;
 
 fn sketch(rows: usize, width: u32, seed: u64) -> CountMin {
-    CountMin::new(Shape { rows, width }, 2, seed).unwrap()
+    CountMin::new(Shape { rows, width }, 2, Seed::from_u64(seed)).unwrap()
 }
 
 /// Adds updates in chunks; returns the number and estimate of each update
@@ -100,7 +100,7 @@ proptest! {
 fn strangers_do_not_merge() {
     let mut here = sketch(4, 31, 1);
     add(&mut here, weir_simd::tier(), &[([1, 2], 3)]);
-    let words = CountMin::new(Shape { rows: 4, width: 31 }, 3, 1).unwrap();
+    let words = CountMin::new(Shape { rows: 4, width: 31 }, 3, Seed::from_u64(1)).unwrap();
     for other in [sketch(4, 31, 2), sketch(3, 31, 1), sketch(4, 32, 1), words] {
         assert_eq!(here.combine(&other), Err(LayoutMismatch));
     }
@@ -126,7 +126,7 @@ fn counters_saturate() {
 #[test]
 fn skewed_stream_stays_within_the_bound() {
     let shape = Accuracy::default().shape().unwrap();
-    let mut sketch = CountMin::new(shape, 2, 7).unwrap();
+    let mut sketch = CountMin::new(shape, 2, Seed::from_u64(7)).unwrap();
     let updates: Vec<_> = (1..=5000u32)
         .map(|n| ([0xc612_0000 + n, 0], i64::from(1_000_000 / n)))
         .collect();

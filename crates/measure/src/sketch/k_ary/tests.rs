@@ -4,7 +4,7 @@ use weir_simd::for_each_tier;
 use super::*;
 
 fn sketch(rows: usize, width: u32, seed: u64) -> KAry {
-    KAry::new(Shape { rows, width }, 2, seed).unwrap()
+    KAry::new(Shape { rows, width }, 2, Seed::from_u64(seed)).unwrap()
 }
 
 fn add<F: FourUniversal>(sketch: &mut KAry<F>, tier: Tier, updates: &[([u32; 2], i64)]) {
@@ -47,20 +47,22 @@ fn median_of_what_rows_say() {
 #[test]
 fn strangers_do_not_combine() {
     let mut here = sketch(4, 31, 1);
-    let words = KAry::new(Shape { rows: 4, width: 31 }, 3, 1).unwrap();
+    let words = KAry::new(Shape { rows: 4, width: 31 }, 3, Seed::from_u64(1)).unwrap();
     let mut real = RealKAry::from(&here);
     let mut out = vec![1.0];
     for other in [sketch(4, 31, 2), sketch(3, 31, 1), sketch(4, 32, 1), words] {
         assert_eq!(here.combine(&other), Err(LayoutMismatch));
         assert_eq!(real.add_observed(1.0, &other), Err(LayoutMismatch));
         assert_eq!(real.add_scaled(1.0, &(&other).into()), Err(LayoutMismatch));
-        let places = other.layout().places(Tier::Scalar, &KeyColumns::new(1, 1));
+        let places = other
+            .layout()
+            .bucket_indices(Tier::Scalar, &KeyColumns::new(1, 1));
         assert_eq!(real.estimates(&places, &mut out), Err(LayoutMismatch));
         assert_eq!(here.estimates(&places, &mut out), Err(LayoutMismatch));
     }
     assert_eq!(out, [1.0]);
     assert_eq!(
-        KAry::new(Shape { rows: 1, width: 1 }, 1, 1),
+        KAry::new(Shape { rows: 1, width: 1 }, 1, Seed::from_u64(1)),
         Err(ShapeError::OneBucket)
     );
 }
@@ -101,7 +103,7 @@ proptest! {
         prop_assert!(close(combination.f2(), whole.f2()));
         prop_assert!(close(combination.total(), whole.total() as f64));
 
-        let places = whole.layout().places(weir_simd::tier(), &keys);
+        let places = whole.layout().bucket_indices(weir_simd::tier(), &keys);
         let (mut exact, mut real) = (Vec::new(), Vec::new());
         prop_assert_eq!(whole.estimates(&places, &mut exact), Ok(()));
         prop_assert_eq!(combination.estimates(&places, &mut real), Ok(()));
@@ -142,7 +144,8 @@ fn second_moment_is_seldom_off_by_more_than_promised() {
     let failed = |rows| {
         let mut work = AddWork::default();
         let failed = (0..trials).filter(|seed| {
-            let mut sketch = KAry::new(Shape { rows, width: 17 }, 1, *seed).unwrap();
+            let mut sketch =
+                KAry::new(Shape { rows, width: 17 }, 1, Seed::from_u64(*seed)).unwrap();
             sketch.add(weir_simd::tier(), &keys, &[1i64, 1], &mut work);
             (sketch.f2() - 2.0).abs() > promised
         });

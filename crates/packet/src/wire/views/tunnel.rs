@@ -148,7 +148,7 @@ impl<'a> Pppoe<'a> {
     pub const BYTES: usize = 8;
 
     /// `None` where the header is not whole, its version or type is not 1, it
-    /// is not of a session (code 0), or its length has no room for a protocol.
+    /// is not of a session (code 0), or its length is too short for a protocol.
     pub fn new(bytes: &'a [u8]) -> Option<Pppoe<'a>> {
         let fixed: &[u8; 8] = bytes.first_chunk()?;
         let view = Pppoe { fixed, bytes };

@@ -17,10 +17,10 @@ use crate::candidates::Candidates;
 use crate::report::IntervalReport;
 use crate::sketch::KAry;
 
-/// A detector at work: it is shown every interval in order, asks it for the
-/// keys that are to be asked for, and writes into its report what came out.
+/// Runs a detector over the intervals of a measurement: queries the keys that the
+/// [`KeySource`] selects and writes changes to the reports.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ChangeMonitor {
     config: ChangeConfig,
     kind: KeyKind,
     unit: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Watch {
     /// Probability with which a bound may fail.
     delta: f64,
     detector: Detector,
-    /// What an interval without packets has.
+    /// The sketch of an interval without packets.
     empty: KAry,
     /// Keys of the newest interval, with their fingerprints.
     kept: Vec<(FlowKey, u64)>,
@@ -46,14 +46,14 @@ pub(crate) struct Watch {
 
 /// An interval to be searched. One without packets has neither counts nor
 /// candidates.
-pub(crate) struct Watched<'a> {
+pub(crate) struct MonitoredInterval<'a> {
     pub counts: Option<(&'a mut ChangePart, &'a Candidates)>,
     pub sample: Sample,
     /// False where the stream ended within the interval.
     pub is_whole: bool,
 }
 
-impl Watch {
+impl ChangeMonitor {
     pub fn new(
         config: &ChangeConfig,
         blank: &ChangePart,
@@ -61,8 +61,8 @@ impl Watch {
         unit: &'static str,
         tier: Tier,
         delta: f64,
-    ) -> Result<Watch, ChangeError> {
-        Ok(Watch {
+    ) -> Result<ChangeMonitor, ChangeError> {
+        Ok(ChangeMonitor {
             detector: Detector::new(&config.rule, blank.sums.layout().clone())?,
             kind,
             unit,
@@ -84,7 +84,7 @@ impl Watch {
     pub fn pass(
         &mut self,
         mut report: IntervalReport,
-        mut interval: Watched<'_>,
+        mut interval: MonitoredInterval<'_>,
         ready: &mut Vec<IntervalReport>,
     ) {
         if report.skipped_before > 0 || report.set_back_seconds > 0.0 {
@@ -144,7 +144,7 @@ impl Watch {
     }
 
     /// Takes the interval's sums; whether it can be searched.
-    fn observe(&mut self, report: &mut IntervalReport, interval: &Watched<'_>) -> bool {
+    fn observe(&mut self, report: &mut IntervalReport, interval: &MonitoredInterval<'_>) -> bool {
         let sums = interval.counts.as_ref().map(|(part, _)| &part.sums);
         if let Some(sums) = sums {
             let bound = sums.f2_bound(self.delta);
@@ -171,47 +171,47 @@ impl Watch {
         search.is_some()
     }
 
-    /// Asks for keys by the places that they were counted at.
+    /// Queries the logged keys by their buckets.
     fn search_logs(&mut self, report: &mut IntervalReport, before: Option<&KeyLog>) {
         let mut search = KeySearch::new(&self.detector);
         for (key, places) in self.log.iter() {
-            search.ask(key, places);
+            search.query(key, places);
         }
-        // A key of both intervals is asked for once.
+        // A key of both intervals is queried once.
         let only_before = before.into_iter().flat_map(KeyLog::iter_with_fingerprints);
         for (key, fingerprint, places) in only_before {
             if !self.log.contains(&key, fingerprint) {
-                search.ask(key, places);
+                search.query(key, places);
             }
         }
         let missed = self.log.missed() + before.map_or(0, KeyLog::missed);
-        let (found, asked) = search.finish();
-        self.tell(report, found, asked, missed);
+        let (found, queried) = search.finish();
+        self.report(report, found, queried, missed);
     }
 
-    /// Asks for the candidates of the interval and of the one before it.
+    /// Queries the candidates of the interval and of the one before it.
     fn search_kept(&mut self, report: &mut IntervalReport, candidates: Option<&Candidates>) {
         let mut search = HashedSearch::new(&self.detector, self.kind, self.tier);
         for key in candidates.into_iter().flat_map(Candidates::keys) {
             search.push(*key);
         }
-        // A key of both intervals is asked for once.
+        // A key of both intervals is queried once.
         let is_candidate = |(key, fingerprint): &&(FlowKey, u64)| {
             candidates.is_some_and(|candidates| candidates.contains(key, *fingerprint))
         };
         for (key, _) in self.kept.iter().filter(|kept| !is_candidate(kept)) {
             search.push(*key);
         }
-        let (found, asked) = search.finish();
-        self.tell(report, found, asked, 0);
+        let (found, queried) = search.finish();
+        self.report(report, found, queried, 0);
     }
 
     /// Writes what was found into the report, largest score first.
-    fn tell(
+    fn report(
         &mut self,
         report: &mut IntervalReport,
         mut found: Vec<Found>,
-        asked: u64,
+        queried: u64,
         missed: u64,
     ) {
         found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.key.cmp(&b.key)));
@@ -239,13 +239,13 @@ impl Watch {
         }
         self.since = since;
         if let Some(changes) = &mut report.changes {
-            changes.asked = asked;
+            changes.queried = queried;
             changes.missed = missed;
         }
     }
 }
 
-impl Watched<'_> {
+impl MonitoredInterval<'_> {
     fn candidates(&self) -> Option<&Candidates> {
         self.counts.as_ref().map(|(_, candidates)| *candidates)
     }
