@@ -93,7 +93,7 @@ pub struct Size {
     pub packets: usize,
     /// Bytes of each.
     pub bytes: usize,
-    /// Whether every packet has a key of its own.
+    /// Whether every packet has a different key.
     pub key_agile: bool,
     /// Whether kernels that can work on two things at once do.
     pub dual: bool,
@@ -114,6 +114,8 @@ pub struct ProgramEntry {
     pub about: &'static str,
     /// Where the thesis describes it.
     pub source: &'static str,
+    /// Bytes that it processes of each packet.
+    pub packet_bytes: fn(&Size) -> usize,
     /// Writes it, and so runs it, for a number of clusters.
     pub build: fn(usize, &Size) -> Result<Program, ProgramFailure>,
 }

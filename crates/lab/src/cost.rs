@@ -1,21 +1,21 @@
 //! Area, energy and delay of stream processors, after Khailany et al.,
 //! "Exploring the VLSI scalability of stream processors" (HPCA 2003).
 //!
-//! A [`Shape`] is what matters of a machine: clusters, their units, the words
-//! around them. It is that of a machine file, or one that grows with its
-//! arithmetic units as the paper's machines do, within clusters (more units in
-//! each) or between them (more clusters). [`Shape::area`] is in grids, squares
-//! of the distance between two wires; [`Shape::energies`] in what a wire of
-//! that length takes for a bit; [`Process`] makes mm² and joules of them. The
-//! power of a run follows from what it did ([`power`]).
+//! A [`Shape`] has the parameters that costs depend on: clusters, their units,
+//! the words of their memories. It is that of a machine file, or of the paper's
+//! machines, which scale with the arithmetic units per cluster or with the
+//! number of clusters. [`Shape::area`] is in grids, squares of one track's
+//! width; [`Shape::energies`] in units of one bit on a wire of that length;
+//! [`Process`] converts them to mm² and joules. [`power`] computes the power of
+//! a run from its operations.
 //!
-//! Layout: units of a cluster lie in a square with a switch between them, and
-//! clusters with their banks of the stream register file in another one. A bit
-//! that crosses a square travels along one side and then the other.
+//! Layout: the units of a cluster form a square with a switch between them, and
+//! the clusters with their banks of the stream register file form another one.
+//! A bit that crosses a square travels along two sides.
 //!
-//! What is not in the model: dividers (the paper's 5 units for each cluster are
-//! Imagine's adders and multipliers), the controllers of memory, network and
-//! host, pads, the clock's tree, and leakage.
+//! Not in the model: dividers (the paper's 5 units per cluster are Imagine's
+//! adders and multipliers), the controllers of memory, network and host, pads,
+//! the clock tree, and leakage.
 
 pub use area::Area;
 pub use energy::{Energies, Part, Power, power};
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// The paper's machine with so many clusters of so many arithmetic units:
+    /// The paper's machine with a number of clusters of a number of arithmetic units:
     /// all else grows with them.
     pub fn scaled(clusters: f64, alus: f64, costs: Costs) -> Shape {
         let scaling = costs.scaling;

@@ -1,9 +1,8 @@
-//! What the thesis expects or leaves to the future as experiments, measured on its
-//! own applications: a cache of sub-keys (2.6.1), the pipeline
-//! of change detection (6.5), more clusters (8.1.1), and section
-//! 8.2.
+//! Experiments that the thesis proposes without results, run with its own
+//! applications: a cache of sub-keys (2.6.1), the pipeline of change detection
+//! (6.5), more clusters (8.1.1), and section 8.2.
 //!
-//! Each takes the machine as it is and changes what the experiment is about.
+//! Each starts from a machine and changes only what the experiment varies.
 
 use crate::failure::ModelError;
 use crate::machine::Machine;
@@ -62,49 +61,49 @@ pub fn experiments() -> Vec<Experiment> {
     vec![
         Experiment {
             name: "sub-key-cache",
-            about: "clusters keep the sub-keys of some flows for their later packets",
+            about: "a cache of sub-keys in the clusters for packets of recent flows",
             source: "Lai 2006, 2.6.1",
             run: sub_keys::run,
         },
         Experiment {
             name: "change-detection",
-            about: "sketches are updated, forecast and searched for changes on three processors",
+            about: "sketch update, forecast and change detection on three processors",
             source: "Lai 2006, 6.5",
             run: changes::run,
         },
         Experiment {
             name: "more-functions",
-            about: "inspection with a hash function for each of 8, 16 and 32 clusters",
+            about: "inspection with 8, 16 and 32 clusters and as many hash functions",
             source: "Lai 2006, 5.2.1",
             run: functions::run,
         },
         Experiment {
             name: "several-headers",
-            about: "sketches take two keys at once on 16 clusters, and four on 32",
+            about: "sketch updates with two keys at a time on 16 clusters and four on 32",
             source: "Lai 2006, figure 8.5",
             run: headers::run,
         },
         Experiment {
             name: "network-interface",
-            about: "packets come through the network interface, and not from memory",
+            about: "packets from the network interface instead of memory",
             source: "Lai 2006, 8.2",
             run: interface::run,
         },
         Experiment {
             name: "stream-arrays",
-            about: "the host sends streams as arrays, one instruction for many",
+            about: "one host instruction for an array of streams",
             source: "Lai 2006, 8.2",
             run: arrays::run,
         },
         Experiment {
             name: "hidden-clusters",
-            about: "the machine fills the last row of a packet, and the program does not",
+            about: "packets padded by the machine, and idle clusters switched off",
             source: "Lai 2006, 8.2",
             run: rows::run,
         },
         Experiment {
             name: "multi-simd",
-            about: "32 clusters in groups that run apart, on packets of many lengths",
+            about: "32 clusters in 1 to 8 independent groups, on packets of many lengths",
             source: "Lai 2006, 8.2",
             run: groups::run,
         },

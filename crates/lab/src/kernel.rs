@@ -190,7 +190,7 @@ pub enum Placement {
     /// In one scratchpad of the cluster, counted from 0, modulo how many there
     /// are.
     Unit(u32),
-    /// In every scratchpad of the cluster, so that any of them answers a read;
+    /// In every scratchpad of the cluster, so that any of them serves a read;
     /// a write goes to all.
     Every,
 }

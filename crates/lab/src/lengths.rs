@@ -1,5 +1,5 @@
 //! How packets of real lengths fill clusters (figures 2.3, 2.4 and 8.4 of the
-//! thesis): no kernel is asked, only how many blocks a packet has.
+//! thesis): no kernel runs, only blocks are counted.
 //!
 //! Blocks of a packet lie across clusters, and the last row of a packet is
 //! filled with blocks that nobody needs.
@@ -32,7 +32,7 @@ pub struct Filling {
 }
 
 impl Lengths {
-    /// No packets yet; blocks of so many bytes, 1 at least.
+    /// No packets; blocks of `block_bytes` bytes, at least 1.
     pub fn new(block_bytes: u32) -> Lengths {
         Lengths {
             block_bytes: block_bytes.max(1),
@@ -78,7 +78,7 @@ impl Lengths {
             .map(|(&blocks, &packets)| (blocks, packets))
     }
 
-    /// How so many clusters are filled; none without packets or clusters.
+    /// How a number of clusters is filled; none without packets or clusters.
     pub fn filling(&self, clusters: u64) -> Option<Filling> {
         if self.packets == 0 || clusters == 0 {
             return None;
@@ -122,7 +122,7 @@ pub fn txg_like() -> Vec<(u32, u64)> {
     lengths
 }
 
-/// So many packets with lengths of [`aix_like`], mixed; the same ones always.
+/// N packets with the lengths of [`aix_like`], mixed; deterministic.
 pub fn trace_like(packets: usize) -> Vec<u32> {
     let lengths = aix_like();
     let total: u64 = lengths.iter().map(|(_, share)| share).sum();

@@ -1,5 +1,5 @@
-//! Machines: what a kernel is scheduled for and a program runs on, read from a
-//! text file.
+//! Machine models, read from text files: kernels are scheduled for them, and
+//! programs run on them.
 //!
 //! Every value of a machine file says where it comes from:
 //!
@@ -9,11 +9,13 @@
 //! ```
 //!
 //! A source begins with a tag: `T` the thesis, `P` other published text, `D`
-//! derived from such, `R` recalled and not read again, `C` calibrated: set once
-//! for all experiments, or `S` set by the user. The structure that has no
-//! number is this program's: adders do addition, logic, shifts and
-//! comparisons; multipliers and dividers do selections and shuffles as well as
-//! adders (T 2.6); each scratchpad has a port to read and one to write (T 2.4).
+//! derived from `T` or `P`, `R` recalled and not read again, `C` calibrated
+//! once for all experiments, `S` set by the user. It can declare the range of
+//! the value with the words "within A to B".
+//!
+//! The structure of a machine is fixed: adders execute additions, logic, shifts
+//! and comparisons; adders, multipliers and dividers execute selections and
+//! shuffles (T 2.6); each scratchpad has a read port and a write port (T 2.4).
 
 use std::path::Path;
 

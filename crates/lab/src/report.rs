@@ -38,7 +38,7 @@ pub enum Look {
     Good,
     /// Something that is not.
     Bad,
-    /// Something that asks for attention.
+    /// A value to notice.
     Odd,
     /// Something that does not count.
     None,

@@ -1,17 +1,23 @@
-//! Every number that the thesis states, beside what the models give.
+//! The values that the thesis states, each beside the value of a model.
 //!
-//! Rows that were used to set a machine's free parameters are marked as fitted
-//! and are no validation. A row whose trace is not to be had is shown with a
-//! substituted workload and not counted.
+//! Rows that were used to set a free parameter of the machine are marked as
+//! fitted: they do not validate the model. A row that only repeats a parameter
+//! or a constant is a reference. A row whose trace is not available uses
+//! another workload and does not count.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 pub(crate) use closed_forms::bloom_false_positives;
 pub use figures::figures;
-pub use page::{page, predicted_within, summary};
+pub use page::page;
 pub use published::{Claim, Published, Relation, published};
-pub use sensitivity::{Assumption, HEADLINES, Sensitivity, assumptions, sensitivity};
+pub use sensitivity::{
+    Assumption, HEADLINES, Refused, Sensitivity, Study, assumptions, sensitivity,
+};
+pub use tally::{Tally, tally};
+
+use compare::Entry;
 
 use crate::applications::ProgramFailure;
 use crate::failure::ModelError;
@@ -22,24 +28,35 @@ mod aes;
 mod chip;
 mod closed_forms;
 mod compare;
-mod contents;
 mod figures;
 mod hashing;
 mod inspection;
 mod page;
+mod patterns;
 mod published;
+mod quantities;
 mod ratios;
+mod references;
 mod rows;
 mod sensitivity;
 mod sub_sketches;
 mod substituted;
+mod tally;
 
-/// Rows that cannot be given.
+/// Why rows cannot be reproduced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReproduceError {
-    /// No such row.
-    #[error("no row is called {0}: rows are imagine-001 to imagine-103")]
-    Unknown(String),
+    /// No row has that name.
+    #[error("no row is called {id}; there are {known}")]
+    Unknown {
+        /// The name.
+        id: String,
+        /// The names of all rows, in ranges.
+        known: String,
+    },
+    /// The table has a row for which no model is registered.
+    #[error("row {0}: no model is registered for it")]
+    NoModel(String),
     /// A model that failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -56,6 +73,9 @@ pub enum Class {
     Simulated,
     /// A comparison or a bound.
     Ordering,
+    /// A value that the lab takes as given: a parameter, a constant of the text,
+    /// or a citation. There is nothing to compare.
+    Reference,
 }
 
 impl Class {
@@ -66,6 +86,7 @@ impl Class {
             Class::Configuration => "configuration",
             Class::Simulated => "simulated",
             Class::Ordering => "ordering",
+            Class::Reference => "reference",
         }
     }
 }
@@ -77,12 +98,12 @@ pub enum Verdict {
     Agrees,
     /// Outside the tolerance; the note says why.
     Differs,
-    /// The thesis's own numbers exclude each other; the note says which.
+    /// The thesis contradicts itself; the note says where.
     SourceInconsistent,
-    /// The thesis's trace is not to be had: another workload of the same
-    /// published statistics.
+    /// The thesis's trace is not available: the model uses another workload with
+    /// the published statistics.
     SubstitutedWorkload,
-    /// Cited from elsewhere by the thesis.
+    /// Not compared.
     ReferenceOnly,
 }
 
@@ -110,21 +131,27 @@ pub struct Row {
     pub values: Vec<f64>,
     /// The same as text.
     pub modelled: Option<String>,
-    /// How far the model is off, in percent of the stated number; the largest
-    /// where there are several.
+    /// The model's relative error in percent; the largest where there are
+    /// several numbers. None where the stated number is 0.
     pub error_percent: Option<f64>,
-    /// How far it may be off.
+    /// The largest error with which the row still agrees.
     pub tolerance_percent: Option<f64>,
     /// Whether the row was used to set a parameter.
     pub fitted: bool,
     /// The outcome.
     pub verdict: Verdict,
-    /// Why it differs, or what has to be known.
+    /// Why it differs, or what a reader has to know.
     pub note: String,
 }
 
 impl Row {
-    /// The heads of [`Row::cells`].
+    /// The independent quantity that the row measures: rows that measure one
+    /// quantity share its name, another row has its own.
+    pub fn quantity(&self) -> &str {
+        quantities::group_of(&self.published.id).unwrap_or(&self.published.id)
+    }
+
+    /// The headings of [`Row::cells`].
     pub const HEADER: [&str; 10] = [
         "id",
         "where",
@@ -138,7 +165,7 @@ impl Row {
         "note",
     ];
 
-    /// The row as words, for tables.
+    /// The row as text, for tables.
     pub fn cells(&self) -> [String; 10] {
         let published = self.published.clone();
         let fitted = if self.fitted { " (fitted)" } else { "" };
@@ -172,10 +199,11 @@ impl Effort {
     pub const SHORT: Effort = Effort { blocks: 6_144 };
 }
 
-/// The rows of those names, or all; `progress` is told how many are done.
+/// The rows of those names, or all; `progress` receives how many are done, and
+/// of how many.
 ///
 /// # Errors
-/// A name that is not there, and models that fail.
+/// A name that no row has, a row without a model, and models that fail.
 pub fn reproduce(
     ids: &[String],
     effort: Effort,
@@ -183,23 +211,35 @@ pub fn reproduce(
 ) -> Result<Vec<Row>, ReproduceError> {
     let table = published();
     if let Some(unknown) = ids.iter().find(|id| table.iter().all(|row| row.id != **id)) {
-        return Err(ReproduceError::Unknown(unknown.clone()));
+        return Err(ReproduceError::Unknown {
+            id: unknown.clone(),
+            known: published::names(&table),
+        });
     }
-    let wanted: Vec<Published> = table
+    let wanted: Vec<(Published, Entry)> = table
         .into_iter()
         .filter(|row| ids.is_empty() || ids.contains(&row.id))
-        .collect();
+        .map(with_model)
+        .collect::<Result<_, _>>()?;
     let mut bench = Bench::new(effort);
     let count = wanted.len();
     wanted
         .into_iter()
         .enumerate()
-        .map(|(index, row)| {
-            let made = compare::row(row, &mut bench);
+        .map(|(index, (published, entry))| {
+            let made = compare::row(published, &entry, &mut bench);
             progress(index + 1, count);
             Ok(made?)
         })
         .collect()
+}
+
+/// A row with its model.
+fn with_model(published: Published) -> Result<(Published, Entry), ReproduceError> {
+    match rows::entry(&published.id) {
+        Some(entry) => Ok((published, entry)),
+        None => Err(ReproduceError::NoModel(published.id)),
+    }
 }
 
 /// Machines and results that several rows share.
@@ -232,7 +272,7 @@ impl Bench {
         }
     }
 
-    /// The program of that name, which is written when it is first asked for.
+    /// The program of that name, written at its first use.
     fn program(
         &self,
         name: String,

@@ -105,7 +105,7 @@ pub struct Pipeline {
 
 /// Why iterations of a loop that may be pipelined are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptApart {
+pub enum NotPipelined {
     /// No interval is found that is shorter than an iteration.
     NoShorter,
     /// Every interval that is found takes more registers than there are.
@@ -116,14 +116,14 @@ pub enum KeptApart {
     Microcode,
 }
 
-impl KeptApart {
+impl NotPipelined {
     /// The reason in reports.
     pub fn reason(self) -> &'static str {
         match self {
-            KeptApart::NoShorter => "no shorter interval",
-            KeptApart::Registers => "too few registers to overlap",
-            KeptApart::GivenUp => "search for an interval given up",
-            KeptApart::Microcode => "too little microcode to overlap",
+            NotPipelined::NoShorter => "pipelining gains nothing",
+            NotPipelined::Registers => "too few registers",
+            NotPipelined::GivenUp => "search given up",
+            NotPipelined::Microcode => "too little microcode",
         }
     }
 }
@@ -138,11 +138,11 @@ pub struct BlockSchedule {
     /// Cycles from the first operation until all results are there.
     pub cycles: u32,
     /// Cycles of an iteration that does not overlap with others.
-    pub cycles_apart: u32,
+    pub iteration_cycles: u32,
     /// How iterations overlap, where they do.
     pub pipeline: Option<Pipeline>,
     /// Why they do not, where they may.
-    pub kept_apart: Option<KeptApart>,
+    pub not_pipelined: Option<NotPipelined>,
     /// What cannot be beaten.
     pub bounds: Bounds,
     /// Operations in the block.
@@ -288,9 +288,9 @@ impl Schedule {
                 label: label.clone(),
                 slots,
                 cycles,
-                cycles_apart: cycles,
+                iteration_cycles: cycles,
                 pipeline: None,
-                kept_apart: None,
+                not_pipelined: None,
                 bounds,
                 operations: block.ops.len() as u32,
                 registers: 0,
@@ -310,10 +310,10 @@ impl Schedule {
         let overlapped = if self.overlaps {
             self.overlapped(block, looped, &best, live)
         } else {
-            Err(KeptApart::Microcode)
+            Err(NotPipelined::Microcode)
         };
         overlapped.unwrap_or_else(|reason| BlockSchedule {
-            kept_apart: Some(reason),
+            not_pipelined: Some(reason),
             ..best
         })
     }
@@ -326,7 +326,7 @@ impl Schedule {
         looped: &Loop,
         apart: &BlockSchedule,
         live: u32,
-    ) -> Result<BlockSchedule, KeptApart> {
+    ) -> Result<BlockSchedule, NotPipelined> {
         /// Intervals are tried one by one, and then in steps of this part.
         const STEP: u32 = 16;
         /// Looks at a unit in a cycle, less than a second of work. A loop for
@@ -336,7 +336,7 @@ impl Schedule {
         let bounds = Bounds::of(&graph);
         let mut interval = bounds.resources.max(bounds.recurrence).max(1);
         let (units, mut looks) = (self.units.all().len(), LOOKS);
-        let mut reason = KeptApart::NoShorter;
+        let mut reason = NotPipelined::NoShorter;
         while interval < apart.cycles && looks > 0 {
             for order in Order::ALL {
                 let Some(slots) = modulo::schedule(&graph, units, interval, order, &mut looks)
@@ -359,12 +359,12 @@ impl Schedule {
                 if made.registers <= self.machine.cluster.register_words {
                     return Ok(made);
                 }
-                reason = KeptApart::Registers;
+                reason = NotPipelined::Registers;
             }
             interval += (interval / STEP).max(1);
         }
         Err(if looks == 0 {
-            KeptApart::GivenUp
+            NotPipelined::GivenUp
         } else {
             reason
         })

@@ -1,5 +1,5 @@
-//! One program on many machines: every combination of the values of some
-//! parameters, those of the machine file or of the workload.
+//! Runs a program for every combination of parameter values, of the machine
+//! file or of the workload.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;

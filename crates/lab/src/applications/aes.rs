@@ -13,10 +13,10 @@
 //!   are sent to all; then each cluster takes one block at a time (dual:
 //!   two) through whitening and nine rounds.
 //! - `aes-final-round`: the tenth.
-//! - `…-apart`: the same for a packet in each cluster, under its own key.
+//! - `…-per-cluster`: the same for a packet in each cluster, under its own key.
 //! - `…-merged`: the same for two packets in one stream, each under a key of its
 //!   own (load balancing, 2.7).
-//! - `…-kept`: sub-keys stay in scratchpads for later packets of a flow, as in a
+//! - `…-cached`: sub-keys stay in scratchpads for later packets of a flow, as in a
 //!   cache (2.6.1).
 
 use super::{Entry, fill};
@@ -41,7 +41,7 @@ pub const SUB_KEY_WORDS: u32 = 4 * (ROUNDS + 1);
 pub(super) const KERNELS: &[Entry] = &[
     Entry {
         name: "aes-table",
-        about: "puts AES's table into the scratchpads",
+        about: "loads the AES table into the scratchpads",
         source: "Lai 2006, 2.3.1",
         records: 256,
         build: |_| table_load(),
@@ -61,15 +61,15 @@ pub(super) const KERNELS: &[Entry] = &[
         build: |_| key_expansion_dual(),
     },
     Entry {
-        name: "aes-key-expansion-kept",
-        about: "expands one key in each cluster, beside the sets that are there",
+        name: "aes-key-expansion-cached",
+        about: "expands one key in each cluster and keeps earlier sets of sub-keys",
         source: "Lai 2006, 2.6.1",
         records: 1,
         build: |_| expansion::key_expansion_kept(cache::EXAMPLE_SETS),
     },
     Entry {
         name: "aes-core",
-        about: "sends one cluster's sub-keys to all, then whitening and nine rounds, a block at a time",
+        about: "broadcasts a cluster's sub-keys, then whitening and nine rounds, one block at a time",
         source: "Lai 2006, 2.4",
         records: 12,
         build: |_| core(),
@@ -83,7 +83,7 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "aes-final-round",
-        about: "the last round, a block at a time",
+        about: "the last round, one block at a time",
         source: "Lai 2006, 2.4",
         records: 12,
         build: |_| final_round(),
@@ -96,15 +96,15 @@ pub(super) const KERNELS: &[Entry] = &[
         build: |_| final_round_dual(),
     },
     Entry {
-        name: "aes-core-apart",
-        about: "whitening and nine rounds, each cluster with a packet and a key of its own",
+        name: "aes-core-per-cluster",
+        about: "whitening and nine rounds, one packet and one key per cluster",
         source: "Lai 2006, figure 2.1",
         records: 12,
         build: |_| core_apart(),
     },
     Entry {
-        name: "aes-final-round-apart",
-        about: "the last round, each cluster with a packet of its own",
+        name: "aes-final-round-per-cluster",
+        about: "the last round, one packet per cluster",
         source: "Lai 2006, figure 2.1",
         records: 12,
         build: |_| final_round_apart(),

@@ -2,8 +2,8 @@
 //!
 //! Every cluster has one hash function of a family and one segment of the
 //! filter, in its scratchpad (figure 5.2). All clusters hash the same window of
-//! the packet, and a content may begin there if all of them find their bit set.
-//! A processor looks for contents of four lengths, m to m + 3. The hash of a
+//! the packet, and a pattern may begin there if all of them find their bit set.
+//! A processor looks for patterns of four lengths, m to m + 3. The hash of a
 //! window of n + 1 bytes is made from that of its first n (the appending
 //! process), so that a byte of the packet costs one step for each length:
 //!
@@ -19,7 +19,7 @@
 //!
 //! The hash of m - 1 bytes comes with each byte from the processor before, as
 //! its intermediate hashes; the first processor of the pipeline computes it
-//! (figure 5.4). The answers of 32 queries are shifted into a word, and the
+//! (figure 5.4). The results of 32 queries are shifted into a word, and the
 //! words of all clusters are brought together by a tree of ands (5.2.1).
 //!
 //! A call of kernel 2 goes over a strip of the packet and gives out the hashes
@@ -47,17 +47,17 @@ pub use start::start;
 
 /// Words of a cluster's segment of the filter.
 pub const FILTER_WORDS: u32 = 512;
-/// Lengths of contents that a processor looks for.
+/// Lengths of patterns that a processor looks for.
 pub const LENGTHS: usize = 4;
-/// The shortest content; shorter ones match too often to be of use (5.2.3).
+/// The shortest pattern; shorter ones match too often to be of use (5.2.3).
 pub const SHORTEST: usize = 5;
-/// Queries whose answers a word holds.
+/// Queries whose results a word holds.
 pub const QUERIES: usize = 32;
 
 pub(super) const KERNELS: &[Entry] = &[
     Entry {
         name: "inspect-filter",
-        about: "puts a Bloom filter into the scratchpads",
+        about: "loads a Bloom filter into the scratchpads",
         source: "Lai 2006, 5.2.1",
         records: FILTER_WORDS as usize,
         build: |_| filter_load(),
@@ -92,21 +92,21 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "inspect-1-tabulation",
-        about: "kernel 1 of the second processor, tables in the stream register file",
+        about: "kernel 1 of the second processor, tabulation hashing",
         source: "Lai 2006, 5.4.1",
         records: 8,
         build: |clusters| start(clusters, &Design::second(Family::Tabulation)),
     },
     Entry {
         name: "inspect-2-tabulation",
-        about: "kernel 2 of the second processor, tables in the stream register file",
+        about: "kernel 2 of the second processor, tabulation hashing",
         source: "Lai 2006, 5.4.1",
         records: 8,
         build: |clusters| scan(clusters, &Design::second(Family::Tabulation)),
     },
     Entry {
         name: "inspect-2-tabulation-index",
-        about: "as inspect-2-tabulation, with an assist that forms indices",
+        about: "the same with hardware that computes indices",
         source: "Lai 2006, 5.4.1",
         records: 8,
         build: |clusters| {
@@ -119,7 +119,7 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "inspect-2-tabulation-bits",
-        about: "as inspect-2-tabulation, with assists that form indices and extract bits",
+        about: "the same with hardware that computes indices and extracts bits",
         source: "Lai 2006, 5.4.2",
         records: 8,
         build: |clusters| {
@@ -133,21 +133,21 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "inspect-1-h1",
-        about: "kernel 1 of the second processor, H1 of a number by radix",
+        about: "kernel 1 of the second processor, H1 after radix conversion",
         source: "Lai 2006, 5.3.2",
         records: 8,
         build: |clusters| start(clusters, &Design::second(Family::H1)),
     },
     Entry {
         name: "inspect-2-h1",
-        about: "kernel 2 of the second processor, H1 of a number by radix",
+        about: "kernel 2 of the second processor, H1 after radix conversion",
         source: "Lai 2006, 5.3.2",
         records: 8,
         build: |clusters| scan(clusters, &Design::second(Family::H1)),
     },
     Entry {
         name: "inspect-2-lane",
-        about: "as inspect-2-shift-add-xor, with the filter in the stream register file",
+        about: "shift-add-xor, with the filter in the stream register file",
         source: "Lai 2006, 5.4.3",
         records: 8,
         build: |clusters| {
@@ -157,7 +157,7 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "inspect-2-memory",
-        about: "as inspect-2-shift-add-xor, giving addresses in a filter in memory",
+        about: "shift-add-xor, computes addresses in a filter in memory",
         source: "Lai 2006, 5.4.3",
         records: 8,
         build: |clusters| {
@@ -174,7 +174,7 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "multi-stage-filter",
-        about: "counts packets of flows in eight stages, and tells the large flows",
+        about: "counts packets of flows in eight stages and reports large flows",
         source: "Lai 2006, 5.4.3",
         records: 32,
         build: multi_stage,

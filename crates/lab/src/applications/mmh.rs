@@ -37,14 +37,14 @@ pub const KEY_WORDS: usize = BLOCK_WORDS + TAGS - 1;
 pub(super) const KERNELS: &[Entry] = &[
     Entry {
         name: "mmh-level-1-keys",
-        about: "puts MMH's first key into the scratchpads",
+        about: "loads MMH's first key into the scratchpads",
         source: "Lai 2006, 4.3.2",
         records: KEY_WORDS,
         build: |_| level_1_keys(),
     },
     Entry {
         name: "mmh-level-2-keys",
-        about: "puts MMH's second key into the scratchpads",
+        about: "loads MMH's second key into the scratchpads",
         source: "Lai 2006, 4.3.2",
         records: KEY_WORDS,
         build: |_| level_2_keys(),

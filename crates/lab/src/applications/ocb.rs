@@ -17,7 +17,7 @@
 //! - `ocb-parameters` makes L(-1) to L(6); `ocb-offsets` makes `Z[1]` to `Z[96]` as
 //!   well, each cluster those of its own key.
 //! - `ocb-enter` and `ocb-leave` are before and after AES's kernels.
-//!   `ocb-enter-flying` finds the offsets on the fly: from block x to x + C for
+//!   `ocb-enter-on-the-fly` finds the offsets on the fly: from block x to x + C for
 //!   C clusters they change by L(log2 C - 1) and by L(ntz(x + C)), as x
 //!   modulo C stays (table 2.4).
 
@@ -44,35 +44,35 @@ pub(super) const KERNELS: &[Entry] = &[
     },
     Entry {
         name: "ocb-parameters",
-        about: "makes L(-1) to L(6) of a key in each cluster",
+        about: "computes L(-1) to L(6) of a key in each cluster",
         source: "Lai 2006, 2.8",
         records: 1,
         build: |_| parameters(),
     },
     Entry {
         name: "ocb-offsets",
-        about: "as ocb-parameters, and the offsets of 96 blocks",
+        about: "computes the same, and the offsets of 96 blocks",
         source: "Lai 2006, 2.8",
         records: 1,
         build: |_| offsets(),
     },
     Entry {
         name: "ocb-enter",
-        about: "puts offsets on blocks before they are encrypted",
+        about: "adds offsets to blocks before encryption",
         source: "Lai 2006, figure 2.30",
         records: 12,
         build: |_| enter(),
     },
     Entry {
-        name: "ocb-enter-flying",
-        about: "as ocb-enter, with offsets that are found on the fly",
+        name: "ocb-enter-on-the-fly",
+        about: "as ocb-enter, with offsets computed on the fly",
         source: "Lai 2006, figure 2.33",
         records: 3,
         build: enter_flying,
     },
     Entry {
         name: "ocb-leave",
-        about: "puts offsets on encrypted blocks, and sums up what the tag is of",
+        about: "adds offsets to encrypted blocks and computes the checksum",
         source: "Lai 2006, figures 2.30 and 2.31",
         records: 12,
         build: leave,
@@ -163,7 +163,7 @@ impl Entering {
 
 /// Blocks with offsets that are found on the fly, and the offsets.
 pub fn enter_flying(clusters: usize) -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("ocb-enter-flying");
+    let mut k = Builder::new("ocb-enter-on-the-fly");
     let text = k.input("text", 4);
     let first = k.input("first offset", 4);
     let parameters = k.input("parameters", 4);

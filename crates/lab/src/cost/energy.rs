@@ -1,12 +1,12 @@
-//! What each action of a machine takes of energy, and so a run.
+//! The energy of each action of a machine, and the power of a run.
 
 use super::{Process, Shape, WORD_BITS};
 use crate::kernel::Class;
 use crate::machine::Machine;
 use crate::stream::Outcome;
 
-/// Energies of a machine's actions, in what a wire of one track takes for a
-/// bit.
+/// Energies of a machine's actions, in units of one bit on a wire of one
+/// track's length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Energies {
     /// An arithmetic operation, without its registers.

@@ -25,16 +25,15 @@ pub(super) fn run(machine: &Machine) -> Findings {
         let written = (entry.build)(machine.clusters, &size)?;
         for streams in [1, 2, 4, 8, 16] {
             let machine = machine.with("host.array_streams", f64::from(streams))?;
-            let outcome = play(&written, &machine)?;
-            let begin = outcome.set_up_cycles();
+            let outcome = play(&written, &machine)?.measured();
             let setting = format!("{name}, arrays of {streams}");
-            let cycles = (outcome.cycles - begin) / PACKETS as f64;
+            let cycles = outcome.cycles / PACKETS as f64;
             let waited = outcome.stalls.get(&Cause::Host).copied().unwrap_or(0.0);
             findings.extend([
-                Finding::new(&setting, "cycles for each packet", cycles, "cycles"),
+                Finding::new(&setting, "cycles per packet", cycles, "cycles"),
                 Finding::new(
                     &setting,
-                    "time that clusters wait for the host",
+                    "time in which clusters wait for the host",
                     100.0 * waited / outcome.cycles,
                     "%",
                 ),

@@ -27,18 +27,12 @@ pub(super) fn run(machine: &Machine) -> Findings {
         ("forecast", &made.forecast, INTERVALS),
         ("detection", &made.detect, INTERVALS - WINDOW),
     ] {
-        let outcome = play(program, machine)?;
-        let begin = outcome.set_up_cycles();
-        let cycles = (outcome.cycles - begin) / intervals as f64;
+        let outcome = play(program, machine)?.measured();
+        let cycles = outcome.cycles / intervals as f64;
         let kernels = outcome.kernel_cycles / intervals as f64;
         findings.extend([
-            Finding::new(setting, "cycles for an interval", cycles, "cycles"),
-            Finding::new(
-                setting,
-                "cycles of kernels for an interval",
-                kernels,
-                "cycles",
-            ),
+            Finding::new(setting, "cycles per interval", cycles, "cycles"),
+            Finding::new(setting, "kernel cycles per interval", kernels, "cycles"),
         ]);
     }
     Ok(findings)

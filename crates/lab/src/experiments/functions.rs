@@ -3,7 +3,7 @@
 
 use super::rows::grown;
 use super::{Finding, Findings};
-use crate::applications::inspect::programs::{example_contents, example_packets, inspect};
+use crate::applications::inspect::programs::{example_packets, example_patterns, inspect};
 use crate::applications::inspect::{Design, FILTER_WORDS, Family, Functions, Position};
 use crate::machine::Machine;
 use crate::reproduce::bloom_false_positives;
@@ -11,8 +11,8 @@ use crate::stream::run as play;
 
 const PACKETS: usize = 8;
 const BYTES: usize = 1500;
-/// Contents of the thesis's example.
-const CONTENTS: f64 = 2000.0;
+/// Patterns of the thesis's example.
+const PATTERNS: f64 = 2000.0;
 /// As many as the chapter's runs have (5.3.2).
 const ADDERS: f64 = 8.0;
 
@@ -24,25 +24,23 @@ pub(super) fn run(machine: &Machine) -> Findings {
     for clusters in [8u32, 16, 32] {
         let machine = grown(&machine, clusters)?;
         let functions = Functions::example(design.family, machine.clusters, design.prefix_bytes());
-        let program = inspect(&design, &functions, &example_contents(), &packets, None)?.program;
-        let outcome = play(&program, &machine)?;
-        let begin = outcome.set_up_cycles();
-        let cycles = outcome.cycles - begin;
+        let program = inspect(&design, &functions, &example_patterns(), &packets, None)?.program;
+        let cycles = play(&program, &machine)?.measured().cycles;
         let bits = f64::from(FILTER_WORDS * u32::BITS * clusters);
         let setting = format!("{clusters} clusters, {clusters} hash functions");
         let mbit_per_s = 8.0 * (PACKETS * BYTES) as f64 / cycles * machine.clock_mhz;
-        let rate = bloom_false_positives(bits / CONTENTS, f64::from(clusters));
+        let rate = bloom_false_positives(bits / PATTERNS, f64::from(clusters));
         findings.extend([
             Finding::new(
                 &setting,
-                "cycles for each packet",
+                "cycles per packet",
                 cycles / PACKETS as f64,
                 "cycles",
             ),
             Finding::new(&setting, "throughput", mbit_per_s, "Mbit/s"),
             Finding::new(
                 &setting,
-                "false positives, 2,000 contents",
+                "false positives, 2,000 patterns",
                 -rate.log10(),
                 "decades",
             ),

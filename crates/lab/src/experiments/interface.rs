@@ -24,16 +24,15 @@ pub(super) fn run(machine: &Machine) -> Findings {
         let written = (entry.build)(machine.clusters, &size)?;
         for (carries, from) in [(0.0, "memory"), (1.0, "network interface")] {
             let machine = machine.with("network.carries_packets", carries)?;
-            let outcome = play(&written, &machine)?;
-            let begin = outcome.set_up_cycles();
-            let cycles = outcome.cycles - begin;
+            let outcome = play(&written, &machine)?.measured();
+            let cycles = outcome.cycles;
             let setting = format!("{name}, packets of {bytes} bytes from {from}");
             let gbit_per_s = 8.0 * (PACKETS * bytes) as f64 / cycles * machine.clock_mhz / 1000.0;
             let watts = power(&outcome, &machine).total_watts();
             findings.extend([
                 Finding::new(
                     &setting,
-                    "cycles for each packet",
+                    "cycles per packet",
                     cycles / PACKETS as f64,
                     "cycles",
                 ),

@@ -34,25 +34,25 @@ pub(super) fn run(machine: &Machine) -> Findings {
         findings.extend([
             Finding::new(
                 &setting,
-                "bytes moved that are padding",
+                "padding in the bytes moved",
                 100.0 * filling.padding,
                 "%",
             ),
             Finding::new(
                 &setting,
-                "clusters with a block",
+                "cluster occupancy",
                 100.0 * filling.utilisation,
                 "%",
             ),
             Finding::new(
                 &setting,
-                "energy of a busy cycle for each block, padded",
+                "energy of a busy cycle per block, padded",
                 picojoules(all),
                 "pJ",
             ),
             Finding::new(
                 &setting,
-                "energy of a busy cycle for each block, idle clusters off",
+                "energy of a busy cycle per block, idle clusters off",
                 picojoules(some),
                 "pJ",
             ),

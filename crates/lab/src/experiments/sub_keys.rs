@@ -48,32 +48,31 @@ fn measure(
     [hits, expansions]: [usize; 2],
     findings: &mut Vec<Finding>,
 ) -> Result<(), ModelError> {
-    let outcome = play(program, machine)?;
-    let begin = outcome.set_up_cycles();
+    let outcome = play(program, machine)?.measured();
     let area = Process::of(&machine.costs.technology).square_mm(Shape::of(machine).area().total());
     let packets = PACKETS as f64;
     findings.extend([
         Finding::new(
             setting,
-            "packets whose sub-keys an earlier one used",
+            "packets with cached sub-keys",
             100.0 * hits as f64 / packets,
             "%",
         ),
         Finding::new(
             setting,
-            "packets for each call of the key expansion",
+            "packets per key expansion",
             packets / expansions as f64,
             "",
         ),
         Finding::new(
             setting,
-            "cycles for each packet",
-            (outcome.cycles - begin) / packets,
+            "cycles per packet",
+            outcome.cycles / packets,
             "cycles",
         ),
         Finding::new(
             setting,
-            "cycles of kernels for each packet",
+            "kernel cycles per packet",
             outcome.kernel_cycles / packets,
             "cycles",
         ),

@@ -42,7 +42,7 @@ fn what_waits_for_memory_is_faster_from_the_network() {
 fn larger_arrays_need_less_of_the_host() {
     let found = findings("stream-arrays");
     for name in ["aes", "mmh"] {
-        let cycles = values(&found, name, "cycles for each packet");
+        let cycles = values(&found, name, "cycles per packet");
         assert_eq!(cycles.len(), 5);
         assert!(
             cycles.windows(2).all(|pair| pair[1] <= pair[0] * 1.001),
@@ -54,11 +54,11 @@ fn larger_arrays_need_less_of_the_host() {
 #[test]
 fn idle_clusters_save_energy() {
     let found = findings("hidden-clusters");
-    let padded = values(&found, "", "energy of a busy cycle for each block, padded");
+    let padded = values(&found, "", "energy of a busy cycle per block, padded");
     let off = values(
         &found,
         "",
-        "energy of a busy cycle for each block, idle clusters off",
+        "energy of a busy cycle per block, idle clusters off",
     );
     assert_eq!(padded.len(), 6);
     assert!(padded.iter().zip(&off).all(|(padded, off)| off <= padded));
@@ -69,7 +69,7 @@ fn idle_clusters_save_energy() {
 #[test]
 fn smaller_groups_are_fuller() {
     let found = findings("multi-simd");
-    let filled = values(&found, "", "clusters with a block");
+    let filled = values(&found, "", "cluster occupancy");
     assert_eq!(filled.len(), 4);
     assert!(
         filled.windows(2).all(|pair| pair[1] > pair[0]),
@@ -80,7 +80,7 @@ fn smaller_groups_are_fuller() {
 #[test]
 fn headers_scale_with_clusters() {
     let found = findings("several-headers");
-    let cycles = values(&found, "", "cycles for each key");
+    let cycles = values(&found, "", "cycles per key");
     assert!((cycles[0] / cycles[1] - 2.0).abs() < 0.1, "{cycles:?}");
     assert!((cycles[0] / cycles[2] - 4.0).abs() < 0.4, "{cycles:?}");
 }
@@ -88,7 +88,7 @@ fn headers_scale_with_clusters() {
 #[test]
 fn updates_are_the_slowest_part_of_change_detection() {
     let found = findings("change-detection");
-    let cycles = |part: &str| values(&found, part, "cycles for an interval")[0];
+    let cycles = |part: &str| values(&found, part, "cycles per interval")[0];
     assert!(cycles("update") > 2.0 * cycles("forecast"));
     assert!(cycles("update") > 2.0 * cycles("detection"));
 }
@@ -96,9 +96,9 @@ fn updates_are_the_slowest_part_of_change_detection() {
 #[test]
 fn sub_keys_that_stay_save_key_expansions() {
     let found = findings("sub-key-cache");
-    let calls = values(&found, "", "packets for each call of the key expansion");
+    let calls = values(&found, "", "packets per key expansion");
     assert!(calls.is_sorted(), "{calls:?}");
-    let cycles = values(&found, "", "cycles of kernels for each packet");
+    let cycles = values(&found, "", "kernel cycles per packet");
     assert!(cycles.is_sorted_by(|one, other| one >= other), "{cycles:?}");
 }
 
@@ -106,8 +106,8 @@ fn sub_keys_that_stay_save_key_expansions() {
 #[test]
 fn more_functions_cost_no_time() {
     let found = findings("more-functions");
-    let cycles = values(&found, "", "cycles for each packet");
+    let cycles = values(&found, "", "cycles per packet");
     assert!((cycles[1] / cycles[0] - 1.0).abs() < 0.15, "{cycles:?}");
-    let decades = values(&found, "", "false positives, 2,000 contents");
+    let decades = values(&found, "", "false positives, 2,000 patterns");
     assert!(decades[1] > 1.9 * decades[0], "{decades:?}");
 }

@@ -1,4 +1,7 @@
 //! The values of a machine file, each with its source.
+//!
+//! A source can declare the range that a value may be in, as in
+//! `"C within 1 to 2, on table 2.2"`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,6 +101,8 @@ pub struct Parameter {
     pub source: String,
     /// The tag alone.
     pub tag: Tag,
+    /// The range that the source declares with the words "within A to B".
+    pub range: Option<[f64; 2]>,
     /// The line of its file, where it is from one.
     line: Option<usize>,
 }
@@ -167,6 +172,7 @@ impl Parameters {
             value,
             source: "S set for this run".to_owned(),
             tag: Tag::Set,
+            range: None,
             line: None,
         };
         Ok(())
@@ -218,12 +224,29 @@ fn parameter(entry: &DeTable<'_>, line: Option<usize>) -> Result<Parameter, Stri
     let tagged = source.and_then(|source| Some((source, Tag::of(source)?)));
     let (source, tag) =
         tagged.ok_or("no source: it begins with one of T, P, D, R, C or S, and says more")?;
+    let range = declared_range(source);
+    if let Some([least, most]) = range
+        && !(least..=most).contains(&value)
+    {
+        return Err(format!(
+            "{value} is not within {least} to {most}, as its source declares"
+        ));
+    }
     Ok(Parameter {
         value,
         source: source.to_owned(),
         tag,
+        range,
         line,
     })
+}
+
+/// The numbers of "within A to B" in a source.
+fn declared_range(source: &str) -> Option<[f64; 2]> {
+    let (_, range) = source.split_once("within ")?;
+    let (least, rest) = range.split_once(" to ")?;
+    let most = rest.split([',', ';', ':', ' ']).next()?;
+    Some([least.parse().ok()?, most.parse().ok()?])
 }
 
 /// Takes values, keeps the first error, and knows which values nobody took.

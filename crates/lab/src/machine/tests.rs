@@ -52,7 +52,7 @@ fn wrong_values_are_named() {
         (
             "adders",
             "adders = { value = 3 }",
-            "a.toml, line 12, cluster.adders: no source",
+            "a.toml, line 13, cluster.adders: no source",
         ),
         (
             "adders",
@@ -67,7 +67,7 @@ fn wrong_values_are_named() {
         (
             "adders",
             "adders = 3",
-            "a.toml, line 12, cluster.adders: write {",
+            "a.toml, line 13, cluster.adders: write {",
         ),
         (
             "adders",
@@ -83,7 +83,7 @@ fn wrong_values_are_named() {
         (
             "clusters",
             "clusters = { value = 12, source = \"T 1\" }",
-            "line 9, clusters: 12 is no power of two",
+            "line 10, clusters: 12 is no power of two",
         ),
         (
             "stream_bytes_per_cycle",
@@ -114,6 +114,11 @@ fn wrong_values_are_named() {
             "latency_cycles",
             "latency_cycles = { value = 99999999999999999999, source = \"T 1\" }",
             "not a number",
+        ),
+        (
+            "start_cycles",
+            "start_cycles = { value = 5, source = \"C within 0 to 2, on a figure\" }",
+            "5 is not within 0 to 2",
         ),
         (
             "supply_v",

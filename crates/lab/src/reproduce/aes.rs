@@ -13,7 +13,7 @@ use crate::schedule::{Call, Schedule};
 use crate::stream::{Outcome, run};
 
 /// Scratchpads of all of the chapter's simulations (2.4).
-const SCRATCHPADS: u32 = 2;
+pub(super) const SCRATCHPADS: u32 = 2;
 /// The 1,536 bytes of the largest packet, in blocks.
 pub(super) const LARGEST: usize = 96;
 
@@ -33,8 +33,6 @@ pub(super) struct Run {
     /// Cycles of the core's calls, and of the final round's.
     pub(super) core: f64,
     pub(super) final_round: f64,
-    /// Cycles in which a kernel ran after the barrier.
-    pub(super) kernel_cycles: f64,
     pub(super) outcome: Outcome,
 }
 
@@ -44,7 +42,7 @@ impl Run {
     }
 
     pub(super) fn kernel_share(&self) -> f64 {
-        100.0 * self.kernel_cycles / self.cycles
+        100.0 * self.outcome.kernel_share()
     }
 }
 
@@ -54,17 +52,13 @@ fn play(bench: &Bench, machine: &Machine, workload: &Workload) -> Result<Run, Mo
         let text = example_words(workload.blocks() * BLOCK_WORDS);
         Ok(encrypt(machine.clusters, workload, &keys, &text)?.program)
     })?;
-    let outcome = run(&program, machine)?;
-    let begin = outcome.set_up_cycles();
-    // The table, and without key agility the key expansion, are before it.
-    let [fill, expansion, core, final_round] = [0, 1, 2, 3].map(|kernel| outcome.by_kernel[kernel]);
-    let before = fill + if workload.key_agile { 0.0 } else { expansion };
+    let outcome = run(&program, machine)?.measured();
+    let [core, final_round] = [2, 3].map(|kernel| outcome.by_kernel[kernel]);
     Ok(Run {
-        cycles: outcome.cycles - begin,
+        cycles: outcome.cycles,
         blocks: workload.blocks() as f64,
         core,
         final_round,
-        kernel_cycles: outcome.kernel_cycles - before,
         outcome,
     })
 }

@@ -1,12 +1,12 @@
-//! A row's model beside what the thesis states.
+//! Compares a row's model with what the thesis states.
 
-use super::{Bench, Claim, Class, Published, Relation, Row, Verdict, rows};
+use super::{Bench, Claim, Class, Published, Relation, Row, Verdict};
 use crate::failure::ModelError;
 
-/// Numbers, in the order of the stated ones.
+/// The numbers of a model, in the order of the stated ones.
 pub(super) type Values = Result<Vec<f64>, ModelError>;
 
-/// What is known of a row.
+/// How a row is modelled and compared.
 pub(super) struct Entry {
     class: Class,
     model: Model,
@@ -14,22 +14,18 @@ pub(super) struct Entry {
     tolerance: f64,
     fitted: bool,
     note: &'static str,
-    /// The numbers that the thesis's words stand for.
+    /// Numbers for a statement that the thesis makes in words.
     in_numbers: &'static [f64],
-    /// What a stated change of 0 is a change of.
-    whole: Option<Whole>,
 }
 
-type Whole = Box<dyn Fn(&mut Bench) -> Result<f64, ModelError>>;
-
 enum Model {
-    /// Numbers, in the order of the stated ones.
-    Gives(Box<dyn Fn(&mut Bench) -> Values>),
-    /// Numbers, where the thesis's own exclude each other.
+    /// A model that is compared.
+    Compared(Box<dyn Fn(&mut Bench) -> Values>),
+    /// A model of a value that the thesis itself contradicts.
     Inconsistent(Box<dyn Fn(&mut Bench) -> Values>),
-    /// Numbers from another workload.
+    /// A model with another workload.
     Substituted(Box<dyn Fn(&mut Bench) -> Values>),
-    /// Cited from elsewhere.
+    /// None.
     Reference,
 }
 
@@ -45,24 +41,27 @@ impl Entry {
             fitted: false,
             note: "",
             in_numbers: &[],
-            whole: None,
         }
     }
 
     pub(super) fn closed(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
-        Entry::new(Class::ClosedForm, 0.0, Model::Gives(Box::new(model)))
+        Entry::new(Class::ClosedForm, 0.0, Model::Compared(Box::new(model)))
     }
 
     pub(super) fn configured(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
-        Entry::new(Class::Configuration, 0.0, Model::Gives(Box::new(model)))
+        Entry::new(Class::Configuration, 0.0, Model::Compared(Box::new(model)))
     }
 
     pub(super) fn simulated(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
-        Entry::new(Class::Simulated, SIMULATED, Model::Gives(Box::new(model)))
+        Entry::new(
+            Class::Simulated,
+            SIMULATED,
+            Model::Compared(Box::new(model)),
+        )
     }
 
     pub(super) fn ordering(model: impl Fn(&mut Bench) -> Values + 'static) -> Entry {
-        Entry::new(Class::Ordering, SIMULATED, Model::Gives(Box::new(model)))
+        Entry::new(Class::Ordering, SIMULATED, Model::Compared(Box::new(model)))
     }
 
     pub(super) fn inconsistent(
@@ -81,7 +80,7 @@ impl Entry {
     }
 
     pub(super) fn reference() -> Entry {
-        Entry::new(Class::Configuration, 0.0, Model::Reference)
+        Entry::new(Class::Reference, 0.0, Model::Reference)
     }
 
     pub(super) fn note(mut self, note: &'static str) -> Entry {
@@ -89,19 +88,9 @@ impl Entry {
         self
     }
 
-    /// For a statement in words: the numbers that they stand for.
+    /// The numbers of a statement in words, after those that it prints.
     pub(super) fn in_numbers(mut self, numbers: &'static [f64]) -> Entry {
         self.in_numbers = numbers;
-        self
-    }
-
-    /// For a stated change of 0: what it is a change of, for no error is a share
-    /// of 0.
-    pub(super) fn change_of(
-        mut self,
-        whole: impl Fn(&mut Bench) -> Result<f64, ModelError> + 'static,
-    ) -> Entry {
-        self.whole = Some(Box::new(whole));
         self
     }
 
@@ -116,22 +105,21 @@ impl Entry {
     }
 }
 
-fn entry_of(published: &Published) -> Entry {
-    let digits = published.id.rsplit('-').next();
-    let number = digits.and_then(|digits| digits.parse().ok());
-    rows::entry(number.unwrap_or(0))
-}
-
-/// What kind of statement a row is.
-pub(super) fn class_of(published: &Published) -> Class {
-    entry_of(published).class
+impl Entry {
+    /// What kind of statement the row is.
+    pub(super) fn class(&self) -> Class {
+        self.class
+    }
 }
 
 /// Compares a row with its model.
-pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ModelError> {
-    let entry = entry_of(&published);
+pub(super) fn row(
+    published: Published,
+    entry: &Entry,
+    bench: &mut Bench,
+) -> Result<Row, ModelError> {
     let (values, outcome) = match &entry.model {
-        Model::Gives(model) => (Some(model(bench)?), None),
+        Model::Compared(model) => (Some(model(bench)?), None),
         Model::Inconsistent(model) => (Some(model(bench)?), Some(Verdict::SourceInconsistent)),
         Model::Substituted(model) => (Some(model(bench)?), Some(Verdict::SubstitutedWorkload)),
         Model::Reference => (None, Some(Verdict::ReferenceOnly)),
@@ -140,10 +128,7 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ModelE
     claim
         .numbers
         .extend(entry.in_numbers.iter().map(|&number| (number, 0.0)));
-    let whole = entry.whole.as_ref().map(|whole| whole(bench)).transpose()?;
-    let error = values
-        .as_ref()
-        .and_then(|values| error(&claim, values, whole));
+    let error = values.as_ref().and_then(|values| error(&claim, values));
     let tolerance = values.is_some().then_some(entry.tolerance);
     let verdict = outcome.unwrap_or_else(|| {
         let agrees = values
@@ -168,21 +153,15 @@ pub(super) fn row(published: Published, bench: &mut Bench) -> Result<Row, ModelE
     })
 }
 
-/// The largest deviation, in percent of the stated number, or of the whole that
-/// does not change where that is 0.
-fn error(claim: &Claim, values: &[f64], whole: Option<f64>) -> Option<f64> {
-    let deviations = claim
+/// The largest relative error, in percent; a stated 0 has none.
+fn error(claim: &Claim, values: &[f64]) -> Option<f64> {
+    let errors = claim
         .numbers
         .iter()
         .zip(values)
-        .map(|((stated, _), value)| {
-            if *stated == 0.0 {
-                100.0 * value / whole.unwrap_or(1.0)
-            } else {
-                100.0 * (value - stated) / stated.abs()
-            }
-        });
-    deviations.max_by(|one, other| one.abs().total_cmp(&other.abs()))
+        .filter(|((stated, _), _)| *stated != 0.0)
+        .map(|((stated, _), value)| 100.0 * (value - stated) / stated.abs());
+    errors.max_by(|one, other| one.abs().total_cmp(&other.abs()))
 }
 
 fn agrees(claim: &Claim, values: &[f64], tolerance_percent: f64) -> bool {

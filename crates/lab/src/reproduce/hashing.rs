@@ -8,7 +8,7 @@ use crate::schedule::{Schedule, UnitKind};
 use crate::stream::{Outcome, run};
 
 /// Adders of chapter 4's machine (figure 4.5).
-const MMH_ADDERS: u32 = 4;
+pub(super) const MMH_ADDERS: u32 = 4;
 /// Packets of a run of MMH.
 const PACKETS: usize = 64;
 /// Imagine's clusters.
@@ -18,11 +18,10 @@ pub(super) const KEYS: f64 = 1920.0;
 
 /// Cycles for each of many packets.
 pub(super) fn mmh_cycles(bench: &Bench, bytes: usize) -> Result<f64, ModelError> {
-    let outcome = mmh_outcome(bench, bytes)?;
-    Ok((outcome.cycles - outcome.barriers[0]) / PACKETS as f64)
+    Ok(mmh_outcome(bench, bytes)?.cycles / PACKETS as f64)
 }
 
-/// A run with many packets.
+/// A run with many packets, from its barrier on.
 pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, ModelError> {
     let blocks = bytes / (4 * mmh::BLOCK_WORDS);
     let program = bench.program(format!("mmh {bytes}"), || {
@@ -30,7 +29,7 @@ pub(super) fn mmh_outcome(bench: &Bench, bytes: usize) -> Result<Outcome, ModelE
         let key = example_words(mmh::KEY_WORDS);
         Ok(mmh::programs::authenticate(CLUSTERS, &packets, blocks, &key, &key)?.program)
     })?;
-    Ok(run(&program, &bench.imagine(MMH_ADDERS, 1)?)?)
+    Ok(run(&program, &bench.imagine(MMH_ADDERS, 1)?)?.measured())
 }
 
 /// The loop over blocks: cycles of an iteration alone, cycles from one to the
@@ -46,25 +45,20 @@ pub(super) fn mmh_loop(bench: &Bench) -> Result<[f64; 3], ModelError> {
         .into_iter()
         .find(|(kind, _)| *kind == UnitKind::Adder);
     let busy = adders.map_or(0.0, |(_, share)| share * interval);
-    Ok([f64::from(block.cycles_apart), interval, busy])
+    Ok([f64::from(block.iteration_cycles), interval, busy])
 }
 
 /// Cycles of an update with 1920 keys, which are loaded in that time.
 pub(super) fn sketch_cycles(bench: &Bench, hashing: Hashing) -> Result<f64, ModelError> {
-    Ok(sketch_outcome(bench, hashing)?.1)
+    Ok(sketch_outcome(bench, hashing)?.cycles)
 }
 
-/// A run of an update with 1920 keys, and the update's cycles.
-pub(super) fn sketch_outcome(
-    bench: &Bench,
-    hashing: Hashing,
-) -> Result<(Outcome, f64), ModelError> {
+/// A run of an update with 1920 keys, between its barriers.
+pub(super) fn sketch_outcome(bench: &Bench, hashing: Hashing) -> Result<Outcome, ModelError> {
     let program = bench.program(format!("sketch {hashing:?}"), || {
         let functions = sketch::programs::example_functions(CLUSTERS, hashing);
         let records = example_words(2 * KEYS as usize);
         Ok(sketch::programs::updated(CLUSTERS, hashing, &functions, &records)?.program)
     })?;
-    let outcome = run(&program, &bench.imagine(3, 1)?)?;
-    let cycles = outcome.barriers[1] - outcome.barriers[0];
-    Ok((outcome, cycles))
+    Ok(run(&program, &bench.imagine(3, 1)?)?.measured())
 }

@@ -1,44 +1,11 @@
-//! The report as a page: verdicts, pictures, every row, and every parameter
-//! with its source.
+//! The report as an HTML page: the tally, figures, every row, and every
+//! parameter with its source.
 
 use crate::failure::ModelError;
-use std::collections::BTreeMap;
 
-use super::{Class, Row, Verdict, figures, ratios};
+use super::{Row, Verdict, figures, ratios, tally};
 use crate::machine::{Machine, Tag};
 use crate::report::{Cell, Look, Page};
-
-/// How many simulated rows, predicted and comparable, are within so many
-/// percent, of how many.
-pub fn predicted_within(rows: &[Row], percent: f64) -> (usize, usize) {
-    let errors: Vec<f64> = rows
-        .iter()
-        .filter(|row| !row.fitted && row.class == Class::Simulated)
-        .filter(|row| matches!(row.verdict, Verdict::Agrees | Verdict::Differs))
-        .filter_map(|row| row.error_percent)
-        .collect();
-    let near = errors.iter().filter(|error| error.abs() <= percent);
-    (near.count(), errors.len())
-}
-
-/// How often each verdict is given, and how well simulated rows are predicted.
-pub fn summary(rows: &[Row]) -> Vec<(String, String)> {
-    let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in rows {
-        *verdicts.entry(row.verdict.name()).or_default() += 1;
-    }
-    let verdicts = verdicts
-        .into_iter()
-        .map(|(verdict, count)| (verdict.to_owned(), count.to_string()));
-    let within = [15.0, 30.0].map(|percent| {
-        let (near, all) = predicted_within(rows, percent);
-        (
-            format!("simulated and predicted, within {percent} %"),
-            format!("{near} of {all}"),
-        )
-    });
-    verdicts.chain(within).collect()
-}
 
 /// The page.
 ///
@@ -47,21 +14,29 @@ pub fn summary(rows: &[Row]) -> Vec<(String, String)> {
 pub fn page(rows: &[Row]) -> Result<String, ModelError> {
     let mut page = Page::new("The stream thesis beside its model");
     page.text(
-        "What Lai, Packet Processing on Stream Architecture (2006), states, beside what \
-         the models of this program give. Rows marked as fitted set a parameter of the \
-         machine and prove nothing.",
+        "The values that Lai, Packet Processing on Stream Architecture (2006), states, each \
+         beside the value of a model. Rows marked as fitted were used to set a parameter of \
+         the machine; they do not validate the model. Rows that measure one quantity count \
+         once in the column of quantities, by the worst of them.",
     );
-    let cells: Vec<Vec<Cell>> = summary(rows)
+    let of = |[some, all]: [usize; 2]| format!("{some} of {all}");
+    let cells: Vec<Vec<Cell>> = tally(rows)
         .into_iter()
-        .map(|(name, count)| vec![(Look::Words, name), (Look::Number, count)])
+        .map(|line| {
+            vec![
+                (Look::Words, line.outcome.trim().to_owned()),
+                (Look::Number, of(line.rows)),
+                (Look::Number, of(line.quantities)),
+            ]
+        })
         .collect();
-    page.table(&["rows", ""], &cells);
+    page.table(&["outcome", "rows", "quantities"], &cells);
 
     page.heading("Modelled over published");
     page.text(
-        "Green agrees, red differs, yellow cannot count (the source's own numbers \
-         exclude each other, or the workload is another); hollow was used to fit. The \
-         bands are 15 and 30 %.",
+        "Green: agrees. Red: differs. Yellow: not counted, because the source contradicts \
+         itself or the workload is substituted. Hollow: used to fit. The bands are 15 and \
+         30 %.",
     );
     page.picture(&ratios::svg(rows));
     page.heading("Figures");
@@ -96,14 +71,14 @@ fn cells_of(row: &Row) -> Vec<Cell> {
         .collect()
 }
 
-/// All parameters, those that are calibrated first.
+/// All parameters, calibrated ones first.
 fn parameters(page: &mut Page) -> Result<(), ModelError> {
     let machine = Machine::load("imagine", &[])?;
     page.heading("Parameters of the machine");
     page.text(
-        "One value for all experiments; experiments differ in adders, multipliers and \
-         scratchpads alone, as the thesis's do. Tags: T the thesis, P other published \
-         text, D derived, R recalled and not read again, C calibrated.",
+        "All rows use one set of values; they differ only in adders and scratchpads, as the \
+         thesis's runs do. Tags: T the thesis, P other published text, D derived, R recalled \
+         and not read again, C calibrated.",
     );
     let mut known: Vec<_> = machine.parameters().iter().collect();
     known.sort_by_key(|(_, parameter)| std::cmp::Reverse(parameter.tag));

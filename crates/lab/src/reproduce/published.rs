@@ -60,6 +60,16 @@ pub fn published() -> Vec<Published> {
         .collect()
 }
 
+/// The names of rows, in ranges.
+pub(super) fn names(rows: &[Published]) -> String {
+    let series = |row: &Published| row.id.rsplit_once('-').map(|(series, _)| series.to_owned());
+    let ranges: Vec<String> = rows
+        .chunk_by(|one, other| series(one) == series(other))
+        .filter_map(|rows| Some(format!("{} to {}", rows.first()?.id, rows.last()?.id)))
+        .collect();
+    ranges.join(", ")
+}
+
 /// The fields of a line; a field in quotes may hold commas.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
@@ -155,6 +165,8 @@ fn number(letters: &[char], start: usize) -> (Option<(f64, f64)>, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn numbers(value: &str) -> Vec<f64> {
@@ -187,8 +199,13 @@ mod tests {
     #[test]
     fn the_table_is_whole() {
         let rows = published();
-        assert_eq!(rows.len(), 103);
-        assert!(rows.iter().all(|row| row.id.starts_with("imagine-")));
+        assert_eq!(rows.len(), 107);
+        assert_eq!(
+            names(&rows),
+            "imagine-001 to imagine-103, imagine-text-01 to imagine-text-04"
+        );
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids.len(), rows.len());
         assert!(rows.iter().all(|row| !row.value.is_empty()));
     }
 }

@@ -23,7 +23,7 @@ struct Arrival {
 pub(super) struct Trace(Vec<Arrival>);
 
 impl Trace {
-    /// A trace of about so many packets.
+    /// A trace of about N packets.
     pub(super) fn new(packets: usize) -> Trace {
         let mut draw = Draw::new(3);
         let lengths = trace_like(1000);
@@ -45,7 +45,7 @@ impl Trace {
 
     /// The average error of point queries (equation 6.18), with a sub-sketch for
     /// each of `quanta` parts of the time: each of `counters` counters for a
-    /// function. A source is asked for in those that it is in. Functions are
+    /// function. A source is queried in those that it is in. Functions are
     /// drawn once, or again for each sub-sketch.
     pub(super) fn error(&self, quanta: usize, counters: usize, draws_again: bool) -> f64 {
         let mut exact = vec![0u64; SOURCES];

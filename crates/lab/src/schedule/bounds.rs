@@ -58,7 +58,7 @@ fn resources(graph: &Graph) -> u32 {
     most
 }
 
-/// The smallest interval at which no ring of dependences asks for more cycles
+/// The smallest interval at which no cycle of dependences needs more cycles
 /// than its iterations give.
 fn recurrence(graph: &Graph) -> u32 {
     let (mut low, mut high) = (0, graph.edges.iter().map(|edge| edge.latency).sum());

@@ -258,7 +258,7 @@ fn the_slowest_machine_gets_a_schedule() {
         }
         let schedule = Schedule::of(&kernel, &machine).expect("a schedule");
         for block in schedule.blocks() {
-            given_up += u32::from(block.kept_apart == Some(KeptApart::GivenUp));
+            given_up += u32::from(block.not_pipelined == Some(NotPipelined::GivenUp));
             let bounds = block.bounds;
             let least = bounds.resources.max(bounds.recurrence);
             assert!(block.steady_cycles() >= least, "{}", entry.name);
@@ -279,8 +279,8 @@ fn loops_that_do_not_overlap_say_why() {
             continue;
         };
         for block in schedule.blocks() {
-            assert!(block.pipeline.is_none() || block.kept_apart.is_none());
-            if block.kept_apart == Some(KeptApart::GivenUp) {
+            assert!(block.pipeline.is_none() || block.not_pipelined.is_none());
+            if block.not_pipelined == Some(NotPipelined::GivenUp) {
                 given_up.push(entry.name);
             }
         }
@@ -289,7 +289,7 @@ fn loops_that_do_not_overlap_say_why() {
 }
 
 #[test]
-fn loops_that_would_fill_the_store_are_kept_apart() {
+fn loops_that_would_fill_the_store_are_not_pipelined() {
     let core = applications::sketch::update_2(8).expect("a kernel");
     let of = |room: f64| Schedule::of(&core, &machine(&[("microcode.instructions", room)]));
     let overlapped = of(1024.0).expect("a schedule");
@@ -302,7 +302,7 @@ fn loops_that_would_fill_the_store_are_kept_apart() {
     );
     let apart = of(f64::from(instructions - 1)).expect("a schedule");
     assert!(apart.instructions() < instructions);
-    let kept = |block: &BlockSchedule| block.kept_apart == Some(KeptApart::Microcode);
+    let kept = |block: &BlockSchedule| block.not_pipelined == Some(NotPipelined::Microcode);
     assert!(apart.blocks().iter().any(kept));
 }
 

@@ -291,7 +291,7 @@ impl Program {
             records,
             scalars: scalars.to_vec(),
         };
-        // Whoever takes an indexed stream next takes it as it is now.
+        // The next user of an indexed stream depends on this call.
         for stream in indexed {
             self.facts[stream.0].maker = Some(self.instructions.len());
         }
@@ -307,7 +307,7 @@ impl Program {
         Ok(gives)
     }
 
-    /// Loads a kernel's instructions before its first call asks for them.
+    /// Loads a kernel's instructions before its first call needs them.
     pub fn load_microcode(&mut self, kernel: KernelId) {
         self.record(Instruction::LoadMicrocode { kernel }, Vec::new());
     }

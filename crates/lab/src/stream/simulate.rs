@@ -72,10 +72,12 @@ impl Cause {
     }
 }
 
-/// A run in numbers. Cycles are of the machine's clock.
+/// What a machine did in a span of time: a whole run, or a part between
+/// barriers. Cycles are of the machine's clock.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// From the host's first word to the last completion.
+    /// All cycles of the span; of a run, from the host's first word to the last
+    /// completion.
     pub cycles: f64,
     /// In which a kernel ran.
     pub kernel_cycles: f64,
@@ -101,19 +103,58 @@ pub struct Outcome {
     pub operations: u64,
     /// All operations of each class, all clusters together.
     pub by_class: Vec<(Class, u64)>,
-    /// The most bytes of the stream register file in use.
+    /// The most bytes of the stream register file in use in the whole run.
     pub most_srf_bytes: u64,
     /// Loads of a kernel's microcode.
     pub microcode_loads: u32,
-    /// When each barrier was passed.
-    pub barriers: Vec<f64>,
+    /// What was done from the beginning until each barrier was passed.
+    pub barriers: Vec<Outcome>,
 }
 
 impl Outcome {
-    /// When all was in place that a program has in front of its first barrier, if it
-    /// has one: tables, microcode, keys.
-    pub fn set_up_cycles(&self) -> f64 {
-        self.barriers.first().copied().unwrap_or(0.0)
+    /// What was done between the first barrier and the last one, or the end where
+    /// there is one barrier; of a program without barriers, the whole run. In front
+    /// of its first barrier a program puts tables, microcode and keys in place.
+    pub fn measured(&self) -> Outcome {
+        let span = match self.barriers.as_slice() {
+            [] => return self.clone(),
+            [first] => self.since(first),
+            [first, .., last] => last.since(first),
+        };
+        Outcome {
+            most_srf_bytes: self.most_srf_bytes,
+            ..span
+        }
+    }
+
+    /// What was done after an earlier moment of the same run.
+    fn since(&self, earlier: &Outcome) -> Outcome {
+        let stalls = self.stalls.iter().map(|(cause, cycles)| {
+            let before = earlier.stalls.get(cause).copied().unwrap_or(0.0);
+            (*cause, cycles - before)
+        });
+        let by_kernel = self.by_kernel.iter().zip(&earlier.by_kernel);
+        let by_class = self.by_class.iter().zip(&earlier.by_class);
+        Outcome {
+            cycles: self.cycles - earlier.cycles,
+            kernel_cycles: self.kernel_cycles - earlier.kernel_cycles,
+            memory_cycles: self.memory_cycles - earlier.memory_cycles,
+            overlap_cycles: self.overlap_cycles - earlier.overlap_cycles,
+            microcode_cycles: self.microcode_cycles - earlier.microcode_cycles,
+            stalls: stalls.filter(|(_, cycles)| *cycles > 0.0).collect(),
+            by_kernel: by_kernel.map(|(all, before)| all - before).collect(),
+            memory_bytes: self.memory_bytes - earlier.memory_bytes,
+            network_bytes: self.network_bytes - earlier.network_bytes,
+            srf_bytes: self.srf_bytes - earlier.srf_bytes,
+            register_bytes: self.register_bytes - earlier.register_bytes,
+            operations: self.operations - earlier.operations,
+            by_class: by_class
+                .map(|((class, all), (_, before))| (*class, all - before))
+                .collect(),
+            most_srf_bytes: self.most_srf_bytes,
+            microcode_loads: self.microcode_loads - earlier.microcode_loads,
+            barriers: Vec::new(),
+        }
     }
 
     /// The kernels' share of the time.
@@ -324,7 +365,12 @@ impl<'a> Simulation<'a> {
             }
             Work::Length => self.finish(job),
             Work::Barrier => {
-                self.outcome.barriers.push(self.now);
+                let mut until_now = Outcome {
+                    cycles: self.now,
+                    ..self.outcome.clone()
+                };
+                until_now.barriers.clear();
+                self.outcome.barriers.push(until_now);
                 self.finish(job);
             }
         }

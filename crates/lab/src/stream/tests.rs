@@ -118,6 +118,41 @@ fn time_is_accounted_for() {
 }
 
 #[test]
+fn the_measured_span_is_between_barriers() {
+    let machine = machine(&[]);
+    let mut program = pieces(12, 1024);
+    let whole = run(&program, &machine).expect("a run");
+    let measured = whole.measured();
+    assert_eq!(whole.barriers.len(), 1);
+    assert_eq!(measured.cycles, whole.cycles - whole.barriers[0].cycles);
+    // All streams and calls are after the barrier, the microcode before it.
+    assert_eq!(measured.memory_bytes, whole.memory_bytes);
+    assert_eq!(measured.operations, whole.operations);
+    assert_eq!((measured.microcode_loads, whole.microcode_loads), (0, 1));
+    let waits: f64 = measured
+        .stalls
+        .iter()
+        .filter(|(cause, _)| **cause != Cause::Bandwidth)
+        .map(|(_, cycles)| cycles)
+        .sum();
+    let sum = measured.kernel_cycles + waits;
+    assert!((sum - measured.cycles).abs() < 1e-3, "{measured:?}");
+
+    // What follows a second barrier is not measured.
+    program.barrier();
+    let between = run(&program, &machine).expect("a run").measured();
+    program
+        .load(MemoryRange {
+            start: 0,
+            words: 1024,
+        })
+        .expect("a load");
+    let followed = run(&program, &machine).expect("a run");
+    assert_eq!(followed.measured(), between);
+    assert!(followed.cycles > between.cycles + 1024.0);
+}
+
+#[test]
 fn streams_that_do_not_fit_are_refused() {
     let error = run(&pieces(1, 1024), &machine(&[("srf.bytes", 8000.0)])).expect_err("an error");
     assert!(
@@ -210,8 +245,7 @@ fn lengths_that_the_host_waits_for_are_not_hidden() {
         run(&made.program, &machine(&[])).expect("a run")
     });
     // Each packet waits for the one before, and then for the 400 cycles.
-    let begin = cycles[1].barriers[0];
-    assert!(cycles[1].cycles - begin > 6.0 * 400.0);
+    assert!(cycles[1].measured().cycles > 6.0 * 400.0);
     assert!(cycles[1].cycles > cycles[0].cycles + 6.0 * 200.0);
     assert!(cycles[1].stalls[&Cause::Length] > 400.0);
 }

@@ -1,4 +1,4 @@
-//! What can be asked of `weir lab`.
+//! The command line of `weir lab`.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 
 use super::Common;
 
-/// Kernels and programs of stream processors: schedule them for a machine, run
-/// them, change the machine, and see the stream thesis reproduced.
+/// Model stream processors: schedule kernels, run programs, change the machine,
+/// reproduce published results.
 #[derive(Args, Debug)]
 pub struct Lab {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: LabCommand,
 }
@@ -29,17 +29,17 @@ pub enum LabCommand {
     Sensitivity(LabSensitivity),
 }
 
-/// Where results go.
+/// Where results are written.
 #[derive(Args, Debug)]
 pub struct Places {
-    /// Write the rows as a Parquet table to a file.
+    /// Write the rows as a Parquet table to this file.
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
     #[command(flatten)]
     pub common: Common,
 }
 
-/// List kernels, programs, experiments and machines.
+/// List programs, kernels, experiments and machines.
 #[derive(Args, Debug)]
 pub struct LabList {
     /// Print the parameters of this machine, each with its source.
@@ -49,36 +49,37 @@ pub struct LabList {
     pub places: Places,
 }
 
-/// A machine, and what is changed on it.
+/// The machine and its changes.
 #[derive(Args, Debug)]
 pub struct MachineChoice {
-    /// The machine: a name of `weir lab list`, or a file (TOML).
+    /// The machine: a name that `weir lab list` prints, or a TOML file.
     #[arg(long, value_name = "MACHINE", default_value = "imagine")]
     pub machine: String,
-    /// Adders of a cluster, instead of the machine's.
+    /// Set the number of adders per cluster.
     #[arg(long, value_name = "N")]
     pub adders: Option<u32>,
-    /// Scratchpads of a cluster, instead of the machine's.
+    /// Set the number of scratchpads per cluster.
     #[arg(long, value_name = "N")]
     pub scratchpads: Option<u32>,
-    /// Clusters, instead of the machine's.
+    /// Set the number of clusters.
     #[arg(long, value_name = "N")]
     pub clusters: Option<u32>,
-    /// Set a parameter of the machine, as in memory.latency_cycles=100; may be
-    /// given several times.
+    /// Set a parameter of the machine, for example memory.latency_cycles=100; may
+    /// be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub changes: Vec<String>,
 }
 
-/// Schedule a kernel: cycles, bounds, occupancy and microcode of each block.
+/// Schedule a kernel and print cycles, bounds, occupancy and microcode of each
+/// block.
 #[derive(Args, Debug)]
 pub struct LabSchedule {
-    /// The kernel, by its name in `weir lab list`.
+    /// The kernel, by a name that `weir lab list` prints.
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     #[command(flatten)]
     pub machine: MachineChoice,
-    /// Draw the schedule, units by cycles.
+    /// Draw the schedule (units by cycles) into this SVG file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Print the kernel's operations.
@@ -88,30 +89,33 @@ pub struct LabSchedule {
     pub places: Places,
 }
 
-/// What a program works on.
+/// The packets that a program processes.
 #[derive(Args, Debug)]
 pub struct Work {
-    /// Packets.
+    /// Number of packets.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub packets: u32,
-    /// Bytes of each packet, padded as the program needs it.
+    /// Bytes of each packet. The program pads packets to its block size; sketch
+    /// updates read only 8 bytes of a packet, its key and weight.
     #[arg(long, value_name = "N", default_value_t = 1536, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub bytes: u32,
-    /// Give every packet a key of its own.
+    /// Use a different key for each packet.
     #[arg(long)]
     pub key_agile: bool,
-    /// Work on two things at once where the program can.
+    /// Use kernels that process two blocks at a time, where the program has them.
     #[arg(long)]
     pub dual: bool,
 }
 
-/// Run a program on a machine, or a kernel by its schedule.
+/// Run a program or a kernel on a machine.
 ///
-/// Kernels compute as they run: a kernel's schedule is replayed cycle by cycle
-/// and compared with plain execution; exit status 1 where they differ.
+/// A program's results cover its packets only: from its first barrier, when
+/// tables, microcode and keys are in place, to its last barrier or its end. A
+/// kernel's schedule is replayed cycle by cycle, and its outputs are compared
+/// with those of the executor; exit status 1 if they differ.
 #[derive(Args, Debug)]
 pub struct LabRun {
-    /// The program or kernel, by its name in `weir lab list`.
+    /// The program or kernel, by a name that `weir lab list` prints.
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
@@ -122,21 +126,21 @@ pub struct LabRun {
     pub places: Places,
 }
 
-/// Run a program on many machines: every combination of the values given.
+/// Run a program for every combination of parameter values.
 #[derive(Args, Debug)]
 pub struct LabSweep {
-    /// The program, by its name in `weir lab list`.
+    /// The program, by a name that `weir lab list` prints.
     #[arg(value_name = "PROGRAM")]
     pub program: String,
-    /// A parameter and its values, as in cluster.adders=3,4,6 or
-    /// host.bus_mhz=50..400:50; may be given several times. Beside those of
-    /// the machine there are work.packets and work.bytes.
+    /// A parameter and its values, for example cluster.adders=3,4,6 or
+    /// host.bus_mhz=50..400:50; may be given several times. Parameters are those
+    /// of the machine, work.packets and work.bytes.
     #[arg(long, value_name = "KEY=VALUE,…", required = true)]
     pub over: Vec<String>,
-    /// Threads; by default one for each core.
+    /// Number of threads; by default one per core.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZero<usize>>,
-    /// Write a page with pictures and every row: one file of HTML.
+    /// Write an HTML page with figures and all rows to this file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
@@ -147,32 +151,32 @@ pub struct LabSweep {
     pub places: Places,
 }
 
-/// Print how the packets of captures fill clusters.
+/// Print how well the packets of captures fill the clusters of a machine.
 ///
-/// Blocks of a packet lie across clusters; the rest of its last row is padding.
-/// Lengths are those of IP packets.
+/// The blocks of a packet are distributed over the clusters, and its last row of
+/// blocks is padded. Packet lengths are those of the IP headers.
 #[derive(Args, Debug)]
 pub struct LabLengths {
-    /// Captures.
+    /// Captures (pcap or pcapng).
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
-    /// Bytes of a block: 16 for AES.
+    /// Bytes of a block; 16 for AES.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub block_bytes: u32,
     /// Numbers of clusters.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub clusters: Vec<u32>,
-    /// Write a page with pictures: one file of HTML.
+    /// Write an HTML page with figures to this file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub places: Places,
 }
 
-/// Do an experiment: what the thesis leaves to the future (8.2), measured.
+/// Run an experiment that the thesis proposes without results.
 #[derive(Args, Debug)]
 pub struct LabExperiment {
-    /// The experiment, by its name in `weir lab list`.
+    /// The experiment, by a name that `weir lab list` prints.
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
@@ -181,14 +185,14 @@ pub struct LabExperiment {
     pub places: Places,
 }
 
-/// Print what a machine takes of a chip, and what its actions take of energy.
+/// Print the area, energy and delays of a machine.
 ///
-/// After the cost model of Khailany et al. (2003): area of each part, energy of
-/// each action, delay of the switches, and the power of all units at work.
+/// The cost model is that of Khailany et al. (2003): the area of each part, the
+/// energy of each operation, the delay of the switches, and the power of units
+/// that are busy in every cycle.
 #[derive(Args, Debug)]
 pub struct LabCost {
-    /// Print how costs grow instead: with units of a cluster, and with
-    /// clusters.
+    /// Print how costs scale with arithmetic units per cluster and with clusters.
     #[arg(long)]
     pub scaling: bool,
     #[command(flatten)]
@@ -197,34 +201,44 @@ pub struct LabCost {
     pub places: Places,
 }
 
-/// Print what the stream thesis states beside what the models give.
+/// Print published values of the stream thesis beside the values of the models.
+///
+/// Each row has a verdict and, where it differs, the cause. The tally at the end
+/// counts rows and independent quantities; rows that measure one quantity count
+/// once, by the worst of them.
 #[derive(Args, Debug)]
 pub struct LabReproduce {
-    /// Rows, as imagine-026; all of them if none is named.
+    /// Rows, for example imagine-026; all rows if none is given.
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Do a tenth of the work: results per block differ by less than a
-    /// percent.
+    /// Run AES on 6,144 blocks instead of 61,440, and the other applications on
+    /// a tenth of their packets. Most rows change by less than 1 %; inspection
+    /// rates change by up to 5 %, imagine-094 by a third.
     #[arg(long)]
     pub short: bool,
-    /// Write a page with pictures, every row and every parameter: one file
-    /// of HTML.
+    /// Write an HTML page with figures, all rows and all parameters to this
+    /// file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub places: Places,
 }
 
-/// Change each parameter that is not published, one at a time, and print which
-/// results move.
+/// Change each parameter that no source prints, one at a time, and print which
+/// results change.
 ///
-/// Derived, recalled and calibrated parameters go up and down by 20 %, and by no
-/// less than one where they are whole numbers.
+/// These are the parameters whose source has the tag T, D, R or C. A parameter
+/// takes both ends of the range that its source declares ("within A to B");
+/// others change by 20 % up and down, whole numbers by at least one.
 #[derive(Args, Debug)]
 pub struct LabSensitivity {
-    /// Parameters, as host.bus_cycles_per_word; all of them if none is named.
+    /// Parameters, for example host.bus_cycles_per_word; all of them if none is
+    /// given.
     #[arg(value_name = "KEY")]
     pub parameters: Vec<String>,
+    /// Run the rows as `weir lab reproduce --short` does.
+    #[arg(long)]
+    pub short: bool,
     #[command(flatten)]
     pub places: Places,
 }

@@ -1,4 +1,4 @@
-//! `weir lab`: models of machines.
+//! `weir lab`: machine models, and what they reproduce.
 
 use std::process::ExitCode;
 
@@ -68,10 +68,10 @@ fn number(argument: &str, value: &str) -> Outcome<f64> {
         .map_err(|_| Failure::usage(anyhow!("{argument}: {value} is not a number")))
 }
 
-/// A name that is neither a kernel nor a program.
+/// A name of the command line that nothing has.
 fn unknown(what: &str, name: &str) -> Failure {
     Failure::usage(anyhow!(
-        "no {what} is called {name}: `weir lab list` names all"
+        "no {what} is called {name}: `weir lab list` prints all names"
     ))
 }
 
@@ -110,7 +110,7 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         let header = ["parameter", "value", "source"];
         return results.show(&rows, || {
             let rows = rows.iter().map(cells).collect();
-            table::table(&format!("machine {name}"), &header, &[1], rows)
+            table::wrapped(&format!("machine {name}"), &header, &[1], rows)
         });
     }
     let kernels = applications::kernels().into_iter().map(|entry| Item {
@@ -134,7 +134,7 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
     let machines = Machine::names().into_iter().map(|name| Item {
         kind: "machine",
         name: name.to_owned(),
-        about: format!("its parameters: weir lab list --machine {name}"),
+        about: format!("`weir lab list --machine {name}` prints its parameters"),
         source: String::new(),
     });
     let items: Vec<Item> = programs
@@ -143,15 +143,20 @@ fn list(arguments: &LabList) -> Outcome<ExitCode> {
         .chain(machines)
         .collect();
     results.show(&items, || {
-        let cells = |item: &Item| {
-            vec![
-                item.kind.to_owned(),
-                item.name.clone(),
-                item.about.clone(),
-                item.source.clone(),
-            ]
-        };
-        let rows = items.iter().map(cells).collect();
-        table::table("", &["kind", "name", "about", "source"], &[], rows)
+        ["program", "kernel", "experiment", "machine"]
+            .map(|kind| section(&items, kind))
+            .concat()
     })
+}
+
+/// The items of a kind. Sources are sections of one thesis, whose name the title
+/// has.
+fn section(items: &[Item], kind: &str) -> String {
+    const THESIS: &str = "Lai 2006, ";
+    let rows = items.iter().filter(|item| item.kind == kind).map(|item| {
+        let source = item.source.strip_prefix(THESIS).unwrap_or(&item.source);
+        vec![item.name.clone(), item.about.clone(), source.to_owned()]
+    });
+    let header = [kind, "purpose", "Lai 2006"];
+    table::wrapped("", &header, &[], rows.collect())
 }

@@ -53,7 +53,53 @@ const STYLE: TableStyle =
 /// A table with a title above it, if there is one; columns named in `right` are numbers. An
 /// empty header has no line.
 pub fn table(title: &str, header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
+    table_of_width(None, title, header, right, rows)
+}
+
+/// Columns that a table with long text is wrapped to, for terminals and mail.
+pub const TEXT_COLUMNS: u16 = 100;
+
+/// The same with cells wrapped, so that no line is longer than [`TEXT_COLUMNS`].
+pub fn wrapped(title: &str, header: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
+    table_of_width(Some(TEXT_COLUMNS), title, header, right, rows)
+}
+
+/// A paragraph of lines of at most [`TEXT_COLUMNS`], all but the first indented
+/// by as many spaces as `first` has characters, which begins the first.
+pub fn paragraph(first: &str, text: &str) -> String {
+    let indent = first.chars().count();
+    let mut lines = first.to_owned();
+    let mut columns = indent;
+    for (index, word) in text.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if index > 0 {
+            if columns + 1 + length > usize::from(TEXT_COLUMNS) {
+                lines.push('\n');
+                lines.extend(std::iter::repeat_n(' ', indent));
+                columns = indent;
+            } else {
+                lines.push(' ');
+                columns += 1;
+            }
+        }
+        lines.push_str(word);
+        columns += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+fn table_of_width(
+    columns: Option<u16>,
+    title: &str,
+    header: &[&str],
+    right: &[usize],
+    rows: Vec<Vec<String>>,
+) -> String {
     let mut table = Table::new();
+    if let Some(columns) = columns {
+        table.set_width(columns);
+    }
     table
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic);
@@ -163,6 +209,25 @@ pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_text_is_wrapped() {
+        let text = "word ".repeat(60);
+        let rows = vec![vec!["name".to_owned(), text.clone()]];
+        let shown = wrapped("", &["a", "b"], &[], rows) + &paragraph(" 1  ", &text);
+        assert!(shown.lines().count() > 7, "{shown}");
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 100),
+            "{shown}"
+        );
+        assert_eq!(shown.matches("word").count(), 120);
+        assert!(
+            paragraph(" 1  ", &text)
+                .lines()
+                .skip(1)
+                .all(|line| line.starts_with("    word"))
+        );
+    }
 
     #[test]
     fn numbers_read_well() {

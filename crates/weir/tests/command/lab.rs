@@ -40,6 +40,68 @@ fn what_is_listed_can_be_run() {
 }
 
 #[test]
+fn a_run_reports_one_span_and_the_bytes_that_it_processes() {
+    let row = |arguments: &[&str]| {
+        let command = [&["lab", "run"], arguments, &["--json", "-"]].concat();
+        weir(command).done().json()["rows"][0].take()
+    };
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
+    for program in ["aes", "ocb", "mmh", "inspect", "sketch-2"] {
+        let run = row(&[program, "--packets", "8", "--bytes", "128"]);
+        let cycles = number(&run, "cycles");
+        // Kernels and waits are all of the span's cycles, and no more.
+        let waits: f64 = run["stalls"]
+            .as_array()
+            .expect("causes")
+            .iter()
+            .filter(|stall| stall[0] != "SRF bandwidth")
+            .map(|stall| stall[1].as_f64().expect("cycles"))
+            .sum();
+        let sum = waits + number(&run, "kernel_share") * cycles;
+        assert!((sum / cycles - 1.0).abs() < 1e-6, "{program}: {run}");
+        let bits = 8.0 * number(&run, "bytes");
+        let gbit_per_s = bits / cycles * 0.5;
+        assert!(
+            (gbit_per_s / number(&run, "gbit_per_s") - 1.0).abs() < 1e-9,
+            "{program}: {run}"
+        );
+    }
+    let [one, three] = ["1", "3"].map(|packets| row(&["ocb", "--packets", packets]));
+    assert_eq!(number(&three, "bytes"), 3.0 * 1536.0);
+    let ratio = number(&three, "cycles") / number(&one, "cycles");
+    assert!((1.2..3.01).contains(&ratio), "{ratio}");
+    // A sketch's update reads a key and a weight, and takes as long as the row
+    // of the report says.
+    let sketch = row(&["sketch-2", "--packets", "1920"]);
+    assert_eq!(number(&sketch, "packet_bytes"), 8.0);
+    let reported = weir(["lab", "reproduce", "imagine-080", "--json", "-"])
+        .done()
+        .json()["rows"]
+        .take();
+    let modelled = format!("{:.0}", number(&sketch, "cycles"));
+    assert_eq!(reported[0]["modelled"], modelled.as_str());
+}
+
+#[test]
+fn tables_fit_a_hundred_columns() {
+    for arguments in [
+        &["lab", "list"][..],
+        &["lab", "list", "--machine", "imagine"],
+        &[
+            "lab",
+            "reproduce",
+            "imagine-003",
+            "imagine-045",
+            "imagine-063",
+        ],
+    ] {
+        let shown = weir(arguments).done();
+        let long = shown.text().lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{arguments:?}");
+    }
+}
+
+#[test]
 fn the_picture_has_the_cycles_of_the_report() {
     let folder = Folder::new();
     let svg = folder.name("out.svg");
@@ -175,9 +237,11 @@ fn every_row_of_the_thesis_is_printed() {
     .json()["rows"]
         .take();
     let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 103);
+    assert_eq!(rows.len(), 107);
     let keys = [
         "id",
+        "quantity",
+        "statement",
         "class",
         "published",
         "modelled",

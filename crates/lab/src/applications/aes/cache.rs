@@ -22,9 +22,10 @@ use crate::stream::{MemoryRange, Program};
 pub const EXAMPLE_SETS: u32 = (512 - 256) / SUB_KEY_WORDS - 1;
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
-    name: "aes-kept",
-    about: "encrypts packets of flows whose sub-keys stay in the scratchpads",
+    name: "aes-cached",
+    about: "the same for flows, with the sub-keys of recent flows cached in scratchpads",
     source: "Lai 2006, 2.6.1",
+    packet_bytes: |size| size.bytes,
     build: |clusters, size| {
         if size.dual {
             let why = "sub-keys that stay have no dual kernels".to_owned();
@@ -37,7 +38,7 @@ pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
     },
 };
 
-/// The flow of each of so many packets, by Zipf's law; the same ones always.
+/// The flow of each of N packets, by Zipf's law; deterministic.
 pub fn example_flows(packets: usize, flows: usize) -> Vec<usize> {
     let harmonic: f64 = (1..=flows).map(|rank| 1.0 / rank as f64).sum();
     let mut draw = Draw::new(flows as u64);
@@ -101,7 +102,7 @@ pub struct Kept {
     pub expansions: usize,
 }
 
-/// Encrypts packets with so many sets of sub-keys in each cluster.
+/// Encrypts packets with `sets` sets of sub-keys in each cluster.
 ///
 /// # Errors
 /// No sets, packets that do not divide over the clusters, and too few keys or

@@ -1,4 +1,4 @@
-//! Packets under keys of their own, dealt out in other ways than one for each
+//! Packets with a key each, in other layouts than one for each
 //! stream across all clusters: two in one stream (2.7 of the thesis), and one for
 //! each cluster (figure 2.1).
 
@@ -12,14 +12,16 @@ use crate::stream::{MemoryRange, Program};
 pub(in crate::applications) const ENTRIES: [ProgramEntry; 2] = [
     ProgramEntry {
         name: "aes-merged",
-        about: "encrypts packets under keys of their own, two packets in a stream",
+        about: "the same with a key per packet and two packets in each stream",
         source: "Lai 2006, 2.7",
+        packet_bytes: |size| size.bytes,
         build: |clusters, size| example(clusters, Dealing::Merged, size),
     },
     ProgramEntry {
-        name: "aes-apart",
-        about: "encrypts packets under keys of their own, a packet for each cluster",
+        name: "aes-per-cluster",
+        about: "the same with a key per packet and one packet in each cluster",
         source: "Lai 2006, figure 2.1",
+        packet_bytes: |size| size.bytes,
         build: |clusters, size| example(clusters, Dealing::Apart, size),
     },
 ];
@@ -43,7 +45,7 @@ pub enum Dealing {
     /// the last row of both is filled up.
     Merged,
     /// A packet for each cluster; all wait for the longest. Its blocks lie in
-    /// memory in turn with those of the other packets.
+    /// memory interleaved with those of the other packets.
     Apart,
 }
 
@@ -136,7 +138,8 @@ pub struct Dealt {
     pub cipher_text: Vec<u32>,
 }
 
-/// Encrypts packets of so many blocks, each under its own key of four words.
+/// Encrypts packets, given by their numbers of blocks, each under its own key of
+/// four words.
 ///
 /// # Errors
 /// No packets or one without blocks, and too few keys or words of text.

@@ -16,7 +16,7 @@ pub fn key_expansion_dual() -> Result<Kernel, BuildError> {
 /// One key in each cluster; a scalar names the word of the array, which has so
 /// many sets, from which on its sub-keys are kept.
 pub(super) fn key_expansion_kept(sets: u32) -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("aes-key-expansion-kept");
+    let mut k = Builder::new("aes-key-expansion-cached");
     let place = k.scalar_parameter("key offset");
     let first = k.scalar(place);
     let four = k.constant(4);

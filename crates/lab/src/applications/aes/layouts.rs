@@ -5,10 +5,10 @@ use super::rounds::{add_round_key, last_round, round};
 use super::{ROUNDS, SETS, SUB_KEY_WORDS, declare_sub_keys, declare_table};
 use crate::kernel::{ArrayId, BuildError, Builder, Kernel, Over, Placement, ScalarId, Value};
 
-/// Whitening and nine rounds, each cluster with a packet of its own under the
+/// Whitening and nine rounds, one packet per cluster, under the
 /// key that it expanded: nothing is sent.
 pub fn core_apart() -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("aes-core-apart");
+    let mut k = Builder::new("aes-core-per-cluster");
     let text = k.input("text", 4);
     let state = k.output("state", 4);
     let table = declare_table(&mut k);
@@ -25,9 +25,9 @@ pub fn core_apart() -> Result<Kernel, BuildError> {
     k.finish()
 }
 
-/// The last round, each cluster with a packet of its own.
+/// The last round, one packet per cluster.
 pub fn final_round_apart() -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("aes-final-round-apart");
+    let mut k = Builder::new("aes-final-round-per-cluster");
     let state = k.input("state", 4);
     let text = k.output("cipher text", 4);
     let table = declare_table(&mut k);

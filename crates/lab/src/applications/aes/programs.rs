@@ -7,8 +7,9 @@ use crate::stream::{KernelId, MemoryRange, Program, Stream};
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
     name: "aes",
-    about: "encrypts packets with AES-128 in ECB, a key for all or one each",
+    about: "encrypts packets with AES-128 in ECB, under one key or a key per packet",
     source: "Lai 2006, 2.6",
+    packet_bytes: |size| size.bytes,
     build: |clusters, size| {
         let (cipher, expansion) = if size.dual {
             (Width::Dual, Width::Dual)
@@ -59,7 +60,7 @@ impl Width {
 pub struct Workload {
     /// Blocks of each packet; a multiple of clusters × blocks at a time.
     pub packets: Vec<usize>,
-    /// Whether every packet has a key of its own; else all have one.
+    /// Whether every packet has a different key; else all have one.
     pub key_agile: bool,
     /// How the cipher's kernels work.
     pub cipher: Width,
@@ -82,7 +83,7 @@ impl Workload {
         }
     }
 
-    /// Packets of so many blocks each, with a key for every one.
+    /// Packets by their numbers of blocks, with a key for each.
     pub fn with_keys_for(packets: Vec<usize>) -> Workload {
         Workload {
             packets,

@@ -23,14 +23,14 @@ pub fn final_round_dual() -> Result<Kernel, BuildError> {
     final_round_of("aes-final-round-dual", 2, SETS)
 }
 
-/// [`core`] with sub-keys in so many sets.
+/// [`core`] with sub-keys in `sets` sets.
 pub(super) fn core_kept(sets: u32) -> Result<Kernel, BuildError> {
-    core_of("aes-core-kept", 1, sets)
+    core_of("aes-core-cached", 1, sets)
 }
 
-/// [`final_round`] with sub-keys in so many sets.
+/// [`final_round`] with sub-keys in `sets` sets.
 pub(super) fn final_round_kept(sets: u32) -> Result<Kernel, BuildError> {
-    final_round_of("aes-final-round-kept", 1, sets)
+    final_round_of("aes-final-round-cached", 1, sets)
 }
 
 fn core_of(name: &str, blocks: u32, sets: u32) -> Result<Kernel, BuildError> {

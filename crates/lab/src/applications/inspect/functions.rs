@@ -95,14 +95,14 @@ impl Functions {
         }
     }
 
-    /// The filter that holds contents of the lengths that a design looks for,
+    /// The filter that holds patterns of the lengths that a design looks for,
     /// the others left out: rows of words, interleaved over clusters.
-    pub fn filter(&self, design: &Design, contents: &[Vec<u8>]) -> Vec<u32> {
+    pub fn filter(&self, design: &Design, patterns: &[Vec<u8>]) -> Vec<u32> {
         let lengths = design.shortest()..design.shortest() + LENGTHS;
         let mut words = vec![0; FILTER_WORDS as usize * self.clusters];
-        for content in contents.iter().filter(|it| lengths.contains(&it.len())) {
+        for pattern in patterns.iter().filter(|it| lengths.contains(&it.len())) {
             for cluster in 0..self.clusters {
-                let hash = self.hash(cluster, content);
+                let hash = self.hash(cluster, pattern);
                 words[self.row(hash) * self.clusters + cluster] |= 1 << (hash % u32::BITS);
             }
         }

@@ -32,7 +32,7 @@ pub fn multi_stage(clusters: usize) -> Result<Kernel, BuildError> {
         Over::several_records(packets, rows as u32).label("packets"),
         &[],
         |k, _| {
-            let mut answers: Option<Value> = None;
+            let mut results: Option<Value> = None;
             for _ in 0..rows {
                 let record = k.read(packets);
                 for source in 0..clusters as u32 {
@@ -42,10 +42,10 @@ pub fn multi_stage(clusters: usize) -> Result<Kernel, BuildError> {
                     let sum = lanes.count(k, counters, row, bytes);
                     let is_small = k.less(sum, threshold);
                     let bit = k.select(is_small, zero, one);
-                    answers = Some(append(k, answers, bit));
+                    results = Some(append(k, results, bit));
                 }
             }
-            if let Some(word) = answers {
+            if let Some(word) = results {
                 let agreed = tree.fold(k, word, Builder::and);
                 k.write(large, &[agreed]);
             }

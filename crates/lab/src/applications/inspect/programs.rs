@@ -8,13 +8,14 @@ use crate::stream::{KernelId, MemoryRange, Program, Stream};
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
     name: "inspect",
-    about: "looks for contents of 5 to 8 bytes in packets, with a Bloom filter",
+    about: "searches packets for patterns of 5 to 8 bytes with a Bloom filter",
     source: "Lai 2006, 5.3.2",
+    packet_bytes: |size| size.bytes,
     build: |clusters, size| {
         let design = Design::new(Family::ShiftAddXor, Position::First);
         let packets = example_packets(size.packets, size.bytes);
         let functions = Functions::example(design.family, clusters, design.prefix_bytes());
-        Ok(inspect(&design, &functions, &example_contents(), &packets, None)?.program)
+        Ok(inspect(&design, &functions, &example_patterns(), &packets, None)?.program)
     },
 };
 
@@ -33,8 +34,8 @@ pub fn example_packets(packets: usize, bytes: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Contents of 5 to 24 bytes, the same ones always.
-pub fn example_contents() -> Vec<Vec<u8>> {
+/// Patterns of 5 to 24 bytes, the same ones always.
+pub fn example_patterns() -> Vec<Vec<u8>> {
     (0..400)
         .map(|n| example_packets(n + 1, 5 + n % 20).pop().unwrap_or_default())
         .collect()
@@ -54,9 +55,9 @@ pub struct Inspected {
 #[derive(Clone, Debug, Default)]
 struct Inspection {
     bytes: usize,
-    /// Words of answers for each length: kernel 1's, then one for each 32
+    /// Words of results for each length: kernel 1's, then one for each 32
     /// bytes.
-    answers: Vec<[u32; LENGTHS]>,
+    results: Vec<[u32; LENGTHS]>,
     /// Intermediate hashes by byte and cluster, from kernel 1's on.
     longest: Vec<u32>,
 }
@@ -67,17 +68,17 @@ impl Inspected {
         &self.design
     }
 
-    /// Where in a packet a content of which length may begin.
+    /// Where in a packet a pattern of which length may begin.
     pub fn matches(&self, packet: usize) -> Vec<(usize, usize)> {
-        let Inspection { bytes, answers, .. } = &self.packets[packet];
+        let Inspection { bytes, results, .. } = &self.packets[packet];
         let mut found = Vec::new();
-        for (word, answers) in answers.iter().enumerate() {
-            for (n, &answers) in answers.iter().enumerate() {
+        for (word, results) in results.iter().enumerate() {
+            for (n, &results) in results.iter().enumerate() {
                 // The byte at which the window of the lowest bit ends.
                 let last = self.design.prefix_bytes() - 1 + QUERIES * word;
-                let asked = if word == 0 { LENGTHS - n } else { QUERIES };
+                let queries = if word == 0 { LENGTHS - n } else { QUERIES };
                 let length = self.design.shortest() + n;
-                let set = (0..asked).filter(|bit| answers >> bit & 1 == 1);
+                let set = (0..queries).filter(|bit| results >> bit & 1 == 1);
                 found.extend(
                     set.map(|bit| last - bit)
                         .filter(|&end| end < *bytes)
@@ -96,7 +97,7 @@ impl Inspected {
     }
 }
 
-/// Looks for contents in packets on a pipeline of processors.
+/// Looks for patterns in packets on a pipeline of processors.
 ///
 /// # Errors
 /// As for one.
@@ -104,7 +105,7 @@ pub fn pipeline(
     family: Family,
     functions: &Functions,
     processors: usize,
-    contents: &[Vec<u8>],
+    patterns: &[Vec<u8>],
     packets: &[Vec<u8>],
 ) -> Result<Vec<Inspected>, ProgramFailure> {
     let mut stages: Vec<Inspected> = Vec::with_capacity(processors);
@@ -115,13 +116,13 @@ pub fn pipeline(
         };
         let design = Design::new(family, position);
         let before = stages.last().map(Inspected::longest);
-        let stage = inspect(&design, functions, contents, packets, before.as_deref())?;
+        let stage = inspect(&design, functions, patterns, packets, before.as_deref())?;
         stages.push(stage);
     }
     Ok(stages)
 }
 
-/// Looks for contents in packets on one processor. `before` has the
+/// Looks for patterns in packets on one processor. `before` has the
 /// intermediate hashes of each packet from the processor before.
 ///
 /// # Errors
@@ -130,7 +131,7 @@ pub fn pipeline(
 pub fn inspect(
     design: &Design,
     functions: &Functions,
-    contents: &[Vec<u8>],
+    patterns: &[Vec<u8>],
     packets: &[Vec<u8>],
     before: Option<&[Vec<u32>]>,
 ) -> Result<Inspected, ProgramFailure> {
@@ -145,7 +146,7 @@ pub fn inspect(
             "the intermediate hashes of each packet are needed".to_owned(),
         ));
     }
-    let mut processor = Processor::new(design, functions, contents, packets)?;
+    let mut processor = Processor::new(design, functions, patterns, packets)?;
     for packet in 0..packets.len() {
         let hashes = before.map_or(&[][..], |hashes| &hashes[packet]);
         let inspection = processor.packet(packet, packets[packet].len(), hashes)?;
@@ -169,7 +170,7 @@ struct Processor<'a> {
     parameters: Option<Stream>,
     /// Tables and the filter, where they are in lanes.
     indexed: Vec<Stream>,
-    /// Where each packet is in memory, and its answers.
+    /// Where each packet is in memory, and its results.
     places: Vec<Place>,
     filter: MemoryRange,
     done: Vec<Inspection>,
@@ -177,7 +178,7 @@ struct Processor<'a> {
 
 struct Place {
     text: usize,
-    answers: usize,
+    results: usize,
     /// Bytes that kernel 2 goes over.
     rest: usize,
 }
@@ -186,11 +187,11 @@ impl<'a> Processor<'a> {
     fn new(
         design: &'a Design,
         functions: &Functions,
-        contents: &[Vec<u8>],
+        patterns: &[Vec<u8>],
         packets: &[Vec<u8>],
     ) -> Result<Processor<'a>, ProgramFailure> {
         let clusters = functions.clusters();
-        let mut memory = functions.filter(design, contents);
+        let mut memory = functions.filter(design, patterns);
         let filter = MemoryRange {
             start: 0,
             words: memory.len(),
@@ -210,11 +211,11 @@ impl<'a> Processor<'a> {
                 let words: Vec<u32> = packet.chunks(4).map(word_of).collect();
                 let text = range_of(&mut memory, &words).start;
                 memory.resize(text + (design.prefix_bytes() + rest) / 4 + clusters, 0);
-                let answers = memory.len();
-                memory.resize(answers + LENGTHS * clusters * (1 + rest / QUERIES), 0);
+                let results = memory.len();
+                memory.resize(results + LENGTHS * clusters * (1 + rest / QUERIES), 0);
                 Place {
                     text,
-                    answers,
+                    results,
                     rest,
                 }
             })
@@ -270,14 +271,14 @@ impl<'a> Processor<'a> {
     ) -> Result<Inspection, ProgramFailure> {
         let Place {
             text,
-            answers,
+            results,
             rest,
         } = self.places[packet];
         let mut made = Inspection {
             bytes,
             ..Inspection::default()
         };
-        let mut to = answers;
+        let mut to = results;
         let mut states = self.prefix(text, before, &mut made, &mut to)?;
         let strip_bytes = match self.query {
             Some(_) => MEMORY_STRIP_BYTES,
@@ -323,7 +324,7 @@ impl<'a> Processor<'a> {
         }
         inputs.extend(self.parameters);
         let given = self.program.call(self.start, &inputs, &self.indexed, &[])?;
-        self.answered(given[0], made, to)?;
+        self.store_results(given[0], made, to)?;
         made.longest.extend(self.program.words(given[1]));
         Ok(given[2])
     }
@@ -347,13 +348,13 @@ impl<'a> Processor<'a> {
         let given = self.program.call(self.scan, &inputs, &self.indexed, &[])?;
         let (longest, after) = match (self.query, given.as_slice()) {
             (None, &[matches, longest, after]) => {
-                self.answered(matches, made, to)?;
+                self.store_results(matches, made, to)?;
                 (longest, after)
             }
             (Some(query), &[addresses, hashes, longest, after]) => {
                 let words = self.program.gather_by(addresses, self.filter.start)?;
                 let matches = self.program.call(query, &[words, hashes], &[], &[])?;
-                self.answered(matches[0], made, to)?;
+                self.store_results(matches[0], made, to)?;
                 (longest, after)
             }
             _ => {
@@ -367,8 +368,8 @@ impl<'a> Processor<'a> {
         Ok(after)
     }
 
-    /// Stores answers, of which all clusters have the same.
-    fn answered(
+    /// Stores results, of which all clusters have the same.
+    fn store_results(
         &mut self,
         matches: Stream,
         made: &mut Inspection,
@@ -376,7 +377,7 @@ impl<'a> Processor<'a> {
     ) -> Result<(), ProgramFailure> {
         let words = self.program.words(matches);
         let (records, _) = words.as_chunks::<LENGTHS>();
-        made.answers.extend(records.iter().step_by(self.clusters));
+        made.results.extend(records.iter().step_by(self.clusters));
         let stored = words.len();
         self.program.store(matches, *to)?;
         *to += stored;

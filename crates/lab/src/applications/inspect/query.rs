@@ -75,20 +75,20 @@ pub(super) fn address(k: &mut Builder, clusters: usize, hash: Value) -> Value {
     Lanes::new(clusters).index(k, row)
 }
 
-/// The answers to queries of each length, the latest in the lowest bit.
-pub(super) struct Answers {
+/// The results to queries of each length, the latest in the lowest bit.
+pub(super) struct QueryResults {
     words: [Option<Value>; LENGTHS],
 }
 
-impl Answers {
-    pub(super) fn none() -> Answers {
-        Answers {
+impl QueryResults {
+    pub(super) fn none() -> QueryResults {
+        QueryResults {
             words: [None; LENGTHS],
         }
     }
 
-    /// Asks for a window of the `n`-th length.
-    pub(super) fn ask(&mut self, k: &mut Builder, query: &Query, n: usize, hash: Value) {
+    /// Queries a window of the `n`-th length.
+    pub(super) fn query(&mut self, k: &mut Builder, query: &Query, n: usize, hash: Value) {
         let bit = query.bit(k, hash);
         self.add(k, n, bit);
     }
@@ -97,7 +97,7 @@ impl Answers {
         self.words[n] = Some(append(k, self.words[n], bit));
     }
 
-    /// Gives the answers that all clusters agree on, a word for each length.
+    /// Gives the results that all clusters agree on, a word for each length.
     pub(super) fn give(self, k: &mut Builder, tree: &Tree, matches: OutputId) {
         let words: Vec<Value> = self
             .words
@@ -109,7 +109,7 @@ impl Answers {
     }
 }
 
-/// A word of answers with one more.
+/// A word of results with one more.
 pub(super) fn append(k: &mut Builder, word: Option<Value>, bit: Value) -> Value {
     match word {
         None => bit,
@@ -131,15 +131,15 @@ pub fn from_memory(clusters: usize) -> Result<Kernel, BuildError> {
         Over::several_records(words, QUERIES as u32).label("packet"),
         &[],
         |k, _| {
-            let mut answers = Answers::none();
+            let mut results = QueryResults::none();
             for _ in 0..QUERIES {
                 let (words, hashes) = (k.read(words), k.read(hashes));
                 for (n, (word, hash)) in words.into_iter().zip(hashes).enumerate() {
                     let bit = extract(k, word, hash);
-                    answers.add(k, n, bit);
+                    results.add(k, n, bit);
                 }
             }
-            answers.give(k, &tree, matches);
+            results.give(k, &tree, matches);
             vec![]
         },
     );

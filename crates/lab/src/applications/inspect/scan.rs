@@ -1,7 +1,7 @@
 //! Kernel 2: the rest of the packet, a byte at a time (5.2.3).
 
 use super::hashing::Hashing;
-use super::query::{Answers, Query, address};
+use super::query::{Query, QueryResults, address};
 use super::{Design, LENGTHS, Position, QUERIES};
 use crate::applications::broadcast;
 use crate::applications::tree::Tree;
@@ -12,13 +12,13 @@ use crate::kernel::{BuildError, Builder, InputId, Kernel, OutputId, Over, Value}
 /// Its inputs are the packet, a word in a record; the hashes with which the
 /// strip begins; after other processors, their intermediate hashes, a word for
 /// each byte of a row of the packet; and the functions' parameters. Its outputs
-/// are a word of answers for each length and 32 bytes, or addresses and hashes
+/// are a word of results for each length and 32 bytes, or addresses and hashes
 /// for a filter in memory; the intermediate hashes for the processor after;
 /// and the hashes with which the next strip begins.
 pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
     let shape = Shape { clusters };
     let carried = design.carried() as u32;
-    let mut k = Builder::new("inspect-2");
+    let mut k = Builder::new(&design.kernel_name(2));
     let packet = k.input("packet", 1);
     let before = k.input("hashes before", carried);
     let shorter = match design.position {
@@ -26,7 +26,7 @@ pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
         Position::After(_) => Some(k.input("intermediate hashes", shape.record_bytes())),
     };
     let hashing = Hashing::declare(&mut k, clusters, design, design.shortest_made());
-    let asked = Asked::declare(&mut k, clusters, design);
+    let lookup = Lookup::declare(&mut k, clusters, design);
     let longest = k.output("intermediate hashes on", shape.record_bytes());
     let scan = Scan {
         design,
@@ -34,7 +34,7 @@ pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
         hashing,
         shorter,
         longest,
-        asked,
+        lookup,
     };
     let after = k.output("hashes after", carried);
 
@@ -59,7 +59,7 @@ pub fn scan(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
     k.finish()
 }
 
-/// Words of the packet whose bytes are asked for together.
+/// Words of the packet whose bytes are queried together.
 const GROUP: u32 = QUERIES as u32 / 4;
 
 /// How the packet's words are dealt out to clusters.
@@ -97,7 +97,7 @@ struct Scan<'a> {
     hashing: Hashing,
     shorter: Option<InputId>,
     longest: OutputId,
-    asked: Asked,
+    lookup: Lookup,
 }
 
 impl Scan<'_> {
@@ -111,7 +111,7 @@ impl Scan<'_> {
         states: &[Value],
     ) -> Vec<Value> {
         let mut states = states.to_vec();
-        let mut answers = Answers::none();
+        let mut results = QueryResults::none();
         for _ in 0..self.shape.reads() {
             let (word, first) = match read {
                 Some((word, first)) => (word, Some(first)),
@@ -133,17 +133,17 @@ impl Scan<'_> {
                 let made: Vec<Value> = (0..4)
                     .map(|byte| {
                         let shorter = shorter.as_ref().map(|words| words[byte as usize]);
-                        self.byte(k, (word, byte), shorter, &mut states, &mut answers)
+                        self.byte(k, (word, byte), shorter, &mut states, &mut results)
                     })
                     .collect();
                 k.write_words(self.longest, place, &made);
             }
         }
-        self.asked.give(k, answers);
+        self.lookup.give(k, results);
         states
     }
 
-    /// Makes all windows longer by a byte and asks for them; returns the hash of
+    /// Makes all windows longer by a byte and queries them; returns the hash of
     /// the longest.
     fn byte(
         &self,
@@ -151,7 +151,7 @@ impl Scan<'_> {
         (word, byte): (Value, u32),
         shorter: Option<Value>,
         states: &mut Vec<Value>,
-        answers: &mut Answers,
+        results: &mut QueryResults,
     ) -> Value {
         let item = self.hashing.item(k, word, byte);
         let next = match shorter {
@@ -166,7 +166,7 @@ impl Scan<'_> {
             .iter()
             .map(|&state| self.hashing.finish(k, state))
             .collect();
-        self.asked.ask(k, answers, &hashes);
+        self.lookup.query(k, results, &hashes);
         let longest = grown.remove(grown.len() - 1);
         *states = grown;
         longest
@@ -174,7 +174,7 @@ impl Scan<'_> {
 }
 
 /// What is done with hashes.
-enum Asked {
+enum Lookup {
     Here(Query, Tree, OutputId),
     InMemory {
         clusters: usize,
@@ -183,15 +183,15 @@ enum Asked {
     },
 }
 
-impl Asked {
-    fn declare(k: &mut Builder, clusters: usize, design: &Design) -> Asked {
+impl Lookup {
+    fn declare(k: &mut Builder, clusters: usize, design: &Design) -> Lookup {
         let words = LENGTHS as u32;
         match Query::declare(k, clusters, design) {
             Some(query) => {
                 let tree = Tree::declare(k, clusters);
-                Asked::Here(query, tree, k.output("matches", words))
+                Lookup::Here(query, tree, k.output("matches", words))
             }
-            None => Asked::InMemory {
+            None => Lookup::InMemory {
                 clusters,
                 addresses: k.output("addresses", words),
                 hashes: k.output("hashes", words),
@@ -199,14 +199,14 @@ impl Asked {
         }
     }
 
-    fn ask(&self, k: &mut Builder, answers: &mut Answers, given: &[Value]) {
+    fn query(&self, k: &mut Builder, results: &mut QueryResults, given: &[Value]) {
         match self {
-            Asked::Here(query, ..) => {
+            Lookup::Here(query, ..) => {
                 for (n, &hash) in given.iter().enumerate() {
-                    answers.ask(k, query, n, hash);
+                    results.query(k, query, n, hash);
                 }
             }
-            Asked::InMemory {
+            Lookup::InMemory {
                 clusters,
                 addresses,
                 hashes,
@@ -219,9 +219,9 @@ impl Asked {
         }
     }
 
-    fn give(&self, k: &mut Builder, answers: Answers) {
-        if let Asked::Here(_, tree, matches) = self {
-            answers.give(k, tree, *matches);
+    fn give(&self, k: &mut Builder, results: QueryResults) {
+        if let Lookup::Here(_, tree, matches) = self {
+            results.give(k, tree, *matches);
         }
     }
 }

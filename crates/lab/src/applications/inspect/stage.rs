@@ -14,12 +14,23 @@ pub enum Family {
     H1,
 }
 
+impl Family {
+    /// The name in kernels' names.
+    fn name(self) -> &'static str {
+        match self {
+            Family::ShiftAddXor => "shift-add-xor",
+            Family::Tabulation => "tabulation",
+            Family::H1 => "h1",
+        }
+    }
+}
+
 /// Where a processor is in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// It computes hashes from one byte on.
     First,
-    /// After so many others, whose intermediate hashes it goes on with.
+    /// After N others, whose intermediate hashes it extends.
     After(usize),
 }
 
@@ -69,6 +80,36 @@ impl Design {
     /// The same with its filter elsewhere.
     pub fn with_filter(self, filter: FilterPlace) -> Design {
         Design { filter, ..self }
+    }
+
+    /// The name of its kernel 1 or 2, as in `weir lab list`.
+    pub(super) fn kernel_name(&self, kernel: u32) -> String {
+        let family = match self.family {
+            Family::ShiftAddXor => None,
+            other => Some(other.name()),
+        };
+        let place = match self.filter {
+            FilterPlace::Scratchpad => None,
+            FilterPlace::Lane => Some("lane"),
+            FilterPlace::Memory => Some("memory"),
+        };
+        let assist = match (self.bit_assist, self.index_assist) {
+            (true, _) => Some("bits"),
+            (false, true) => Some("index"),
+            (false, false) => None,
+        };
+        let mut name = match self.position {
+            Position::First => format!("inspect-first-{kernel}"),
+            Position::After(_) => format!("inspect-{kernel}"),
+        };
+        let mut differing: Vec<&str> = [family, place, assist].into_iter().flatten().collect();
+        if differing.is_empty() && self.position != Position::First {
+            differing.push(self.family.name());
+        }
+        for part in differing {
+            name = format!("{name}-{part}");
+        }
+        name
     }
 
     /// The shortest length that it looks for.

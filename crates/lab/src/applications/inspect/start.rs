@@ -1,7 +1,7 @@
 //! Kernel 1: the packet's first bytes (5.2.3).
 
 use super::hashing::Hashing;
-use super::query::{Answers, Query};
+use super::query::{Query, QueryResults};
 use super::{Design, LENGTHS};
 use crate::applications::broadcast;
 use crate::applications::tree::Tree;
@@ -12,13 +12,13 @@ use crate::kernel::{BuildError, Builder, Kernel, Value};
 ///
 /// Its inputs are the packet, a word in a record, or the hashes of the
 /// processor before and the word of the packet that they lack; and the
-/// functions' parameters. Its outputs are a word of answers for each length,
+/// functions' parameters. Its outputs are a word of results for each length,
 /// and the hashes of all windows that end at the last of these bytes: of the
 /// longest, which is an intermediate hash, and of the others, the shortest
 /// first. These few
 /// queries are the scratchpads' also where the filter is in memory.
 pub fn start(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
-    let mut k = Builder::new("inspect-1");
+    let mut k = Builder::new(&design.kernel_name(1));
     let packet = k.input("packet", 1);
     let before = design
         .starts_with_hashes()
@@ -49,7 +49,7 @@ pub fn start(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
     }
     let before = before.map(|stream| k.read(stream));
 
-    let mut answers = Answers::none();
+    let mut results = QueryResults::none();
     let mut states: Vec<Value> = Vec::with_capacity(windows);
     for window in 0..windows {
         let mut length = from;
@@ -63,13 +63,13 @@ pub fn start(clusters: usize, design: &Design) -> Result<Kernel, BuildError> {
             state = Some(made);
             if let Some(n) = length.checked_sub(design.shortest()) {
                 let hash = hashing.finish(&mut k, made);
-                answers.ask(&mut k, &query, n, hash);
+                results.query(&mut k, &query, n, hash);
             }
         }
         states.extend(state);
     }
     states.reverse();
-    answers.give(&mut k, &tree, matches);
+    results.give(&mut k, &tree, matches);
     k.write(longest, &states.split_off(design.carried()));
     k.write(after, &states);
     k.finish()

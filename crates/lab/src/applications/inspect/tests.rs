@@ -1,20 +1,20 @@
-//! Contents are found where a direct filter finds them.
+//! Patterns are found where a direct filter finds them.
 
-use super::programs::{Inspected, example_contents, example_packets, inspect, pipeline};
+use super::programs::{Inspected, example_packets, example_patterns, inspect, pipeline};
 use super::*;
 use crate::applications::sketch::{COUNTERS, Hashing};
 use crate::execute::{Arguments, Scratchpads, execute};
 
 const FAMILIES: [Family; 3] = [Family::ShiftAddXor, Family::Tabulation, Family::H1];
 
-/// Where contents of a design's lengths may begin, by the host's functions.
+/// Where patterns of a design's lengths may begin, by the host's functions.
 fn expected(
     functions: &Functions,
     design: &Design,
-    contents: &[Vec<u8>],
+    patterns: &[Vec<u8>],
     packet: &[u8],
 ) -> Vec<(usize, usize)> {
-    let filter = functions.filter(design, contents);
+    let filter = functions.filter(design, patterns);
     let lengths = design.shortest()..design.shortest() + LENGTHS;
     let mut found: Vec<(usize, usize)> = lengths
         .flat_map(|length| {
@@ -27,62 +27,62 @@ fn expected(
     found
 }
 
-/// Packets with contents in them, at their ends too, and bytes of zero.
-fn packets(contents: &[Vec<u8>], bytes: usize) -> Vec<Vec<u8>> {
+/// Packets with patterns in them, at their ends too, and bytes of zero.
+fn packets(patterns: &[Vec<u8>], bytes: usize) -> Vec<Vec<u8>> {
     let mut packets = example_packets(3, bytes);
     for (n, packet) in packets.iter_mut().enumerate() {
         packet[bytes / 2..bytes / 2 + 6].fill(0);
-        for (place, content) in contents.iter().skip(7 * n).take(40).enumerate() {
+        for (place, pattern) in patterns.iter().skip(7 * n).take(40).enumerate() {
             let at = match place {
                 0 => 0,
-                1 => bytes - content.len(),
+                1 => bytes - pattern.len(),
                 _ => place * bytes / 40,
             };
-            if let Some(room) = packet.get_mut(at..at + content.len()) {
-                room.copy_from_slice(content);
+            if let Some(room) = packet.get_mut(at..at + pattern.len()) {
+                room.copy_from_slice(pattern);
             }
         }
     }
     packets
 }
 
-fn check(made: &Inspected, functions: &Functions, contents: &[Vec<u8>], packets: &[Vec<u8>]) {
+fn check(made: &Inspected, functions: &Functions, patterns: &[Vec<u8>], packets: &[Vec<u8>]) {
     for (number, packet) in packets.iter().enumerate() {
         let found = made.matches(number);
-        let wanted = expected(functions, made.design(), contents, packet);
+        let wanted = expected(functions, made.design(), patterns, packet);
         assert_eq!(found, wanted, "packet {number} of {:?}", made.design());
     }
 }
 
 #[test]
 fn contents_are_found_on_any_number_of_clusters() {
-    let contents = example_contents();
+    let patterns = example_patterns();
     for clusters in [1, 2, 4, 8, 16, 32] {
         for family in FAMILIES {
             let functions = Functions::example(family, clusters, 12);
-            let packets = packets(&contents, 300);
-            let stages = pipeline(family, &functions, 2, &contents, &packets).expect("programs");
+            let packets = packets(&patterns, 300);
+            let stages = pipeline(family, &functions, 2, &patterns, &packets).expect("programs");
             for stage in &stages {
-                check(stage, &functions, &contents, &packets);
+                check(stage, &functions, &patterns, &packets);
             }
-            // A content that was put there is among what is found.
+            // A pattern that was put there is among what is found.
             let placed = stages[0].matches(0);
-            assert!(placed.contains(&(0, contents[0].len())), "{placed:?}");
+            assert!(placed.contains(&(0, patterns[0].len())), "{placed:?}");
         }
     }
 }
 
 #[test]
 fn a_pipeline_of_four_finds_contents_of_5_to_20_bytes() {
-    let contents = example_contents();
+    let patterns = example_patterns();
     let functions = Functions::example(Family::Tabulation, 8, 20);
-    let mut packets = packets(&contents, 1500);
+    let mut packets = packets(&patterns, 1500);
     packets.truncate(1);
-    packets.push(contents[15].clone());
-    let stages = pipeline(Family::Tabulation, &functions, 4, &contents, &packets);
+    packets.push(patterns[15].clone());
+    let stages = pipeline(Family::Tabulation, &functions, 4, &patterns, &packets);
     let stages = stages.expect("programs");
     for stage in &stages {
-        check(stage, &functions, &contents, &packets);
+        check(stage, &functions, &patterns, &packets);
     }
     let last = stages[3].matches(1);
     assert_eq!(last, [(0, 20)]);
@@ -90,12 +90,12 @@ fn a_pipeline_of_four_finds_contents_of_5_to_20_bytes() {
 
 #[test]
 fn filters_in_lanes_and_memory_and_assists_change_nothing() {
-    let contents = example_contents();
-    let packets = packets(&contents, 200);
+    let patterns = example_patterns();
+    let packets = packets(&patterns, 200);
     for family in [Family::ShiftAddXor, Family::Tabulation] {
         let functions = Functions::example(family, 8, 12);
         let plain = Design::new(family, Position::First);
-        let wanted = inspect(&plain, &functions, &contents, &packets, None).expect("a program");
+        let wanted = inspect(&plain, &functions, &patterns, &packets, None).expect("a program");
         for (filter, index_assist, bit_assist) in [
             (FilterPlace::Lane, false, false),
             (FilterPlace::Lane, true, false),
@@ -109,7 +109,7 @@ fn filters_in_lanes_and_memory_and_assists_change_nothing() {
                 bit_assist,
                 ..plain
             };
-            let made = inspect(&design, &functions, &contents, &packets, None).expect("a program");
+            let made = inspect(&design, &functions, &patterns, &packets, None).expect("a program");
             for packet in 0..packets.len() {
                 assert_eq!(made.matches(packet), wanted.matches(packet), "{design:?}");
             }
@@ -157,8 +157,8 @@ fn large_flows_are_told_in_all_stages() {
                 *counter += packet[1];
                 is_large &= *counter >= THRESHOLD;
             }
-            let answers = words[n / QUERIES * clusters];
-            let bit = answers >> (QUERIES - 1 - n % QUERIES) & 1;
+            let results = words[n / QUERIES * clusters];
+            let bit = results >> (QUERIES - 1 - n % QUERIES) & 1;
             assert_eq!(bit == 1, is_large, "packet {n} on {clusters} clusters");
         }
         assert_eq!(arguments.indexed[0], counters);

@@ -6,8 +6,9 @@ use crate::stream::{MemoryRange, Program};
 
 pub(in crate::applications) const ENTRY: ProgramEntry = ProgramEntry {
     name: "mmh",
-    about: "four pre-tags of each packet by MMH",
+    about: "computes four MMH pre-tags of each packet",
     source: "Lai 2006, 4.4",
+    packet_bytes: |size| size.bytes,
     build: |clusters, size| {
         let blocks = size.bytes.div_ceil(4 * BLOCK_WORDS);
         let packets = example_words(size.packets * blocks * BLOCK_WORDS);

@@ -1,29 +1,37 @@
-//! A packet in offset codebook mode, as a stream program.
+//! Packets in offset codebook mode, as stream programs.
 
 use super::BLOCKS;
 use crate::applications::aes::programs::{BLOCK_WORDS, Cipher, Kernels, Width, Workload, table_of};
-use crate::applications::{ProgramEntry, ProgramFailure, example_words};
+use crate::applications::{ProgramEntry, ProgramFailure, Size, example_words};
 use crate::stream::{KernelId, MemoryRange, Program, Stream};
 
 pub(in crate::applications) const ENTRIES: [ProgramEntry; 2] = [
     ProgramEntry {
         name: "ocb",
-        about: "seals a packet with AES-128 in OCB, its offsets made before",
+        about: "seals packets with AES-128 in OCB, with precomputed offsets",
         source: "Lai 2006, 2.8",
-        build: |clusters, size| example(clusters, size.bytes, Offsets::Before),
+        packet_bytes: |size| size.bytes,
+        build: |clusters, size| example(clusters, size, Offsets::Before),
     },
     ProgramEntry {
-        name: "ocb-flying",
-        about: "seals a packet with AES-128 in OCB, its offsets found on the fly",
+        name: "ocb-on-the-fly",
+        about: "seals packets with AES-128 in OCB, with offsets computed on the fly",
         source: "Lai 2006, 2.8",
-        build: |clusters, size| example(clusters, size.bytes, Offsets::Flying),
+        packet_bytes: |size| size.bytes,
+        build: |clusters, size| example(clusters, size, Offsets::Flying),
     },
 ];
 
-fn example(clusters: usize, bytes: usize, offsets: Offsets) -> Result<Program, ProgramFailure> {
-    let text = example_words(bytes.div_ceil(4 * BLOCK_WORDS).max(1) * BLOCK_WORDS);
-    let start = Start::Nonce([1, 2, 3, 4]);
-    Ok(seal(clusters, offsets, [5, 6, 7, 8], &start, &text)?.program)
+/// Packets under one key, each with its own nonce.
+fn example(clusters: usize, size: &Size, offsets: Offsets) -> Result<Program, ProgramFailure> {
+    let words = size.bytes.div_ceil(4 * BLOCK_WORDS).max(1) * BLOCK_WORDS;
+    let text = example_words(size.packets * words);
+    let packets: Vec<(Start, &[u32])> = text
+        .chunks(words)
+        .zip(4..)
+        .map(|(text, number)| (Start::Nonce([1, 2, 3, number]), text))
+        .collect();
+    Ok(seal(clusters, offsets, [5, 6, 7, 8], &packets)?.program)
 }
 
 /// When offsets are made.
@@ -62,106 +70,101 @@ pub struct Known {
     pub closing_tweak: [u32; 4],
 }
 
-/// A program that has sealed a packet. Its one barrier is passed when the
+/// A program that has sealed packets. Its one barrier is passed when the
 /// table, the microcode and the sub-keys are in place.
 #[derive(Clone, Debug)]
 pub struct Sealed {
     /// The program.
     pub program: Program,
+    packets: Vec<SealedPacket>,
+}
+
+#[derive(Clone, Debug)]
+struct SealedPacket {
     cipher: MemoryRange,
     tag: usize,
 }
 
 impl Sealed {
-    /// The encrypted blocks.
-    pub fn cipher_text(&self) -> &[u32] {
-        &self.program.memory()[self.cipher.start..self.cipher.start + self.cipher.words]
+    /// The encrypted blocks of a packet.
+    pub fn cipher_text(&self, packet: usize) -> &[u32] {
+        let cipher = self.packets[packet].cipher;
+        &self.program.memory()[cipher.start..cipher.start + cipher.words]
     }
 
-    /// The tag.
-    pub fn tag(&self) -> &[u32] {
-        &self.program.memory()[self.tag..self.tag + BLOCK_WORDS]
+    /// The tag of a packet.
+    pub fn tag(&self, packet: usize) -> &[u32] {
+        let tag = self.packets[packet].tag;
+        &self.program.memory()[tag..tag + BLOCK_WORDS]
     }
 }
 
-/// Seals whole blocks, at most 96, under a key. RFC 7253's partial block has its
-/// padding, and its cipher text is cut by the host.
+/// Seals packets of whole blocks, at most 96 each, under a key, one after the
+/// other. RFC 7253's partial block has its padding, and its cipher text is cut by
+/// the host.
 ///
 /// # Errors
-/// No block, too many, or a part of one.
+/// No packet; a packet without a block, with too many, or with a part of one.
 pub fn seal(
     clusters: usize,
     offsets: Offsets,
     key: [u32; 4],
-    start: &Start,
-    text: &[u32],
+    packets: &[(Start, &[u32])],
 ) -> Result<Sealed, ProgramFailure> {
-    let blocks = text.len() / BLOCK_WORDS;
-    if !(1..=BLOCKS).contains(&blocks) || !text.len().is_multiple_of(BLOCK_WORDS) {
+    if packets.is_empty() {
+        return Err(ProgramFailure::Workload("no packets".to_owned()));
+    }
+    let offset_bytes = 4 * clusters * BLOCKS * BLOCK_WORDS;
+    if packets.len() * offset_bytes > Size::MOST_BYTES {
         return Err(ProgramFailure::Workload(format!(
-            "{} words of text: 1 to {BLOCKS} whole blocks of {BLOCK_WORDS} words",
-            text.len()
+            "{} packets: OCB keeps {offset_bytes} bytes of offsets for each, {} bytes at most",
+            packets.len(),
+            Size::MOST_BYTES
         )));
     }
-    let (places, memory) = Places::of(clusters, key, start, text);
-    let mut sealing = Sealing::begin(clusters, offsets, &places, memory)?;
-    let (l, first) = sealing.first(start, &places)?;
-    let (special, closing) = match start {
-        Start::Nonce(_) => (blocks as u32, blocks as u32),
-        Start::Known(known) => (known.special, known.closing),
-    };
-    let program = &mut sealing.cipher.program;
-    let before: Vec<Stream> = match offsets {
-        Offsets::Before => vec![first, l],
-        Offsets::Flying => vec![l],
-    };
-    let made = program.call(sealing.parameters, &before, &[], &[])?;
-    let tweak = match start {
-        Start::Nonce(_) => made[1],
-        Start::Known(_) => program.load(places.special_tweak)?,
-    };
-    let text = program.load(places.text)?;
-    let (block, offsets) = match offsets {
-        Offsets::Before => {
-            program.store(made[2], places.offsets)?;
-            let chosen = program.gather(&places.own_offsets(clusters), BLOCK_WORDS)?;
-            let inputs = [text, chosen, tweak];
-            let given = program.call(sealing.enter, &inputs, &[], &[special])?;
-            (given[0], chosen)
+    for (_, text) in packets {
+        let blocks = text.len() / BLOCK_WORDS;
+        if !(1..=BLOCKS).contains(&blocks) || !text.len().is_multiple_of(BLOCK_WORDS) {
+            return Err(ProgramFailure::Workload(format!(
+                "packets of {} words: OCB takes 1 to {BLOCKS} whole blocks of {BLOCK_WORDS} words",
+                text.len()
+            )));
         }
-        Offsets::Flying => {
-            let inputs = [text, first, made[0], tweak];
-            let given = program.call(sealing.enter, &inputs, &[], &[special])?;
-            (given[0], given[1])
-        }
-    };
-    let encrypted = sealing.cipher.encrypt(block, &OWN_KEY)?;
-    let program = &mut sealing.cipher.program;
-    let closing_tweak = program.load(places.closing_tweak)?;
-    let inputs = [encrypted, text, offsets, closing_tweak];
-    let left = program.call(sealing.leave, &inputs, &[], &[special, closing])?;
-    program.store(left[0], places.cipher)?;
-    let tags = sealing.cipher.encrypt(left[1], &OWN_KEY)?;
-    sealing.cipher.program.store(tags, places.tag)?;
+    }
+    let (setting, places, memory) = place(clusters, key, packets);
+    let mut sealing = Sealing::begin(clusters, offsets, setting, memory)?;
+    let mut sealed = Vec::with_capacity(packets.len());
+    for ((start, text), places) in packets.iter().zip(&places) {
+        let blocks = text.len() / BLOCK_WORDS;
+        sealing.packet(clusters, start, blocks, places)?;
+        sealed.push(SealedPacket {
+            cipher: MemoryRange {
+                start: places.cipher,
+                words: text.len(),
+            },
+            tag: places.tag,
+        });
+    }
     Ok(Sealed {
         program: sealing.cipher.program,
-        cipher: MemoryRange {
-            start: places.cipher,
-            words: blocks * BLOCK_WORDS,
-        },
-        tag: places.tag,
+        packets: sealed,
     })
 }
 
-/// All clusters expand the packet's key, and the first one sends it.
+/// All clusters expand the key, and the first one sends it.
 const OWN_KEY: [u32; 2] = [0, 0];
 
-/// Where everything is in memory. Blocks of the packet's are there once for
-/// each cluster.
-struct Places {
+/// Where the words are that all packets use. Each block is there once for each
+/// cluster.
+#[derive(Clone, Copy)]
+struct Setting {
     table: MemoryRange,
     zero: MemoryRange,
     key: MemoryRange,
+}
+
+/// Where a packet is in memory. Single blocks are there once for each cluster.
+struct Places {
     /// The nonce or L(0), and Z\[0\].
     nonce: MemoryRange,
     first: MemoryRange,
@@ -174,30 +177,55 @@ struct Places {
     offsets: usize,
 }
 
+/// Puts the packets and what they need into a memory.
+fn place(
+    clusters: usize,
+    key: [u32; 4],
+    packets: &[(Start, &[u32])],
+) -> (Setting, Vec<Places>, Vec<u32>) {
+    let mut memory = table_of(clusters);
+    let table = MemoryRange {
+        start: 0,
+        words: memory.len(),
+    };
+    let setting = Setting {
+        table,
+        zero: in_all(&mut memory, clusters, &[0; 4]),
+        key: in_all(&mut memory, clusters, &key),
+    };
+    let places = packets
+        .iter()
+        .map(|(start, text)| Places::of(clusters, start, text, setting.zero, &mut memory))
+        .collect();
+    (setting, places, memory)
+}
+
+/// Adds a block once for each cluster.
+fn in_all(memory: &mut Vec<u32>, clusters: usize, block: &[u32; 4]) -> MemoryRange {
+    let range = MemoryRange {
+        start: memory.len(),
+        words: clusters * BLOCK_WORDS,
+    };
+    memory.extend(std::iter::repeat_n(block, clusters).flatten());
+    range
+}
+
 impl Places {
-    fn of(clusters: usize, key: [u32; 4], start: &Start, text: &[u32]) -> (Places, Vec<u32>) {
-        let mut memory = table_of(clusters);
-        let table = MemoryRange {
-            start: 0,
-            words: memory.len(),
-        };
-        let mut in_all = |block: &[u32; 4]| {
-            let range = MemoryRange {
-                start: memory.len(),
-                words: clusters * BLOCK_WORDS,
-            };
-            memory.extend(std::iter::repeat_n(block, clusters).flatten());
-            range
-        };
-        let zero = in_all(&[0; 4]);
-        let key = in_all(&key);
+    fn of(
+        clusters: usize,
+        start: &Start,
+        text: &[u32],
+        zero: MemoryRange,
+        memory: &mut Vec<u32>,
+    ) -> Places {
+        let mut add = |block: &[u32; 4]| in_all(memory, clusters, block);
         let [nonce, first, special_tweak, closing_tweak] = match start {
-            Start::Nonce(nonce) => [in_all(nonce), zero, zero, zero],
+            Start::Nonce(nonce) => [add(nonce), zero, zero, zero],
             Start::Known(known) => [
-                in_all(&known.l),
-                in_all(&known.first),
-                in_all(&known.special_tweak),
-                in_all(&known.closing_tweak),
+                add(&known.l),
+                add(&known.first),
+                add(&known.special_tweak),
+                add(&known.closing_tweak),
             ],
         };
         let text_range = MemoryRange {
@@ -209,10 +237,7 @@ impl Places {
         let tag = cipher + text_range.words;
         let offsets = tag + clusters * BLOCK_WORDS;
         memory.resize(offsets + BLOCKS * clusters * BLOCK_WORDS, 0);
-        let places = Places {
-            table,
-            zero,
-            key,
+        Places {
             nonce,
             first,
             special_tweak,
@@ -221,8 +246,7 @@ impl Places {
             cipher,
             tag,
             offsets,
-        };
-        (places, memory)
+        }
     }
 
     /// Each block's offset: a row has the same one in all clusters, and a block
@@ -237,6 +261,8 @@ impl Places {
 
 /// A program with the mode's kernels.
 struct Sealing {
+    offsets: Offsets,
+    setting: Setting,
     cipher: Cipher,
     nonce: KernelId,
     parameters: KernelId,
@@ -248,11 +274,11 @@ impl Sealing {
     fn begin(
         clusters: usize,
         offsets: Offsets,
-        places: &Places,
+        setting: Setting,
         memory: Vec<u32>,
     ) -> Result<Sealing, ProgramFailure> {
         let kernels = Kernels::of(&Workload::fixed(1, clusters, false, Width::Single))?;
-        let mut cipher = Cipher::begin(clusters, kernels, memory, places.table)?;
+        let mut cipher = Cipher::begin(clusters, kernels, memory, setting.table)?;
         let program = &mut cipher.program;
         let nonce = program.kernel(super::nonce()?);
         let (parameters, enter) = match offsets {
@@ -264,15 +290,66 @@ impl Sealing {
         for kernel in [nonce, parameters, enter, leave] {
             program.load_microcode(kernel);
         }
-        cipher.expand(places.key, &[])?;
+        cipher.expand(setting.key, &[])?;
         cipher.program.barrier();
         Ok(Sealing {
+            offsets,
+            setting,
             cipher,
             nonce,
             parameters,
             enter,
             leave,
         })
+    }
+
+    /// Loads, seals and stores a packet.
+    fn packet(
+        &mut self,
+        clusters: usize,
+        start: &Start,
+        blocks: usize,
+        places: &Places,
+    ) -> Result<(), ProgramFailure> {
+        let (l, first) = self.first(start, places)?;
+        let (special, closing) = match start {
+            Start::Nonce(_) => (blocks as u32, blocks as u32),
+            Start::Known(known) => (known.special, known.closing),
+        };
+        let program = &mut self.cipher.program;
+        let before: Vec<Stream> = match self.offsets {
+            Offsets::Before => vec![first, l],
+            Offsets::Flying => vec![l],
+        };
+        let made = program.call(self.parameters, &before, &[], &[])?;
+        let tweak = match start {
+            Start::Nonce(_) => made[1],
+            Start::Known(_) => program.load(places.special_tweak)?,
+        };
+        let text = program.load(places.text)?;
+        let (block, offsets) = match self.offsets {
+            Offsets::Before => {
+                program.store(made[2], places.offsets)?;
+                let chosen = program.gather(&places.own_offsets(clusters), BLOCK_WORDS)?;
+                let inputs = [text, chosen, tweak];
+                let given = program.call(self.enter, &inputs, &[], &[special])?;
+                (given[0], chosen)
+            }
+            Offsets::Flying => {
+                let inputs = [text, first, made[0], tweak];
+                let given = program.call(self.enter, &inputs, &[], &[special])?;
+                (given[0], given[1])
+            }
+        };
+        let encrypted = self.cipher.encrypt(block, &OWN_KEY)?;
+        let program = &mut self.cipher.program;
+        let closing_tweak = program.load(places.closing_tweak)?;
+        let inputs = [encrypted, text, offsets, closing_tweak];
+        let left = program.call(self.leave, &inputs, &[], &[special, closing])?;
+        program.store(left[0], places.cipher)?;
+        let tags = self.cipher.encrypt(left[1], &OWN_KEY)?;
+        self.cipher.program.store(tags, places.tag)?;
+        Ok(())
     }
 
     /// L(0) and Z\[0\], in all clusters.
@@ -285,7 +362,7 @@ impl Sealing {
         if let Start::Known(_) = start {
             return Ok((loaded, self.cipher.program.load(places.first)?));
         }
-        let zeros = self.cipher.program.load(places.zero)?;
+        let zeros = self.cipher.program.load(self.setting.zero)?;
         let l = self.cipher.encrypt(zeros, &OWN_KEY)?;
         let program = &mut self.cipher.program;
         let with_nonce = program.call(self.nonce, &[l, loaded], &[], &[])?;

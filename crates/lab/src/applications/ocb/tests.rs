@@ -70,14 +70,17 @@ fn the_mode_of_2003_for_whole_blocks() {
             .fold(cipher[m - 1] ^ y, |sum, text| sum ^ text);
         let tag = encrypt(key, sum ^ z[m - 1]);
 
-        let start = Start::Nonce(words(nonce));
+        let (start, text) = (Start::Nonce(words(nonce)), stream(&text));
+        let other = Start::Nonce(words(!nonce));
         for clusters in CLUSTERS {
             for when in BOTH {
-                let made = seal(clusters, when, words(key), &start, &stream(&text));
-                let made = made.expect("a program");
+                // Another packet before it changes nothing.
+                let packets = [(other.clone(), &text[..4]), (start.clone(), &text)];
+                let made = seal(clusters, when, words(key), &packets).expect("a program");
                 let case = format!("{m} blocks on {clusters} clusters, {when:?}");
-                assert_eq!(made.cipher_text(), stream(&cipher), "{case}");
-                assert_eq!(made.tag(), words(tag), "{case}");
+                assert_eq!(made.cipher_text(1), stream(&cipher), "{case}");
+                assert_eq!(made.tag(1), words(tag), "{case}");
+                assert_ne!(made.tag(0), made.tag(1), "{case}");
             }
         }
     }
@@ -118,7 +121,7 @@ fn seal_rfc7253(clusters: usize, when: Offsets, key: u128, nonce: u128, text: &[
     }
     let (blocks, _) = padded.as_chunks::<16>();
     let text: Vec<u32> = blocks.iter().flat_map(words_of).collect();
-    seal(clusters, when, words(key), &Start::Known(known), &text).expect("a program")
+    seal(clusters, when, words(key), &[(Start::Known(known), &text)]).expect("a program")
 }
 
 #[test]
@@ -158,9 +161,9 @@ fn examples_of_rfc_7253_without_associated_data() {
                 let bytes_of = |words: &[u32]| -> Vec<u8> {
                     words.iter().flat_map(|word| word.to_le_bytes()).collect()
                 };
-                let mut sealed = bytes_of(made.cipher_text());
+                let mut sealed = bytes_of(made.cipher_text(0));
                 sealed.truncate(text.len());
-                sealed.extend(bytes_of(made.tag()));
+                sealed.extend(bytes_of(made.tag(0)));
                 let hex: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
                 assert_eq!(hex, expected, "{clusters} clusters, {when:?}");
             }
@@ -172,6 +175,12 @@ fn examples_of_rfc_7253_without_associated_data() {
 fn parts_of_blocks_and_long_packets_are_refused() {
     let start = Start::Nonce([0; 4]);
     for words in [0, 3, 4 * 97] {
-        assert!(seal(8, Offsets::Before, [0; 4], &start, &example_words(words)).is_err());
+        let text = example_words(words);
+        let packets = [(start.clone(), text.as_slice())];
+        assert!(seal(8, Offsets::Before, [0; 4], &packets).is_err());
     }
+    assert!(seal(8, Offsets::Before, [0; 4], &[]).is_err());
+    let block = example_words(4);
+    let packets = vec![(start, block.as_slice()); 100_000];
+    assert!(seal(8, Offsets::Before, [0; 4], &packets).is_err());
 }

@@ -162,7 +162,7 @@ struct Detector {
 }
 
 impl Detector {
-    /// With room for the alarms of so many keys.
+    /// With room for the alarms of N keys.
     fn new(clusters: usize, keys: usize, factor: f64) -> Result<Detector, ProgramFailure> {
         let mut program = Program::new(clusters, vec![0; keys]);
         let kernels = [error()?, moments()?, alarms(clusters)?].map(|it| program.kernel(it));
@@ -309,7 +309,7 @@ mod tests {
             let made = detect_changes(clusters, &functions, &intervals, 0.7).expect("programs");
             let updated = update(clusters, &functions, &intervals).expect("sketches");
             assert_eq!(made.alarms, expected(clusters, &updated, 0.7), "{clusters}");
-            // Interval 5 is asked for by the keys of interval 6.
+            // Interval 5 is queried with the keys of interval 6.
             let loud: Vec<bool> = made.alarms.iter().map(|alarms| alarms[7]).collect();
             assert_eq!(loud, [false, true, true], "{clusters} clusters");
         }

@@ -9,20 +9,25 @@ use crate::stream::{MemoryRange, Program};
 pub(in crate::applications) const ENTRIES: [ProgramEntry; 2] = [
     ProgramEntry {
         name: "sketch-2",
-        about: "updates a sketch with one key for each packet, 2-universal",
+        about: "updates a sketch with 2-universal hashing, one key and weight per packet",
         source: "Lai 2006, 6.6.1",
+        packet_bytes: |_| 4 * RECORD_WORDS,
         build: |clusters, size| example(clusters, size.packets, Hashing::Two),
     },
     ProgramEntry {
         name: "sketch-4",
-        about: "updates a sketch with one key for each packet, 4-universal",
+        about: "updates a sketch with 4-universal hashing, one key and weight per packet",
         source: "Lai 2006, 6.6.1",
+        packet_bytes: |_| 4 * RECORD_WORDS,
         build: |clusters, size| example(clusters, size.packets, Hashing::Four),
     },
 ];
 
+/// Words that the update reads of a packet: key and weight.
+const RECORD_WORDS: usize = 2;
+
 fn example(clusters: usize, keys: usize, hashing: Hashing) -> Result<Program, ProgramFailure> {
-    let records = example_words(2 * keys.next_multiple_of(clusters));
+    let records = example_words(RECORD_WORDS * keys.next_multiple_of(clusters));
     let functions = example_functions(clusters, hashing);
     Ok(updated(clusters, hashing, &functions, &records)?.program)
 }
@@ -75,7 +80,7 @@ pub fn updated(
     updated_by(update, [clusters, clusters], functions, records)
 }
 
-/// The same by a kernel with so many different functions in so many clusters.
+/// The same with another kernel, its number of functions and of clusters.
 pub(super) fn updated_by(
     update: Kernel,
     [functions, clusters]: [usize; 2],

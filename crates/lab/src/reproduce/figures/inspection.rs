@@ -44,11 +44,7 @@ fn loops(bench: &Bench) -> Result<Plot, ModelError> {
         let points = curve(&[4.0, 5.0, 6.0, 7.0, 8.0], |adders| {
             inspection::scan_cycles(bench, family, adders as u32)
         })?;
-        let half = points.first().map_or(0.0, |(_, cycles)| cycles / 2.0);
         series.push(line(name, points));
-        if family != Family::Tabulation {
-            series.push(published(&format!("{name} almost halved"), &[(8.0, half)]));
-        }
     }
     Ok(plot(
         "Figure 5.8: the loop over the packet",

@@ -185,7 +185,7 @@ impl Arrays {
         }
     }
 
-    /// The words that are sent for an instruction that alone has so many.
+    /// The words that are sent for an instruction that has `words` words alone.
     fn words(&mut self, what: &Instruction, words: u32) -> u32 {
         let place = match what {
             Instruction::Load { .. } => &mut self.loads,
@@ -293,37 +293,63 @@ impl Store {
     }
 }
 
-/// Adds up what the jobs did.
+/// Adds up what the jobs did, until each barrier and in all. Jobs are complete
+/// in the order of barriers: the host sends nothing while it waits at one.
 pub(super) fn add_work(jobs: &[Job], machine: &Machine, outcome: &mut Outcome) {
-    let clusters = machine.clusters as u64;
-    let mut by_class: Vec<(Class, u64)> = Class::ALL.map(|class| (class, 0)).to_vec();
+    let mut until_barriers = std::mem::take(&mut outcome.barriers).into_iter();
+    let mut done = Outcome {
+        by_class: Class::ALL.map(|class| (class, 0)).to_vec(),
+        ..Outcome::default()
+    };
     for job in jobs {
-        outcome.microcode_loads += u32::from(job.is_microcode);
-        match &job.work {
-            Work::Memory {
-                stream_bytes,
-                by_network: false,
-                ..
-            } => outcome.memory_bytes += stream_bytes,
-            Work::Memory { stream_bytes, .. } => outcome.network_bytes += stream_bytes,
-            Work::Kernel {
-                starved,
-                srf_bytes,
-                run,
-                ..
-            } => {
-                outcome.srf_bytes += srf_bytes;
-                outcome.register_bytes += 4 * run.register_words * clusters;
-                outcome.operations += run.arithmetic() * clusters;
-                if *starved > 0.0 {
-                    *outcome.stalls.entry(super::Cause::Bandwidth).or_default() += starved;
-                }
-                for ((_, total), (_, count)) in by_class.iter_mut().zip(&run.operations) {
-                    *total += count * clusters;
-                }
-            }
-            Work::Length | Work::Barrier => {}
+        add_job(job, machine.clusters as u64, &mut done);
+        if let Work::Barrier = job.work
+            && let Some(mut until) = until_barriers.next()
+        {
+            take_work(&mut until, &done);
+            outcome.barriers.push(until);
         }
     }
-    outcome.by_class = by_class;
+    take_work(outcome, &done);
+}
+
+/// Takes over what does not depend on time.
+fn take_work(outcome: &mut Outcome, done: &Outcome) {
+    outcome.memory_bytes = done.memory_bytes;
+    outcome.network_bytes = done.network_bytes;
+    outcome.srf_bytes = done.srf_bytes;
+    outcome.register_bytes = done.register_bytes;
+    outcome.operations = done.operations;
+    outcome.microcode_loads = done.microcode_loads;
+    outcome.by_class.clone_from(&done.by_class);
+    outcome.stalls.extend(done.stalls.iter());
+}
+
+fn add_job(job: &Job, clusters: u64, done: &mut Outcome) {
+    done.microcode_loads += u32::from(job.is_microcode);
+    match &job.work {
+        Work::Memory {
+            stream_bytes,
+            by_network: false,
+            ..
+        } => done.memory_bytes += stream_bytes,
+        Work::Memory { stream_bytes, .. } => done.network_bytes += stream_bytes,
+        Work::Kernel {
+            starved,
+            srf_bytes,
+            run,
+            ..
+        } => {
+            done.srf_bytes += srf_bytes;
+            done.register_bytes += 4 * run.register_words * clusters;
+            done.operations += run.arithmetic() * clusters;
+            if *starved > 0.0 {
+                *done.stalls.entry(super::Cause::Bandwidth).or_default() += starved;
+            }
+            for ((_, total), (_, count)) in done.by_class.iter_mut().zip(&run.operations) {
+                *total += count * clusters;
+            }
+        }
+        Work::Length | Work::Barrier => {}
+    }
 }

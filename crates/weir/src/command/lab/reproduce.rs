@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use weir_lab::reproduce::{Effort, ReproduceError, Row, page, reproduce as rows_of, summary};
+use weir_lab::reproduce::{Effort, ReproduceError, Row, page, reproduce as rows_of, tally};
 
 use super::results::Results;
 use crate::cli::lab::LabReproduce;
@@ -19,6 +19,8 @@ struct JsonRow<'a> {
     id: &'a str,
     #[serde(rename = "where")]
     place: &'a str,
+    statement: &'a str,
+    /// The independent quantity; rows that measure one share it.
     quantity: &'a str,
     conditions: &'a str,
     class: &'static str,
@@ -34,11 +36,7 @@ struct JsonRow<'a> {
 
 pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
     let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
-    let effort = if arguments.short {
-        Effort::SHORT
-    } else {
-        Effort::FULL
-    };
+    let effort = effort(arguments.short);
     let done = Arc::new(AtomicUsize::new(0));
     let count = if arguments.ids.is_empty() {
         weir_lab::reproduce::published().len()
@@ -50,7 +48,7 @@ pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
         done.store(now, Ordering::Relaxed);
     })
     .map_err(|error| match error {
-        ReproduceError::Unknown(_) => Failure::usage(error),
+        ReproduceError::Unknown { .. } => Failure::usage(error),
         _ => Failure::running(error),
     })?;
     drop(bar);
@@ -62,11 +60,16 @@ pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
     )
 }
 
+pub(super) fn effort(short: bool) -> Effort {
+    if short { Effort::SHORT } else { Effort::FULL }
+}
+
 fn json_row(row: &Row) -> JsonRow<'_> {
     JsonRow {
         id: &row.published.id,
         place: &row.published.place,
-        quantity: &row.published.quantity,
+        statement: &row.published.quantity,
+        quantity: row.quantity(),
         conditions: &row.published.conditions,
         class: row.class.name(),
         published: &row.published.value,
@@ -81,13 +84,59 @@ fn json_row(row: &Row) -> JsonRow<'_> {
 }
 
 fn tables(rows: &[Row]) -> String {
-    const ERROR: usize = 6;
-    let cells = rows.iter().map(|row| row.cells().to_vec()).collect();
-    let listed = table::table("", &Row::HEADER, &[ERROR], cells);
-
-    let summary = summary(rows)
-        .into_iter()
-        .map(|(name, count)| vec![name, count])
+    const HEADER: [&str; 7] = [
+        "row",
+        "quantity",
+        "published",
+        "modelled",
+        "error %",
+        "verdict",
+        "note",
+    ];
+    // Rows with the same note share its number.
+    let mut notes: Vec<&str> = Vec::new();
+    let mut cells = Vec::with_capacity(rows.len());
+    for row in rows {
+        let note = match row.note.as_str() {
+            "" => String::new(),
+            note => {
+                let known = notes.iter().position(|known| *known == note);
+                let index = known.unwrap_or(notes.len());
+                if known.is_none() {
+                    notes.push(note);
+                }
+                (index + 1).to_string()
+            }
+        };
+        let published = &row.published;
+        let fitted = if row.fitted { ", fitted" } else { "" };
+        cells.push(vec![
+            published.id.clone(),
+            published.quantity.clone(),
+            format!("{} {}", published.value, published.unit),
+            row.modelled.clone().unwrap_or_default(),
+            row.error_percent
+                .map_or(String::new(), |error| format!("{error:+.1}")),
+            format!("{}{fitted}", row.verdict.name()),
+            note,
+        ]);
+    }
+    let listed = table::wrapped("", &HEADER, &[4, 6], cells);
+    let notes: String = notes
+        .iter()
+        .enumerate()
+        .map(|(index, note)| table::paragraph(&format!("{:3}  ", index + 1), note))
         .collect();
-    listed + &table::table("rows", &[], &[], summary)
+    let notes = match notes.as_str() {
+        "" => String::new(),
+        notes => format!("notes\n{notes}\n"),
+    };
+
+    let of = |[some, all]: [usize; 2]| format!("{some} of {all}");
+    let counts = tally(rows)
+        .into_iter()
+        .map(|line| vec![line.outcome.to_owned(), of(line.rows), of(line.quantities)])
+        .collect();
+    let header = ["outcome", "rows", "independent quantities"];
+    listed + &notes + &table::table("", &header, &[1, 2], counts)
 }

@@ -37,19 +37,22 @@ impl Work {
     }
 }
 
-/// A run of a program.
+/// A run of a program. All values are of one span: from its first barrier, when
+/// kernels, tables and keys are in place, to its last, or to its end.
 #[derive(Serialize)]
 pub(super) struct ProgramRow {
     program: String,
     machine: String,
     packets: usize,
+    /// Bytes that are processed of each packet.
+    packet_bytes: usize,
+    /// Bytes that are processed of all packets.
     bytes: usize,
-    /// From the first packet, when kernels and tables are in place.
     cycles: f64,
     pub(super) cycles_per_packet: f64,
     pub(super) gbit_per_s: f64,
     kernel_share: f64,
-    /// Share of the kernels' time in which memory moved streams, too.
+    /// Share of the kernels' time in which memory moved streams.
     overlap_share: f64,
     /// Cycles without a kernel, by cause.
     stalls: Vec<(&'static str, f64)>,
@@ -59,24 +62,32 @@ pub(super) struct ProgramRow {
     gops: f64,
     operations_per_memory_word: f64,
     most_srf_bytes: u64,
-    /// Mean power of the whole run.
+    /// Mean power.
     pub(super) watts: f64,
     picojoules_per_operation: f64,
     pub(super) nanojoules_per_byte: f64,
 }
 
 impl ProgramRow {
-    pub(super) fn new(name: &str, machine: &Machine, size: &Size, played: &Played) -> ProgramRow {
-        let begin = played.set_up_cycles();
-        let cycles = played.cycles - begin;
+    pub(super) fn new(
+        entry: &ProgramEntry,
+        machine: &Machine,
+        size: &Size,
+        played: &Played,
+    ) -> ProgramRow {
+        let played = played.measured();
         let clock = machine.clock_mhz;
-        let bits = 8.0 * (size.packets * size.bytes) as f64;
-        let power = power(played, machine);
+        let packet_bytes = (entry.packet_bytes)(size);
+        let bytes = size.packets * packet_bytes;
+        let bits = 8.0 * bytes as f64;
+        let power = power(&played, machine);
+        let cycles = played.cycles;
         ProgramRow {
-            program: name.to_owned(),
+            program: entry.name.to_owned(),
             machine: machine.name().to_owned(),
             packets: size.packets,
-            bytes: size.bytes,
+            packet_bytes,
+            bytes,
             cycles,
             cycles_per_packet: cycles / size.packets as f64,
             gbit_per_s: bits / cycles * clock / 1000.0,
@@ -99,7 +110,7 @@ impl ProgramRow {
         }
     }
 
-    /// Cycles per packet, throughput, the kernels' share and power, as words.
+    /// Cycles per packet, throughput, the kernels' share and power, as text.
     pub(super) fn in_short(&self) -> [String; 4] {
         [
             format!("{:.1}", self.cycles_per_packet),
@@ -114,7 +125,7 @@ impl ProgramRow {
         let mut rows = vec![
             row(
                 "packets",
-                format!("{} of {} bytes", self.packets, self.bytes),
+                format!("{}, {} bytes of each", self.packets, self.packet_bytes),
             ),
             row(
                 "cycles",
@@ -131,7 +142,7 @@ impl ProgramRow {
             row(
                 "memory",
                 format!(
-                    "busy in {:.1} % of the kernels' cycles",
+                    "moves streams in {:.1} % of the kernels' cycles",
                     100.0 * self.overlap_share
                 ),
             ),
@@ -152,14 +163,14 @@ impl ProgramRow {
         rows.push(row(
             "operations",
             format!(
-                "{:.2} GOPS, {:.1} for each word of memory",
+                "{:.2} GOPS, {:.1} per memory word",
                 self.gops, self.operations_per_memory_word
             ),
         ));
         rows.push(row(
             "power",
             format!(
-                "{:.2} W, {:.0} pJ for each operation, {:.2} nJ for each byte",
+                "{:.2} W, {:.0} pJ per operation, {:.2} nJ per byte",
                 self.watts, self.picojoules_per_operation, self.nanojoules_per_byte
             ),
         ));
@@ -174,7 +185,7 @@ struct KernelRow {
     machine: String,
     records: usize,
     cycles: u64,
-    /// Whether the replayed schedule gave what plain execution gives.
+    /// Whether the replayed schedule computes the same outputs as the executor.
     outputs_agree: bool,
     output_words: Vec<usize>,
 }
@@ -204,7 +215,7 @@ fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> O
     let size = arguments.work.size()?;
     let program = written(entry, machine, &size)?;
     let played = stream::run(&program, machine).map_err(Failure::usage)?;
-    let rows = [ProgramRow::new(entry.name, machine, &size, &played)];
+    let rows = [ProgramRow::new(entry, machine, &size, &played)];
     results.show(&rows, || {
         let title = format!("{} on {}", entry.name, machine.name());
         table::table(&title, &[], &[], rows[0].cells())
@@ -246,7 +257,7 @@ fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<E
     })?;
     if !row.outputs_agree {
         return Err(Failure::running(anyhow!(
-            "kernel {}: its schedule gives other outputs than its execution",
+            "kernel {}: the replayed schedule and the executor compute different outputs",
             row.kernel
         )));
     }

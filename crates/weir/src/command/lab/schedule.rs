@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_lab::applications;
-use weir_lab::schedule::{KeptApart, Schedule};
+use weir_lab::schedule::{NotPipelined, Schedule};
 
 use super::results::Results;
 use super::{machine, unknown};
@@ -21,10 +21,10 @@ struct BlockRow {
     machine: String,
     block: String,
     operations: u32,
-    /// Cycles until all results are there.
+    /// Cycles until all results are computed.
     cycles: u32,
-    /// Cycles from one iteration to the next.
-    interval: u32,
+    /// Cycles from the start of an iteration to the start of the next.
+    initiation_interval: u32,
     stages: u32,
     operations_per_cycle: f64,
     resource_bound: u32,
@@ -32,8 +32,8 @@ struct BlockRow {
     critical_path: u32,
     registers: u32,
     instructions: u32,
-    /// Why iterations do not overlap, where they may.
-    kept_apart: Option<&'static str>,
+    /// Why iterations are not pipelined, where the kernel allows it.
+    not_pipelined: Option<&'static str>,
     /// Share of cycles in which units of a kind are busy.
     occupancy: Vec<(String, f64)>,
 }
@@ -42,8 +42,8 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
     let name = &arguments.kernel;
     let entry = applications::kernel(name).ok_or_else(|| match applications::program(name) {
         Some(_) => Failure::usage(anyhow!(
-            "{name} is a program, and kernels are scheduled: `weir lab list` names all, \
-             and `weir lab run {name}` runs it"
+            "{name} is a program, and only kernels are scheduled: `weir lab list` prints \
+             all kernels, `weir lab run {name}` runs the program"
         )),
         None => unknown("kernel", name),
     })?;
@@ -63,7 +63,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
             block: block.label.clone(),
             operations: block.operations,
             cycles: block.cycles,
-            interval: block.steady_cycles(),
+            initiation_interval: block.steady_cycles(),
             stages: block.pipeline.map_or(1, |pipeline| pipeline.stages),
             operations_per_cycle: block.parallelism(),
             resource_bound: block.bounds.resources,
@@ -71,7 +71,7 @@ pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
             critical_path: block.bounds.critical_path,
             registers: block.registers,
             instructions: block.instructions(),
-            kept_apart: block.kept_apart.map(KeptApart::reason),
+            not_pipelined: block.not_pipelined.map(NotPipelined::reason),
             occupancy: schedule
                 .occupancy(block)
                 .into_iter()
@@ -97,28 +97,28 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
         "block",
         "ops",
         "cycles",
-        "interval",
+        "II",
         "stages",
         "ops/cycle",
         "resources",
         "recurrence",
         "path",
         "registers",
-        "apart",
+        "not pipelined",
     ];
     let cells = |row: &BlockRow| {
         vec![
             row.block.clone(),
             row.operations.to_string(),
             row.cycles.to_string(),
-            row.interval.to_string(),
+            row.initiation_interval.to_string(),
             row.stages.to_string(),
             format!("{:.2}", row.operations_per_cycle),
             row.resource_bound.to_string(),
             row.recurrence_bound.to_string(),
             row.critical_path.to_string(),
             row.registers.to_string(),
-            row.kept_apart.unwrap_or_default().to_owned(),
+            row.not_pipelined.unwrap_or_default().to_owned(),
         ]
     };
     let right: Vec<usize> = (1..header.len() - 1).collect();
@@ -139,5 +139,5 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
             .collect()
     };
     let rows = rows.iter().map(shares).collect();
-    blocks + &table::table("units busy, % of cycles", &header, &right, rows)
+    blocks + &table::table("busy units, % of cycles", &header, &right, rows)
 }

@@ -51,7 +51,7 @@ pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
     let runs = sweep.run(&entry, threads, |machine, size, outcome| {
         done.fetch_add(1, Ordering::Relaxed);
         match outcome {
-            Ok(outcome) => Ok(ProgramRow::new(entry.name, machine, size, outcome)),
+            Ok(outcome) => Ok(ProgramRow::new(&entry, machine, size, outcome)),
             Err(error) => Err(error.to_string()),
         }
     });
@@ -95,7 +95,7 @@ pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
 /// A number of a run.
 type Of = fn(&ProgramRow) -> f64;
 
-/// A page with a picture for each result over the first axis, a curve for each
+/// A page with a figure for each result over the first axis, a curve for each
 /// combination of the others, and all rows.
 fn page(
     title: &str,
@@ -104,7 +104,7 @@ fn page(
     rows: &[SweepRow],
     axes: &[Axis],
 ) -> String {
-    /// More curves cannot be told apart.
+    /// More curves cannot be distinguished.
     const MOST_CURVES: usize = 16;
     let mut page = Page::new(title);
     let Some((first, others)) = axes.split_first() else {
@@ -114,7 +114,7 @@ fn page(
         ("cycles per packet", |run| run.cycles_per_packet),
         ("Gbit/s", |run| run.gbit_per_s),
         ("W", |run| run.watts),
-        ("nJ for each byte", |run| run.nanojoules_per_byte),
+        ("nJ per byte", |run| run.nanojoules_per_byte),
     ];
     for (name, of) in results {
         let mut curves: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
@@ -142,7 +142,7 @@ fn page(
         });
         if order.len() > MOST_CURVES {
             page.text(&format!(
-                "The first {MOST_CURVES} of {} curves; all are in the table.",
+                "The first {MOST_CURVES} of {} curves. The table has all of them.",
                 order.len()
             ));
         }

@@ -1,4 +1,4 @@
-//! Contents and packets in place of Snort's rules and the captures of 5.3.1: paths
+//! Patterns and packets in place of Snort's rules and the captures of 5.3.1: paths
 //! of scripts, lines of protocols, names of files and machine code, made here.
 
 use std::collections::BTreeSet;
@@ -6,35 +6,35 @@ use std::collections::BTreeSet;
 use crate::applications::inspect::{Family, Functions, SHORTEST};
 use crate::draw::Draw;
 
-/// Contents that the thesis found in the rules (5.3.1).
-pub(super) const CONTENTS: usize = 2700;
-/// Bytes that a content is cut to.
+/// Patterns that the thesis found in the rules (5.3.1).
+pub(super) const PATTERNS: usize = 2700;
+/// Bytes that a pattern is cut to.
 pub(super) const CUTOFF: usize = 16;
-/// Hash functions, and bits of the filter for each content.
+/// Hash functions, and bits of the filter for each pattern.
 const FUNCTIONS: usize = 16;
-const BITS_PER_CONTENT: usize = 41;
+const BITS_PER_PATTERN: usize = 41;
 /// Clusters, and bits of each one's segment of the filter.
 const CLUSTERS: usize = 8;
 const SEGMENT_BITS: usize = 8192;
 
-/// Distinct contents, none too short to be looked for.
-pub(super) fn contents(count: usize) -> BTreeSet<Vec<u8>> {
+/// Distinct patterns, none shorter than the filter's shortest.
+pub(super) fn patterns(count: usize) -> BTreeSet<Vec<u8>> {
     let mut draw = Draw::new(1);
     let mut made = BTreeSet::new();
     while made.len() < count {
-        let content = fragment(&mut draw);
-        if content.len() >= SHORTEST {
-            made.insert(content);
+        let pattern = fragment(&mut draw);
+        if pattern.len() >= SHORTEST {
+            made.insert(pattern);
         }
     }
     made
 }
 
-/// Packets of text with the same words, half of them with one of the contents.
-pub(super) fn packets(count: usize, contents: &BTreeSet<Vec<u8>>) -> Vec<Vec<u8>> {
+/// Packets of text with the same words, half of them with one of the patterns.
+pub(super) fn packets(count: usize, patterns: &BTreeSet<Vec<u8>>) -> Vec<Vec<u8>> {
     const BYTES: usize = 400;
     let mut draw = Draw::new(2);
-    let contents: Vec<&Vec<u8>> = contents.iter().collect();
+    let patterns: Vec<&Vec<u8>> = patterns.iter().collect();
     (0..count)
         .map(|number| {
             let mut packet = Vec::with_capacity(BYTES + 64);
@@ -43,7 +43,7 @@ pub(super) fn packets(count: usize, contents: &BTreeSet<Vec<u8>>) -> Vec<Vec<u8>
                 packet.push(b' ');
             }
             if number % 2 == 0 {
-                packet.extend(contents[draw.below(contents.len())]);
+                packet.extend(patterns[draw.below(patterns.len())]);
             }
             packet
         })
@@ -106,17 +106,17 @@ fn name(draw: &mut Draw) -> String {
         .collect()
 }
 
-/// The middle of a content that is longer than `bytes` (figure 5.6).
-fn cut(content: &[u8], bytes: usize) -> &[u8] {
-    let from = content.len().saturating_sub(bytes) / 2;
-    &content[from..content.len().min(from + bytes)]
+/// The middle of a pattern that is longer than `bytes` (figure 5.6).
+fn cut(pattern: &[u8], bytes: usize) -> &[u8] {
+    let from = pattern.len().saturating_sub(bytes) / 2;
+    &pattern[from..pattern.len().min(from + bytes)]
 }
 
-/// The share of contents of at most so many bytes, in percent.
+/// The share of patterns of at most N bytes, in percent.
 pub(super) fn share_up_to(bytes: usize) -> f64 {
-    let contents = contents(CONTENTS);
-    let some = contents.iter().filter(|content| content.len() <= bytes);
-    100.0 * some.count() as f64 / contents.len() as f64
+    let patterns = patterns(PATTERNS);
+    let some = patterns.iter().filter(|pattern| pattern.len() <= bytes);
+    100.0 * some.count() as f64 / patterns.len() as f64
 }
 
 /// The rate at which 16 hash functions say yes to what the filter does not hold.
@@ -125,16 +125,16 @@ pub(super) fn share_up_to(bytes: usize) -> f64 {
 /// groups of four, whose rates are counted and multiplied.
 pub(super) fn false_positives(family: Family, packets_looked_at: usize) -> f64 {
     const GROUP: usize = 4;
-    let all = contents(CLUSTERS * SEGMENT_BITS / BITS_PER_CONTENT);
-    let held: BTreeSet<&[u8]> = all.iter().map(|content| cut(content, CUTOFF)).collect();
+    let all = patterns(CLUSTERS * SEGMENT_BITS / BITS_PER_PATTERN);
+    let held: BTreeSet<&[u8]> = all.iter().map(|pattern| cut(pattern, CUTOFF)).collect();
     let functions = Functions::example(family, FUNCTIONS, CUTOFF);
     let place = |function: usize, hash: u32| {
         function / (FUNCTIONS / CLUSTERS) * SEGMENT_BITS + hash as usize % SEGMENT_BITS
     };
     let mut filter = vec![false; CLUSTERS * SEGMENT_BITS];
-    for content in &held {
+    for pattern in &held {
         for function in 0..FUNCTIONS {
-            filter[place(function, functions.hash(function, content))] = true;
+            filter[place(function, functions.hash(function, pattern))] = true;
         }
     }
     let mut queries = 0u64;
@@ -159,11 +159,11 @@ pub(super) fn false_positives(family: Family, packets_looked_at: usize) -> f64 {
     yes.iter().map(|&yes| yes as f64 / queries as f64).product()
 }
 
-/// The share of packets in which a content that was cut is found, and no whole
+/// The share of packets with a shortened pattern and no whole
 /// one.
 pub(super) fn cut_too_short(packets_looked_at: usize) -> f64 {
-    let all = contents(CONTENTS);
-    let held: BTreeSet<&[u8]> = all.iter().map(|content| cut(content, CUTOFF)).collect();
+    let all = patterns(PATTERNS);
+    let held: BTreeSet<&[u8]> = all.iter().map(|pattern| cut(pattern, CUTOFF)).collect();
     let longest = all.iter().map(Vec::len).max().unwrap_or(0);
     let has = |packet: &[u8], most: usize, holds: &dyn Fn(&[u8]) -> bool| {
         let mut starts = 0..packet.len();
@@ -187,16 +187,16 @@ mod tests {
     use crate::reproduce::closed_forms::bloom_false_positives;
 
     #[test]
-    fn contents_are_cut_as_in_the_thesis() {
-        let content = br#"filename=|"ICQ_GREETINGS.EXE|""#;
-        assert_eq!(cut(content, 9), br#""ICQ_GREE"#);
+    fn patterns_are_cut_as_in_the_thesis() {
+        let pattern = br#"filename=|"ICQ_GREETINGS.EXE|""#;
+        assert_eq!(cut(pattern, 9), br#""ICQ_GREE"#);
         assert_eq!(cut(b"short", 9), b"short");
     }
 
     /// A rate four times as high is what a filter with a third less room has.
     #[test]
     fn rates_are_those_of_equation_5_1() {
-        let expected = bloom_false_positives(BITS_PER_CONTENT as f64, FUNCTIONS as f64);
+        let expected = bloom_false_positives(BITS_PER_PATTERN as f64, FUNCTIONS as f64);
         for family in [Family::ShiftAddXor, Family::Tabulation] {
             let rate = false_positives(family, 8);
             assert!(
