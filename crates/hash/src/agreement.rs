@@ -48,7 +48,7 @@ fn assert_lanes_equal_twin_in_place(family: &impl Family, keys: &KeyColumns) {
         assert!(out.row(family.rows()).is_empty());
         for lane in 0..keys.len().min(6) {
             let key = keys.key(lane)[..keys.words()].to_vec();
-            // Room for fewer functions than there are, for all, and for more.
+            // Space for fewer functions than there are, for all, and for more.
             for room in [family.rows() / 2, family.rows(), family.rows() + 1] {
                 let mut across = vec![u32::MAX; room];
                 family.buckets_across(tier, &key, &mut across);

@@ -28,7 +28,7 @@ const COEFFICIENT_BYTES: usize = 7;
 /// **Cost.** One multiplication per seven bytes and one more, each waiting for the one
 /// before.
 ///
-/// `Debug` does not show k: whoever knows it can choose strings that collide.
+/// `Debug` does not show k: with it, a sender can choose strings that collide.
 ///
 /// ```
 /// use weir_hash::{ByteHash, Family, Ms52, Seed};

@@ -14,7 +14,7 @@ pub struct SeedError(getrandom::Error);
 /// and secret where keys come from strangers.
 ///
 /// Equal seeds draw equal functions on every machine, so that sketches of equal seeds
-/// and sizes can be added. Whoever knows a seed can choose keys that collide, so
+/// and sizes can be added. A sender who knows a seed can choose keys that collide, so
 /// `Debug` does not show it.
 ///
 /// ```

@@ -61,7 +61,7 @@ impl AdaptiveBypass {
 mod tests {
     use super::*;
 
-    /// Counts so many keys with misses of this percentage; whether a bypass began.
+    /// Counts `keys` keys, of which `percent` percent miss; whether a bypass began.
     fn pass(bypass: &mut AdaptiveBypass, keys: usize, percent: usize) -> bool {
         let mut began = false;
         for _ in 0..keys / 100 {

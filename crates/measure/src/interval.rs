@@ -235,7 +235,7 @@ impl Timekeeper {
         }
     }
 
-    /// The interval that a part has reached without a packet of its own, when all
+    /// The interval that a part has reached without a packet in it, when all
     /// packets before `number` went elsewhere; for the whole stream there is
     /// nothing to learn.
     pub fn reached(&mut self, number: u64) -> Option<Slot> {

@@ -77,8 +77,8 @@ impl IntervalReport {
     }
 }
 
-/// The sketches of one interval as bytes. Their seeds are among them: whoever can
-/// read them can choose keys that collide under the same seed.
+/// The sketches of one interval as bytes. Their seeds are among them: a sender who
+/// can read them can choose keys that collide under the same seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSketches {
     /// What [`crate::CountMin::decode`] reads: the sums.

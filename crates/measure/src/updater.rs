@@ -100,7 +100,7 @@ impl<S: Sketch> Updater<S> {
         self.sketch
     }
 
-    /// The estimate of a key's sum. Flushes first, so that asking after each update is
+    /// The estimate of a key's sum. Flushes first, so that a query after each update is
     /// slow.
     pub fn estimate(&mut self, key: &[u8]) -> S::Estimate {
         self.flush();

@@ -184,7 +184,7 @@ mod tests {
     use crate::accuracy::Shape;
     use crate::sketch::Layout;
 
-    /// Sketches of a hundred keys, each with a series of its own that `next`
+    /// Sketches of a hundred keys, each with a separate series that `next`
     /// continues from the two values before and a random step.
     fn history(intervals: usize, next: impl Fn(f64, f64, f64) -> f64) -> Vec<RealKAry> {
         let layout = Layout::new(

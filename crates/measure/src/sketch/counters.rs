@@ -182,7 +182,7 @@ mod tests {
             for (index, step) in &steps {
                 match step {
                     Step::Narrow(value) => {
-                        // Overflows, and panics here, where there is no room.
+                        // Overflows, and panics here, where the sum does not fit.
                         counters.low_for(*value)[*index] += value;
                         expected[*index] += i64::from(*value);
                     }

@@ -11,8 +11,8 @@ use crate::accuracy::Shape;
 const BYTE_KEYS: u32 = u32::from_be_bytes(*b"byte");
 
 /// Which counters a key has in a sketch: a hash family drawn from a seed. Sketches can be
-/// added if and only if their layouts are equal. `Debug` does not show the seed: whoever
-/// knows it can choose keys that collide.
+/// added if and only if their layouts are equal. `Debug` does not show the seed: a
+/// sender who knows it can choose keys that collide.
 #[derive(Clone)]
 pub struct Layout<F> {
     family: F,

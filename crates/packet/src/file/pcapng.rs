@@ -348,7 +348,7 @@ struct Packet {
     wire_bytes: u32,
     /// Of the record, from the start of the block.
     data_offset: usize,
-    /// Room that the block leaves for the record.
+    /// Bytes of the block that the record may occupy.
     data_bytes: usize,
 }
 

@@ -100,7 +100,7 @@ impl Temporary {
             let path = target.with_file_name(temporary_name);
             match File::create_new(&path) {
                 Ok(file) => {
-                    // Held as long as the file is open: others can tell that it is in use.
+                    // Held as long as the file is open: others can detect that it is in use.
                     // A file system without locks leaves them in doubt, and the file alone.
                     let _ = file.try_lock();
                     let temporary = Temporary {

@@ -1,6 +1,6 @@
 //! Kernels of string hashing.
 //!
-//! Arithmetic families need none of their own: their loops, compiled for wider
+//! Arithmetic families need none: their loops, compiled for wider
 //! lanes ([`in_lanes`]), are what one would write. Tabulation has one where the
 //! registers hold a table.
 

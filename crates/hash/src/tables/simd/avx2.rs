@@ -71,8 +71,8 @@ pub(crate) unsafe fn values(tables: &Tables, places: &impl Places, row: usize) -
             let place = places[key] as usize;
             debug_assert!(place + LANES <= words.len());
             // SAFETY: the caller says that an entry starts there, in row 0; in row `row`
-            // so many words follow, as eight more than the entries do. The load needs no
-            // alignment.
+            // eight words follow, since the table is eight words longer than its entries.
+            // Unaligned loads are allowed.
             let entry = unsafe { _mm256_loadu_si256(words.as_ptr().add(place).cast()) };
             *value = _mm256_xor_si256(*value, entry);
         }
