@@ -14,7 +14,7 @@ help:
 	echo 'make uninstall        removes them'
 	echo 'make dist             an archive of the same with documentation and licences, in out/'
 	echo 'make peers            Weir beside its peers, the same work in one run; out/peers.json'
-	echo 'make peers-table      the table of the README, from the rows in out/peers.json'
+	echo 'make peers-table      the tables of docs/speed.md, from the rows in out/peers.json'
 	echo 'make bench            benchmarks'
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
 
@@ -72,6 +72,7 @@ dist:
 	rm -rf "out/$$name" && mkdir -p "out/$$name" && \
 	$(MAKE) install DESTDIR="out/$$name" PREFIX= && \
 	cp -R README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs examples "out/$$name" && \
+	.ci/third-party-licences --texts >"out/$$name/THIRD-PARTY-LICENCES" && \
 	tar -C out -czf "out/$$name.tar.gz" "$$name" && rm -rf "out/$$name" && \
 	echo "out/$$name.tar.gz"
 
