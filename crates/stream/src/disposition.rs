@@ -18,13 +18,13 @@ pub enum Disposition {
 }
 
 macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
         /// Why a record was dropped. One vocabulary for all stages, so that
         /// reports of different pipelines can be compared.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum DropReason {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl DropReason {
@@ -35,6 +35,13 @@ macro_rules! drop_reasons {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(DropReason::$variant => $name,)*
+                }
+            }
+
+            /// What it means, in a sentence or two.
+            pub const fn description(self) -> &'static str {
+                match self {
+                    $(DropReason::$variant => concat!($($doc),*),)*
                 }
             }
         }
@@ -48,7 +55,7 @@ drop_reasons! {
     MalformedHeaders = "malformed_headers",
     /// The IP packet is longer than what was captured of it.
     PacketCut = "packet_cut",
-    /// A stage of the user's own dropped it.
+    /// A custom stage dropped it.
     StageDecision = "stage_decision",
     /// It carries no IP that the policies could decide about, and the
     /// configuration does not allow its protocol by name.
@@ -59,9 +66,9 @@ drop_reasons! {
     /// A later IPv6 fragment whose protocol stands in the first one only, behind
     /// another extension header, where policies ask for protocols or ports.
     ProtocolHidden = "protocol_hidden",
-    /// A fragment that waits for its first one, and there was no room for it.
+    /// A fragment whose first one is missing, and there was no room to hold it.
     FragmentLimit = "fragment_limit",
-    /// Another fragment of the same datagram was decided about differently.
+    /// Another fragment of the same datagram got a different verdict.
     FragmentConflict = "fragment_conflict",
     /// The security policy says discard (RFC 4301, section 4.4.1).
     PolicyDiscard = "policy_discard",

@@ -15,6 +15,7 @@ mod lab;
 mod measure;
 mod nonces;
 mod processes;
+mod references;
 mod round_trip;
 mod run;
 mod running;

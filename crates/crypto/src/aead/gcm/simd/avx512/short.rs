@@ -409,7 +409,7 @@ fn prefetch_end(task: &Task<'_, '_>, position: usize) {
 }
 
 /// Four packets from `position` on, and their schedules.
-#[inline(always)]
+#[inline]
 fn four_from<'t, 'a>(
     task: &Task<'t, 'a>,
     position: usize,

@@ -1,0 +1,289 @@
+//! The reference pages say what the program has: the members of its documents, the keys of its
+//! configuration, its drop reasons and metrics.
+//!
+//! With `WEIR_WRITE_DOCS=1`, the pages that are lists of the program's own words are written anew.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use weir_export::{InspectMetrics, Metrics};
+use weir_stream::DropReason;
+
+use crate::processes::{Folder, example_name, json_file, weir};
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(name)
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(page(name)).expect("a page")
+}
+
+/// The part of a page under a heading.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let start = format!("\n## {heading}\n");
+    let (_, rest) = page
+        .split_once(&start)
+        .unwrap_or_else(|| panic!("no section {heading}"));
+    rest.split("\n## ").next().unwrap_or(rest)
+}
+
+/// The first cells of the tables of a section, without their backquotes.
+fn first_cells(section: &str) -> BTreeSet<String> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split('`').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The members of a document, without those of maps whose names are data.
+fn members(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    const MAPS: [&str; 3] = ["drops", "rules_skipped", "pipelines[].drops"];
+    match value {
+        Value::Object(object) if !MAPS.contains(&path) => {
+            for (name, value) in object {
+                let path = if path.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{path}.{name}")
+                };
+                found.insert(path.clone());
+                members(value, &path, found);
+            }
+        }
+        Value::Array(rows) => rows
+            .iter()
+            .for_each(|row| members(row, &format!("{path}[]"), found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_member_of_a_document_is_described() {
+    let folder = Folder::new();
+    let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
+    let rules = example_name("example.rules");
+    std::fs::create_dir(folder.path("out")).expect("a folder");
+    let config = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
+    let config = ["traffic.pcapng", "example.rules", "gateway-sa.toml"]
+        .iter()
+        .fold(config, |text, name| {
+            text.replace(&format!("\"{name}\""), &format!("{:?}", example_name(name)))
+        })
+        .replace("\"../out/", "\"out/");
+    let config = folder.write("gateway.toml", config);
+    let (sealed, opened) = (folder.name("sealed.pcapng"), folder.name("opened.pcapng"));
+    let (eve, alerted) = (folder.name("eve.jsonl"), folder.name("alerted.pcapng"));
+    let generated = folder.name("generated.pcap");
+    let calls: [(&str, &[&str]); 10] = [
+        ("protect", &[&traffic, &sealed, "--sa", &sa]),
+        ("unprotect", &[&sealed, &opened, "--sa", &sa]),
+        (
+            "inspect",
+            &[
+                &traffic,
+                "--rules",
+                &rules,
+                "--eve",
+                &eve,
+                "--rule-costs",
+                "--alerted-pcap",
+                &alerted,
+            ],
+        ),
+        (
+            "measure",
+            &[&traffic, "--exact", "--interval", "10", "--change", "ma:1"],
+        ),
+        ("measure", &[&traffic, "--interval", "1", "--fit"]),
+        (
+            "generate",
+            &[&generated, "--packets", "1000", "--surge", "0,1,100,100"],
+        ),
+        ("engines", &[]),
+        (
+            "bench",
+            &[
+                "mac",
+                "--algorithm",
+                "umac-64",
+                "--bytes",
+                "64",
+                "--rounds",
+                "1",
+            ],
+        ),
+        ("check", &[&config]),
+        ("run", &[&config]),
+    ];
+    let text = read("json.md");
+    let of = |heading: &str| first_cells(section(&text, heading));
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut missing = Vec::new();
+    let shared = ["Traffic", "Associations", "Intervals", "Search"];
+    for (verb, arguments) in calls {
+        let json = folder.name("document.json");
+        let call = [&[verb], arguments, &["--json", &json, "--quiet"]].concat();
+        weir(call).done();
+        let mut found = BTreeSet::new();
+        members(&json_file(json.as_ref()), "", &mut found);
+        let own = section(&text, verb);
+        let mut described = of("Every document");
+        described.extend(first_cells(own));
+        for heading in shared {
+            if own.contains(&format!("(#{})", heading.to_lowercase())) {
+                described.extend(of(heading));
+            }
+        }
+        for member in found {
+            // A pipeline has the members of the traffic.
+            let known = match member.strip_prefix("pipelines[].") {
+                Some(of_pipeline) => of("Traffic").contains(of_pipeline) || of_pipeline == "name",
+                None => described.contains(&member),
+            };
+            if !known {
+                missing.push(format!("{verb}: {member}"));
+            }
+            seen.insert((verb.to_owned(), member));
+        }
+    }
+    assert!(missing.is_empty(), "not in docs/json.md: {missing:#?}");
+    // And nothing is described that no document has.
+    for heading in shared {
+        for member in of(heading) {
+            assert!(
+                seen.iter().any(|(_, seen)| *seen == member),
+                "{heading}: {member}"
+            );
+        }
+    }
+    for verb in [
+        "run",
+        "check",
+        "protect",
+        "unprotect",
+        "inspect",
+        "measure",
+        "generate",
+        "engines",
+        "bench",
+    ] {
+        for member in of(verb) {
+            assert!(
+                seen.contains(&(verb.to_owned(), member.clone())),
+                "{verb}: {member}"
+            );
+        }
+    }
+}
+
+/// Tables of the configuration, and a file in which the last one has an unknown key.
+const TABLES: [(&str, &str); 13] = [
+    ("input", "[pipeline]\nstages = []\n[input]\n"),
+    ("output", "[output]\n"),
+    ("port", "[[port]]\n"),
+    ("pipeline.NAME", "[pipeline.x]\n"),
+    ("filter", "[filter]\n"),
+    (
+        "filter.rule",
+        "[filter]\ndefault = \"allow\"\n[[filter.rule]]\n",
+    ),
+    ("inspect", "[inspect]\n"),
+    ("measure", "[measure]\n"),
+    ("measure.change", "[measure.change]\n"),
+    ("ipsec", "[ipsec]\n"),
+    ("report", "[report]\n"),
+    ("", ""),
+    ("pipeline", ""),
+];
+
+#[test]
+fn every_key_of_the_configuration_is_described() {
+    let folder = Folder::new();
+    let text = read("configuration.md");
+    let described = text
+        .split("\n## ")
+        .flat_map(first_cells)
+        .collect::<BTreeSet<_>>();
+    let mut known = BTreeSet::new();
+    for (table, before) in TABLES {
+        if table == "pipeline" {
+            known.insert("pipeline.stages".to_owned());
+            continue;
+        }
+        let config = folder.write("odd.toml", format!("{before}zzzzzzzzzzzz = 1\n"));
+        let said = weir(["check", &config]).failed(2, &["zzzzzzzzzzzz"]);
+        let keys: Vec<String> = match said.stderr.trim_end().split_once("known keys: ") {
+            Some((_, keys)) => keys.split(", ").map(str::to_owned).collect(),
+            // A table of one key has it as its only suggestion.
+            None => panic!("{table}: {}", said.stderr),
+        };
+        for key in keys {
+            let path = if table.is_empty() {
+                key
+            } else {
+                format!("{table}.{key}")
+            };
+            known.insert(path);
+        }
+    }
+    // Tables are described by their keys.
+    let is_table = |path: &String| known.iter().any(|key| key.starts_with(&format!("{path}.")));
+    let keys: BTreeSet<String> = (known.iter().filter(|path| !is_table(path)))
+        .map(|path| path.replace("filter.rules", "filter.rule"))
+        .collect();
+    assert_eq!(described, keys);
+}
+
+/// Compares a page with what the program says, or writes it anew.
+fn assert_page(name: &str, expected: &str) {
+    if std::env::var_os("WEIR_WRITE_DOCS").is_some() {
+        std::fs::write(page(name), expected).expect("written");
+    }
+    assert_eq!(
+        read(name),
+        expected,
+        "docs/{name}: WEIR_WRITE_DOCS=1 writes it anew"
+    );
+}
+
+#[test]
+fn every_drop_reason_is_described() {
+    let mut text = String::from(
+        "# Drop reasons\n\nWhy packets are dropped, by the names that `drops` of the [JSON documents](json.md) and \
+         the tables use.\n\n| reason | meaning |\n| --- | --- |\n",
+    );
+    for reason in DropReason::ALL {
+        let meaning = reason.description().trim().replace("  ", " ");
+        let _ = writeln!(text, "| `{}` | {meaning} |", reason.name());
+    }
+    assert_page("drop-reasons.md", &text);
+}
+
+#[test]
+fn every_metric_is_described() {
+    let mut text = String::from(
+        "# Metrics\n\n`--prometheus FILE`, and `prometheus` in a [configuration](configuration.md), keep a file in the \
+         text format of Prometheus up to date, for the node exporter's textfile collector. Counters \
+         have `_total` behind their names.\n\n| metric | type | meaning |\n| --- | --- | --- |\n",
+    );
+    let metrics = Metrics::new("source", weir_measure::Value::Bytes).text();
+    for exposition in [metrics, InspectMetrics::default().text()] {
+        let mut help = "";
+        for line in exposition.lines() {
+            if let Some(line) = line.strip_prefix("# HELP ") {
+                help = line.split_once(' ').map_or("", |(_, help)| help);
+            } else if let Some((name, kind)) = line
+                .strip_prefix("# TYPE ")
+                .and_then(|line| line.split_once(' '))
+            {
+                let _ = writeln!(text, "| `{name}` | {kind} | {help} |");
+            }
+        }
+    }
+    assert_page("metrics.md", &text);
+}
