@@ -7,6 +7,17 @@ use std::process::Stdio;
 use crate::captures::packets;
 use crate::processes::{Folder, Said, command, example, example_name, json_file, weir, weir_fed};
 
+/// Arguments of a benchmark that takes no time to speak of.
+pub const SHORT_BENCH: [&str; 7] = [
+    "mac",
+    "--algorithm",
+    "umac-64",
+    "--bytes",
+    "64",
+    "--rounds",
+    "1",
+];
+
 /// Every verb that reads files, with arguments that work.
 fn calls(folder: &Folder) -> Vec<(&'static str, Vec<String>)> {
     let traffic = example_name("traffic.pcapng");
@@ -29,18 +40,7 @@ fn calls(folder: &Folder) -> Vec<(&'static str, Vec<String>)> {
             &[&traffic, "--rules", &example_name("example.rules")],
         ),
         ("measure", &[&traffic]),
-        (
-            "bench",
-            &[
-                "mac",
-                "--algorithm",
-                "umac-64",
-                "--bytes",
-                "64",
-                "--rounds",
-                "1",
-            ],
-        ),
+        ("bench", &SHORT_BENCH),
         (
             "generate",
             &[&folder.name("generated.pcap"), "--packets", "100"],

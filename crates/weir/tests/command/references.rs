@@ -11,7 +11,9 @@ use serde_json::Value;
 use weir_export::{InspectMetrics, Metrics};
 use weir_stream::DropReason;
 
+use crate::contract::SHORT_BENCH;
 use crate::processes::{Folder, example_name, json_file, weir};
+use crate::run::gateway;
 
 fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -67,15 +69,7 @@ fn every_member_of_a_document_is_described() {
     let folder = Folder::new();
     let (traffic, sa) = (example_name("traffic.pcapng"), example_name("sa.toml"));
     let rules = example_name("example.rules");
-    std::fs::create_dir(folder.path("out")).expect("a folder");
-    let config = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
-    let config = ["traffic.pcapng", "example.rules", "gateway-sa.toml"]
-        .iter()
-        .fold(config, |text, name| {
-            text.replace(&format!("\"{name}\""), &format!("{:?}", example_name(name)))
-        })
-        .replace("\"../out/", "\"out/");
-    let config = folder.write("gateway.toml", config);
+    let config = gateway(&folder);
     let (sealed, opened) = (folder.name("sealed.pcapng"), folder.name("opened.pcapng"));
     let (eve, alerted) = (folder.name("eve.jsonl"), folder.name("alerted.pcapng"));
     let generated = folder.name("generated.pcap");
@@ -105,18 +99,7 @@ fn every_member_of_a_document_is_described() {
             &[&generated, "--packets", "1000", "--surge", "0,1,100,100"],
         ),
         ("engines", &[]),
-        (
-            "bench",
-            &[
-                "mac",
-                "--algorithm",
-                "umac-64",
-                "--bytes",
-                "64",
-                "--rounds",
-                "1",
-            ],
-        ),
+        ("bench", &SHORT_BENCH),
         ("check", &[&config]),
         ("run", &[&config]),
     ];

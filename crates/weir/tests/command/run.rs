@@ -9,7 +9,7 @@ use crate::processes::{
 };
 
 /// The gateway of the examples with its outputs in a folder of the test.
-fn gateway(folder: &Folder) -> String {
+pub fn gateway(folder: &Folder) -> String {
     let text = std::fs::read_to_string(example_name("gateway.toml")).expect("read");
     let mut text = text.replace("../out/", "out/");
     text = text.replace("[inspect]\n", "[inspect]\nprometheus = \"out/weir.prom\"\n");
