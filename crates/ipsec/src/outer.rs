@@ -122,11 +122,14 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// A tunnel between `ends` that copies what may be copied, with a TTL of 64.
+    /// Outer TTL where none is given.
+    pub const DEFAULT_TTL: u8 = 64;
+
+    /// A tunnel between `ends` that copies what may be copied, with the default TTL.
     pub fn between(ends: TunnelEnds) -> Tunnel {
         Tunnel {
             ends,
-            ttl: 64,
+            ttl: Tunnel::DEFAULT_TTL,
             dscp: Dscp::Copy,
             dont_fragment: DontFragment::Copy,
             flow_label: FlowLabel::Copy,

@@ -11,28 +11,45 @@ use toml::Spanned;
 use weir_select::{AddressSet, PortSet, ProtocolSet};
 
 use super::secret::Secret;
+#[cfg(test)]
+use super::{resolve::limits, schema};
 
-/// A whole file.
+/// Associations and policies of IPsec: what is protected, how, and with which keys.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
+    /// What happens to IP packets that match no policy.
     #[serde(default)]
     pub default: UnmatchedWord,
+    /// Whether policies also apply to packets that arrive without protection: those that a policy
+    /// would protect are dropped (`unprotected_inbound`).
     #[serde(default = "yes")]
     pub inbound_policy: bool,
+    /// [Protocols other than IP](#packets-that-are-not-plain-ip) that may pass, by name or EtherType.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<ProtocolWord>"))]
     pub allow: Vec<Spanned<ProtocolWord>>,
+    /// Declares the keys public: others may read the file, and `protect` starts with sequence
+    /// number 1 each time, without a ledger.
     #[serde(default)]
     pub insecure_example: bool,
+    /// Whether 3DES may be used, for decryption.
     #[serde(default)]
     pub allow_legacy: bool,
+    /// Whether 3DES may encrypt too.
     #[serde(default)]
     pub legacy_encrypt: bool,
+    /// Whether suites that no RFC specifies may be used: [docs/mac-suites.md](mac-suites.md).
     #[serde(default)]
     pub allow_private_use: bool,
+    /// Associations: each protects one direction of traffic.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<AssociationEntry>"))]
     pub sa: Vec<Spanned<AssociationEntry>>,
+    /// Policies: the first one that matches a packet decides.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<PolicyEntry>"))]
     pub policy: Vec<Spanned<PolicyEntry>>,
 }
 
@@ -62,6 +79,7 @@ pub(super) enum ProtocolWord {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum UnmatchedWord {
     #[default]
@@ -69,36 +87,85 @@ pub(super) enum UnmatchedWord {
     Bypass,
 }
 
-/// `[[sa]]`.
+/// An association.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct AssociationEntry {
+    /// Its name in policies and reports.
+    #[cfg_attr(test, schemars(with = "String", length(min = 1)))]
     pub name: Spanned<String>,
+    /// Security parameters index. It must be unique per destination.
+    #[cfg_attr(test, schemars(with = "u32", range(min = limits::LOWEST_SPI)))]
     pub spi: Spanned<u32>,
+    /// `outbound`: this device seals with it; `inbound`: this device opens with it. Default: set by
+    /// the command; `weir run` requires it.
     pub direction: Option<SaDirectionWord>,
+    /// [Cipher and integrity](#suites).
+    #[cfg_attr(test, schemars(schema_with = "schema::suites"))]
     pub suite: Spanned<String>,
+    /// The cipher's key in hex, followed by the salt where the suite has one. Required as the suite
+    /// needs.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub key: Option<Spanned<Secret>>,
+    /// A file that contains `key`, relative to the SA file.
+    #[cfg_attr(test, schemars(with = "Option<PathBuf>"))]
     pub key_file: Option<Spanned<PathBuf>>,
+    /// An open file descriptor to read `key` from.
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub key_fd: Option<Spanned<u32>>,
+    /// The MAC's key in hex. Required as the suite needs.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub integrity_key: Option<Spanned<Secret>>,
+    /// A file that contains `integrity_key`, relative to the SA file.
+    #[cfg_attr(test, schemars(with = "Option<PathBuf>"))]
     pub integrity_key_file: Option<Spanned<PathBuf>>,
+    /// An open file descriptor to read `integrity_key` from.
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub integrity_key_fd: Option<Spanned<u32>>,
+    /// Whether whole packets are encapsulated, or their IP headers stay.
+    #[cfg_attr(test, schemars(with = "ModeWord"))]
     pub mode: Spanned<ModeWord>,
+    /// [The outer header](#tunnel). Required in tunnel mode.
+    #[cfg_attr(test, schemars(with = "Option<TunnelEntry>"))]
     pub tunnel: Option<Spanned<TunnelEntry>>,
+    /// [Extended (64-bit) sequence numbers](#extended-sequence-numbers).
     #[serde(default)]
     pub esn: bool,
+    /// Anti-replay window of the receiver, in packets.
+    #[cfg_attr(test, schemars(
+        with = "Option<u32>",
+        range(min = *crate::replay::ReplayWindow::SIZES.start(), max = *crate::replay::ReplayWindow::SIZES.end()),
+        extend("default" = limits::DEFAULT_WINDOW),
+    ))]
     pub window: Option<Spanned<u32>>,
+    /// The next sequence number. A sender may raise the number in the ledger with it; a lower one
+    /// is refused. A receiver drops lower numbers (`replay`), and with `esn` starts with the right
+    /// high half. Default: 1, or what the ledger has.
+    #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1)))]
     pub expected_sequence: Option<Spanned<u64>>,
+    /// `keep`: the window survives a restart; `forget`: each run starts with an empty window.
+    /// Receivers only. Default: `keep` for live ports, `forget` for capture files.
     pub replay_state: Option<ReplayStateWord>,
+    /// `true` for ESP in UDP port 4500 (RFC 3948), or a table with other ports.
+    #[cfg_attr(test, schemars(with = "Option<NatTEntry>", extend("default" = false)))]
     pub nat_t: Option<Spanned<NatTEntry>>,
+    /// Whether both ends of a tunnel decrement the inner TTL, as routers do.
     #[serde(default)]
     pub decrement_ttl: bool,
+    /// Longest protected packet in bytes; longer ones are dropped (`too_long`).
+    #[cfg_attr(test, schemars(with = "Option<u32>", range(min = limits::LOWEST_MTU_BYTES)))]
     pub mtu: Option<Spanned<u32>>,
+    /// A lifetime, by bytes, packets or both; exceeding it is reported once.
+    #[cfg_attr(test, schemars(with = "Option<QuotaEntry>"))]
     pub soft_lifetime: Option<Spanned<QuotaEntry>>,
+    /// A lifetime; packets beyond it are dropped (`lifetime_expired`), at either end. Default: the suite's limit.
+    #[cfg_attr(test, schemars(with = "Option<QuotaEntry>"))]
     pub hard_lifetime: Option<Spanned<QuotaEntry>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SaDirectionWord {
     Outbound,
@@ -106,6 +173,7 @@ pub(super) enum SaDirectionWord {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ModeWord {
     Tunnel,
@@ -114,6 +182,7 @@ pub(super) enum ModeWord {
 
 /// What becomes of a window when a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ReplayStateWord {
     Keep,
@@ -122,18 +191,34 @@ pub(super) enum ReplayStateWord {
 
 /// `tunnel = { … }`.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct TunnelEntry {
+    /// Outer source, of the same IP version as `destination`; the inner packet may have the other.
     pub source: IpAddr,
+    /// Outer destination.
+    #[cfg_attr(test, schemars(with = "IpAddr"))]
     pub destination: Spanned<IpAddr>,
+    /// Outer TTL or hop limit.
+    #[cfg_attr(test, schemars(
+        with = "Option<u8>",
+        range(min = 1),
+        extend("default" = crate::outer::Tunnel::DEFAULT_TTL),
+    ))]
     pub ttl: Option<Spanned<u8>>,
+    /// DSCP of the outer header: `copy` from the inner packet, or a number.
+    #[cfg_attr(test, schemars(with = "Option<schema::CopyOr<63>>", extend("default" = "copy")))]
     pub dscp: Option<Spanned<CopyOrNumber>>,
+    /// DF of an outer IPv4 header. IPv6 inside counts as set.
     #[serde(default)]
     pub df: DontFragmentWord,
+    /// Flow label of an outer IPv6 header: `copy` (0 for IPv4 inside) or a number.
+    #[cfg_attr(test, schemars(with = "Option<schema::CopyOr<0xf_ffff>>", extend("default" = "copy")))]
     pub flow_label: Option<Spanned<CopyOrNumber>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DontFragmentWord {
     #[default]
@@ -157,40 +242,71 @@ pub(super) enum NatTEntry {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct NatTPorts {
+    /// UDP port of the sender.
+    #[cfg_attr(test, schemars(range(min = 1), extend("default" = crate::nat_t::UdpPorts::default().source)))]
     pub source_port: Option<u16>,
+    /// UDP port of the receiver.
+    #[cfg_attr(test, schemars(range(min = 1), extend("default" = crate::nat_t::UdpPorts::default().destination)))]
     pub destination_port: Option<u16>,
 }
 
 /// `{ bytes = …, packets = … }`.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("minProperties" = 1)))]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuotaEntry {
+    /// Bytes that the cipher or MAC is applied to.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub bytes: Option<u64>,
+    /// Packets.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub packets: Option<u64>,
 }
 
-/// `[[policy]]`.
+/// A policy.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct PolicyEntry {
+    /// Source addresses: addresses, prefixes and ranges, also in lists with exclusions:
+    /// `["10.0.0.0/8", "!10.1.0.0/16", "fd00::/8"]`. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "weir_reference::shapes::addresses"))]
     pub source: AddressSet,
+    /// Destination addresses, written like `source`. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "weir_reference::shapes::addresses"))]
     pub destination: AddressSet,
+    /// Names or numbers of protocols. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "weir_reference::shapes::protocols"))]
     pub protocol: ProtocolSet,
+    /// Source ports and ranges. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "weir_reference::shapes::ports"))]
     pub source_port: PortSet,
+    /// Destination ports and ranges. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "weir_reference::shapes::ports"))]
     pub destination_port: PortSet,
+    /// `outbound`: packets before they are protected; `inbound`: packets that came in; or `both`.
+    /// Default: the direction of its associations; `both` where they have none.
+    #[cfg_attr(test, schemars(with = "Option<DirectionWord>"))]
     pub direction: Option<Spanned<DirectionWord>>,
+    /// What happens to packets that match.
+    #[cfg_attr(test, schemars(with = "ActionWord"))]
     pub action: Spanned<ActionWord>,
+    /// Name of the association that protects, or a list of several, between which flows are
+    /// distributed (RFC 9611). Required with `protect`.
+    #[cfg_attr(test, schemars(with = "Option<Names>"))]
     pub sa: Option<Spanned<Names>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DirectionWord {
     Outbound,
@@ -199,6 +315,7 @@ pub(super) enum DirectionWord {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ActionWord {
     Protect,

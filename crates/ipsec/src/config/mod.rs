@@ -11,6 +11,8 @@ mod error;
 mod file;
 mod message;
 mod resolve;
+#[cfg(test)]
+mod schema;
 mod secret;
 mod wireshark;
 

@@ -16,7 +16,7 @@ use crate::policy::{Action, Defaults, LinkProtocols, Policy, Unmatched};
 use crate::sa::{Parameters, SaDirection};
 
 mod keys;
-mod limits;
+pub(super) mod limits;
 mod mode;
 mod policies;
 

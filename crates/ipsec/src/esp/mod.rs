@@ -185,7 +185,7 @@ mod tests {
             aead.prefix(&header),
             [0, 0, 0x10, 1, 0, 0, 0, 9, 0, 0, 0, 5]
         );
-        assert_eq!(aead.suffix(), []);
+        assert!(aead.suffix().is_empty());
         let mac = of("aes-128-cbc+hmac-sha1-96", true);
         assert_eq!(mac.prefix(&header), header);
         assert_eq!(mac.suffix(), [0, 0, 0, 9]);

@@ -32,7 +32,10 @@ pub enum LinkProtocolError {
     Ip,
 }
 
-/// Names of EtherTypes, but for `llc`.
+/// The name of frames with a length in place of an EtherType.
+const LLC: &str = "llc";
+
+/// Names of EtherTypes.
 const NAMES: [(&str, u16); 14] = [
     ("arp", ETHER_ARP),
     ("cfm", 0x8902),
@@ -51,12 +54,18 @@ const NAMES: [(&str, u16); 14] = [
 ];
 
 impl LinkProtocols {
+    /// The names that [`LinkProtocols::add`] takes.
+    #[cfg(test)]
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name).chain([LLC])
+    }
+
     /// Adds a protocol by its name, or by its EtherType as in `0x88cc`.
     ///
     /// # Errors
     /// It cannot be allowed.
     pub fn add(&mut self, word: &str) -> Result<(), LinkProtocolError> {
-        if word == "llc" {
+        if word == LLC {
             self.llc = true;
             return Ok(());
         }

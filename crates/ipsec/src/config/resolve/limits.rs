@@ -9,13 +9,13 @@ use crate::replay::ReplayWindow;
 use crate::sequence;
 
 /// RFC 4303, section 2.1: 0 is for local use, 1 to 255 are reserved.
-const LOWEST_SPI: u32 = 256;
+pub(in crate::config) const LOWEST_SPI: u32 = 256;
 
 /// RFC 791: every link carries packets of 68 bytes.
-const LOWEST_MTU_BYTES: u32 = 68;
+pub(in crate::config) const LOWEST_MTU_BYTES: u32 = 68;
 
 /// RFC 4303, section 3.4.3, recommends it.
-const DEFAULT_WINDOW: u32 = 64;
+pub(in crate::config) const DEFAULT_WINDOW: u32 = 64;
 
 pub(super) fn spi(spi: &Spanned<u32>) -> Result<u32, Blamed> {
     let number = *spi.get_ref();
