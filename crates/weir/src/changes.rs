@@ -5,24 +5,52 @@ use serde::Deserialize;
 use weir_measure::change::{ChangeConfig, Difference, KeySource, Model, Rule};
 
 use crate::config::from_text;
+#[cfg(test)]
+use crate::config::schema;
 
 /// `[measure.change]`
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// How the next interval is forecast.
+    /// Forecast model, as in `ewma:0.5` ([changes](measure.md#changes)).
     #[serde(deserialize_with = "from_text")]
+    #[cfg_attr(test, schemars(schema_with = "schema::model"))]
     pub model: Model,
+    /// How an observation is compared with its forecast.
     #[serde(default, deserialize_with = "from_text")]
+    #[cfg_attr(
+        test,
+        schemars(
+            schema_with = "schema::difference",
+            extend("default" = Difference::default().name()),
+        )
+    )]
     pub difference: Difference,
-    /// By default what is usual for the difference.
+    /// Smallest change that raises an alarm. Default: 0.2, or 10 for relative changes.
     pub threshold: Option<f64>,
+    /// Keys to query: `kept`, those with the largest sums; `same`, all of the interval and the one
+    /// before it; `next`, all of the interval that follows.
     #[serde(default, deserialize_with = "from_text")]
+    #[cfg_attr(
+        test,
+        schemars(
+            schema_with = "schema::key_source",
+            extend("default" = KeySource::default().to_string()),
+        )
+    )]
     pub keys_from: KeySource,
+    /// Query the key of one packet in this many, chosen at random; above 1 only with `keys_from`
+    /// `same` or `next`.
     #[serde(default = "one")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub keys_one_in: u32,
+    /// Most keys kept or queried. Default: by `keys_from`.
+    #[cfg_attr(test, schemars(range(min = 1, max = 0x100_0000)))]
     pub keys_max: Option<usize>,
+    /// Counters per row of the forecast sketches.
     #[serde(default = "default_counters")]
+    #[cfg_attr(test, schemars(range(min = 2, max = weir_hash::MAX_WIDTH)))]
     pub counters: u32,
 }
 

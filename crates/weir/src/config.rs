@@ -20,7 +20,8 @@
 //! ```
 //!
 //! For one direction, `[input]`, `[pipeline]` and `[output]` are the short
-//! form. Relative paths start at the folder of the file.
+//! form. Relative paths start at the folder of the file. `docs/configuration.md` has all keys, from
+//! the comments of the fields here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +36,8 @@ use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
+#[cfg(test)]
+use weir_reference::shapes;
 
 use crate::changes::Search;
 use crate::failure::{Failure, Outcome};
@@ -43,6 +46,8 @@ use crate::measured::Places;
 use crate::output;
 
 mod resolve;
+#[cfg(test)]
+pub mod schema;
 
 /// A checked configuration: every pipeline has its files and stages, every
 /// stage its settings, every path its folder.
@@ -68,6 +73,7 @@ pub struct PipelineConfig {
 
 /// The stages that a pipeline may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum StageName {
     Filter,
@@ -102,51 +108,75 @@ impl StageName {
 
 /// `[inspect]`
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InspectConfig {
     /// Rule files.
     #[serde(deserialize_with = "one_or_many")]
+    #[cfg_attr(test, schemars(schema_with = "shapes::one_or_many::<PathBuf>"))]
     pub rules: Vec<PathBuf>,
     /// Whether rule files without a rule are accepted.
     #[serde(default)]
     pub allow_empty: bool,
-    /// Variables of the rules.
+    /// Rule variables, as in `{ HOME_NET = "[192.0.2.0/24]" }`. Default: HOME_NET is the private
+    /// networks.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Where alerts go, as EVE JSON lines.
+    /// Where alerts go, as EVE JSON lines, appended; SIGHUP reopens the file.
     pub alerts: Option<PathBuf>,
-    /// A file of metrics that is kept up to date.
+    /// A file of [metrics](metrics.md) that is kept up to date.
     pub prometheus: Option<PathBuf>,
 }
 
 /// `[measure]`
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeasureConfig {
+    /// What is measured: addresses, or with prefix lengths networks, as in `source/24`.
     #[serde(default = "default_key", deserialize_with = "from_text")]
+    #[cfg_attr(
+        test,
+        schemars(schema_with = "schema::key", extend("default" = default_key().to_string()))
+    )]
     pub key: KeyKind,
+    /// What is summed per key.
     #[serde(default, deserialize_with = "from_text")]
+    #[cfg_attr(
+        test,
+        schemars(schema_with = "schema::value", extend("default" = Value::default().name()))
+    )]
     pub value: Value,
-    /// Seconds of capture time; without it, the whole run is one interval.
+    /// Seconds of capture time per interval. Default: the whole run.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     pub interval: Option<f64>,
+    /// Largest keys listed.
     #[serde(default = "default_top")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 10_000)))]
     pub top: usize,
+    /// Error bound, as a share of the interval's total.
     #[serde(default = "default_epsilon")]
+    #[cfg_attr(test, schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
     pub epsilon: f64,
+    /// Probability of a larger error.
     #[serde(default = "default_delta")]
+    #[cfg_attr(test, schemars(range(max = 0.99), extend("exclusiveMinimum" = 0)))]
     pub delta: f64,
+    /// Seed of the hash functions. Default: random.
     pub seed: Option<u64>,
+    /// Whether keys are also counted exactly, in unbounded memory.
     #[serde(default)]
     pub exact: bool,
-    /// Which changes to look for.
+    /// [Changes](measure.md#changes) from interval to interval to look for. Default: none are
+    /// looked for.
     pub change: Option<Search>,
-    /// Where alarms go, as EVE JSON lines; without it they go where alerts go.
+    /// Where alarms go, as EVE JSON lines, appended. Default: where alerts go.
     pub alarms: Option<PathBuf>,
-    /// Where reports of intervals go, one JSON line each, as they are made.
+    /// Where intervals go, one JSON line each, appended as they end.
     pub json_lines: Option<PathBuf>,
-    /// A file of metrics that is kept up to date.
+    /// A file of [metrics](metrics.md) that is kept up to date.
     pub prometheus: Option<PathBuf>,
-    /// A table of all intervals.
+    /// A Parquet table of all intervals.
     pub parquet: Option<PathBuf>,
 }
 
@@ -221,66 +251,92 @@ where
 
 /// `[ipsec]`
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IpsecConfig {
-    /// Associations and policies.
+    /// The [SA file](sa-file.md): associations and policies.
     pub sa: PathBuf,
-    /// The ledger of sequence numbers; by default the machine's own.
+    /// Directory of the [ledger](sa-file.md#the-ledger) of sequence numbers. Default: the machine's
+    /// own.
     pub state: Option<PathBuf>,
     /// Keys that the ledger may learn. Only the command line can say so: a
     /// permission that stands in a file would create a ledger that was lost.
     #[serde(skip)]
     pub new_keys: Vec<String>,
-    /// Sequence numbers start over with each run: for examples and tests.
+    /// Whether sequence numbers start over with each run, which gives the keys away: for examples
+    /// and tests.
     #[serde(default)]
     pub repeatable_insecure: bool,
 }
 
 /// `[report]`
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportConfig {
-    /// Where the JSON report goes.
+    /// Where the [JSON document](json.md#run) of the run goes.
     pub json: Option<PathBuf>,
 }
 
-/// The file as it is written.
+/// Pipelines of `weir run`: where packets come from, which stages they pass, where they go.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// Where packets come from, for one direction.
+    input: Option<Input>,
+    /// The stages of one direction, or a table per direction.
+    #[cfg_attr(test, schemars(required))]
+    pipeline: Option<Pipelines>,
+    /// Where packets go, for one direction.
+    output: Option<Output>,
+    /// Ports, for several directions.
     #[serde(default)]
     port: Vec<Port>,
-    input: Option<Input>,
-    output: Option<Output>,
-    pipeline: Option<Pipelines>,
+    /// The firewall; the stage `filter` needs it.
     filter: Option<FilterConfig>,
+    /// The search for threats; the stage `inspect` needs it.
     inspect: Option<InspectConfig>,
+    /// The measurement; the stage `measure` needs it.
     measure: Option<MeasureConfig>,
+    /// IPsec; the stages `protect` and `unprotect` need it.
     ipsec: Option<IpsecConfig>,
+    /// The report of the run.
     #[serde(default)]
     report: ReportConfig,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Port {
+    /// Name for `from` and `to`.
     name: String,
+    /// What the port is: capture files. `interface` and `tun` are reserved.
     kind: PortKind,
+    /// `protect` leads from plain to cipher, `unprotect` back.
     side: Side,
+    /// Captures to read, one after the other.
     #[serde(default, deserialize_with = "one_or_many")]
+    #[cfg_attr(test, schemars(schema_with = "shapes::one_or_many::<PathBuf>"))]
     read: Vec<PathBuf>,
+    /// Capture to write (`.pcapng` or `.pcap`).
     write: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum PortKind {
     Pcap,
+    #[cfg_attr(test, schemars(skip))]
     Interface,
+    #[cfg_attr(test, schemars(skip))]
     Tun,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum Side {
     Plain,
@@ -288,34 +344,48 @@ enum Side {
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Input {
+    /// Captures, read one after the other.
     #[serde(deserialize_with = "one_or_many")]
+    #[cfg_attr(test, schemars(schema_with = "shapes::one_or_more::<PathBuf>"))]
     pcap: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Output {
+    /// Capture to write (`.pcapng` or `.pcap`). Without `[output]`, packets are dropped at the end.
     pcap: PathBuf,
 }
 
 /// `[pipeline]` with stages of its own, or one `[pipeline.NAME]` per
 /// direction.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Pipelines {
+    /// Stages in order, each at most once. Required with `[input]`.
     #[serde(default, deserialize_with = "some_one_or_many")]
+    #[cfg_attr(test, schemars(schema_with = "schema::stages"))]
     stages: Option<Vec<StageName>>,
     #[serde(flatten)]
     named: BTreeMap<String, NamedPipeline>,
 }
 
+/// A pipeline for one direction.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct NamedPipeline {
+    /// Port to read.
     from: String,
+    /// Port to write. Default: packets are dropped at the end.
     to: Option<String>,
+    /// Stages in order, each at most once.
     #[serde(deserialize_with = "one_or_many")]
+    #[cfg_attr(test, schemars(schema_with = "schema::stages"))]
     stages: Vec<StageName>,
 }
 

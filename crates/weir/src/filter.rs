@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir_packet::file::Interface;
+#[cfg(test)]
+use weir_reference::shapes;
 use weir_select::{AddressSet, PortSet, ProtocolSet, Selector, Table, Tuple};
 use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     Allow,
@@ -17,33 +20,46 @@ pub enum Action {
 
 /// The `[filter]` table of a configuration.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilterConfig {
     /// What happens to packets that no rule matches.
     pub default: Action,
-    /// First match decides.
+    /// Rules in order; the first match decides.
     #[serde(default, rename = "rule")]
     pub rules: Vec<FilterRule>,
 }
 
 /// One rule; what it leaves out matches everything.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilterRule {
-    /// Name for the report.
+    /// Name in reports. Default: its number.
     pub name: Option<String>,
+    /// What happens to packets that match.
     pub action: Action,
+    /// Source addresses: addresses, prefixes or ranges. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "shapes::addresses"))]
     pub source: AddressSet,
+    /// Destination addresses. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "shapes::addresses"))]
     pub destination: AddressSet,
+    /// Names or numbers of protocols. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "shapes::protocols"))]
     pub protocol: ProtocolSet,
+    /// Source ports or ranges. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "shapes::ports"))]
     pub source_port: PortSet,
+    /// Destination ports or ranges. Default: any.
     #[serde(default)]
+    #[cfg_attr(test, schemars(schema_with = "shapes::ports"))]
     pub destination_port: PortSet,
-    /// Name of the interface that the packet came in by.
+    /// Name, in the capture, of the interface that packets came in by. Default: any.
     pub interface: Option<String>,
 }
 

@@ -1,29 +1,17 @@
-//! The reference pages say what the program has: the members of its documents, the keys of its
-//! configuration, its drop reasons and metrics.
-//!
-//! With `WEIR_WRITE_DOCS=1`, the pages that are lists of the program's own words are written anew.
+//! The reference pages say what the program has: the members of its documents, its drop reasons
+//! and metrics. Those on configuration and SA file are checked in the unit tests of their types.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_export::{InspectMetrics, Metrics};
+use weir_reference::{assert_page, read_page};
 use weir_stream::DropReason;
 
 use crate::contract::SHORT_BENCH;
 use crate::processes::{Folder, example_name, json_file, weir};
 use crate::run::gateway;
-
-fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
-        .join(name)
-}
-
-fn read(name: &str) -> String {
-    std::fs::read_to_string(page(name)).expect("a page")
-}
 
 /// The part of a page under a heading.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
@@ -103,7 +91,7 @@ fn every_member_of_a_document_is_described() {
         ("check", &[&config]),
         ("run", &[&config]),
     ];
-    let text = read("json.md");
+    let text = read_page("json.md");
     let of = |heading: &str| first_cells(section(&text, heading));
     let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
     let mut missing = Vec::new();
@@ -162,76 +150,6 @@ fn every_member_of_a_document_is_described() {
             );
         }
     }
-}
-
-/// Tables of the configuration, and a file in which the last one has an unknown key.
-const TABLES: [(&str, &str); 13] = [
-    ("input", "[pipeline]\nstages = []\n[input]\n"),
-    ("output", "[output]\n"),
-    ("port", "[[port]]\n"),
-    ("pipeline.NAME", "[pipeline.x]\n"),
-    ("filter", "[filter]\n"),
-    (
-        "filter.rule",
-        "[filter]\ndefault = \"allow\"\n[[filter.rule]]\n",
-    ),
-    ("inspect", "[inspect]\n"),
-    ("measure", "[measure]\n"),
-    ("measure.change", "[measure.change]\n"),
-    ("ipsec", "[ipsec]\n"),
-    ("report", "[report]\n"),
-    ("", ""),
-    ("pipeline", ""),
-];
-
-#[test]
-fn every_key_of_the_configuration_is_described() {
-    let folder = Folder::new();
-    let text = read("configuration.md");
-    let described = text
-        .split("\n## ")
-        .flat_map(first_cells)
-        .collect::<BTreeSet<_>>();
-    let mut known = BTreeSet::new();
-    for (table, before) in TABLES {
-        if table == "pipeline" {
-            known.insert("pipeline.stages".to_owned());
-            continue;
-        }
-        let config = folder.write("odd.toml", format!("{before}zzzzzzzzzzzz = 1\n"));
-        let said = weir(["check", &config]).failed(2, &["zzzzzzzzzzzz"]);
-        let keys: Vec<String> = match said.stderr.trim_end().split_once("known keys: ") {
-            Some((_, keys)) => keys.split(", ").map(str::to_owned).collect(),
-            // A table of one key has it as its only suggestion.
-            None => panic!("{table}: {}", said.stderr),
-        };
-        for key in keys {
-            let path = if table.is_empty() {
-                key
-            } else {
-                format!("{table}.{key}")
-            };
-            known.insert(path);
-        }
-    }
-    // Tables are described by their keys.
-    let is_table = |path: &String| known.iter().any(|key| key.starts_with(&format!("{path}.")));
-    let keys: BTreeSet<String> = (known.iter().filter(|path| !is_table(path)))
-        .map(|path| path.replace("filter.rules", "filter.rule"))
-        .collect();
-    assert_eq!(described, keys);
-}
-
-/// Compares a page with what the program says, or writes it anew.
-fn assert_page(name: &str, expected: &str) {
-    if std::env::var_os("WEIR_WRITE_DOCS").is_some() {
-        std::fs::write(page(name), expected).expect("written");
-    }
-    assert_eq!(
-        read(name),
-        expected,
-        "docs/{name}: WEIR_WRITE_DOCS=1 writes it anew"
-    );
 }
 
 #[test]
