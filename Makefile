@@ -10,7 +10,7 @@ SECONDS = 60
 help:
 	echo 'make run              build, then send the example capture through the whole gateway'
 	echo 'make test             all tests, and those beside other programs where these are there'
-	echo 'make install          program, manual pages and completions under PREFIX (/usr/local), DESTDIR in front'
+	echo 'make install          program, manual pages, completions and JSON Schemas under PREFIX (/usr/local), DESTDIR in front'
 	echo 'make uninstall        removes them'
 	echo 'make dist             an archive of the same with documentation and licences, in out/'
 	echo 'make peers            Weir beside its peers, the same work in one run; out/peers.json'
@@ -51,20 +51,24 @@ MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 BASH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+SCHEMAS = $(DESTDIR)$(PREFIX)/share/weir/schemas
 
 install:
 	cargo build --release --locked --package weir
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(MAN)" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" \
-		"$(FISH_COMPLETIONS)"
+		"$(FISH_COMPLETIONS)" "$(SCHEMAS)"
 	install -s -m 755 "$${CARGO_TARGET_DIR:-target}/release/weir" "$(DESTDIR)$(PREFIX)/bin/weir"
 	"$(DESTDIR)$(PREFIX)/bin/weir" man "$(MAN)"
 	"$(DESTDIR)$(PREFIX)/bin/weir" completions bash >"$(BASH_COMPLETIONS)/weir"
 	"$(DESTDIR)$(PREFIX)/bin/weir" completions zsh >"$(ZSH_COMPLETIONS)/_weir"
 	"$(DESTDIR)$(PREFIX)/bin/weir" completions fish >"$(FISH_COMPLETIONS)/weir.fish"
+	install -m 644 docs/schemas/*.schema.json "$(SCHEMAS)"
 
 uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/weir" "$(MAN)"/weir.1 "$(MAN)"/weir-*.1 \
 		"$(BASH_COMPLETIONS)/weir" "$(ZSH_COMPLETIONS)/_weir" "$(FISH_COMPLETIONS)/weir.fish"
+	rm -f "$(SCHEMAS)"/*.schema.json
+	rmdir "$(SCHEMAS)" "$(DESTDIR)$(PREFIX)/share/weir" 2>/dev/null || true
 
 # The name of the archive says version and machine.
 dist:
