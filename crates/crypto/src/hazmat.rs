@@ -21,6 +21,7 @@ use crate::etm::{EtmJob, EtmKey, EtmSealJob};
 use crate::fault::JobError;
 #[cfg(feature = "hazmat")]
 use crate::fault::JobFault;
+use crate::frames;
 use crate::job::{Lengths, Refusable, Shape, seal_together};
 use crate::kernel::{Kernel, Kinds, SealKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
@@ -71,8 +72,8 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     let mut kinds = Kinds::default();
     for job in &mut *jobs {
         kinds.add(&job.key.kernel);
-        job.begin();
     }
+    frames::cleared(|| jobs.iter_mut().for_each(RawSealJob::begin));
     seal_together(|_| tier, kinds, jobs)?;
     Ok(())
 }
@@ -91,7 +92,7 @@ impl RawSealingKey {
         Ok(RawSealingKey {
             suite: material.suite(),
             lengths: Lengths::of(material.suite()),
-            kernel: Kernel::new(material, tier, policy)?,
+            kernel: frames::cleared(|| Kernel::new(material, tier, policy))?,
         })
     }
 }

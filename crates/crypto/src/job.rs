@@ -8,6 +8,7 @@ use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{self, EtmJob, EtmKey, EtmOpenJob, EtmSealJob};
 use crate::fault::{JobError, JobFault};
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::{Kernel, Kinds};
 use crate::keys::{OpeningKey, SealingKey, Ticket};
@@ -75,7 +76,7 @@ pub fn seal(jobs: &mut [SealJob<'_>]) -> Result<LaneUse, JobError> {
         kinds.add(job.key.kernel());
     }
     if kinds.prepared {
-        jobs.iter_mut().for_each(SealJob::begin_early);
+        frames::cleared(|| jobs.iter_mut().for_each(SealJob::begin_early));
     }
     seal_together(tier_in_use, kinds, jobs)
 }
@@ -129,8 +130,11 @@ pub fn open(jobs: &mut [OpenJob<'_>]) -> LaneUse {
 pub(crate) fn open_at(tier: impl Fn(Family) -> Tier, jobs: &mut [OpenJob<'_>]) -> LaneUse {
     let mut kinds = Kinds::default();
     for job in &mut *jobs {
-        job.begin();
+        job.verified = false;
         kinds.add(job.key.kernel());
+    }
+    if kinds.prepared {
+        frames::cleared(|| jobs.iter_mut().for_each(OpenJob::begin_early));
     }
     let lanes = gcm::process(tier(Family::Gcm), jobs);
     aead::process(&tier, kinds.modes, jobs);
@@ -314,8 +318,7 @@ impl OpenJob<'_> {
     }
 
     /// Opens the packet if it is of the kind that is processed one by one.
-    fn begin(&mut self) {
-        self.verified = false;
+    fn begin_early(&mut self) {
         if let Kernel::ChaCha20Poly1305(key) = self.key.kernel()
             && self.is_well_shaped()
         {

@@ -91,6 +91,7 @@ mod digest;
 mod engine;
 mod etm;
 mod fault;
+mod frames;
 mod impossible;
 mod job;
 mod kernel;

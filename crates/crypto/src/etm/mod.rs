@@ -21,6 +21,7 @@ mod tests;
 use weir_simd::Tier;
 
 use crate::digest::{Digest, Message, total_bytes};
+use crate::frames;
 use crate::kernel::Misshapen;
 use crate::keys::KeyMaterial;
 use crate::mac::hmac::HmacKey;
@@ -46,13 +47,9 @@ type Group = u8;
 /// Hash functions, times the kinds of key that have lanes and one that has not.
 const GROUPS: usize = Digest::ALL.len() * (AesRoundKeys::KINDS + 1);
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "lies in the box of its key, next to the states of the MAC"
-)]
 enum EtmCipher<C> {
     Null,
-    Ctr(CtrKey),
+    Ctr(Box<CtrKey>),
     Cbc(C),
 }
 
@@ -63,12 +60,19 @@ impl<C: CbcKey> EtmKey<C> {
         tier: Tier,
     ) -> Result<EtmKey<C>, Misshapen> {
         let key = material.cipher_key();
-        let cipher = match cipher {
-            Cipher::Null => EtmCipher::Null,
-            Cipher::AesCtr(size) => EtmCipher::Ctr(CtrKey::new(size, tier, key, material.salt())?),
-            Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
-            Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
+        let cipher = || {
+            Ok(match cipher {
+                Cipher::Null => EtmCipher::Null,
+                Cipher::AesCtr(size) => {
+                    EtmCipher::Ctr(Box::new(CtrKey::new(size, tier, key, material.salt())?))
+                }
+                Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
+                Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
+            })
         };
+        // What lies between the fields of the MAC's states is never wiped: none of it may be
+        // what the cipher left.
+        let cipher = frames::cleared(cipher)?;
         let mac = HmacKey::of_suite(mac, material.integrity_key());
         let lanes = match &cipher {
             EtmCipher::Cbc(key) => key.lanes_kind().map_or(0, |kind| 1 + kind),

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
@@ -72,14 +73,16 @@ fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
         let is_open = agrees && decrypt(job).is_ok();
         job.conclude(is_open);
     };
-    longest_first(jobs, bytes, |_, job| {
-        if let Some(pads) = job.key().and_then(|key| W::pads(&key.mac))
-            && !happens(Impossible::NoPads)
-        {
-            hmac.submit(InLanes(job), pads, &mut tagged);
-        }
+    frames::cleared(|| {
+        longest_first(jobs, bytes, |_, job| {
+            if let Some(pads) = job.key().and_then(|key| W::pads(&key.mac))
+                && !happens(Impossible::NoPads)
+            {
+                hmac.submit(InLanes(job), pads, &mut tagged);
+            }
+        });
+        hmac.finish(&mut tagged);
     });
-    hmac.finish(&mut tagged);
 }
 
 /// Decrypts a packet by itself.

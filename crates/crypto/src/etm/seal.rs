@@ -4,6 +4,7 @@ use weir_simd::Tier;
 
 use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
 use crate::digest::longest_first;
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
@@ -77,24 +78,28 @@ fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
     if let Some(like) = like.round_keys() {
         let mut room = CbcRoom::new(like);
         let mut cbc = CbcLanes::new(like, &mut room);
-        longest_first(jobs, bytes, |_, job| {
-            let iv = job.parts()[1].try_into().ok();
-            let keys = job.key().and_then(Key::round_keys);
-            if let (Some(iv), Some(keys)) = (iv, keys)
-                && !happens(Impossible::NoKey)
-            {
-                cbc.submit(InLanes(job), keys, &iv, &mut encrypted);
-            }
+        frames::cleared(|| {
+            longest_first(jobs, bytes, |_, job| {
+                let iv = job.parts()[1].try_into().ok();
+                let keys = job.key().and_then(Key::round_keys);
+                if let (Some(iv), Some(keys)) = (iv, keys)
+                    && !happens(Impossible::NoKey)
+                {
+                    cbc.submit(InLanes(job), keys, &iv, &mut encrypted);
+                }
+            });
+            cbc.finish(&mut encrypted);
         });
-        cbc.finish(&mut encrypted);
     } else {
-        longest_first(jobs, bytes, |_, job| {
-            if encrypt(job).is_ok() {
-                encrypted(InLanes(job));
-            }
+        frames::cleared(|| {
+            longest_first(jobs, bytes, |_, job| {
+                if encrypt(job).is_ok() {
+                    encrypted(InLanes(job));
+                }
+            });
         });
     }
-    hmac.finish(&mut tagged);
+    frames::cleared(|| hmac.finish(&mut tagged));
 }
 
 /// Encrypts a packet by itself.

@@ -2,8 +2,8 @@
 //! them once, before the first packet.
 //!
 //! What a key holds is wiped when it is dropped, and lies in a box of its own,
-//! so that moving the key leaves no copy. Copies that the compiler makes on the
-//! stack while a key is being expanded are beyond its reach.
+//! so that moving the key leaves no copy. The stack on which a key was expanded or
+//! used is cleared; registers are not.
 
 mod counter;
 mod material;

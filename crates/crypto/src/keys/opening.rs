@@ -5,6 +5,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::engine::{Family, trusted_tier};
+use crate::frames;
 use crate::job::Lengths;
 use crate::kernel::{Kernel, OpenKernel};
 use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
@@ -48,7 +49,7 @@ impl OpeningKey {
         Ok(OpeningKey {
             suite: material.suite(),
             lengths: Lengths::of(material.suite()),
-            kernel: Kernel::new(material, tier, policy)?,
+            kernel: frames::cleared(|| Kernel::new(material, tier, policy))?,
         })
     }
 

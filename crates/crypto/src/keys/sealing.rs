@@ -6,6 +6,7 @@ use weir_simd::Tier;
 
 use crate::engine::{Family, trusted_tier};
 use crate::fault::JobFault;
+use crate::frames;
 use crate::job::Lengths;
 use crate::kernel::{Kernel, Misshapen, SealKernel};
 use crate::keys::counter::{Counter, Exhausted, Ticket};
@@ -77,8 +78,8 @@ impl SealingKey {
         Ok(SealingKey {
             suite,
             lengths: Lengths::of(suite),
-            kernel: Kernel::new(&material, tier, policy)?,
-            ivs: Ivs::new(&material, ivs, tier)?,
+            kernel: frames::cleared(|| Kernel::new(&material, tier, policy))?,
+            ivs: frames::cleared(|| Ivs::new(&material, ivs, tier))?,
             counter: Counter::new(first, suite.limits().packets.most),
         })
     }

@@ -6,6 +6,9 @@ mod guarded;
 mod macs;
 mod placed;
 mod refusals;
+// An emulator of another processor has memory of its own.
+#[cfg(target_arch = "x86_64")]
+mod remains;
 mod support;
 mod vectors;
 

@@ -55,7 +55,7 @@ impl<'a> Chains<'a> {
     }
 
     /// Brings all chains to their end.
-    pub(super) fn finish(mut self, ends: &mut Tags<MOST_PACKETS>) {
+    pub(super) fn finish(&mut self, ends: &mut Tags<MOST_PACKETS>) {
         while self.lanes.iter().any(Option::is_some) {
             self.advance(ends);
         }

@@ -22,6 +22,7 @@ use weir_simd::Tier;
 
 use super::job::{AeadJob, AeadKey, Parts};
 use crate::cipher::rounds;
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Misshapen;
 use crate::mode::{CtrKey, ecb};
@@ -111,33 +112,48 @@ fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
     }
 
     if J::OPEN {
-        packets.iter_mut().for_each(encipher);
+        frames::cleared(|| packets.iter_mut().for_each(encipher));
     }
-    let mut chains = Chains::new(tier, size);
-    for (_, place) in &*order {
-        if let Some((key, parts)) = &packets[*place] {
-            let message = Message::new(key.salt, parts);
-            chains.submit(*place, key.ctr.round_keys(), message, &mut ends);
-        }
-    }
-    chains.finish(&mut ends);
-    if !J::OPEN {
-        packets.iter_mut().for_each(encipher);
-    }
+    chain(tier, size, &packets, order, &mut ends);
     let mut tags = [const { None }; MOST_PACKETS];
-    for (place, (packet, tag)) in packets.iter().zip(&mut tags).enumerate() {
-        if let Some((key, parts)) = packet
-            && let Some(end) = ends.get(place)
-        {
-            let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, parts.iv);
-            *tag = Some(masked.to_ne_bytes());
+    frames::cleared(|| {
+        if !J::OPEN {
+            packets.iter_mut().for_each(encipher);
         }
-    }
+        for (place, (packet, tag)) in packets.iter().zip(&mut tags).enumerate() {
+            if let Some((key, parts)) = packet
+                && let Some(end) = ends.get(place)
+            {
+                let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, parts.iv);
+                *tag = Some(masked.to_ne_bytes());
+            }
+        }
+    });
     for (job, tag) in jobs.iter_mut().zip(&tags) {
         if let Some(tag) = tag {
             job.finish(tag);
         }
     }
+}
+
+/// Chains the packets in this order, and puts the last block of each in its place.
+fn chain(
+    tier: Tier,
+    size: AesKeySize,
+    packets: &[Option<(&CcmKey, Parts<'_>)>],
+    order: &[(usize, usize)],
+    ends: &mut Tags<MOST_PACKETS>,
+) {
+    let mut chains = Chains::new(tier, size);
+    frames::cleared(|| {
+        for (_, place) in order {
+            if let Some((key, parts)) = &packets[*place] {
+                let message = Message::new(key.salt, parts);
+                chains.submit(*place, key.ctr.round_keys(), message, ends);
+            }
+        }
+        chains.finish(ends);
+    });
 }
 
 /// Encrypts or decrypts a packet; one that the cipher refuses is a packet no more.

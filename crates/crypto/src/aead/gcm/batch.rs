@@ -10,6 +10,7 @@ use super::simd::LaneLimits;
 use super::{scalar, simd};
 use crate::aead::plan::{MOST_PACKETS, Plan};
 use crate::cipher::Block;
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::lane_use::LaneUse;
 use crate::tags::Tags;
@@ -95,14 +96,22 @@ fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut Tags<MOST_PACKETS>
             places: these.places,
             tags,
         };
-        if simd::run(tier, &mut task) {
-            lanes += lane_use(tier, &task);
-        } else {
-            scalar::run(&mut task);
-            lanes += lane_use(Tier::Scalar, &task);
-        }
+        let tier = match task.kind.route.computes_keys() {
+            false => run_kernel(tier, &mut task),
+            true => frames::cleared(|| run_kernel(tier, &mut task)),
+        };
+        lanes += lane_use(tier, &task);
     });
     lanes
+}
+
+/// Processes the packets of a task, and says with the kernels of which tier.
+fn run_kernel(tier: Tier, task: &mut Task<'_, '_>) -> Tier {
+    if simd::run(tier, task) {
+        return tier;
+    }
+    frames::cleared(|| scalar::run(task));
+    Tier::Scalar
 }
 
 /// Memory for packets that are gathered. It is large: whoever uses it has it in a

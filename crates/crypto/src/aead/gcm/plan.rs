@@ -30,6 +30,16 @@ pub(super) enum Route {
     FullWide,
 }
 
+impl Route {
+    /// Whether the kernel computes round keys or powers of the hash key.
+    pub(super) fn computes_keys(self) -> bool {
+        match self {
+            Route::RawLanes | Route::CompactLanes | Route::RawWide | Route::CompactWide => true,
+            Route::FullShort | Route::FullWide => false,
+        }
+    }
+}
+
 /// Packets that run through one kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kind {

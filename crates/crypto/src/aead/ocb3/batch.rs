@@ -7,6 +7,7 @@ use super::packet::{Packet, Task};
 use super::{scalar, simd};
 use crate::aead::plan::{MOST_PACKETS, Plan};
 use crate::aead::{AeadJob, AeadKey, Parts, gcm};
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::suite::AesKeySize;
 use crate::tags::Tags;
@@ -58,9 +59,11 @@ fn compute_tags<J: AeadJob>(
             places: these.places,
             tags,
         };
-        if !simd::run(tier, &mut task) {
-            scalar::run(&mut task);
-        }
+        frames::cleared(|| {
+            if !simd::run(tier, &mut task) {
+                scalar::run(&mut task);
+            }
+        });
     });
     places
 }

@@ -26,18 +26,19 @@ use crate::suite::AesKeySize;
 pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
 pub(crate) use mac::{ChainLanes, MOST_CHAINS};
 
-/// A key that chains forwards.
+/// A key that chains forwards. Each variant has a box of its own: where a smaller one lies in
+/// the place of a larger one, the rest of that place is never wiped.
 pub(crate) enum CbcEncryptKey {
-    Aes(AesEncryptKey),
-    AesLanes(AesRoundKeys),
-    TripleDes(TripleDesKey),
+    Aes(Box<AesEncryptKey>),
+    AesLanes(Box<AesRoundKeys>),
+    TripleDes(Box<TripleDesKey>),
 }
 
-/// A key that chains backwards.
+/// A key that chains backwards, as above.
 pub(crate) enum CbcDecryptKey {
-    Aes(AesDecryptKey),
-    AesLanes(AesRoundKeys),
-    TripleDes(TripleDesKey),
+    Aes(Box<AesDecryptKey>),
+    AesLanes(Box<AesRoundKeys>),
+    TripleDes(Box<TripleDesKey>),
 }
 
 /// Round keys in the order of their use, for a tier with AES instructions.
@@ -74,9 +75,9 @@ impl CbcKey for CbcEncryptKey {
         Ok(match cipher {
             CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
                 Some(round_keys) => CbcEncryptKey::AesLanes(round_keys),
-                None => CbcEncryptKey::Aes(AesEncryptKey::new(size, key)?),
+                None => CbcEncryptKey::Aes(Box::new(AesEncryptKey::new(size, key)?)),
             },
-            CbcCipher::TripleDes => CbcEncryptKey::TripleDes(TripleDesKey::new(key)?),
+            CbcCipher::TripleDes => CbcEncryptKey::TripleDes(Box::new(TripleDesKey::new(key)?)),
         })
     }
 
@@ -98,9 +99,9 @@ impl CbcKey for CbcDecryptKey {
                     simd::invert(&mut round_keys.keys, round_keys.rounds);
                     CbcDecryptKey::AesLanes(round_keys)
                 }
-                None => CbcDecryptKey::Aes(AesDecryptKey::new(size, key)?),
+                None => CbcDecryptKey::Aes(Box::new(AesDecryptKey::new(size, key)?)),
             },
-            CbcCipher::TripleDes => CbcDecryptKey::TripleDes(TripleDesKey::new(key)?),
+            CbcCipher::TripleDes => CbcDecryptKey::TripleDes(Box::new(TripleDesKey::new(key)?)),
         })
     }
 
@@ -113,16 +114,20 @@ impl CbcKey for CbcDecryptKey {
 impl AesRoundKeys {
     /// The round keys of `key`; none where `tier`, or what the processor has of
     /// it, is without AES instructions.
-    fn new(size: AesKeySize, tier: Tier, key: &[u8]) -> Result<Option<AesRoundKeys>, Misshapen> {
+    fn new(
+        size: AesKeySize,
+        tier: Tier,
+        key: &[u8],
+    ) -> Result<Option<Box<AesRoundKeys>>, Misshapen> {
         let tier = tier.min(weir_simd::detect());
         if simd::lanes(tier) == 0 {
             return Ok(None);
         }
-        Ok(Some(AesRoundKeys {
+        Ok(Some(Box::new(AesRoundKeys {
             keys: expand(tier, size, key)?,
             rounds: rounds(size),
             tier,
-        }))
+        })))
     }
 
     /// Key sizes, times tiers with lanes.
@@ -141,7 +146,8 @@ impl AesRoundKeys {
 impl CbcEncryptKey {
     /// Writes the encryption of `counter`, a big-endian number of one block.
     pub(crate) fn encrypt_counter(&self, counter: u64, block: &mut [u8]) -> Result<(), Misshapen> {
-        if let CbcEncryptKey::AesLanes(AesRoundKeys { keys, rounds, .. }) = self {
+        if let CbcEncryptKey::AesLanes(key) = self {
+            let AesRoundKeys { keys, rounds, .. } = &**key;
             let block: &mut Block = block.try_into().map_err(|_| Misshapen)?;
             *block = simd::encrypt_number(keys, *rounds, counter.into());
             return Ok(());
@@ -157,10 +163,13 @@ impl CbcEncryptKey {
     /// Encrypts whole blocks of one packet in place.
     pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
         match self {
-            CbcEncryptKey::Aes(AesEncryptKey::Aes128(key)) => encrypt(key, iv, text),
-            CbcEncryptKey::Aes(AesEncryptKey::Aes192(key)) => encrypt(key, iv, text),
-            CbcEncryptKey::Aes(AesEncryptKey::Aes256(key)) => encrypt(key, iv, text),
-            CbcEncryptKey::AesLanes(AesRoundKeys { keys, rounds, .. }) => {
+            CbcEncryptKey::Aes(key) => match &**key {
+                AesEncryptKey::Aes128(key) => encrypt(key, iv, text),
+                AesEncryptKey::Aes192(key) => encrypt(key, iv, text),
+                AesEncryptKey::Aes256(key) => encrypt(key, iv, text),
+            },
+            CbcEncryptKey::AesLanes(key) => {
+                let AesRoundKeys { keys, rounds, .. } = &**key;
                 let (iv, blocks) = in_blocks(iv, text)?;
                 simd::encrypt_one(keys, *rounds, iv, blocks);
                 Ok(())
@@ -174,10 +183,13 @@ impl CbcDecryptKey {
     /// Decrypts whole blocks of one packet in place.
     pub(crate) fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
         match self {
-            CbcDecryptKey::Aes(AesDecryptKey::Aes128(key)) => decrypt(key, iv, text),
-            CbcDecryptKey::Aes(AesDecryptKey::Aes192(key)) => decrypt(key, iv, text),
-            CbcDecryptKey::Aes(AesDecryptKey::Aes256(key)) => decrypt(key, iv, text),
-            CbcDecryptKey::AesLanes(AesRoundKeys { keys, rounds, tier }) => {
+            CbcDecryptKey::Aes(key) => match &**key {
+                AesDecryptKey::Aes128(key) => decrypt(key, iv, text),
+                AesDecryptKey::Aes192(key) => decrypt(key, iv, text),
+                AesDecryptKey::Aes256(key) => decrypt(key, iv, text),
+            },
+            CbcDecryptKey::AesLanes(key) => {
+                let AesRoundKeys { keys, rounds, tier } = &**key;
                 let (iv, blocks) = in_blocks(iv, text)?;
                 simd::decrypt(*tier, keys, *rounds, iv, blocks);
                 Ok(())

@@ -40,20 +40,6 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort => full_short::<OPEN>(task),
         Route::FullWide => full::<OPEN>(task),
-        Route::CompactWide | Route::RawWide | Route::CompactLanes | Route::RawLanes => {
-            computed::<OPEN>(task);
-            scrub_stack();
-        }
-    }
-}
-
-/// Kernels that compute keys on their way. It is not inlined, so that their frames lie
-/// where [`scrub_stack`] clears.
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    match task.kind.route {
-        Route::FullShort | Route::FullWide => {}
         Route::CompactWide => compact::<OPEN>(task),
         Route::RawWide => raw::<OPEN>(task),
         Route::RawLanes if matches!(task.kind.size, AesKeySize::Aes128) => {
@@ -61,19 +47,6 @@ fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
         }
         Route::CompactLanes | Route::RawLanes => lanes::run::<false, OPEN>(task),
     }
-}
-
-/// More than the largest stack frame of these kernels, that of lanes: keys lie there in
-/// variables and in spilled registers. Tables of keys, which are larger, are wiped where
-/// they lie.
-const FRAME_BYTES: usize = 6 * 1024;
-
-/// Clears the part of the stack that a kernel has just left: round keys, hash keys and
-/// key stream, which it must not go to memory to wipe by itself.
-#[inline(never)]
-fn scrub_stack() {
-    let mut frames = [0u8; FRAME_BYTES];
-    crate::simd::wipe(std::hint::black_box(&mut frames));
 }
 
 /// Fills `table` with the powers of the hash key that belongs to `round_keys`,
