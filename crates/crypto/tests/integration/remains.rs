@@ -259,14 +259,14 @@ fn round_keys(key: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 fn times_x(byte: u8) -> u8 {
-    byte << 1 ^ 0x1b * (byte >> 7)
+    (byte << 1) ^ (0x1b * (byte >> 7))
 }
 
 /// FIPS 197 section 5.1.1: the inverse, byte to the power of 254, and an affine function.
 fn substituted(byte: u8) -> u8 {
     let product = |a: u8, b: u8| {
         let (_, product) = (0..8).fold((a, 0), |(a, sum), bit| {
-            (times_x(a), sum ^ a * (b >> bit & 1))
+            (times_x(a), sum ^ (a * (b >> bit & 1)))
         });
         product
     };
