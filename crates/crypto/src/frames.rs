@@ -6,14 +6,20 @@
 
 use crate::simd::wipe;
 
-/// More than the frames of any kernel, and of what lies between it and [`cleared`].
-const FRAMES_BYTES: usize = 20 * 1024;
-
-/// Runs `work`, and clears the part of the stack where its frames were.
+/// Runs `work`, and clears the part of the stack where its frames were: more than any kernel
+/// has, and what lies between it and here.
 #[inline(always)]
 pub(crate) fn cleared<R>(work: impl FnOnce() -> R) -> R {
     let result = framed(work);
-    clear();
+    clear::<{ 24 * 1024 }>();
+    result
+}
+
+/// The same for kernels that compute no keys: they have small frames, and no time to lose.
+#[inline(always)]
+pub(crate) fn briefly_cleared<R>(work: impl FnOnce() -> R) -> R {
+    let result = framed(work);
+    clear::<{ 8 * 1024 }>();
     result
 }
 
@@ -24,7 +30,7 @@ fn framed<R>(work: impl FnOnce() -> R) -> R {
 }
 
 #[inline(never)]
-fn clear() {
-    let mut frames = [0u8; FRAMES_BYTES];
+fn clear<const BYTES: usize>() {
+    let mut frames = [0u8; BYTES];
     wipe(&mut frames);
 }

@@ -9,6 +9,7 @@ use super::mac_suite::{self, MacSuiteKey};
 use super::ocb3::{self, Ocb3Key};
 use crate::cipher::Block;
 use crate::engine::Family;
+use crate::frames;
 
 /// A job of a batch, which may be of another algorithm.
 pub(crate) trait AeadJob {
@@ -108,6 +109,6 @@ pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, modes: Modes, j
         ccm::process(tier(Family::Ccm), jobs);
     }
     if modes.has(Modes::MAC_SUITE) {
-        mac_suite::process(tier, jobs);
+        frames::cleared(|| mac_suite::process(tier, jobs));
     }
 }

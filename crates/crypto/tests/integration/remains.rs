@@ -14,10 +14,12 @@ use std::thread;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use weir_crypto::hazmat::{EcbJob, EcbKey, ecb_encrypt};
 use weir_crypto::{
     Aead, AesKeySize, Cipher, IvSource, KeyMaterial, KeyPolicy, OneTimeKeys, OpenAt, OpeningKey,
     SealAt, SealingKey, Suite, Ticket, open, open_in, open_once, seal, seal_in, seal_once,
 };
+use weir_simd::Tier;
 use zeroize::Zeroizing;
 
 use crate::support::{Packet, laid::Laid};
@@ -27,17 +29,18 @@ const MASK: u8 = 0x5c;
 
 const BLOCK_BYTES: usize = 16;
 
-/// Lengths of text: some for lanes, for whole vectors, for chunks.
-const TEXTS_BYTES: [usize; 24] = [
-    64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 20, 160, 160, 160, 600, 1500,
-    1500, 3300,
-];
+/// Lengths of text, each of several packets that may share vectors and lanes.
+const TEXTS_BYTES: [usize; 10] = [16, 20, 40, 64, 100, 160, 300, 600, 1500, 3300];
+
+const ALIKE: usize = 16;
+
+const PACKETS: usize = ALIKE * TEXTS_BYTES.len();
 
 /// Frames of a thread's waiting, and what its set-up left in its own frame, lie within so
 /// many bytes; those of kernels lie beyond.
 const PAD_BYTES: usize = 32 * 1024;
 
-const STACK_BYTES: usize = 512 * 1024;
+const STACK_BYTES: usize = 1024 * 1024;
 
 /// A suite, and how its keys are kept.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +98,22 @@ impl Subject {
             | Suite::Aead(Aead::ChaCha20Poly1305) => secrets.add(cipher_key),
             _ => secrets.add(&round_keys(cipher_key)),
         }
+        if let Suite::Aead(Aead::AesGcm16(size) | Aead::AesGmac(size)) = self.suite {
+            let mut hash_key = Zeroizing::new([0; BLOCK_BYTES]);
+            let key = EcbKey::new(size, Tier::Scalar, cipher_key).expect("a key");
+            let job = EcbJob {
+                key: &key,
+                text: &mut hash_key[..],
+            };
+            ecb_encrypt(Tier::Scalar, &mut [job]).expect("a block");
+            // As it is, and as kernels have it that multiply numbers: RFC 8452 appendix A.
+            let number = u128::from_be_bytes(*hash_key);
+            let times_x = (number << 1) ^ ((number >> 127) * (0xc2 << 120 | 1));
+            for number in [number, times_x] {
+                secrets.add(&number.to_be_bytes());
+                secrets.add(&number.to_le_bytes());
+            }
+        }
         secrets.add(&self.integrity_key());
         secrets
     }
@@ -108,10 +127,11 @@ impl Subject {
         } = keys;
         let tickets = |sealing: &mut SealingKey| -> Vec<Ticket> {
             let ticket = |_| sealing.next_ticket().expect("reserved");
-            TEXTS_BYTES.iter().map(ticket).collect()
+            (0..PACKETS).map(ticket).collect()
         };
-        let packet = |&bytes: &usize| Packet::new(self.suite, 8, bytes, 2);
-        let mut packets: Vec<Packet> = TEXTS_BYTES.iter().map(packet).collect();
+        let lengths = TEXTS_BYTES.iter().flat_map(|bytes| [*bytes; ALIKE]);
+        let packet = |bytes| Packet::new(self.suite, 8, bytes, 2);
+        let mut packets: Vec<Packet> = lengths.map(packet).collect();
 
         let mut jobs: Vec<_> = tickets(sealing)
             .into_iter()
@@ -193,7 +213,7 @@ impl Keys {
 impl Subject {
     fn one_time_keys(self, size: AesKeySize) -> OneTimeKeys {
         let mut keys = OneTimeKeys::new(size).expect("an engine");
-        for _ in TEXTS_BYTES {
+        for _ in 0..PACKETS {
             keys.push(&self.cipher_key()).expect("a key");
         }
         keys

@@ -97,7 +97,7 @@ fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut Tags<MOST_PACKETS>
             tags,
         };
         let tier = match task.kind.route.computes_keys() {
-            false => run_kernel(tier, &mut task),
+            false => frames::briefly_cleared(|| run_kernel(tier, &mut task)),
             true => frames::cleared(|| run_kernel(tier, &mut task)),
         };
         lanes += lane_use(tier, &task);

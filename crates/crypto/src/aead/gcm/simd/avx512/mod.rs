@@ -40,6 +40,19 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort => full_short::<OPEN>(task),
         Route::FullWide => full::<OPEN>(task),
+        Route::CompactWide | Route::RawWide | Route::CompactLanes | Route::RawLanes => {
+            computed::<OPEN>(task)
+        }
+    }
+}
+
+/// Kernels that compute keys on their way. It is not inlined: the others, whose frames are
+/// cleared after every batch, would have its tables in theirs.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
+fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
+    match task.kind.route {
+        Route::FullShort | Route::FullWide => {}
         Route::CompactWide => compact::<OPEN>(task),
         Route::RawWide => raw::<OPEN>(task),
         Route::RawLanes if matches!(task.kind.size, AesKeySize::Aes128) => {
