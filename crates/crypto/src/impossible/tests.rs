@@ -89,26 +89,33 @@ impl Subject {
             .filter(move |way| *way != Way::Once || has_once)
     }
 
-    fn cipher_key(self) -> Vec<u8> {
+    /// The key of packet `number`.
+    fn cipher_key(self, number: usize) -> Vec<u8> {
         let bytes = self.suite.key_bytes() + self.suite.salt_bytes();
-        (0..bytes).map(|i| (7 * i + 3) as u8).collect()
+        (0..bytes).map(|i| (7 * i + 5 * number + 3) as u8).collect()
     }
 
-    fn material(self) -> KeyMaterial {
-        let integrity_key = vec![0x22; self.suite.integrity_key_bytes()];
-        KeyMaterial::new(self.suite, &self.cipher_key(), &integrity_key).expect("a key")
+    fn material(self, number: usize) -> KeyMaterial {
+        let integrity_key = vec![0x22 + number as u8; self.suite.integrity_key_bytes()];
+        KeyMaterial::new(self.suite, &self.cipher_key(number), &integrity_key).expect("a key")
     }
 
-    fn sealing_key(self) -> SealingKey {
-        let source = IvSource::RepeatableInsecure;
-        let mut key =
-            SealingKey::with_policy(self.material(), 1, source, self.policy).expect("an engine");
-        key.allow_until(1000);
-        key
+    /// A key for each packet, so that one under another packet's key is not taken for right.
+    fn sealing_keys(self) -> Vec<SealingKey> {
+        let key = |number| {
+            let (material, source) = (self.material(number), IvSource::RepeatableInsecure);
+            let key = SealingKey::with_policy(material, 1, source, self.policy);
+            let mut key = key.expect("an engine");
+            key.allow_until(1000);
+            key
+        };
+        (0..TEXTS_BYTES.len()).map(key).collect()
     }
 
-    fn opening_key(self) -> OpeningKey {
-        OpeningKey::with_policy(&self.material(), self.policy).expect("an engine")
+    fn opening_keys(self) -> Vec<OpeningKey> {
+        let key = |number| OpeningKey::with_policy(&self.material(number), self.policy);
+        let keys = (0..TEXTS_BYTES.len()).map(key);
+        keys.collect::<Result<_, _>>().expect("an engine")
     }
 
     fn packets(self) -> Vec<Packet> {
@@ -123,25 +130,30 @@ impl Subject {
 
     fn one_time_keys(self, count: usize) -> OneTimeKeys {
         let mut keys = OneTimeKeys::new(self.one_time().expect("GCM")).expect("an engine");
-        for _ in 0..count {
-            keys.push(&self.cipher_key()).expect("a key");
+        for number in 0..count {
+            keys.push(&self.cipher_key(number)).expect("a key");
         }
         keys
     }
 
     /// Seals the packets; what the call returned, and which of them it says are sealed.
-    fn seal(self, way: Way, packets: &mut [Packet]) -> (Result<(), JobError>, Vec<bool>) {
-        let mut key = self.sealing_key();
-        let tickets: Vec<Ticket> = packets
-            .iter()
-            .map(|_| key.next_ticket().expect("reserved"))
+    fn seal(
+        self,
+        way: Way,
+        keys: &mut [SealingKey],
+        packets: &mut [Packet],
+    ) -> (Result<(), JobError>, Vec<bool>) {
+        let tickets: Vec<Ticket> = keys
+            .iter_mut()
+            .map(|key| key.next_ticket().expect("reserved"))
             .collect();
-        let key = &key;
+        let keys = &*keys;
         let mut is_sealed = vec![true; packets.len()];
         let jobs = packets
             .iter_mut()
             .zip(tickets)
-            .map(|(packet, ticket)| SealJob {
+            .zip(keys)
+            .map(|((packet, ticket), key)| SealJob {
                 key,
                 ticket,
                 prefix: &packet.prefix,
@@ -173,16 +185,13 @@ impl Subject {
             Way::Placed => {
                 let tickets: Vec<Ticket> = jobs.map(|job| job.ticket).collect();
                 let (mut buffer, places) = lay(packets);
-                let mut jobs: Vec<SealAt> = places
-                    .iter()
+                let mut jobs: Vec<SealAt> = (0..)
+                    .zip(&places)
                     .zip(tickets)
-                    .map(|(&place, ticket)| SealAt {
-                        key: 0,
-                        ticket,
-                        place,
-                    })
+                    .map(|((key, &place), ticket)| SealAt { key, ticket, place })
                     .collect();
-                let result = seal_in(&mut buffer, &mut jobs, |_| Some(key)).map(drop);
+                let key_of = |key| keys.get(key as usize);
+                let result = seal_in(&mut buffer, &mut jobs, key_of).map(drop);
                 take(packets, &buffer);
                 let is_sealed = jobs.iter().map(|job| job.ticket.has_sealed()).collect();
                 (result, is_sealed)
@@ -201,10 +210,9 @@ impl Subject {
     }
 
     /// Opens the packets, and says which are authentic.
-    fn open(self, way: Way, packets: &mut [Packet]) -> Vec<bool> {
-        let key = &self.opening_key();
+    fn open(self, way: Way, keys: &[OpeningKey], packets: &mut [Packet]) -> Vec<bool> {
         let mut verified = vec![true; packets.len()];
-        let jobs = packets.iter_mut().map(|packet| OpenJob {
+        let jobs = packets.iter_mut().zip(keys).map(|(packet, key)| OpenJob {
             key,
             prefix: &packet.prefix,
             iv: &packet.iv,
@@ -233,15 +241,16 @@ impl Subject {
             Way::Placed => {
                 drop(jobs);
                 let (mut buffer, places) = lay(packets);
-                let mut jobs: Vec<OpenAt> = places
-                    .iter()
-                    .map(|&place| OpenAt {
-                        key: 0,
+                let mut jobs: Vec<OpenAt> = (0..)
+                    .zip(&places)
+                    .map(|(key, &place)| OpenAt {
+                        key,
                         place,
                         verified: true,
                     })
                     .collect();
-                open_in(&mut buffer, &mut jobs, |_| Some(key)).expect("a row of packets");
+                let key_of = |key| keys.get(key as usize);
+                open_in(&mut buffer, &mut jobs, key_of).expect("a row of packets");
                 take(packets, &buffer);
                 jobs.iter().map(|job| job.verified).collect()
             }
@@ -318,12 +327,14 @@ fn what_is_not_sealed_is_refused_and_leaves_no_plaintext() {
     let mut reached = BTreeSet::new();
     for subject in Subject::all() {
         let plain = subject.packets();
+        let mut keys = subject.sealing_keys();
+        let opening_keys = subject.opening_keys();
         for way in subject.ways() {
             for (what, before) in ALL.into_iter().flat_map(|w| BEFORE.map(|b| (w, b))) {
                 let case = format!("{subject:?} {way:?} {what:?} after {before}");
                 let mut packets = plain.clone();
                 let ((result, is_sealed), happened) =
-                    force(what, before, || subject.seal(way, &mut packets));
+                    force(what, before, || subject.seal(way, &mut keys, &mut packets));
                 let refused = is_sealed.iter().filter(|is| !**is).count();
                 match is_sealed.iter().position(|is| !is) {
                     None => assert_eq!(result, Ok(()), "{case}"),
@@ -340,16 +351,13 @@ fn what_is_not_sealed_is_refused_and_leaves_no_plaintext() {
                 for (packet, _) in packets.iter().zip(&is_sealed).filter(|(_, is)| !**is) {
                     assert!(is_zero(&packet.text) && is_zero(&packet.tag), "{case}");
                 }
-                let mut sealed: Vec<(Packet, &Packet)> = packets
-                    .into_iter()
-                    .zip(&plain)
-                    .zip(&is_sealed)
-                    .filter_map(|(packets, is)| is.then_some(packets))
-                    .collect();
-                for (packet, plain) in &mut sealed {
-                    let packet = std::slice::from_mut(packet);
-                    assert_eq!(subject.open(Way::Slices, packet), [true], "{case}");
-                    assert!(packet[0].text == plain.text, "{case}");
+                for (number, packet) in packets.iter_mut().enumerate() {
+                    if is_sealed[number] {
+                        let key = std::slice::from_ref(&opening_keys[number]);
+                        let packet = std::slice::from_mut(packet);
+                        assert_eq!(subject.open(Way::Slices, key, packet), [true], "{case}");
+                        assert!(packet[0].text == plain[number].text, "{case}");
+                    }
                 }
             }
         }
@@ -372,13 +380,17 @@ fn what_is_not_opened_is_not_authentic_and_leaves_no_plaintext() {
     for subject in Subject::all() {
         let plain = subject.packets();
         let mut sealed = plain.clone();
-        assert_eq!(subject.seal(Way::Slices, &mut sealed).0, Ok(()));
-        // One-time keys are all the same here, and take any IVs.
+        let mut sealing_keys = subject.sealing_keys();
+        let result = subject.seal(Way::Slices, &mut sealing_keys, &mut sealed).0;
+        assert_eq!(result, Ok(()));
+        let keys = subject.opening_keys();
+        // One-time keys take any IVs.
         for way in subject.ways() {
             for (what, before) in ALL.into_iter().flat_map(|w| BEFORE.map(|b| (w, b))) {
                 let case = format!("{subject:?} {way:?} {what:?} after {before}");
                 let mut packets = sealed.clone();
-                let (verified, happened) = force(what, before, || subject.open(way, &mut packets));
+                let (verified, happened) =
+                    force(what, before, || subject.open(way, &keys, &mut packets));
                 let refused = verified.iter().filter(|is| !**is).count();
                 assert!(happened || refused == 0, "{case}");
                 assert!(refused <= 1 || !is_of_one_packet(what), "{case}");
@@ -395,7 +407,7 @@ fn what_is_not_opened_is_not_authentic_and_leaves_no_plaintext() {
                 // A tag of zeros is what a tag looks like that nobody computed.
                 let mut forged = sealed.clone();
                 forged.iter_mut().for_each(|packet| packet.tag.fill(0));
-                let (verified, _) = force(what, before, || subject.open(way, &mut forged));
+                let (verified, _) = force(what, before, || subject.open(way, &keys, &mut forged));
                 assert!(verified.iter().all(|verified| !verified), "{case}");
                 assert!(forged.iter().all(|packet| is_zero(&packet.text)), "{case}");
             }
