@@ -6,20 +6,18 @@
 
 use crate::simd::wipe;
 
-/// Runs `work`, and clears the part of the stack where its frames were: more than any kernel
-/// has, and what lies between it and here.
+/// Runs `work`, and clears the part of the stack where its frames were: more than kernels have,
+/// and what lies between them and here.
 #[inline(always)]
 pub(crate) fn cleared<R>(work: impl FnOnce() -> R) -> R {
-    let result = framed(work);
-    clear::<{ 24 * 1024 }>();
-    result
+    cleared_of::<{ 12 * 1024 }, R>(work)
 }
 
-/// The same for kernels that compute no keys: they have small frames, and no time to lose.
+/// The same for kernels with frames of up to so many bytes.
 #[inline(always)]
-pub(crate) fn briefly_cleared<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn cleared_of<const BYTES: usize, R>(work: impl FnOnce() -> R) -> R {
     let result = framed(work);
-    clear::<{ 8 * 1024 }>();
+    clear::<BYTES>();
     result
 }
 

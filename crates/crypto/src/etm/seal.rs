@@ -65,20 +65,20 @@ fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
 
     let mut room = HmacRoom::new(pads);
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
-    let mut tagged = |packet: InLanes<'_, J>, state| {
-        packet.0.finish(|tag| of.write(&state, tag));
-    };
-    let mut encrypted = |packet: InLanes<'j, J>| {
-        if let Some(pads) = packet.0.key().and_then(|key| W::pads(&key.mac))
-            && !happens(Impossible::NoPads)
-        {
-            hmac.submit(packet, pads, &mut tagged);
-        }
-    };
-    if let Some(like) = like.round_keys() {
-        let mut room = CbcRoom::new(like);
-        let mut cbc = CbcLanes::new(like, &mut room);
-        frames::cleared(|| {
+    let mut cbc_room = like.round_keys().map(|like| (like, CbcRoom::new(like)));
+    frames::cleared(|| {
+        let mut tagged = |packet: InLanes<'_, J>, state| {
+            packet.0.finish(|tag| of.write(&state, tag));
+        };
+        let mut encrypted = |packet: InLanes<'j, J>| {
+            if let Some(pads) = packet.0.key().and_then(|key| W::pads(&key.mac))
+                && !happens(Impossible::NoPads)
+            {
+                hmac.submit(packet, pads, &mut tagged);
+            }
+        };
+        if let Some((like, room)) = &mut cbc_room {
+            let mut cbc = CbcLanes::new(like, room);
             longest_first(jobs, bytes, |_, job| {
                 let iv = job.parts()[1].try_into().ok();
                 let keys = job.key().and_then(Key::round_keys);
@@ -89,17 +89,15 @@ fn seal_group<'j, 'k, W: PadWord, J: EtmSealJob<'k>>(
                 }
             });
             cbc.finish(&mut encrypted);
-        });
-    } else {
-        frames::cleared(|| {
+        } else {
             longest_first(jobs, bytes, |_, job| {
                 if encrypt(job).is_ok() {
                     encrypted(InLanes(job));
                 }
             });
-        });
-    }
-    frames::cleared(|| hmac.finish(&mut tagged));
+        }
+        hmac.finish(&mut tagged);
+    });
 }
 
 /// Encrypts a packet by itself.

@@ -97,13 +97,19 @@ fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut Tags<MOST_PACKETS>
             tags,
         };
         let tier = match task.kind.route.computes_keys() {
-            false => frames::briefly_cleared(|| run_kernel(tier, &mut task)),
-            true => frames::cleared(|| run_kernel(tier, &mut task)),
+            false => frames::cleared_of::<FRAMES_BYTES, _>(|| run_kernel(tier, &mut task)),
+            true => frames::cleared_of::<COMPUTED_FRAMES_BYTES, _>(|| run_kernel(tier, &mut task)),
         };
         lanes += lane_use(tier, &task);
     });
     lanes
 }
+
+/// More than the frames of kernels that have all keys at hand, and no time to lose.
+const FRAMES_BYTES: usize = 8 * 1024;
+
+/// More than those of kernels that compute keys, and have tables of them.
+const COMPUTED_FRAMES_BYTES: usize = 24 * 1024;
 
 /// Processes the packets of a task, and says with the kernels of which tier.
 fn run_kernel(tier: Tier, task: &mut Task<'_, '_>) -> Tier {
