@@ -21,7 +21,7 @@ help:
 # Alerts are appended to their file, as logs are; each of these runs begins a
 # new one.
 run:
-	cargo build --release
+	cargo build --release --locked --package weir
 	mkdir -p out
 	rm -f out/alerts.jsonl
 	"$${CARGO_TARGET_DIR:-target}/release/weir" run examples/gateway.toml
@@ -31,7 +31,7 @@ run:
 test:
 	cargo test
 	if command -v python3 >/dev/null; then \
-		cargo build --release --quiet && \
+		cargo build --release --locked --package weir --quiet && \
 		for script in tests/interop/test_*.py; do \
 			echo "$$script"; \
 			WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" python3 "$$script" || exit 1; \
@@ -58,10 +58,11 @@ install:
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(MAN)" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" \
 		"$(FISH_COMPLETIONS)" "$(SCHEMAS)"
 	install -s -m 755 "$${CARGO_TARGET_DIR:-target}/release/weir" "$(DESTDIR)$(PREFIX)/bin/weir"
-	"$(DESTDIR)$(PREFIX)/bin/weir" man "$(MAN)"
-	"$(DESTDIR)$(PREFIX)/bin/weir" completions bash >"$(BASH_COMPLETIONS)/weir"
-	"$(DESTDIR)$(PREFIX)/bin/weir" completions zsh >"$(ZSH_COMPLETIONS)/_weir"
-	"$(DESTDIR)$(PREFIX)/bin/weir" completions fish >"$(FISH_COMPLETIONS)/weir.fish"
+	umask 022 && weir="$(DESTDIR)$(PREFIX)/bin/weir" && \
+	"$$weir" man "$(MAN)" && \
+	"$$weir" completions bash >"$(BASH_COMPLETIONS)/weir" && \
+	"$$weir" completions zsh >"$(ZSH_COMPLETIONS)/_weir" && \
+	"$$weir" completions fish >"$(FISH_COMPLETIONS)/weir.fish"
 	install -m 644 docs/schemas/*.schema.json "$(SCHEMAS)"
 
 uninstall:
@@ -72,10 +73,13 @@ uninstall:
 
 # The name of the archive says version and machine.
 dist:
+	command -v python3 >/dev/null || \
+		{ echo "make dist: python3 is missing; it collects the licence texts" >&2; exit 2; }
 	name="weir-$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-$$(uname -m)-linux"; \
 	rm -rf "out/$$name" && mkdir -p "out/$$name" && \
 	$(MAKE) install DESTDIR="out/$$name" PREFIX= && \
-	cp -R README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT docs examples "out/$$name" && \
+	cp -R README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md \
+		LICENSE-APACHE LICENSE-MIT docs examples "out/$$name" && \
 	.ci/third-party-licences --texts >"out/$$name/THIRD-PARTY-LICENCES" && \
 	tar -C out -czf "out/$$name.tar.gz" "$$name" && rm -rf "out/$$name" && \
 	echo "out/$$name.tar.gz"

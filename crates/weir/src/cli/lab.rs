@@ -135,7 +135,7 @@ pub struct LabSweep {
     /// A parameter and its values, for example cluster.adders=3,4,6 or
     /// host.bus_mhz=50..400:50; may be given several times. Parameters are those
     /// of the machine, work.packets and work.bytes.
-    #[arg(long, value_name = "KEY=VALUE,…", required = true)]
+    #[arg(long, value_name = "KEY=VALUE,...", required = true)]
     pub over: Vec<String>,
     /// Number of threads; by default one per core.
     #[arg(long, value_name = "N")]
@@ -164,7 +164,7 @@ pub struct LabLengths {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub block_bytes: u32,
     /// Numbers of clusters.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32,64", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub clusters: Vec<u32>,
     /// Write an HTML page with figures to this file.
     #[arg(long, value_name = "FILE")]
