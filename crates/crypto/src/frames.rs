@@ -13,7 +13,7 @@ pub(crate) fn cleared<R>(work: impl FnOnce() -> R) -> R {
     cleared_of::<{ 12 * 1024 }, R>(work)
 }
 
-/// The same for kernels with frames of up to so many bytes.
+/// As [`cleared`], but clears `BYTES` bytes of the stack.
 #[inline(always)]
 pub(crate) fn cleared_of<const BYTES: usize, R>(work: impl FnOnce() -> R) -> R {
     let result = framed(work);

@@ -71,9 +71,12 @@ pub fn seal(tier: Tier, jobs: &mut [RawSealJob<'_>]) -> Result<(), JobError> {
     }
     let mut kinds = Kinds::default();
     for job in &mut *jobs {
+        job.sealed = false;
         kinds.add(&job.key.kernel);
     }
-    frames::cleared(|| jobs.iter_mut().for_each(RawSealJob::begin));
+    if kinds.prepared {
+        frames::cleared(|| jobs.iter_mut().for_each(RawSealJob::begin));
+    }
     seal_together(|_| tier, kinds, jobs)?;
     Ok(())
 }
