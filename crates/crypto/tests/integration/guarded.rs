@@ -8,13 +8,13 @@ use weir_crypto::hazmat::{self, EcbJob, EcbKey, RawSealJob, RawSealingKey};
 use weir_crypto::mac::{self, Algorithm, Material, TagJob, TaggingKey, VerifyJob, VerifyingKey};
 use weir_crypto::{
     Aead, AesKeySize, Digest, DigestJob, HmacKey, IvSource, JobFault, KeyMaterial, KeyPolicy,
-    MacJob, OneTimeKeys, OpenAt, OpeningKey, SealAt, SealingKey, Suite, Ticket, open,
-    open_as_found, open_in, open_once, seal, seal_as_made, seal_in, seal_once, write_tags,
+    MacJob, OneTimeKeys, OpeningKey, SealingKey, Suite, Ticket, open, open_as_found, open_once,
+    seal, seal_as_made, seal_once, write_tags,
 };
 use weir_guard::{Side, guarded};
 use weir_simd::for_each_tier;
 
-use crate::support::{Packet, laid::Laid};
+use crate::support::{Packet, laid::Laid, suites_and_policies};
 
 /// Lengths around those of blocks, vectors, chunks, and what shares lanes.
 const TEXTS_BYTES: [usize; 31] = [
@@ -51,15 +51,7 @@ struct Subject {
 
 impl Subject {
     fn all() -> impl Iterator<Item = Subject> {
-        Suite::all().flat_map(|suite| {
-            let policies = match suite {
-                Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL[..],
-                _ => &[KeyPolicy::Precomputed],
-            };
-            policies
-                .iter()
-                .map(move |&policy| Subject { suite, policy })
-        })
+        suites_and_policies().map(|(suite, policy)| Subject { suite, policy })
     }
 
     fn cipher_key(self) -> Vec<u8> {
@@ -112,15 +104,7 @@ impl Subject {
 
     fn seal_in(self, laid: &mut Laid) {
         let (key, tickets) = self.sealing(laid.places.len());
-        let jobs = tickets.into_iter().zip(&laid.places);
-        let mut jobs: Vec<SealAt> = jobs
-            .map(|(ticket, &place)| SealAt {
-                key: 0,
-                ticket,
-                place,
-            })
-            .collect();
-        seal_in(&mut laid.buffer, &mut jobs, |_| Some(&key)).expect("a row of packets");
+        laid.seal(&key, tickets);
     }
 
     fn opening_key(self) -> OpeningKey {
@@ -148,28 +132,13 @@ impl Subject {
     }
 
     fn open_in(self, laid: &mut Laid) {
-        let key = self.opening_key();
-        let mut jobs: Vec<OpenAt> = laid
-            .places
-            .iter()
-            .map(|&place| OpenAt {
-                key: 0,
-                place,
-                verified: false,
-            })
-            .collect();
-        open_in(&mut laid.buffer, &mut jobs, |_| Some(&key)).expect("a row of packets");
-        assert!(jobs.iter().all(|job| job.verified));
+        laid.open(&self.opening_key());
     }
 }
 
 /// Packets without suffixes in a buffer of just their length.
 fn lay(packets: &[Packet]) -> Laid {
-    let mut laid = Laid::default();
-    for packet in packets {
-        let parts = [&packet.prefix, &packet.iv, &packet.text, &packet.tag];
-        laid.push(0, 0, parts.map(|part| &part[..]));
-    }
+    let mut laid = Laid::of(packets);
     laid.buffer.shrink_to_fit();
     assert_eq!(laid.buffer.len(), laid.buffer.capacity());
     laid

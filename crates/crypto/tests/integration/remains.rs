@@ -16,15 +16,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use weir_crypto::hazmat::{EcbJob, EcbKey, ecb_encrypt};
 use weir_crypto::{
-    Aead, AesKeySize, Cipher, IvSource, KeyMaterial, KeyPolicy, OneTimeKeys, OpenAt, OpeningKey,
-    SealAt, SealingKey, Suite, Ticket, open, open_in, open_once, seal, seal_in, seal_once,
+    Aead, AesKeySize, Cipher, IvSource, KeyMaterial, KeyPolicy, OneTimeKeys, OpeningKey,
+    SealingKey, Suite, Ticket, open, open_once, seal, seal_once,
 };
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
-use crate::support::{Packet, laid::Laid};
+use crate::support::{Packet, laid::Laid, suites_and_policies};
 
-/// What is searched for lies in memory only with this added to each byte.
+/// What is searched for lies in memory only with each byte exclusive-or this.
 const MASK: u8 = 0x5c;
 
 const BLOCK_BYTES: usize = 16;
@@ -53,14 +53,8 @@ struct Subject {
 
 impl Subject {
     fn all() -> impl Iterator<Item = Subject> {
-        let subjects = Suite::all().flat_map(|suite| {
-            let policies = match suite {
-                Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL[..],
-                _ => &[KeyPolicy::Precomputed],
-            };
-            policies.iter().map(move |&policy| (suite, policy))
-        });
-        subjects.zip(0..).map(|((suite, policy), seed)| Subject {
+        let subjects = suites_and_policies().zip(0..);
+        subjects.map(|((suite, policy), seed)| Subject {
             suite,
             policy,
             seed,
@@ -86,6 +80,14 @@ impl Subject {
 
     fn material(self) -> KeyMaterial {
         KeyMaterial::new(self.suite, &self.cipher_key(), &self.integrity_key()).expect("a key")
+    }
+
+    fn one_time_keys(self, size: AesKeySize) -> OneTimeKeys {
+        let mut keys = OneTimeKeys::new(size).expect("an engine");
+        for _ in 0..PACKETS {
+            keys.push(&self.cipher_key()).expect("a key");
+        }
+        keys
     }
 
     /// The suite's secrets as they may lie in memory.
@@ -143,35 +145,10 @@ impl Subject {
         open(&mut jobs);
         assert!(jobs.iter().all(|job| job.verified), "{self:?}");
 
-        let mut laid = Laid::default();
-        for packet in &packets {
-            laid.push(
-                0,
-                0,
-                [&packet.prefix, &packet.iv, &packet.text, &packet.tag],
-            );
-        }
-        let tickets = tickets(sealing).into_iter();
-        let mut jobs: Vec<_> = tickets
-            .zip(&laid.places)
-            .map(|(ticket, &place)| SealAt {
-                key: 0,
-                ticket,
-                place,
-            })
-            .collect();
-        seal_in(&mut laid.buffer, &mut jobs, |_| Some(sealing)).expect("sealed");
-        let mut jobs: Vec<_> = laid
-            .places
-            .iter()
-            .map(|&place| OpenAt {
-                key: 0,
-                place,
-                verified: false,
-            })
-            .collect();
-        open_in(&mut laid.buffer, &mut jobs, |_| Some(opening)).expect("opened");
-        assert!(jobs.iter().all(|job| job.verified), "{self:?}");
+        let mut laid = Laid::of(&packets);
+        let tickets = tickets(sealing);
+        laid.seal(sealing, tickets);
+        laid.open(opening);
 
         if let Some([sealing, opening]) = once {
             seal_once(sealing, &mut laid.buffer, &laid.places).expect("sealed");
@@ -210,18 +187,8 @@ impl Keys {
     }
 }
 
-impl Subject {
-    fn one_time_keys(self, size: AesKeySize) -> OneTimeKeys {
-        let mut keys = OneTimeKeys::new(size).expect("an engine");
-        for _ in 0..PACKETS {
-            keys.push(&self.cipher_key()).expect("a key");
-        }
-        keys
-    }
-}
-
 /// Blocks to be searched for, masked.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Secrets(Vec<[u8; BLOCK_BYTES]>);
 
 impl Secrets {

@@ -1,6 +1,8 @@
 //! Packets laid out in one buffer, at any alignment, between guard bytes.
 
-use weir_crypto::Place;
+use weir_crypto::{OpenAt, OpeningKey, Place, SealAt, SealingKey, Ticket, open_in, seal_in};
+
+use super::Packet;
 
 const GUARD: u8 = 0xa5;
 
@@ -14,6 +16,41 @@ pub struct Laid {
 }
 
 impl Laid {
+    /// Packets without suffixes, one behind the other.
+    pub fn of(packets: &[Packet]) -> Laid {
+        let mut laid = Laid::default();
+        for packet in packets {
+            let parts = [&packet.prefix, &packet.iv, &packet.text, &packet.tag];
+            laid.push(0, 0, parts.map(|part| &part[..]));
+        }
+        laid
+    }
+
+    /// Seals all packets under one key.
+    pub fn seal(&mut self, key: &SealingKey, tickets: Vec<Ticket>) {
+        let jobs = tickets.into_iter().zip(&self.places);
+        let mut jobs: Vec<SealAt> = jobs
+            .map(|(ticket, &place)| SealAt {
+                key: 0,
+                ticket,
+                place,
+            })
+            .collect();
+        seal_in(&mut self.buffer, &mut jobs, |_| Some(key)).expect("a row of packets");
+    }
+
+    /// Opens all packets under one key; each must be authentic.
+    pub fn open(&mut self, key: &OpeningKey) {
+        let jobs = self.places.iter().map(|&place| OpenAt {
+            key: 0,
+            place,
+            verified: false,
+        });
+        let mut jobs: Vec<OpenAt> = jobs.collect();
+        open_in(&mut self.buffer, &mut jobs, |_| Some(key)).expect("a row of packets");
+        assert!(jobs.iter().all(|job| job.verified));
+    }
+
     /// Puts a packet behind the others, with so many guard bytes in front of it
     /// and so many between its prefix and its IV.
     pub fn push(&mut self, skipped: usize, gap: usize, parts: [&[u8]; 4]) {

@@ -2,7 +2,20 @@
 
 pub mod laid;
 
-use weir_crypto::{IvSource, KeyMaterial, OpenJob, OpeningKey, SealJob, SealingKey, Suite, Ticket};
+use weir_crypto::{
+    Aead, IvSource, KeyMaterial, KeyPolicy, OpenJob, OpeningKey, SealJob, SealingKey, Suite, Ticket,
+};
+
+/// Every suite with every way to keep its keys.
+pub fn suites_and_policies() -> impl Iterator<Item = (Suite, KeyPolicy)> {
+    Suite::all().flat_map(|suite| {
+        let policies = match suite {
+            Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL[..],
+            _ => &[KeyPolicy::Precomputed],
+        };
+        policies.iter().map(move |&policy| (suite, policy))
+    })
+}
 
 /// Key material of `suite` that differs from one `seed` to the next.
 pub fn material(suite: Suite, seed: u8) -> KeyMaterial {
