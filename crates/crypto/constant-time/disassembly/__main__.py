@@ -6,8 +6,9 @@ Valgrind does not know their instructions, so they are judged by their machine c
 them, what is secret lives in vectors: keys, texts, hash states, powers of hash keys.
 General registers hold where packets lie and how long they are. `flow.py` follows data
 through every function of a kernel. Branches, addresses, masks of accesses, divisions
-and indirect jumps may depend on arguments, on constants, and on bytes of memory that
-`reviewed.txt` lists with a reason. Reported is
+and indirect jumps may depend on arguments, on constants, on bytes of memory that
+`reviewed.txt` lists with a reason, and on what the program tells memcheck is public: the
+verdict on a tag. Reported is
 
 - what depends on memory that is not listed, or on what a vector has loaded, or on
   bytes that are listed and that the function also loads or stores as a vector;

@@ -98,16 +98,28 @@ def is_frame(place):
 class State:
     def __init__(self, registers, frame):
         self.registers, self.frame = registers, frame
+        # Of registers whose lowest byte was written last: the value that the register
+        # got, and that of the byte.
+        self.lowest = {}
 
     def copy(self):
-        return State(dict(self.registers), dict(self.frame))
+        copy = State(dict(self.registers), dict(self.frame))
+        copy.lowest = dict(self.lowest)
+        return copy
 
     def get(self, register):
         return self.registers.get(register, PUBLIC)
 
+    def get_lowest(self, register):
+        whole = self.get(register)
+        written, byte = self.lowest.get(register, (None, None))
+        return byte if written is whole else whole
+
     def join(self, other):
         """Takes in another path; says whether anything changed."""
         changed = False
+        lowest = {register: (self.get_lowest(register), other.get_lowest(register))
+                  for register in self.lowest | other.lowest if register in self.registers}
         for mine, theirs in ((self.registers, other.registers), (self.frame, other.frame)):
             for key, value in theirs.items():
                 old = mine.get(key)
@@ -116,6 +128,10 @@ class State:
                 joined = value if old is None else join(old, value)
                 if old != joined:
                     mine[key], changed = joined, True
+        for register, (mine, theirs) in lowest.items():
+            joined = join(mine, theirs)
+            self.lowest[register] = self.registers[register], joined
+            changed |= joined != mine
         return changed
 
 
@@ -146,9 +162,11 @@ class Flow:
         # The state in front of each instruction that a path was found to.
         starts = self.starts(positions)
         states = {0: entry}
-        waiting = [0]
+        # In the order of addresses, so that a loop settles before what is behind it.
+        waiting = {0}
         while waiting or self.find_hidden(states, waiting):
-            at = waiting.pop()
+            at = min(waiting)
+            waiting.remove(at)
             state = states[at].copy()
             while True:
                 self.step(code[at], state)
@@ -163,7 +181,7 @@ class Flow:
                     states[successor] = state.copy()
                 elif not states[successor].join(state):
                     continue
-                waiting.append(successor)
+                waiting.add(successor)
         self.recording = True
         for at, state in states.items():
             state = state.copy()
@@ -193,7 +211,7 @@ class Flow:
             if self.is_last_call(at) and at + 1 not in reached \
                     and at + 1 < len(self.function.instructions):
                 self.returning.add(at)
-                waiting.append(max(start for start in states if start <= at))
+                waiting.add(max(start for start in states if start <= at))
         return bool(waiting)
 
     def starts(self, positions):
@@ -276,6 +294,8 @@ class Flow:
             value = join(self.read(operands[0], state), state.get("rax"))
             for register in ("rax", "rdx", "flags"):
                 state.registers[register] = Value(value.sources, NOTHING, None)
+        elif name == "xchg" and [o.register for o in operands] == ["rbx", "rbx"]:
+            self.publish(state)
         elif name == "xchg" and len(operands) == 2 and not any(o.memory for o in operands):
             a, b = (operand.register for operand in operands)
             state.registers[a], state.registers[b] = state.get(b), state.get(a)
@@ -297,8 +317,6 @@ class Flow:
             value = Value(sources, places, offset, floor)
         elif is_move and not first.mask:
             value = self.read(rest[0], state)
-            if first.is_part:
-                value = join(value, self.read(first, state))
         elif clears(name, operands):
             value = PUBLIC
         elif name in ("add", "sub") and rest and constant(rest[0]) is not None:
@@ -311,7 +329,7 @@ class Flow:
             is_read = not (name in WRITE_ONLY or name.startswith("set")
                            or name[0] in "vk" and not name.startswith(ACCUMULATE)
                            or name == "imul" and len(operands) == 3)
-            if first.mask and not first.is_zeroed or first.is_part:
+            if first.mask and not first.is_zeroed:
                 is_read = True
             value = self.sum(operands if is_read else rest, state)
             for operand in operands:
@@ -326,6 +344,12 @@ class Flow:
         if not is_move and name != "lea" and name[0] not in "vk" and not name.startswith(
                 ("cmov", "set", "movzx", "movs")):
             state.registers["flags"] = Value(value.sources, NOTHING, None)
+        if first.is_part:
+            # The rest of the register stays as it was.
+            whole = join(state.get(first.register), value)
+            if first.is_lowest:
+                state.lowest[first.register] = whole, value
+            value = whole
         self.write(first, value, state)
 
     def sum(self, operands, state):
@@ -359,6 +383,19 @@ class Flow:
             state.registers[f"v{number}"] = PUBLIC
         state.registers["flags"] = PUBLIC
 
+    def publish(self, state):
+        """A request of memcheck's: the program declares a byte of the frame public, such
+        as the verdict on a tag. `rax` leads to the request, whose second word leads to it.
+        Of the cell that it lies in, the other bytes are taken to be public too. Requests
+        that declare bytes secret are not told apart: kernels make none."""
+        request = state.get("rax")
+        if request.offset is None or not any(map(is_frame, request.places)):
+            return
+        byte = self.read_frame(state, moved(request, 8), 8, False)
+        for place in filter(is_frame, byte.places):
+            if byte.offset is not None and len(byte.places) == 1:
+                state.frame[place, byte.offset // CELL] = PUBLIC
+
     # Registers and memory
 
     def address(self, memory, state):
@@ -387,7 +424,7 @@ class Flow:
 
     def read(self, operand, state):
         if operand.register:
-            return state.get(operand.register)
+            return (state.get_lowest if operand.is_lowest else state.get)(operand.register)
         if operand.memory:
             return self.load(operand, state)
         return PUBLIC

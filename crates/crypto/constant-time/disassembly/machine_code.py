@@ -72,6 +72,7 @@ class Operand:
         self.memory = Memory(place[2], place[1]) if place else None
         self.register = None if self.memory else canonical(bare)
         self.is_part = bool(re.fullmatch(r"[abcd][lhx]|[sd]il?|[sb]pl?|r\d+[bw]", bare))
+        self.is_lowest = self.is_part and bare[-1] in "lb"
 
     def is_vector(self):
         return bool(self.register and self.register[0] == "v")
