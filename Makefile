@@ -2,7 +2,7 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install uninstall dist peers peers-table bench fuzz
+.PHONY: help run test install uninstall dist peers peers-aesni peers-table bench fuzz
 
 # How long `make fuzz` spends on each target.
 SECONDS = 60
@@ -14,7 +14,8 @@ help:
 	echo 'make uninstall        removes them'
 	echo 'make dist             an archive of the same with documentation and licences, in out/'
 	echo 'make peers            Weir beside its peers, the same work in one run; out/peers.json'
-	echo 'make peers-table      the tables of docs/speed.md, from the rows in out/peers.json'
+	echo 'make peers-aesni      the same, all of them limited to AES-NI and AVX2; out/peers-aesni.json'
+	echo 'make peers-table      the tables of docs/speed.md, from the rows in these files'
 	echo 'make bench            benchmarks'
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
 
@@ -40,11 +41,16 @@ test:
 		echo 'tests/interop: skipped, there is no python3'; \
 	fi
 
-# For the processor at hand: RustCrypto's ciphers are two to three times as fast
-# when the compiler may use its instructions everywhere. The other subjects ask
+# Compiled for this processor: RustCrypto's ciphers are two to three times as fast
+# when the compiler may use its instructions everywhere. The other candidates detect
 # the processor when they run; they gain little, and lose nothing.
 PEERS = RUSTFLAGS="$${RUSTFLAGS:--C target-cpu=native}" \
-	cargo run --release --package weir-peers -- out/peers.json
+	cargo run --release --package weir-peers --
+
+# Compiled for AVX2, since RustCrypto uses the instructions that the compiler may use.
+PEERS_AESNI = RUSTFLAGS="-C target-cpu=x86-64-v3 -C target-feature=+aes,+pclmulqdq,+sha" \
+	cargo run --release --package weir-peers \
+	--target-dir "$${CARGO_TARGET_DIR:-target}/aesni" --
 
 PREFIX = /usr/local
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
@@ -86,10 +92,16 @@ dist:
 
 peers:
 	mkdir -p out
-	$(PEERS)
+	$(PEERS) out/peers.json
 
+peers-aesni:
+	mkdir -p out
+	$(PEERS_AESNI) --tier aesni out/peers-aesni.json
+
+# Rows of a limited run are printed where there are some.
 peers-table:
-	$(PEERS) --table
+	limited=out/peers-aesni.json; test -e "$$limited" || limited=; \
+	$(PEERS) --table out/peers.json $$limited
 
 bench:
 	cargo bench

@@ -1,12 +1,13 @@
-//! Compiles the C peers that are here. Each is a system package that may be
-//! missing: then its rows say so, and nothing else changes.
+//! Compiles the C peers that are installed, and the prototypes in C. Peers are system
+//! packages that may be missing, and a compiler may lack AVX-512: rows say so, and
+//! nothing else changes.
 
 /// A library with a C header, and the files that call it.
 struct Peer {
-    /// Name of the `cfg` that tells that it is here.
+    /// Name of the `cfg` that is set where it is installed.
     cfg: &'static str,
     sources: &'static [&'static str],
-    /// Where the package puts its header; Cargo looks there for changes.
+    /// Path of the package's header, which Cargo watches for changes.
     header: &'static str,
     library: &'static str,
 }
@@ -56,5 +57,51 @@ fn main() {
             println!("cargo::rustc-cfg={}", peer.cfg);
             println!("cargo::rustc-link-lib={}", peer.library);
         }
+    }
+    compile_prototypes();
+}
+
+const PROTOTYPES: [&str; 3] = ["c/gcm_lanes.c", "c/umac64_lanes.c", "c/umac128_lanes.c"];
+
+/// Extensions that the prototypes use, or allow the compiler to use. Which of them
+/// the processor has is checked when the program runs.
+const EXTENSIONS: [&str; 9] = [
+    "-mavx512f",
+    "-mavx512bw",
+    "-mavx512dq",
+    "-mavx512vl",
+    "-mavx512ifma",
+    "-maes",
+    "-mvaes",
+    "-mvpclmulqdq",
+    "-mbmi2",
+];
+
+/// Compiles the prototypes where the compiler has AVX-512. They are always optimised,
+/// as prototypes of speed, for the first processors that have all of these extensions
+/// and fast ones.
+fn compile_prototypes() {
+    println!("cargo::rustc-check-cfg=cfg(prototype)");
+    for source in PROTOTYPES {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    println!("cargo::rerun-if-changed=c/lanes.h");
+    println!("cargo::rerun-if-changed=c/umac_lanes.h");
+    let target = std::env::var("CARGO_CFG_TARGET_ARCH");
+    if target.as_deref() != Ok("x86_64") {
+        return;
+    }
+    let mut build = cc::Build::new();
+    build
+        .files(PROTOTYPES)
+        .std("c11")
+        .opt_level(3)
+        .cargo_warnings(false)
+        .flag_if_supported("-mtune=sapphirerapids");
+    for extension in EXTENSIONS {
+        build.flag(extension);
+    }
+    if build.try_compile("weir_peers_prototype").is_ok() {
+        println!("cargo::rustc-cfg=prototype");
     }
 }

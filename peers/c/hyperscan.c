@@ -1,5 +1,5 @@
 /* Hyperscan, or Vectorscan, whose header and library have the same names: all
- * contents as literals of one block-mode database, each reported once per
+ * patterns as literals of one block-mode database, each reported once per
  * packet, as its manual advises where one match is enough.
  */
 
@@ -12,8 +12,8 @@ struct weir_hyperscan {
     hs_scratch_t *scratch;
 };
 
-/* What a scan found: the number of matches, and a sum over all of them in
- * which packets and contents count, but not their order. */
+/* The result of a scan: the number of matches, and a sum over all of them that
+ * depends on packets and patterns, but not on their order. */
 struct weir_found {
     uint64_t matches;
     uint64_t sum;
@@ -34,8 +34,8 @@ void weir_hyperscan_free(struct weir_hyperscan *engine)
     }
 }
 
-/* NULL where the contents do not compile. */
-struct weir_hyperscan *weir_hyperscan_compile(const char *const *contents, const size_t *bytes,
+/* NULL where the patterns do not compile. */
+struct weir_hyperscan *weir_hyperscan_compile(const char *const *patterns, const size_t *bytes,
                                               const uint8_t *nocase, unsigned count)
 {
     struct weir_hyperscan *engine = calloc(1, sizeof *engine);
@@ -47,7 +47,7 @@ struct weir_hyperscan *weir_hyperscan_compile(const char *const *contents, const
             flags[number] = HS_FLAG_SINGLEMATCH | (nocase[number] ? HS_FLAG_CASELESS : 0);
             numbers[number] = number;
         }
-        done = hs_compile_lit_multi(contents, flags, numbers, bytes, count, HS_MODE_BLOCK, NULL,
+        done = hs_compile_lit_multi(patterns, flags, numbers, bytes, count, HS_MODE_BLOCK, NULL,
                                     &engine->database, &error) == HS_SUCCESS &&
                hs_alloc_scratch(engine->database, &engine->scratch) == HS_SUCCESS;
         hs_free_compile_error(error);

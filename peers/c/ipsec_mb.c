@@ -1,23 +1,39 @@
 /* Intel's Multi-Buffer Crypto for IPsec, as its users call it: GCM packet by
  * packet with the direct functions, encrypt-then-MAC by bursts of jobs whose
- * ciphers run side by side and then their hashes. The header's macros call
- * through the manager's table, which Rust cannot read; hence this file.
+ * ciphers run in parallel and then their hashes, ChaCha20-Poly1305 by single
+ * jobs. The header's macros call through the manager's table, which Rust cannot
+ * read; hence this file.
  */
 
 #include <intel-ipsec-mb.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A manager for the widest instructions there are, or for AVX2 at most. */
-IMB_MGR *weir_ipsec_mb_manager(int avx2)
+/* The instructions that a manager may use. The same as `Code` of
+ * src/cipher/ipsec_mb/mod.rs. */
+enum code {
+    /* All that the processor has. */
+    CODE_WIDEST,
+    /* AVX2, and SHA, GFNI and the like where its code has them. */
+    CODE_AVX2,
+    /* The same without GFNI, without which the library uses no VAES either. */
+    CODE_AVX2_ALONE,
+    /* SSE with SHA, without GFNI. */
+    CODE_SSE_ALONE,
+};
+
+IMB_MGR *weir_ipsec_mb_manager(int code)
 {
-    IMB_MGR *manager = alloc_mb_mgr(0);
+    const int is_alone = code == CODE_AVX2_ALONE || code == CODE_SSE_ALONE;
+    IMB_MGR *manager = alloc_mb_mgr(is_alone ? IMB_FLAG_GFNI_OFF : 0);
     if (manager == NULL)
         return NULL;
-    if (avx2)
-        init_mb_mgr_avx2(manager);
-    else
+    if (code == CODE_WIDEST)
         init_mb_mgr_auto(manager, NULL);
+    else if (code == CODE_SSE_ALONE)
+        init_mb_mgr_sse(manager);
+    else
+        init_mb_mgr_avx2(manager);
     if (imb_get_errno(manager) != 0) {
         free_mb_mgr(manager);
         return NULL;
@@ -47,7 +63,7 @@ const char *weir_ipsec_mb_arch(const IMB_MGR *manager)
     }
 }
 
-/* Memory for so many keys, each aligned as the library wants it. */
+/* Memory for `count` keys, each aligned as the library requires. */
 void *weir_ipsec_mb_gcm_keys(size_t count)
 {
     return aligned_alloc(64, count * sizeof(struct gcm_key_data));
@@ -64,7 +80,7 @@ void weir_ipsec_mb_gcm_expand(const IMB_MGR *manager, const uint8_t *raw,
     IMB_AES128_GCM_PRE(manager, raw, key);
 }
 
-/* The functions themselves, to be called without this file between. */
+/* The functions themselves, to be called directly. */
 aes_gcm_enc_dec_t weir_ipsec_mb_gcm_seal(const IMB_MGR *manager)
 {
     return manager->gcm128_enc;
@@ -80,7 +96,7 @@ size_t weir_ipsec_mb_gcm_context_bytes(void)
     return sizeof(struct gcm_context_data);
 }
 
-/* What encrypt-then-MAC keeps of a key. */
+/* An expanded key of encrypt-then-MAC. */
 struct etm_key {
     _Alignas(64) uint8_t encrypt[16 * 11];
     _Alignas(16) uint8_t decrypt[16 * 11];
@@ -181,5 +197,69 @@ size_t weir_ipsec_mb_etm_seal(IMB_MGR *manager, int sha256, int ctr,
             break;
         done += burst;
     }
+    return done;
+}
+
+/* ---- ChaCha20-Poly1305 (RFC 8439) ---- */
+
+enum { CHACHA_KEY_BYTES = 32, CHACHA_NONCE_BYTES = 12, POLY1305_TAG_BYTES = 16 };
+
+/* Memory for `count` keys, which the library takes as they are. */
+uint8_t (*weir_ipsec_mb_chacha_keys(size_t count))[CHACHA_KEY_BYTES]
+{
+    return aligned_alloc(64, count * CHACHA_KEY_BYTES);
+}
+
+void weir_ipsec_mb_chacha_set_key(uint8_t (*keys)[CHACHA_KEY_BYTES], size_t index,
+                                  const uint8_t *key)
+{
+    memcpy(keys[index], key, CHACHA_KEY_BYTES);
+}
+
+static void submit_chacha(IMB_MGR *manager, int open, const uint8_t *key,
+                          const struct record *record, size_t associated_bytes, uint8_t *tag,
+                          size_t *done)
+{
+    IMB_JOB *job = IMB_GET_NEXT_JOB(manager);
+    job->cipher_mode = IMB_CIPHER_CHACHA20_POLY1305;
+    job->hash_alg = IMB_AUTH_CHACHA20_POLY1305;
+    job->cipher_direction = open ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
+    job->chain_order = open ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
+    job->enc_keys = key;
+    job->dec_keys = key;
+    job->key_len_in_bytes = CHACHA_KEY_BYTES;
+    job->iv = record->first_block;
+    job->iv_len_in_bytes = CHACHA_NONCE_BYTES;
+    job->src = record->record + record->text_offset;
+    job->dst = record->record + record->text_offset;
+    job->cipher_start_src_offset_in_bytes = 0;
+    job->msg_len_to_cipher_in_bytes = record->text_bytes;
+    job->hash_start_src_offset_in_bytes = 0;
+    job->msg_len_to_hash_in_bytes = record->text_bytes;
+    job->auth_tag_output = tag;
+    job->auth_tag_output_len_in_bytes = POLY1305_TAG_BYTES;
+    job->u.CHACHA20_POLY1305.aad = record->record;
+    job->u.CHACHA20_POLY1305.aad_len_in_bytes = associated_bytes;
+    for (job = IMB_SUBMIT_JOB_NOCHECK(manager); job != NULL;
+         job = IMB_GET_COMPLETED_JOB(manager))
+        *done += job->status == IMB_STATUS_COMPLETED;
+}
+
+/* Seals or opens records; returns how many were done. Their first bytes are the
+ * associated data. Tags are written behind the texts, or to `computed` where
+ * records are opened: the caller compares them. */
+size_t weir_ipsec_mb_chacha(IMB_MGR *manager, int open, const uint8_t (*keys)[CHACHA_KEY_BYTES],
+                            const struct record *records, size_t count, size_t associated_bytes,
+                            uint8_t (*computed)[POLY1305_TAG_BYTES])
+{
+    size_t done = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct record *record = &records[i];
+        uint8_t *tag = record->record + record->text_offset + record->text_bytes;
+        submit_chacha(manager, open, keys[record->key], record, associated_bytes,
+                      open ? computed[i] : tag, &done);
+    }
+    for (IMB_JOB *job = IMB_FLUSH_JOB(manager); job != NULL; job = IMB_FLUSH_JOB(manager))
+        done += job->status == IMB_STATUS_COMPLETED;
     return done;
 }

@@ -1,6 +1,6 @@
 /* MACs of Intel's Multi-Buffer Crypto for IPsec, as its users call them: GMAC
- * with the direct functions, packet by packet, in both ways that there are;
- * HMAC by bursts; Poly1305 by jobs, since it has neither.
+ * with the direct functions, packet by packet, by both interfaces; HMAC by
+ * bursts; Poly1305 by jobs, since it has neither.
  */
 
 #include "mac.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-IMB_MGR *weir_ipsec_mb_manager(int avx2);
+IMB_MGR *weir_ipsec_mb_manager(int code);
 
 struct mac_key {
     struct gcm_key_data gcm;
@@ -22,12 +22,12 @@ struct state {
     struct mac_key *keys;
 };
 
-static void *new_state(size_t count, int avx2)
+static void *new_state(size_t count, int code)
 {
     struct state *state = malloc(sizeof *state);
     if (state == NULL)
         return NULL;
-    state->manager = weir_ipsec_mb_manager(avx2);
+    state->manager = weir_ipsec_mb_manager(code);
     state->keys = aligned_alloc(64, count * sizeof *state->keys);
     if (state->manager == NULL || state->keys == NULL) {
         if (state->manager != NULL)
@@ -39,6 +39,7 @@ static void *new_state(size_t count, int avx2)
     return state;
 }
 
+/* Codes of `enum code` of ipsec_mb.c. */
 void *weir_ipsec_mb_mac_new(size_t count)
 {
     return new_state(count, 0);
@@ -47,6 +48,16 @@ void *weir_ipsec_mb_mac_new(size_t count)
 void *weir_ipsec_mb_mac_new_avx2(size_t count)
 {
     return new_state(count, 1);
+}
+
+void *weir_ipsec_mb_mac_new_avx2_alone(size_t count)
+{
+    return new_state(count, 2);
+}
+
+void *weir_ipsec_mb_mac_new_sse_alone(size_t count)
+{
+    return new_state(count, 3);
 }
 
 void weir_ipsec_mb_mac_free(void *state_)
@@ -79,7 +90,7 @@ void weir_ipsec_mb_mac_keys(void *state_, const uint8_t (*secrets)[SECRET_BYTES]
     }
 }
 
-/* GMAC as GCM of no text, of which the library wants an address all the same. */
+/* GMAC as GCM of no text, which needs an address all the same. */
 int weir_ipsec_mb_gmac_by_gcm(void *state_, const struct mac_batch *batch)
 {
     struct state *state = state_;

@@ -1,6 +1,5 @@
-/* What all C subjects of the MAC contests are given: a batch of messages, each
- * with its key, its nonce and room for its tag. The same as `Batch` of
- * src/mac/foreign.rs.
+/* The input of all MACs in C: a batch of messages, each with its key, its nonce and
+ * space for its tag. The same as `CBatch` of src/mac/foreign/ffi.rs.
  */
 
 #ifndef WEIR_PEERS_MAC_H

@@ -1,6 +1,6 @@
-/* GNU Nettle's UMAC: a context per key, kept; a packet brings its nonce, or
- * Nettle counts nonces by itself and encrypts each AES block but once, which
- * a sender may leave to it.
+/* GNU Nettle's UMAC: a context for each key; a packet brings its nonce, or Nettle
+ * counts nonces by itself and encrypts each AES block only once, which suffices for
+ * a sender.
  */
 
 #include "mac.h"

@@ -1,6 +1,5 @@
-/* OpenSSL by EVP, as its manual shows: a context per key, kept; a packet only
- * brings its nonce. Where each packet brings its key, one context is keyed
- * again and again.
+/* OpenSSL by EVP, as its manual shows: a context for each key; a packet only brings
+ * its nonce. Where each packet brings its key, one context gets new keys.
  */
 
 #include <openssl/core_names.h>

@@ -1,5 +1,5 @@
-/* MACs of OpenSSL by EVP, as its manual shows: a context per key, kept. GMAC is
- * GCM of no text, which spares what EVP_MAC lays over the same code.
+/* MACs of OpenSSL by EVP, as its manual shows: a context for each key. GMAC is GCM of
+ * no text, which avoids the layer of EVP_MAC over the same code.
  */
 
 #include "mac.h"
@@ -13,7 +13,7 @@ enum kind { GMAC, HMAC_SHA1, POLY1305, POLY1305_CHACHA20 };
 struct state {
     size_t count;
     enum kind kind;
-    /* Of each key one of these. */
+    /* For each key one of these. */
     EVP_CIPHER_CTX **ciphers;
     EVP_MAC_CTX **macs;
     /* Poly1305 takes its key with the message. */

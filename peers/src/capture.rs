@@ -1,5 +1,5 @@
-//! Reading a capture file from the page cache: where each record lies, how
-//! long it is, and when it came. The floor is `cat`, which does none of that.
+//! Reading a capture file from the page cache: position, length and time of each
+//! record. The floor is `cat`, which does none of that.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::LinkType;
 
-use crate::harness::{Contest, Scoreboard, WEIR, timed};
+use crate::harness::{Comparison, Recorder, WEIR, timed};
 use crate::machine::versioned;
 
-/// Size of the file, about.
+/// Approximate size of the file.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// Header of a pcap record.
@@ -24,28 +24,28 @@ const RECORD_HEADER_BYTES: u64 = 16;
 /// Frame check sequence, which frame sizes count and captures do not hold.
 const CHECK_SEQUENCE_BYTES: u16 = 4;
 
-/// Contests over 64- and 576-byte packets.
-pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
+/// Comparisons over 64- and 576-byte packets.
+pub fn measure(recorder: &mut Recorder) -> Result<()> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     for packet_bytes in [64u16, 576] {
         let packets = FILE_BYTES / (u64::from(packet_bytes) + RECORD_HEADER_BYTES);
         let path = write_capture(folder.path(), packet_bytes, packets)?;
-        let mut contest = Contest::new("read pcap", packet_bytes.into(), "none");
-        contest.enter(WEIR, timed(packets, || weir(&path).map(Some)));
-        contest.enter(
+        let mut comparison = Comparison::new("read pcap", packet_bytes.into(), "none");
+        comparison.add(WEIR, timed(packets, || weir(&path).map(Some)));
+        comparison.add(
             versioned("pcap-file"),
             timed(packets, || pcap_file(&path).map(Some)),
         );
-        contest.enter(
+        comparison.add(
             versioned("pcap-parser"),
             timed(packets, || pcap_parser(&path).map(Some)),
         );
-        contest.enter(
+        comparison.add(
             "cat to /dev/null",
             timed(packets, || cat(&path).map(|()| None)),
         );
-        contest.note("the floor: bytes moved, records not looked at; a process of its own");
-        scoreboard.run(contest)?;
+        comparison.note("the floor: copies bytes, does not read records; a separate process");
+        recorder.run(comparison)?;
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ fn write_capture(folder: &Path, packet_bytes: u16, packets: u64) -> Result<PathB
     Ok(path)
 }
 
-/// What every reader is asked for: the same for all, if all read the same.
+/// A checksum of what a reader read.
 #[derive(Default)]
 struct Tally(u64);
 

@@ -7,7 +7,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::{FlowKey, Headers, LinkType};
 
-use crate::harness::{Contest, Scoreboard, WEIR, timed};
+use crate::harness::{Comparison, Recorder, WEIR, timed};
 use crate::machine::versioned;
 
 const PACKET_BYTES: usize = 64;
@@ -15,23 +15,23 @@ const PACKET_BYTES: usize = 64;
 /// Packets in memory: 256 KiB, which an L2 cache holds.
 const PACKETS: usize = 4096;
 
-/// Passes over them in a turn.
+/// Passes over them in a sample.
 const PASSES: usize = 64;
 
-/// One contest over 64-byte packets.
-pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
+/// The comparison over 64-byte packets.
+pub fn measure(recorder: &mut Recorder) -> Result<()> {
     let frames = frames()?;
     let packets = (PACKETS * PASSES) as u64;
-    let mut contest = Contest::new("headers and flow key", PACKET_BYTES, "none");
-    contest.enter(
+    let mut comparison = Comparison::new("headers and flow key", PACKET_BYTES, "none");
+    comparison.add(
         WEIR,
         timed(packets, || Ok(Some(sum_of_keys(&frames, weir)))),
     );
-    contest.enter(
+    comparison.add(
         versioned("etherparse"),
         timed(packets, || Ok(Some(sum_of_keys(&frames, etherparse)))),
     );
-    scoreboard.run(contest)
+    recorder.run(comparison)
 }
 
 /// Frames of 4,096 packets of 1,000 flows over TCP and UDP, end to end.
@@ -56,8 +56,8 @@ fn frames() -> Result<Vec<u8>> {
     Ok(frames)
 }
 
-/// Adds up the keys that `key_of` finds, so that they are really made and can
-/// be compared.
+/// Adds up the keys that `key_of` finds, so that they are computed and can be
+/// compared.
 fn sum_of_keys(frames: &[u8], key_of: impl Fn(&[u8]) -> Option<FlowKey>) -> u64 {
     let mut sum = 0u64;
     for _ in 0..PASSES {

@@ -1,11 +1,13 @@
-//! The machine and the software: what a row is worth nothing without.
+//! The machine and the software of a measurement.
 
 use std::fmt;
 use std::fs;
 use std::process::Command;
 use std::thread;
 
-/// What ran the contests.
+use crate::instructions;
+
+/// The machine and the software of a measurement.
 pub struct Machine {
     processor: String,
     cores: usize,
@@ -17,8 +19,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Asks the system.
-    pub fn ask() -> Machine {
+    /// This machine.
+    pub fn detect() -> Machine {
         Machine {
             processor: processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             cores: thread::available_parallelism().map_or(1, usize::from),
@@ -30,12 +32,17 @@ impl Machine {
         }
     }
 
-    /// In one line, without what changes from minute to minute.
+    /// One line, without the load.
     pub fn summary(&self) -> String {
         format!(
             "{}, {} cores, Linux {}, Weir's tier {}, {}, {}",
             self.processor, self.cores, self.kernel, self.tier, self.rustc, self.flags
         )
+    }
+
+    /// The tier that all candidates are limited to.
+    pub fn tier(&self) -> Option<String> {
+        instructions::limited_to()
     }
 }
 

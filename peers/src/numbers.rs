@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run.
+//! Pseudorandom numbers, the same in every run.
 
 /// SplitMix64: the same numbers in every run.
 pub struct Numbers(pub u64);

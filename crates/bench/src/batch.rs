@@ -1,44 +1,40 @@
-//! The packets that are worked on.
+//! The packets that are processed.
 
-/// Most packets of a batch, as in a pipeline.
-const MOST_PACKETS: usize = 256;
+use weir_crypto::{BATCH_PACKETS, Descriptor, KeyId, Layout, Suite};
 
 /// Most bytes of a batch, so that it stays in a cache beside its keys.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 
-/// Packets begin where cache lines do.
-const STRIDE_BYTES: usize = 64;
+/// Payloads begin where cache lines do.
+const LINE_BYTES: usize = 64;
 
-/// Room for one packet's IV, on lines of its own.
-pub(crate) const IV_BYTES: usize = 16;
-
-/// The longest tag of any suite or MAC.
-pub(crate) const TAG_BYTES: usize = 64;
-
-/// Texts that mean nothing, with room for IVs and tags, and whose key each needs.
+/// Packets whose payloads mean nothing, in one buffer, and whose key each needs.
 #[derive(Clone)]
 pub(crate) struct Packets {
-    pub(crate) texts: Vec<u8>,
-    pub(crate) stride: usize,
-    pub(crate) text_bytes: usize,
-    pub(crate) ivs: Vec<[u8; IV_BYTES]>,
-    pub(crate) tags: Vec<[u8; TAG_BYTES]>,
-    /// Numbers of keys.
+    pub(crate) buffer: Vec<u8>,
+    /// Bytes from one packet to the next.
+    stride: usize,
+    /// Where in its part of the buffer a packet begins.
+    start: usize,
+    layout: Layout,
+    /// Indices of keys.
     pub(crate) keys: Vec<usize>,
 }
 
 impl Packets {
-    /// As many packets as a batch has, whose keys are in no order.
-    pub(crate) fn new(text_bytes: usize, keys: usize, seed: u64) -> Packets {
-        let stride = text_bytes.next_multiple_of(STRIDE_BYTES);
-        let count = (MOST_BYTES / stride).clamp(1, MOST_PACKETS);
-        let mut numbers = Numbers(seed);
+    /// As many packets of `suite` as a batch has, whose keys are in no order.
+    pub(crate) fn new(suite: Suite, layout: Layout, keys: usize, numbers: &mut Numbers) -> Packets {
+        let payload_bytes = layout.payload_bytes as usize;
+        let ahead_bytes = usize::from(layout.aad_bytes) + suite.iv_bytes();
+        let front_bytes = ahead_bytes.next_multiple_of(LINE_BYTES);
+        let stride = front_bytes + (payload_bytes + suite.tag_bytes()).next_multiple_of(LINE_BYTES);
+        let count = MAX_BYTES / payload_bytes.next_multiple_of(LINE_BYTES);
+        let count = count.clamp(1, BATCH_PACKETS);
         Packets {
-            texts: (0..count * stride).map(|_| numbers.next() as u8).collect(),
+            buffer: (0..count * stride).map(|_| numbers.next() as u8).collect(),
             stride,
-            text_bytes,
-            ivs: vec![[0; IV_BYTES]; count],
-            tags: vec![[0; TAG_BYTES]; count],
+            start: front_bytes - ahead_bytes,
+            layout,
             keys: (0..count).map(|_| numbers.below(keys)).collect(),
         }
     }
@@ -46,6 +42,25 @@ impl Packets {
     /// Packets of the batch.
     pub(crate) fn count(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Describes each packet.
+    pub(crate) fn descriptors<'a>(
+        &self,
+        keys: &'a [KeyId],
+    ) -> impl Iterator<Item = Descriptor> + use<'a, '_> {
+        let offsets = (self.start..).step_by(self.stride);
+        let layout = self.layout;
+        self.keys
+            .iter()
+            .zip(offsets)
+            .map(move |(key, offset)| Descriptor {
+                key: keys[*key],
+                context: 0,
+                // A batch has less than a MiB.
+                offset: offset as u32,
+                layout,
+            })
     }
 }
 
@@ -77,11 +92,22 @@ mod tests {
 
     #[test]
     fn batches_are_as_large_as_they_may_be() {
+        let suite = Suite::parse("aes-128-gcm-16").expect("a suite");
         for (bytes, count) in [(16, 256), (1000, 256), (1420, 178), (9000, 29), (65_535, 4)] {
-            let packets = Packets::new(bytes, 3, 1);
+            let layout = Layout {
+                payload_bytes: bytes,
+                aad_bytes: 8,
+                ..Layout::default()
+            };
+            let packets = Packets::new(suite, layout, 3, &mut Numbers(1));
             assert_eq!(packets.count(), count, "{bytes}");
-            assert_eq!(packets.texts.len(), count * packets.stride);
             assert!(packets.keys.iter().all(|key| *key < 3));
+            let last = packets
+                .descriptors(&[KeyId::default(); 3])
+                .last()
+                .expect("a packet");
+            let end = last.offset as usize + 8 + 8 + bytes as usize + 16;
+            assert!(end <= packets.buffer.len());
         }
     }
 }

@@ -5,16 +5,20 @@
 //! [`Row`] per algorithm, mode and size.
 //!
 //! ```text
-//! each size:  each round:  each algorithm and mode, from another one on each
-//!                          time: one turn, and how long a processor cycle takes
+//! each size:  each round:  the length of a processor cycle, then one sample of
+//!                          each algorithm and mode, beginning with another one
+//!                          each time
 //! ```
 //!
-//! Algorithms take turns, round after round, so that whatever else the machine
-//! does meets all of them alike; a row tells the median of its rounds and the
-//! quartiles. Every packet of a batch has its key, in an order that nothing can
-//! guess, and all that a packet needs is part of the work: nonces, pads, jobs,
-//! tags. What only a benchmark must do, such as to put back texts that were
-//! decrypted, is done while no clock runs.
+//! Rounds are interleaved, so that a change of the machine's state affects all
+//! algorithms alike; a row has the median of its rounds and the quartiles. Every
+//! packet of a batch has its key, in random order, and all that a packet needs is
+//! part of the work: nonces, pads, jobs, tags. Work that only a benchmark has, such
+//! as the restoration of decrypted texts, is not timed.
+//!
+//! [`compare`] is the harness below: it measures any [`Candidate`]s in interleaved
+//! rounds and checks that they agree; [`Target`] decides whether the ratio of two
+//! of them is as required.
 //!
 //! ```
 //! use weir_bench::{Plan, Subjects};
@@ -36,15 +40,18 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-mod cipher;
-mod contest;
+mod comparison;
 mod cycles;
-mod mac;
 mod plan;
 mod quartiles;
 mod row;
+mod runner;
+mod suite;
+mod target;
 
-pub use contest::{Progress, RunError};
+pub use comparison::{Candidate, Disagreement, Rounds, Sample, SampleParts, compare, timed};
 pub use plan::{Plan, PlanError, Subjects};
 pub use quartiles::Quartiles;
 pub use row::Row;
+pub use runner::{Progress, RunError};
+pub use target::Target;

@@ -1,10 +1,10 @@
-//! What is to be measured.
+//! Plans of measurements.
 
-use crate::contest::{self, Entrant, Progress, RunError};
 use crate::row::Row;
-use crate::{cipher, mac};
+use crate::runner::{self, Benchmark, Progress, RunError};
+use crate::suite;
 
-/// What takes part.
+/// The kind of algorithms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subjects {
     /// Suites that seal and open packets.
@@ -16,18 +16,18 @@ pub enum Subjects {
 /// A series of measurements.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What takes part.
+    /// The kind of algorithms.
     pub subjects: Subjects,
-    /// Of these, whose names contain one of these texts; all, where there is none.
+    /// Of these, the ones whose names contain one of these texts; all if empty.
     pub algorithms: Vec<String>,
-    /// Bytes of text of the packets; each from 16 to 65,535. Suites with blocks
+    /// Bytes of payload of the packets; each from 16 to 65,535. Suites with blocks
     /// round up, as padding does.
     pub bytes: Vec<usize>,
     /// Keys of each thread, from 1 to 65,536.
     pub keys: usize,
     /// Threads side by side, from 1 to 256.
     pub threads: usize,
-    /// Rounds, from 1 to 10,000; quartiles want some.
+    /// Rounds, from 1 to 10,000; quartiles need several.
     pub rounds: usize,
 }
 
@@ -74,35 +74,28 @@ impl Plan {
 
     /// The names that [`Plan::algorithms`] chooses from.
     pub fn names(subjects: Subjects) -> Vec<String> {
-        match subjects {
-            Subjects::Cipher => cipher::names(),
-            Subjects::Mac => mac::names(),
-        }
+        suite::names(subjects)
     }
 
-    /// Measures. `progress` is told before each turn how far the work has come,
-    /// and answers whether to go on; if not, sizes that were not finished have no
-    /// rows.
+    /// Measures. `progress` is called before each round with the progress so far; it
+    /// returns whether to go on. If not, sizes that were not finished have no rows.
     ///
     /// # Errors
     /// [`RunError::Plan`] where the plan cannot be carried out, before anything is
     /// measured; else what a kernel refused, which would be a defect.
     pub fn run(&self, progress: impl FnMut(Progress) -> bool) -> Result<Vec<Row>, RunError> {
         let chosen = self.chosen()?;
-        let make = |bytes: usize| -> Result<Vec<Entrant>, RunError> {
-            let mut entrants = Vec::new();
+        let make = |bytes: usize| -> Result<Vec<Benchmark>, RunError> {
+            let mut benchmarks = Vec::new();
             for name in &chosen {
-                match self.subjects {
-                    Subjects::Cipher => cipher::enter(name, bytes, self, &mut entrants)?,
-                    Subjects::Mac => mac::enter(name, bytes, self, &mut entrants)?,
-                }
+                suite::add(name, bytes, self, &mut benchmarks)?;
             }
-            Ok(entrants)
+            Ok(benchmarks)
         };
-        contest::run(self, make, progress)
+        runner::run(self, make, progress)
     }
 
-    /// The names of those who take part, once the plan is checked.
+    /// The names of the algorithms that are measured, once the plan is checked.
     fn chosen(&self) -> Result<Vec<String>, PlanError> {
         if self.bytes.is_empty() {
             return Err(PlanError::NoBytes);

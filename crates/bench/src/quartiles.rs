@@ -12,7 +12,7 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    /// Of any order of values; `None` of none.
+    /// Of values in any order; `None` without values.
     pub fn of(values: &[f64]) -> Option<Quartiles> {
         let last = values.len().checked_sub(1)?;
         let mut sorted = values.to_vec();
@@ -32,13 +32,13 @@ impl Quartiles {
         })
     }
 
-    /// Of how many times as long as the others these took, round by round.
+    /// Of the ratios of `these` to `others`, round by round.
     pub fn of_ratios(these: &[f64], others: &[f64]) -> Option<Quartiles> {
         let ratios = these.iter().zip(others).map(|(this, other)| this / other);
         Quartiles::of(&ratios.collect::<Vec<f64>>())
     }
 
-    /// The lower and the upper one.
+    /// The lower and the upper quartile.
     pub fn outer(self) -> [f64; 2] {
         [self.lower, self.upper]
     }

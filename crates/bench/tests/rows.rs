@@ -1,4 +1,4 @@
-//! Rows and plans. How long anything takes is no matter here.
+//! Rows and plans. No test measures time.
 
 use weir_bench::{Plan, PlanError, Progress, RunError, Subjects};
 
@@ -126,16 +126,16 @@ fn plans_that_cannot_be_carried_out_say_why() {
 }
 
 #[test]
-fn progress_is_told_and_can_end_a_run() {
+fn progress_is_reported_and_can_end_a_run() {
     let plan = small(Subjects::Cipher, &["aes-128-gcm-16"]);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let rows = plan.run(|progress| {
-        told.push(progress);
+        reported.push(progress);
         true
     });
     assert_eq!(rows.expect("rows").len(), 4);
     let expected: Vec<Progress> = (0..=4).map(|done| Progress { done, of: 4 }).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 
     let first_size = plan.run(|progress| progress.done < 3).expect("rows");
     assert_eq!(first_size.len(), 2);

@@ -1,9 +1,10 @@
-//! AES-128-CBC with HMAC by the batch, 64 flows with a key each, beside the
-//! kept crates, which take packets one by one, in one run.
+//! AES-128-CBC with HMAC by the batch, 64 flows with a key each, beside other
+//! crates, which take packets one by one, in one run.
 //!
 //! Every row gives nanoseconds per packet: median and quartiles of rounds in
-//! which all subjects take their turn. Weir's time includes building the list
-//! of jobs; IVs are given to both, keys are expanded beforehand. `1420` bytes
+//! which all subjects take their turn. Weir's time includes pushing the
+//! packets and making their IVs, which the other crates find made; keys are expanded
+//! beforehand. `1420` bytes
 //! are padded to whole blocks, as ESP does.
 
 use std::fmt;
@@ -15,8 +16,9 @@ use aes::cipher::{Array, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit, KeyIni
 use hmac::Hmac;
 use sha1::Sha1;
 use sha2::Sha256;
-use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
-use weir_crypto::{KeyMaterial, OpenJob, OpeningKey, Suite, open};
+use weir_crypto::{
+    Descriptor, KeyId, KeyMaterial, Layout, Opener, OpeningKey, Sealer, SealingKey, Suite,
+};
 
 const FLOWS: usize = 64;
 
@@ -26,12 +28,22 @@ const ROUNDS: usize = 11;
 /// How long a subject's turn is, at least.
 const TURN: Duration = Duration::from_millis(4);
 
-/// One packet of every flow.
+const AAD_BYTES: usize = 8;
+const IV_BYTES: usize = 16;
+
+/// One packet of every flow, one behind the other.
 struct Packets {
-    headers: Vec<[u8; 8]>,
-    ivs: Vec<[u8; 16]>,
-    texts: Vec<Vec<u8>>,
-    tags: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
+    descriptors: Vec<Descriptor>,
+    tag_bytes: usize,
+}
+
+/// The parts of a packet.
+struct Parts<'a> {
+    aad: &'a [u8],
+    iv: &'a [u8; IV_BYTES],
+    payload: &'a mut [u8],
+    tag: &'a mut [u8],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,18 +64,20 @@ impl fmt::Display for Work {
 /// Something that seals and opens them.
 trait Subject {
     fn name(&self) -> &'static str;
-    fn seal(&self, packets: &mut Packets);
+    fn seal(&mut self, packets: &mut Packets);
     /// Whether all were authentic.
-    fn open(&self, packets: &mut Packets) -> bool;
+    fn open(&mut self, packets: &mut Packets) -> bool;
 }
 
 struct Weir {
-    sealing: Vec<RawSealingKey>,
-    opening: Vec<OpeningKey>,
+    sealer: Sealer,
+    sealing: Vec<KeyId>,
+    opener: Opener,
+    opening: Vec<KeyId>,
 }
 
-/// The kept crates: block cipher and HMAC over their own instructions.
-struct KeptCrates<H> {
+/// RustCrypto: block cipher and HMAC over their own instructions.
+struct RustCrypto<H> {
     ciphers: Vec<Aes128>,
     macs: Vec<H>,
 }
@@ -77,38 +91,50 @@ fn main() {
     println!("tier {}, {FLOWS} flows, {ROUNDS} rounds", weir_simd::tier());
     for name in ["aes-128-cbc+hmac-sha1-96", "aes-128-cbc+hmac-sha2-256-128"] {
         let suite = Suite::parse(name).expect("a suite");
-        let weir = Weir::new(suite);
-        let kept: Box<dyn Subject> = match name {
-            "aes-128-cbc+hmac-sha1-96" => Box::new(KeptCrates::<Hmac<Sha1>>::new(suite)),
-            _ => Box::new(KeptCrates::<Hmac<Sha256>>::new(suite)),
+        let mut weir = Weir::new(suite);
+        let mut peer: Box<dyn Subject> = match name {
+            "aes-128-cbc+hmac-sha1-96" => Box::new(RustCrypto::<Hmac<Sha1>>::new(suite)),
+            _ => Box::new(RustCrypto::<Hmac<Sha256>>::new(suite)),
         };
-        for text_bytes in [64, 576, 1420] {
+        for payload_bytes in [64, 576, 1420] {
             for work in [Work::Seal, Work::Open] {
-                let name = format!("{suite} {work} {text_bytes:>5} B");
+                let name = format!("{suite} {work} {payload_bytes:>5} B");
                 if wanted.iter().all(|part| name.contains(part)) {
-                    row(&name, suite, text_bytes, work, &[&weir, &*kept]);
+                    row(
+                        &name,
+                        suite,
+                        payload_bytes,
+                        work,
+                        &mut [&mut weir, &mut *peer],
+                    );
                 }
             }
         }
     }
 }
 
-fn row(name: &str, suite: Suite, text_bytes: usize, work: Work, subjects: &[&dyn Subject]) {
-    let mut packets = Packets::new(suite, text_bytes);
+fn row(
+    name: &str,
+    suite: Suite,
+    payload_bytes: usize,
+    work: Work,
+    subjects: &mut [&mut dyn Subject],
+) {
+    let mut packets = Packets::new(suite, payload_bytes);
     let mut samples = vec![Vec::with_capacity(ROUNDS); subjects.len()];
     for _ in 0..ROUNDS {
-        for (subject, samples) in subjects.iter().zip(&mut samples) {
+        for (subject, samples) in subjects.iter_mut().zip(&mut samples) {
             samples.push(turn(*subject, work, &mut packets));
         }
     }
     for samples in &mut samples {
         samples.sort_by(f64::total_cmp);
     }
-    let kept_ns = samples.last().map_or(f64::NAN, |ns| ns[ROUNDS / 2]);
+    let peer_ns = samples.last().map_or(f64::NAN, |ns| ns[ROUNDS / 2]);
     for (subject, ns) in subjects.iter().zip(&samples) {
         let (subject, median) = (subject.name(), ns[ROUNDS / 2]);
         let (low, high) = (ns[ROUNDS / 4], ns[3 * ROUNDS / 4]);
-        let times = kept_ns / median;
+        let times = peer_ns / median;
         println!(
             "{name}  {subject:<12} {median:>7.1} ns  ({low:.1} to {high:.1})  {times:>5.2} times"
         );
@@ -117,7 +143,7 @@ fn row(name: &str, suite: Suite, text_bytes: usize, work: Work, subjects: &[&dyn
 
 /// Nanoseconds per packet: the median batch of the turn, which a batch that was
 /// interrupted does not move.
-fn turn(subject: &dyn Subject, work: Work, packets: &mut Packets) -> f64 {
+fn turn(subject: &mut dyn Subject, work: Work, packets: &mut Packets) -> f64 {
     let mut batches = Vec::new();
     let mut spent = Duration::ZERO;
     while spent < TURN {
@@ -134,20 +160,41 @@ fn turn(subject: &dyn Subject, work: Work, packets: &mut Packets) -> f64 {
         spent += batch;
         batches.push(batch);
     }
-    black_box(&packets.tags);
+    black_box(&packets.buffer);
     batches.sort_unstable();
     batches[batches.len() / 2].as_nanos() as f64 / FLOWS as f64
 }
 
 impl Packets {
-    fn new(suite: Suite, text_bytes: usize) -> Packets {
-        let text_bytes = text_bytes.next_multiple_of(suite.block_bytes());
-        let fill = |i: usize| (i * 37) as u8;
+    fn new(suite: Suite, payload_bytes: usize) -> Packets {
+        let payload_bytes = payload_bytes.next_multiple_of(suite.block_bytes());
+        let packet_bytes = AAD_BYTES + IV_BYTES + payload_bytes + suite.tag_bytes();
+        let packet = |flow: usize| Descriptor {
+            offset: (flow * packet_bytes) as u32,
+            layout: Layout {
+                payload_bytes: payload_bytes as u32,
+                aad_bytes: AAD_BYTES as u16,
+                ..Layout::default()
+            },
+            ..Descriptor::default()
+        };
         Packets {
-            headers: (0..FLOWS).map(|i| [fill(i); 8]).collect(),
-            ivs: (0..FLOWS).map(|i| [fill(i) ^ 0x5a; 16]).collect(),
-            texts: (0..FLOWS).map(|i| vec![fill(i); text_bytes]).collect(),
-            tags: vec![vec![0; suite.tag_bytes()]; FLOWS],
+            buffer: (0..FLOWS * packet_bytes).map(|i| (i * 37) as u8).collect(),
+            descriptors: (0..FLOWS).map(packet).collect(),
+            tag_bytes: suite.tag_bytes(),
+        }
+    }
+
+    fn parts(&mut self, flow: usize) -> Parts<'_> {
+        let Descriptor { offset, layout, .. } = self.descriptors[flow];
+        let (aad, rest) = self.buffer[offset as usize..].split_at_mut(AAD_BYTES);
+        let (iv, rest) = rest.split_first_chunk_mut().expect("an IV");
+        let (payload, rest) = rest.split_at_mut(layout.payload_bytes as usize);
+        Parts {
+            aad,
+            iv,
+            payload,
+            tag: &mut rest[..self.tag_bytes],
         }
     }
 }
@@ -171,13 +218,18 @@ impl Weir {
             let (key, integrity_key) = key_bytes(suite, flow);
             KeyMaterial::new(suite, &key, &integrity_key).expect("keys of the suite")
         };
+        let (mut sealer, mut opener) = (Sealer::new(), Opener::new());
+        let sealing = (0..FLOWS)
+            .map(|flow| sealer.add(SealingKey::new(material(flow), 0..).expect("a key")))
+            .collect();
+        let opening = (0..FLOWS)
+            .map(|flow| opener.add(OpeningKey::new(&material(flow)).expect("a key")))
+            .collect();
         Weir {
-            sealing: (0..FLOWS)
-                .map(|flow| RawSealingKey::new(&material(flow)).expect("a key"))
-                .collect(),
-            opening: (0..FLOWS)
-                .map(|flow| OpeningKey::new(&material(flow)).expect("a key"))
-                .collect(),
+            sealer,
+            sealing,
+            opener,
+            opening,
         }
     }
 }
@@ -187,54 +239,27 @@ impl Subject for Weir {
         "weir"
     }
 
-    fn seal(&self, packets: &mut Packets) {
-        let mut jobs: Vec<RawSealJob<'_>> = self
-            .sealing
-            .iter()
-            .zip(&packets.headers)
-            .zip(&packets.ivs)
-            .zip(&mut packets.texts)
-            .zip(&mut packets.tags)
-            .map(|((((key, prefix), iv), text), tag)| RawSealJob {
-                key,
-                prefix,
-                iv,
-                text,
-                suffix: &[],
-                tag,
-                sealed: false,
-            })
-            .collect();
-        hazmat::seal(weir_simd::tier(), &mut jobs).expect("well-formed packets");
+    fn seal(&mut self, packets: &mut Packets) {
+        let mut batch = self.sealer.batch(&mut packets.buffer);
+        for (&packet, &key) in packets.descriptors.iter().zip(&self.sealing) {
+            batch.push(Descriptor { key, ..packet }).expect("a packet");
+        }
+        assert!(batch.run().all_good());
     }
 
-    fn open(&self, packets: &mut Packets) -> bool {
-        let mut jobs: Vec<OpenJob<'_>> = self
-            .opening
-            .iter()
-            .zip(&packets.headers)
-            .zip(&packets.ivs)
-            .zip(&mut packets.texts)
-            .zip(&packets.tags)
-            .map(|((((key, prefix), iv), text), tag)| OpenJob {
-                key,
-                prefix,
-                iv,
-                text,
-                suffix: &[],
-                tag,
-                verified: false,
-            })
-            .collect();
-        open(&mut jobs);
-        jobs.iter().all(|job| job.verified)
+    fn open(&mut self, packets: &mut Packets) -> bool {
+        let mut batch = self.opener.batch(&mut packets.buffer);
+        for (&packet, &key) in packets.descriptors.iter().zip(&self.opening) {
+            batch.push(Descriptor { key, ..packet }).expect("a packet");
+        }
+        batch.run().all_good()
     }
 }
 
-impl<H: hmac::Mac + KeyInit> KeptCrates<H> {
-    fn new(suite: Suite) -> KeptCrates<H> {
+impl<H: hmac::Mac + KeyInit> RustCrypto<H> {
+    fn new(suite: Suite) -> RustCrypto<H> {
         let keys = || (0..FLOWS).map(|flow| key_bytes(suite, flow));
-        KeptCrates {
+        RustCrypto {
             ciphers: keys()
                 .map(|(key, _)| Aes128::new_from_slice(&key).expect("a key"))
                 .collect(),
@@ -245,39 +270,46 @@ impl<H: hmac::Mac + KeyInit> KeptCrates<H> {
     }
 }
 
-impl<H: hmac::Mac + Clone> Subject for KeptCrates<H> {
+impl<H: hmac::Mac + Clone> Subject for RustCrypto<H> {
     fn name(&self) -> &'static str {
-        "kept crates"
+        "rustcrypto"
     }
 
-    fn seal(&self, packets: &mut Packets) {
+    fn seal(&mut self, packets: &mut Packets) {
         for flow in 0..FLOWS {
-            let text = &mut packets.texts[flow][..];
-            let (blocks, _) = Array::slice_as_chunks_mut(text);
-            cbc::Encryptor::inner_iv_init(&self.ciphers[flow], (&packets.ivs[flow]).into())
-                .encrypt_blocks(blocks);
+            let Parts {
+                aad,
+                iv,
+                payload,
+                tag,
+            } = packets.parts(flow);
+            let (blocks, _) = Array::slice_as_chunks_mut(payload);
+            cbc::Encryptor::inner_iv_init(&self.ciphers[flow], iv.into()).encrypt_blocks(blocks);
             let mut mac = self.macs[flow].clone();
-            mac.update(&packets.headers[flow]);
-            mac.update(&packets.ivs[flow]);
-            mac.update(text);
+            for part in [aad, iv, payload] {
+                mac.update(part);
+            }
             let whole = mac.finalize().into_bytes();
-            let tag = &mut packets.tags[flow][..];
             let bytes = tag.len();
             tag.copy_from_slice(&whole[..bytes]);
         }
     }
 
-    fn open(&self, packets: &mut Packets) -> bool {
+    fn open(&mut self, packets: &mut Packets) -> bool {
         (0..FLOWS).all(|flow| {
-            let text = &mut packets.texts[flow][..];
+            let Parts {
+                aad,
+                iv,
+                payload,
+                tag,
+            } = packets.parts(flow);
             let mut mac = self.macs[flow].clone();
-            mac.update(&packets.headers[flow]);
-            mac.update(&packets.ivs[flow]);
-            mac.update(text);
-            let is_authentic = mac.verify_truncated_left(&packets.tags[flow]).is_ok();
-            let (blocks, _) = Array::slice_as_chunks_mut(text);
-            cbc::Decryptor::inner_iv_init(&self.ciphers[flow], (&packets.ivs[flow]).into())
-                .decrypt_blocks(blocks);
+            for part in [aad, iv, payload] {
+                mac.update(part);
+            }
+            let is_authentic = mac.verify_truncated_left(tag).is_ok();
+            let (blocks, _) = Array::slice_as_chunks_mut(payload);
+            cbc::Decryptor::inner_iv_init(&self.ciphers[flow], iv.into()).decrypt_blocks(blocks);
             is_authentic
         })
     }

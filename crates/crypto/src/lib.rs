@@ -1,110 +1,127 @@
-//! Packet ciphers and authenticators behind one job interface.
+//! Packet ciphers and MACs by the batch.
 //!
-//! A [`Suite`] says what protects a packet. Its secrets, as configured, are
-//! [`KeyMaterial`]; expanded once, they become a [`SealingKey`] or an
-//! [`OpeningKey`], so that no packet pays for key setup. Packets are handed
-//! over by the batch, one [`SealJob`] or [`OpenJob`] each, every one with its
-//! own key, suite and lengths: [`seal`] and [`open`] see all of them at once
-//! and may place packets of different keys side by side.
-//!
-//! **A nonce is used once.** The sealing key owns the counter that its IVs are
-//! made from. [`SealingKey::next_ticket`] takes one value out of it as a
-//! [`Ticket`], which cannot be copied, belongs to that key alone, and is spent
-//! by the one job that it travels in. Counter values must be reserved
-//! ([`SealingKey::allow_until`]) before they are taken, so that whoever keeps
-//! a static key across restarts can write the reservation down first.
-//! IVs chosen by the caller exist in `hazmat`, behind a feature, and for keys that seal one
-//! packet each ([`OneTimeKeys`]).
-//!
-//! **Nothing unverified leaves.** [`open`] compares tags in constant time, and has cleared
-//! the text of what does not verify when it returns. A packet counts as failed until its
-//! tag has been compared, and as refused until it is sealed: one that a kernel gives up,
-//! which is a defect of this crate, leaves zeros and [`JobFault::Refused`].
-//!
-//! Drawing a ticket changes a key and a job borrows it, so a batch goes
-//! through its keys twice: tickets first, jobs second. Neither order nor
-//! number of keys matters. A caller that composes packets itself hands each job to
-//! [`seal_as_made`] as soon as it is made; [`open_as_found`] is its counterpart.
-//! One whose packets lie in one buffer says where, by a [`Place`] for each, to
-//! [`seal_in`] and [`open_in`], and under keys that are used once to
-//! [`seal_once`] and [`open_once`].
+//! A [`Sealer`] holds keys and encrypts and authenticates batches of packets, up to
+//! [`BATCH_PACKETS`] at a time; an [`Opener`] verifies and decrypts them. Packets lie in one
+//! buffer, and each is described by offsets: [`Descriptor`]. All suites and MACs, all protocols
+//! and all key lifetimes go this one way; many packets share the lanes of the processor's
+//! vectors.
 //!
 //! ```
 //! use weir_crypto::{
-//!     IvSource, KeyMaterial, OpenJob, OpeningKey, SealJob, SealingKey, Suite, open, seal,
+//!     Descriptor, KeyMaterial, Layout, NonceRule, Opener, OpeningKey, Sealer, SealingKey, Suite,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let gcm = Suite::parse("aes-128-gcm-16")?;
-//! let cbc = Suite::parse("aes-256-cbc+hmac-sha2-256-128")?;
-//! let gcm_material = || KeyMaterial::new(gcm, &[0x11; 20], &[]);
-//! let cbc_material = || KeyMaterial::new(cbc, &[0x22; 32], &[0x33; 32]);
+//! let suite = Suite::parse("chacha20-poly1305")?;
+//! // WireGuard counts little-endian in its nonces; ESP, TLS, QUIC and SRTP have rules of theirs.
+//! let material = || KeyMaterial::with_nonces(suite, &[0x42; 32], NonceRule::LittleEndian);
 //!
-//! let mut keys = [
-//!     SealingKey::new(gcm_material()?, 1, IvSource::Random)?,
-//!     SealingKey::new(cbc_material()?, 1, IvSource::Random)?,
-//! ];
-//! for key in &mut keys {
-//!     key.allow_until(1000); // written to a state file before this
+//! let mut sealer = Sealer::new();
+//! let key = sealer.add(SealingKey::new(material()?, 0..)?);
+//!
+//! // Three packets of 16 bytes of header, 32 of payload, 16 of tag. WireGuard does not
+//! // authenticate headers: they are a gap. In other protocols they are AAD.
+//! let mut buffer = [7; 3 * 64];
+//! let layout = Layout { payload_bytes: 32, gap_bytes: 16, ..Layout::default() };
+//! let packet = |key, index: u32| Descriptor { key, offset: 64 * index, layout, context: 0 };
+//!
+//! let mut batch = sealer.batch(&mut buffer);
+//! let numbers: Vec<u64> =
+//!     (0..3).map(|index| batch.push(packet(key, index))).collect::<Result<_, _>>()?;
+//! assert!(batch.run().all_good());
+//! assert_eq!(numbers, [0, 1, 2]);
+//!
+//! buffer[100] ^= 1; // in the second packet
+//! let mut opener = Opener::new();
+//! let key = opener.add(OpeningKey::new(&material()?)?);
+//! let mut batch = opener.batch(&mut buffer);
+//! for (index, number) in (0..).zip(numbers) {
+//!     batch.push_numbered(packet(key, index), number)?;
 //! }
-//!
-//! // Which key protects which of the three packets of this batch.
-//! let key_of = [0, 1, 0];
-//! let tickets = key_of.map(|k| keys[k].next_ticket());
-//! let mut texts = [*b"sixteen bytes ..", *b"to be encrypted,", *b"three times over"];
-//! let mut ivs = [vec![0; 8], vec![0; 16], vec![0; 8]];
-//! let mut tags = [[0; 16]; 3];
-//!
-//! let mut jobs = Vec::new();
-//! for ((((k, ticket), text), iv), tag) in
-//!     key_of.into_iter().zip(tickets).zip(&mut texts).zip(&mut ivs).zip(&mut tags)
-//! {
-//!     jobs.push(SealJob { key: &keys[k], ticket: ticket?, prefix: b"header", iv, text, suffix: b"", tag });
-//! }
-//! seal(&mut jobs)?;
-//!
-//! let opening = [OpeningKey::new(&gcm_material()?)?, OpeningKey::new(&cbc_material()?)?];
-//! let mut jobs = Vec::new();
-//! for (((k, text), iv), tag) in key_of.into_iter().zip(&mut texts).zip(&ivs).zip(&tags) {
-//!     jobs.push(OpenJob { key: &opening[k], prefix: b"header", iv, text, suffix: b"", tag, verified: false });
-//! }
-//! open(&mut jobs);
-//! assert!(jobs.iter().all(|job| job.verified));
-//! assert_eq!(&texts[2], b"three times over");
+//! let verdicts = batch.run();
+//! assert!(verdicts.is_good(0) && !verdicts.is_good(1) && verdicts.is_good(2));
+//! assert_eq!(buffer[16..48], [7; 32]);
+//! assert_eq!(buffer[80..112], [0; 32]);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Inside, `cipher` holds block ciphers, `mode` what chains them, `aead` and
-//! `mac` what authenticates, `keys` the secrets and their counter, and `kernel`
-//! joins them into one packet's worth of work. AES, its modes, the SHA family and
-//! MD5 have kernels of their own for the CPU tiers of x86-64, and AES with GCM, CBC and CTR
-//! for that of aarch64, each beside a scalar reference implementation that defines it;
-//! triple DES and ChaCha20-Poly1305 are well-maintained crates. [`engines`] lists what there
-//! is and tests it against published answers.
+//! # Steps
+//!
+//! 1. Add keys, one for each direction of a connection. [`NonceRule`] is the protocol's. A sealing
+//!    key is made with the range of numbers that it may use; where the protocol limits the packets
+//!    of a key, as QUIC does, the range ends there.
+//! 2. Write packets into a buffer, with space for what Weir writes: a tag of
+//!    [`Suite::tag_bytes`] behind each payload and, in ESP, an IV of [`SealingKey::iv_bytes`]
+//!    in front of it.
+//! 3. Begin a batch and push a descriptor for each packet. Sealing, `push` returns the packet's
+//!    number. A protocol that sends it has it written into the header now
+//!    ([`SealBatch::buffer_mut`]): headers are authenticated when the batch runs. Opening, the
+//!    caller gives the number ([`OpenBatch::push_numbered`]), except in ESP, whose packets carry
+//!    their IV ([`OpenBatch::push`]). A [`Refusal`] says why a packet was not taken; the batch
+//!    goes on without it.
+//! 4. Run the batch. Verdicts are in the order of the packets that were taken.
+//!
+//! Packets of all connections may share a batch. The more packets a batch has, the less each of
+//! them costs.
+//!
+//! | protocol | suites | rule | context | AAD | gap | example |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | ESP | [`Suite::is_esp`] | [`NonceRule::Explicit`] | 0 | SPI, sequence number | 0 | `esp` |
+//! | TLS 1.3 | AES-GCM, ChaCha20-Poly1305 | [`NonceRule::Xor`] | 0 | record header | 0 | `tls13` |
+//! | QUIC | AES-GCM, ChaCha20-Poly1305 | [`NonceRule::Xor`] | 0, or the path | header | 0 | `quic` |
+//! | SRTP | AES-GCM | [`NonceRule::Srtp`] | SSRC | RTP header | 0 | `srtp` |
+//! | WireGuard | ChaCha20-Poly1305 | [`NonceRule::LittleEndian`] | 0 | none | header | `wireguard` |
+//!
+//! `cargo run -p weir-crypto --example wireguard` runs an example. What is left to the caller:
+//! handshakes, the derivation of keys, anti-replay windows, and to take a new key when
+//! [`Refusal::KeyExhausted`] says that one has reached its limit.
+//!
+//! | what for | see |
+//! | --- | --- |
+//! | how packets are described, and what is refused | [`batch`], [`Descriptor`], [`Refusal`] |
+//! | names and sizes of ciphers | [`Suite`] |
+//! | how packet numbers become nonces | [`NonceRule`] |
+//! | several sources that share a key, as in SRTP | [`SealingKey::add_context`] |
+//! | keys that survive a restart | [`SealingKey::new`], [`SealingKey::allow_until`] |
+//! | a new key for every packet | [`SealBatch::add_one_time_key`] |
+//! | QUIC header protection | [`header`] |
+//! | messages that are authenticated and not encrypted | [`mac`], [`Suite::Mac`] |
+//! | what runs on this processor, and its self-test | [`engines`] |
+//!
+//! # What is promised
+//!
+//! **A nonce is used once.** The sealing key owns the numbers of its packets. `push` takes the
+//! next one, or one from the protocol that is higher than all before it. IVs of the caller's
+//! choice exist in `hazmat`, behind a feature.
+//!
+//! **Nothing unverified leaves.** Tags are compared in constant time, and the payload of a
+//! packet that does not verify has been cleared when [`OpenBatch::run`] returns. A packet is bad
+//! until its tag has been written or compared: one that a kernel skipped, which is a defect of
+//! this crate, leaves zeros and a bad verdict.
+//!
+//! **Secrets are wiped** when keys are dropped, and so is the stack that kernels used.
+//!
+//! AES, its modes, ChaCha20-Poly1305, the SHA family and MD5 have kernels for the CPU tiers of
+//! x86-64, and AES with GCM, CBC and CTR for that of aarch64, each beside a scalar reference
+//! implementation that defines it. Triple DES is a well-maintained crate.
 
 #![deny(unsafe_code)]
 
 mod aead;
+pub mod batch;
 mod cipher;
 mod digest;
 mod engine;
 mod etm;
-mod fault;
 mod frames;
+pub mod header;
 mod impossible;
-mod job;
 mod kernel;
 mod keys;
-mod lane_use;
 mod limits;
 pub mod mac;
 mod mode;
-mod once;
-mod open_batch;
-mod place;
-mod placed;
-mod seal_batch;
 mod simd;
 mod suite;
 mod tags;
@@ -112,24 +129,21 @@ mod verdict;
 
 #[cfg(feature = "hazmat")]
 pub mod hazmat;
-#[cfg(not(feature = "hazmat"))]
-mod hazmat;
 #[cfg(feature = "memcheck")]
 pub mod memcheck;
 
-pub use digest::{Digest, DigestJob, DigestLengthError};
-pub use engine::{Engine, SELF_DETECTING, SelfTestError, Tested, engines};
-pub use fault::{JobError, JobFault};
-pub use job::{OpenJob, SealJob, open, seal};
-pub use keys::{
-    Exhausted, IvSource, KeyError, KeyMaterial, KeyPolicy, OpeningKey, SealingKey, Ticket,
+pub use batch::{
+    BATCH_PACKETS, Descriptor, Layout, OpenBatch, Opener, Refusal, SealBatch, Sealer, Verdicts,
 };
-pub use lane_use::LaneUse;
+pub use digest::Digest;
+pub use engine::{Engine, SelfTestError, engines};
+pub use keys::{
+    IvSource, KeyError, KeyId, KeyMaterial, MAX_CONTEXTS, NonceRule, OpeningKey, SealingKey,
+};
 pub use limits::{Limit, Limits};
-pub use mac::hmac::{HmacKey, MacJob, TagLengthError, write_tags};
-pub use once::{OneTimeKeys, open_once, seal_once};
-pub use open_batch::{OpenBatch, open_as_found};
-pub use place::Place;
-pub use placed::{OpenAt, SealAt, open_in, seal_in};
-pub use seal_batch::{SealBatch, seal_as_made};
 pub use suite::{Aead, AesKeySize, Cipher, Mac, Suite, SuiteError, UniversalMac};
+
+/// The example of the README, which has to run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,16 +4,19 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::limits::Limits;
+use crate::mac::Algorithm;
 
 /// What protects a packet: a cipher with its own integrity, or a cipher and a
 /// MAC over its ciphertext (encrypt-then-MAC, the order of RFC 4303 section
-/// 3.3.2). ESP may use every value but those that [`Suite::is_esp`] excepts.
+/// 3.3.2), or a MAC alone. ESP may use those of which [`Suite::is_esp`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Suite {
     /// One algorithm for both ("combined mode" in RFC 4303).
     Aead(Aead),
     /// A cipher, and a MAC over what it produced.
     EncryptThenMac(Cipher, Mac),
+    /// A MAC over AAD and payload, which is not encrypted. The packet's number is its nonce.
+    Mac(Algorithm),
 }
 
 /// Key size of AES.
@@ -37,6 +40,10 @@ impl AesKeySize {
 pub enum Aead {
     /// AES-GCM with a tag of 16 bytes, RFC 4106.
     AesGcm16(AesKeySize),
+    /// AES-CCM with a tag of 8 bytes, RFC 4309.
+    AesCcm8(AesKeySize),
+    /// AES-CCM with a tag of 12 bytes, RFC 4309.
+    AesCcm12(AesKeySize),
     /// AES-CCM with a tag of 16 bytes, RFC 4309.
     AesCcm16(AesKeySize),
     /// AES-GMAC with a tag of 16 bytes, RFC 4543: the text is authenticated and
@@ -126,7 +133,8 @@ impl Suite {
         self.to_string()
     }
 
-    /// Every suite, AEADs first.
+    /// Every suite that can encrypt or that ESP uses, AEADs first: all but the MACs alone,
+    /// which are [`Algorithm::all`].
     pub fn all() -> impl Iterator<Item = Suite> {
         let aeads = Aead::ALL.iter().map(|&aead| Suite::Aead(aead));
         let pairs = Cipher::ALL.iter().flat_map(|&cipher| {
@@ -143,6 +151,8 @@ impl Suite {
         match self {
             Suite::Aead(
                 Aead::AesGcm16(size)
+                | Aead::AesCcm8(size)
+                | Aead::AesCcm12(size)
                 | Aead::AesCcm16(size)
                 | Aead::AesGmac(size)
                 | Aead::AesOcb3(size),
@@ -150,6 +160,7 @@ impl Suite {
             | Suite::EncryptThenMac(Cipher::AesCbc(size) | Cipher::AesCtr(size), _) => {
                 size.key_bytes()
             }
+            Suite::Mac(algorithm) => algorithm.key_bytes() - self.salt_bytes(),
             Suite::Aead(Aead::AesCtrMac(_)) => AesKeySize::Aes128.key_bytes(),
             Suite::Aead(Aead::ChaCha20Poly1305) => 32,
             Suite::EncryptThenMac(Cipher::Null, _) => 0,
@@ -163,10 +174,11 @@ impl Suite {
     #[inline]
     pub fn salt_bytes(self) -> usize {
         match self {
-            Suite::Aead(Aead::AesCcm16(_)) => 3,
+            Suite::Aead(Aead::AesCcm8(_) | Aead::AesCcm12(_) | Aead::AesCcm16(_)) => 3,
             Suite::Aead(Aead::AesCtrMac(_)) => 0,
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 4,
-            Suite::EncryptThenMac(_, _) => 0,
+            Suite::Mac(Algorithm::Gmac(_) | Algorithm::Poly1305) => 4,
+            Suite::EncryptThenMac(_, _) | Suite::Mac(_) => 0,
         }
     }
 
@@ -174,56 +186,59 @@ impl Suite {
     /// 2404 section 3, RFC 4868 section 2.1.1); 0 for an AEAD.
     pub fn integrity_key_bytes(self) -> usize {
         match self {
-            Suite::Aead(_) => 0,
+            Suite::Aead(_) | Suite::Mac(_) => 0,
             Suite::EncryptThenMac(_, mac) => mac.key_bytes(),
         }
     }
 
-    /// Bytes of the initialization vector on the wire, in front of the text.
+    /// Bytes of the initialization vector on the wire, in front of the payload.
     #[inline]
     pub fn iv_bytes(self) -> usize {
         match self {
             Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => 8,
-            Suite::EncryptThenMac(Cipher::Null, _) => 0,
+            Suite::EncryptThenMac(Cipher::Null, _) | Suite::Mac(_) => 0,
             Suite::EncryptThenMac(Cipher::AesCbc(_), _) => 16,
             Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
         }
     }
 
-    /// The text's length must be a multiple of this many bytes; 1 where any
+    /// The payload's length must be a multiple of this many bytes; 1 where any
     /// length will do. ESP's own alignment to 4 bytes is not counted here.
     #[inline]
     pub fn block_bytes(self) -> usize {
         match self {
             Suite::EncryptThenMac(Cipher::AesCbc(_), _) => 16,
             Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
-            Suite::Aead(_) | Suite::EncryptThenMac(_, _) => 1,
+            Suite::Aead(_) | Suite::EncryptThenMac(_, _) | Suite::Mac(_) => 1,
         }
     }
 
-    /// Most bytes that may be authenticated in front of the IV.
+    /// Most bytes of associated data.
     #[inline]
-    pub fn most_prefix_bytes(self) -> usize {
+    pub fn max_aad_bytes(self) -> usize {
         match self {
             Suite::Aead(Aead::AesCtrMac(_)) => crate::aead::MOST_ASSOCIATED_BYTES,
-            Suite::Aead(_) | Suite::EncryptThenMac(..) => usize::MAX,
+            Suite::Aead(_) | Suite::EncryptThenMac(..) | Suite::Mac(_) => usize::MAX,
         }
     }
 
-    /// Bytes of the tag (integrity check value) behind the text.
+    /// Bytes of the tag (integrity check value) behind the payload.
     #[inline]
     pub fn tag_bytes(self) -> usize {
         match self {
             Suite::Aead(Aead::AesCtrMac(mac)) => mac.tag_bytes(),
+            Suite::Aead(Aead::AesCcm8(_)) => 8,
+            Suite::Aead(Aead::AesCcm12(_)) => 12,
             Suite::Aead(_) => 16,
             Suite::EncryptThenMac(_, mac) => mac.tag_bytes(),
+            Suite::Mac(algorithm) => algorithm.tag_bytes(),
         }
     }
 
     /// Whether it is said how ESP uses the suite: by an RFC, or by
     /// `docs/mac-suites.md` where [`Suite::private_transform`] has a number.
     pub fn is_esp(self) -> bool {
-        !matches!(self, Suite::Aead(Aead::AesOcb3(_)))
+        !matches!(self, Suite::Aead(Aead::AesOcb3(_)) | Suite::Mac(_))
     }
 
     /// The transform number of a suite of private use, which both ends have to
@@ -233,7 +248,7 @@ impl Suite {
     pub fn private_transform(self) -> Option<u16> {
         match self {
             Suite::Aead(Aead::AesCtrMac(mac)) => Some(mac.transform()),
-            Suite::Aead(_) | Suite::EncryptThenMac(..) => None,
+            Suite::Aead(_) | Suite::EncryptThenMac(..) | Suite::Mac(_) => None,
         }
     }
 
@@ -242,13 +257,14 @@ impl Suite {
         matches!(self, Suite::EncryptThenMac(Cipher::TripleDesCbc, _))
     }
 
-    /// Whether the IV is the key's counter, so that a counter value used
-    /// twice, also across restarts, would reveal texts and let tags be forged.
+    /// Whether nonces are made from the packet's number, so that a number used
+    /// twice, also across restarts, would reveal payloads or let tags be forged.
     pub fn iv_is_counter(self) -> bool {
-        matches!(
-            self,
-            Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _)
-        )
+        match self {
+            Suite::Aead(_) | Suite::EncryptThenMac(Cipher::AesCtr(_), _) => true,
+            Suite::EncryptThenMac(..) => false,
+            Suite::Mac(algorithm) => algorithm.has_nonce(),
+        }
     }
 
     /// How much one key may protect.
@@ -316,6 +332,7 @@ impl fmt::Display for Suite {
         match self {
             Suite::Aead(aead) => aead.fmt(f),
             Suite::EncryptThenMac(cipher, mac) => write!(f, "{cipher}+{mac}"),
+            Suite::Mac(algorithm) => algorithm.fmt(f),
         }
     }
 }
@@ -332,6 +349,8 @@ impl fmt::Display for Aead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Aead::AesGcm16(size) => write!(f, "aes-{}-gcm-16", size.bits()),
+            Aead::AesCcm8(size) => write!(f, "aes-{}-ccm-8", size.bits()),
+            Aead::AesCcm12(size) => write!(f, "aes-{}-ccm-12", size.bits()),
             Aead::AesCcm16(size) => write!(f, "aes-{}-ccm-16", size.bits()),
             Aead::AesGmac(size) => write!(f, "aes-{}-gmac", size.bits()),
             Aead::ChaCha20Poly1305 => f.write_str("chacha20-poly1305"),
@@ -380,6 +399,12 @@ impl Aead {
         Aead::AesGcm16(AesKeySize::Aes128),
         Aead::AesGcm16(AesKeySize::Aes192),
         Aead::AesGcm16(AesKeySize::Aes256),
+        Aead::AesCcm8(AesKeySize::Aes128),
+        Aead::AesCcm8(AesKeySize::Aes192),
+        Aead::AesCcm8(AesKeySize::Aes256),
+        Aead::AesCcm12(AesKeySize::Aes128),
+        Aead::AesCcm12(AesKeySize::Aes192),
+        Aead::AesCcm12(AesKeySize::Aes256),
         Aead::AesCcm16(AesKeySize::Aes128),
         Aead::AesCcm16(AesKeySize::Aes192),
         Aead::AesCcm16(AesKeySize::Aes256),
@@ -430,7 +455,7 @@ mod tests {
         for suite in Suite::all() {
             assert_eq!(Suite::parse(&suite.name()), Ok(suite));
         }
-        assert_eq!(Suite::all().count(), 17 + 8 * 4);
+        assert_eq!(Suite::all().count(), 23 + 8 * 4);
     }
 
     #[test]

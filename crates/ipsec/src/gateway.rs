@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use weir_crypto::{KeyError, KeyMaterial, OpeningKey, SealingKey, Suite};
+use weir_crypto::{KeyError, KeyMaterial, Opener, OpeningKey, Sealer, SealingKey, Suite};
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_packet::wire::{Fragment, Headers};
 use weir_select::{Selector, Table, Tuple};
@@ -324,8 +324,8 @@ impl SaFile {
         self.check_outbound()?;
         let (mut reservations, ivs) = self.reservations(sequences, output)?;
         let count = self.associations().len();
-        let mut by_shard: Vec<Vec<Option<Outbound>>> = (0..shards)
-            .map(|_| (0..count).map(|_| None).collect())
+        let mut by_shard: Vec<(Vec<Option<Outbound>>, Sealer)> = (0..shards)
+            .map(|_| ((0..count).map(|_| None).collect(), Sealer::new()))
             .collect();
         for index in self.outbound.iter().copied() {
             let Some((parameters, secrets)) = self.association(index) else {
@@ -337,24 +337,29 @@ impl SaFile {
                 source,
             };
             let material = material(parameters, secrets).map_err(failed)?;
+            let shard = self.databases.sad.home(index) as usize % shards;
+            let Some((associations, sealer)) = by_shard.get_mut(shard) else {
+                continue;
+            };
+            let parameters = Arc::clone(parameters);
             let outbound = match reservations.remove(&index) {
                 None => {
                     let first = parameters.expected_sequence.unwrap_or(1);
-                    let key = SealingKey::new(material, first, ivs).map_err(failed)?;
-                    Outbound::unrecorded(Arc::clone(parameters), key)
+                    let key = SealingKey::with_ivs(material, first..first, ivs).map_err(failed)?;
+                    Outbound::unrecorded(parameters, sealer, key)
                 }
                 Some((reservations, used)) => {
-                    let key = SealingKey::new(material, used.next_sequence, ivs).map_err(failed)?;
-                    Outbound::recorded(Arc::clone(parameters), key, reservations, used)
+                    let next = used.next_sequence;
+                    let key = SealingKey::with_ivs(material, next..next, ivs).map_err(failed)?;
+                    Outbound::recorded(parameters, sealer, key, reservations, used)
                 }
             };
-            let shard = self.databases.sad.home(index) as usize % shards;
-            if let Some(slot) = by_shard[shard].get_mut(index as usize) {
+            if let Some(slot) = associations.get_mut(index as usize) {
                 *slot = Some(outbound);
             }
         }
         let steering = self.databases.outbound_steering();
-        let stage = |associations| Protect::new(associations, steering.clone());
+        let stage = |(associations, sealer)| Protect::new(associations, sealer, steering.clone());
         Ok(by_shard.into_iter().map(stage).collect())
     }
 
@@ -369,13 +374,14 @@ impl SaFile {
     ) -> Result<Vec<Unprotect>, GatewayError> {
         let shards = shards.max(1);
         let mut bounds = self.seen_bounds(windows)?;
-        let mut by_shard: Vec<Vec<Option<Inbound>>> = (0..shards).map(|_| Vec::new()).collect();
+        let mut by_shard: Vec<(Vec<Option<Inbound>>, Opener)> =
+            (0..shards).map(|_| (Vec::new(), Opener::new())).collect();
         for index in 0..self.associations().len() as u32 {
             let Some((parameters, secrets)) = self.association(index) else {
                 continue;
             };
             if !parameters.may_open() {
-                for associations in &mut by_shard {
+                for (associations, _) in &mut by_shard {
                     associations.push(None);
                 }
                 continue;
@@ -387,17 +393,22 @@ impl SaFile {
                     association: parameters.name.clone(),
                     source,
                 })?;
-            let mut inbound = Inbound::new(Arc::clone(parameters), key);
-            if let Some((bound, highest)) = bounds.remove(&index) {
-                inbound.resume(bound, highest);
-            }
-            let mut inbound = Some(inbound);
             let home = self.databases.sad.home(index) as usize % shards;
-            for (shard, associations) in by_shard.iter_mut().enumerate() {
-                associations.push(if shard == home { inbound.take() } else { None });
+            let mut key = Some(key);
+            for (shard, (associations, opener)) in by_shard.iter_mut().enumerate() {
+                let key = if shard == home { key.take() } else { None };
+                associations.push(key.map(|key| {
+                    let mut inbound = Inbound::new(Arc::clone(parameters), opener.add(key));
+                    if let Some((bound, highest)) = bounds.remove(&index) {
+                        inbound.resume(bound, highest);
+                    }
+                    inbound
+                }));
             }
         }
-        let stage = |associations| Unprotect::new(Arc::clone(&self.databases), associations);
+        let stage = |(associations, opener)| {
+            Unprotect::new(Arc::clone(&self.databases), associations, opener)
+        };
         Ok(by_shard.into_iter().map(stage).collect())
     }
 

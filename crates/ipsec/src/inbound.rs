@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_crypto::OpeningKey;
+use weir_crypto::KeyId;
 use weir_stream::DropReason;
 
 use crate::esp::Format;
@@ -26,7 +26,8 @@ pub(crate) struct Inbound {
     unaccounted_bytes: u64,
     /// Numbers below this may be accepted without a request to the ledger.
     granted_below: u64,
-    key: OpeningKey,
+    /// Its key in the shard's [`Opener`](weir_crypto::Opener).
+    key: KeyId,
     accounts: Box<Accounts>,
 }
 
@@ -83,7 +84,7 @@ pub(crate) struct Admitted {
 const LONGEST_STEP: u64 = 1 << 31;
 
 impl Inbound {
-    pub fn new(parameters: Arc<Parameters>, key: OpeningKey) -> Inbound {
+    pub fn new(parameters: Arc<Parameters>, key: KeyId) -> Inbound {
         let usage = Usage::of_opening(parameters.lifetime);
         let leeway = leeway(&usage);
         let window = match parameters.expected_sequence {
@@ -142,8 +143,8 @@ impl Inbound {
     }
 
     #[inline]
-    pub fn key(&self) -> &OpeningKey {
-        &self.key
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     /// What came out of the association.
@@ -193,19 +194,19 @@ impl Inbound {
     /// Takes a verified packet in. `Ok(true)` when it is the first beyond the
     /// soft lifetime.
     #[inline(always)]
-    pub fn accept(&mut self, sequence: u64, text_bytes: u64) -> Result<bool, DropReason> {
+    pub fn accept(&mut self, sequence: u64, plaintext_bytes: u64) -> Result<bool, DropReason> {
         if sequence >= self.granted_below {
             self.ask_ledger(sequence)?;
         }
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);
         }
-        if self.leeway == 0 && self.ask_books(text_bytes)? {
+        if self.leeway == 0 && self.ask_books(plaintext_bytes)? {
             return Ok(true);
         }
         if self.leeway > 0 {
             self.leeway -= 1;
-            self.unaccounted_bytes += text_bytes;
+            self.unaccounted_bytes += plaintext_bytes;
         }
         Ok(false)
     }
@@ -238,10 +239,10 @@ impl Inbound {
     }
 
     /// Finds out how many packets may be taken in unasked, or if there is none,
-    /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it is
+    /// whether one of `plaintext_bytes` may, which is then charged. `Ok(true)` when it is
     /// the first beyond the soft lifetime.
     #[cold]
-    fn ask_books(&mut self, text_bytes: u64) -> Result<bool, DropReason> {
+    fn ask_books(&mut self, plaintext_bytes: u64) -> Result<bool, DropReason> {
         let unaccounted = self.unaccounted();
         self.unaccounted_bytes = 0;
         let accounts = &mut *self.accounts;
@@ -254,9 +255,9 @@ impl Inbound {
         }
         let is_soft_expired = accounts
             .usage
-            .charge(text_bytes)
+            .charge(plaintext_bytes)
             .map_err(|_| DropReason::LifetimeExpired)?;
-        accounts.verified.add(text_bytes);
+        accounts.verified.add(plaintext_bytes);
         Ok(is_soft_expired)
     }
 
@@ -317,22 +318,14 @@ impl Inbound {
     /// Notes that a packet which was accepted is dropped: something is wrong with
     /// what was inside.
     #[cold]
-    pub fn refuse(&mut self, text_bytes: u64) {
-        self.accounts.refused.add(text_bytes);
+    pub fn refuse(&mut self, plaintext_bytes: u64) {
+        self.accounts.refused.add(plaintext_bytes);
     }
 }
 
 /// As many packets as fit the count of them.
 fn leeway(usage: &Usage) -> u32 {
     u32::try_from(usage.leeway()).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-impl Inbound {
-    /// Lets no packet count as ordinary.
-    pub fn leave_to_the_twin(&mut self) {
-        self.format.is_ordinary = false;
-    }
 }
 
 // What each packet takes is fetched ahead of it: two cache lines.

@@ -89,20 +89,22 @@ impl Usage {
         }
     }
 
-    /// Takes one packet of `text_bytes` from the lifetime. `Ok(true)` when
+    /// Takes one packet of `plaintext_bytes` from the lifetime. `Ok(true)` when
     /// this packet is the first beyond the soft lifetime.
     ///
     /// # Errors
     /// The packet would pass the hard lifetime; from then on every packet
     /// does, whatever its size.
-    pub fn charge(&mut self, text_bytes: u64) -> Result<bool, Expired> {
+    pub fn charge(&mut self, plaintext_bytes: u64) -> Result<bool, Expired> {
         if self.is_expired {
             return Err(Expired);
         }
         let packets = self.packets.saturating_add(1);
-        let bytes = self.bytes.saturating_add(text_bytes);
+        let bytes = self.bytes.saturating_add(plaintext_bytes);
         let blocks = match self.limits {
-            Some(limits) => self.blocks.saturating_add(limits.blocks_of(text_bytes)),
+            Some(limits) => self
+                .blocks
+                .saturating_add(limits.blocks_of(plaintext_bytes)),
             None => 0,
         };
         let is_over_suite = self
@@ -247,11 +249,11 @@ mod tests {
             let mut booked = usage;
             let leeway = usage.leeway();
             let (mut together, mut sum) = (0, 0);
-            for text_bytes in texts.iter().map(|text| text * 8) {
+            for plaintext_bytes in texts.iter().map(|text| text * 8) {
                 if together < leeway {
-                    prop_assert_eq!(usage.charge(text_bytes), Ok(false));
+                    prop_assert_eq!(usage.charge(plaintext_bytes), Ok(false));
                     together += 1;
-                    sum += text_bytes;
+                    sum += plaintext_bytes;
                 }
             }
             booked.book(together, sum);

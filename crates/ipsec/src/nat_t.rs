@@ -1,7 +1,7 @@
 //! ESP in UDP, to pass through address translators (RFC 3948).
 
-use weir_packet::wire::Checksum;
-use weir_packet::wire::protocol::{PORT_NAT_T, UDP};
+use weir_packet::wire::protocol::{PORT_NAT_T, TCP, UDP};
+use weir_packet::wire::{Checksum, Fragment, Headers, Network};
 
 /// Bytes of a UDP header.
 pub const UDP_BYTES: usize = 8;
@@ -73,6 +73,62 @@ pub fn set_checksum(addresses: &[u8], datagram: &mut [u8]) {
         let sum = if sum == 0 { 0xffff } else { sum };
         field.copy_from_slice(&sum.to_be_bytes());
     }
+}
+
+/// Computes the checksum of a TCP segment or UDP datagram anew, whose addresses a translator
+/// has changed since the sender summed them up: the second way of RFC 3948, section 3.1.2.
+/// ESP vouches for all that it covers but the addresses. A datagram over IPv4 without a
+/// checksum stays without one, and a fragment or a cut header as it is.
+#[cold]
+pub fn renew_checksum(headers: &Headers, record: &mut [u8]) {
+    if headers.fragment != Fragment::Whole || headers.fault.is_some() {
+        return;
+    }
+    let field_offset = match headers.protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => return,
+    };
+    let addresses = match headers.network {
+        Network::Ipv6 => 8..40,
+        _ => 12..20,
+    };
+    let transport = usize::from(headers.transport_offset)..headers.end_offset as usize;
+    let Some((front, segment)) = record
+        .get_mut(..transport.end)
+        .and_then(|packet| packet.split_at_mut_checked(transport.start))
+    else {
+        return;
+    };
+    let Some(addresses) = front
+        .get(usize::from(headers.network_offset)..)
+        .and_then(|packet| packet.get(addresses))
+    else {
+        return;
+    };
+    let is_udp = headers.protocol == UDP;
+    // What follows a datagram by its own length is no part of it.
+    let segment_bytes = match *segment {
+        [_, _, _, _, high, low, ..] if is_udp => usize::from(u16::from_be_bytes([high, low])),
+        _ => segment.len(),
+    };
+    let Some(segment) = segment.get_mut(..segment_bytes) else {
+        return;
+    };
+    let Some(field) = segment.get_mut(field_offset..field_offset + 2) else {
+        return;
+    };
+    if is_udp && headers.network == Network::Ipv4 && *field == [0, 0] {
+        return;
+    }
+    field.fill(0);
+    let sum = Checksum::new()
+        .add_pseudo_header(addresses, headers.protocol, segment_bytes as u32)
+        .add(segment)
+        .finish();
+    // Zero would say that a datagram has none.
+    let sum = if is_udp && sum == 0 { 0xffff } else { sum };
+    segment[field_offset..field_offset + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 #[cfg(test)]

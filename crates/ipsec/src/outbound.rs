@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_crypto::{Exhausted, SealingKey, Ticket};
+use weir_crypto::{KeyId, Sealer, SealingKey};
 use weir_stream::DropReason;
 
 use crate::esp::Template;
@@ -18,7 +18,10 @@ use crate::sequence;
 #[repr(align(64))]
 pub(crate) struct Outbound {
     template: Template,
-    key: SealingKey,
+    /// Its key in the shard's [`Sealer`].
+    key: KeyId,
+    /// Packets that were granted and have not drawn their numbers yet: those of a batch.
+    undrawn: u32,
     /// Number of packets that may be protected before the accounts are consulted.
     leeway: u64,
     /// Bytes that were protected and are not in the accounts yet.
@@ -38,14 +41,6 @@ struct Accounts {
     /// again.
     failed_in: Option<u64>,
     traffic: Traffic,
-}
-
-/// The right to protect one packet.
-#[derive(Debug)]
-pub(crate) struct Drawn {
-    pub ticket: Ticket,
-    /// This packet is the first beyond the soft lifetime.
-    pub is_soft_expired: bool,
 }
 
 /// Why a packet is not protected, and what the ledger has to do with it.
@@ -69,6 +64,7 @@ impl Outbound {
     /// its key has come.
     pub fn recorded(
         parameters: Arc<Parameters>,
+        sealer: &mut Sealer,
         mut key: SealingKey,
         reservations: Reservations,
         used: Progress,
@@ -78,7 +74,7 @@ impl Outbound {
             bytes,
         } = used;
         key.allow_until(reservations.end().next_sequence);
-        let mut outbound = Outbound::unrecorded(parameters, key);
+        let mut outbound = Outbound::unrecorded(parameters, sealer, key);
         let accounts = &mut outbound.accounts;
         accounts.usage = Usage::of_sealing(
             accounts.parameters.lifetime,
@@ -91,10 +87,15 @@ impl Outbound {
     }
 
     /// An association that starts afresh in every run.
-    pub fn unrecorded(parameters: Arc<Parameters>, key: SealingKey) -> Outbound {
+    pub fn unrecorded(
+        parameters: Arc<Parameters>,
+        sealer: &mut Sealer,
+        key: SealingKey,
+    ) -> Outbound {
         Outbound {
             template: Template::new(&parameters),
-            key,
+            key: sealer.add(key),
+            undrawn: 0,
             leeway: 0,
             unaccounted_bytes: 0,
             accounts: Box::new(Accounts {
@@ -118,8 +119,8 @@ impl Outbound {
     }
 
     #[inline]
-    pub fn key(&self) -> &SealingKey {
-        &self.key
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     pub fn traffic(&self) -> Traffic {
@@ -134,101 +135,110 @@ impl Outbound {
         }
     }
 
-    /// Takes the next sequence number for a packet of `text_bytes`, reserving
-    /// more where needed. `batch` counts batches.
+    /// Grants protection of a packet of `plaintext_bytes`, if it is within the leeway. The packet
+    /// draws its number later in the batch ([`drawn`](Outbound::drawn)).
     #[inline]
-    pub fn draw(&mut self, text_bytes: u64, batch: u64) -> Result<Drawn, Refusal> {
-        let is_soft_expired = self.leeway == 0 && self.ask_books(text_bytes, batch)?;
-        let ticket = self
-            .key
-            .next_ticket()
-            .map_err(|exhausted| match exhausted {
-                Exhausted::Key { .. } => DropReason::LifetimeExpired,
-                Exhausted::Reservation { .. } => DropReason::SequenceExhausted,
-            })?;
-        if self.leeway > 0 {
-            self.leeway -= 1;
-            self.unaccounted_bytes += text_bytes;
-        } else {
-            self.accounts.traffic.add(text_bytes);
-        }
-        Ok(Drawn {
-            ticket,
-            is_soft_expired,
-        })
-    }
-
-    /// [`draw`](Outbound::draw) for a packet within the leeway; `None`, and nothing is drawn,
-    /// where the accounts must be consulted.
-    #[inline]
-    pub fn draw_within_leeway(&mut self, text_bytes: u64) -> Option<Ticket> {
-        let leeway = self.leeway.checked_sub(1)?;
-        let ticket = self.key.next_ticket().ok()?;
+    pub fn grant_within_leeway(&mut self, plaintext_bytes: u64) -> bool {
+        let Some(leeway) = self.leeway.checked_sub(1) else {
+            return false;
+        };
         self.leeway = leeway;
-        self.unaccounted_bytes += text_bytes;
-        Some(ticket)
+        self.unaccounted_bytes += plaintext_bytes;
+        self.undrawn += 1;
+        true
     }
 
-    /// Finds out how many packets may be protected unasked, or if there is none,
-    /// whether one of `text_bytes` may, which is then charged. `Ok(true)` when it
-    /// is the first beyond the soft lifetime.
+    /// Grants protection of a packet beyond the leeway, reserving more numbers where needed.
+    /// `batch` counts batches. `Ok(true)` when the packet is the first beyond the soft lifetime.
     #[cold]
-    fn ask_books(&mut self, text_bytes: u64, batch: u64) -> Result<bool, Refusal> {
+    pub fn grant(
+        &mut self,
+        sealer: &mut Sealer,
+        plaintext_bytes: u64,
+        batch: u64,
+    ) -> Result<bool, Refusal> {
         self.settle();
+        let key = sealer.key_mut(self.key).ok_or(DropReason::CipherRefused)?;
+        let undrawn = self.undrawn.into();
         let accounts = &mut *self.accounts;
         if accounts.usage.is_expired() {
             return Err(DropReason::LifetimeExpired.into());
         }
-        let (next, last) = (
-            self.key.next_counter(),
-            sequence::last(self.template.format.esn),
-        );
+        let last = sequence::last(self.template.format.esn);
+        let next = Numbers { key, undrawn }.next();
         if next > last {
             return Err(DropReason::SequenceExhausted.into());
         }
-        accounts.reserve(&mut self.key, text_bytes, batch)?;
-        self.leeway = accounts.leeway(&self.key).min(last - next);
+        accounts.reserve(key, undrawn, plaintext_bytes, batch)?;
+        let numbers = Numbers { key, undrawn };
+        if numbers.reserved() == 0 {
+            // There are numbers, but the key may not use them.
+            return Err(DropReason::LifetimeExpired.into());
+        }
+        self.leeway = accounts.leeway(numbers).min(last - next);
         accounts.granted = self.leeway;
-        if self.leeway > 0 {
+        if self.grant_within_leeway(plaintext_bytes) {
             return Ok(false);
         }
-        let is_soft_expired = accounts
+        let is_soft_expired = self
+            .accounts
             .usage
-            .charge(text_bytes)
+            .charge(plaintext_bytes)
             .map_err(|_| DropReason::LifetimeExpired)?;
+        self.accounts.traffic.add(plaintext_bytes);
+        self.undrawn += 1;
         Ok(is_soft_expired)
+    }
+
+    fn numbers<'k>(&self, sealer: &'k Sealer) -> Option<Numbers<'k>> {
+        Some(Numbers {
+            key: sealer.key(self.key)?,
+            undrawn: self.undrawn.into(),
+        })
+    }
+
+    /// A packet that was granted draws its number now, or is given up.
+    #[inline]
+    pub fn drawn(&mut self) {
+        self.undrawn = self.undrawn.saturating_sub(1);
     }
 
     /// Whether the next packet must wait for a reservation to be written.
     #[inline]
-    pub fn lacks_reservation(&self) -> bool {
-        self.leeway == 0 && self.has_none_reserved()
+    pub fn lacks_reservation(&self, sealer: &Sealer) -> bool {
+        self.leeway == 0 && self.has_none_reserved(sealer)
     }
 
     #[cold]
-    fn has_none_reserved(&self) -> bool {
+    fn has_none_reserved(&self, sealer: &Sealer) -> bool {
         self.accounts.reservations.is_some()
-            && self.key.reserved() == 0
             && !self.accounts.usage.is_expired()
-            && self.key.next_counter() <= sequence::last(self.template.format.esn)
+            && self.numbers(sealer).is_some_and(|key| {
+                key.reserved() == 0 && key.next() <= sequence::last(self.template.format.esn)
+            })
     }
 
     /// Reserves more numbers for several associations in one commit. Where that
     /// fails, each requests its own when its packet comes.
-    pub fn reserve_together<'a>(of: impl Iterator<Item = &'a mut Outbound>) {
+    pub fn reserve_together<'a>(of: impl Iterator<Item = &'a mut Outbound>, sealer: &mut Sealer) {
         let mut keys = Vec::new();
         let mut lacking = Vec::new();
         for outbound in of {
             outbound.settle();
-            let used = outbound.accounts.progress(&outbound.key);
+            let Some(numbers) = outbound.numbers(sealer) else {
+                continue;
+            };
+            let used = outbound.accounts.progress(numbers);
             if let Some(reservations) = &mut outbound.accounts.reservations {
-                keys.push(&mut outbound.key);
+                keys.push(outbound.key);
                 lacking.push((reservations, used));
             }
         }
         Reservations::provide_together(&mut lacking);
         for (key, (reservations, _)) in keys.into_iter().zip(lacking) {
-            key.allow_until(reservations.end().next_sequence);
+            if let Some(key) = sealer.key_mut(key) {
+                key.allow_until(reservations.end().next_sequence);
+            }
         }
     }
 
@@ -244,10 +254,30 @@ impl Outbound {
 
     /// Ends the association: its key is wiped, and what is left of its
     /// reservation may go back.
-    pub fn close(mut self) -> Option<(Reservations, Progress)> {
+    pub fn close(mut self, sealer: &mut Sealer) -> Option<(Reservations, Progress)> {
         self.settle();
-        let used = self.accounts.progress(&self.key);
-        Some((self.accounts.reservations?, used))
+        let used = self
+            .numbers(sealer)
+            .map(|numbers| self.accounts.progress(numbers));
+        sealer.remove(self.key);
+        Some((self.accounts.reservations?, used?))
+    }
+}
+
+/// The numbers of a key, as they will be when all packets that were granted have drawn theirs.
+#[derive(Clone, Copy)]
+struct Numbers<'k> {
+    key: &'k SealingKey,
+    undrawn: u64,
+}
+
+impl Numbers<'_> {
+    fn next(self) -> u64 {
+        self.key.next_number().saturating_add(self.undrawn)
+    }
+
+    fn reserved(self) -> u64 {
+        self.key.reserved().saturating_sub(self.undrawn)
     }
 }
 
@@ -255,10 +285,11 @@ impl Accounts {
     fn reserve(
         &mut self,
         key: &mut SealingKey,
-        text_bytes: u64,
+        undrawn: u64,
+        plaintext_bytes: u64,
         batch: u64,
     ) -> Result<(), Refusal> {
-        let used = self.progress(key);
+        let used = self.progress(Numbers { key, undrawn });
         let Some(reservations) = &mut self.reservations else {
             key.allow_until(u64::MAX);
             return Ok(());
@@ -266,7 +297,7 @@ impl Accounts {
         if self.failed_in == Some(batch) {
             return Err(DropReason::SequenceExhausted.into());
         }
-        match reservations.provide(used, text_bytes) {
+        match reservations.provide(used, plaintext_bytes) {
             Ok(()) => {
                 key.allow_until(reservations.end().next_sequence);
                 Ok(())
@@ -284,30 +315,29 @@ impl Accounts {
 
     /// How many packets of whatever length meet neither the lifetime nor the
     /// end of what is reserved.
-    fn leeway(&self, key: &SealingKey) -> u64 {
-        let leeway = self.usage.leeway().min(key.reserved());
+    fn leeway(&self, numbers: Numbers<'_>) -> u64 {
+        let leeway = self.usage.leeway().min(numbers.reserved());
         match &self.reservations {
-            Some(reservations) => leeway.min(reservations.leeway(self.progress(key))),
+            Some(reservations) => leeway.min(reservations.leeway(self.progress(numbers))),
             None => leeway,
         }
     }
 
-    fn progress(&self, key: &SealingKey) -> Progress {
+    fn progress(&self, numbers: Numbers<'_>) -> Progress {
         Progress {
-            next_sequence: key.next_counter(),
+            next_sequence: numbers.next(),
             bytes: self.usage.bytes(),
         }
     }
 }
 
-// What each packet takes is fetched ahead of it: three cache lines.
-const _: () = assert!(size_of::<Option<Outbound>>() <= 192);
+// What each packet takes is fetched ahead of it: two cache lines.
+const _: () = assert!(size_of::<Option<Outbound>>() <= 128);
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
             .field("parameters", &self.accounts.parameters)
-            .field("key", &self.key)
             .field("usage", &self.accounts.usage)
             .finish_non_exhaustive()
     }

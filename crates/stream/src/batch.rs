@@ -17,20 +17,16 @@ use crate::statistics::Tally;
 use crate::work::Work;
 
 mod add;
-mod enclose;
-mod extract;
+mod copies;
 mod held;
 mod limits;
 mod rewrite;
 mod settle;
 mod slab;
 
-pub use enclose::{Enclosing, Enclosures};
-pub use extract::{Extract, Extracts, RecordRow};
+pub use copies::{Copies, CopyShape, OuterHeader, RecordCopy, RecordRow};
 pub use held::HeldRecord;
 pub use limits::BatchLimits;
-pub use rewrite::RecordsMut;
-pub use slab::{Enclosed, FRONT_BYTES};
 use slab::{Place, Room, Slab};
 
 /// The most records that a source puts into a batch.

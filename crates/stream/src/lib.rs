@@ -38,8 +38,8 @@ mod work;
 
 pub use arrival::{Arrival, CaptureClock};
 pub use batch::{
-    BATCH_RECORDS, Batch, BatchFull, BatchLimits, Enclosed, Enclosing, Enclosures, Extract,
-    Extracts, FRONT_BYTES, HeldRecord, RecordRow, RecordsMut,
+    BATCH_RECORDS, Batch, BatchFull, BatchLimits, Copies, CopyShape, HeldRecord, OuterHeader,
+    RecordCopy, RecordRow,
 };
 pub use disposition::{Disposition, DropReason};
 pub use event::{Event, EventKind};

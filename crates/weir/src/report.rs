@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_crypto::LaneUse;
 use weir_inspect::{AlertCount, AlertCounts, GroupStatistics, InspectStatistics, ProfiledRule};
-use weir_ipsec::{Protect, Unprotect};
-use weir_stream::{Outcome as Finished, Statistics};
+use weir_stream::Statistics;
 
 pub mod table;
 
@@ -83,20 +81,6 @@ impl Traffic {
     pub fn dropped(&self) -> u64 {
         self.drops.values().sum()
     }
-}
-
-/// How full the cipher's lanes were, over all pipelines.
-pub fn lane_use(pipelines: &[Finished]) -> LaneUse {
-    let mut sum = LaneUse::default();
-    for pipeline in pipelines {
-        for stage in pipeline.stages::<Protect>() {
-            sum += stage.lane_use();
-        }
-        for stage in pipeline.stages::<Unprotect>() {
-            sum += stage.lane_use();
-        }
-    }
-    sum
 }
 
 /// Alerts by rule, most frequent first.

@@ -7,7 +7,7 @@ use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
 
-use super::contest::{PeerKey, Refused};
+use super::comparison::{PeerKey, Refused};
 use super::packets::{Parts, Secret, Turn, counted_nonce, counter_block, received_nonce};
 
 impl From<Unspecified> for Refused {
@@ -18,8 +18,8 @@ impl From<Unspecified> for Refused {
 
 /// AES-128-GCM, to open or to seal.
 pub struct AesGcm<const OPENS: bool>(Aead);
-/// ChaCha20-Poly1305, to seal.
-pub struct ChaCha20Poly1305(Aead);
+/// ChaCha20-Poly1305, to open or to seal.
+pub struct ChaCha20Poly1305<const OPENS: bool>(Aead);
 
 impl<const OPENS: bool> PeerKey for AesGcm<OPENS> {
     fn new(secret: Secret<'_>) -> Result<Self, Refused> {
@@ -36,14 +36,18 @@ impl<const OPENS: bool> PeerKey for AesGcm<OPENS> {
     }
 }
 
-impl PeerKey for ChaCha20Poly1305 {
+impl<const OPENS: bool> PeerKey for ChaCha20Poly1305<OPENS> {
     fn new(secret: Secret<'_>) -> Result<Self, Refused> {
         Aead::new(&CHACHA20_POLY1305, secret).map(ChaCha20Poly1305)
     }
 
     #[inline]
     fn process(&self, salt: [u8; 4], turn: Turn, parts: Parts<'_>) -> Result<(), Refused> {
-        self.0.seal(salt, turn, parts)
+        if OPENS {
+            self.0.open(salt, parts)
+        } else {
+            self.0.seal(salt, turn, parts)
+        }
     }
 }
 
@@ -134,7 +138,7 @@ impl<const SHA256: bool> PeerKey for CbcHmac<SHA256> {
     }
 }
 
-/// The tag over prefix, IV and text, cut to what the suite sends.
+/// The tag over associated data, IV and text, truncated to the suite's length.
 fn write_tag(mac: &hmac::Key, parts: Parts<'_>) {
     let mut context = hmac::Context::with_key(mac);
     context.update(parts.prefix);

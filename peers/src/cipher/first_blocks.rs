@@ -1,4 +1,4 @@
-//! What ciphers start packets from, for libraries in C.
+//! The start of packets' ciphers, for libraries in C.
 
 use weir_crypto::Suite;
 
@@ -12,10 +12,10 @@ pub fn nonce(block: &FirstBlock) -> &[u8; 12] {
     nonce
 }
 
-/// First blocks of a whole batch, written before its packets are worked on, as
-/// a gateway writes headers. A library that the compiler cannot look into
-/// stumbles over bytes that were written just before in other pieces than it
-/// reads: with ipsec-mb and 64 bytes that is a third of the time.
+/// First blocks of a whole batch, written before its packets are processed, as a
+/// gateway writes headers. Store forwarding fails where a library reads bytes that were
+/// just written in pieces of another size: a third of the time with ipsec-mb and 64
+/// bytes.
 pub struct FirstBlocks {
     suite: Suite,
     seals: bool,
@@ -24,7 +24,7 @@ pub struct FirstBlocks {
 }
 
 impl FirstBlocks {
-    /// For packets that are sealed under these secrets, or opened.
+    /// For packets that are sealed or opened under these secrets.
     pub fn new(secrets: &Secrets, seals: bool) -> FirstBlocks {
         FirstBlocks {
             suite: secrets.suite(),
@@ -34,7 +34,7 @@ impl FirstBlocks {
         }
     }
 
-    /// Those of a batch.
+    /// The first blocks of a batch.
     pub fn write(&mut self, batch: &mut Batch<'_>) -> &[FirstBlock] {
         let counts = self.suite.iv_is_counter();
         self.blocks.clear();

@@ -1,35 +1,33 @@
-//! Packets sealed and opened as ESP does it: IV, text in place, tag, over a
-//! prefix that is authenticated too.
+//! Packets sealed and opened as in ESP: associated data, IV, text in place, tag.
 //!
-//! Weir takes the packets by the batch, as does ipsec-mb where it can; the other
-//! peers take them one by one, since that is what they offer. Every packet says
-//! which key it needs, in an order that nothing can guess. Keys are held ready
-//! (`few`, `64`, `4096`), or each packet brings its own, which is expanded for
-//! it alone (`new`).
+//! Weir takes the packets in batches, as does ipsec-mb where it can; the other peers
+//! take them one by one, which is their interface. Every packet names its key, in
+//! random order. Keys are expanded beforehand (`few`, `4096`), or each packet brings
+//! its own, which is expanded for it alone (`new`).
 //!
-//! Before a contest, every subject works on the same packets, and what comes
-//! out must be the same to the last bit; who opens packets must refuse one
-//! whose tag is forged.
+//! Before a comparison, every candidate works on the same packets, and the results
+//! must be equal to the last bit; candidates that open packets must refuse a packet
+//! with a forged tag.
 //!
 //! ```text
-//!  works      which suites, sizes and numbers of keys, and who takes part
-//!  contest    a contest of them
+//!  works       suites, sizes, numbers of keys, and the peers of each
+//!  comparison  a comparison of one of them
 //!  packets, first_blocks
-//!             what they work on
-//!  weir, ipsec_mb, openssl, aws_lc, ring, rust_crypto
-//!             the subjects
+//!              the packets and the start of their ciphers
+//!  weir, slices, prototype, ipsec_mb, openssl, aws_lc, ring, rust_crypto
+//!              the candidates
 //! ```
 
 mod aws_lc;
-mod contest;
+mod comparison;
 #[cfg(any(ipsec_mb, openssl))]
 mod first_blocks;
 mod ipsec_mb;
 mod openssl;
 mod packets;
+mod prototype;
 mod ring;
 mod rust_crypto;
-mod slices;
 mod weir;
 mod works;
 
@@ -39,8 +37,8 @@ use anyhow::{Context, Result, ensure};
 use weir_crypto::Suite;
 use weir_packet::generate::{Generator, Plan, SizeModel};
 
-use crate::harness::{Contest, Scoreboard};
-use contest::Setting;
+use crate::harness::{Comparison, Recorder};
+use comparison::Setting;
 use packets::{Order, Packets, Secrets};
 use works::{Keys, Sizes, WORKS, Work};
 
@@ -49,11 +47,11 @@ pub use ipsec_mb::version as ipsec_mb_version;
 #[cfg(openssl)]
 pub use openssl::version as openssl_version;
 
-/// Packets of a pass: as many as the most keys there are.
+/// Packets of a pass: as many as the largest number of keys.
 const PACKETS: usize = 4096;
 
 /// All works.
-pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
+pub fn measure(recorder: &mut Recorder) -> Result<()> {
     for work in WORKS {
         let suite = Suite::parse(work.suite)?;
         for (keys, sizes) in work.runs {
@@ -62,9 +60,10 @@ pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
                 direction: work.direction,
                 secrets: Rc::new(Secrets::make(suite, keys.count(PACKETS))),
                 new_keys: matches!(keys, Keys::New),
+                text_bytes: None,
             };
             for sizes in *sizes {
-                contest(scoreboard, work, &setting, *keys, *sizes)
+                comparison(recorder, work, &setting, *keys, *sizes)
                     .with_context(|| format!("{}, {sizes:?}, {keys:?}", work.name))?;
             }
         }
@@ -72,8 +71,8 @@ pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
     Ok(())
 }
 
-fn contest(
-    scoreboard: &mut Scoreboard,
+fn comparison(
+    recorder: &mut Recorder,
     work: &Work,
     setting: &Setting,
     keys: Keys,
@@ -84,7 +83,7 @@ fn contest(
         Sizes::Mix(model) => (format!("{}-{model}", work.name), mix(model)?),
     };
     let mean_bytes = text_bytes.iter().sum::<usize>() / PACKETS;
-    if !scoreboard.wants(&name, mean_bytes, keys.name()) {
+    if !recorder.wants(&name, mean_bytes, keys.name()) {
         return Ok(());
     }
     let order = match keys {
@@ -92,17 +91,24 @@ fn contest(
         Keys::New => Order::Own,
     };
     let packets = Packets::new(setting.suite, &text_bytes, order);
-    let mut contest = Contest::new(&name, mean_bytes, keys.name());
-    contest::enter(&mut contest, setting, packets, (work.peers)(setting)?)?;
+    let mut comparison = Comparison::new(&name, mean_bytes, keys.name());
+    let setting = &Setting {
+        text_bytes: match sizes {
+            Sizes::All(bytes) => Some(bytes.next_multiple_of(setting.suite.block_bytes())),
+            Sizes::Mix(_) => None,
+        },
+        ..setting.clone()
+    };
+    comparison::add(&mut comparison, setting, packets, (work.peers)(setting)?)?;
     if let Some(note) = work.note {
-        contest.note_first(note);
+        comparison.note_first(note);
     }
-    scoreboard.run(contest)
+    recorder.run(comparison)
 }
 
-/// Sizes of generated IP packets: what a tunnel encrypts.
+/// Sizes of generated IP packets, which a tunnel encrypts.
 fn mix(sizes: SizeModel) -> Result<Vec<usize>> {
-    /// Where the total length stands, behind an Ethernet header.
+    /// Position of the total length, behind an Ethernet header.
     const LENGTH: std::ops::Range<usize> = 16..18;
     let plan = Plan {
         packets: PACKETS as u64,

@@ -1,18 +1,18 @@
 //! Packets to be sealed or opened, and the secrets for it.
 //!
-//! A packet lies as it does on the wire, its parts one after the other:
+//! A packet has the layout of the wire:
 //!
 //! ```text
 //!   8 bytes       IV    text ...       tag     up to a multiple of 64 bytes
 //!   SPI, number
 //! ```
 //!
-//! A *pass* goes over all packets, batch by batch. A batch is laid out before
-//! the clock starts, as the stage before would have left it.
+//! A *pass* covers all packets, batch by batch. A batch is laid out before the clock
+//! starts, as a preceding stage would leave it.
 
 use std::ops::Range;
 
-use weir_crypto::{Place, Suite};
+use weir_crypto::{Descriptor, Layout, Suite};
 
 use crate::numbers::Numbers;
 
@@ -22,8 +22,7 @@ pub const PREFIX_BYTES: usize = 8;
 /// Most packets of a batch, as in a pipeline.
 const BATCH_PACKETS: usize = 256;
 
-/// Most bytes of a batch: with what it is laid out from it stays within half
-/// of an L2 cache of 1 MiB.
+/// Most bytes of a batch: with its source it takes half of an L2 cache of 1 MiB.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Records begin where cache lines do.
@@ -33,17 +32,17 @@ const ALIGNMENT_BYTES: usize = 64;
 pub struct Secrets {
     #[cfg_attr(not(any(ipsec_mb, openssl)), expect(dead_code))]
     suite: Suite,
-    /// Lengths of one key's secrets, which nobody's clock waits for.
+    /// Lengths of one key's secrets, computed once.
     cipher_key_bytes: usize,
     salted_bytes: usize,
     stride: usize,
     bytes: Vec<u8>,
 }
 
-/// The secrets of one key, as libraries want them.
+/// The secrets of one key, as libraries take them.
 #[derive(Clone, Copy)]
 pub struct Secret<'a> {
-    /// Cipher key and salt, as ESP's key management hands them over.
+    /// Cipher key and salt, as in the keying material of ESP.
     pub key_and_salt: &'a [u8],
     pub cipher_key: &'a [u8],
     pub salt: [u8; 4],
@@ -51,7 +50,7 @@ pub struct Secret<'a> {
 }
 
 impl Secrets {
-    /// Different secrets for so many keys. They protect nothing.
+    /// Different secrets for `count` keys, for measurements only.
     pub fn make(suite: Suite, count: usize) -> Secrets {
         let salted_bytes = suite.key_bytes() + suite.salt_bytes();
         let stride = salted_bytes + suite.integrity_key_bytes();
@@ -64,13 +63,13 @@ impl Secrets {
         }
     }
 
-    /// What they are for.
+    /// The suite that they are for.
     #[cfg(any(ipsec_mb, openssl))]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn count(&self) -> usize {
         self.bytes.len() / self.stride
     }
@@ -94,11 +93,11 @@ impl Secrets {
     }
 }
 
-/// What a cipher starts a packet from: nonce and block counter, or CBC's IV.
+/// The start of a packet's cipher: nonce and block counter, or CBC's IV.
 pub type FirstBlock = [u8; 16];
 
-/// Salt and IV of a packet that is to be sealed (RFC 4106, section 4). The IV
-/// is its counter, and is written.
+/// Salt and IV of a packet to be sealed (RFC 4106, section 4). Writes the IV, which is
+/// the packet's counter.
 #[inline(always)]
 pub fn counted_nonce(salt: [u8; 4], turn: Turn, iv: &mut [u8]) -> [u8; 12] {
     let mut nonce = [0; 12];
@@ -108,7 +107,7 @@ pub fn counted_nonce(salt: [u8; 4], turn: Turn, iv: &mut [u8]) -> [u8; 12] {
     nonce
 }
 
-/// Salt and IV of a packet that was received.
+/// Salt and IV of a received packet.
 #[inline(always)]
 pub fn received_nonce(salt: [u8; 4], iv: &[u8]) -> [u8; 12] {
     let mut nonce = [0; 12];
@@ -148,12 +147,12 @@ impl Form {
     }
 }
 
-/// Whose turn it is.
+/// The use of a key by a packet.
 #[derive(Clone, Copy)]
 pub struct Turn {
     /// Number of the key.
     pub key: usize,
-    /// How manieth packet of the key it is, from 1.
+    /// Index of the packet among those of the key, from 1.
     pub counter: u64,
 }
 
@@ -164,22 +163,22 @@ pub struct Packets {
     turns: Vec<Turn>,
     text_bytes: Vec<usize>,
     batches: Vec<Range<usize>>,
-    /// Of each batch its records.
+    /// The records of each batch.
     records: Vec<Vec<u8>>,
 }
 
-/// How packets take their turns.
+/// The keys of successive packets.
 #[derive(Clone, Copy)]
 pub enum Order {
-    /// So many keys, in an order that nothing can guess.
+    /// This many keys, in random order.
     Random(usize),
-    /// Every packet brings its own.
+    /// A key for every packet.
     Own,
 }
 
 impl Packets {
-    /// Packets with texts of these sizes, rounded up to whole blocks as ESP's
-    /// padding does.
+    /// Packets with texts of these sizes, rounded up to whole blocks like ESP's
+    /// padding.
     pub fn new(suite: Suite, text_bytes: &[usize], order: Order) -> Packets {
         let form = Form {
             iv_bytes: suite.iv_bytes(),
@@ -216,12 +215,7 @@ impl Packets {
         packets
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.turns.len()
-    }
-
-    /// How many batches they make up.
+    /// Number of batches.
     pub fn batch_count(&self) -> usize {
         self.batches.len()
     }
@@ -333,7 +327,7 @@ fn batches(form: Form, text_bytes: &[usize]) -> Vec<Range<usize>> {
     batches
 }
 
-/// Memory that batches are laid out in, one after the other.
+/// Memory in which batches are laid out, one at a time.
 #[derive(Default)]
 pub struct Buffer(Vec<u8>);
 
@@ -346,13 +340,13 @@ impl Buffer {
         &mut self.0[offset..][..bytes]
     }
 
-    /// What lies there now.
+    /// The batch that is laid out.
     pub fn records(&mut self, bytes: usize) -> &[u8] {
         self.aligned(bytes)
     }
 }
 
-/// Packets that are handed over together.
+/// Packets that are processed together.
 pub struct Batch<'a> {
     form: Form,
     pub turns: &'a [Turn],
@@ -361,8 +355,8 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// The same packets, for a look before the work.
-    #[cfg(any(ipsec_mb, openssl))]
+    /// The same packets, to be read before the work.
+    #[cfg(any(ipsec_mb, openssl, prototype))]
     pub fn reborrow(&mut self) -> Batch<'_> {
         Batch {
             bytes: self.bytes,
@@ -370,24 +364,27 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Where its packets lie, in order.
+    /// Its packets in order, without keys.
     #[inline]
-    pub fn places(&self) -> impl Iterator<Item = Place> + use<'a> {
+    pub fn descriptors(&self) -> impl Iterator<Item = Descriptor> + use<'a> {
         let form = self.form;
         let mut end = 0;
         self.text_bytes.iter().map(move |text_bytes| {
             let offset = end;
             end += form.stride(*text_bytes);
-            Place {
+            Descriptor {
                 offset: offset as u32,
-                prefix_bytes: PREFIX_BYTES as u16,
-                gap_bytes: 0,
-                text_bytes: *text_bytes as u32,
+                layout: Layout {
+                    payload_bytes: *text_bytes as u32,
+                    aad_bytes: PREFIX_BYTES as u16,
+                    ..Layout::default()
+                },
+                ..Descriptor::default()
             }
         })
     }
 
-    /// The memory that they lie in.
+    /// The memory of the packets.
     #[inline]
     pub fn into_bytes(self) -> &'a mut [u8] {
         self.bytes
@@ -426,11 +423,11 @@ impl<'a> Iterator for BatchPackets<'a> {
     }
 }
 
-/// One packet, as it lies.
+/// One packet.
 pub struct Packet<'a> {
     pub turn: Turn,
     pub record: &'a mut [u8],
-    /// Where the text begins in the record, and the IV ends.
+    /// Offset of the text in the record, behind the IV.
     pub text_offset: usize,
     pub text_bytes: usize,
 }
@@ -464,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_hold_no_more_than_they_may() {
+    fn batches_are_as_large_as_allowed() {
         let suite = Suite::parse("aes-128-gcm-16").expect("a suite");
         for (text_bytes, packets_of_batch) in [(64, 256), (1420, 178), (9000, 28), (300_000, 1)] {
             let packets = Packets::new(suite, &vec![text_bytes; 300], Order::Own);
@@ -490,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_take_their_turns_equally_often_and_count_them() {
+    fn keys_are_used_equally_often_and_count_their_packets() {
         let turns = turns(Order::Random(4), 64, &mut Numbers(2));
         for key in 0..4 {
             let own = turns.iter().filter(|turn| turn.key == key);

@@ -4,7 +4,7 @@ use ring::aead::{AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305};
 use ring::aead::{LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::error::Unspecified;
 
-use super::contest::{PeerKey, Refused};
+use super::comparison::{PeerKey, Refused};
 use super::packets::{Parts, Secret, Turn, counted_nonce, received_nonce};
 
 impl From<Unspecified> for Refused {
@@ -15,8 +15,8 @@ impl From<Unspecified> for Refused {
 
 /// AES-128-GCM, to open or to seal.
 pub struct AesGcm<const OPENS: bool>(Aead);
-/// ChaCha20-Poly1305, to seal.
-pub struct ChaCha20Poly1305(Aead);
+/// ChaCha20-Poly1305, to open or to seal.
+pub struct ChaCha20Poly1305<const OPENS: bool>(Aead);
 
 impl<const OPENS: bool> PeerKey for AesGcm<OPENS> {
     fn new(secret: Secret<'_>) -> Result<Self, Refused> {
@@ -33,14 +33,18 @@ impl<const OPENS: bool> PeerKey for AesGcm<OPENS> {
     }
 }
 
-impl PeerKey for ChaCha20Poly1305 {
+impl<const OPENS: bool> PeerKey for ChaCha20Poly1305<OPENS> {
     fn new(secret: Secret<'_>) -> Result<Self, Refused> {
         Aead::new(&CHACHA20_POLY1305, secret).map(ChaCha20Poly1305)
     }
 
     #[inline]
     fn process(&self, salt: [u8; 4], turn: Turn, parts: Parts<'_>) -> Result<(), Refused> {
-        self.0.seal(salt, turn, parts)
+        if OPENS {
+            self.0.open(salt, parts)
+        } else {
+            self.0.seal(salt, turn, parts)
+        }
     }
 }
 

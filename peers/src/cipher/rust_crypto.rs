@@ -1,10 +1,9 @@
-//! The RustCrypto crates, joined as their documentation shows.
+//! The RustCrypto crates, combined as their documentation shows.
 //!
-//! `aes-gcm` comes in two versions, since neither is always the faster one:
-//! 0.11 has wide vectors and more to do before it can use them. Both only run
-//! well where the compiler may use the processor's instructions everywhere.
-//! `aes` 0.9 wipes its keys here, because Weir asks for that, and Cargo builds a
-//! version of a crate once.
+//! `aes-gcm` is measured in two versions, since neither is always faster: 0.11 has wide
+//! vectors and a more expensive key set-up. Both are fast only where the compiler may
+//! use the processor's instructions everywhere. `aes` 0.9 wipes its keys here, because
+//! Weir enables that feature, and Cargo builds a version of a crate once.
 
 use aes::{Aes128, Aes128Enc};
 use aes_gcm::AesGcm;
@@ -17,19 +16,19 @@ use hmac::{Hmac, Mac};
 use sha1::Sha1;
 use sha2::Sha256;
 
-use super::contest::{PeerKey, Refused};
+use super::comparison::{PeerKey, Refused};
 use super::packets::{Parts, Secret, Turn, counted_nonce, counter_block, received_nonce};
 use crate::machine::versioned;
 
-/// Name of the peer, with the crate that stands for it.
+/// Name of the peer, with the crate's name and version.
 pub fn name(crate_name: &str) -> String {
     format!("RustCrypto {}", versioned(crate_name))
 }
 
 /// AES-128-GCM, to open or to seal.
 pub struct Gcm<const OPENS: bool>(Aead<AesGcm<Aes128Enc, U12>>);
-/// ChaCha20-Poly1305, to seal.
-pub struct ChaCha20Poly1305(Aead<chacha20poly1305::ChaCha20Poly1305>);
+/// ChaCha20-Poly1305, to open or to seal.
+pub struct ChaCha20Poly1305<const OPENS: bool>(Aead<chacha20poly1305::ChaCha20Poly1305>);
 /// AES-128-OCB3, to seal.
 pub struct Ocb3(Aead<ocb3::Ocb3<Aes128, U12>>);
 
@@ -49,7 +48,7 @@ impl<const OPENS: bool> PeerKey for Gcm<OPENS> {
     }
 }
 
-impl PeerKey for ChaCha20Poly1305 {
+impl<const OPENS: bool> PeerKey for ChaCha20Poly1305<OPENS> {
     #[inline(always)]
     fn new(secret: Secret<'_>) -> Result<Self, Refused> {
         Aead::new(secret).map(ChaCha20Poly1305)
@@ -57,7 +56,11 @@ impl PeerKey for ChaCha20Poly1305 {
 
     #[inline(always)]
     fn process(&self, salt: [u8; 4], turn: Turn, parts: Parts<'_>) -> Result<(), Refused> {
-        self.0.seal(salt, turn, parts)
+        if OPENS {
+            self.0.open(salt, parts)
+        } else {
+            self.0.seal(salt, turn, parts)
+        }
     }
 }
 
@@ -108,12 +111,12 @@ impl<A: KeyInit + AeadInOut> Aead<A> {
     }
 }
 
-/// AES-128-GCM of the version before.
+/// AES-128-GCM of the preceding version.
 pub mod before {
     use aes_gcm_0_10::aead::AeadInPlace;
     use aes_gcm_0_10::{Aes128Gcm, KeyInit};
 
-    use super::super::contest::{PeerKey, Refused};
+    use super::super::comparison::{PeerKey, Refused};
     use super::super::packets::{Parts, Secret, Turn, counted_nonce, received_nonce};
     use crate::machine::versioned_as;
 
@@ -216,7 +219,7 @@ fn expand<K: KeyInit>(key: &[u8]) -> Result<K, Refused> {
     K::new_from_slice(key).map_err(|_| Refused)
 }
 
-/// The tag over prefix, IV and text, cut to what the suite sends.
+/// The tag over associated data, IV and text, truncated to the suite's length.
 fn write_tag<M: Mac + Clone>(mac: &M, parts: Parts<'_>) {
     let mut state = mac.clone();
     state.update(parts.prefix);

@@ -1,14 +1,14 @@
-//! The works: suites, directions, sizes, numbers of keys, and who takes part.
+//! The works: suites, directions, sizes, numbers of keys, and peers.
 
 use anyhow::Result;
 use weir_packet::generate::SizeModel;
 
-use super::contest::{Direction, Peer, Setting};
+use super::comparison::{Direction, Peer, Setting};
 use super::ipsec_mb::Digest;
-use super::{aws_lc, ipsec_mb, openssl, ring, rust_crypto};
+use super::{aws_lc, ipsec_mb, openssl, prototype, ring, rust_crypto};
 use crate::machine::versioned;
 
-/// A suite in one direction, and the peers that it has.
+/// A suite in one direction, and its peers.
 pub struct Work {
     /// Name of the rows.
     pub name: &'static str,
@@ -16,11 +16,11 @@ pub struct Work {
     pub direction: Direction,
     pub runs: &'static [(Keys, &'static [Sizes])],
     pub peers: fn(&Setting) -> Result<Vec<Peer>>,
-    /// About Weir.
+    /// A remark on Weir.
     pub note: Option<&'static str>,
 }
 
-/// How many keys, by the name of the rows.
+/// Numbers of keys, with the name in the rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Keys {
     Held(&'static str, usize),
@@ -35,7 +35,7 @@ impl Keys {
         }
     }
 
-    /// How many there are where there are so many packets.
+    /// The number of keys for this many packets.
     pub fn count(self, packets: usize) -> usize {
         match self {
             Keys::Held(_, count) => count,
@@ -44,20 +44,25 @@ impl Keys {
     }
 }
 
-/// Bytes of text of the packets. Suites with blocks round up, as ESP's padding
-/// does.
+/// Bytes of text of the packets. Suites with blocks round up, like ESP's padding.
 #[derive(Clone, Copy, Debug)]
 pub enum Sizes {
     All(usize),
-    /// Those of the IP packets of such traffic.
+    /// The sizes of IP packets in such traffic.
     Mix(SizeModel),
 }
 
 const FEW: Keys = Keys::Held("few", 4);
-const FLOWS: Keys = Keys::Held("64", 64);
 const MANY: Keys = Keys::Held("4096", 4096);
 
 const SHORT_TO_LONG: &[Sizes] = &[Sizes::All(64), Sizes::All(576), Sizes::All(1420)];
+
+const CHACHA_SIZES: &[Sizes] = &[
+    Sizes::All(64),
+    Sizes::All(576),
+    Sizes::All(1420),
+    Sizes::All(9000),
+];
 
 const GCM_SIZES: &[Sizes] = &[
     Sizes::All(64),
@@ -70,7 +75,7 @@ const GCM_SIZES: &[Sizes] = &[
 
 const MIXES: &[Sizes] = &[Sizes::Mix(SizeModel::Imix), Sizes::Mix(SizeModel::Internet)];
 
-/// Peers gain a row here, and a type or a function in a file of their own.
+/// A new peer is named here, and has a type or a function in a file of its own.
 pub const WORKS: &[Work] = &[
     Work {
         name: "aes-128-gcm",
@@ -121,7 +126,7 @@ pub const WORKS: &[Work] = &[
         suite: "aes-128-cbc+hmac-sha1-96",
         direction: Direction::Seal,
         runs: &[
-            (FLOWS, SHORT_TO_LONG),
+            (FEW, SHORT_TO_LONG),
             (MANY, SHORT_TO_LONG),
             (Keys::New, SHORT_TO_LONG),
         ],
@@ -137,13 +142,17 @@ pub const WORKS: &[Work] = &[
             ]);
             Ok(peers)
         },
-        note: Some("makes its IVs, one AES block each; the others are given theirs"),
+        note: Some("makes its IVs, one AES block each; peers are given theirs"),
     },
     Work {
         name: "aes-128-cbc+hmac-sha2-256-128",
         suite: "aes-128-cbc+hmac-sha2-256-128",
         direction: Direction::Seal,
-        runs: &[(FLOWS, SHORT_TO_LONG)],
+        runs: &[
+            (FEW, SHORT_TO_LONG),
+            (MANY, SHORT_TO_LONG),
+            (Keys::New, SHORT_TO_LONG),
+        ],
         peers: |setting| {
             let mut peers = ipsec_mb::encrypt_then_mac(setting, Digest::Sha256);
             peers.extend([
@@ -156,7 +165,7 @@ pub const WORKS: &[Work] = &[
             ]);
             Ok(peers)
         },
-        note: Some("makes its IVs, one AES block each; the others are given theirs"),
+        note: Some("makes its IVs, one AES block each; peers are given theirs"),
     },
     Work {
         name: "aes-128-ctr+hmac-sha2-256-128",
@@ -184,25 +193,45 @@ pub const WORKS: &[Work] = &[
         suite: "chacha20-poly1305",
         direction: Direction::Seal,
         runs: &[
+            (FEW, CHACHA_SIZES),
+            (MANY, CHACHA_SIZES),
+            (Keys::New, CHACHA_SIZES),
+        ],
+        peers: chacha::<false>,
+        note: None,
+    },
+    Work {
+        name: "chacha20-poly1305-open",
+        suite: "chacha20-poly1305",
+        direction: Direction::Open,
+        runs: &[
             (FEW, SHORT_TO_LONG),
             (MANY, SHORT_TO_LONG),
             (Keys::New, SHORT_TO_LONG),
         ],
-        peers: |setting| {
-            Ok(vec![
-                openssl::aead(setting, "ChaCha20-Poly1305"),
-                setting.peer::<aws_lc::ChaCha20Poly1305>(versioned("aws-lc-rs"))?,
-                setting.peer::<ring::ChaCha20Poly1305>(versioned("ring"))?,
-                setting
-                    .peer::<rust_crypto::ChaCha20Poly1305>(rust_crypto::name("chacha20poly1305"))?,
-            ])
-        },
+        peers: chacha::<true>,
         note: None,
     },
 ];
 
+fn chacha<const OPENS: bool>(setting: &Setting) -> Result<Vec<Peer>> {
+    let mut peers = ipsec_mb::chacha20_poly1305(setting);
+    peers.extend([
+        openssl::aead(setting, "ChaCha20-Poly1305"),
+        setting.peer::<aws_lc::ChaCha20Poly1305<OPENS>>(versioned("aws-lc-rs"))?,
+        setting.peer::<ring::ChaCha20Poly1305<OPENS>>(versioned("ring"))?,
+        setting
+            .peer::<rust_crypto::ChaCha20Poly1305<OPENS>>(rust_crypto::name("chacha20poly1305"))?,
+    ]);
+    Ok(peers)
+}
+
 fn gcm<const OPENS: bool>(setting: &Setting) -> Result<Vec<Peer>> {
-    let mut peers = ipsec_mb::gcm(setting);
+    let mut peers = match setting.direction {
+        Direction::Seal => prototype::gcm(setting),
+        Direction::Open => Vec::new(),
+    };
+    peers.extend(ipsec_mb::gcm(setting));
     peers.extend([
         openssl::aead(setting, "AES-128-GCM"),
         setting.peer::<aws_lc::AesGcm<OPENS>>(versioned("aws-lc-rs"))?,

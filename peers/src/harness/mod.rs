@@ -1,43 +1,50 @@
-//! Contests: several subjects at one kind of work, round after round.
+//! Comparisons of several candidates at the same work.
 //!
 //! ```text
-//!  contest     who takes part, their turns, whether Weir met its bars
-//!  row         what came out, for a file
-//!  scoreboard  the same for people
+//!  comparison  one work at one size: its candidates, and whether Weir meets
+//!              its targets
+//!  row         results, as they are stored
+//!  recorder    runs comparisons, prints the results and keeps the rows
 //! ```
+//!
+//! The loop that measures is `weir_bench::compare`.
 
-mod contest;
+mod comparison;
+mod recorder;
 mod row;
-mod scoreboard;
 
-pub use contest::{Contest, Lap, timed};
+pub use comparison::Comparison;
+pub use recorder::Recorder;
 pub use row::{Row, Verdict};
-pub use scoreboard::Scoreboard;
+pub use weir_bench::{Sample, SampleParts, timed};
 
-/// Name of the subject that all others are compared with.
+/// Name of the candidate that all others are compared with.
 pub const WEIR: &str = "weir";
 
-/// Weir at the opposite work, where one bar is about both.
+/// How the names of the prototypes in C begin. They bound what is possible, and are
+/// not published software.
+pub const PROTOTYPE: &str = "c-prototype";
+
+/// Weir sealing the packets that it opens otherwise.
 pub const SEALING: &str = "weir, sealing them";
 
-/// What a sketch cannot do without.
+/// The part of a sketch's update that nothing can avoid.
 pub const FLOOR: &str = "counter adds alone";
 
-/// Weir's sketches at keys of one word.
+/// Weir's sketches with keys of one word.
 pub const SHORT_KEYS: &str = "weir, keys of 32 bits";
 
 /// Weir's sketches on one core.
 pub const ONE_SHARD: &str = "weir, one shard";
 
-/// Weir's search for contents called for each packet, which calls for batches
-/// are compared with.
+/// Weir's search called for each packet, beside calls for batches.
 pub const PER_PACKET: &str = "weir, packet by packet";
 
-/// Weir's search for a tenth of the contents.
-pub const FEWER_CONTENTS: &str = "weir, 3000 contents";
+/// Weir's search for a tenth of the patterns.
+pub const FEWER_PATTERNS: &str = "weir, 3000 patterns";
 
-/// Weir's search in usual traffic, which hostile one is compared with.
+/// Weir's search in usual traffic, beside hostile traffic.
 pub const USUAL_TRAFFIC: &str = "weir, mixed traffic";
 
-/// Weir with a tag of one word, which tags of several are compared with.
+/// Weir with a tag of one word, beside tags of several words.
 pub const ONE_WORD: &str = "weir, one word of tag";

@@ -2,17 +2,17 @@
 
 use crate::numbers::Numbers;
 
-/// A secret of the most bytes that any of the MACs takes for a key; a MAC with a
-/// shorter one takes its beginning.
+/// A secret as long as the longest key of these MACs; a MAC with shorter keys takes its
+/// beginning.
 pub type Secret = [u8; 32];
 
-/// A tag, or its beginning and whatever a subject left behind it.
+/// A tag; behind a shorter one the bytes have no meaning.
 pub type Tag = [u8; 16];
 
-/// Keys, and messages of a batch.
+/// Number of keys, and of messages in a batch.
 pub const KEYS: usize = 64;
 
-/// Where a message carries its counter.
+/// Position of a message's counter.
 const COUNTER: std::ops::Range<usize> = 8..16;
 
 /// Messages begin where cache lines do.
@@ -21,7 +21,7 @@ const ALIGNMENT_BYTES: usize = 64;
 /// A batch of messages of one size.
 pub struct Messages {
     memory: Vec<u8>,
-    /// Where the first message begins.
+    /// Position of the first message.
     start: usize,
     stride: usize,
     bytes: usize,
@@ -46,7 +46,7 @@ pub struct Batch<'a> {
 }
 
 impl Messages {
-    /// Messages of so many bytes, at least 16; what they say means nothing.
+    /// Random messages of `bytes` bytes, at least 16.
     pub fn new(bytes: usize) -> Messages {
         let stride = bytes.next_multiple_of(ALIGNMENT_BYTES) + ALIGNMENT_BYTES;
         let mut numbers = Numbers(bytes as u64);
@@ -89,9 +89,16 @@ impl Messages {
         batch
     }
 
-    /// The tags' first bytes, as they were written last.
-    pub fn tags(&self, bytes: usize) -> impl Iterator<Item = &[u8]> {
-        self.tags.iter().map(move |tag| &tag[..bytes])
+    /// The tags' first bytes, as they were written last: beside the messages, or behind each.
+    pub fn tags(&self, are_behind: bool, bytes: usize) -> Vec<Vec<u8>> {
+        let slots = self.memory[self.start..].chunks_exact(self.stride);
+        let behind = slots.map(|slot| &slot[self.bytes..]);
+        let beside = self.tags.iter().map(|tag| &tag[..]);
+        let first_bytes = |tag: &[u8]| tag[..bytes].to_vec();
+        match are_behind {
+            true => behind.take(KEYS).map(first_bytes).collect(),
+            false => beside.map(first_bytes).collect(),
+        }
     }
 }
 
@@ -111,7 +118,7 @@ impl Batch<'_> {
     }
 }
 
-/// Different secrets for all keys. They protect nothing.
+/// Different secrets for all keys, for measurements only.
 pub fn secrets() -> [Secret; KEYS] {
     let mut numbers = Numbers(1);
     std::array::from_fn(|_| std::array::from_fn(|_| numbers.next() as u8))

@@ -1,24 +1,23 @@
 //! Tags of messages: universal hashes with a pad, GMAC, HMAC, Poly1305.
 //!
-//! 64 keys are held ready; a batch has one message of each, in an order of its
-//! own, and every subject takes the whole batch. Pads are part of the work: a
-//! message's nonce is the counter that it carries behind 8 bytes of header, as
-//! ESP's IV does. Only Poly1305, which wants another key for each message, finds
-//! these keys made.
+//! 64 keys are expanded beforehand; a batch has one message of each, in random order,
+//! and every candidate takes the whole batch. Pads are part of the work: the nonce of
+//! a message is the counter behind its first 8 bytes, like ESP's IV. Only Poly1305,
+//! which needs another key for each message, is given these keys.
 //!
-//! Who computes the same MAC as Weir must come to the same tags before a
-//! contest. Some contests have strangers besides, who authenticate the same
-//! messages by another MAC; their names say by which.
+//! Candidates that compute the same MAC as Weir must come to the same tags before a
+//! comparison. Some comparisons have further candidates that authenticate the same
+//! messages by another MAC, which their names say.
 //!
 //! ```text
-//!  works      which MACs and sizes, and who takes part
-//!  contest    a contest of them
-//!  messages   what they work on
+//!  works       MACs, sizes, and the peers of each
+//!  comparison  a comparison of one of them
+//!  messages    the messages
 //!  weir, foreign
-//!             the subjects: Weir, and the libraries behind `c/`
+//!              the candidates: Weir, and the libraries and prototypes behind `c/`
 //! ```
 
-mod contest;
+mod comparison;
 mod foreign;
 mod messages;
 mod weir;
@@ -26,16 +25,16 @@ mod works;
 
 use anyhow::{Context, Result};
 
-use crate::harness::Scoreboard;
+use crate::harness::Recorder;
 pub use works::is_mac;
 
 /// All works.
-pub fn measure(scoreboard: &mut Scoreboard) -> Result<()> {
+pub fn measure(recorder: &mut Recorder) -> Result<()> {
     for work in works::WORKS {
         for &bytes in work.bytes {
-            if scoreboard.wants(work.name, bytes, works::KEYS) {
-                let contest = contest::of(work, bytes);
-                scoreboard.run(contest.with_context(|| work.name)?)?;
+            if recorder.wants(work.name, bytes, works::KEYS) {
+                let comparison = comparison::of(work, bytes);
+                recorder.run(comparison.with_context(|| work.name)?)?;
             }
         }
     }

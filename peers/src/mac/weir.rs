@@ -1,20 +1,18 @@
-//! Weir's part: batches of jobs, each with its own key.
+//! Weir's part: batches of messages, each under its own key, with their tags behind them.
 
-use anyhow::Result;
-use weir_crypto::Ticket;
-use weir_crypto::mac::{Algorithm, Material, TagJob, TaggingKey, tag};
+use anyhow::{Result, bail};
+use weir_crypto::mac::Algorithm;
+use weir_crypto::{Descriptor, KeyId, KeyMaterial, Layout, Sealer, SealingKey, Suite};
 
-use super::contest::Subject;
+use super::comparison::Candidate;
 use super::messages::{Batch, Secret};
 
-/// Weir's MAC of this name, with its tags cut to so many bytes.
-pub fn mac(name: &str, tag_bytes: usize, secrets: &[Secret]) -> Result<Box<dyn Subject>> {
+/// Weir's MAC of this name.
+pub fn mac(name: &str, secrets: &[Secret]) -> Result<Box<dyn Candidate>> {
     let mut weir = Weir {
         algorithm: Algorithm::parse(name)?,
-        tag_bytes,
+        sealer: Sealer::new(),
         keys: Vec::new(),
-        tickets: Vec::new(),
-        jobs: Vec::new(),
     };
     weir.set_keys(secrets)?;
     Ok(Box::new(weir))
@@ -22,54 +20,52 @@ pub fn mac(name: &str, tag_bytes: usize, secrets: &[Secret]) -> Result<Box<dyn S
 
 struct Weir {
     algorithm: Algorithm,
-    tag_bytes: usize,
-    keys: Vec<TaggingKey>,
-    tickets: Vec<Ticket>,
-    /// Room for the next batch's.
-    jobs: Vec<TagJob<'static>>,
+    sealer: Sealer,
+    keys: Vec<KeyId>,
 }
 
-impl Subject for Weir {
+impl Candidate for Weir {
     fn set_keys(&mut self, secrets: &[Secret]) -> Result<()> {
         // Salts are zeros here, as the nonces say.
-        let key_bytes = self.algorithm.key_bytes();
-        let material = |secret: &Secret| match self.algorithm {
-            Algorithm::Gmac(_) | Algorithm::Poly1305 => {
-                let key = [&secret[..key_bytes - 4], &[0; 4]].concat();
-                Material::new(self.algorithm, &key)
-            }
-            _ => Material::new(self.algorithm, &secret[..key_bytes]),
+        let suite = Suite::Mac(self.algorithm);
+        let (key_bytes, salt_bytes) = (suite.key_bytes(), suite.salt_bytes());
+        let material = |secret: &Secret| {
+            let mut key = *secret;
+            let used = key_bytes + salt_bytes;
+            key[key_bytes..used].fill(0);
+            KeyMaterial::new(suite, &key[..used], &[])
         };
-        let materials = secrets.iter().map(|secret| Ok((material(secret)?, 1)));
-        let spent = std::mem::take(&mut self.keys);
-        self.keys = TaggingKey::new_batch_over(spent, materials.collect::<Result<_>>()?)?;
-        for key in &mut self.keys {
-            key.allow_until(u64::MAX);
+        let materials = secrets.iter().map(material);
+        for key in self.keys.drain(..) {
+            self.sealer.remove(key);
         }
+        let keys = SealingKey::new_batch(materials.collect::<Result<_, _>>()?, 1..)?;
+        self.keys
+            .extend(keys.into_iter().map(|key| self.sealer.add(key)));
         Ok(())
     }
 
-    fn tag(&mut self, mut batch: Batch<'_>) -> Result<()> {
-        self.tickets.clear();
-        for &key in batch.keys {
-            self.tickets.push(self.keys[key as usize].next_ticket()?);
+    fn writes_tags_behind_messages(&self) -> bool {
+        true
+    }
+
+    fn tag(&mut self, batch: Batch<'_>) -> Result<()> {
+        let layout = Layout {
+            payload_bytes: u32::try_from(batch.bytes)?,
+            ..Layout::default()
+        };
+        let mut sealing = self.sealer.batch(batch.memory);
+        for (&key, offset) in batch.keys.iter().zip((0..).step_by(batch.stride)) {
+            sealing.push(Descriptor {
+                key: self.keys[key as usize],
+                context: 0,
+                offset,
+                layout,
+            })?;
         }
-        let keys = batch.keys;
-        let (messages, tags) = batch.messages_and_tags();
-        let mut jobs: Vec<TagJob<'_>> = std::mem::take(&mut self.jobs);
-        let parts = keys
-            .iter()
-            .zip(self.tickets.drain(..))
-            .zip(messages)
-            .zip(tags);
-        jobs.extend(parts.map(|(((&key, ticket), message), out)| TagJob {
-            key: &self.keys[key as usize],
-            ticket,
-            parts: [message, &[], &[], &[]],
-            tag: &mut out[..self.tag_bytes],
-        }));
-        tag(&mut jobs)?;
-        self.jobs = TagJob::recycle(jobs);
-        Ok(())
+        match sealing.run().all_good() {
+            true => Ok(()),
+            false => bail!("a message has no tag"),
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! The works: MACs, sizes, and who takes part.
+//! The works: MACs, sizes and peers.
 
-use super::contest::{Lack, Peer};
+use super::comparison::{Lack, Peer};
 use super::messages::Secret;
 use super::{foreign, weir};
 use crate::harness::ONE_WORD;
 
-/// A MAC, and the subjects that compute it.
+/// A MAC, and the peers that compute it.
 pub struct Work {
     /// Name of the rows.
     pub name: &'static str,
@@ -15,23 +15,23 @@ pub struct Work {
     pub tag_bytes: usize,
     /// Bytes of the messages; of works about keys, of the key.
     pub bytes: &'static [usize],
-    /// Those who come to the same tags.
+    /// Those that come to the same tags.
     pub peers: fn(&Work, &[Secret]) -> Vec<Peer>,
-    /// Those who authenticate the same messages by something else, which their
-    /// names say.
-    pub strangers: fn(&[Secret]) -> Vec<Peer>,
+    /// Those that authenticate the same messages by another MAC, which their names
+    /// say.
+    pub other_macs: fn(&[Secret]) -> Vec<Peer>,
 }
 
 /// What is timed.
 #[derive(Clone, Copy)]
 pub enum Aim {
-    /// Tagging messages under keys that are held ready.
+    /// Tagging messages under keys that are expanded beforehand.
     Tags,
     /// Expanding keys.
     Keys,
 }
 
-/// How many keys, by the name of the rows.
+/// Number of keys, as rows name it.
 pub const KEYS: &str = "64";
 
 const SIZES: &[usize] = &[64, 256, 576, 1420, 1536, 9000];
@@ -41,25 +41,26 @@ pub const WORKS: &[Work] = &[
     umac("umac-128", 16),
     Work {
         name: "umac-64-keys",
-        aim: Aim::Keys,
-        bytes: &[16],
-        strangers: |_| Vec::new(),
-        ..umac("umac-64", 8)
+        ..keys(umac("umac-64", 8))
     },
     Work {
-        strangers: |secrets| {
-            let mut strangers = by("GMAC", foreign::ipsec_mb_gmac(secrets));
-            strangers.extend(by("UMAC-32", foreign::umac(32, secrets)));
-            strangers
+        name: "umac-128-keys",
+        ..keys(umac("umac-128", 16))
+    },
+    Work {
+        other_macs: |secrets| {
+            let mut other_macs = by("GMAC", foreign::ipsec_mb_gmac(secrets));
+            other_macs.extend(by("UMAC-32", foreign::umac(32, secrets)));
+            other_macs
         },
         ..mmh("mmh-mac-32", 4)
     },
     Work {
-        strangers: |secrets| {
-            let mut strangers = vec![one_word(secrets)];
-            strangers.extend(by("GMAC", foreign::ipsec_mb_gmac(secrets)));
-            strangers.extend(by("UMAC-128", foreign::umac(128, secrets)));
-            strangers
+        other_macs: |secrets| {
+            let mut other_macs = vec![one_word(secrets)];
+            other_macs.extend(by("GMAC", foreign::ipsec_mb_gmac(secrets)));
+            other_macs.extend(by("UMAC-128", foreign::umac(128, secrets)));
+            other_macs
         },
         ..mmh("mmh-mac-128", 16)
     },
@@ -74,7 +75,7 @@ pub const WORKS: &[Work] = &[
             peers.extend(foreign::openssl_gmac(secrets));
             peers
         },
-        strangers: |_| Vec::new(),
+        other_macs: |_| Vec::new(),
     },
     Work {
         name: "hmac-sha1-96",
@@ -87,7 +88,7 @@ pub const WORKS: &[Work] = &[
             peers.extend(foreign::openssl_hmac_sha1(secrets));
             peers
         },
-        strangers: |_| Vec::new(),
+        other_macs: |_| Vec::new(),
     },
     Work {
         name: "poly1305-chacha20",
@@ -96,15 +97,15 @@ pub const WORKS: &[Work] = &[
         tag_bytes: 16,
         bytes: SIZES,
         peers: |_, secrets| foreign::openssl_poly1305_chacha20(secrets),
-        strangers: |secrets| {
-            let mut strangers = foreign::ipsec_mb_poly1305(secrets);
-            strangers.extend(foreign::openssl_poly1305(secrets));
-            by("Poly1305 of given keys", strangers)
+        other_macs: |secrets| {
+            let mut other_macs = foreign::ipsec_mb_poly1305(secrets);
+            other_macs.extend(foreign::openssl_poly1305(secrets));
+            by("Poly1305 of given keys", other_macs)
         },
     },
 ];
 
-/// UMAC beside Nettle's, and ipsec-mb's GMAC as a stranger.
+/// UMAC beside the prototype and Nettle, and ipsec-mb's GMAC.
 const fn umac(name: &'static str, tag_bytes: usize) -> Work {
     Work {
         name,
@@ -112,12 +113,27 @@ const fn umac(name: &'static str, tag_bytes: usize) -> Work {
         mac: name,
         tag_bytes,
         bytes: SIZES,
-        peers: |work, secrets| foreign::umac(8 * work.tag_bytes, secrets),
-        strangers: |secrets| by("GMAC", foreign::ipsec_mb_gmac(secrets)),
+        peers: |work, secrets| {
+            let bits = 8 * work.tag_bytes;
+            let mut peers = foreign::prototype_umac(bits, secrets);
+            peers.extend(foreign::umac(bits, secrets));
+            peers
+        },
+        other_macs: |secrets| by("GMAC", foreign::ipsec_mb_gmac(secrets)),
     }
 }
 
-/// MMH-MAC, which nobody else has.
+/// The set-up of a MAC's keys.
+const fn keys(work: Work) -> Work {
+    Work {
+        aim: Aim::Keys,
+        bytes: &[16],
+        other_macs: |_| Vec::new(),
+        ..work
+    }
+}
+
+/// MMH-MAC, which no peer has.
 const fn mmh(name: &'static str, tag_bytes: usize) -> Work {
     Work {
         peers: |_, _| Vec::new(),
@@ -127,14 +143,14 @@ const fn mmh(name: &'static str, tag_bytes: usize) -> Work {
 
 /// Weir's MMH-MAC with a tag of one word, which four are compared with.
 fn one_word(secrets: &[Secret]) -> Peer {
-    let weir = weir::mac("mmh-mac-32", 4, secrets);
+    let weir = weir::mac("mmh-mac-32", secrets);
     Peer {
         name: ONE_WORD.to_owned(),
-        subject: weir.map_err(|error| Lack::Reason(error.to_string())),
+        candidate: weir.map_err(|error| Lack::Reason(error.to_string())),
     }
 }
 
-/// Subjects whose names say which MAC they compute.
+/// Peers whose names say which MAC they compute.
 fn by(mac: &str, peers: Vec<Peer>) -> Vec<Peer> {
     let called = |peer: Peer| Peer {
         name: format!("{mac}, {}", peer.name),

@@ -1,17 +1,16 @@
-//! Every engine finds the same: over all payloads of the captures, all contents
-//! of each file of rules, short ones too.
+//! A check that every engine finds the same: all patterns of each file of rules, short
+//! ones too, in all payloads of the captures.
 
 use anyhow::{Result, bail};
 use weir_inspect::{Hits, Profile, Text};
 
 use super::engines::{Engines, Found, View};
-use super::{Contents, Options, Traffic, read};
+use super::{Options, PatternSet, Traffic, read};
 
-/// Packets in which each content is looked for by itself.
+/// Packets in which each pattern is searched by itself.
 const SAMPLE: usize = 100;
 
-/// Prints how many matches there are for each file; fails where two engines
-/// differ.
+/// Prints the number of matches for each file; fails where two engines differ.
 pub fn check(options: &Options) -> Result<()> {
     let traffics = read::traffic(&read::files(&options.captures)?, usize::MAX)?;
     let Some(traffic) = traffics.first() else {
@@ -19,19 +18,19 @@ pub fn check(options: &Options) -> Result<()> {
     };
     let view = View::new(traffic);
     for file in &options.rules {
-        let contents = Contents {
+        let patterns = PatternSet {
             name: "every",
-            needles: read::every_content(std::slice::from_ref(file))?,
+            needles: read::every_pattern(std::slice::from_ref(file))?,
         };
-        let engines = Engines::build(&contents, Profile::typical())?;
+        let engines = Engines::build(&patterns, Profile::typical())?;
         let found = engines.found(&view)?;
         let [(_, first), ..] = &found[..] else {
             bail!("there are no engines");
         };
         println!(
-            "{}: {} contents, {} packets, {} bytes",
+            "{}: {} patterns, {} packets, {} bytes",
             file.display(),
-            contents.needles.len(),
+            patterns.needles.len(),
             traffic.packets.len(),
             traffic.total()
         );
@@ -41,8 +40,8 @@ pub fn check(options: &Options) -> Result<()> {
         if found.iter().any(|(_, of_engine)| of_engine != first) {
             bail!("the engines differ");
         }
-        let (one_by_one, of_engine) = by_sample(&contents, &engines, traffic);
-        println!("  of {SAMPLE} packets, each content by itself: {one_by_one}");
+        let (one_by_one, of_engine) = by_sample(&patterns, &engines, traffic);
+        println!("  of {SAMPLE} packets, each pattern by itself: {one_by_one}");
         if one_by_one != of_engine {
             bail!("Weir finds {of_engine} there");
         }
@@ -50,16 +49,16 @@ pub fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What occurs in some packets, by looking for one content after the other; and
-/// what Weir finds there.
-fn by_sample(contents: &Contents, engines: &Engines<'_>, traffic: &Traffic) -> (Found, Found) {
+/// The matches in some packets by a search for one pattern after the other, and those
+/// of Weir.
+fn by_sample(patterns: &PatternSet, engines: &Engines<'_>, traffic: &Traffic) -> (Found, Found) {
     let step = traffic.packets.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<&Vec<u8>> = traffic.packets.iter().step_by(step).collect();
     let mut found = Found::default();
     for (packet, bytes) in (0..).zip(&sample) {
-        for (content, needle) in (0..).zip(&contents.needles) {
+        for (pattern, needle) in (0..).zip(&patterns.needles) {
             if needle.occurs_in(bytes) {
-                found.add(packet, content);
+                found.add(packet, pattern);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! All engines over one set of contents, and what a turn of each is.
+//! All engines over one set of patterns, and their samples.
 
 use std::fmt;
 use std::time::Instant;
@@ -10,12 +10,12 @@ use weir_inspect::{
 
 #[cfg(hyperscan)]
 use super::hyperscan::{self, Hyperscan, Pointers};
-use super::{BATCH, Contents, Traffic};
+use super::{BATCH, PatternSet, Traffic};
 #[cfg(hyperscan)]
-use crate::harness::Contest;
-use crate::harness::{Lap, timed};
+use crate::harness::Comparison;
+use crate::harness::{Sample, timed};
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Found {
@@ -26,7 +26,7 @@ pub struct Found {
     packet: u64,
 }
 
-/// The same matches, but for a chance of one in 2⁶⁴.
+/// The same matches, with an error probability of 2⁻⁶⁴.
 impl PartialEq for Found {
     fn eq(&self, other: &Found) -> bool {
         (self.matches, self.sum) == (other.matches, other.sum)
@@ -41,17 +41,17 @@ impl fmt::Display for Found {
 
 impl Found {
     /// Adds a match.
-    pub fn add(&mut self, packet: u64, content: u32) {
-        let hit = (packet << 32 | u64::from(content)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    pub fn add(&mut self, packet: u64, pattern: u32) {
+        let hit = (packet << 32 | u64::from(pattern)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.sum = self.sum.wrapping_add(hit ^ (hit >> 29));
         self.matches += 1;
     }
 }
 
-/// An engine, and what its tables took.
+/// An engine, and the cost of its tables.
 pub struct Built<E> {
     engine: E,
-    contents: usize,
+    patterns: usize,
     pub note: String,
 }
 
@@ -64,22 +64,22 @@ impl<E: ContentEngine> Built<E> {
         let engine = build(needles)?;
         Ok(Built {
             note: tables(engine.memory_bytes(), start),
-            contents: needles.len(),
+            patterns: needles.len(),
             engine,
         })
     }
 
-    /// Scans all packets, so many a call, and adds up what was found.
+    /// Scans all packets, `per_call` at a time, and returns a checksum of the matches.
     fn scan(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> u64 {
         let found = self.found(texts, per_call, hits);
         found.sum ^ found.matches
     }
 
-    /// What is in all packets, so many a call.
+    /// The matches in all packets, `per_call` at a time.
     pub fn found(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> Found {
         let mut found = Found::default();
         for (number, texts) in texts.chunks(per_call).enumerate() {
-            hits.start(texts.len(), self.contents);
+            hits.start(texts.len(), self.patterns);
             self.engine.scan(texts, hits);
             let first = (number * per_call) as u64;
             for hit in hits.reported() {
@@ -90,23 +90,23 @@ impl<E: ContentEngine> Built<E> {
     }
 }
 
-/// Every engine over the same contents.
+/// Every engine over the same patterns.
 pub struct Engines<'a> {
-    pub contents: &'a Contents,
+    pub patterns: &'a PatternSet,
     pub weir: Built<Cascade>,
     pub segmented: Built<Segmented>,
     pub automaton: Built<Automaton>,
-    /// `None` where it refuses the contents.
+    /// `None` where it refuses the patterns.
     #[cfg(hyperscan)]
     pub hyperscan: Option<Built<Hyperscan>>,
 }
 
 impl<'a> Engines<'a> {
     /// Builds all of them.
-    pub fn build(contents: &'a Contents, profile: &Profile) -> Result<Engines<'a>> {
-        let needles = &contents.needles;
+    pub fn build(patterns: &'a PatternSet, profile: &Profile) -> Result<Engines<'a>> {
+        let needles = &patterns.needles;
         Ok(Engines {
-            contents,
+            patterns,
             weir: Built::new(needles, |needles| {
                 Cascade::new(needles, profile, weir_simd::tier())
             })?,
@@ -117,14 +117,14 @@ impl<'a> Engines<'a> {
                 let start = Instant::now();
                 Hyperscan::new(needles).map(|engine| Built {
                     note: tables(engine.memory_bytes(), start),
-                    contents: needles.len(),
+                    patterns: needles.len(),
                     engine,
                 })
             },
         })
     }
 
-    /// What each engine finds, by its name.
+    /// The matches of each engine, by its name.
     pub fn found(&self, view: &View<'_>) -> Result<Vec<(String, Found)>> {
         let (texts, mut hits) = (&view.texts, Hits::default());
         let mut found = vec![
@@ -151,20 +151,20 @@ impl<'a> Engines<'a> {
         Ok(found)
     }
 
-    /// Adds Hyperscan to a contest.
+    /// Adds Hyperscan to a comparison.
     #[cfg(hyperscan)]
-    pub fn enter_hyperscan<'b>(&'b self, contest: &mut Contest<'b>, view: &View<'b>) {
+    pub fn add_hyperscan<'b>(&'b self, comparison: &mut Comparison<'b>, view: &View<'b>) {
         let Some(Built { engine, note, .. }) = &self.hyperscan else {
-            contest.miss(hyperscan::name(), "it refuses the contents");
+            comparison.add_missing(hyperscan::name(), "it refuses the patterns");
             return;
         };
         let packets = Pointers::new(view.texts.iter().map(|text| text.bytes()));
-        let turn = move || {
+        let scan = move || {
             let found = engine.scan(&packets).context("hs_scan fails")?;
             Ok(Some(found.sum ^ found.matches))
         };
-        contest.enter(hyperscan::name(), timed(view.count, turn));
-        contest.note(note);
+        comparison.add(hyperscan::name(), timed(view.count, scan));
+        comparison.note(note);
     }
 }
 
@@ -180,12 +180,12 @@ fn tables(bytes: usize, start: Instant) -> String {
 #[derive(Clone)]
 pub struct View<'a> {
     texts: Vec<Text<'a>>,
-    /// Packets that a turn counts as.
+    /// Packets that a sample counts as.
     count: u64,
 }
 
 impl<'a> View<'a> {
-    /// Every packet is one.
+    /// Every packet counts as one.
     pub fn new(traffic: &'a Traffic) -> View<'a> {
         let texts: Vec<Text<'a>> = traffic.packets.iter().map(|p| Text::whole(p)).collect();
         View {
@@ -194,13 +194,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same packets, which count as so many.
+    /// The same packets, which count as `count` packets.
     pub fn counting_as(mut self, count: u64) -> View<'a> {
         self.count = count;
         self
     }
 
-    /// One packet of so many.
+    /// One packet of `share` packets.
     pub fn some(&self, share: usize) -> View<'a> {
         let texts: Vec<Text<'a>> = self.texts.iter().step_by(share).copied().collect();
         View {
@@ -209,12 +209,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What an engine finds in all packets.
+    /// A checksum of the matches of an engine in all packets.
     pub fn found(&self, engine: &Built<impl ContentEngine>) -> u64 {
         engine.scan(&self.texts, 1, &mut Hits::default())
     }
 
-    /// Candidates and hits of Weir's engine, as people read them.
+    /// The false positives of Weir's first stage and its hits, in words.
     pub fn finds(&self, engine: &Built<Cascade>) -> String {
         let mut hits = Hits::default();
         engine.scan(&self.texts, 1, &mut hits);
@@ -228,30 +228,30 @@ impl<'a> View<'a> {
         )
     }
 
-    /// An engine's turn, so many packets a call.
-    pub fn turn<E: ContentEngine>(
+    /// An engine's samples, `per_call` packets at a time.
+    pub fn sampler<E: ContentEngine>(
         &self,
         engine: &'a Built<E>,
         per_call: usize,
-    ) -> impl FnMut() -> Result<Lap> + use<'a, E> {
+    ) -> impl FnMut() -> Result<Sample> + use<'a, E> {
         let (texts, mut hits) = (self.texts.clone(), Hits::default());
         timed(self.count, move || {
             Ok(Some(engine.scan(&texts, per_call, &mut hits)))
         })
     }
 
-    /// A turn packet by packet over other packets or contents than those of the
-    /// contest: what it finds is not compared.
+    /// Samples packet by packet over other packets or patterns than those of the
+    /// comparison: their matches are not compared.
     pub fn apart<E: ContentEngine>(
         &self,
         engine: &'a Built<E>,
-    ) -> impl FnMut() -> Result<Lap> + use<'a, E> {
-        let mut turn = self.turn(engine, 1);
+    ) -> impl FnMut() -> Result<Sample> + use<'a, E> {
+        let mut take_sample = self.sampler(engine, 1);
         move || {
-            let lap = turn()?;
-            Ok(Lap {
-                result: None,
-                ..lap
+            let sample = take_sample()?;
+            Ok(Sample {
+                checksum: None,
+                ..sample
             })
         }
     }

@@ -1,6 +1,5 @@
-//! Hyperscan or Vectorscan, whichever is installed as `libhs`: the calls into
-//! `c/hyperscan.c`, as a safe type. This is the only place where this peer is
-//! touched without the compiler's help.
+//! Hyperscan or Vectorscan, depending on which is installed as `libhs`: the calls into
+//! `c/hyperscan.c`, as a safe type.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +13,7 @@ use super::engines::Found;
 unsafe extern "C" {
     fn weir_hyperscan_version() -> *const c_char;
     fn weir_hyperscan_compile(
-        contents: *const *const u8,
+        patterns: *const *const u8,
         bytes: *const usize,
         nocase: *const u8,
         count: c_uint,
@@ -51,17 +50,17 @@ pub fn name() -> String {
 pub struct Hyperscan(NonNull<c_void>);
 
 impl Hyperscan {
-    /// Compiles contents, which are known by their place in the slice; `None`
+    /// Compiles patterns, which are numbered by their position in the slice; `None`
     /// where the library refuses them.
     pub fn new(needles: &[Needle]) -> Option<Hyperscan> {
-        let contents: Vec<*const u8> = needles.iter().map(|n| n.bytes().as_ptr()).collect();
+        let patterns: Vec<*const u8> = needles.iter().map(|n| n.bytes().as_ptr()).collect();
         let bytes: Vec<usize> = needles.iter().map(|n| n.bytes().len()).collect();
         let nocase: Vec<u8> = needles.iter().map(|n| n.is_nocase().into()).collect();
         let count = c_uint::try_from(needles.len()).ok()?;
         // SAFETY: three arrays of `count` elements, the first of pointers to as
         // many bytes as the second says; nothing of them is kept.
         let engine = unsafe {
-            weir_hyperscan_compile(contents.as_ptr(), bytes.as_ptr(), nocase.as_ptr(), count)
+            weir_hyperscan_compile(patterns.as_ptr(), bytes.as_ptr(), nocase.as_ptr(), count)
         };
         NonNull::new(engine).map(Hyperscan)
     }
@@ -92,12 +91,12 @@ impl Hyperscan {
 
 impl Drop for Hyperscan {
     fn drop(&mut self) {
-        // SAFETY: the engine lives, and nobody uses it any more.
+        // SAFETY: the engine lives, is owned, and is freed here only.
         unsafe { weir_hyperscan_free(self.0.as_ptr()) };
     }
 }
 
-/// Packets as C takes them.
+/// Packets as pointers and lengths.
 pub struct Pointers<'a> {
     starts: Vec<*const u8>,
     bytes: Vec<usize>,

@@ -1,20 +1,19 @@
-//! Contents and traffic from a fixed seed, in the image of rules and of what
-//! runs over networks: requests and pages made of words, names in queries,
-//! binary records with runs of zeros, bytes that are encrypted or compressed.
+//! Patterns and traffic from a fixed seed, modelled on rules and on network traffic:
+//! requests and pages of words, names in queries, binary records with runs of zeros,
+//! encrypted or compressed bytes.
 //!
-//! Words are made of syllables, and contents of the same words as traffic: so
-//! beginnings of contents abound in it, and whole ones occur, as is the case
-//! where rules meet real packets. What is measured with it is no measurement of
-//! real traffic; for that there are `--rules` and `--traffic`.
+//! Words consist of syllables, and patterns of the same words as traffic: beginnings
+//! of patterns are frequent in it, and whole ones occur, as with rules and real
+//! packets. `--rules` and `--captures` measure real traffic.
 
 use std::collections::BTreeSet;
 
 use weir_inspect::Needle;
 
-use super::{Contents, Traffic};
+use super::{PatternSet, Traffic};
 use crate::numbers::Numbers;
 
-/// Numbers by which contents and traffic are made.
+/// The random numbers behind patterns and traffic.
 pub struct Dice(Numbers);
 
 impl Dice {
@@ -69,14 +68,14 @@ fn words() -> Vec<String> {
     words
 }
 
-/// Sets of 300 to 30,000 contents of five bytes and more, and one with shorter
+/// Sets of 300 to 30,000 patterns of five bytes and more, and one with shorter
 /// ones among them.
-pub fn contents() -> Vec<Contents> {
+pub fn patterns() -> Vec<PatternSet> {
     let words = words();
     let mut dice = Dice::new(2);
     let (mut known, mut needles) = (BTreeSet::new(), Vec::new());
     while needles.len() < 30_000 {
-        let needle = content(&words, &mut dice);
+        let needle = pattern(&words, &mut dice);
         if needle.bytes().len() >= 5 && known.insert(needle.clone()) {
             needles.push(needle);
         }
@@ -86,7 +85,7 @@ pub fn contents() -> Vec<Contents> {
         .cloned()
         .chain((0..600).map(|_| short(&words, &mut dice)))
         .collect();
-    let some = |name, count: usize| Contents {
+    let some = |name, count: usize| PatternSet {
         name,
         needles: needles[..count].to_vec(),
     };
@@ -94,7 +93,7 @@ pub fn contents() -> Vec<Contents> {
         some("300", 300),
         some("3000", 3000),
         some("10000", 10_000),
-        Contents {
+        PatternSet {
             name: "10600 with short",
             needles: with_short,
         },
@@ -102,7 +101,7 @@ pub fn contents() -> Vec<Contents> {
     ]
 }
 
-fn content(words: &[String], dice: &mut Dice) -> Needle {
+fn pattern(words: &[String], dice: &mut Dice) -> Needle {
     let bytes = match dice.roll(10) {
         0..3 => format!(
             "/{}/{}.php",

@@ -1,22 +1,21 @@
-//! Contents found in payloads: which of up to tens of thousands of strings
+//! Patterns found in payloads: which of up to tens of thousands of strings
 //! occur in each packet.
 //!
-//! Weir takes packets one by one or 64 at a time, by its cascade and by the
-//! thesis's filters; Hyperscan (or Vectorscan: both are `libhs`, so one run
-//! measures one of them) and an automaton take them one by one, which is what
-//! they offer. Before a contest every subject scans the same packets, and the
-//! sets of pairs of packet and content must be equal.
+//! Weir takes packets one by one or 64 at a time, by its cascade and by segmented
+//! filters; Hyperscan (or Vectorscan: both are `libhs`, so one run measures one of
+//! them) and an automaton take them one by one, which is their interface. Before a
+//! comparison every candidate scans the same packets, and the sets of pairs of packet
+//! and pattern must be equal.
 //!
-//! Contents and traffic are made here from a fixed seed, or read from rule
-//! files and captures (`--rules`, `--captures`). Weir's windows are chosen by
-//! the profile that it ships, or by that of `--train`, never by the traffic of
-//! the contest.
+//! Patterns and traffic are generated from a fixed seed, or read from rule files and
+//! captures (`--rules`, `--captures`). Weir's windows are chosen by the profile that
+//! it ships, or by that of `--train`, never by the traffic of the comparison.
 //!
 //! ```text
-//!  made     contents and traffic from a seed
-//!  read     contents of rule files, payloads of captures
-//!  agree    that all engines find the same in whole captures
-//!  engines  all engines over one set of contents, and what a turn of each is
+//!  made     patterns and traffic from a seed
+//!  read     patterns of rule files, payloads of captures
+//!  agree    a check that all engines find the same in whole captures
+//!  engines  all engines over one set of patterns, and their samples
 //!  hyperscan
 //!           the C peer
 //! ```
@@ -34,46 +33,48 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use weir_inspect::{Cascade, ContentEngine, Needle, Profile};
 
-use crate::harness::{Contest, FEWER_CONTENTS, PER_PACKET, Scoreboard, USUAL_TRAFFIC, WEIR, timed};
+use crate::harness::{
+    Comparison, FEWER_PATTERNS, PER_PACKET, Recorder, USUAL_TRAFFIC, WEIR, timed,
+};
 use crate::machine::versioned;
 use engines::{Engines, View};
 
 /// Packets of one call, where they come in batches.
 const BATCH: usize = 64;
 
-/// Bytes of made payloads, about.
-const TURN_BYTES: usize = 1 << 20;
+/// Approximate bytes of generated payloads.
+const SAMPLE_BYTES: usize = 1 << 20;
 
-/// Bytes of payloads that are taken of captures.
+/// Bytes of payloads that are taken from captures.
 const MOST_BYTES: usize = 8 << 20;
 
-/// A contest takes no longer, unless its eleven rounds do.
+/// Limit of a comparison's time, beyond eleven rounds.
 const MOST_TIME: Duration = Duration::from_millis(700);
 
-/// Of so many packets the slow engines take one.
+/// The slow engines take one packet of this number.
 const SHARE_OF_SLOW: usize = 32;
 
-/// What is to be matched.
+/// Patterns and traffic.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Match the contents of these rule files, not made ones.
+    /// Match the patterns of these rule files, not generated ones.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "captures")]
     rules: Vec<PathBuf>,
     /// Match in the payloads of these captures, or of those in these folders,
-    /// not in made ones.
+    /// not in generated ones.
     #[arg(long, value_name = "PCAP|FOLDER", num_args = 1.., requires = "rules")]
     captures: Vec<PathBuf>,
     /// Choose windows by the payloads of these captures.
     #[arg(long, value_name = "PCAP|FOLDER", num_args = 1..)]
     train: Vec<PathBuf>,
-    /// Measure nothing: check that every engine finds the same contents, all of
+    /// Measure nothing: check that every engine finds the same patterns, all of
     /// each file of rules, in all payloads of the captures.
     #[arg(long, requires = "rules")]
     agree: bool,
 }
 
-/// A set of contents and its name.
-struct Contents {
+/// A set of patterns and its name.
+struct PatternSet {
     name: &'static str,
     needles: Vec<Needle>,
 }
@@ -94,21 +95,21 @@ impl Traffic {
     }
 }
 
-/// Whether a work is one of these.
+/// Whether a work is a search for patterns.
 pub fn is_matching(work: &str) -> bool {
     work.starts_with("match-")
 }
 
-/// Contests over all contents and all traffic.
-pub fn measure(scoreboard: &mut Scoreboard, options: &Options) -> Result<()> {
+/// Comparisons over all patterns and all traffic.
+pub fn measure(recorder: &mut Recorder, options: &Options) -> Result<()> {
     if options.agree {
         return agree::check(options);
     }
     let (sets, traffics) = if options.rules.is_empty() {
-        (made::contents(), made::traffic(TURN_BYTES))
+        (made::patterns(), made::traffic(SAMPLE_BYTES))
     } else {
         (
-            read::contents(&options.rules)?,
+            read::patterns(&options.rules)?,
             read::traffic(&read::files(&options.captures)?, MOST_BYTES)?,
         )
     };
@@ -122,28 +123,28 @@ pub fn measure(scoreboard: &mut Scoreboard, options: &Options) -> Result<()> {
         &profile
     };
     let mut fewer = None;
-    for contents in &sets {
-        let engines = Engines::build(contents, profile)?;
-        build_contest(scoreboard, &engines, profile)?;
+    for patterns in &sets {
+        let engines = Engines::build(patterns, profile)?;
+        build_comparison(recorder, &engines, profile)?;
         let usual = &traffics[0];
         for traffic in &traffics {
-            let fewer = fewer.as_ref().filter(|_| contents.name == "30000");
-            packets_contest(scoreboard, &engines, traffic, fewer)
-                .with_context(|| format!("{} contents, {}", contents.name, traffic.name))?;
+            let fewer = fewer.as_ref().filter(|_| patterns.name == "30000");
+            packets_comparison(recorder, &engines, traffic, fewer)
+                .with_context(|| format!("{} patterns, {}", patterns.name, traffic.name))?;
         }
-        batches_contest(scoreboard, &engines, usual)?;
-        for traffic in hostile(&contents.needles) {
-            hostile_contest(scoreboard, &engines, &traffic, usual)
-                .with_context(|| format!("{} contents, {}", contents.name, traffic.name))?;
+        batches_comparison(recorder, &engines, usual)?;
+        for traffic in hostile(&patterns.needles) {
+            hostile_comparison(recorder, &engines, &traffic, usual)
+                .with_context(|| format!("{} patterns, {}", patterns.name, traffic.name))?;
         }
-        if contents.name == "3000" {
+        if patterns.name == "3000" {
             fewer = Some(engines);
         }
     }
     Ok(())
 }
 
-/// Zeros, and contents less their last byte, back to back.
+/// Zeros, and patterns without their last byte, back to back.
 fn hostile(needles: &[Needle]) -> [Traffic; 2] {
     const PACKET_BYTES: usize = 1400;
     let almost: Vec<u8> = needles
@@ -165,121 +166,124 @@ fn hostile(needles: &[Needle]) -> [Traffic; 2] {
     ]
 }
 
-/// Building the engine: a packet is a whole set.
-fn build_contest(
-    scoreboard: &mut Scoreboard,
+/// The construction of the engine: a whole set counts as a packet.
+fn build_comparison(
+    recorder: &mut Recorder,
     engines: &Engines<'_>,
     profile: &Profile,
 ) -> Result<()> {
-    let contents = engines.contents;
-    let bytes = contents.needles.iter().map(|n| n.bytes().len()).sum();
-    if !scoreboard.wants("match-build", bytes, contents.name) {
+    let patterns = engines.patterns;
+    let bytes = patterns.needles.iter().map(|n| n.bytes().len()).sum();
+    if !recorder.wants("match-build", bytes, patterns.name) {
         return Ok(());
     }
-    let mut contest = Contest::new("match-build", bytes, contents.name).within(MOST_TIME);
+    let mut comparison = Comparison::new("match-build", bytes, patterns.name).within(MOST_TIME);
     let build = || {
-        let engine = Cascade::new(&contents.needles, profile, weir_simd::tier())?;
+        let engine = Cascade::new(&patterns.needles, profile, weir_simd::tier())?;
         Ok(Some(engine.memory_bytes() as u64))
     };
-    contest.enter(WEIR, timed(1, build));
-    contest.note(&engines.weir.note);
-    scoreboard.run(contest)
+    comparison.add(WEIR, timed(1, build));
+    comparison.note(&engines.weir.note);
+    recorder.run(comparison)
 }
 
-/// All engines, packet by packet. Beside 30,000 contents Weir is also measured
-/// with a tenth of them.
-fn packets_contest(
-    scoreboard: &mut Scoreboard,
+/// All engines, packet by packet. With 30,000 patterns, Weir is also measured with a
+/// tenth of them.
+fn packets_comparison(
+    recorder: &mut Recorder,
     engines: &Engines<'_>,
     traffic: &Traffic,
     fewer: Option<&Engines<'_>>,
 ) -> Result<()> {
     let work = format!("match-{}", traffic.name);
-    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+    let Some((mut comparison, view)) = start(recorder, &work, engines, traffic)? else {
         return Ok(());
     };
-    enter_all(&mut contest, engines, &view)?;
+    add_all(&mut comparison, engines, &view)?;
     if let Some(fewer) = fewer {
-        contest.enter(FEWER_CONTENTS, view.apart(&fewer.weir));
+        comparison.add(FEWER_PATTERNS, view.apart(&fewer.weir));
     }
-    scoreboard.run(contest)
+    recorder.run(comparison)
 }
 
 /// Weir by batches, beside itself packet by packet.
-fn batches_contest(
-    scoreboard: &mut Scoreboard,
+fn batches_comparison(
+    recorder: &mut Recorder,
     engines: &Engines<'_>,
     traffic: &Traffic,
 ) -> Result<()> {
     let work = format!("match-{}-batch", traffic.name);
-    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+    let Some((mut comparison, view)) = start(recorder, &work, engines, traffic)? else {
         return Ok(());
     };
     let weir = &engines.weir;
-    contest.enter(WEIR, view.turn(weir, BATCH));
-    contest.enter(PER_PACKET, view.turn(weir, 1));
+    comparison.add(WEIR, view.sampler(weir, BATCH));
+    comparison.add(PER_PACKET, view.sampler(weir, 1));
     #[cfg(hyperscan)]
-    engines.enter_hyperscan(&mut contest, &view);
-    scoreboard.run(contest)
+    engines.add_hyperscan(&mut comparison, &view);
+    recorder.run(comparison)
 }
 
-/// All engines in hostile traffic, and Weir in the usual one: as many bytes
-/// count as a packet.
-fn hostile_contest(
-    scoreboard: &mut Scoreboard,
+/// All engines in hostile traffic, and Weir in usual traffic: the same number of
+/// bytes counts as a packet.
+fn hostile_comparison(
+    recorder: &mut Recorder,
     engines: &Engines<'_>,
     traffic: &Traffic,
     usual: &Traffic,
 ) -> Result<()> {
     let work = format!("match-{}", traffic.name);
-    let Some((mut contest, view)) = start(scoreboard, &work, engines, traffic)? else {
+    let Some((mut comparison, view)) = start(recorder, &work, engines, traffic)? else {
         return Ok(());
     };
-    enter_all(&mut contest, engines, &view)?;
+    add_all(&mut comparison, engines, &view)?;
     let count = usual.total() / traffic.mean_bytes();
     let usual = View::new(usual).counting_as(count as u64);
-    contest.enter(USUAL_TRAFFIC, usual.apart(&engines.weir));
-    scoreboard.run(contest)
+    comparison.add(USUAL_TRAFFIC, usual.apart(&engines.weir));
+    recorder.run(comparison)
 }
 
-/// A contest, if it is wanted, and the traffic as engines take it.
+/// A comparison, if it is wanted, and the traffic as engines take it.
 fn start<'a>(
-    scoreboard: &Scoreboard,
+    recorder: &Recorder,
     work: &str,
     engines: &Engines<'_>,
     traffic: &'a Traffic,
-) -> Result<Option<(Contest<'a>, View<'a>)>> {
+) -> Result<Option<(Comparison<'a>, View<'a>)>> {
     ensure!(!traffic.packets.is_empty(), "there are no payloads");
-    let (bytes, contents) = (traffic.mean_bytes(), engines.contents.name);
-    Ok(scoreboard.wants(work, bytes, contents).then(|| {
-        let contest = Contest::new(work, bytes, contents).within(MOST_TIME);
-        (contest, View::new(traffic))
+    let (bytes, patterns) = (traffic.mean_bytes(), engines.patterns.name);
+    Ok(recorder.wants(work, bytes, patterns).then(|| {
+        let comparison = Comparison::new(work, bytes, patterns).within(MOST_TIME);
+        (comparison, View::new(traffic))
     }))
 }
 
 /// Weir and its peers, packet by packet.
-fn enter_all<'a>(
-    contest: &mut Contest<'a>,
+fn add_all<'a>(
+    comparison: &mut Comparison<'a>,
     engines: &'a Engines<'_>,
     view: &View<'a>,
 ) -> Result<()> {
     let weir = &engines.weir;
-    contest.enter(WEIR, view.turn(weir, 1));
-    contest.note(format!("{}; {}", weir.note, view.finds(weir)));
+    comparison.add(WEIR, view.sampler(weir, 1));
+    comparison.note(format!("{}; {}", weir.note, view.finds(weir)));
     #[cfg(hyperscan)]
-    engines.enter_hyperscan(contest, view);
+    engines.add_hyperscan(comparison, view);
     #[cfg(not(hyperscan))]
-    contest.absent("Hyperscan", "libhyperscan-dev, or libvectorscan-dev");
-    // A hundred times slower than the others: some packets are enough.
+    comparison.add_uninstalled("Hyperscan", "libhyperscan-dev, or libvectorscan-dev");
+    // Much slower than the others: some packets are enough.
     let some = view.some(SHARE_OF_SLOW);
     let segmented = &engines.segmented;
     ensure!(
         some.found(segmented) == some.found(weir),
         "segmented filters find something else"
     );
-    contest.enter("weir, segmented filters", some.apart(segmented));
-    contest.note(&segmented.note);
-    contest.enter(versioned("aho-corasick"), view.turn(&engines.automaton, 1));
-    contest.note(&engines.automaton.note);
+    comparison.add("weir, segmented filters", some.apart(segmented));
+    comparison.note(&segmented.note);
+    comparison.add(
+        versioned("aho-corasick"),
+        view.sampler(&engines.automaton, 1),
+    );
+    comparison.note(&engines.automaton.note);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Contents of rule files, payloads of captures.
+//! Patterns of rule files, payloads of captures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,17 +11,17 @@ use weir_packet::wire::Headers;
 use weir_packet::wire::protocol::{TCP, UDP};
 
 use super::made::Dice;
-use super::{Contents, Traffic};
+use super::{PatternSet, Traffic};
 
-/// Shorter contents are a set of their own.
+/// Shorter patterns are in the set of leading patterns only.
 const SHORT: usize = 5;
-/// What a filter of grams makes of zeros differs most between engines.
+/// Engines differ most in their handling of zeros.
 const NUL: u8 = 0;
 
-/// Distinct contents of all rules: some of five bytes and more, drawn by a
-/// fixed seed, all of these, those that do not begin with NUL, and the content
+/// Distinct patterns of all rules: some of five bytes and more, drawn by a
+/// fixed seed, all of these, those that do not begin with NUL, and the pattern
 /// that leads each enabled rule, of any length.
-pub fn contents(files: &[PathBuf]) -> Result<Vec<Contents>> {
+pub fn patterns(files: &[PathBuf]) -> Result<Vec<PatternSet>> {
     let (all, leading) = distinct(files)?;
     let mut long: Vec<Needle> = all
         .into_iter()
@@ -36,64 +36,64 @@ pub fn contents(files: &[PathBuf]) -> Result<Vec<Contents>> {
         ("30000", 30_000),
     ] {
         if let Some(some) = long.get(..count) {
-            sets.push(Contents {
+            sets.push(PatternSet {
                 name,
                 needles: some.to_vec(),
             });
         }
     }
     let without_nul = long.iter().take(30_000).filter(|n| n.bytes()[0] != NUL);
-    sets.push(Contents {
+    sets.push(PatternSet {
         name: "30000 without NUL",
         needles: without_nul.cloned().collect(),
     });
-    sets.push(Contents {
+    sets.push(PatternSet {
         name: "leading",
         needles: leading.into_iter().collect(),
     });
-    sets.push(Contents {
+    sets.push(PatternSet {
         name: "all",
         needles: long,
     });
     Ok(sets)
 }
 
-/// Distinct contents of all rules, of any length.
-pub fn every_content(files: &[PathBuf]) -> Result<Vec<Needle>> {
+/// Distinct patterns of all rules, of any length.
+pub fn every_pattern(files: &[PathBuf]) -> Result<Vec<Needle>> {
     let (all, _) = distinct(files)?;
     Ok(all.into_iter().collect())
 }
 
-/// Distinct contents of all rules, and those that lead an enabled one.
+/// Distinct patterns of all rules, and those that lead an enabled one.
 fn distinct(files: &[PathBuf]) -> Result<(BTreeSet<Needle>, BTreeSet<Needle>)> {
     let (mut all, mut leading) = (BTreeSet::new(), BTreeSet::new());
     for file in files {
         let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         for line in text.split(|byte| *byte == b'\n') {
-            let contents = contents_of_rule(line);
+            let patterns = patterns_of_rule(line);
             if !line.trim_ascii_start().starts_with(b"#") {
-                let longest = contents
+                let longest = patterns
                     .iter()
-                    .max_by_key(|content| (content.leads, content.needle.bytes().len()));
-                leading.extend(longest.map(|content| content.needle.clone()));
+                    .max_by_key(|pattern| (pattern.leads, pattern.needle.bytes().len()));
+                leading.extend(longest.map(|pattern| pattern.needle.clone()));
             }
-            all.extend(contents.into_iter().map(|content| content.needle));
+            all.extend(patterns.into_iter().map(|pattern| pattern.needle));
         }
     }
     Ok((all, leading))
 }
 
-struct Content {
+struct Pattern {
     needle: Needle,
-    /// The rule says that it is the one to look for.
+    /// The rule marks it by `fast_pattern`.
     leads: bool,
 }
 
-/// The contents that a rule asks to be there: `content:"…"` with what follows
-/// it up to the next content.
-fn contents_of_rule(rule: &[u8]) -> Vec<Content> {
+/// The patterns that a rule requires: `content:"…"` with its options up to the next
+/// pattern.
+fn patterns_of_rule(rule: &[u8]) -> Vec<Pattern> {
     const KEYWORD: &[u8] = b"content:";
-    let mut contents = Vec::new();
+    let mut patterns = Vec::new();
     let mut rest = rule;
     while let Some(at) = find(rest, KEYWORD) {
         // Not `uricontent:` and its like.
@@ -106,7 +106,7 @@ fn contents_of_rule(rule: &[u8]) -> Vec<Content> {
         rest = behind;
         let options = &behind[..find(behind, KEYWORD).unwrap_or(behind.len())];
         if is_keyword && !bytes.is_empty() {
-            contents.push(Content {
+            patterns.push(Pattern {
                 needle: match find(options, b"nocase") {
                     Some(_) => Needle::nocase(bytes),
                     None => Needle::exact(bytes),
@@ -115,7 +115,7 @@ fn contents_of_rule(rule: &[u8]) -> Vec<Content> {
             });
         }
     }
-    contents
+    patterns
 }
 
 fn find(text: &[u8], word: &[u8]) -> Option<usize> {
@@ -217,7 +217,7 @@ fn read_capture(path: &Path, payloads: &mut Vec<Payload>) -> Result<()> {
         let block = match reader.fill(256, 512 << 10, &mut records) {
             Ok(Some(block)) => block,
             Ok(None) => return Ok(()),
-            // What is whole of a capture that is cut short or damaged was read.
+            // All whole records of a truncated or damaged capture were read.
             Err(error) => {
                 eprintln!("{error}");
                 return Ok(());
@@ -247,14 +247,14 @@ mod tests {
     #[test]
     fn contents_are_read_as_rules_write_them() {
         let rule = br#"alert tcp any any -> any any (msg:"a"; content:"a|20 62|\"c"; nocase; depth:5; content:!"no"; content:"lead"; fast_pattern; sid:1;)"#;
-        let contents = contents_of_rule(rule);
+        let patterns = patterns_of_rule(rule);
         let expected = [
             (Needle::nocase("a b\"c"), false),
             (Needle::exact("lead"), true),
         ];
-        assert_eq!(contents.len(), expected.len());
-        for (content, (needle, leads)) in contents.iter().zip(expected) {
-            assert_eq!((&content.needle, content.leads), (&needle, leads));
+        assert_eq!(patterns.len(), expected.len());
+        for (pattern, (needle, leads)) in patterns.iter().zip(expected) {
+            assert_eq!((&pattern.needle, pattern.leads), (&needle, leads));
         }
     }
 }

@@ -41,21 +41,21 @@ impl Bound {
     /// the tag, one of hash for the associated data and one for the lengths; ten
     /// rounds and four multiplications a block, at the rate of the two together.
     #[allow(dead_code, reason = "this file is part of several benchmarks")]
-    pub fn packet_ns(&self, text_bytes: usize) -> f64 {
-        let blocks = text_bytes.div_ceil(16) as f64;
+    pub fn packet_ns(&self, payload_bytes: usize) -> f64 {
+        let blocks = payload_bytes.div_ceil(16) as f64;
         ((blocks + 1.0) * self.block_ns + 4.0 * self.multiply_ns) / self.lanes as f64
     }
 
     /// The same if neither instruction were in the other's way.
     #[allow(dead_code, reason = "this file is part of several benchmarks")]
-    pub fn packet_apart_ns(&self, text_bytes: usize) -> f64 {
-        let blocks = text_bytes.div_ceil(16) as f64;
+    pub fn packet_apart_ns(&self, payload_bytes: usize) -> f64 {
+        let blocks = payload_bytes.div_ceil(16) as f64;
         let aes = 10.0 * (blocks + 1.0) * self.aes_ns;
         let multiply = 4.0 * (blocks + 2.0) * self.multiply_ns;
         aes.max(multiply) / self.lanes as f64
     }
 
-    /// So many blocks of AES-128, ten rounds each.
+    /// Blocks of AES-128, ten rounds each.
     #[allow(dead_code, reason = "this file is part of several benchmarks")]
     pub fn cipher_ns(&self, blocks: usize) -> f64 {
         10.0 * blocks as f64 * self.aes_ns / self.lanes as f64
@@ -170,7 +170,7 @@ fn units(tier: Tier) -> (f64, f64, f64, usize) {
     );
 
     match tier {
-        // SAFETY: the tier in force has the instructions.
+        // SAFETY: the active tier has the instructions.
         Tier::Avx512 => (
             best_ns(|| unsafe { aes_wide() }),
             best_ns(|| unsafe { multiply_wide() }),

@@ -1,10 +1,10 @@
 //! AES-GCM by the batch beside a peer that takes packets one by one, in one
 //! run, and how near it comes to what the processor's units allow.
 //!
-//! Rows: bytes of text; `few` (16 keys in turn), `4096` (that many keys in
+//! Rows: bytes of payload; `few` (16 keys, interleaved), `4096` (that many keys in
 //! random order) or `new` (a raw key per packet, expanded within the time).
-//! Subjects: Weir with each key policy, sealing and opening, and RustCrypto's
-//! `aes-gcm`. Weir's time includes building the list of jobs. Every figure is
+//! Subjects: Weir, sealing and opening, and RustCrypto's `aes-gcm`. Weir's time includes
+//! pushing the packets. Every figure is
 //! the median of the rounds, with quartiles; rounds of all subjects of a row
 //! are interleaved.
 //!
@@ -32,17 +32,17 @@ fn main() {
     let bound = Bound::measure(tier);
     println!("tier {tier}; {bound}");
     for keys in [Keys::Few, Keys::Many, Keys::New] {
-        for text_bytes in [64, 256, 576, 1024, 1420, 9000] {
-            let name = format!("{keys:?}/{text_bytes}").to_lowercase();
+        for payload_bytes in [64, 256, 576, 1024, 1420, 9000] {
+            let name = format!("{keys:?}/{payload_bytes}").to_lowercase();
             if wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str())) {
-                row(keys, text_bytes, &bound);
+                row(keys, payload_bytes, &bound);
             }
         }
     }
 }
 
-fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
-    let mut packets = Packets::new(text_bytes);
+fn row(keys: Keys, payload_bytes: usize, bound: &Bound) {
+    let mut packets = Packets::new(payload_bytes);
     let subjects: Vec<_> = SUBJECTS.iter().filter(|s| s.takes(keys)).collect();
     let mut samples = vec![Vec::with_capacity(ROUNDS); subjects.len()];
     for _ in 0..ROUNDS {
@@ -51,8 +51,8 @@ fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
         }
     }
     let (bound_ns, apart_ns) = (
-        bound.packet_ns(text_bytes),
-        bound.packet_apart_ns(text_bytes),
+        bound.packet_ns(payload_bytes),
+        bound.packet_apart_ns(payload_bytes),
     );
     let mut medians = Vec::new();
     for samples in &mut samples {
@@ -63,13 +63,13 @@ fn row(keys: Keys, text_bytes: usize, bound: &Bound) {
     for ((subject, samples), median) in subjects.iter().zip(&samples).zip(&medians) {
         println!(
             "{:>5} B  {:<5} {:<22} {:>8.1} ns  ({:.1} to {:.1})  {:>6.2} cycles/B  bound {:>3.0} % ({:>2.0} %)  peer/this {:>5.2}",
-            text_bytes,
+            payload_bytes,
             format!("{keys:?}").to_lowercase(),
             subject.name,
             median,
             samples[ROUNDS / 4],
             samples[3 * ROUNDS / 4],
-            median * bound.ghz / text_bytes as f64,
+            median * bound.ghz / payload_bytes as f64,
             100.0 * bound_ns / median,
             100.0 * apart_ns / median,
             peer / median,

@@ -5,14 +5,13 @@ use std::time::Instant;
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::aes::Aes128Enc;
 use aes_gcm::{AesGcm, aead::consts::U12};
-use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
 use weir_crypto::{
-    Aead, AesKeySize, KeyMaterial, KeyPolicy, OneTimeKeys, OpenJob, OpeningKey, Place, Suite, open,
-    seal_once,
+    Aead, AesKeySize, BATCH_PACKETS, Descriptor, KeyId, KeyMaterial, Layout, Opener, OpeningKey,
+    Sealer, SealingKey, Suite,
 };
 
 /// Packets of a batch.
-const BATCH: usize = 256;
+const BATCH: usize = BATCH_PACKETS;
 
 /// Keys of `many`.
 const KEYS: usize = 4096;
@@ -33,8 +32,8 @@ pub struct Subject {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
-    Seal(KeyPolicy),
-    Open(KeyPolicy),
+    Seal,
+    Open,
     SealOnce,
     Peer,
     PeerNew,
@@ -43,24 +42,12 @@ enum Work {
 /// Every subject; the peer comes last.
 pub const SUBJECTS: &[Subject] = &[
     Subject {
-        name: "weir precomputed",
-        work: Work::Seal(KeyPolicy::Precomputed),
+        name: "weir",
+        work: Work::Seal,
     },
     Subject {
-        name: "weir precomputed open",
-        work: Work::Open(KeyPolicy::Precomputed),
-    },
-    Subject {
-        name: "weir compact",
-        work: Work::Seal(KeyPolicy::Compact),
-    },
-    Subject {
-        name: "weir expanded ahead",
-        work: Work::Seal(KeyPolicy::ExpandedAhead),
-    },
-    Subject {
-        name: "weir on the fly",
-        work: Work::Seal(KeyPolicy::OnTheFly),
+        name: "weir open",
+        work: Work::Open,
     },
     Subject {
         name: "weir one-time",
@@ -87,27 +74,27 @@ type Peer = AesGcm<Aes128Enc, U12>;
 /// Packets of one length, and keys in every form.
 pub struct Packets {
     raw_keys: Vec<[u8; 20]>,
-    sealing: Vec<(KeyPolicy, Vec<RawSealingKey>)>,
-    opening: Vec<OpeningKey>,
+    sealer: Sealer,
+    sealing: Vec<KeyId>,
+    opener: Opener,
+    opening: Vec<KeyId>,
     peers: Vec<Peer>,
     order: Vec<usize>,
-    texts: Vec<Vec<u8>>,
-    tags: Vec<[u8; 16]>,
-    /// The same packets in one buffer.
-    row: Vec<u8>,
-    places: Vec<Place>,
-    one_time: OneTimeKeys,
+    /// The packets, one behind the other.
+    buffer: Vec<u8>,
+    packets: Vec<Descriptor>,
     /// Where in `order` the next batch begins.
     next: usize,
     batches: usize,
 }
 
 const SUITE: Suite = Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128));
-const ASSOCIATED: [u8; 8] = [3; 8];
+const AAD: [u8; 8] = [3; 8];
 const IV: [u8; 8] = [5; 8];
+const TAG_BYTES: usize = 16;
 
 impl Packets {
-    pub fn new(text_bytes: usize) -> Packets {
+    pub fn new(payload_bytes: usize) -> Packets {
         let mut state = 1u64;
         let mut next = || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -116,56 +103,49 @@ impl Packets {
         let raw_keys: Vec<[u8; 20]> = (0..KEYS)
             .map(|_| std::array::from_fn(|_| next() as u8))
             .collect();
-        let materials: Vec<KeyMaterial> = raw_keys
+        let material = |key: &[u8; 20]| KeyMaterial::new(SUITE, key, &[]).expect("a key");
+        let (mut sealer, mut opener) = (Sealer::new(), Opener::new());
+        let sealing = raw_keys
             .iter()
-            .map(|key| KeyMaterial::new(SUITE, key, &[]).expect("a key"))
+            .map(|key| sealer.add(SealingKey::new(material(key), 0..).expect("a key")))
             .collect();
-        let policies = [
-            KeyPolicy::Precomputed,
-            KeyPolicy::Compact,
-            KeyPolicy::ExpandedAhead,
-            KeyPolicy::OnTheFly,
-        ];
-        let sealing = policies.map(|policy| {
-            let keys = materials.iter().map(|material| {
-                RawSealingKey::with_policy(material, weir_simd::tier(), policy).expect("a key")
-            });
-            (policy, keys.collect())
-        });
+        let opening = raw_keys
+            .iter()
+            .map(|key| opener.add(OpeningKey::new(&material(key)).expect("a key")))
+            .collect();
         let mut order: Vec<usize> = (0..KEYS).collect();
         for at in (1..KEYS).rev() {
             order.swap(at, next() % (at + 1));
         }
-        let packet_bytes = ASSOCIATED.len() + IV.len() + text_bytes + 16;
-        let row_bytes = packet_bytes.next_multiple_of(64);
+        let packet_bytes = AAD.len() + IV.len() + payload_bytes + TAG_BYTES;
+        let packet_bytes = packet_bytes.next_multiple_of(64);
         Packets {
-            sealing: sealing.into(),
-            opening: materials
-                .iter()
-                .map(|material| OpeningKey::new(material).expect("a key"))
-                .collect(),
+            sealer,
+            sealing,
+            opener,
+            opening,
             peers: raw_keys
                 .iter()
                 .map(|key| Peer::new_from_slice(&key[..16]).expect("a key"))
                 .collect(),
             raw_keys,
             order,
-            texts: vec![vec![9; text_bytes]; BATCH],
-            tags: vec![[0; 16]; BATCH],
-            row: vec![9; BATCH * row_bytes],
-            places: (0..BATCH)
-                .map(|at| Place {
-                    offset: (at * row_bytes) as u32,
-                    prefix_bytes: ASSOCIATED.len() as u16,
-                    gap_bytes: 0,
-                    text_bytes: text_bytes as u32,
+            buffer: vec![9; BATCH * packet_bytes],
+            packets: (0..BATCH)
+                .map(|at| Descriptor {
+                    offset: (at * packet_bytes) as u32,
+                    layout: Layout {
+                        payload_bytes: payload_bytes as u32,
+                        aad_bytes: AAD.len() as u16,
+                        ..Layout::default()
+                    },
+                    ..Descriptor::default()
                 })
                 .collect(),
-            one_time: OneTimeKeys::new(AesKeySize::Aes128).expect("an engine"),
             next: 0,
             // Some ten to twenty thousand blocks: long enough for the clock,
             // short enough to fall between two interruptions.
-            batches: (64 * 1024 / BATCH / (text_bytes / 16 + 4)).clamp(1, 16),
+            batches: (64 * 1024 / BATCH / (payload_bytes / 16 + 4)).clamp(1, 16),
         }
     }
 
@@ -181,9 +161,9 @@ impl Packets {
                 };
             }
             self.next = (self.next + BATCH) % KEYS;
-            if let Work::Open(_) = subject.work {
-                // Packets that verify: sealed before the clock starts.
-                self.batch(Work::Seal(KeyPolicy::Precomputed), &key_of);
+            if subject.work == Work::Open {
+                // Packets that are authentic: sealed before the clock starts.
+                self.batch(Work::Seal, &key_of);
             }
             let start = Instant::now();
             self.batch(subject.work, &key_of);
@@ -193,71 +173,58 @@ impl Packets {
     }
 
     fn batch(&mut self, work: Work, key_of: &[usize; BATCH]) {
-        let packets = self.texts.iter_mut().zip(&mut self.tags).zip(key_of);
+        let packets = self.packets.iter().zip(key_of);
         match work {
-            Work::Seal(policy) => {
-                let Some((_, keys)) = self.sealing.iter().find(|(p, _)| *p == policy) else {
-                    return;
-                };
-                let mut jobs: Vec<RawSealJob<'_>> = packets
-                    .map(|((text, tag), key)| RawSealJob {
-                        key: &keys[*key],
-                        prefix: &ASSOCIATED,
-                        iv: &IV,
-                        text,
-                        suffix: &[],
-                        tag,
-                        sealed: false,
-                    })
-                    .collect();
-                hazmat::seal(weir_simd::tier(), &mut jobs).expect("lengths are the suite's");
+            Work::Seal => {
+                let mut batch = self.sealer.batch(&mut self.buffer);
+                for (&packet, key) in packets {
+                    let key = self.sealing[*key];
+                    batch.push(Descriptor { key, ..packet }).expect("a packet");
+                }
+                assert!(batch.run().all_good());
             }
-            Work::Open(_) => {
-                let mut jobs: Vec<OpenJob<'_>> = packets
-                    .map(|((text, tag), key)| OpenJob {
-                        key: &self.opening[*key],
-                        prefix: &ASSOCIATED,
-                        iv: &IV,
-                        text,
-                        suffix: &[],
-                        tag,
-                        verified: false,
-                    })
-                    .collect();
-                open(&mut jobs);
-                assert!(jobs.iter().all(|job| job.verified));
+            Work::Open => {
+                let mut batch = self.opener.batch(&mut self.buffer);
+                for (&packet, key) in packets {
+                    let key = self.opening[*key];
+                    batch.push(Descriptor { key, ..packet }).expect("a packet");
+                }
+                assert!(batch.run().all_good());
             }
             Work::SealOnce => {
-                for key in key_of {
-                    let key = &self.raw_keys[*key];
-                    self.one_time.push(key).expect("20 bytes");
+                let mut batch = self.sealer.batch(&mut self.buffer);
+                for (&packet, key) in packets {
+                    let key = batch.add_one_time_key(SUITE, &self.raw_keys[*key], &[]);
+                    let key = key.expect("20 bytes");
+                    batch.push(Descriptor { key, ..packet }).expect("a packet");
                 }
-                seal_once(&mut self.one_time, &mut self.row, &self.places).expect("a row");
+                assert!(batch.run().all_good());
             }
             Work::Peer => {
-                for ((text, tag), key) in packets {
-                    let salt: [u8; 4] = self.raw_keys[*key][16..].try_into().unwrap_or_default();
-                    peer(&self.peers[*key], salt, text, tag);
+                for (packet, key) in packets {
+                    let salt = self.raw_keys[*key].last_chunk().expect("a salt");
+                    peer(&self.peers[*key], *salt, packet, &mut self.buffer);
                 }
             }
             Work::PeerNew => {
-                for ((text, tag), key) in packets {
-                    let (key, salt) = self.raw_keys[*key].split_at(16);
-                    let salt: [u8; 4] = salt.try_into().unwrap_or_default();
+                for (packet, key) in packets {
+                    let (key, salt) = self.raw_keys[*key].split_last_chunk().expect("a salt");
                     let key = Peer::new_from_slice(key).expect("a key");
-                    peer(&key, salt, text, tag);
+                    peer(&key, *salt, packet, &mut self.buffer);
                 }
             }
         }
     }
 }
 
-fn peer(key: &Peer, salt: [u8; 4], text: &mut [u8], tag: &mut [u8; 16]) {
+fn peer(key: &Peer, salt: [u8; 4], packet: &Descriptor, buffer: &mut [u8]) {
     let mut nonce = [0; 12];
     nonce[..4].copy_from_slice(&salt);
     nonce[4..].copy_from_slice(&IV);
+    let (aad, rest) = buffer[packet.offset as usize..].split_at_mut(AAD.len());
+    let (payload, tag) = rest[IV.len()..].split_at_mut(packet.layout.payload_bytes as usize);
     let computed = key
-        .encrypt_inout_detached((&nonce).into(), &ASSOCIATED, text.into())
+        .encrypt_inout_detached((&nonce).into(), aad, payload.into())
         .expect("a short packet");
-    tag.copy_from_slice(&computed);
+    tag[..TAG_BYTES].copy_from_slice(&computed);
 }

@@ -3,7 +3,7 @@
 //! Verbauwhede, "Dude, is my code constant time?", DATE 2017.)
 //!
 //! Each row takes its turns in two classes, in random order: `fixed` with one
-//! key and text, `random` with new ones each time. Welch's t says by how many
+//! key and payload, `random` with new ones each time. Welch's t says by how many
 //! standard errors the mean times differ. Keys are set up, and inputs brought
 //! to the same place, before the clock starts. The last rows leak on purpose:
 //! where those are not seen, neither would others be, and the run fails.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
-use weir_crypto::{KeyMaterial, KeyPolicy, OpenJob, OpeningKey, Suite, open};
+use weir_crypto::mac::Algorithm;
+use weir_crypto::{Descriptor, KeyId, KeyMaterial, Layout, Opener, Sealer, Suite, hazmat};
 use weir_simd::Tier;
 
 use crate::welch::{Class, Turn};
@@ -15,22 +15,25 @@ use crate::welch::{Class, Turn};
 /// clock's grain.
 const PACKETS: usize = 16;
 
-/// Bytes of text of each, whole blocks of every suite.
-const TEXT_BYTES: usize = 256;
+/// Bytes of payload of each, whole blocks of every suite.
+const PAYLOAD_BYTES: usize = 256;
 
 /// Bytes of the longest fixed secret.
-const MOST_BYTES: usize = PACKETS * TEXT_BYTES;
+const MAX_BYTES: usize = PACKETS * PAYLOAD_BYTES;
 
-/// A row: its name, and the times of so many turns.
+/// A row: its name, and the times of N turns.
 pub struct Subject {
     pub name: String,
     pub turns: Box<dyn Fn(usize) -> Vec<Turn>>,
 }
 
-/// Sealing under every tier, and tags compared by the tier in force. Legacy
+/// Sealing under every tier, and tags compared by the active one. Legacy
 /// ciphers, which look up tables, are left out.
 pub fn of_the_crate() -> Vec<Subject> {
-    let suites = || Suite::all().filter(|suite| !suite.is_legacy());
+    let suites = || {
+        let suites = Suite::all().filter(|suite| !suite.is_legacy());
+        suites.chain(Algorithm::all().map(Suite::Mac))
+    };
     let tiers = Tier::ALL
         .into_iter()
         .filter(|tier| *tier <= weir_simd::tier());
@@ -66,7 +69,7 @@ struct Secrets {
 impl Secrets {
     fn new() -> Secrets {
         let mut rng = ChaCha8Rng::seed_from_u64(2017);
-        let mut fixed = vec![0; MOST_BYTES];
+        let mut fixed = vec![0; MAX_BYTES];
         rng.fill_bytes(&mut fixed);
         Secrets { rng, fixed }
     }
@@ -104,33 +107,44 @@ fn turn(class: Class, work: impl FnOnce()) -> Turn {
     }
 }
 
-/// Fixed or random keys and texts.
+/// Bytes of a packet of the suite, with 8 bytes of AAD.
+fn packet_bytes(suite: Suite) -> usize {
+    AAD_BYTES + suite.iv_bytes() + PAYLOAD_BYTES + suite.tag_bytes()
+}
+
+const AAD_BYTES: usize = 8;
+
+/// The packets of a turn, one behind the other.
+fn packets(suite: Suite, key: KeyId) -> impl Iterator<Item = Descriptor> {
+    (0..PACKETS).map(move |index| Descriptor {
+        key,
+        context: 0,
+        offset: (index * packet_bytes(suite)) as u32,
+        layout: Layout {
+            payload_bytes: PAYLOAD_BYTES as u32,
+            aad_bytes: AAD_BYTES as u16,
+            ..Layout::default()
+        },
+    })
+}
+
+/// Fixed or random keys and payloads.
 fn seal(tier: Tier, suite: Suite, count: usize) -> Vec<Turn> {
     let mut secrets = Secrets::new();
     let iv = vec![0; suite.iv_bytes()];
-    let mut texts = vec![[0; TEXT_BYTES]; PACKETS];
-    let mut tags = vec![vec![0; suite.tag_bytes()]; PACKETS];
+    let mut buffer = vec![0; PACKETS * packet_bytes(suite)];
     let mut one_turn = || {
         let class = secrets.class();
         let material = secrets.material(class, suite);
-        let key =
-            RawSealingKey::with_policy(&material, tier, KeyPolicy::Precomputed).expect("a key");
-        secrets.fill(class, texts.as_flattened_mut());
-        let mut jobs: Vec<RawSealJob<'_>> = texts
-            .iter_mut()
-            .zip(&mut tags)
-            .map(|(text, tag)| RawSealJob {
-                key: &key,
-                prefix: b"header",
-                iv: &iv,
-                text,
-                suffix: b"",
-                tag,
-                sealed: false,
-            })
-            .collect();
+        let mut sealer = hazmat::sealer(tier);
+        let key = sealer.add(hazmat::sealing_key(&material, tier).expect("a key"));
+        secrets.fill(class, &mut buffer);
+        let mut batch = sealer.batch(&mut buffer);
+        for packet in packets(suite, key) {
+            hazmat::push_with_iv(&mut batch, packet, 1, &iv).expect("a packet that fits");
+        }
         turn(class, || {
-            hazmat::seal(tier, black_box(&mut jobs)).expect("lengths are the suite's")
+            black_box(batch.run().all_good());
         })
     };
     (0..count).map(|_| one_turn()).collect()
@@ -138,43 +152,40 @@ fn seal(tier: Tier, suite: Suite, count: usize) -> Vec<Turn> {
 
 /// Tags that are wrong in their last bit only, or all over.
 fn compare_tag(suite: Suite, count: usize) -> Vec<Turn> {
+    let tier = weir_simd::tier();
     let mut secrets = Secrets::new();
     let material = secrets.material(Class::Fixed, suite);
-    let sealing = RawSealingKey::new(&material).expect("a key");
-    let opening = OpeningKey::new(&material).expect("a key");
-    let iv = vec![0; suite.iv_bytes()];
-    let mut sealed = [0x33; TEXT_BYTES];
-    let mut right = vec![0; suite.tag_bytes()];
-    sealing
-        .seal(b"header", &iv, &mut sealed, b"", &mut right)
-        .expect("lengths are the suite's");
-    let mut texts = vec![sealed; PACKETS];
-    let mut tags = vec![right.clone(); PACKETS];
+    let mut sealer: Sealer = hazmat::sealer(tier);
+    let key = sealer.add(hazmat::sealing_key(&material, tier).expect("a key"));
+    let mut sealed = vec![0x33; PACKETS * packet_bytes(suite)];
+    let mut batch = sealer.batch(&mut sealed);
+    for packet in packets(suite, key) {
+        hazmat::push_with_iv(&mut batch, packet, 1, &vec![0; suite.iv_bytes()])
+            .expect("a packet that fits");
+    }
+    assert!(batch.run().all_good());
+
+    let mut opener: Opener = hazmat::opener(tier);
+    let key = opener.add(hazmat::opening_key(&material, tier).expect("a key"));
+    let mut buffer = sealed.clone();
+    let mut wrong = vec![0; suite.tag_bytes()];
     let mut one_turn = || {
         let class = secrets.class();
-        texts.fill(sealed);
-        for tag in &mut tags {
-            secrets.fill(Class::Random, tag);
-            for (byte, right) in tag.iter_mut().zip(&right) {
-                *byte = *byte & class.mask() | right & !class.mask();
+        buffer.copy_from_slice(&sealed);
+        for packet in buffer.chunks_exact_mut(packet_bytes(suite)) {
+            let (_, tag) = packet.split_at_mut(packet_bytes(suite) - suite.tag_bytes());
+            secrets.fill(Class::Random, &mut wrong);
+            for (byte, wrong) in tag.iter_mut().zip(&wrong) {
+                *byte = *wrong & class.mask() | *byte & !class.mask();
             }
             *tag.last_mut().expect("a tag") ^= 1;
         }
-        let mut jobs: Vec<OpenJob<'_>> = texts
-            .iter_mut()
-            .zip(&tags)
-            .map(|(text, tag)| OpenJob {
-                key: &opening,
-                prefix: b"header",
-                iv: &iv,
-                text,
-                suffix: b"",
-                tag,
-                verified: false,
-            })
-            .collect();
+        let mut batch = opener.batch(&mut buffer);
+        for packet in packets(suite, key) {
+            batch.push_numbered(packet, 1).expect("a packet that fits");
+        }
         turn(class, || {
-            black_box(open(black_box(&mut jobs)));
+            black_box(batch.run().good());
         })
     };
     (0..count).map(|_| one_turn()).collect()
@@ -183,8 +194,8 @@ fn compare_tag(suite: Suite, count: usize) -> Vec<Turn> {
 /// What the tags above must not be compared by.
 fn compare_byte_by_byte(count: usize) -> Vec<Turn> {
     let mut secrets = Secrets::new();
-    let right = secrets.fixed[..TEXT_BYTES].to_vec();
-    let mut received = [0; TEXT_BYTES];
+    let right = secrets.fixed[..PAYLOAD_BYTES].to_vec();
+    let mut received = [0; PAYLOAD_BYTES];
     let mut one_turn = || {
         let class = secrets.class();
         secrets.fill(class, &mut received);

@@ -1,15 +1,14 @@
-//! Does the time that `weir-crypto` takes depend on a secret? Keys, and texts
+//! Does the time that `weir-crypto` takes depend on a secret? Keys, and payloads
 //! before they are encrypted, are declared undefined to valgrind's memcheck,
 //! which then reports every branch and every address that depends on them.
 //!
 //! ```text
 //! key, salt, integrity key  ── poisoned ──►  key set-up
-//! text                      ── poisoned ──►  seal  ──►  IV, text, tag: published
-//! IV, text, tag             ── public ────►  open  ──►  verdict: published by the crate
-//!                                                  └──►  text: still secret
+//! payload                   ── poisoned ──►  seal  ──►  IV, payload, tag: published
+//! IV, payload, tag          ── public ────►  open  ──►  verdict: published by the crate
 //! ```
 //!
-//! `weir-constant-time` runs every suite, hash function and MAC, and fails where
+//! `weir-constant-time` runs every suite and MAC, and fails where
 //! memcheck reports anything; `weir-constant-time NAME` those whose names contain NAME.
 //! `weir-constant-time planted` does what code must
 //! not do and fails where memcheck does not report it. Both need valgrind and
@@ -17,9 +16,7 @@
 
 #![deny(unsafe_code)]
 
-mod hashes;
-mod macs;
-mod once;
+mod headers;
 mod packets;
 mod planted;
 mod secret;
@@ -52,7 +49,7 @@ impl Case {
 
 fn main() -> ExitCode {
     if !memcheck::is_running() {
-        eprintln!("weir-constant-time: this is no valgrind: start it by .ci/constant-time");
+        eprintln!("weir-constant-time: valgrind is not running: start this by .ci/constant-time");
         return ExitCode::from(2);
     }
     if let Err(error) = weir_simd::force_from_environment() {
@@ -74,9 +71,7 @@ fn main() -> ExitCode {
 fn run_all(name: &str) -> bool {
     println!("tier {}; {}", weir_simd::tier(), instructions());
     let mut cases = packets::cases();
-    cases.extend(once::cases());
-    cases.extend(hashes::cases());
-    cases.extend(macs::cases());
+    cases.extend(headers::cases());
     cases.retain(|case| case.name.contains(name));
     let mut leaks = 0;
     for case in &cases {
@@ -103,7 +98,7 @@ fn run_planted() -> bool {
     missed == 0
 }
 
-/// The instructions by which kernels and kept crates choose their code, as this
+/// The instructions by which kernels and other crates choose their code, as this
 /// processor, or what valgrind makes of it, has them.
 #[cfg(target_arch = "x86_64")]
 fn instructions() -> String {

@@ -1,17 +1,17 @@
-//! Batches of packets through every suite.
+//! Batches of packets through every suite and MAC.
 
+use weir_crypto::mac::Algorithm;
 use weir_crypto::{
-    Aead, IvSource, JobFault, KeyMaterial, KeyPolicy, OpenAt, OpenJob, OpeningKey, Place, SealAt,
-    SealJob, SealingKey, Suite, Ticket, memcheck, open, open_as_found, open_in, seal, seal_as_made,
-    seal_in,
+    Aead, Descriptor, IvSource, KeyId, KeyMaterial, Layout, NonceRule, Opener, OpeningKey, Sealer,
+    SealingKey, Suite, memcheck,
 };
 
 use crate::Case;
 use crate::secret::{public, secret};
 
-/// Lengths of text, each rounded up to the suite's blocks: none, partial blocks,
+/// Lengths of payloads, each rounded up to the suite's blocks: none, partial blocks,
 /// whole ones, a few vectors, and more than any kernel takes at once.
-const TEXTS_BYTES: [usize; 9] = [0, 1, 15, 16, 48, 100, 255, 400, 1500];
+const PAYLOADS_BYTES: [usize; 9] = [0, 1, 15, 16, 48, 100, 255, 400, 1500];
 
 /// Packets of each length, so that the lanes of the widest kernel fill.
 const COPIES: usize = 17;
@@ -19,27 +19,29 @@ const COPIES: usize = 17;
 /// Packets of each length where one would do.
 const FEW_COPIES: usize = 1;
 
+/// Held keys, so that neighbours in lanes have different ones.
+const KEYS: usize = 5;
+
 /// Which packet of the batch arrives damaged.
 const DAMAGED: usize = 3;
 
-/// A public way to seal and open; that of one-time keys is [`crate::once`]'s.
+/// A public way to seal and open: how long keys live, and how nonces are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// `seal` and `open`.
-    Slices,
-    /// `seal_as_made` and `open_as_found`.
-    OneByOne,
-    /// `seal_in` and `open_in`.
-    Placed,
+    Held,
+    OneTime,
+    /// Held keys that are expanded together.
+    ExpandedTogether,
+    /// Held keys, and nonces that are not sent and begin with secrets.
+    SecretNonces,
 }
 
-const WAYS: [Way; 3] = [Way::Slices, Way::OneByOne, Way::Placed];
-
-/// Every suite that claims to be constant in time, and every way to keep its
-/// keys, in every way.
+/// Every suite that claims to be constant in time and every MAC alone, in every way.
 pub fn cases() -> Vec<Case> {
     let suites = Suite::all().filter(|suite| !suite.is_legacy());
-    suites.flat_map(|suite| cases_of(suite, COPIES)).collect()
+    let macs = Algorithm::all().map(Suite::Mac);
+    let cases = suites.chain(macs);
+    cases.flat_map(|suite| cases_of(suite, COPIES)).collect()
 }
 
 /// Legacy ciphers look up tables by secrets, as their documentation says. They
@@ -52,189 +54,158 @@ pub fn exceptions() -> Vec<Case> {
 }
 
 fn cases_of(suite: Suite, copies: usize) -> impl Iterator<Item = Case> {
-    // Policies make a difference to GCM's kernels only.
-    let policies: &[KeyPolicy] = match suite {
-        Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL,
-        _ => &[KeyPolicy::Precomputed],
+    let ways: &[Way] = match suite {
+        Suite::Aead(Aead::AesGcm16(_) | Aead::ChaCha20Poly1305) => {
+            &[Way::Held, Way::OneTime, Way::SecretNonces]
+        }
+        Suite::Mac(_) => &[Way::Held, Way::OneTime, Way::ExpandedTogether],
+        _ => &[Way::Held, Way::OneTime],
     };
-    policies.iter().flat_map(move |&policy| {
-        WAYS.map(|way| {
-            Case::new(format!("{suite} {policy:?} {way:?}"), move || {
-                seal_and_open(suite, policy, way, copies);
-            })
+    ways.iter().map(move |&way| {
+        Case::new(format!("{suite} {way:?}"), move || {
+            seal_and_open(suite, way, copies);
         })
     })
 }
 
-/// One packet's parts.
-struct Packet {
-    prefix: Vec<u8>,
-    iv: Vec<u8>,
-    text: Vec<u8>,
-    suffix: Vec<u8>,
-    tag: Vec<u8>,
-}
-
-impl Packet {
-    fn new(suite: Suite, way: Way, text_bytes: usize, seed: u8) -> Packet {
-        let suffix_bytes = match (suite, way) {
-            (Suite::EncryptThenMac(..), Way::Slices | Way::OneByOne) => 4,
-            _ => 0,
-        };
-        Packet {
-            // ESP's header, without and with an extended sequence number.
-            prefix: public(8 + usize::from(seed % 2) * 4, seed),
-            iv: vec![0; suite.iv_bytes()],
-            text: secret(text_bytes.next_multiple_of(suite.block_bytes()), seed),
-            suffix: public(suffix_bytes, seed),
-            tag: vec![0; suite.tag_bytes()],
-        }
-    }
-}
-
-fn material(suite: Suite) -> KeyMaterial {
-    let key = secret(suite.key_bytes() + suite.salt_bytes(), 1);
-    let integrity_key = secret(suite.integrity_key_bytes(), 2);
-    KeyMaterial::new(suite, &key, &integrity_key).expect("lengths are the suite's")
-}
-
-/// Seals a batch, opens it, and sees that all but the damaged packet verify.
-fn seal_and_open(suite: Suite, policy: KeyPolicy, way: Way, copies: usize) {
-    let opening = OpeningKey::with_policy(&material(suite), policy).expect("a key");
-    // The IVs of CBC come from a key that is derived from the poisoned one.
-    let source = IvSource::RepeatableInsecure;
-    let mut sealing = SealingKey::with_policy(material(suite), 1, source, policy).expect("a key");
-    sealing.allow_until(u64::MAX);
-
-    let mut packets: Vec<Packet> = TEXTS_BYTES
-        .iter()
-        .cycle()
-        .take(copies * TEXTS_BYTES.len())
-        .zip(0..)
-        .map(|(&text_bytes, seed)| Packet::new(suite, way, text_bytes, seed))
-        .collect();
-    let tickets: Vec<Ticket> = packets
-        .iter()
-        .map(|_| sealing.next_ticket().expect("values are reserved"))
-        .collect();
-    let verified = match way {
-        Way::Slices | Way::OneByOne => {
-            seal_slices(way, &sealing, &mut packets, tickets);
-            // What is sent is public.
-            for packet in &mut packets {
-                memcheck::publish(&mut packet.iv);
-                memcheck::publish(&mut packet.text);
-                memcheck::publish(&mut packet.tag);
-            }
-            packets[DAMAGED].tag[0] ^= 1;
-            open_slices(way, &opening, &mut packets)
-        }
-        Way::Placed => {
-            let (mut buffer, places) = lay(&packets);
-            let jobs = tickets.into_iter().zip(&places);
-            let mut jobs: Vec<SealAt> = jobs
-                .map(|(ticket, &place)| SealAt {
-                    key: 0,
-                    ticket,
-                    place,
-                })
-                .collect();
-            seal_in(&mut buffer, &mut jobs, |_| Some(&sealing)).expect("a row of packets");
-            memcheck::publish(&mut buffer);
-            // The last byte of a packet is its tag's.
-            buffer[places[DAMAGED + 1].offset as usize - 1] ^= 1;
-            let mut jobs: Vec<OpenAt> = places
-                .iter()
-                .map(|&place| OpenAt {
-                    key: 0,
-                    place,
-                    verified: false,
-                })
-                .collect();
-            open_in(&mut buffer, &mut jobs, |_| Some(&opening)).expect("a row of packets");
-            jobs.iter().map(|job| job.verified).collect()
-        }
+/// The bytes of a key, which for HMAC alone are more than a block in every other one, so that
+/// they are hashed.
+fn key_bytes(suite: Suite, seed: usize) -> Vec<u8> {
+    let bytes = match suite {
+        Suite::Mac(Algorithm::Hmac(_)) if seed % 2 == 1 => 200,
+        _ => suite.key_bytes() + suite.salt_bytes(),
     };
-    for (index, verified) in verified.into_iter().enumerate() {
-        assert_eq!(verified, index != DAMAGED, "{suite}: packet {index}");
-    }
+    secret(bytes, seed as u8)
 }
 
-fn seal_slices(way: Way, key: &SealingKey, packets: &mut [Packet], tickets: Vec<Ticket>) {
-    let mut sealed = vec![false; packets.len()];
-    let jobs = packets
-        .iter_mut()
-        .zip(tickets)
-        .map(|(packet, ticket)| SealJob {
-            key,
-            ticket,
-            prefix: &packet.prefix,
-            iv: &mut packet.iv,
-            text: &mut packet.text,
-            suffix: &packet.suffix,
-            tag: &mut packet.tag,
-        });
-    match way {
-        Way::OneByOne => {
-            seal_as_made(&mut Vec::new(), |batch| {
-                for (job, sealed) in jobs.zip(&mut sealed) {
-                    batch.add(job, sealed)?;
-                }
-                Ok::<_, JobFault>(())
-            })
-            .expect("lengths are the suite's");
-            assert!(sealed.into_iter().all(|sealed| sealed));
-        }
-        Way::Slices | Way::Placed => {
-            seal(&mut jobs.collect::<Vec<_>>()).expect("lengths are the suite's");
-        }
-    }
+fn integrity_key(suite: Suite, seed: usize) -> Vec<u8> {
+    secret(suite.integrity_key_bytes(), 0x80 | seed as u8)
 }
 
-fn open_slices(way: Way, key: &OpeningKey, packets: &mut [Packet]) -> Vec<bool> {
-    let mut verdicts = vec![false; packets.len()];
-    let jobs = packets.iter_mut().map(|packet| OpenJob {
-        key,
-        prefix: &packet.prefix,
-        iv: &packet.iv,
-        text: &mut packet.text,
-        suffix: &packet.suffix,
-        tag: &packet.tag,
-        verified: false,
-    });
-    match way {
-        Way::OneByOne => {
-            open_as_found(&mut Vec::new(), |batch| {
-                for (job, verdict) in jobs.zip(&mut verdicts) {
-                    batch.add(job, verdict);
-                }
-                Ok::<_, ()>(())
-            })
-            .expect("no packet is refused");
-            verdicts
+fn material(suite: Suite, way: Way, seed: usize) -> KeyMaterial {
+    let material = match way {
+        Way::SecretNonces => {
+            let iv = secret(12, 0x40 | seed as u8);
+            let rule = NonceRule::Xor(iv.try_into().expect("12 bytes"));
+            KeyMaterial::with_nonces(suite, &secret(suite.key_bytes(), seed as u8), rule)
         }
-        Way::Slices | Way::Placed => {
-            let mut jobs: Vec<OpenJob<'_>> = jobs.collect();
-            open(&mut jobs);
-            jobs.iter().map(|job| job.verified).collect()
-        }
-    }
+        _ => KeyMaterial::new(suite, &key_bytes(suite, seed), &integrity_key(suite, seed)),
+    };
+    material.expect("lengths are the suite's")
 }
 
-/// The packets one behind the other.
-fn lay(packets: &[Packet]) -> (Vec<u8>, Vec<Place>) {
+fn sealing_keys(suite: Suite, way: Way) -> Vec<SealingKey> {
+    let materials = (0..KEYS).map(|seed| material(suite, way, seed));
+    let keys = match way {
+        Way::ExpandedTogether => SealingKey::new_batch(materials.collect(), 1..),
+        // The IVs of CBC come from a key that is derived from the poisoned one.
+        _ => materials
+            .map(|material| SealingKey::with_ivs(material, 1.., IvSource::RepeatableInsecure))
+            .collect(),
+    };
+    keys.expect("an engine")
+}
+
+/// The packets, whose keys are still to be named, and the buffer with their payloads.
+fn lay_out(suite: Suite, way: Way, copies: usize) -> (Vec<Descriptor>, Vec<u8>) {
     let mut buffer = Vec::new();
-    let mut places = Vec::new();
-    for packet in packets {
-        places.push(Place {
+    let mut packets = Vec::new();
+    for seed in 0..copies * PAYLOADS_BYTES.len() {
+        let payload_bytes = PAYLOADS_BYTES[seed % PAYLOADS_BYTES.len()];
+        let payload_bytes = payload_bytes.next_multiple_of(suite.block_bytes());
+        let is_esp = !matches!(suite, Suite::Mac(_)) && way != Way::SecretNonces;
+        let esn = is_esp && seed % 2 == 1;
+        // ESP's header, and other AAD.
+        let aad_bytes = if esn { 8 } else { 8 + seed % 3 * 2 };
+        packets.push(Descriptor {
+            key: KeyId::default(),
+            context: 0,
             offset: buffer.len() as u32,
-            prefix_bytes: packet.prefix.len() as u16,
-            gap_bytes: 0,
-            text_bytes: packet.text.len() as u32,
+            layout: Layout {
+                payload_bytes: payload_bytes as u32,
+                aad_bytes: aad_bytes as u16,
+                gap_bytes: (seed % 4) as u8,
+                esn,
+            },
         });
-        for part in [&packet.prefix, &packet.iv, &packet.text, &packet.tag] {
-            buffer.extend_from_slice(part);
-        }
+        let iv_bytes = match way {
+            Way::SecretNonces => 0,
+            _ => suite.iv_bytes(),
+        };
+        buffer.extend(public(aad_bytes + seed % 4 + iv_bytes, seed as u8));
+        buffer.extend(secret(payload_bytes, seed as u8));
+        buffer.extend(public(suite.tag_bytes(), seed as u8));
     }
-    (buffer, places)
+    (packets, buffer)
+}
+
+/// Where a packet's tag lies: at the end, in front of the next one.
+fn tag_ends(packets: &[Descriptor], buffer: &[u8]) -> Vec<usize> {
+    let ends = packets.iter().skip(1).map(|packet| packet.offset as usize);
+    ends.chain([buffer.len()]).collect()
+}
+
+/// Seals a batch, opens it, and sees that all but the damaged packet are authentic.
+fn seal_and_open(suite: Suite, way: Way, copies: usize) {
+    let (packets, mut buffer) = lay_out(suite, way, copies);
+    let mut sealer = Sealer::new();
+    let keys: Vec<KeyId> = sealing_keys(suite, way)
+        .into_iter()
+        .map(|key| sealer.add(key))
+        .collect();
+    let mut batch = sealer.batch(&mut buffer);
+    let mut numbers = Vec::new();
+    for (index, &packet) in packets.iter().enumerate() {
+        let key = match way {
+            Way::OneTime => batch
+                .add_one_time_key(
+                    suite,
+                    &key_bytes(suite, index),
+                    &integrity_key(suite, index),
+                )
+                .expect("lengths are the suite's"),
+            _ => keys[index % KEYS],
+        };
+        let pushed = batch.push(Descriptor { key, ..packet });
+        numbers.push(pushed.expect("a packet that fits"));
+    }
+    assert!(batch.run().all_good(), "{suite}");
+
+    // What is sent is public; the message of a MAC alone stays secret.
+    let ends = tag_ends(&packets, &buffer);
+    match suite {
+        Suite::Mac(_) => {
+            for end in &ends {
+                memcheck::publish(&mut buffer[end - suite.tag_bytes()..*end]);
+            }
+        }
+        _ => memcheck::publish(&mut buffer),
+    }
+    buffer[ends[DAMAGED] - 1] ^= 1;
+    let mut opener = Opener::new();
+    let keys: Vec<KeyId> = (0..KEYS)
+        .map(|seed| {
+            let key = OpeningKey::new(&material(suite, way, seed));
+            opener.add(key.expect("an engine"))
+        })
+        .collect();
+    let mut batch = opener.batch(&mut buffer);
+    for (index, &packet) in packets.iter().enumerate() {
+        let key = match way {
+            Way::OneTime => batch
+                .add_one_time_key(
+                    suite,
+                    &key_bytes(suite, index),
+                    &integrity_key(suite, index),
+                )
+                .expect("lengths are the suite's"),
+            _ => keys[index % KEYS],
+        };
+        batch
+            .push_numbered(Descriptor { key, ..packet }, numbers[index])
+            .expect("a packet that fits");
+    }
+    for (index, is_good) in batch.run().iter().enumerate() {
+        assert_eq!(is_good, index != DAMAGED, "{suite}: packet {index}");
+    }
 }

@@ -26,11 +26,13 @@ pub(crate) trait Planned: Copy {
 /// The packets of a kind, in the order in which a kernel takes them.
 pub(super) struct Task<'t, P, K> {
     /// What they have in common.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
     pub(super) kind: K,
     /// Whether they are opened, not sealed.
     pub(super) open: bool,
-    /// Whether all have as long a text and as much associated data.
-    pub(super) alike: bool,
     pub(super) packets: &'t [P],
     /// Where among the tags that of each packet goes.
     pub(super) places: &'t [u8],
@@ -41,6 +43,10 @@ pub(super) struct Task<'t, P, K> {
 impl<'t, P, K> Task<'t, P, K> {
     /// The packet at `position` of the order.
     #[inline]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
     pub(super) fn packet(&self, position: usize) -> Option<&'t P> {
         self.packets.get(position)
     }
@@ -55,10 +61,10 @@ impl<'t, P, K> Task<'t, P, K> {
 }
 
 /// The most packets planned at once: a place is a byte.
-pub(crate) const MOST_PACKETS: usize = 256;
+pub(crate) const MOST_PACKETS: usize = crate::batch::BATCH_PACKETS;
 
-/// Every place, in order.
-static PLACES: [u8; MOST_PACKETS] = {
+/// The index of every packet of a batch, in order.
+pub(super) static INDEXES: [u8; MOST_PACKETS] = {
     let mut places = [0; MOST_PACKETS];
     let mut place = 0;
     while place < MOST_PACKETS {
@@ -75,8 +81,6 @@ const CLASSES: usize = 64;
 pub(super) struct OfKind<'p, P> {
     /// Its number.
     pub(super) kind: usize,
-    /// As in [`Task`].
-    pub(super) alike: bool,
     /// As in [`Task`].
     pub(super) packets: &'p [P],
     /// As in [`Task`].
@@ -105,18 +109,6 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
         !happens(Impossible::NotPlanned) && self.packets.try_push(packet).is_ok()
     }
 
-    /// The packets, in the order in which they were added.
-    #[inline]
-    pub(super) fn packets(&self) -> &[P] {
-        &self.packets
-    }
-
-    /// Takes all packets out.
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.packets.clear();
-    }
-
     /// Calls `run` for each kind with its packets, shortest first; `kind_of`
     /// numbers kinds, below `KINDS`.
     #[inline]
@@ -136,9 +128,8 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
         if self.packets.iter().all(is_like_first) {
             run(OfKind {
                 kind: kind_of(first),
-                alike: true,
                 packets: &self.packets,
-                places: &PLACES[..self.packets.len()],
+                places: &INDEXES[..self.packets.len()],
             });
         } else {
             self.sort_and_run(kind_of, &mut run);
@@ -147,16 +138,46 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
 
     #[inline(never)]
     fn sort_and_run(&self, kind_of: impl Fn(&P) -> usize, run: &mut impl FnMut(OfKind<'_, P>)) {
-        let places = &PLACES[..self.packets.len()];
+        let sorted = Sorted::<KINDS>::new(&INDEXES[..self.packets.len()], |place| {
+            let packet = &self.packets[usize::from(place)];
+            Some((kind_of(packet), packet.text_bytes()))
+        });
+        sorted.for_each(|kind, places| {
+            let packets = places.iter().map(|place| self.packets[usize::from(*place)]);
+            let packets: ArrayVec<P, MOST_PACKETS> = packets.collect();
+            run(OfKind {
+                kind,
+                packets: &packets,
+                places,
+            });
+        });
+    }
+}
+
+/// Up to [`MOST_PACKETS`] packets by kind, and within a kind by length.
+pub(super) struct Sorted<const KINDS: usize> {
+    order: [u8; MOST_PACKETS],
+    counts: [usize; KINDS],
+}
+
+impl<const KINDS: usize> Sorted<KINDS> {
+    /// Sorts packets by what `kind_and_bytes` says of them; those of which it says nothing are
+    /// left out.
+    pub(super) fn new(
+        packets: &[u8],
+        kind_and_bytes: impl Fn(u8) -> Option<(usize, usize)>,
+    ) -> Sorted<KINDS> {
         // Packets of each kind and class, then where the next of them goes.
         let mut bins = [[0u16; CLASSES]; KINDS];
         let mut counts = [0; KINDS];
-        let mut sorts = [(0, 0); MOST_PACKETS];
-        for (packet, sort) in self.packets.iter().zip(&mut sorts) {
-            let (kind, class) = (kind_of(packet), class(packet.text_bytes()));
-            *sort = (kind as u8, class as u8);
-            bins[kind][class] += 1;
-            counts[kind] += 1;
+        let mut sorts = ArrayVec::<(u8, u8, u8), MOST_PACKETS>::new();
+        for packet in packets {
+            if let Some((kind, bytes)) = kind_and_bytes(*packet) {
+                let class = class(bytes);
+                sorts.push((*packet, kind as u8, class as u8));
+                bins[kind][class] += 1;
+                counts[kind] += 1;
+            }
         }
         let mut total = 0;
         for (classes, count) in bins.iter_mut().zip(&counts) {
@@ -167,25 +188,21 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
             }
         }
         let mut order = [0; MOST_PACKETS];
-        for (place, (kind, class)) in places.iter().zip(sorts) {
+        for (packet, kind, class) in sorts {
             let at = &mut bins[usize::from(kind)][usize::from(class)];
-            order[usize::from(*at)] = *place;
+            order[usize::from(*at)] = packet;
             *at += 1;
         }
-        let order = &order[..places.len()];
-        let sorted = order.iter().map(|place| self.packets[usize::from(*place)]);
-        let sorted: ArrayVec<P, MOST_PACKETS> = sorted.collect();
+        Sorted { order, counts }
+    }
+
+    /// Calls `run` for each kind that has packets.
+    pub(super) fn for_each(&self, mut run: impl FnMut(usize, &[u8])) {
         let mut begin = 0;
-        for (kind, count) in counts.into_iter().enumerate() {
+        for (kind, count) in self.counts.into_iter().enumerate() {
             if count > 0 {
-                let end = begin + count;
-                run(OfKind {
-                    kind,
-                    alike: false,
-                    packets: &sorted[begin..end],
-                    places: &order[begin..end],
-                });
-                begin = end;
+                run(kind, &self.order[begin..begin + count]);
+                begin += count;
             }
         }
     }

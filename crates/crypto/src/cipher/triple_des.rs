@@ -5,16 +5,16 @@ use des::TdesEde3;
 use des::cipher::KeyInit;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 
 /// Round keys of both directions.
 pub(crate) struct TripleDesKey(pub(crate) TdesEde3);
 
 impl TripleDesKey {
-    pub(crate) fn new(key: &[u8]) -> Result<TripleDesKey, Misshapen> {
+    pub(crate) fn new(key: &[u8]) -> Result<TripleDesKey, InvalidLength> {
         TdesEde3::new_from_slice(key)
             .map(TripleDesKey)
-            .map_err(|_| Misshapen)
+            .map_err(|_| InvalidLength)
     }
 }
 

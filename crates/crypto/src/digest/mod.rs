@@ -12,8 +12,8 @@
 //!            A2   F0   E1   D2
 //! ```
 //!
-//! `compression` describes the functions and their scalar twins, which are the
-//! kept crates; `rounds` holds their steps for vectors of any width, `simd` the
+//! `compression` describes the functions and their scalar reference implementations, which
+//! are well-maintained crates; `rounds` holds their steps for vectors of any width, `simd` the
 //! vectors; `message` cuts messages into blocks, `scheduler` fills lanes, and `row`
 //! hashes messages that fill them by themselves.
 
@@ -59,25 +59,11 @@ pub enum Digest {
 }
 
 /// One message to hash.
-pub struct DigestJob<'a> {
-    /// The message, of any length and alignment.
-    pub message: &'a [u8],
+struct DigestJob<'a> {
+    /// Of any length and alignment.
+    message: &'a [u8],
     /// Output: the digest's first bytes, at most [`Digest::bytes`].
-    pub digest: &'a mut [u8],
-}
-
-/// A digest was asked to be longer than its hash function makes it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "job {job} of the batch: a digest of {given_bytes} bytes was asked for, {most_bytes} are made"
-)]
-pub struct DigestLengthError {
-    /// Index of the first job at fault.
-    pub job: usize,
-    /// [`Digest::bytes`].
-    pub most_bytes: usize,
-    /// What was asked for.
-    pub given_bytes: usize,
+    digest: &'a mut [u8],
 }
 
 impl Digest {
@@ -103,35 +89,17 @@ impl Digest {
         }
     }
 
-    /// Hashes a batch of messages, whose lengths may differ, with the kernels
-    /// of `tier` (of a narrower one where the processor lacks it).
-    ///
-    /// # Errors
-    /// The first job whose digest is too long, before any is written.
-    pub fn hash(self, tier: Tier, jobs: &mut [DigestJob<'_>]) -> Result<(), DigestLengthError> {
-        let most_bytes = self.bytes();
-        let given = |job: &DigestJob<'_>| job.digest.len();
-        if let Some(job) = jobs.iter().position(|job| given(job) > most_bytes) {
-            return Err(DigestLengthError {
-                job,
-                most_bytes,
-                given_bytes: given(&jobs[job]),
-            });
-        }
+    /// Hashes one message by the scalar reference implementation; `digest` takes its first
+    /// bytes, at most [`Digest::bytes`].
+    pub(crate) fn hash_one(self, message: &[u8], digest: &mut [u8]) {
+        self.hash(Tier::Scalar, &mut [DigestJob { message, digest }]);
+    }
+
+    /// Hashes messages with the kernels of `tier`.
+    fn hash(self, tier: Tier, jobs: &mut [DigestJob<'_>]) {
         match self.initial() {
             Initial::Narrow(of, state) => hash(of, &state, tier, jobs),
             Initial::Wide(of, state) => hash(of, &state, tier, jobs),
-        }
-        Ok(())
-    }
-
-    /// Hashes one message by the scalar twin; `digest` takes as many bytes as
-    /// it has room for, at most [`Digest::bytes`].
-    pub(crate) fn hash_one(self, message: &[u8], digest: &mut [u8]) {
-        let jobs = &mut [DigestJob { message, digest }];
-        match self.initial() {
-            Initial::Narrow(of, state) => hash(of, &state, Tier::Scalar, jobs),
-            Initial::Wide(of, state) => hash(of, &state, Tier::Scalar, jobs),
         }
     }
 

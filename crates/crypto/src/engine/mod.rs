@@ -1,9 +1,7 @@
 //! What can seal and open packets on this machine, and whether it does so
 //! rightly: the rows of `weir engines`.
 
-mod iterated;
 mod known_answers;
-mod mac_test;
 mod self_test;
 mod trust;
 
@@ -12,7 +10,7 @@ use weir_simd::Tier;
 use crate::mac::Algorithm;
 use crate::suite::{Aead, Cipher, Suite};
 
-pub use self_test::{SelfTestError, Tested};
+pub use self_test::SelfTestError;
 
 pub(crate) use trust::{Family, tier_in_use, trusted_tier};
 
@@ -24,8 +22,7 @@ pub(crate) use known_answers::{unhex, universal};
 pub struct Engine {
     /// Its name.
     pub name: &'static str,
-    /// The CPU tier it is bound to; [`SELF_DETECTING`] for a kept crate, which
-    /// asks the processor itself and is not bound by `WEIR_ISA`.
+    /// The CPU tier it is bound to.
     pub tier: &'static str,
     /// Whether this processor can run it.
     pub available: bool,
@@ -38,16 +35,14 @@ pub struct Engine {
     pub macs: Vec<Algorithm>,
 }
 
-/// The tier of an engine that chooses its instructions itself.
-pub const SELF_DETECTING: &str = "self-detecting";
-
 /// Engines that there are for each tier, but for what [`kernels_under`] excepts.
-const OF_EVERY_TIER: [&str; 11] = [
+const OF_EVERY_TIER: [&str; 12] = [
     "weir-gcm",
     "weir-ccm",
     "weir-gmac",
     "weir-ocb3",
     "weir-ctr-mac",
+    CHACHA20_POLY1305,
     "weir-cbc-hmac",
     "weir-ctr-hmac",
     "weir-null-hmac",
@@ -59,17 +54,17 @@ const OF_EVERY_TIER: [&str; 11] = [
 const UMAC: &str = "weir-umac";
 const MMH_MAC: &str = "weir-mmh-mac";
 
-const CHACHA20_POLY1305: &str = "rustcrypto-chacha20-poly1305";
+const CHACHA20_POLY1305: &str = "weir-chacha20-poly1305";
 
 /// Every engine of this build; those in use cover [`Suite::all`].
 pub fn engines() -> Vec<Engine> {
-    let tiered = OF_EVERY_TIER.into_iter().flat_map(|name| {
+    let of_every_tier = OF_EVERY_TIER.into_iter().flat_map(|name| {
         let tiers = Tier::ALL.into_iter();
         let tiers = tiers.filter(move |tier| kernels_under(name, *tier) == *tier);
         tiers.map(move |tier| {
             let (suites, macs) = (suites_of(name), macs_of(name));
             let family = suites.first().map(|suite| Family::of(*suite));
-            let family = family.or(macs.first().map(|mac| Family::of_mac(*mac)));
+            let family = family.or(macs.first().map(|mac| Family::of(Suite::Mac(*mac))));
             let trusted = family.and_then(trusted_tier);
             Engine {
                 name,
@@ -81,24 +76,17 @@ pub fn engines() -> Vec<Engine> {
             }
         })
     });
-    let kept = Engine {
-        name: CHACHA20_POLY1305,
-        tier: SELF_DETECTING,
-        available: true,
-        in_use: true,
-        suites: suites_of(CHACHA20_POLY1305),
-        macs: Vec::new(),
-    };
-    tiered.chain([kept]).collect()
+    of_every_tier.collect()
 }
 
 /// The tier whose kernels an engine runs where `tier` is in use: the scalar
 /// ones, where that has none.
 fn kernels_under(engine: &str, tier: Tier) -> Tier {
     match (tier, engine) {
-        (Tier::NeonAes, "weir-ocb3" | "weir-null-hmac" | "weir-3des-hmac" | UMAC | MMH_MAC) => {
-            Tier::Scalar
-        }
+        (
+            Tier::NeonAes,
+            "weir-ocb3" | "weir-null-hmac" | "weir-3des-hmac" | UMAC | MMH_MAC | CHACHA20_POLY1305,
+        ) => Tier::Scalar,
         _ => tier,
     }
 }
@@ -111,10 +99,8 @@ fn suites_of(engine: &str) -> Vec<Suite> {
 
 /// The MACs that have an engine of their own.
 fn macs_of(engine: &str) -> Vec<Algorithm> {
-    let is_of = |algorithm: &Algorithm| match algorithm {
-        Algorithm::Umac(_) => engine == UMAC,
-        Algorithm::Mmh(_) => engine == MMH_MAC,
-        Algorithm::Gmac(_) | Algorithm::Poly1305 | Algorithm::Hmac(_) => false,
+    let is_of = |algorithm: &Algorithm| {
+        [UMAC, MMH_MAC].contains(&engine) && engine_of(Suite::Mac(*algorithm)) == engine
     };
     Algorithm::all().filter(is_of).collect()
 }
@@ -123,7 +109,7 @@ fn engine_of(suite: Suite) -> &'static str {
     match suite {
         Suite::Aead(Aead::AesGcm16(_)) => "weir-gcm",
         Suite::Aead(Aead::ChaCha20Poly1305) => CHACHA20_POLY1305,
-        Suite::Aead(Aead::AesCcm16(_)) => "weir-ccm",
+        Suite::Aead(Aead::AesCcm8(_) | Aead::AesCcm12(_) | Aead::AesCcm16(_)) => "weir-ccm",
         Suite::Aead(Aead::AesGmac(_)) => "weir-gmac",
         Suite::Aead(Aead::AesOcb3(_)) => "weir-ocb3",
         Suite::Aead(Aead::AesCtrMac(_)) => "weir-ctr-mac",
@@ -131,12 +117,17 @@ fn engine_of(suite: Suite) -> &'static str {
         Suite::EncryptThenMac(Cipher::AesCtr(_), _) => "weir-ctr-hmac",
         Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => "weir-3des-hmac",
         Suite::EncryptThenMac(Cipher::Null, _) => "weir-null-hmac",
+        Suite::Mac(Algorithm::Umac(_)) => UMAC,
+        Suite::Mac(Algorithm::Mmh(_)) => MMH_MAC,
+        Suite::Mac(Algorithm::Gmac(_)) => "weir-gmac",
+        Suite::Mac(Algorithm::Poly1305) => CHACHA20_POLY1305,
+        Suite::Mac(Algorithm::Hmac(_)) => "weir-null-hmac",
     }
 }
 
 impl Engine {
-    /// Seals and opens the published answers of each suite and MAC, now, under every
-    /// key policy and several packets at once, and returns how many packets
+    /// Seals and opens the published answers of each suite and MAC, now, under held and
+    /// one-time keys and several packets at once, and returns how many packets
     /// were compared.
     ///
     /// # Errors
@@ -144,9 +135,9 @@ impl Engine {
     /// was taken for authentic: the engine is not used.
     pub fn self_test(&self) -> Result<usize, SelfTestError> {
         let tier = self.tier.parse().unwrap_or(Tier::Scalar);
-        let suites = self.suites.iter().map(|suite| self_test::of(*suite, tier));
-        let macs = self.macs.iter().map(|mac| mac_test::of(*mac, tier));
-        suites.chain(macs).sum()
+        let macs = self.macs.iter().map(|mac| Suite::Mac(*mac));
+        let suites = self.suites.iter().copied().chain(macs);
+        suites.map(|suite| self_test::of(suite, tier)).sum()
     }
 }
 
@@ -177,7 +168,7 @@ mod tests {
                 panic!("{suite}: {in_use:?}");
             };
             let tier = kernels_under(engine.name, weir_simd::tier()).name();
-            assert!([tier, SELF_DETECTING].contains(&engine.tier), "{suite}");
+            assert_eq!(engine.tier, tier, "{suite}");
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 use weir_simd::Tier;
 
-use super::{mac_test, self_test};
+use super::self_test;
+use crate::header;
 use crate::mac::Algorithm;
 use crate::suite::{Aead, Suite};
 
@@ -29,8 +30,10 @@ pub(crate) enum Family {
     Umac,
     /// MMH-MAC.
     Mmh,
-    /// A kept crate.
+    /// ChaCha20-Poly1305.
     ChaCha20Poly1305,
+    /// Masks of [`crate::header`], which belong to no suite.
+    HeaderProtection,
 }
 
 static GCM: OnceLock<Option<Tier>> = OnceLock::new();
@@ -41,21 +44,24 @@ static CTR_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
 static UMAC: OnceLock<Option<Tier>> = OnceLock::new();
 static MMH: OnceLock<Option<Tier>> = OnceLock::new();
+static HEADER_PROTECTION: OnceLock<Option<Tier>> = OnceLock::new();
+static CHACHA20_POLY1305: OnceLock<Option<Tier>> = OnceLock::new();
 
 impl Family {
     pub(crate) fn of(suite: Suite) -> Family {
         match suite {
             Suite::Aead(Aead::AesGcm16(_)) => Family::Gcm,
             Suite::Aead(Aead::ChaCha20Poly1305) => Family::ChaCha20Poly1305,
-            Suite::Aead(Aead::AesCcm16(_)) => Family::Ccm,
+            Suite::Aead(Aead::AesCcm8(_) | Aead::AesCcm12(_) | Aead::AesCcm16(_)) => Family::Ccm,
             Suite::Aead(Aead::AesGmac(_)) => Family::Gmac,
             Suite::Aead(Aead::AesOcb3(_)) => Family::Ocb3,
             Suite::Aead(Aead::AesCtrMac(_)) => Family::CtrMac,
             Suite::EncryptThenMac(..) => Family::EncryptThenMac,
+            Suite::Mac(algorithm) => Family::of_mac(algorithm),
         }
     }
 
-    pub(crate) fn of_mac(algorithm: Algorithm) -> Family {
+    fn of_mac(algorithm: Algorithm) -> Family {
         match algorithm {
             Algorithm::Umac(_) => Family::Umac,
             Algorithm::Mmh(_) => Family::Mmh,
@@ -65,19 +71,20 @@ impl Family {
         }
     }
 
-    /// Where the answer is kept; none for what has no tier to choose.
+    /// Where the verdict is kept.
     #[inline]
-    fn verdict(self) -> Option<&'static OnceLock<Option<Tier>>> {
+    fn verdict(self) -> &'static OnceLock<Option<Tier>> {
         match self {
-            Family::Gcm => Some(&GCM),
-            Family::Ccm => Some(&CCM),
-            Family::Gmac => Some(&GMAC),
-            Family::Ocb3 => Some(&OCB3),
-            Family::CtrMac => Some(&CTR_MAC),
-            Family::EncryptThenMac => Some(&ENCRYPT_THEN_MAC),
-            Family::Umac => Some(&UMAC),
-            Family::Mmh => Some(&MMH),
-            Family::ChaCha20Poly1305 => None,
+            Family::Gcm => &GCM,
+            Family::Ccm => &CCM,
+            Family::Gmac => &GMAC,
+            Family::Ocb3 => &OCB3,
+            Family::CtrMac => &CTR_MAC,
+            Family::EncryptThenMac => &ENCRYPT_THEN_MAC,
+            Family::Umac => &UMAC,
+            Family::Mmh => &MMH,
+            Family::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+            Family::HeaderProtection => &HEADER_PROTECTION,
         }
     }
 }
@@ -86,30 +93,27 @@ impl Family {
 /// kernels passed.
 #[inline]
 pub(crate) fn trusted_tier(family: Family) -> Option<Tier> {
-    match family.verdict() {
-        None => Some(Tier::Scalar),
-        Some(verdict) => *verdict.get_or_init(|| ask(family)),
-    }
+    *family.verdict().get_or_init(|| ask(family))
 }
 
 /// The tier of packets whose keys were made, which has been asked for: without
 /// such keys there are no such packets, and the answer does not matter.
 #[inline]
 pub(crate) fn tier_in_use(family: Family) -> Tier {
-    family
-        .verdict()
-        .and_then(|verdict| *verdict.get()?)
-        .unwrap_or(Tier::Scalar)
+    let verdict = family.verdict().get();
+    verdict.copied().flatten().unwrap_or(Tier::Scalar)
 }
 
 fn ask(family: Family) -> Option<Tier> {
     widest_that_passes(weir_simd::tier(), |tier| {
-        Suite::all()
-            .filter(|suite| Family::of(*suite) == family)
-            .all(|suite| self_test::of(suite, tier).is_ok())
-            && Algorithm::all()
-                .filter(|algorithm| Family::of_mac(*algorithm) == family)
-                .all(|algorithm| mac_test::of(algorithm, tier).is_ok())
+        if family == Family::HeaderProtection {
+            return header::passes(tier);
+        }
+        let macs = Algorithm::all().map(Suite::Mac);
+        let mut suites = Suite::all()
+            .chain(macs)
+            .filter(|suite| Family::of(*suite) == family);
+        suites.all(|suite| self_test::of(suite, tier).is_ok())
     })
 }
 

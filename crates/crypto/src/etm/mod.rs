@@ -22,14 +22,14 @@ use weir_simd::Tier;
 
 use crate::digest::{Digest, Message, total_bytes};
 use crate::frames;
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::keys::KeyMaterial;
 use crate::mac::hmac::HmacKey;
 use crate::mode::{AesRoundKeys, CbcCipher, CbcKey, Chained, CtrKey};
 use crate::suite::{Cipher, Mac};
 
-pub(crate) use open::{EtmOpenJob, open};
-pub(crate) use seal::{EtmSealJob, seal};
+pub(crate) use open::open;
+pub(crate) use seal::seal;
 
 /// The expanded keys of a suite. `C` is the direction, as in
 /// [`crate::kernel::Kernel`].
@@ -58,7 +58,7 @@ impl<C: CbcKey> EtmKey<C> {
         material: &KeyMaterial,
         (cipher, mac): (Cipher, Mac),
         tier: Tier,
-    ) -> Result<EtmKey<C>, Misshapen> {
+    ) -> Result<EtmKey<C>, InvalidLength> {
         let key = material.cipher_key();
         let cipher = || {
             Ok(match cipher {
@@ -86,45 +86,47 @@ impl<C: CbcKey> EtmKey<C> {
     }
 }
 
-/// A packet among the jobs of a batch, which holds its key for `'k`.
-pub(crate) trait EtmJob<'k> {
-    /// The key's direction.
-    type Direction: 'k;
-
-    /// The packet's key; none where it is of another kind of suite, or refused.
-    fn key(&self) -> Option<&'k EtmKey<Self::Direction>>;
-
-    /// A part of what the tag covers: prefix, IV, text, suffix.
-    fn part(&self, index: usize) -> &[u8];
-
-    /// All of them.
-    #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        [self.part(0), self.part(1), self.part(2), self.part(3)]
-    }
-
-    fn iv_and_text(&mut self) -> (&[u8], &mut [u8]);
+/// One packet.
+pub(crate) struct EtmPacket<'a, C> {
+    /// In the batch.
+    pub(crate) index: usize,
+    pub(crate) key: &'a EtmKey<C>,
+    /// Authenticated, not encrypted.
+    pub(crate) aad: &'a [u8],
+    pub(crate) iv: &'a [u8],
+    /// Encrypted or decrypted in place.
+    pub(crate) payload: &'a mut [u8],
+    /// Authenticated behind the payload, not sent: the high half of an extended sequence
+    /// number (RFC 4303, section 2.2.1).
+    pub(crate) trailing: &'a [u8],
+    /// Written where packets are sealed, compared where they are opened.
+    pub(crate) tag: &'a mut [u8],
+    /// Whether the packet is encrypted and has its tag, or is authentic and decrypted.
+    pub(crate) is_good: bool,
 }
 
-/// A job in the lanes.
-struct InLanes<'j, J>(&'j mut J);
-
-impl<'k, J: EtmJob<'k>> Message for InLanes<'_, J> {
+/// What the tag covers.
+impl<C> Message for &mut EtmPacket<'_, C> {
     #[inline]
     fn parts(&self) -> [&[u8]; 4] {
-        self.0.parts()
+        [self.aad, self.iv, self.payload, self.trailing]
     }
 
     #[inline]
     fn part(&self, index: usize) -> &[u8] {
-        self.0.part(index)
+        match index {
+            0 => self.aad,
+            1 => self.iv,
+            2 => self.payload,
+            _ => self.trailing,
+        }
     }
 }
 
-impl<'k, J: EtmJob<'k>> Chained for InLanes<'_, J> {
+impl<C> Chained for &mut EtmPacket<'_, C> {
     #[inline]
     fn text(&mut self) -> &mut [u8] {
-        self.0.iv_and_text().1
+        self.payload
     }
 }
 
@@ -134,20 +136,20 @@ struct Groups {
 }
 
 impl Groups {
-    fn of<'k, J: EtmJob<'k>>(jobs: &[J]) -> Groups {
+    fn of<C>(packets: &[EtmPacket<'_, C>]) -> Groups {
         let mut counts = [0; GROUPS];
-        for key in jobs.iter().filter_map(EtmJob::key) {
-            counts[usize::from(key.group)] += 1;
+        for packet in packets {
+            counts[usize::from(packet.key.group)] += 1;
         }
         Groups { counts }
     }
 
     /// Calls `each` with a group that has packets, one of their keys, and how
     /// many they are.
-    fn for_each<'k, J: EtmJob<'k>>(
+    fn for_each<'a, C>(
         &self,
-        jobs: &mut [J],
-        mut each: impl FnMut(&mut [J], &'k EtmKey<J::Direction>, usize),
+        packets: &mut [EtmPacket<'a, C>],
+        mut each: impl FnMut(&mut [EtmPacket<'a, C>], &'a EtmKey<C>, usize),
     ) {
         for (group, &count) in self
             .counts
@@ -155,17 +157,17 @@ impl Groups {
             .enumerate()
             .filter(|(_, count)| **count > 0)
         {
-            let mut keys = jobs.iter().filter_map(EtmJob::key);
+            let mut keys = packets.iter().map(|packet| packet.key);
             if let Some(key) = keys.find(|key| usize::from(key.group) == group) {
-                each(jobs, key, count);
+                each(packets, key, count);
             }
         }
     }
 }
 
-/// What the tag of `job` covers, in bytes, if it is of that group.
+/// What the tag of a packet covers, in bytes, if it is of that group.
 #[inline]
-fn bytes_in_group<'k, J: EtmJob<'k>>(job: &J, group: Group) -> Option<u64> {
-    let is_ours = job.key().is_some_and(|key| key.group == group);
-    is_ours.then(|| total_bytes(job.parts().map(<[u8]>::len)))
+fn bytes_in_group<C>(packet: &EtmPacket<'_, C>, group: Group) -> Option<u64> {
+    let parts = [packet.aad, packet.iv, packet.payload, packet.trailing];
+    (packet.key.group == group).then(|| total_bytes(parts.map(<[u8]>::len)))
 }

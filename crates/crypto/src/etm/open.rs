@@ -4,43 +4,34 @@ use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
-use super::{EtmCipher, EtmJob, EtmKey, Groups, InLanes, bytes_in_group};
+use super::{EtmCipher, EtmKey, EtmPacket, Groups, bytes_in_group};
 use crate::digest::longest_first;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
 use crate::mode::CbcDecryptKey;
 use crate::verdict::publish;
 
-/// A packet to open.
-pub(crate) trait EtmOpenJob<'k>: EtmJob<'k, Direction = CbcDecryptKey> {
-    /// The tag as received.
-    fn tag(&self) -> &[u8];
-
-    /// Called once with whether the packet is authentic and its text decrypted. A
-    /// packet for which this is not called is not authentic.
-    fn conclude(&mut self, verified: bool);
-}
-
 type Key = EtmKey<CbcDecryptKey>;
+type Packet<'a> = EtmPacket<'a, CbcDecryptKey>;
 
-/// Opens the encrypt-then-MAC packets among `jobs` with the kernels of `tier`.
-pub(crate) fn open<'k, J: EtmOpenJob<'k>>(tier: Tier, jobs: &mut [J]) {
-    Groups::of(jobs).for_each(jobs, |jobs, key, count| {
+/// Opens packets with the kernels of `tier`.
+pub(crate) fn open(tier: Tier, packets: &mut [Packet<'_>]) {
+    Groups::of(packets).for_each(packets, |packets, key, count| {
         if happens(Impossible::KernelReturns) {
             return;
         }
         match key.mac.pads() {
-            Pads::Narrow(pads) => open_group(tier, key, pads, jobs, count),
-            Pads::Wide(pads) => open_group(tier, key, pads, jobs, count),
+            Pads::Narrow(pads) => open_group(tier, key, pads, packets, count),
+            Pads::Wide(pads) => open_group(tier, key, pads, packets, count),
         }
     });
 }
 
 impl Key {
     /// Decrypts one packet.
-    fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+    fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
         match &self.cipher {
             EtmCipher::Null => Ok(()),
             EtmCipher::Ctr(key) => key.apply(iv, text),
@@ -49,36 +40,36 @@ impl Key {
     }
 }
 
-/// Opens the packets of the same group as `like`, so many, whose MAC's states
+/// Opens the packets of the same group as `like`, `count` of them, whose MAC's states
 /// are such as `pads`.
-fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
+fn open_group<W: PadWord>(
     tier: Tier,
     like: &Key,
     pads: &PadStates<W>,
-    jobs: &mut [J],
+    packets: &mut [Packet<'_>],
     count: usize,
 ) {
     let of = pads.of;
-    let bytes = |job: &J| bytes_in_group(job, like.group);
+    let bytes = |packet: &Packet<'_>| bytes_in_group(packet, like.group);
 
     let mut room = HmacRoom::new(pads);
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
     let mut expected = Zeroizing::new([0; MOST_TAG_BYTES]);
-    let mut tagged = |packet: InLanes<'_, J>, state| {
-        let job = packet.0;
-        let agrees = expected.get_mut(..job.tag().len()).is_some_and(|expected| {
-            of.write(&state, expected);
-            publish(expected.ct_eq(job.tag()).into())
-        });
-        let is_open = agrees && decrypt(job).is_ok();
-        job.conclude(is_open);
+    let mut tagged = |packet: &mut Packet<'_>, state| {
+        let agrees = expected
+            .get_mut(..packet.tag.len())
+            .is_some_and(|expected| {
+                of.write(&state, expected);
+                publish(expected.ct_eq(packet.tag).into())
+            });
+        packet.is_good = agrees && decrypt(packet).is_ok();
     };
     frames::cleared(|| {
-        longest_first(jobs, bytes, |_, job| {
-            if let Some(pads) = job.key().and_then(|key| W::pads(&key.mac))
+        longest_first(packets, bytes, |_, packet| {
+            if let Some(pads) = W::pads(&packet.key.mac)
                 && !happens(Impossible::NoPads)
             {
-                hmac.submit(InLanes(job), pads, &mut tagged);
+                hmac.submit(packet, pads, &mut tagged);
             }
         });
         hmac.finish(&mut tagged);
@@ -86,13 +77,11 @@ fn open_group<'k, W: PadWord, J: EtmOpenJob<'k>>(
 }
 
 /// Decrypts a packet by itself.
-fn decrypt<'k, J: EtmOpenJob<'k>>(job: &mut J) -> Result<(), Misshapen> {
-    let key = job.key().ok_or(Misshapen)?;
+fn decrypt(packet: &mut Packet<'_>) -> Result<(), InvalidLength> {
     if happens(Impossible::CipherRefuses) {
-        return Err(Misshapen);
+        return Err(InvalidLength);
     }
-    let (iv, text) = job.iv_and_text();
-    key.decrypt(iv, text)
+    packet.key.decrypt(packet.iv, packet.payload)
 }
 
 /// Bytes of the longest tag before it is cut.

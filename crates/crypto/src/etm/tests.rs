@@ -1,4 +1,4 @@
-//! Whole batches against the kept crates, packet by packet, in every tier.
+//! Whole batches against other crates, packet by packet, in every tier.
 
 use ::hmac::{Hmac, KeyInit};
 use aes::cipher::{BlockModeEncrypt, BlockSizeUser, InnerIvInit, KeyIvInit, StreamCipher};
@@ -9,9 +9,8 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 use weir_simd::{Tier, for_each_tier};
 
-use super::{EtmJob, EtmKey, EtmOpenJob, EtmSealJob, open, seal};
+use super::{EtmKey, EtmPacket, open, seal};
 use crate::keys::KeyMaterial;
-use crate::mode::{CbcDecryptKey, CbcEncryptKey};
 use crate::suite::{AesKeySize, Cipher, Mac, Suite};
 
 /// What a generated packet is.
@@ -19,30 +18,30 @@ use crate::suite::{AesKeySize, Cipher, Mac, Suite};
 struct Plan {
     cipher: Cipher,
     mac: Mac,
-    prefix_bytes: usize,
-    text_bytes: usize,
-    suffix_bytes: usize,
-    /// Where the text begins in its buffer.
+    aad_bytes: usize,
+    payload_bytes: usize,
+    trailing_bytes: usize,
+    /// Where the payload begins in its buffer.
     offset: usize,
     seed: u8,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    let text_bytes = prop_oneof![4 => 0..160usize, 1 => 0..2500usize];
+    let payload_bytes = prop_oneof![4 => 0..160usize, 1 => 0..2500usize];
     (
         prop::sample::select(Cipher::ALL.to_vec()),
         prop::sample::select(Mac::ALL.to_vec()),
-        (0..90usize, text_bytes, 0..9usize, 0..64usize),
+        (0..90usize, payload_bytes, 0..9usize, 0..64usize),
         any::<u8>(),
     )
-        .prop_map(|(cipher, mac, (prefix, text, suffix, offset), seed)| {
+        .prop_map(|(cipher, mac, (aad, payload, trailing, offset), seed)| {
             let block_bytes = Suite::EncryptThenMac(cipher, mac).block_bytes();
             Plan {
                 cipher,
                 mac,
-                prefix_bytes: prefix,
-                text_bytes: text.next_multiple_of(block_bytes),
-                suffix_bytes: suffix,
+                aad_bytes: aad,
+                payload_bytes: payload.next_multiple_of(block_bytes),
+                trailing_bytes: trailing,
                 offset,
                 seed,
             }
@@ -57,7 +56,7 @@ fn batch() -> impl Strategy<Value = Vec<Plan>> {
         for plan in &mut plans {
             plan.cipher = suite.cipher;
             plan.mac = suite.mac;
-            plan.text_bytes = plan.text_bytes.next_multiple_of(16);
+            plan.payload_bytes = plan.payload_bytes.next_multiple_of(16);
         }
         plans
     });
@@ -70,7 +69,7 @@ fn batch() -> impl Strategy<Value = Vec<Plan>> {
             packets.into_iter().map(move |(seed, offset)| Plan {
                 cipher: suite.cipher,
                 mac: suite.mac,
-                text_bytes: shape.text_bytes.next_multiple_of(16),
+                payload_bytes: shape.payload_bytes.next_multiple_of(16),
                 offset,
                 seed,
                 ..shape
@@ -96,12 +95,12 @@ fn run(property: impl Fn(&[Plan]) -> Result<(), TestCaseError>) {
 /// A packet in buffers of its own.
 #[derive(Clone)]
 struct Packet {
-    prefix: Vec<u8>,
+    aad: Vec<u8>,
     iv: Vec<u8>,
-    /// The text begins at `offset`.
+    /// The payload begins at `offset`.
     buffer: Vec<u8>,
     offset: usize,
-    suffix: Vec<u8>,
+    trailing: Vec<u8>,
     tag: Vec<u8>,
 }
 
@@ -132,29 +131,29 @@ impl Plan {
 
     fn packet(&self) -> Packet {
         Packet {
-            prefix: bytes(self.prefix_bytes, self.seed, 5),
+            aad: bytes(self.aad_bytes, self.seed, 5),
             iv: bytes(self.suite().iv_bytes(), self.seed, 7),
-            buffer: bytes(self.offset + self.text_bytes, self.seed, 11),
+            buffer: bytes(self.offset + self.payload_bytes, self.seed, 11),
             offset: self.offset,
-            suffix: bytes(self.suffix_bytes, self.seed, 13),
+            trailing: bytes(self.trailing_bytes, self.seed, 13),
             tag: vec![0; self.suite().tag_bytes()],
         }
     }
 
-    /// The packet sealed by the kept crates.
-    fn sealed_by_kept_crates(&self) -> Packet {
+    /// The packet sealed by other crates.
+    fn sealed_by_crates(&self) -> Packet {
         let mut packet = self.packet();
-        let text = &mut packet.buffer[packet.offset..];
+        let payload = &mut packet.buffer[packet.offset..];
         let key = self.key();
         match self.cipher {
             Cipher::Null => {}
-            Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(&key, &packet.iv, text),
-            Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(&key, &packet.iv, text),
-            Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(&key, &packet.iv, text),
-            Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(&key, &packet.iv, text),
-            Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(&key, &packet.iv, text),
-            Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(&key, &packet.iv, text),
-            Cipher::TripleDesCbc => cbc::<des::TdesEde3>(&key, &packet.iv, text),
+            Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(&key, &packet.iv, payload),
+            Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(&key, &packet.iv, payload),
+            Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(&key, &packet.iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(&key, &packet.iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(&key, &packet.iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(&key, &packet.iv, payload),
+            Cipher::TripleDesCbc => cbc::<des::TdesEde3>(&key, &packet.iv, payload),
         }
         let covered = packet.parts().concat();
         let key = self.integrity_key();
@@ -201,55 +200,11 @@ fn hmac<H: ::hmac::Mac + KeyInit>(key: &[u8], covered: &[u8]) -> Vec<u8> {
 
 impl Packet {
     fn parts(&self) -> [&[u8]; 4] {
-        [&self.prefix, &self.iv, self.text(), &self.suffix]
+        [&self.aad, &self.iv, self.payload(), &self.trailing]
     }
 
-    fn text(&self) -> &[u8] {
+    fn payload(&self) -> &[u8] {
         &self.buffer[self.offset..]
-    }
-}
-
-/// A job in either direction.
-struct Job<'k, C> {
-    key: &'k EtmKey<C>,
-    packet: Packet,
-    /// What became of it.
-    verified: Option<bool>,
-}
-
-impl<'k, C: 'k> EtmJob<'k> for Job<'k, C> {
-    type Direction = C;
-
-    fn key(&self) -> Option<&'k EtmKey<C>> {
-        Some(self.key)
-    }
-
-    fn part(&self, index: usize) -> &[u8] {
-        self.packet.parts()[index]
-    }
-
-    fn iv_and_text(&mut self) -> (&[u8], &mut [u8]) {
-        let packet = &mut self.packet;
-        (&packet.iv, &mut packet.buffer[packet.offset..])
-    }
-}
-
-impl<'k> EtmSealJob<'k> for Job<'k, CbcEncryptKey> {
-    fn finish(&mut self, write: impl FnOnce(&mut [u8])) {
-        assert_eq!(self.verified, None, "sealed twice");
-        self.verified = Some(true);
-        write(&mut self.packet.tag);
-    }
-}
-
-impl<'k> EtmOpenJob<'k> for Job<'k, CbcDecryptKey> {
-    fn tag(&self) -> &[u8] {
-        &self.packet.tag
-    }
-
-    fn conclude(&mut self, verified: bool) {
-        assert_eq!(self.verified, None, "told twice");
-        self.verified = Some(verified);
     }
 }
 
@@ -258,37 +213,46 @@ fn keys<C: crate::mode::CbcKey>(plans: &[Plan], tier: Tier) -> Vec<EtmKey<C>> {
     plans.iter().map(|plan| key(plan).expect("a key")).collect()
 }
 
-fn jobs<'k, C>(keys: &'k [EtmKey<C>], packets: Vec<Packet>) -> Vec<Job<'k, C>> {
+/// The packets as kernels take them, all bad so far.
+fn packets<'a, C>(keys: &'a [EtmKey<C>], packets: &'a mut [Packet]) -> Vec<EtmPacket<'a, C>> {
     keys.iter()
         .zip(packets)
-        .map(|(key, packet)| Job {
+        .enumerate()
+        .map(|(index, (key, packet))| EtmPacket {
+            index,
             key,
-            packet,
-            verified: None,
+            aad: &packet.aad,
+            iv: &mut packet.iv,
+            payload: &mut packet.buffer[packet.offset..],
+            trailing: &packet.trailing,
+            tag: &mut packet.tag,
+            is_good: false,
         })
         .collect()
 }
 
 #[test]
-fn batches_are_sealed_and_opened_as_the_kept_crates_do() {
+fn batches_are_sealed_and_opened_as_by_other_crates() {
     run(|plans| {
-        let expected: Vec<Packet> = plans.iter().map(Plan::sealed_by_kept_crates).collect();
+        let expected: Vec<Packet> = plans.iter().map(Plan::sealed_by_crates).collect();
         for_each_tier(|tier| {
             let sealing = keys(plans, tier);
-            let mut sealed = jobs(&sealing, plans.iter().map(Plan::packet).collect());
-            seal(tier, &mut sealed);
-            for ((job, expected), plan) in sealed.iter().zip(&expected).zip(plans) {
-                assert_eq!(job.verified, Some(true), "{tier} {plan:?}");
-                assert!(job.packet.buffer == expected.buffer, "{tier} {plan:?}");
-                assert!(job.packet.tag == expected.tag, "{tier} {plan:?}");
+            let mut sealed: Vec<Packet> = plans.iter().map(Plan::packet).collect();
+            let mut these = packets(&sealing, &mut sealed);
+            seal(tier, &mut these);
+            assert!(these.iter().all(|packet| packet.is_good), "{tier}");
+            for ((packet, expected), plan) in sealed.iter().zip(&expected).zip(plans) {
+                assert!(packet.buffer == expected.buffer, "{tier} {plan:?}");
+                assert!(packet.tag == expected.tag, "{tier} {plan:?}");
             }
 
             let opening = keys(plans, tier);
-            let mut opened = jobs(&opening, expected.clone());
-            open(tier, &mut opened);
-            for (job, plan) in opened.iter().zip(plans) {
-                assert_eq!(job.verified, Some(true), "{tier} {plan:?}");
-                assert!(job.packet.buffer == plan.packet().buffer, "{tier} {plan:?}");
+            let mut opened = expected.clone();
+            let mut these = packets(&opening, &mut opened);
+            open(tier, &mut these);
+            assert!(these.iter().all(|packet| packet.is_good), "{tier}");
+            for (packet, plan) in opened.iter().zip(plans) {
+                assert!(packet.buffer == plan.packet().buffer, "{tier} {plan:?}");
             }
         });
         Ok(())
@@ -298,34 +262,41 @@ fn batches_are_sealed_and_opened_as_the_kept_crates_do() {
 #[test]
 fn one_flipped_bit_is_refused() {
     run(|plans| {
-        let sealed: Vec<Packet> = plans.iter().map(Plan::sealed_by_kept_crates).collect();
+        let sealed: Vec<Packet> = plans.iter().map(Plan::sealed_by_crates).collect();
         for_each_tier(|tier| {
             let mut damaged = sealed.clone();
             // Every other packet, a bit of one part each.
             for (index, packet) in damaged.iter_mut().enumerate().step_by(2) {
                 let offset = packet.offset;
                 let parts = [
-                    &mut packet.prefix[..],
+                    &mut packet.aad[..],
                     &mut packet.iv,
                     &mut packet.buffer[offset..],
-                    &mut packet.suffix,
+                    &mut packet.trailing,
                     &mut packet.tag,
                 ];
                 let mut parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();
-                let turn = index / 2;
+                let number = index / 2;
                 let count = parts.len();
-                let part = &mut parts[turn % count];
-                let bit = turn * 67 % (part.len() * 8);
+                let part = &mut parts[number % count];
+                let bit = number * 67 % (part.len() * 8);
                 part[bit / 8] ^= 1 << (bit % 8);
             }
             let opening = keys(plans, tier);
-            let mut opened = jobs(&opening, damaged);
-            open(tier, &mut opened);
-            for (index, (job, plan)) in opened.iter().zip(plans).enumerate() {
+            let received = damaged.clone();
+            let mut these = packets(&opening, &mut damaged);
+            open(tier, &mut these);
+            let verdicts: Vec<bool> = these.iter().map(|packet| packet.is_good).collect();
+            for (index, (packet, plan)) in damaged.iter().zip(plans).enumerate() {
                 let is_damaged = index % 2 == 0;
-                assert_eq!(job.verified, Some(!is_damaged), "{tier} {plan:?}");
-                if !is_damaged {
-                    assert!(job.packet.text() == plan.packet().text(), "{tier} {plan:?}");
+                assert_eq!(verdicts[index], !is_damaged, "{tier} {plan:?}");
+                match is_damaged {
+                    // It stays encrypted.
+                    true => assert!(packet.buffer == received[index].buffer, "{tier} {plan:?}"),
+                    false => assert!(
+                        packet.payload() == plan.packet().payload(),
+                        "{tier} {plan:?}"
+                    ),
                 }
             }
         });

@@ -6,7 +6,6 @@ use std::fmt;
 use weir_simd::Tier;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
-use crate::fault::{JobError, JobFault};
 use crate::keys::KeyError;
 use crate::mode::ecb;
 use crate::simd::Wiped;
@@ -23,8 +22,8 @@ pub struct EcbKey {
 pub struct EcbJob<'a> {
     /// Their key.
     pub key: &'a EcbKey,
-    /// Processed in place; a multiple of 16 bytes long.
-    pub text: &'a mut [u8],
+    /// Processed in place.
+    pub blocks: &'a mut [[u8; 16]],
 }
 
 impl EcbKey {
@@ -49,44 +48,18 @@ impl EcbKey {
 }
 
 /// Encrypts each block by itself with the kernels of `tier`.
-///
-/// # Errors
-/// The first job with a partial block, found before any byte of any job is
-/// written.
-pub fn ecb_encrypt(tier: Tier, jobs: &mut [EcbJob<'_>]) -> Result<(), JobError> {
-    for_each(jobs, |key, blocks| {
+pub fn ecb_encrypt(tier: Tier, jobs: &mut [EcbJob<'_>]) {
+    for EcbJob { key, blocks } in jobs {
         ecb::encrypt(tier, &key.round_keys[..=rounds(key.size)], blocks);
-    })
+    }
 }
 
 /// Decrypts each block by itself with the kernels of `tier`.
-///
-/// # Errors
-/// As for [`ecb_encrypt`].
-pub fn ecb_decrypt(tier: Tier, jobs: &mut [EcbJob<'_>]) -> Result<(), JobError> {
-    for_each(jobs, |key, blocks| {
+pub fn ecb_decrypt(tier: Tier, jobs: &mut [EcbJob<'_>]) {
+    for EcbJob { key, blocks } in jobs {
         let used = ..=rounds(key.size);
         ecb::decrypt(tier, &key.round_keys[used], &key.inverse_keys[used], blocks);
-    })
-}
-
-fn for_each(
-    jobs: &mut [EcbJob<'_>],
-    apply: impl Fn(&EcbKey, &mut [Block]),
-) -> Result<(), JobError> {
-    for (index, job) in jobs.iter().enumerate() {
-        if !job.text.len().is_multiple_of(16) {
-            let fault = JobFault::PartialBlock {
-                block_bytes: 16,
-                given_bytes: job.text.len(),
-            };
-            return Err(JobError { job: index, fault });
-        }
     }
-    for job in jobs {
-        apply(job.key, job.text.as_chunks_mut().0);
-    }
-    Ok(())
 }
 
 impl fmt::Debug for EcbKey {

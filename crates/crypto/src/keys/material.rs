@@ -4,15 +4,18 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
+use super::NonceRule;
 use crate::cipher::is_single_des;
-use crate::kernel::Misshapen;
-use crate::suite::{Cipher, Suite};
+use crate::kernel::InvalidLength;
+use crate::mac::Algorithm;
+use crate::suite::{Aead, Cipher, Suite};
 
 /// The keys of one suite, of the right lengths. Wiped when dropped; not
 /// `Clone`, and a [`crate::SealingKey`] takes it whole, so that no second key
 /// can count through the same nonces. `Debug` shows no secret.
 pub struct KeyMaterial {
     suite: Suite,
+    rule: NonceRule,
     cipher_key: Zeroizing<Box<[u8]>>,
     salt: Zeroizing<[u8; 4]>,
     integrity_key: Zeroizing<Box<[u8]>>,
@@ -40,6 +43,39 @@ pub enum KeyError {
     /// RFC 2451 section 2.3: such a key is no stronger than single DES.
     #[error("the 3DES key repeats one of its three parts and would be single DES: take another")]
     SingleDes,
+    /// The suite is not used with nonces of this rule.
+    #[error("{suite} is not used with nonces of this rule")]
+    NonceRule {
+        /// The suite.
+        suite: Suite,
+    },
+    /// QUIC does not protect headers beside this suite: see [`crate::header::HeaderKey::new`].
+    #[error("{suite} has no header protection")]
+    NoHeaderProtection {
+        /// The suite.
+        suite: Suite,
+    },
+    /// The nonces of the key hold no context.
+    #[error("the nonces of this key hold no context")]
+    NoContexts,
+    /// The key has as many contexts as a key may have.
+    #[error("a key has at most {max} contexts")]
+    TooManyContexts {
+        /// [`crate::MAX_CONTEXTS`].
+        max: usize,
+    },
+    /// The context was declared before.
+    #[error("context {context:#010x} was declared before")]
+    ContextExists {
+        /// The context.
+        context: u32,
+    },
+    /// The batch has as many one-time keys as packets.
+    #[error("the batch has {max} one-time keys already")]
+    TooManyOneTimeKeys {
+        /// [`crate::BATCH_PACKETS`].
+        max: usize,
+    },
     /// The operating system gave no random bytes.
     #[error("no random bytes for initialization vectors: {0}")]
     Entropy(getrandom::Error),
@@ -53,26 +89,30 @@ pub enum KeyError {
     Refused,
 }
 
-impl From<Misshapen> for KeyError {
-    fn from(Misshapen: Misshapen) -> KeyError {
+impl From<InvalidLength> for KeyError {
+    fn from(InvalidLength: InvalidLength) -> KeyError {
         KeyError::Refused
     }
 }
 
 impl KeyMaterial {
-    /// Key material of `suite`: `key` is the cipher's key followed by the
-    /// salt, in the order of RFC 4106 section 8.1, RFC 3686 section 5.1 and
-    /// RFC 7634 section 2; both slices may be empty where the suite needs
-    /// none. The caller wipes its own copies.
+    /// Key material of `suite` for ESP: `key` is the cipher's key followed by the salt, in the
+    /// order of RFC 4106 section 8.1, RFC 3686 section 5.1 and RFC 7634 section 2; both slices
+    /// may be empty where the suite needs none. A MAC alone takes its key, of HMAC any that is
+    /// not shorter than the digest, and the salt behind it. The caller wipes its own copies.
     ///
     /// # Errors
     /// A length that is not the suite's, or a 3DES key that is single DES.
     pub fn new(suite: Suite, key: &[u8], integrity_key: &[u8]) -> Result<KeyMaterial, KeyError> {
+        let key_bytes = match suite {
+            Suite::Mac(Algorithm::Hmac(_)) => key.len().max(suite.key_bytes()),
+            _ => suite.key_bytes(),
+        };
         let wrong_key = KeyError::CipherKey {
-            needed_bytes: suite.key_bytes() + suite.salt_bytes(),
+            needed_bytes: key_bytes + suite.salt_bytes(),
             given_bytes: key.len(),
         };
-        let (cipher_key, salt) = key.split_at_checked(suite.key_bytes()).ok_or(wrong_key)?;
+        let (cipher_key, salt) = key.split_at_checked(key_bytes).ok_or(wrong_key)?;
         if salt.len() != suite.salt_bytes() {
             return Err(wrong_key);
         }
@@ -89,15 +129,50 @@ impl KeyMaterial {
         }
         Ok(KeyMaterial {
             suite,
+            rule: NonceRule::Explicit,
             cipher_key: Zeroizing::new(cipher_key.into()),
             salt: Zeroizing::new(filled_up(salt)),
             integrity_key: Zeroizing::new(integrity_key.into()),
         })
     }
 
+    /// Key material of an AEAD whose nonces follow `rule`: AES-GCM and ChaCha20-Poly1305 take
+    /// any. `key` is the cipher's key alone, unless the rule is [`NonceRule::Explicit`].
+    ///
+    /// # Errors
+    /// A length that is not the suite's, [`KeyError::NonceRule`] for other suites.
+    pub fn with_nonces(suite: Suite, key: &[u8], rule: NonceRule) -> Result<KeyMaterial, KeyError> {
+        if rule.is_explicit() {
+            return KeyMaterial::new(suite, key, &[]);
+        }
+        if !matches!(
+            suite,
+            Suite::Aead(Aead::AesGcm16(_) | Aead::ChaCha20Poly1305)
+        ) {
+            return Err(KeyError::NonceRule { suite });
+        }
+        if key.len() != suite.key_bytes() {
+            return Err(KeyError::CipherKey {
+                needed_bytes: suite.key_bytes(),
+                given_bytes: key.len(),
+            });
+        }
+        Ok(KeyMaterial {
+            suite,
+            rule,
+            cipher_key: Zeroizing::new(key.into()),
+            salt: Zeroizing::new([0; 4]),
+            integrity_key: Zeroizing::new(Box::default()),
+        })
+    }
+
     /// The suite that the keys belong to.
     pub fn suite(&self) -> Suite {
         self.suite
+    }
+
+    pub(crate) fn rule(&self) -> &NonceRule {
+        &self.rule
     }
 
     pub(crate) fn cipher_key(&self) -> &[u8] {

@@ -4,68 +4,54 @@ use std::fmt;
 
 use weir_simd::Tier;
 
+use super::{KeyError, KeyMaterial, NonceRule};
 use crate::engine::{Family, trusted_tier};
 use crate::frames;
-use crate::job::Lengths;
 use crate::kernel::{Kernel, OpenKernel};
-use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
+use crate::limits::Lengths;
 use crate::suite::Suite;
 
-/// A key for verification and decryption, expanded once. Wiped when dropped;
-/// `Debug` shows no secret.
+/// A key for verification and decryption, expanded once. Wiped when dropped; `Debug` shows no
+/// secret.
 pub struct OpeningKey {
+    pub(crate) kernel: OpenKernel,
+    pub(crate) lengths: Lengths,
+    pub(crate) salt: [u8; 4],
+    pub(crate) rule: NonceRule,
     suite: Suite,
-    /// The suite's, kept at hand: every packet is held against them.
-    lengths: Lengths,
-    kernel: OpenKernel,
 }
 
 impl OpeningKey {
-    /// Expands `material`: [`OpeningKey::with_policy`] with
-    /// [`KeyPolicy::Precomputed`].
+    /// Expands `material`.
     ///
     /// # Errors
-    /// As there.
+    /// [`KeyError::NoEngine`], or [`KeyError::Refused`], which would be a defect of this crate.
     pub fn new(material: &KeyMaterial) -> Result<OpeningKey, KeyError> {
-        OpeningKey::with_policy(material, KeyPolicy::Precomputed)
-    }
-
-    /// Expands `material` as far as `policy` says.
-    ///
-    /// # Errors
-    /// [`KeyError::NoEngine`], or [`KeyError::Refused`], which would be a defect
-    /// of this crate.
-    pub fn with_policy(material: &KeyMaterial, policy: KeyPolicy) -> Result<OpeningKey, KeyError> {
         let tier = trusted_tier(Family::of(material.suite())).ok_or(KeyError::NoEngine)?;
-        OpeningKey::at_tier(material, tier, policy)
+        OpeningKey::at_tier(material, tier)
     }
 
-    /// As [`OpeningKey::with_policy`], with the instructions of `tier`.
-    pub(crate) fn at_tier(
-        material: &KeyMaterial,
-        tier: Tier,
-        policy: KeyPolicy,
-    ) -> Result<OpeningKey, KeyError> {
+    /// The same with the instructions of `tier`.
+    pub(crate) fn at_tier(material: &KeyMaterial, tier: Tier) -> Result<OpeningKey, KeyError> {
         Ok(OpeningKey {
+            kernel: frames::cleared(|| Kernel::new(material, tier))?,
+            lengths: Lengths::of(material.suite(), material.rule()),
+            salt: material.salt(),
+            rule: *material.rule(),
             suite: material.suite(),
-            lengths: Lengths::of(material.suite()),
-            kernel: frames::cleared(|| Kernel::new(material, tier, policy))?,
         })
     }
 
     /// The suite of this key.
+    #[inline]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
+    /// Bytes of the IV that packets under this key carry.
     #[inline]
-    pub(crate) fn lengths(&self) -> Lengths {
-        self.lengths
-    }
-
-    #[inline]
-    pub(crate) fn kernel(&self) -> &OpenKernel {
-        &self.kernel
+    pub fn iv_bytes(&self) -> usize {
+        usize::from(self.lengths.iv_bytes)
     }
 }
 

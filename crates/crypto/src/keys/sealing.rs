@@ -1,104 +1,166 @@
 //! Keys that encrypt and tag.
 
 use std::fmt;
+use std::ops::RangeBounds;
 
 use weir_simd::Tier;
 
+use super::{Contexts, KeyError, KeyMaterial, NonceRule, Numbers};
+use crate::batch::Refusal;
 use crate::engine::{Family, trusted_tier};
-use crate::fault::JobFault;
 use crate::frames;
-use crate::job::Lengths;
-use crate::kernel::{Kernel, Misshapen, SealKernel};
-use crate::keys::counter::{Counter, Exhausted, Ticket};
-use crate::keys::{KeyError, KeyMaterial, KeyPolicy};
+use crate::kernel::{Kernel, SealKernel};
+use crate::limits::Lengths;
 use crate::mode::{CbcCipher, CbcIvKey};
 use crate::suite::{Cipher, Suite};
 
-/// Where the unpredictable IVs of CBC come from. Other modes count and take
-/// nothing from it.
+/// Where the unpredictable IVs of CBC come from. Other modes count and take nothing from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IvSource {
     /// A random key of their own, drawn from the operating system.
     Random,
-    /// A key derived from the cipher's: the same counter values give the same
-    /// IVs in every run, so that outputs can be compared in tests and
-    /// examples. A run that repeats a counter with another text shows an
-    /// observer where the two texts begin alike.
+    /// A key derived from the cipher's: the same numbers give the same IVs in every run, so
+    /// that outputs can be compared in tests and examples. A run that repeats a number with
+    /// another payload shows an observer where the two payloads begin alike.
     RepeatableInsecure,
 }
 
-/// A key for encryption, expanded once. It owns the counter from which every
-/// packet's IV is made, is neither `Clone` nor serializable, and is wiped when
-/// dropped; `Debug` shows no secret.
+/// A key for encryption, expanded once. It owns the numbers that its nonces are made from, is
+/// neither `Clone` nor serializable, and is wiped when dropped; `Debug` shows no secret.
+#[repr(align(64))]
 pub struct SealingKey {
+    pub(crate) kernel: SealKernel,
+    numbers: Numbers,
+    pub(crate) lengths: Lengths,
+    pub(crate) salt: [u8; 4],
+    pub(crate) rule: NonceRule,
+    /// Numbers of keys that count in several contexts.
+    contexts: Option<Box<Contexts>>,
+    /// Of CBC.
+    pub(crate) iv_key: Option<Box<CbcIvKey>>,
     suite: Suite,
-    /// The suite's, kept at hand: every packet is held against them.
-    lengths: Lengths,
-    kernel: SealKernel,
-    ivs: Ivs,
-    counter: Counter,
-}
-
-/// How a counter value becomes an IV.
-enum Ivs {
-    /// The value itself, big-endian, 8 bytes; or nothing for NULL.
-    Counter,
-    /// Its encryption.
-    Cbc(Box<CbcIvKey>),
 }
 
 impl SealingKey {
-    /// Expands `material` and starts to count at `first`, the lowest value
-    /// that was never used under these keys: [`SealingKey::with_policy`] with
-    /// [`KeyPolicy::Precomputed`].
+    /// Expands `material` for packets with `numbers`, none of which was ever used under this
+    /// key: `0..` for a key that lives no longer than the process, a range that was written
+    /// down before for one that is kept. A key's limit of packets ([`crate::Limits::packets`])
+    /// is one on its numbers, wherever they start: those below are packets of the same key.
+    ///
+    /// # Errors
+    /// [`KeyError::Entropy`] where CBC's IVs need a random key and the operating system gave no
+    /// random bytes; [`KeyError::NoEngine`].
+    pub fn new(
+        material: KeyMaterial,
+        numbers: impl RangeBounds<u64>,
+    ) -> Result<SealingKey, KeyError> {
+        SealingKey::with_ivs(material, numbers, IvSource::Random)
+    }
+
+    /// The same with a source of CBC's IVs.
     ///
     /// # Errors
     /// As there.
-    pub fn new(material: KeyMaterial, first: u64, ivs: IvSource) -> Result<SealingKey, KeyError> {
-        SealingKey::with_policy(material, first, ivs, KeyPolicy::Precomputed)
+    pub fn with_ivs(
+        material: KeyMaterial,
+        numbers: impl RangeBounds<u64>,
+        ivs: IvSource,
+    ) -> Result<SealingKey, KeyError> {
+        let tier = trusted_tier(Family::of(material.suite())).ok_or(KeyError::NoEngine)?;
+        SealingKey::at_tier(&material, numbers, ivs, tier)
     }
 
-    /// Expands `material` as far as `policy` says, and starts to count at
-    /// `first`, the lowest value that was never used under these keys. Nothing
-    /// may be sealed before [`SealingKey::allow_until`] is called. A key's limit of
-    /// packets ([`crate::Limits::packets`]) is one on its counter values, wherever it
-    /// starts: those below `first` are packets of the same key.
+    /// Expands many keys at once, each for packets with `numbers`; those of UMAC take less
+    /// time so, in lanes.
     ///
     /// # Errors
-    /// [`KeyError::Entropy`] where random IVs were asked for and the operating
-    /// system gave no random bytes; [`KeyError::NoEngine`].
-    pub fn with_policy(
-        material: KeyMaterial,
-        first: u64,
+    /// As [`SealingKey::new`].
+    pub fn new_batch(
+        materials: Vec<KeyMaterial>,
+        numbers: impl RangeBounds<u64> + Clone,
+    ) -> Result<Vec<SealingKey>, KeyError> {
+        let mut keys = Vec::with_capacity(materials.len());
+        for alike in materials.chunk_by(|a, b| a.suite() == b.suite()) {
+            let suite = alike[0].suite();
+            let tier = trusted_tier(Family::of(suite)).ok_or(KeyError::NoEngine)?;
+            let kernels = frames::cleared(|| Kernel::new_batch(alike, tier))?;
+            for (material, kernel) in alike.iter().zip(kernels) {
+                let (numbers, ivs) = (numbers.clone(), IvSource::Random);
+                keys.push(SealingKey::of(material, kernel, numbers, ivs, tier)?);
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Expands `material` with the instructions of `tier`.
+    pub(crate) fn at_tier(
+        material: &KeyMaterial,
+        numbers: impl RangeBounds<u64>,
         ivs: IvSource,
-        policy: KeyPolicy,
+        tier: Tier,
+    ) -> Result<SealingKey, KeyError> {
+        let kernel = frames::cleared(|| Kernel::new(material, tier))?;
+        SealingKey::of(material, kernel, numbers, ivs, tier)
+    }
+
+    fn of(
+        material: &KeyMaterial,
+        kernel: SealKernel,
+        numbers: impl RangeBounds<u64>,
+        ivs: IvSource,
+        tier: Tier,
     ) -> Result<SealingKey, KeyError> {
         let suite = material.suite();
-        let tier = trusted_tier(Family::of(suite)).ok_or(KeyError::NoEngine)?;
         Ok(SealingKey {
+            kernel,
+            numbers: Numbers::new(numbers, max_packets(suite, material.rule())),
+            lengths: Lengths::of(suite, material.rule()),
+            salt: material.salt(),
+            rule: *material.rule(),
+            contexts: None,
+            iv_key: frames::cleared(|| iv_key(material, ivs, tier))?,
             suite,
-            lengths: Lengths::of(suite),
-            kernel: frames::cleared(|| Kernel::new(&material, tier, policy))?,
-            ivs: frames::cleared(|| Ivs::new(&material, ivs, tier))?,
-            counter: Counter::new(first, suite.limits().packets.most),
         })
     }
 
-    /// Lets counter values below `end` be used. The caller has made sure that
-    /// they will never be handed out again, also after a crash: for a static
-    /// key, by writing `end` to a state file and syncing it. Values once
-    /// allowed stay allowed.
-    pub fn allow_until(&mut self, end: u64) {
-        self.counter.allow_until(end);
-    }
-
-    /// Takes the next counter value.
+    /// Declares a context with numbers of its own, which were never used in it: in SRTP an
+    /// SSRC, in multipath QUIC a path. From then on the key counts in declared contexts only,
+    /// of which it has at most [`MAX_CONTEXTS`](crate::MAX_CONTEXTS). An opening key takes every
+    /// context.
     ///
     /// # Errors
-    /// [`Exhausted`], and the counter stays where it is.
+    /// [`KeyError::NoContexts`] where the key's nonces hold none,
+    /// [`KeyError::TooManyContexts`], [`KeyError::ContextExists`].
+    pub fn add_context(
+        &mut self,
+        context: u32,
+        numbers: impl RangeBounds<u64>,
+    ) -> Result<(), KeyError> {
+        if !matches!(self.rule, NonceRule::Xor(_) | NonceRule::Srtp(_)) {
+            return Err(KeyError::NoContexts);
+        }
+        let numbers = Numbers::new(numbers, max_packets(self.suite, &self.rule));
+        let contexts = self.contexts.get_or_insert_default();
+        contexts.add(context, numbers)
+    }
+
+    /// Lets numbers below `end` be used. The caller has made sure that they will never be used
+    /// again, also after a crash: for a key that is kept, by writing `end` to a state file and
+    /// syncing it. Numbers once reserved stay reserved.
+    pub fn allow_until(&mut self, end: u64) {
+        self.numbers.allow_until(end);
+    }
+
+    /// The number that the next packet gets; of keys with contexts, this is not kept.
     #[inline]
-    pub fn next_ticket(&mut self) -> Result<Ticket, Exhausted> {
-        self.counter.next_ticket()
+    pub fn next_number(&self) -> u64 {
+        self.numbers.next()
+    }
+
+    /// How many more packets the reservation holds; of keys with contexts, this is not kept.
+    #[inline]
+    pub fn reserved(&self) -> u64 {
+        self.numbers.left()
     }
 
     /// The suite of this key.
@@ -107,74 +169,50 @@ impl SealingKey {
         self.suite
     }
 
-    /// The counter value that [`SealingKey::next_ticket`] would take.
+    /// Bytes of the IV that packets under this key carry.
     #[inline]
-    pub fn next_counter(&self) -> u64 {
-        self.counter.next()
+    pub fn iv_bytes(&self) -> usize {
+        usize::from(self.lengths.iv_bytes)
     }
 
-    /// How many more tickets the reservation holds.
+    /// The numbers of `context`.
     #[inline]
-    pub fn reserved(&self) -> u64 {
-        self.counter.reserved()
-    }
-
-    /// Whether the ticket was drawn from this key and has not been spent.
-    #[inline]
-    pub(crate) fn check_ticket(&self, ticket: &Ticket) -> Result<(), JobFault> {
-        if self.counter.drew(ticket) {
-            return Ok(());
-        }
-        Err(match ticket.is_spent() {
-            true => JobFault::SpentTicket,
-            false => JobFault::ForeignTicket,
-        })
-    }
-
-    #[inline]
-    pub(crate) fn lengths(&self) -> Lengths {
-        self.lengths
-    }
-
-    #[inline]
-    pub(crate) fn kernel(&self) -> &SealKernel {
-        &self.kernel
-    }
-
-    #[inline]
-    pub(crate) fn write_iv(&self, ticket: &Ticket, iv: &mut [u8]) -> Result<(), Misshapen> {
-        match &self.ivs {
-            Ivs::Counter if iv.is_empty() => Ok(()),
-            Ivs::Counter => {
-                let iv: &mut [u8; 8] = iv.try_into().map_err(|_| Misshapen)?;
-                *iv = ticket.counter().to_be_bytes();
-                Ok(())
-            }
-            Ivs::Cbc(key) => key.write(ticket.counter(), iv),
-        }
+    pub(crate) fn numbers_mut(&mut self, context: u32) -> Result<&mut Numbers, Refusal> {
+        let numbers = match &mut self.contexts {
+            None if context == 0 => Some(&mut self.numbers),
+            None => None,
+            Some(contexts) => contexts.get_mut(context),
+        };
+        numbers.ok_or(Refusal::NoContext { context })
     }
 }
 
-impl Ivs {
-    fn new(material: &KeyMaterial, source: IvSource, tier: Tier) -> Result<Ivs, KeyError> {
-        let cipher = match material.suite() {
-            Suite::EncryptThenMac(Cipher::AesCbc(size), _) => CbcCipher::Aes(size),
-            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => CbcCipher::TripleDes,
-            Suite::EncryptThenMac(Cipher::Null | Cipher::AesCtr(_), _) | Suite::Aead(_) => {
-                return Ok(Ivs::Counter);
-            }
-        };
-        let key = CbcIvKey::new(source, cipher, material.cipher_key(), tier)?;
-        Ok(Ivs::Cbc(Box::new(key)))
-    }
+/// What one key may protect under a rule.
+fn max_packets(suite: Suite, rule: &NonceRule) -> u64 {
+    suite.limits().packets.most.min(rule.end())
+}
+
+fn iv_key(
+    material: &KeyMaterial,
+    source: IvSource,
+    tier: Tier,
+) -> Result<Option<Box<CbcIvKey>>, KeyError> {
+    let cipher = match material.suite() {
+        Suite::EncryptThenMac(Cipher::AesCbc(size), _) => CbcCipher::Aes(size),
+        Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => CbcCipher::TripleDes,
+        Suite::EncryptThenMac(Cipher::Null | Cipher::AesCtr(_), _)
+        | Suite::Aead(_)
+        | Suite::Mac(_) => return Ok(None),
+    };
+    let key = CbcIvKey::new(source, cipher, material.cipher_key(), tier)?;
+    Ok(Some(Box::new(key)))
 }
 
 impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SealingKey")
             .field("suite", &self.suite)
-            .field("next", &self.counter.next())
-            .field("allowed", &self.counter.allowed())
+            .field("numbers", &self.numbers)
             .finish_non_exhaustive()
     }
 }

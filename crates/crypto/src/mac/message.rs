@@ -90,7 +90,8 @@ impl<'a, K> Message<'a, K> {
                 .min(bytes - room.len())
                 .min(room.remaining_capacity());
             let (head, rest) = self.current.split_at(count);
-            room.extend(head.iter().copied());
+            // It is as long as there is capacity for.
+            let _ = room.try_extend_from_slice(head);
             self.current = rest;
             match self.behind {
                 [next, behind @ ..] if rest.is_empty() && room.len() < bytes => {
@@ -105,6 +106,22 @@ impl<'a, K> Message<'a, K> {
 /// For kernels that look ahead.
 #[cfg(target_arch = "x86_64")]
 impl<'a, K> Message<'a, K> {
+    /// The next bytes, at most `most`: as many as lie in one place, cut to a multiple of
+    /// `UNIT` where these are fewer.
+    #[inline]
+    pub(crate) fn in_place_by<const UNIT: usize>(&mut self, most: usize) -> &'a [u8] {
+        while self.current.is_empty()
+            && let [next, behind @ ..] = self.behind
+        {
+            (self.current, self.behind) = (next, behind);
+        }
+        let bytes = match self.current.len() {
+            fewer if fewer < most => fewer / UNIT * UNIT,
+            _ => most,
+        };
+        self.in_place(bytes).unwrap_or_default()
+    }
+
     /// The next `BYTES`, if they lie in one place and are not the last; they remain
     /// unread.
     #[inline]

@@ -6,54 +6,35 @@
 //! State University). Tags of 64 to 128 bits are several hashes of 32 bits, which
 //! run in lanes beside each other, and so do messages under different keys.
 //!
-//! The raw key of an [`Algorithm`] is [`Material`]; expanded, it is a
-//! [`TaggingKey`] or a [`VerifyingKey`]. [`tag`] and [`verify`] take messages by
-//! the batch, one [`TagJob`] or [`VerifyJob`] each. **A nonce is used once**: as
-//! for [`crate::SealingKey`], the key owns the counter that nonces are, hands
-//! each out once as a [`crate::Ticket`], and a job spends it. A pad used twice
+//! A MAC alone is a [`Suite`](crate::Suite) like any other. **A nonce is used once**: the
+//! packet's number is the nonce, and the sealing key hands each out once. A pad used twice
 //! shows the difference of two hashes and lets tags be forged.
 //!
 //! ```
-//! use weir_crypto::mac::{Algorithm, Material, TagJob, TaggingKey, VerifyJob, VerifyingKey};
-//! use weir_crypto::mac::{tag, verify};
+//! use weir_crypto::mac::Algorithm;
+//! use weir_crypto::{Descriptor, KeyMaterial, Layout, Opener, OpeningKey, Sealer, SealingKey, Suite};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let algorithm = Algorithm::parse("umac-64")?;
-//! let mut key = TaggingKey::new(Material::new(algorithm, &[0x11; 16])?, 1)?;
-//! key.allow_until(1000); // written to a state file before this
+//! let suite = Suite::Mac(Algorithm::parse("umac-64")?);
+//! let material = || KeyMaterial::new(suite, &[0x11; 16], &[]);
+//! let mut sealer = Sealer::new();
+//! let key = sealer.add(SealingKey::new(material()?, 0..)?);
 //!
-//! let messages = ["a message", "another one"];
-//! let tickets = [key.next_ticket()?, key.next_ticket()?];
-//! let nonces = [tickets[0].counter(), tickets[1].counter()];
-//! let mut tags = [[0; 8]; 2];
-//! let mut jobs: Vec<TagJob> = messages
-//!     .iter()
-//!     .zip(tickets)
-//!     .zip(&mut tags)
-//!     .map(|((message, ticket), tag)| TagJob {
-//!         key: &key,
-//!         ticket,
-//!         parts: [message.as_bytes(), &[], &[], &[]],
-//!         tag,
-//!     })
-//!     .collect();
-//! tag(&mut jobs)?;
+//! let mut buffer = *b"a message and its tag:12345678";
+//! let message = Descriptor {
+//!     key,
+//!     layout: Layout { payload_bytes: 22, ..Layout::default() },
+//!     ..Descriptor::default()
+//! };
+//! let mut batch = sealer.batch(&mut buffer);
+//! let nonce = batch.push(message)?;
+//! assert!(batch.run().all_good());
 //!
-//! let key = VerifyingKey::new(&Material::new(algorithm, &[0x11; 16])?)?;
-//! let mut jobs: Vec<VerifyJob> = messages
-//!     .iter()
-//!     .zip(nonces)
-//!     .zip(&tags)
-//!     .map(|((message, nonce), tag)| VerifyJob {
-//!         key: &key,
-//!         nonce,
-//!         parts: [message.as_bytes(), &[], &[], &[]],
-//!         tag,
-//!         verified: false,
-//!     })
-//!     .collect();
-//! verify(&mut jobs);
-//! assert!(jobs.iter().all(|job| job.verified));
+//! let mut opener = Opener::new();
+//! let key = opener.add(OpeningKey::new(&material()?)?);
+//! let mut batch = opener.batch(&mut buffer);
+//! batch.push_numbered(Descriptor { key, ..message }, nonce)?;
+//! assert!(batch.run().all_good());
 //! # Ok(())
 //! # }
 //! ```
@@ -121,10 +102,8 @@ mod simd;
 mod umac;
 
 pub use algorithm::{Algorithm, AlgorithmError, TagWords};
-pub(crate) use batch::{Authenticated, Kinds, check, process};
-pub use batch::{TagJob, VerifyJob, tag, verify};
+pub(crate) use batch::{MacPacket, process};
 pub(crate) use keys::MacKey;
-pub use keys::{Material, TaggingKey, VerifyingKey};
 pub(crate) use message::{LANES, Message, Room};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use simd::pads;

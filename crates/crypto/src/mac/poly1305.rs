@@ -1,4 +1,4 @@
-//! Poly1305 by a kept crate, under one-time keys that ChaCha20 makes of a key and
+//! Poly1305 by the `poly1305` crate, under one-time keys that ChaCha20 makes of a key and
 //! a nonce: RFC 8439 section 2.6.
 
 use chacha20::ChaCha20;
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::message::for_whole_blocks;
 use crate::cipher::Block;
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 
 /// A key of ChaCha20, and the salt that begins its nonces. Wiped when dropped.
 pub(crate) struct Poly1305Key {
@@ -19,12 +19,11 @@ pub(crate) struct Poly1305Key {
 
 impl Poly1305Key {
     /// Of 32 bytes of key and 4 of salt.
-    pub(super) fn new(raw: &[u8]) -> Result<Poly1305Key, Misshapen> {
-        let (key, salt) = raw.split_last_chunk().ok_or(Misshapen)?;
-        let key: &[u8; 32] = key.try_into().map_err(|_| Misshapen)?;
+    pub(super) fn new(key: &[u8], salt: [u8; 4]) -> Result<Poly1305Key, InvalidLength> {
+        let key: &[u8; 32] = key.try_into().map_err(|_| InvalidLength)?;
         Ok(Poly1305Key {
             key: Zeroizing::new(*key),
-            salt: *salt,
+            salt,
         })
     }
 
@@ -57,7 +56,7 @@ mod tests {
     fn array<const N: usize>(hex: &str) -> [u8; N] {
         unhex(hex)
             .and_then(|bytes| bytes.try_into().ok())
-            .expect("so many bytes")
+            .expect("N bytes")
     }
 
     /// RFC 8439 section 2.5.2.
@@ -75,12 +74,9 @@ mod tests {
     /// RFC 8439 section 2.6.2: the one-time key of a key and a nonce.
     #[test]
     fn one_time_keys_are_those_of_the_standard() {
-        let mut raw = array::<36>(
-            "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f 00000000",
-        );
-        raw[32..].copy_from_slice(&[0; 4]);
+        let raw = array::<32>("808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
         let once = array("8ad5a08b905f81cc815040274ab29471a833b637e3fd0da508dbb8e2fdd1a646");
-        let key = Poly1305Key::new(&raw).expect("a key");
+        let key = Poly1305Key::new(&raw, [0; 4]).expect("32 bytes");
         let message: &[u8] = b"any";
         let found = key.tag(0x0001_0203_0405_0607, &[message, &[], &[], &[]]);
         assert_eq!(found, tag(&once, &[message, &[], &[], &[]]));

@@ -5,9 +5,9 @@ use weir_simd::Tier;
 use zeroize::Zeroizing;
 
 use crate::digest::Digest;
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::keys::{IvSource, KeyError};
-use crate::mac::hmac::{HmacKey, MacJob, write_tags};
+use crate::mac::{self, Algorithm, MacKey, MacPacket};
 use crate::mode::{CbcCipher, CbcEncryptKey, CbcKey};
 
 /// A key of its own, under which counter values are encrypted, one block each.
@@ -33,20 +33,34 @@ impl CbcIvKey {
     }
 
     /// Writes the IV of `counter`: its encryption as a big-endian block.
-    pub(crate) fn write(&self, counter: u64, iv: &mut [u8]) -> Result<(), Misshapen> {
+    pub(crate) fn write(&self, counter: u64, iv: &mut [u8]) -> Result<(), InvalidLength> {
         self.0.encrypt_counter(counter, iv)
     }
 }
 
 /// Fills `iv_key` from HMAC-SHA-512 of a label under the cipher's key, so that
 /// equal keys give equal IVs and yet neither key tells anything of the other.
-fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), Misshapen> {
-    let job = MacJob {
-        key: &HmacKey::new(Digest::Sha512, cipher_key),
+fn derive(cipher_key: &[u8], iv_key: &mut [u8]) -> Result<(), InvalidLength> {
+    let key = MacKey::new(
+        Tier::Scalar,
+        Algorithm::Hmac(Digest::Sha512),
+        cipher_key,
+        [0; 4],
+    )?;
+    let mut packet = [MacPacket {
+        index: 0,
+        key: &key,
+        nonce: 0,
         parts: [b"weir repeatable cbc iv key", &[], &[], &[]],
         tag: iv_key,
-    };
-    write_tags(Tier::Scalar, &mut [job]).map_err(|_| Misshapen)
+        is_verified: false,
+        is_good: false,
+    }];
+    mac::process(|_| Tier::Scalar, &mut packet);
+    match packet[0].is_good {
+        true => Ok(()),
+        false => Err(InvalidLength),
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! The crate through its public interface: batches, refusals, packets of one buffer, MACs, and
-//! published vectors.
+//! The crate through its public interface: batches, numbers and nonces, refusals, MACs, memory,
+//! and published vectors.
 
 mod batches;
 mod guarded;
 mod macs;
-mod placed;
+#[cfg(not(target_arch = "aarch64"))]
+mod nonces;
+mod numbers;
 mod refusals;
 // An emulator of another processor has memory of its own.
 #[cfg(target_arch = "x86_64")]
@@ -12,6 +14,6 @@ mod remains;
 mod support;
 mod vectors;
 
-/// Places buffers at unmapped pages where a test asks for it.
+/// Places buffers at unmapped pages within `weir_guard::guarded`.
 #[global_allocator]
 static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;

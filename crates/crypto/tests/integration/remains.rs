@@ -15,50 +15,42 @@ use std::thread;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use weir_crypto::hazmat::{EcbJob, EcbKey, ecb_encrypt};
-use weir_crypto::{
-    Aead, AesKeySize, Cipher, IvSource, KeyMaterial, KeyPolicy, OneTimeKeys, OpeningKey,
-    SealingKey, Suite, Ticket, open, open_once, seal, seal_once,
-};
+use weir_crypto::mac::Algorithm;
+use weir_crypto::{Aead, Cipher, KeyId, Opener, OpeningKey, Sealer, SealingKey, Suite};
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
-use crate::support::{Packet, laid::Laid, suites_and_policies};
+use crate::support::laid::Laid;
+use crate::support::{Packet, RawKey, suites};
 
 /// What is searched for lies in memory only with each byte exclusive-or this.
 const MASK: u8 = 0x5c;
 
 const BLOCK_BYTES: usize = 16;
 
-/// Lengths of text, each of several packets that may share vectors and lanes.
-const TEXTS_BYTES: [usize; 10] = [16, 20, 40, 64, 100, 160, 300, 600, 1500, 3300];
+/// Lengths of payloads, each of several packets that may share vectors and lanes.
+const PAYLOADS_BYTES: [usize; 10] = [16, 20, 40, 64, 100, 160, 300, 600, 1500, 3300];
 
 const ALIKE: usize = 16;
 
-const PACKETS: usize = ALIKE * TEXTS_BYTES.len();
-
-/// Frames of a thread's waiting, and what its set-up left in its own frame, lie within so
-/// many bytes; those of kernels lie beyond.
+/// Frames of a thread's waiting, and what its set-up left in its own frame, lie within these
+/// bytes; those of kernels lie beyond.
 const PAD_BYTES: usize = 32 * 1024;
 
 const STACK_BYTES: usize = 1024 * 1024;
 
-/// A suite, and how its keys are kept.
+/// A suite and its keys.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     suite: Suite,
-    policy: KeyPolicy,
     /// No other subject has the same keys.
     seed: u64,
 }
 
 impl Subject {
     fn all() -> impl Iterator<Item = Subject> {
-        let subjects = suites_and_policies().zip(0..);
-        subjects.map(|((suite, policy), seed)| Subject {
-            suite,
-            policy,
-            seed,
-        })
+        let subjects = suites().zip(0..);
+        subjects.map(|(suite, seed)| Subject { suite, seed })
     }
 
     /// Secret bytes of the subject's own.
@@ -78,16 +70,12 @@ impl Subject {
         self.bytes(self.suite.integrity_key_bytes(), 1)
     }
 
-    fn material(self) -> KeyMaterial {
-        KeyMaterial::new(self.suite, &self.cipher_key(), &self.integrity_key()).expect("a key")
-    }
-
-    fn one_time_keys(self, size: AesKeySize) -> OneTimeKeys {
-        let mut keys = OneTimeKeys::new(size).expect("an engine");
-        for _ in 0..PACKETS {
-            keys.push(&self.cipher_key()).expect("a key");
+    fn raw_key(self) -> RawKey {
+        RawKey {
+            suite: self.suite,
+            key: self.cipher_key().to_vec(),
+            integrity_key: self.integrity_key().to_vec(),
         }
-        keys
     }
 
     /// The suite's secrets as they may lie in memory.
@@ -97,17 +85,20 @@ impl Subject {
         let cipher_key = &cipher_key[..self.suite.key_bytes()];
         match self.suite {
             Suite::EncryptThenMac(Cipher::TripleDesCbc | Cipher::Null, _)
-            | Suite::Aead(Aead::ChaCha20Poly1305) => secrets.add(cipher_key),
+            | Suite::Aead(Aead::ChaCha20Poly1305)
+            | Suite::Mac(Algorithm::Poly1305 | Algorithm::Hmac(_)) => secrets.add(cipher_key),
             _ => secrets.add(&round_keys(cipher_key)),
         }
-        if let Suite::Aead(Aead::AesGcm16(size) | Aead::AesGmac(size)) = self.suite {
+        if let Suite::Aead(Aead::AesGcm16(size) | Aead::AesGmac(size))
+        | Suite::Mac(Algorithm::Gmac(size)) = self.suite
+        {
             let mut hash_key = Zeroizing::new([0; BLOCK_BYTES]);
             let key = EcbKey::new(size, Tier::Scalar, cipher_key).expect("a key");
             let job = EcbJob {
                 key: &key,
-                text: &mut hash_key[..],
+                blocks: std::slice::from_mut(&mut *hash_key),
             };
-            ecb_encrypt(Tier::Scalar, &mut [job]).expect("a block");
+            ecb_encrypt(Tier::Scalar, &mut [job]);
             // As it is, and as kernels have it that multiply numbers: RFC 8452 appendix A.
             let number = u128::from_be_bytes(*hash_key);
             let times_x = (number << 1) ^ ((number >> 127) * (0xc2 << 120 | 1));
@@ -120,69 +111,55 @@ impl Subject {
         secrets
     }
 
-    /// Seals and opens packets in every way there is.
+    /// Seals and opens packets in every public way. One-time keys are copied from `raw`, which
+    /// lies in the heap until the work is done.
     fn seal_and_open(self, keys: &mut Keys) {
         let Keys {
+            sealer,
             sealing,
+            opener,
             opening,
-            once,
+            raw,
         } = keys;
-        let tickets = |sealing: &mut SealingKey| -> Vec<Ticket> {
-            let ticket = |_| sealing.next_ticket().expect("reserved");
-            (0..PACKETS).map(ticket).collect()
-        };
-        let lengths = TEXTS_BYTES.iter().flat_map(|bytes| [*bytes; ALIKE]);
+        let lengths = PAYLOADS_BYTES.iter().flat_map(|bytes| [*bytes; ALIKE]);
         let packet = |bytes| Packet::new(self.suite, 8, bytes, 2);
-        let mut packets: Vec<Packet> = lengths.map(packet).collect();
-
-        let mut jobs: Vec<_> = tickets(sealing)
-            .into_iter()
-            .zip(&mut packets)
-            .map(|(ticket, packet)| packet.seal_job(sealing, ticket))
-            .collect();
-        seal(&mut jobs).expect("sealed");
-        let mut jobs: Vec<_> = packets.iter_mut().map(|p| p.open_job(opening)).collect();
-        open(&mut jobs);
-        assert!(jobs.iter().all(|job| job.verified), "{self:?}");
+        let packets: Vec<Packet> = lengths.map(packet).collect();
 
         let mut laid = Laid::of(&packets);
-        let tickets = tickets(sealing);
-        laid.seal(sealing, tickets);
-        laid.open(opening);
+        let numbers = laid.seal_under(sealer, *sealing);
+        laid.open_under(opener, *opening, &numbers);
 
-        if let Some([sealing, opening]) = once {
-            seal_once(sealing, &mut laid.buffer, &laid.places).expect("sealed");
-            let mut verified = vec![false; laid.places.len()];
-            open_once(opening, &mut laid.buffer, &laid.places, &mut verified).expect("opened");
-            assert!(!verified.contains(&false), "{self:?}");
+        let raw = raw.take().expect("a key that was not used");
+        laid.seal_once(sealer, &raw, &numbers);
+        laid.open_once(opener, &raw, &numbers);
+        for bytes in [raw.key, raw.integrity_key] {
+            drop(Zeroizing::new(bytes));
         }
     }
 }
 
 /// Everything that is made of a subject's secrets.
 struct Keys {
-    sealing: SealingKey,
-    opening: OpeningKey,
-    /// To seal and to open with.
-    once: Option<[OneTimeKeys; 2]>,
+    sealer: Sealer,
+    sealing: KeyId,
+    opener: Opener,
+    opening: KeyId,
+    /// Of one-time keys.
+    raw: Option<RawKey>,
 }
 
 impl Keys {
     fn new(subject: Subject) -> Keys {
-        let Subject { suite, policy, .. } = subject;
-        let source = IvSource::Random;
-        let mut sealing =
-            SealingKey::with_policy(subject.material(), 1, source, policy).expect("a sealing key");
-        sealing.allow_until(1000);
+        let raw = subject.raw_key();
+        let (mut sealer, mut opener) = (Sealer::new(), Opener::new());
+        let sealing = SealingKey::new(raw.material(), 1..).expect("a sealing key");
+        let opening = OpeningKey::new(&raw.material()).expect("an opening key");
         Keys {
-            sealing,
-            opening: OpeningKey::with_policy(&subject.material(), policy).expect("an opening key"),
-            once: match suite {
-                Suite::Aead(Aead::AesGcm16(size)) if policy == KeyPolicy::OnTheFly => {
-                    Some([(); 2].map(|()| subject.one_time_keys(size)))
-                }
-                _ => None,
-            },
+            sealing: sealer.add(sealing),
+            opening: opener.add(opening),
+            sealer,
+            opener,
+            raw: Some(raw),
         }
     }
 }

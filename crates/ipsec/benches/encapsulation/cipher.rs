@@ -3,39 +3,38 @@
 use std::time::Instant;
 
 use weir_crypto::{
-    IvSource, KeyMaterial, OpenJob, OpeningKey, SealJob, SealingKey, Suite, Ticket, open, seal,
+    BATCH_PACKETS, Descriptor, KeyId, KeyMaterial, Layout, Opener, OpeningKey, Sealer, SealingKey,
+    Suite,
 };
-use weir_stream::BATCH_RECORDS;
-
-const ESP_HEADER_BYTES: usize = 8;
-const IV_BYTES: usize = 8;
-const TAG_BYTES: usize = 16;
 
 /// Bytes from one packet of a batch to the next: as a gateway's, which have
-/// room around them.
+/// headroom and tailroom.
 const STRIDE: usize = 320;
 
-/// Keys that seal.
-pub struct Sealer {
-    keys: Vec<SealingKey>,
-    text_bytes: usize,
-    /// A batch's packets.
+/// Where a packet's ESP header is: behind headroom, Ethernet and outer header.
+const ESP_OFFSET: usize = 128 + 48;
+
+/// Keys that seal, and packets of one batch.
+pub struct Sealing {
+    sealer: Sealer,
+    keys: Vec<KeyId>,
+    layout: Layout,
     memory: Vec<u8>,
 }
 
-impl Sealer {
+impl Sealing {
     /// `keys` keys, and memory for a batch of ESP packets of `payload_bytes`.
-    pub fn new(keys: usize, payload_bytes: usize) -> Sealer {
+    pub fn new(keys: usize, payload_bytes: usize) -> Sealing {
+        let mut sealer = Sealer::new();
         let keys = (0..keys).map(|number| {
-            let key = SealingKey::new(material(number), 1, IvSource::RepeatableInsecure);
-            let mut key = key.expect("a key");
-            key.allow_until(u64::MAX);
-            key
+            let key = SealingKey::new(material(number), 1..).expect("a key");
+            sealer.add(key)
         });
-        Sealer {
+        Sealing {
             keys: keys.collect(),
-            text_bytes: text_bytes(payload_bytes),
-            memory: vec![0; BATCH_RECORDS * STRIDE],
+            sealer,
+            layout: layout(payload_bytes),
+            memory: vec![0; BATCH_PACKETS * STRIDE],
         }
     }
 
@@ -43,27 +42,14 @@ impl Sealer {
     /// `receive`; nanoseconds per packet.
     pub fn round_ns(&mut self, order: &[usize], mut receive: impl FnMut(&[u8])) -> f64 {
         let mut ns = 0;
-        for of_batch in order.chunks(BATCH_RECORDS) {
-            let tickets: Vec<Ticket> = of_batch
-                .iter()
-                .map(|key| self.keys[*key].next_ticket().expect("there are more"))
-                .collect();
-            let mut jobs = Vec::with_capacity(BATCH_RECORDS);
-            let packets = self.memory.chunks_mut(STRIDE);
-            for ((key, ticket), packet) in of_batch.iter().zip(tickets).zip(packets) {
-                let (prefix, iv, text, tag) = parts(packet, self.text_bytes);
-                jobs.push(SealJob {
-                    key: &self.keys[*key],
-                    ticket,
-                    prefix,
-                    iv,
-                    text,
-                    suffix: &[],
-                    tag,
-                });
-            }
+        for of_batch in order.chunks(BATCH_PACKETS) {
             let start = Instant::now();
-            seal(&mut jobs).expect("well-formed packets");
+            let mut batch = self.sealer.batch(&mut self.memory);
+            for (place, key) in of_batch.iter().enumerate() {
+                let packet = packet(self.keys[*key], self.layout, place);
+                batch.push(packet).expect("a well-formed packet");
+            }
+            assert!(batch.run().all_good());
             ns += start.elapsed().as_nanos();
             receive(&self.memory);
         }
@@ -71,50 +57,44 @@ impl Sealer {
     }
 }
 
-/// Keys that open.
-pub struct Opener {
-    keys: Vec<OpeningKey>,
-    text_bytes: usize,
-    /// A batch's packets.
+/// Keys that open, and packets of one batch.
+pub struct Opening {
+    opener: Opener,
+    keys: Vec<KeyId>,
+    layout: Layout,
     memory: Vec<u8>,
 }
 
-impl Opener {
-    /// As [`Sealer::new`].
-    pub fn new(keys: usize, payload_bytes: usize) -> Opener {
-        Opener {
-            keys: (0..keys)
-                .map(|number| OpeningKey::new(&material(number)).expect("a key"))
-                .collect(),
-            text_bytes: text_bytes(payload_bytes),
-            memory: vec![0; BATCH_RECORDS * STRIDE],
+impl Opening {
+    /// As [`Sealing::new`].
+    pub fn new(keys: usize, payload_bytes: usize) -> Opening {
+        let mut opener = Opener::new();
+        let keys = (0..keys).map(|number| {
+            let key = OpeningKey::new(&material(number)).expect("a key");
+            opener.add(key)
+        });
+        Opening {
+            keys: keys.collect(),
+            opener,
+            layout: layout(payload_bytes),
+            memory: vec![0; BATCH_PACKETS * STRIDE],
         }
     }
 
-    /// Opens the batches that a [`Sealer`] sealed in this order; nanoseconds per
+    /// Opens the batches that a [`Sealing`] sealed in this order; nanoseconds per
     /// packet.
     pub fn round_ns(&mut self, order: &[usize], batches: &[Vec<u8>]) -> f64 {
         let mut ns = 0;
-        for (of_batch, sealed) in order.chunks(BATCH_RECORDS).zip(batches) {
+        for (of_batch, sealed) in order.chunks(BATCH_PACKETS).zip(batches) {
             self.memory.copy_from_slice(sealed);
-            let mut jobs = Vec::with_capacity(BATCH_RECORDS);
-            let packets = self.memory.chunks_mut(STRIDE);
-            for (key, packet) in of_batch.iter().zip(packets) {
-                let (prefix, iv, text, tag) = parts(packet, self.text_bytes);
-                jobs.push(OpenJob {
-                    key: &self.keys[*key],
-                    prefix,
-                    iv,
-                    text,
-                    suffix: &[],
-                    tag,
-                    verified: false,
-                });
-            }
             let start = Instant::now();
-            open(&mut jobs);
+            let mut batch = self.opener.batch(&mut self.memory);
+            for (place, key) in of_batch.iter().enumerate() {
+                let packet = packet(self.keys[*key], self.layout, place);
+                batch.push(packet).expect("a well-formed packet");
+            }
+            assert!(batch.run().all_good(), "all verify");
             ns += start.elapsed().as_nanos();
-            assert!(jobs.iter().all(|job| job.verified), "all verify");
         }
         ns as f64 / order.len() as f64
     }
@@ -126,17 +106,20 @@ fn material(number: usize) -> KeyMaterial {
     KeyMaterial::new(suite, key.as_flattened(), &[]).expect("a key")
 }
 
-/// Payload, padding and trailer.
-fn text_bytes(payload_bytes: usize) -> usize {
-    (payload_bytes + 2).next_multiple_of(4)
+/// ESP header; payload, padding and trailer.
+fn layout(payload_bytes: usize) -> Layout {
+    Layout {
+        payload_bytes: (payload_bytes + 2).next_multiple_of(4) as u32,
+        aad_bytes: 8,
+        ..Layout::default()
+    }
 }
 
-/// ESP header, IV, text and tag of a packet with its headroom.
-fn parts(packet: &mut [u8], text_bytes: usize) -> (&[u8], &mut [u8], &mut [u8], &mut [u8]) {
-    // Ethernet and outer header behind the rest of the headroom.
-    let (_, packet) = packet.split_at_mut(64 + 34);
-    let (prefix, packet) = packet.split_at_mut(ESP_HEADER_BYTES);
-    let (iv, packet) = packet.split_at_mut(IV_BYTES);
-    let (text, packet) = packet.split_at_mut(text_bytes);
-    (prefix, iv, text, &mut packet[..TAG_BYTES])
+fn packet(key: KeyId, layout: Layout, place: usize) -> Descriptor {
+    Descriptor {
+        key,
+        context: 0,
+        offset: (place * STRIDE + ESP_OFFSET) as u32,
+        layout,
+    }
 }

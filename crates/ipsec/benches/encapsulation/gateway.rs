@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use weir_crypto::BATCH_PACKETS;
 use weir_ipsec::{
     ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect, Windows,
 };
 use weir_packet::file::Block;
 use weir_packet::wire::{LinkType, internet_checksum};
-use weir_stream::{Arrival, BATCH_RECORDS, Batch, BatchLimits, Stage};
+use weir_stream::{Arrival, Batch, BatchLimits, Stage};
 
 /// Permutations of `0..count`, the same ones in every run.
 pub struct Shuffle {
@@ -70,7 +71,7 @@ impl Sender {
     /// nanoseconds per packet of classification and of protection.
     pub fn round_ns(&mut self, order: &[usize], mut receive: impl FnMut(&[u8])) -> [f64; 2] {
         let mut ns = [0; 2];
-        for of_batch in order.chunks(BATCH_RECORDS) {
+        for of_batch in order.chunks(BATCH_PACKETS) {
             let frames = of_batch.iter().map(|to| self.frames[*to].as_slice());
             fill(&mut self.batch, frames);
             ns[0] += time(&mut self.classify, &mut self.batch);
@@ -108,7 +109,7 @@ impl Receiver {
     /// unprotection.
     pub fn round_ns(&mut self, frames: &[Vec<u8>]) -> [f64; 2] {
         let mut ns = [0; 2];
-        for of_batch in frames.chunks(BATCH_RECORDS) {
+        for of_batch in frames.chunks(BATCH_PACKETS) {
             fill(&mut self.batch, of_batch.iter().map(Vec::as_slice));
             ns[0] += time(&mut self.classify, &mut self.batch);
             ns[1] += time(&mut self.unprotect, &mut self.batch);

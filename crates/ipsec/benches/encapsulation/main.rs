@@ -20,8 +20,8 @@
 //!   packet: copy into memory with headroom, sequence number, outer header, ESP
 //!   header, IV, padding, trailer, encryption, ICV, counters, and headers read
 //!   again for the stages behind it;
-//! - `seal alone`: `weir_crypto::seal` on jobs that are ready, of the same
-//!   lengths under as many keys in the same order;
+//! - `seal alone`: a batch of `weir_crypto` whose packets are written, of the same
+//!   lengths under as many keys in the same order: push and run;
 //! - `classify inbound`, `decapsulate`, `open alone`: the same way back, with
 //!   anti-replay check and window.
 //!
@@ -37,7 +37,7 @@ mod cipher;
 mod clock;
 mod gateway;
 
-use cipher::{Opener, Sealer};
+use cipher::{Opening, Sealing};
 use gateway::{Receiver, Sender, Shuffle};
 
 /// Associations, and packets of a round.
@@ -68,7 +68,7 @@ fn main() {
     let mut shuffle = Shuffle::new(ASSOCIATIONS);
     if is_wanted("outbound") {
         let mut sender = Sender::new(ASSOCIATIONS, PACKET_BYTES);
-        let mut sealer = Sealer::new(ASSOCIATIONS, PACKET_BYTES);
+        let mut sealer = Sealing::new(ASSOCIATIONS, PACKET_BYTES);
         measure(
             ["classify outbound", "encapsulate", "seal alone"],
             ghz,
@@ -82,8 +82,8 @@ fn main() {
     if is_wanted("inbound") {
         let mut sender = Sender::new(ASSOCIATIONS, PACKET_BYTES);
         let mut receiver = Receiver::new(ASSOCIATIONS);
-        let mut sealer = Sealer::new(ASSOCIATIONS, PACKET_BYTES);
-        let mut opener = Opener::new(ASSOCIATIONS, PACKET_BYTES);
+        let mut sealer = Sealing::new(ASSOCIATIONS, PACKET_BYTES);
+        let mut opener = Opening::new(ASSOCIATIONS, PACKET_BYTES);
         let mut frames = Vec::new();
         let mut sealed = Vec::new();
         measure(

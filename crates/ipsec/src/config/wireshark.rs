@@ -81,7 +81,7 @@ fn push_key(text: &mut String, key: &[u8]) {
 fn names(suite: Suite) -> Option<(&'static str, &'static str)> {
     match suite {
         Suite::Aead(Aead::AesGcm16(_)) => Some(("AES-GCM with 16 octet ICV [RFC4106]", "NULL")),
-        Suite::Aead(_) => None,
+        Suite::Aead(_) | Suite::Mac(_) => None,
         Suite::EncryptThenMac(cipher, mac) => {
             let encryption = match cipher {
                 Cipher::Null => "NULL",

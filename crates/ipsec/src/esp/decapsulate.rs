@@ -1,15 +1,16 @@
-//! From a received packet to its ESP parts, and from a verified text to the
+//! From a received packet to its ESP parts, and from a verified plaintext to the
 //! packet inside.
 
-use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
-use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Shim};
-use weir_stream::DropReason;
+use std::ops::Range;
 
-use super::{ESP_HEADER_BYTES, Format, Layout, Trailer};
-use crate::ecn::{self, ECN_MASK};
-use crate::header;
-use crate::nat_t::Datagram;
-use crate::{chain, link};
+use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
+use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Network, Shim};
+use weir_stream::{CopyShape, DropReason};
+
+use super::{ESP_HEADER_BYTES, Format, Trailer};
+use crate::ecn::{self, ECN_MASK, MustDrop};
+use crate::nat_t::{self, Datagram};
+use crate::{chain, header, link};
 
 /// An ESP packet as it arrives: what can be read before it is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,182 +71,205 @@ impl Arrival {
     }
 }
 
-/// What is inside a verified text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inner {
-    /// Tunnel mode: an IP packet, at the start of the text.
-    Packet {
-        /// Its length by its own header; what follows in the text is padding
-        /// against traffic analysis (RFC 4303, section 2.7).
-        packet_bytes: usize,
-    },
-    /// Transport mode: what follows the IP header.
-    Payload {
-        /// Its protocol.
-        next_header: u8,
-        /// Its length.
-        payload_bytes: usize,
-    },
-}
-
-impl Inner {
-    /// Reads a verified text: the padding must count 1, 2, 3, …, and what is
-    /// in front of it must be of the association's mode, tunnel or transport.
-    ///
-    /// # Errors
-    /// [`DropReason::BadPadding`], [`DropReason::DummyPacket`] or
-    /// [`DropReason::BadInnerPacket`].
-    pub fn read(is_tunnel: bool, text: &[u8]) -> Result<Inner, DropReason> {
-        let trailer = Trailer::read(text).map_err(|_| DropReason::BadPadding)?;
-        let payload = &text[..trailer.payload_bytes];
-        match (trailer.next_header, is_tunnel) {
-            (NO_NEXT_HEADER, _) => Err(DropReason::DummyPacket),
-            (next_header, false) => Ok(Inner::Payload {
-                next_header,
-                payload_bytes: payload.len(),
-            }),
-            (IPV4 | IPV6, true) => {
-                let announced = if trailer.next_header == IPV6 { 6 } else { 4 };
-                let headers = Headers::parse(LinkType::RawIp, payload);
-                if header::version(payload) != announced || !headers.is_whole_ip() {
-                    return Err(DropReason::BadInnerPacket);
-                }
-                Ok(Inner::Packet {
-                    packet_bytes: headers.end_offset as usize,
-                })
-            }
-            (_, true) => Err(DropReason::BadInnerPacket),
-        }
-    }
-}
-
-/// A received packet on its way through the cipher, and how it is unwrapped
-/// afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a received packet is decrypted, in a copy of its ESP part, and how what is inside takes
+/// its place.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Decapsulation {
-    link: LinkType,
+    /// Bytes of the record's front that go in front of what is inside: the link header, and in
+    /// transport mode the IP header.
+    kept_bytes: u32,
+    esp_offset: u32,
+    plaintext_bytes: u32,
+    link_bytes: u16,
+    /// Bytes of ESP header and IV.
+    header_bytes: u8,
+    tag_bytes: u8,
     shim: Option<Shim>,
-    link_bytes: usize,
-    layout: Layout,
-}
-
-/// How much of a record's front and back goes when it is unwrapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Bytes in front.
-    pub front_bytes: usize,
-    /// Bytes at the end.
-    pub back_bytes: usize,
+    /// Of the outer packet.
+    network: Network,
+    traffic_class: u8,
+    /// Where the kept IP header says what follows, from its own start.
+    next_field: u32,
 }
 
 impl Decapsulation {
-    /// Lays out what arrived.
+    /// Decides how an association takes a record apart.
     ///
     /// # Errors
-    /// [`DropReason::EspLength`]: the suite makes no packet of this length.
+    /// The suite makes no packet of this length, or in transport mode, there is something wrong
+    /// with the IP header.
+    #[inline]
     pub fn plan(
         format: &Format,
-        link: LinkType,
         headers: &Headers,
+        record: &[u8],
         arrival: &Arrival,
     ) -> Result<Decapsulation, DropReason> {
-        let layout = Layout::of_packet(format, arrival.esp_offset, arrival.esp_bytes)
+        let plaintext_bytes = format
+            .plaintext_bytes_of(arrival.esp_bytes as usize)
             .ok_or(DropReason::EspLength)?;
+        let packet = headers.ip_packet(record);
+        let (kept_ip_bytes, next_field) = match format.is_tunnel {
+            true => (0, 0),
+            false => {
+                let joint = chain::before_protocol(packet).ok_or(DropReason::MalformedHeaders)?;
+                (joint.offset, joint.next_field)
+            }
+        };
         Ok(Decapsulation {
-            link,
+            kept_bytes: u32::from(headers.network_offset) + kept_ip_bytes as u32,
+            esp_offset: arrival.esp_offset,
+            plaintext_bytes: plaintext_bytes as u32,
+            link_bytes: headers.network_offset,
+            header_bytes: format.header_bytes() as u8,
+            tag_bytes: format.tag_bytes,
             shim: headers.shim(),
-            link_bytes: usize::from(headers.network_offset),
-            layout,
+            network: headers.network,
+            traffic_class: header::inherited(packet).traffic_class,
+            next_field: next_field as u32,
         })
     }
 
-    /// Where the parts for the cipher lie in the record.
-    pub fn layout(&self) -> Layout {
-        self.layout
+    /// How the ESP packet is copied, with space in front for what is kept.
+    #[inline]
+    pub fn shape(&self) -> CopyShape {
+        let esp_offset = self.esp_offset as usize;
+        let header_bytes = usize::from(self.header_bytes);
+        CopyShape {
+            kept_bytes: 0,
+            gap_bytes: self.kept_bytes as usize,
+            from: esp_offset,
+            to: esp_offset + header_bytes + self.plaintext_bytes() + usize::from(self.tag_bytes),
+            back_bytes: 0,
+            aligned_at: header_bytes,
+        }
     }
 
-    /// Unwraps a record whose text was verified and decrypted in place: moves
-    /// the headers that stay up to the packet inside, corrects them, and says
-    /// what to cut off the record.
+    /// Start of the ESP header, from the start of the copy.
+    #[inline]
+    pub fn esp_offset_in_copy(&self) -> usize {
+        self.kept_bytes as usize
+    }
+
+    /// Bytes of payload, padding and trailer.
+    #[inline]
+    pub fn plaintext_bytes(&self) -> usize {
+        self.plaintext_bytes as usize
+    }
+
+    /// Bytes of the record's front that go in front of what is inside.
+    #[inline]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes as usize
+    }
+
+    /// Where the plaintext lies in the copy.
+    #[inline]
+    pub fn plaintext(&self) -> Range<usize> {
+        let start = self.esp_offset_in_copy() + usize::from(self.header_bytes);
+        start..start + self.plaintext_bytes()
+    }
+
+    /// Reads a verified plaintext, behind a copy of what is kept, and makes the latter say what
+    /// follows now. Returns the bytes of payload; in tunnel mode, what follows the IP packet in
+    /// it is padding against traffic analysis (RFC 4303, section 2.7).
     ///
     /// # Errors
-    /// What is wrong with the packet inside, although its sender had the key.
-    pub fn unwrap_packet(&self, format: &Format, record: &mut [u8]) -> Result<Cut, DropReason> {
-        let text_offset = self.layout.text_offset();
-        let record_bytes = record.len();
-        let text = record
-            .get_mut(text_offset..text_offset + self.layout.text_bytes())
-            .ok_or(DropReason::EspLength)?;
-        match Inner::read(format.is_tunnel, text)? {
-            Inner::Packet { packet_bytes } => {
-                self.unwrap_tunnel(format, record)?;
-                self.set_length(record, packet_bytes);
-                let front_bytes = text_offset - self.link_bytes;
-                record.copy_within(..self.link_bytes, front_bytes);
-                Ok(Cut {
-                    front_bytes,
-                    back_bytes: record_bytes - text_offset - packet_bytes,
-                })
-            }
-            Inner::Payload {
-                next_header,
-                payload_bytes,
-            } => {
-                let kept_bytes = self.unwrap_transport(record, next_header, payload_bytes)?;
-                self.set_length(record, kept_bytes - self.link_bytes + payload_bytes);
-                let front_bytes = text_offset - kept_bytes;
-                record.copy_within(..kept_bytes, front_bytes);
-                Ok(Cut {
-                    front_bytes,
-                    back_bytes: record_bytes - text_offset - payload_bytes,
-                })
-            }
+    /// What is wrong with the packet inside, although its sender had the key:
+    /// [`DropReason::BadPadding`], [`DropReason::DummyPacket`] or
+    /// [`DropReason::BadInnerPacket`].
+    #[inline]
+    pub fn unwrap_payload(
+        &self,
+        format: &Format,
+        link: LinkType,
+        kept: &mut [u8],
+        plaintext: &[u8],
+    ) -> Result<usize, DropReason> {
+        let trailer = Trailer::read(plaintext).map_err(|_| DropReason::BadPadding)?;
+        let payload = &plaintext[..trailer.payload_bytes];
+        if trailer.next_header == NO_NEXT_HEADER {
+            return Err(DropReason::DummyPacket);
         }
+        match format.is_tunnel {
+            true => self.unwrap_tunnel(link, kept, payload, trailer.next_header)?,
+            false => self.unwrap_transport(kept, payload, trailer.next_header),
+        }
+        Ok(trailer.payload_bytes)
     }
 
-    /// Corrects what the link header says of the packet's length.
-    fn set_length(&self, record: &mut [u8], packet_bytes: usize) {
-        if let Some(link_header) = record.get_mut(..self.link_bytes) {
-            link::set_length(self.shim, link_header, packet_bytes);
+    #[inline]
+    fn unwrap_tunnel(
+        &self,
+        link: LinkType,
+        link_header: &mut [u8],
+        payload: &[u8],
+        next_header: u8,
+    ) -> Result<(), DropReason> {
+        let (network, version) = match next_header {
+            IPV4 => (Network::Ipv4, 4),
+            IPV6 => (Network::Ipv6, 6),
+            _ => return Err(DropReason::BadInnerPacket),
+        };
+        if header::version(payload) != version {
+            return Err(DropReason::BadInnerPacket);
         }
-    }
-
-    /// Corrects the inner header by the outer one, and the link header.
-    fn unwrap_tunnel(&self, format: &Format, record: &mut [u8]) -> Result<(), DropReason> {
-        let (outside, inner) = record.split_at_mut(self.layout.text_offset());
-        let (link_header, outer) = outside.split_at_mut(self.link_bytes);
-        let inner_class = header::inherited(inner).traffic_class;
-        let outer_class = header::inherited(outer).traffic_class;
-        let ecn = ecn::decapsulated(inner_class, outer_class)
-            .map_err(|_| DropReason::CongestionUnmarkable)?;
-        if ecn != inner_class & ECN_MASK {
-            header::set_ecn(inner, ecn);
-        }
-        if format.decrement_ttl {
-            header::decrement_ttl(inner).map_err(|_| DropReason::TtlExceeded)?;
-        }
-        let version = header::version(inner);
-        if version != header::version(outer) {
-            if !link::carries_both_versions(self.link) {
+        if network != self.network {
+            if !link::carries_both_versions(link) {
                 return Err(DropReason::BadInnerPacket);
             }
-            link::set_ip_version(self.link, self.shim, link_header, version);
+            link::set_ip_version(link, self.shim, link_header, version);
+        }
+        if self.shim.is_some() {
+            let packet_bytes = Headers::parse(LinkType::RawIp, payload).end_offset as usize;
+            link::set_length(self.shim, link_header, packet_bytes);
         }
         Ok(())
     }
 
-    /// Corrects the IP header that stays, and returns how many bytes stay with
-    /// it in front of the payload.
-    fn unwrap_transport(
+    fn unwrap_transport(&self, kept: &mut [u8], payload: &[u8], next_header: u8) {
+        let Some((link_header, packet)) = kept.split_at_mut_checked(self.link_bytes.into()) else {
+            return;
+        };
+        let packet_bytes = packet.len() + payload.len();
+        header::set_next_protocol(packet, self.next_field as usize, next_header);
+        header::set_length(packet, packet_bytes);
+        link::set_length(self.shim, link_header, packet_bytes);
+    }
+
+    /// Corrects the packet inside, which is a record by now, by the outer header.
+    ///
+    /// # Errors
+    /// It is no whole IP packet, cannot show that congestion was experienced, or has come to
+    /// the end of its time.
+    #[inline]
+    pub fn correct(
         &self,
+        format: &Format,
+        headers: &Headers,
         record: &mut [u8],
-        next_header: u8,
-        payload_bytes: usize,
-    ) -> Result<usize, DropReason> {
-        let packet = &mut record[self.link_bytes..];
-        let joint = chain::before_protocol(packet).ok_or(DropReason::MalformedHeaders)?;
-        header::set_next_protocol(packet, joint.next_field, next_header);
-        header::set_length(packet, joint.offset + payload_bytes);
-        Ok(self.link_bytes + joint.offset)
+    ) -> Result<(), DropReason> {
+        if !headers.is_whole_ip() {
+            return Err(DropReason::BadInnerPacket);
+        }
+        if !format.is_tunnel {
+            if format.is_in_udp {
+                nat_t::renew_checksum(headers, record);
+            }
+            return Ok(());
+        }
+        let packet = record
+            .get_mut(usize::from(headers.network_offset)..)
+            .ok_or(DropReason::BadInnerPacket)?;
+        let traffic_class = header::inherited(packet).traffic_class;
+        let ecn = ecn::decapsulated(traffic_class, self.traffic_class)
+            .map_err(|MustDrop| DropReason::CongestionUnmarkable)?;
+        if ecn != traffic_class & ECN_MASK {
+            header::set_ecn(packet, ecn);
+        }
+        if format.decrement_ttl {
+            header::decrement_ttl(packet).map_err(|_| DropReason::TtlExceeded)?;
+        }
+        Ok(())
     }
 }

@@ -2,9 +2,9 @@
 //! numbers no new association would receive: key with salt, full number, ESP
 //! packet, text.
 
-use weir_crypto::{KeyMaterial, OpenJob, OpeningKey, Suite, open};
+use weir_crypto::{KeyMaterial, Opener, OpeningKey, Suite};
 
-use super::{Associated, Layout, Template, Trailer};
+use super::{Template, Trailer};
 
 struct Vector {
     key: &'static str,
@@ -78,27 +78,20 @@ fn opened(vector: &Vector, sequence: u64) -> Option<Vec<u8>> {
     let key = unhex(vector.key);
     let suite = Suite::parse(&format!("aes-{}-gcm-16", (key.len() - 4) * 8)).expect("a suite");
     let material = KeyMaterial::new(suite, &key, &[]).expect("a key");
-    let key = OpeningKey::new(&material).expect("a key");
+    let mut opener = Opener::new();
+    let key = opener.add(OpeningKey::new(&material).expect("a key"));
     let mut packet = unhex(vector.packet);
     let spi = u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]);
-    let template = Template::of_suite(suite, spi, true);
-    let layout =
-        Layout::of_packet(&template.format, 0, packet.len() as u32).expect("a possible length");
-    assert_eq!(layout.end(), packet.len());
-    let associated = Associated::new(&template.format, sequence);
-    let parts = layout.parts(&mut packet).expect("parts");
-    let mut jobs = [OpenJob {
-        key: &key,
-        prefix: associated.prefix(parts.esp_header),
-        iv: parts.iv,
-        text: parts.text,
-        suffix: associated.suffix(),
-        tag: parts.tag,
-        verified: false,
-    }];
-    open(&mut jobs);
-    let [job] = jobs;
-    job.verified.then(|| job.text.to_vec())
+    let format = Template::of_suite(suite, spi, true).format;
+    let bytes = format
+        .plaintext_bytes_of(packet.len())
+        .expect("a possible length");
+    let mut batch = opener.batch(&mut packet);
+    batch
+        .push_numbered(format.descriptor(key, 0, bytes), sequence)
+        .expect("a well-formed packet");
+    let is_good = batch.run().all_good();
+    is_good.then(|| packet[format.header_bytes()..][..bytes].to_vec())
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! What the packets of an association have in common, worked out once.
 
-use weir_crypto::Suite;
+use weir_crypto::{Descriptor, KeyId, Layout};
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_packet::wire::{Headers, LinkType, Network, internet_checksum};
 
-use super::{ALIGNMENT_BYTES, FastEncapsulation};
+use super::encapsulate::longest_packet;
+use super::{ALIGNMENT_BYTES, ESP_HEADER_BYTES, TRAILER_BYTES};
 use crate::ecn::ECN_MASK;
 use crate::header::{IPV4_BYTES, IPV6_BYTES, Inherited};
-use crate::nat_t::UdpPorts;
+use crate::nat_t::{UDP_BYTES, UdpPorts};
 use crate::outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 use crate::sa::{Mode, Parameters};
 
@@ -27,36 +28,31 @@ pub struct Template {
     pub nat_t: Option<UdpPorts>,
     /// What stands in the ESP packet.
     pub format: Format,
-    /// [`Parameters::mtu_bytes`].
-    pub mtu_bytes: u32,
-    /// The longest IP packet that [`FastEncapsulation`](super::FastEncapsulation) composes; less
-    /// than any where it composes none.
-    pub max_fast_bytes: u32,
+    /// Bytes that go between what stays of a record's front and its payload: outer header, UDP
+    /// header, ESP header and IV.
+    pub front_bytes: u8,
+    /// The longest IP packet of a tunnel; in transport mode, [`Parameters::mtu_bytes`].
+    pub max_packet_bytes: u32,
 }
 
-/// What both ends of an association know of its ESP packets: all that the one that
-/// takes them apart needs.
+/// What both ends of an association know of its ESP packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Security parameters index.
     pub spi: u32,
     /// [`Parameters::esn`].
     pub esn: bool,
-    /// Whether the suite is an AEAD.
-    pub is_aead: bool,
     /// Whether there is an IP packet inside, and not the payload of one.
     pub is_tunnel: bool,
+    /// Whether ESP travels in UDP.
+    pub is_in_udp: bool,
     /// [`Parameters::decrement_ttl`].
     pub decrement_ttl: bool,
-    /// Whether packets are ordinary ones, if nothing speaks against it but the
-    /// association: those of a tunnel, without UDP, whose inner packets stay as they
-    /// are, under a suite with the lengths of GCM.
-    pub is_ordinary: bool,
     /// Bytes of the IV.
     pub iv_bytes: u8,
     /// Bytes of the ICV.
     pub tag_bytes: u8,
-    /// What a text's length is a multiple of, a power of two.
+    /// What a plaintext's length is a multiple of, a power of two.
     pub unit_bytes: u8,
 }
 
@@ -64,23 +60,57 @@ impl Format {
     /// The format of an association's packets.
     pub fn new(parameters: &Parameters) -> Format {
         let suite = parameters.suite;
-        let is_tunnel = matches!(parameters.mode, Mode::Tunnel(_));
-        // An IV is a block of at most 16 bytes, an ICV half a digest.
-        let (iv_bytes, tag_bytes) = (suite.iv_bytes() as u8, suite.tag_bytes() as u8);
-        let unit_bytes = suite.block_bytes().max(ALIGNMENT_BYTES) as u8;
         Format {
             spi: parameters.spi,
             esn: parameters.esn,
-            is_aead: matches!(suite, Suite::Aead(_)),
-            is_tunnel,
+            is_tunnel: matches!(parameters.mode, Mode::Tunnel(_)),
+            is_in_udp: parameters.nat_t.is_some(),
             decrement_ttl: parameters.decrement_ttl,
-            is_ordinary: is_tunnel
-                && parameters.nat_t.is_none()
-                && !parameters.decrement_ttl
-                && FastEncapsulation::suits(iv_bytes, tag_bytes, unit_bytes),
-            iv_bytes,
-            tag_bytes,
-            unit_bytes,
+            // An IV is a block of at most 16 bytes, an ICV half a digest.
+            iv_bytes: suite.iv_bytes() as u8,
+            tag_bytes: suite.tag_bytes() as u8,
+            unit_bytes: suite.block_bytes().max(ALIGNMENT_BYTES) as u8,
+        }
+    }
+
+    /// Bytes of ESP header and IV.
+    #[inline]
+    pub fn header_bytes(&self) -> usize {
+        ESP_HEADER_BYTES + usize::from(self.iv_bytes)
+    }
+
+    /// Bytes of payload, padding and trailer, of which there are as few as fill
+    /// the cipher's block and end on a multiple of 4.
+    #[inline]
+    pub fn plaintext_bytes(&self, payload_bytes: usize) -> usize {
+        let unit = usize::from(self.unit_bytes);
+        (payload_bytes + TRAILER_BYTES + unit - 1) & !(unit - 1)
+    }
+
+    /// Bytes of payload, padding and trailer in `esp_bytes` of ESP; `None` where the
+    /// association's suite cannot have made a packet of that length.
+    #[inline]
+    pub fn plaintext_bytes_of(&self, esp_bytes: usize) -> Option<usize> {
+        let around_bytes = self.header_bytes() + usize::from(self.tag_bytes);
+        let bytes = esp_bytes.checked_sub(around_bytes)?;
+        let is_possible = bytes > 0 && bytes & (usize::from(self.unit_bytes) - 1) == 0;
+        is_possible.then_some(bytes)
+    }
+
+    /// Describes a packet to the cipher, given where in the buffer its ESP header is.
+    #[inline]
+    pub fn descriptor(&self, key: KeyId, esp_offset: usize, plaintext_bytes: usize) -> Descriptor {
+        Descriptor {
+            key,
+            context: 0,
+            // A batch's memory and its packets are measured in 32 bits.
+            offset: esp_offset as u32,
+            layout: Layout {
+                payload_bytes: plaintext_bytes as u32,
+                aad_bytes: ESP_HEADER_BYTES as u16,
+                gap_bytes: 0,
+                esn: self.esn,
+            },
         }
     }
 }
@@ -88,32 +118,27 @@ impl Format {
 impl Template {
     /// The template of an association.
     pub fn new(parameters: &Parameters) -> Template {
-        let protocol = if parameters.nat_t.is_some() { UDP } else { ESP };
         let format = Format::new(parameters);
+        let (protocol, udp_bytes) = match parameters.nat_t {
+            Some(_) => (UDP, UDP_BYTES),
+            None => (ESP, 0),
+        };
         let outer = match &parameters.mode {
             Mode::Transport => None,
             Mode::Tunnel(tunnel) => Some(OuterTemplate::new(tunnel, protocol)),
         };
+        let outer_bytes = outer.as_ref().map_or(0, OuterTemplate::header_bytes);
+        let longest = outer.map_or(usize::MAX, |outer| longest_packet(outer.version()));
         Template {
             outer,
             nat_t: parameters.nat_t,
             format,
-            mtu_bytes: parameters.mtu_bytes,
-            max_fast_bytes: match &outer {
-                Some(outer) if format.is_ordinary => {
-                    FastEncapsulation::most_payload_bytes(outer, parameters.mtu_bytes)
-                }
-                _ => 0,
-            },
+            // At most 72.
+            front_bytes: (outer_bytes + udp_bytes + format.header_bytes()) as u8,
+            max_packet_bytes: u32::try_from(longest).map_or(parameters.mtu_bytes, |longest| {
+                longest.min(parameters.mtu_bytes)
+            }),
         }
-    }
-
-    /// Bytes of payload, padding and trailer, of which there are as few as fill
-    /// the cipher's block and end on a multiple of 4.
-    #[inline]
-    pub fn text_bytes(&self, payload_bytes: usize) -> usize {
-        let unit = usize::from(self.format.unit_bytes);
-        (payload_bytes + super::TRAILER_BYTES + unit - 1) & !(unit - 1)
     }
 }
 
@@ -144,16 +169,16 @@ impl OuterTemplate {
         let mut header = [0; IPV6_BYTES];
         let is_ipv6 = tunnel.ends.version() == 6;
         let header_bytes = tunnel.ends.header_bytes();
-        tunnel.write_header(&mut header[..header_bytes], nothing, protocol, 0);
+        let whole = &mut header[..header_bytes];
+        tunnel.write_header(whole, nothing, protocol, 0);
+        let flow_hash = Headers::parse(LinkType::RawIp, whole).symmetric_flow_hash(whole);
         if !is_ipv6 {
             header[2..4].fill(0);
             header[10..12].fill(0);
         }
-        let whole = &mut { header }[..header_bytes];
-        tunnel.write_header(whole, nothing, protocol, 0);
         OuterTemplate {
             header,
-            flow_hash: Headers::parse(LinkType::RawIp, whole).symmetric_flow_hash(whole),
+            flow_hash,
             // A checksum is the complement of the sum that it stands for.
             sum: match tunnel.ends {
                 TunnelEnds::V4 { .. } => !internet_checksum(&header[..IPV4_BYTES]),
@@ -200,21 +225,8 @@ impl OuterTemplate {
         if self.is_ipv6 { IPV6_BYTES } else { IPV4_BYTES }
     }
 
-    /// Writes the header of a packet of the given length into the first bytes of
-    /// `header`, as [`Tunnel::write_header`] does.
-    pub fn write(
-        &self,
-        header: &mut [u8],
-        packet_bytes: usize,
-        inner: Inherited,
-        identification: u16,
-    ) {
-        if let Some(header) = header.get_mut(..self.header_bytes()) {
-            self.write_behind(header, packet_bytes, inner, identification);
-        }
-    }
-
-    /// The same into the last bytes of `front`.
+    /// Writes the header of a packet of the given length into the last bytes of `front`, as
+    /// [`Tunnel::write_header`] does.
     #[inline]
     pub fn write_behind(
         &self,
@@ -279,7 +291,7 @@ impl OuterTemplate {
 #[cfg(test)]
 impl Template {
     /// The template of an association in transport mode.
-    pub fn of_suite(suite: Suite, spi: u32, esn: bool) -> Template {
+    pub fn of_suite(suite: weir_crypto::Suite, spi: u32, esn: bool) -> Template {
         Template::new(&Parameters {
             name: String::new(),
             direction: None,
@@ -301,9 +313,9 @@ impl Template {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use weir_crypto::Suite;
 
     use super::*;
-    use crate::esp::TRAILER_BYTES;
 
     fn ends() -> impl Strategy<Value = TunnelEnds> {
         let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| TunnelEnds::V4 {
@@ -358,7 +370,9 @@ mod tests {
             tunnel.write_header(&mut expected, inner, protocol, identification);
             let mut packet = vec![0xee; packet_bytes];
             let template = OuterTemplate::new(&tunnel, protocol);
-            template.write(&mut packet, packet_bytes, inner, identification);
+            if let Some(header) = packet.get_mut(..template.header_bytes()) {
+                template.write_behind(header, packet_bytes, inner, identification);
+            }
             prop_assert!(packet == expected, "{:?} is not {:?}", &packet, &expected);
         }
     }
@@ -372,9 +386,29 @@ mod tests {
             let unit = suite.block_bytes().max(4);
             for payload_bytes in 0..70 {
                 let unpadded = payload_bytes + TRAILER_BYTES;
-                let text_bytes = template.text_bytes(payload_bytes);
-                assert_eq!(text_bytes, unpadded.next_multiple_of(unit), "{suite}");
+                let plaintext_bytes = template.format.plaintext_bytes(payload_bytes);
+                assert_eq!(plaintext_bytes, unpadded.next_multiple_of(unit), "{suite}");
             }
         }
+    }
+
+    #[test]
+    fn lengths_that_a_suite_cannot_have() {
+        let bytes_in = |suite: &str, bytes| {
+            let suite = Suite::parse(suite).expect("a suite");
+            let format = Template::of_suite(suite, 0x1001, false).format;
+            format.plaintext_bytes_of(bytes)
+        };
+        // Header 8, IV 8, tag 16.
+        assert_eq!(bytes_in("aes-128-gcm-16", 32), None);
+        assert_eq!(bytes_in("aes-128-gcm-16", 35), None);
+        assert_eq!(bytes_in("aes-128-gcm-16", 36), Some(4));
+        // Header 8, IV 16, tag 12.
+        assert_eq!(bytes_in("aes-128-cbc+hmac-sha1-96", 36 + 12), None);
+        assert_eq!(bytes_in("aes-128-cbc+hmac-sha1-96", 36 + 16), Some(16));
+        for bytes in 0..20 {
+            assert_eq!(bytes_in("null+hmac-sha1-96", bytes), None);
+        }
+        assert_eq!(bytes_in("null+hmac-sha1-96", 24), Some(4));
     }
 }

@@ -1,6 +1,6 @@
 //! Padding, pad length and next header (RFC 4303, sections 2.4 to 2.6).
 
-use super::TRAILER_BYTES;
+use super::{ALIGNMENT_BYTES, TRAILER_BYTES};
 
 /// The longest padding: 1, 2, 3, ….
 const PADDING: [u8; 255] = {
@@ -13,7 +13,10 @@ const PADDING: [u8; 255] = {
     padding
 };
 
-/// What stands at the end of a text.
+/// Padding and pad length by the bytes of padding, in little-endian words.
+const SHORT: [u64; ALIGNMENT_BYTES] = [0, 0x01_01, 0x02_02_01, 0x03_03_02_01];
+
+/// What stands at the end of a plaintext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     /// Bytes in front of the padding.
@@ -22,29 +25,29 @@ pub struct Trailer {
     pub next_header: u8,
 }
 
-/// A verified text whose end is not ESP's.
+/// A verified plaintext whose end is not ESP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrailerError {
-    /// The pad length is more than the text holds.
+    /// The pad length is more than the plaintext holds.
     Length,
     /// The padding is not 1, 2, 3, ….
     Contents,
 }
 
 impl Trailer {
-    /// Reads the trailer of a verified text and checks its padding.
+    /// Reads the trailer of a verified plaintext and checks its padding.
     ///
     /// # Errors
     /// Which of the sender's rules is broken.
     #[inline]
-    pub fn read(text: &[u8]) -> Result<Trailer, TrailerError> {
+    pub fn read(plaintext: &[u8]) -> Result<Trailer, TrailerError> {
         let (rest, &[pad_bytes, next_header]) =
-            text.split_last_chunk().ok_or(TrailerError::Length)?;
+            plaintext.split_last_chunk().ok_or(TrailerError::Length)?;
         let payload_bytes = rest
             .len()
             .checked_sub(usize::from(pad_bytes))
             .ok_or(TrailerError::Length)?;
-        // What a stream cipher's texts end with, without a call for so little.
+        // Up to three bytes, as under stream ciphers, are compared without a call.
         let is_counted = match rest[payload_bytes..] {
             [] => true,
             [a] => a == 1,
@@ -61,28 +64,25 @@ impl Trailer {
         })
     }
 
-    /// Writes padding and trailer behind the payload, up to the end of `text`.
-    /// There must be space for the trailer and at most 255 bytes of padding.
+    /// Writes `pad_bytes` of padding and the trailer into the bytes behind the payload. The bytes
+    /// of an ICV behind them are overwritten. There is nothing to write where `behind` is too
+    /// short or there are more than 255 bytes of padding.
     #[inline]
-    pub fn write(&self, text: &mut [u8]) {
-        let Some(end) = text.get_mut(self.payload_bytes..) else {
+    pub fn write(next_header: u8, pad_bytes: usize, behind: &mut [u8]) {
+        // Up to three bytes, as under stream ciphers, are written as one word.
+        if let (Some(padding), Some(end)) = (SHORT.get(pad_bytes), behind.first_chunk_mut()) {
+            let next_header = u64::from(next_header) << (8 * (pad_bytes + 1));
+            *end = (padding | next_header).to_le_bytes();
             return;
-        };
-        let Some((padding, trailer)) = end.split_last_chunk_mut::<TRAILER_BYTES>() else {
-            return;
-        };
-        match padding {
-            [] => (),
-            [a] => *a = 1,
-            [a, b] => [*a, *b] = [1, 2],
-            [a, b, c] => [*a, *b, *c] = [1, 2, 3],
-            _ => {
-                if let Some(counted) = PADDING.get(..padding.len()) {
-                    padding.copy_from_slice(counted);
-                }
-            }
         }
-        *trailer = [padding.len() as u8, self.next_header];
+        let Some(end) = behind.get_mut(..pad_bytes + TRAILER_BYTES) else {
+            return;
+        };
+        let (padding, trailer) = end.split_at_mut(pad_bytes);
+        if let Some(counted) = PADDING.get(..pad_bytes) {
+            padding.copy_from_slice(counted);
+            trailer.copy_from_slice(&[pad_bytes as u8, next_header]);
+        }
     }
 }
 
@@ -93,13 +93,15 @@ mod tests {
     #[test]
     fn every_length_is_padded_and_read_back() {
         for pad_bytes in 0..=255 {
-            for payload_bytes in [0, 1, 2, 3, 64, 70] {
-                let mut text = vec![0xee; payload_bytes + pad_bytes + TRAILER_BYTES];
+            for (payload_bytes, icv_bytes) in [(0, 0), (1, 8), (2, 16), (3, 12), (64, 16)] {
+                let bytes = payload_bytes + pad_bytes + TRAILER_BYTES;
+                let mut text = vec![0xee; bytes + icv_bytes];
                 let trailer = Trailer {
                     payload_bytes,
                     next_header: 41,
                 };
-                trailer.write(&mut text);
+                Trailer::write(41, pad_bytes, &mut text[payload_bytes..]);
+                text.truncate(bytes);
                 let padding: Vec<u8> = (1..=255).take(pad_bytes).collect();
                 assert_eq!(text[payload_bytes..][..pad_bytes], padding);
                 assert_eq!(Trailer::read(&text), Ok(trailer));

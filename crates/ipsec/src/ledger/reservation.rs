@@ -99,22 +99,22 @@ impl Reservations {
         numbers.min(left.bytes.saturating_sub(kept.bytes) / LONGEST_TEXT_BYTES)
     }
 
-    /// Ensures that a packet of `text_bytes` may have a number, and requests
+    /// Ensures that a packet of `plaintext_bytes` may have a number, and requests
     /// the next range where half of this one is used.
     ///
     /// # Errors
     /// None is reserved.
-    pub fn provide(&mut self, used: Progress, text_bytes: u64) -> Result<(), Shortage> {
+    pub fn provide(&mut self, used: Progress, plaintext_bytes: u64) -> Result<(), Shortage> {
         self.collect();
-        if self.is_half_used(used, text_bytes) {
-            self.request(used, text_bytes);
+        if self.is_half_used(used, plaintext_bytes) {
+            self.request(used, plaintext_bytes);
         }
-        if self.covers(used, text_bytes) {
+        if self.covers(used, plaintext_bytes) {
             return Ok(());
         }
         if self.waits && self.is_requested {
             self.wait();
-            if self.covers(used, text_bytes) {
+            if self.covers(used, plaintext_bytes) {
                 return Ok(());
             }
         }
@@ -185,28 +185,28 @@ impl Reservations {
         }
     }
 
-    fn is_half_used(&self, used: Progress, text_bytes: u64) -> bool {
+    fn is_half_used(&self, used: Progress, plaintext_bytes: u64) -> bool {
         let (left, half) = (self.left(used), self.half());
         left.next_sequence <= half.next_sequence
             || left.bytes <= half.bytes
-            || left.bytes < text_bytes
+            || left.bytes < plaintext_bytes
     }
 
-    fn covers(&self, used: Progress, text_bytes: u64) -> bool {
+    fn covers(&self, used: Progress, plaintext_bytes: u64) -> bool {
         let left = self.left(used);
-        left.next_sequence > 0 && left.bytes >= text_bytes
+        left.next_sequence > 0 && left.bytes >= plaintext_bytes
     }
 
-    fn next_end(&self, used: Progress, text_bytes: u64) -> Progress {
+    fn next_end(&self, used: Progress, plaintext_bytes: u64) -> Progress {
         let step = Progress {
             next_sequence: self.step.next_sequence,
-            bytes: self.step.bytes.max(text_bytes),
+            bytes: self.step.bytes.max(plaintext_bytes),
         };
         used.plus(step).max(self.end)
     }
 
-    fn request(&mut self, used: Progress, text_bytes: u64) {
-        let end = self.next_end(used, text_bytes);
+    fn request(&mut self, used: Progress, plaintext_bytes: u64) {
+        let end = self.next_end(used, plaintext_bytes);
         if !self.is_requested && end != self.end {
             self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
         }

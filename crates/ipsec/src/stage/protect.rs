@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use weir_crypto::{JobFault, LaneUse, SealJob, Ticket, seal, seal_as_made};
+use weir_crypto::{BATCH_PACKETS, SealBatch, Sealer};
 use weir_simd::prefetch;
-use weir_stream::{Batch, DropReason, EventKind, Stage, StageError, Steering, SteeringRule, Work};
+use weir_stream::{
+    Batch, Copies, DropReason, EventKind, Stage, StageError, Steering, SteeringRule, Work,
+};
 
-use super::{Defect, LOOK_AHEAD};
-use crate::esp::{Associated, Encapsulation, FastEncapsulation, LateChecksum, Layout};
+use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use crate::esp::{Encapsulation, LateChecksum};
 use crate::ledger::{LedgerError, Reservations};
-use crate::outbound::{Drawn, Outbound};
+use crate::outbound::Outbound;
 use crate::report::AssociationReport;
 
 const NAME: &str = "protect";
-
-/// Padding, trailer and ICV of an ordinary packet are at most 21 bytes.
-const MOST_BYTES_BEHIND: usize = 21;
 
 /// Protects the records whose work says so
 /// ([`Work::protect`](weir_stream::Work::protect)) by the associations that
@@ -23,71 +22,64 @@ const MOST_BYTES_BEHIND: usize = 21;
 pub struct Protect {
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Outbound>>,
+    /// Their keys.
+    sealer: Sealer,
     steering: SteeringRule,
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
-    /// Those of them that are ordinary.
-    ordinary: Vec<Ordinary>,
-    /// Bytes of their packets with what goes behind them, at most.
-    ordinary_bytes: usize,
-    /// All others.
+    /// Those of them that their associations grant protection.
     planned: Vec<Planned>,
-    /// Empty between batches.
-    jobs: Vec<SealJob<'static>>,
-    /// Those of planned packets on their way back; empty between batches.
-    tickets: Vec<Ticket>,
+    /// Bytes of their packets.
+    planned_bytes: usize,
     batches: u64,
     /// The batch for which numbers were reserved last.
     reserved_in: u64,
     protected: u64,
-    lane_use: LaneUse,
     reports: Vec<AssociationReport>,
     ledger_error: Option<Arc<LedgerError>>,
 }
 
-/// A record that has a number and waits to be composed.
-struct Ordinary {
-    index: u32,
-    association: u32,
-    associated: Associated,
-    /// Taken when the job is made.
-    ticket: Option<Ticket>,
-    /// Whether the cipher sealed it.
-    is_sealed: bool,
-}
-
-/// A record that is composed and waits for the cipher.
+/// A record that becomes an ESP packet.
 struct Planned {
     index: u32,
     association: u32,
-    /// [`Batch::offset`].
-    offset: u32,
-    layout: Layout,
+    encapsulation: Encapsulation,
+    progress: Progress,
+    /// Whether its metadata are those of the ESP packet already.
+    is_parsed: bool,
     late: Option<LateChecksum>,
-    associated: Associated,
-    /// Taken when the job is made.
-    ticket: Option<Ticket>,
-    /// Whether the cipher sealed it.
-    is_sealed: bool,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Granted,
+    /// The cipher took it, and it is incomplete.
+    Pushed,
+    /// It is complete.
+    Written,
+    Sealed,
 }
 
 impl Protect {
-    /// `steering` brings records to the shard of their association.
-    pub(crate) fn new(associations: Vec<Option<Outbound>>, steering: SteeringRule) -> Protect {
+    /// `sealer` has the keys of the associations; `steering` brings records to the shard of
+    /// theirs.
+    pub(crate) fn new(
+        associations: Vec<Option<Outbound>>,
+        sealer: Sealer,
+        steering: SteeringRule,
+    ) -> Protect {
         Protect {
             associations,
+            sealer,
             steering,
             wanted: Vec::new(),
-            ordinary: Vec::new(),
-            ordinary_bytes: 0,
             planned: Vec::new(),
-            jobs: Vec::new(),
-            tickets: Vec::new(),
+            planned_bytes: 0,
             batches: 0,
             reserved_in: 0,
             protected: 0,
-            lane_use: LaneUse::default(),
             reports: Vec::new(),
             ledger_error: None,
         }
@@ -96,11 +88,6 @@ impl Protect {
     /// Packets that were protected.
     pub fn protected(&self) -> u64 {
         self.protected
-    }
-
-    /// How full the cipher's lanes were.
-    pub fn lane_use(&self) -> LaneUse {
-        self.lane_use
     }
 
     /// What each association of this shard did, after the run.
@@ -115,11 +102,10 @@ impl Protect {
         self.ledger_error.as_deref()
     }
 
-    #[inline]
     fn lacks_reservation(&self, association: u32) -> bool {
         matches!(
             self.associations.get(association as usize),
-            Some(Some(outbound)) if outbound.lacks_reservation()
+            Some(Some(outbound)) if outbound.lacks_reservation(&self.sealer)
         )
     }
 
@@ -141,208 +127,167 @@ impl Protect {
         let of = slots
             .filter(|(association, _)| lacking.binary_search(association).is_ok())
             .filter_map(|(_, slot)| slot.as_mut());
-        Outbound::reserve_together(of);
+        Outbound::reserve_together(of, &mut self.sealer);
     }
 
-    /// Draws a number for an ordinary packet, which is composed when all have
-    /// theirs; does nothing for others.
+    /// Prefetches what later packets of `wanted` read of their associations and keys.
     #[inline]
-    fn draw(&mut self, batch: &Batch, index: usize, association: u32) -> Option<()> {
-        let slot = self.associations.get_mut(association as usize)?;
-        let outbound = slot.as_mut()?;
-        let template = outbound.template();
-        let link = batch.arrival(index).link;
-        let headers = batch.headers(index);
-        let packet = FastEncapsulation::plan(template, link, headers)?;
-        let ticket = outbound.draw_within_leeway(packet.text_bytes())?;
-        let associated = Associated::new(&outbound.template().format, ticket.counter());
-        self.ordinary_bytes += headers.end_offset as usize + MOST_BYTES_BEHIND;
-        self.ordinary.push(Ordinary {
-            index: index as u32,
-            association,
-            associated,
-            ticket: Some(ticket),
-            is_sealed: false,
-        });
-        Some(())
-    }
-
-    /// Composes and seals the ordinary packets.
-    #[inline(never)]
-    fn seal_ordinary(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        let mut enclosures = batch.enclosures(self.ordinary.len(), self.ordinary_bytes);
-        let mut jobs = std::mem::take(&mut self.jobs);
-        let lanes = seal_as_made(&mut jobs, |jobs| {
-            for plan in &mut self.ordinary {
-                let index = plan.index as usize;
-                let displaced = Defect::Displaced { index };
-                let outbound = self
-                    .associations
-                    .get(plan.association as usize)
-                    .and_then(Option::as_ref)
-                    .ok_or(displaced)?;
-                let template = outbound.template();
-                let outer = template.outer.as_ref().ok_or(displaced)?;
-                let ticket = plan.ticket.take().ok_or(displaced)?;
-                let link = enclosures.arrival(index).link;
-                let packet = FastEncapsulation::of(enclosures.headers(index));
-                let parts = enclosures
-                    .enclose(index, &packet.enclosing(outer))
-                    .and_then(|record| {
-                        packet.compose(template, outer, link, record, ticket.counter())
-                    })
-                    .ok_or(displaced)?;
-                let job = SealJob {
-                    key: outbound.key(),
-                    ticket,
-                    prefix: plan.associated.prefix(parts.esp_header),
-                    iv: parts.iv,
-                    text: parts.text,
-                    suffix: plan.associated.suffix(),
-                    tag: parts.tag,
-                };
-                jobs.add(job, &mut plan.is_sealed)?;
-            }
-            Ok::<_, Defect>(())
-        });
-        self.jobs = SealJob::recycle(jobs);
-        match lanes {
-            Ok(lanes) => self.lane_use += lanes,
-            // Some are not sealed: they are dropped.
-            Err(Defect::Unsealed(JobFault::Refused)) => {}
-            Err(defect) => return Err(StageError::new(NAME, defect)),
+    fn look_ahead(&self, position: usize) {
+        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
+            && let Some(slot) = self.associations.get(*association as usize)
+        {
+            prefetch(slot);
         }
-        let outcomes = self
-            .ordinary
-            .iter()
-            .map(|plan| (plan.index, plan.is_sealed));
-        self.protected += drop_refused(batch, outcomes);
-        Ok(())
+        if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER)
+            && let Some(Some(outbound)) = self.associations.get(*association as usize)
+            && let Some(key) = self.sealer.key(outbound.key())
+        {
+            prefetch(key);
+        }
     }
 
-    /// Grows and fills in a record, up to encryption.
-    #[inline(never)]
-    fn compose(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        association: u32,
-    ) -> Result<(), DropReason> {
+    /// Plans the encapsulation of a record, and has its association grant it a number.
+    #[inline]
+    fn plan(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
+        let (index, association) = self.wanted[position];
         let outbound = self
             .associations
             .get_mut(association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let headers = batch.headers(index);
-        let end = headers.end_offset as usize;
-        let link = batch.arrival(index).link;
-        let encapsulation =
-            Encapsulation::plan(outbound.template(), link, headers, batch.record(index))?;
-        let Drawn {
-            ticket,
-            is_soft_expired,
-        } = outbound
-            .draw(encapsulation.text_bytes(), self.batches)
+        let row = index as usize;
+        let (headers, link) = (batch.headers(row), batch.arrival(row).link);
+        let template = outbound.template();
+        let encapsulation = Encapsulation::plan(template, link, headers, batch.record(row))?;
+        let copied_bytes = encapsulation.shape(template).bytes();
+        let plaintext_bytes = encapsulation.plaintext_bytes() as u64;
+        if !outbound.grant_within_leeway(plaintext_bytes) {
+            self.grant(batch, position, plaintext_bytes)?;
+        }
+        self.planned_bytes += copied_bytes;
+        self.planned.push(Planned {
+            index,
+            association,
+            encapsulation,
+            progress: Progress::Granted,
+            is_parsed: false,
+            late: None,
+        });
+        Ok(())
+    }
+
+    /// Consults an association's accounts about a packet.
+    #[cold]
+    fn grant(
+        &mut self,
+        batch: &mut Batch,
+        position: usize,
+        plaintext_bytes: u64,
+    ) -> Result<(), DropReason> {
+        let (index, association) = self.wanted[position];
+        if self.reserved_in != self.batches && self.lacks_reservation(association) {
+            self.reserve_from(position);
+        }
+        let outbound = self
+            .associations
+            .get_mut(association as usize)
+            .and_then(Option::as_mut)
+            .ok_or(DropReason::NoSecurityAssociation)?;
+        let is_soft_expired = outbound
+            .grant(&mut self.sealer, plaintext_bytes, self.batches)
             .map_err(|refusal| {
                 if let Some(error) = refusal.ledger {
                     self.ledger_error = Some(error);
                 }
                 refusal.reason
             })?;
-        let template = outbound.template();
         if is_soft_expired {
-            let spi = template.format.spi;
-            batch.notice(index, EventKind::SoftLifetime { spi });
+            let spi = outbound.template().format.spi;
+            batch.notice(index as usize, EventKind::SoftLifetime { spi });
         }
-        let record = batch.open_gap(
-            index,
-            encapsulation.kept_bytes(),
-            encapsulation.front_bytes(),
-            end,
-            encapsulation.back_bytes(),
-        );
-        let sequence = ticket.counter();
-        encapsulation.compose(template, record, sequence);
-        self.planned.push(Planned {
-            index: index as u32,
-            association,
-            offset: batch.offset(index) as u32,
-            layout: encapsulation.layout(),
-            late: encapsulation.late_checksum(template),
-            associated: Associated::new(&template.format, sequence),
-            ticket: Some(ticket),
-            is_sealed: false,
-        });
         Ok(())
     }
 
-    /// Seals the records that are composed already.
-    fn seal_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        // It is the order of arrival unless a record outgrew its space.
-        if !self.planned.is_sorted_by_key(|plan| plan.offset) {
-            self.planned.sort_unstable_by_key(|plan| plan.offset);
+    /// Writes and seals the packets that were planned.
+    #[inline(never)]
+    fn encapsulate(&mut self, batch: &mut Batch) {
+        let (mut copies, memory) = batch.copies(self.planned.len(), self.planned_bytes);
+        for planned in self.planned.chunks_mut(BATCH_PACKETS) {
+            let mut sealing = self.sealer.batch(memory);
+            for plan in &mut *planned {
+                let slot = self.associations.get_mut(plan.association as usize);
+                if let Some(Some(outbound)) = slot {
+                    outbound.drawn();
+                    plan.write(outbound, &mut copies, &mut sealing);
+                }
+            }
+            let verdicts = sealing.run();
+            let pushed = planned
+                .iter_mut()
+                .filter(|plan| plan.progress != Progress::Granted);
+            for (plan, is_good) in pushed.zip(verdicts.iter()) {
+                if is_good && plan.progress == Progress::Written {
+                    plan.progress = Progress::Sealed;
+                }
+            }
         }
-        let mut records = batch.records_mut();
-        let mut jobs = std::mem::take(&mut self.jobs);
-        for plan in &mut self.planned {
+        for plan in &self.planned {
             let index = plan.index as usize;
-            let displaced = || StageError::new(NAME, Defect::Displaced { index });
-            let key = self
-                .associations
-                .get(plan.association as usize)
-                .and_then(Option::as_ref)
-                .map(Outbound::key)
-                .ok_or_else(displaced)?;
-            let parts = records
-                .take(index)
-                .and_then(|record| plan.layout.parts(record))
-                .ok_or_else(displaced)?;
-            jobs.push(SealJob {
-                key,
-                ticket: plan.ticket.take().ok_or_else(displaced)?,
-                prefix: plan.associated.prefix(parts.esp_header),
-                iv: parts.iv,
-                text: parts.text,
-                suffix: plan.associated.suffix(),
-                tag: parts.tag,
-            });
-        }
-        match seal(&mut jobs) {
-            Ok(lanes) => self.lane_use += lanes,
-            // Some are not sealed: they are dropped.
-            Err(error) if error.fault == JobFault::Refused => {}
-            Err(error) => return Err(StageError::new(NAME, error)),
-        }
-        let mut tickets = std::mem::take(&mut self.tickets);
-        tickets.extend(jobs.drain(..).map(|job| job.ticket));
-        self.jobs = SealJob::recycle(jobs);
-        for (plan, ticket) in self.planned.iter_mut().zip(tickets.drain(..)) {
-            plan.is_sealed = ticket.has_sealed();
-        }
-        self.tickets = tickets;
-        let outcomes = self.planned.iter().map(|plan| (plan.index, plan.is_sealed));
-        self.protected += drop_refused(batch, outcomes);
-        for plan in self.planned.iter().filter(|plan| plan.is_sealed) {
-            let index = plan.index as usize;
+            if plan.progress != Progress::Sealed {
+                batch.drop_record(index, DropReason::CipherRefused);
+                continue;
+            }
+            self.protected += 1;
             if let Some(checksum) = plan.late {
                 checksum.set(batch.record_mut(index));
             }
-            batch.reparse(index);
+            if !plan.is_parsed {
+                batch.reparse(index);
+            }
         }
-        Ok(())
     }
 }
 
-/// Drops the records that the cipher refused, and returns how many it sealed.
-fn drop_refused(batch: &mut Batch, outcomes: impl Iterator<Item = (u32, bool)>) -> u64 {
-    let mut sealed = 0;
-    for (index, is_sealed) in outcomes {
-        match is_sealed {
-            true => sealed += 1,
-            false => batch.drop_record(index as usize, DropReason::CipherRefused),
+impl Planned {
+    /// Copies the record, draws its number, and writes what goes around its payload.
+    #[inline(always)]
+    fn write(&mut self, outbound: &Outbound, copies: &mut Copies<'_>, sealing: &mut SealBatch<'_>) {
+        let index = self.index as usize;
+        let (template, encapsulation) = (outbound.template(), &self.encapsulation);
+        let shape = encapsulation.shape(template);
+        let Some(copy) = copies.copy(sealing.buffer_mut(), index, &shape) else {
+            return;
+        };
+        let range = copy.range();
+        let packet = template.format.descriptor(
+            outbound.key(),
+            range.start + encapsulation.esp_offset(template),
+            encapsulation.plaintext_bytes(),
+        );
+        let Ok(sequence) = sealing.push(packet) else {
+            return;
+        };
+        self.progress = Progress::Pushed;
+        let link = copies.arrival(index).link;
+        let composed = sealing
+            .buffer_mut()
+            .get_mut(range)
+            .and_then(|copy| encapsulation.compose(template, link, copy, sequence));
+        if composed.is_none() {
+            return;
         }
+        match encapsulation.outer_header(template) {
+            Some(outer) => {
+                copies.adopt(index, &copy, &outer);
+                self.is_parsed = true;
+            }
+            None => {
+                copies.adopt_unparsed(index, &copy);
+                self.late = encapsulation.late_checksum(template);
+            }
+        }
+        self.progress = Progress::Written;
     }
-    sealed
 }
 
 impl Stage for Protect {
@@ -361,41 +306,25 @@ impl Stage for Protect {
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.batches += 1;
-        self.ordinary.clear();
-        self.ordinary_bytes = 0;
         self.planned.clear();
+        self.planned_bytes = 0;
         batch.take_associations(Work::protect, &mut self.wanted);
         for position in 0..self.wanted.len() {
-            if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
-                && let Some(slot) = self.associations.get(*association as usize)
-            {
-                prefetch(slot);
-            }
-            let (index, association) = self.wanted[position];
-            let index = index as usize;
-            if self.draw(batch, index, association).is_some() {
-                continue;
-            }
-            if self.reserved_in != self.batches && self.lacks_reservation(association) {
-                self.reserve_from(position);
-            }
-            if let Err(reason) = self.compose(batch, index, association) {
-                batch.drop_record(index, reason);
+            self.look_ahead(position);
+            if let Err(reason) = self.plan(batch, position) {
+                batch.drop_record(self.wanted[position].0 as usize, reason);
             }
         }
         if !self.planned.is_empty() {
-            self.seal_planned(batch)?;
+            self.encapsulate(batch);
         }
-        if !self.ordinary.is_empty() {
-            self.seal_ordinary(batch)?;
-            debug_assert!(
-                self.ordinary
-                    .iter()
-                    .filter(|plan| plan.is_sealed)
-                    .all(|plan| batch.is_as_parsed(plan.index as usize)),
-                "metadata say what stands in the records"
-            );
-        }
+        debug_assert!(
+            self.planned
+                .iter()
+                .filter(|plan| plan.progress == Progress::Sealed)
+                .all(|plan| batch.is_as_parsed(plan.index as usize)),
+            "metadata say what stands in the records"
+        );
         Ok(())
     }
 
@@ -412,7 +341,7 @@ impl Stage for Protect {
                 parameters: outbound.parameters().clone(),
                 traffic: outbound.traffic(),
             });
-            settled.extend(outbound.close());
+            settled.extend(outbound.close(&mut self.sealer));
         }
         Reservations::settle(settled).map_err(|error| StageError::new(NAME, error))
     }

@@ -3,18 +3,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_crypto::{LaneUse, OpenJob, open};
+use weir_crypto::{BATCH_PACKETS, OpenBatch, Opener, Verdicts};
 use weir_packet::file::Block;
 use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
-    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Disposition, DropReason,
-    EventKind, RecordRow, Stage, StageError, Steering, Work,
+    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Copies, Disposition, DropReason,
+    EventKind, RecordCopy, Stage, StageError, Steering, Work,
 };
 
-use super::{Defect, LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::esp::{Arrival, Associated, Decapsulation, Format};
+use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
 use crate::gateway::{Arrived, Databases};
 use crate::inbound::{Admitted, Inbound};
@@ -22,14 +22,14 @@ use crate::ledger::{LedgerError, SeenBound};
 use crate::policy::Verdict;
 use crate::report::AssociationReport;
 
-mod ordinary;
 mod resync;
 #[cfg(test)]
 mod tests;
 
-use ordinary::{Fate, Seen};
-
 const NAME: &str = "unprotect";
+
+/// ESP header and IV are at most as long.
+const MAX_HEADER_BYTES: usize = 24;
 
 /// Verifies, decrypts and decapsulates the records whose work says so
 /// ([`Work::unprotect`]) by the associations that belong to its shard.
@@ -37,88 +37,63 @@ pub struct Unprotect {
     databases: Arc<Databases>,
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Inbound>>,
+    /// Their keys.
+    opener: Opener,
     /// Those that came out of associations.
     fragments: Fragments,
     /// Records of this batch that are to be unprotected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
-    /// What is known of each of them.
+    /// What is known of each of them before the cipher has run.
     seen: Vec<Seen>,
-    /// Those of them that are admitted and not ordinary.
-    planned: Vec<Planned>,
-    /// Empty between batches.
-    jobs: Vec<OpenJob<'static>>,
     /// Associations whose next packet is tried under other high halves.
     lost: Vec<u32>,
     unprotected: u64,
-    lane_use: LaneUse,
 }
 
-/// A record that is admitted, and not ordinary, and waits for the cipher.
-struct Planned {
-    index: u32,
-    association: u32,
-    /// [`Batch::offset`], once it can be written to.
-    offset: u32,
+/// What is known of a record before the cipher has run.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    fate: Fate,
+    /// What follows is of admitted records only.
     decapsulation: Decapsulation,
-    associated: Associated,
+    /// Where it is decrypted.
+    copy: RecordCopy,
     sequence: u64,
-    verified: bool,
 }
 
-impl Planned {
-    /// Lays out a record for the cipher, if it is worth it.
-    #[inline(never)]
-    fn new(
-        inbound: &Inbound,
-        association: u32,
-        index: usize,
-        row: RecordRow<'_>,
-        databases: &Databases,
-    ) -> Result<(Planned, Admitted), DropReason> {
-        let nat_t_ports = databases.sad.nat_t_ports();
-        let arrival = Arrival::find(row.headers, row.record, nat_t_ports)?
-            .ok_or(DropReason::MalformedHeaders)?;
-        let (format, link) = (inbound.format(), row.arrival.link);
-        let decapsulation = Decapsulation::plan(format, link, row.headers, &arrival)?;
-        let admitted = inbound.admit(arrival.sequence_low)?;
-        let plan = Planned {
-            index: index as u32,
-            association,
-            offset: 0,
-            decapsulation,
-            associated: Associated::new(inbound.format(), admitted.sequence),
-            sequence: admitted.sequence,
-            verified: false,
-        };
-        Ok((plan, admitted))
-    }
+/// What becomes of a record.
+#[derive(Clone, Copy, Default)]
+enum Fate {
+    /// It is the next of the cipher's packets.
+    #[default]
+    Admitted,
+    /// It is not worth verifying.
+    Refused(DropReason),
 }
 
 impl Unprotect {
-    pub(crate) fn new(databases: Arc<Databases>, associations: Vec<Option<Inbound>>) -> Unprotect {
+    /// `opener` has the keys of the associations.
+    pub(crate) fn new(
+        databases: Arc<Databases>,
+        associations: Vec<Option<Inbound>>,
+        opener: Opener,
+    ) -> Unprotect {
         Unprotect {
             databases,
             associations,
+            opener,
             fragments: Fragments::default(),
             wanted: Vec::new(),
             seen: Vec::new(),
-            planned: Vec::new(),
-            jobs: Vec::new(),
             lost: Vec::new(),
             unprotected: 0,
-            lane_use: LaneUse::default(),
         }
     }
 
     /// Packets that were unprotected.
     pub fn unprotected(&self) -> u64 {
         self.unprotected
-    }
-
-    /// How full the cipher's lanes were.
-    pub fn lane_use(&self) -> LaneUse {
-        self.lane_use
     }
 
     /// Why the ledger of replay windows could not be written, the last time that
@@ -185,72 +160,50 @@ impl Unprotect {
         }
     }
 
-    /// Opens the wanted records from a position on, up to the first whose number is
-    /// an ESN jump, and returns the position behind them.
-    fn open_from(&mut self, batch: &mut Batch, from: usize) -> Result<usize, StageError> {
-        let to = self.open_ordinary(batch, from)?;
-        if !self.planned.is_empty() {
-            self.open_planned(batch)?;
+    /// Opens the wanted records from a position on: as many as the cipher takes, and up to the
+    /// first whose number is an ESN jump, which must be accepted before the numbers behind it are
+    /// known ([`Admitted::is_esn_jump`]). Returns the position behind them, and the verdicts on
+    /// those that were admitted.
+    #[inline(never)]
+    fn open_from(&mut self, batch: &mut Batch, from: usize) -> (usize, Verdicts) {
+        let wanted = &self.wanted[from..];
+        let bytes: usize = wanted
+            .iter()
+            .map(|(index, _)| batch.headers(*index as usize).end_offset as usize)
+            .sum();
+        let (mut copies, memory) =
+            batch.copies(wanted.len(), bytes + wanted.len() * MAX_HEADER_BYTES);
+        let mut opening = self.opener.batch(memory);
+        let mut admitted = 0;
+        let mut to = from;
+        for ((index, association), seen) in wanted.iter().zip(&mut self.seen[from..]) {
+            if admitted == BATCH_PACKETS {
+                break;
+            }
+            look_ahead(&self.associations, &self.wanted, to);
+            to += 1;
+            let inbound = self.associations.get(*association as usize);
+            let Some(inbound) = inbound.and_then(Option::as_ref) else {
+                seen.fate = Fate::Refused(DropReason::NoSecurityAssociation);
+                continue;
+            };
+            let ports = self.databases.sad.nat_t_ports();
+            match seen.admit(inbound, *index as usize, ports, &mut copies, &mut opening) {
+                Err(reason) => seen.fate = Fate::Refused(reason),
+                Ok(is_esn_jump) => {
+                    admitted += 1;
+                    if is_esn_jump {
+                        break;
+                    }
+                }
+            }
         }
-        Ok(to)
-    }
-
-    /// One call of the cipher for all that are not ordinary.
-    fn open_planned(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        for plan in &mut self.planned {
-            let index = plan.index as usize;
-            // Decryption is in place: the record leaves its block here.
-            batch.record_mut(index);
-            plan.offset = batch.offset(index) as u32;
-        }
-        // It is the order of arrival unless a record outgrew its space.
-        let is_in_order = self.planned.is_sorted_by_key(|plan| plan.offset);
-        if !is_in_order {
-            self.planned.sort_unstable_by_key(|plan| plan.offset);
-        }
-        let mut records = batch.records_mut();
-        let mut jobs = std::mem::take(&mut self.jobs);
-        let mut verdicts = [false; BATCH_RECORDS];
-        for plan in &self.planned {
-            let index = plan.index as usize;
-            let displaced = || StageError::new(NAME, Defect::Displaced { index });
-            let key = self
-                .associations
-                .get(plan.association as usize)
-                .and_then(Option::as_ref)
-                .map(Inbound::key)
-                .ok_or_else(displaced)?;
-            let parts = records
-                .take(index)
-                .and_then(|record| plan.decapsulation.layout().parts(record))
-                .ok_or_else(displaced)?;
-            jobs.push(OpenJob {
-                key,
-                prefix: plan.associated.prefix(parts.esp_header),
-                iv: parts.iv,
-                text: parts.text,
-                suffix: plan.associated.suffix(),
-                tag: parts.tag,
-                verified: false,
-            });
-        }
-        self.lane_use += open(&mut jobs);
-        for (verdict, job) in verdicts.iter_mut().zip(&jobs) {
-            *verdict = job.verified;
-        }
-        self.jobs = OpenJob::recycle(jobs);
-        for (plan, verdict) in self.planned.iter_mut().zip(verdicts) {
-            plan.verified = verdict;
-        }
-        if !is_in_order {
-            self.planned.sort_unstable_by_key(|plan| plan.index);
-        }
-        Ok(())
+        (to, opening.run())
     }
 
     /// Takes in what came back from the cipher, in order of arrival.
-    fn release(&mut self, batch: &mut Batch, positions: Range<usize>) {
-        let mut planned = 0;
+    fn release(&mut self, batch: &mut Batch, positions: Range<usize>, verdicts: &Verdicts) {
+        let mut packet = 0;
         for position in positions {
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD) {
                 self.databases.spd.look_ahead(*association);
@@ -262,13 +215,15 @@ impl Unprotect {
                     prefetch(slot);
                 }
             }
-            let outcome = match self.seen[position].fate() {
-                Fate::Ordinary => self.release_ordinary(batch, position),
-                Fate::Planned => {
-                    planned += 1;
-                    self.release_planned(batch, planned - 1)
-                }
+            let outcome = match self.seen[position].fate {
                 Fate::Refused(reason) => Err(reason),
+                Fate::Admitted => {
+                    packet += 1;
+                    match verdicts.is_good(packet - 1) {
+                        true => self.take_in(batch, position),
+                        false => Err(DropReason::IntegrityFailed),
+                    }
+                }
             };
             match outcome {
                 Ok(()) => {
@@ -287,7 +242,6 @@ impl Unprotect {
                 }
             }
         }
-        self.planned.clear();
     }
 
     /// Holds a fragment that came out of an association to what its datagram may
@@ -314,22 +268,119 @@ impl Unprotect {
         self.fragments.release(batch, apply);
     }
 
-    /// Takes in a record that is not ordinary.
-    fn release_planned(&mut self, batch: &mut Batch, planned: usize) -> Result<(), DropReason> {
-        let plan = &self.planned[planned];
-        let index = plan.index as usize;
-        if !plan.verified {
-            return Err(DropReason::IntegrityFailed);
-        }
-        let inbound = self
+    /// Takes a verified packet into its association, and puts what was inside in its place.
+    #[inline]
+    fn take_in(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
+        let (seen, (index, association)) = (&self.seen[position], self.wanted[position]);
+        let inbound: &mut Inbound = self
             .associations
-            .get_mut(plan.association as usize)
+            .get_mut(association as usize)
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let text_bytes = u64::from(plan.decapsulation.layout().text_bytes);
-        take_in(batch, index, inbound, plan.sequence, text_bytes)?;
-        let unwrapped = unwrap(batch, plan, inbound.format(), &self.databases);
-        unwrapped.inspect_err(|_| inbound.refuse(text_bytes))
+        let plaintext_bytes = seen.decapsulation.plaintext_bytes() as u64;
+        let index = index as usize;
+        if inbound.accept(seen.sequence, plaintext_bytes)? {
+            let spi = inbound.format().spi;
+            batch.notice(index, EventKind::SoftLifetime { spi });
+        }
+        let decapsulated = seen.decapsulate(batch, index, association, inbound, &self.databases);
+        decapsulated.inspect_err(|_| inbound.refuse(plaintext_bytes))
+    }
+}
+
+impl Seen {
+    /// Has the window decide about a record, copies its ESP packet, and hands that to the
+    /// cipher. `Ok(true)` where the packet's number is an ESN jump.
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        inbound: &Inbound,
+        index: usize,
+        nat_t_ports: &[u16],
+        copies: &mut Copies<'_>,
+        opening: &mut OpenBatch<'_>,
+    ) -> Result<bool, DropReason> {
+        let format = inbound.format();
+        let memory = opening.buffer_mut();
+        let row = copies.row(memory, index).ok_or(DropReason::NoRoom)?;
+        let arrival = Arrival::find(row.headers, row.record, nat_t_ports)?
+            .ok_or(DropReason::MalformedHeaders)?;
+        let decapsulation = Decapsulation::plan(format, row.headers, row.record, &arrival)?;
+        let Admitted {
+            sequence,
+            is_esn_jump,
+        } = inbound.admit(arrival.sequence_low)?;
+        let shape = decapsulation.shape();
+        let copy = copies
+            .copy(memory, index, &shape)
+            .ok_or(DropReason::NoRoom)?;
+        let packet = format.descriptor(
+            inbound.key(),
+            copy.range().start + decapsulation.esp_offset_in_copy(),
+            decapsulation.plaintext_bytes(),
+        );
+        opening
+            .push_numbered(packet, sequence)
+            .map_err(|_| DropReason::IntegrityFailed)?;
+        *self = Seen {
+            fate: Fate::Admitted,
+            decapsulation,
+            copy,
+            sequence,
+        };
+        Ok(is_esn_jump)
+    }
+
+    /// Puts what was inside a packet in its place.
+    #[inline]
+    fn decapsulate(
+        &self,
+        batch: &mut Batch,
+        index: usize,
+        association: u32,
+        inbound: &Inbound,
+        databases: &Databases,
+    ) -> Result<(), DropReason> {
+        let Seen {
+            decapsulation,
+            copy,
+            ..
+        } = self;
+        let (link, interface) = (batch.arrival(index).link, batch.arrival(index).interface);
+        let (kept_bytes, text) = (decapsulation.kept_bytes(), decapsulation.plaintext());
+        let start = text.start;
+        let (kept, plaintext) = batch
+            .put_in_front(index, kept_bytes, copy, text)
+            .ok_or(DropReason::NoRoom)?;
+        let format = inbound.format();
+        let payload_bytes = decapsulation.unwrap_payload(format, link, kept, plaintext)?;
+        let (headers, record) = batch
+            .replace(index, copy, start - kept_bytes..start + payload_bytes)
+            .ok_or(DropReason::NoRoom)?;
+        decapsulation.correct(format, headers, record)?;
+        let tuple = Tuple::from_headers(headers, record, interface);
+        // Fragments are looked at on their own.
+        if headers.fragment == Fragment::Whole && !databases.spd.accepts(association, &tuple) {
+            return Err(DropReason::SelectorMismatch);
+        }
+        // What was read in the outer header holds no more.
+        batch.set_work(index, Work::UNCLASSIFIED);
+        Ok(())
+    }
+}
+
+/// Prefetches what later packets of `wanted` read of their associations.
+#[inline]
+fn look_ahead(associations: &[Option<Inbound>], wanted: &[(u32, u32)], position: usize) {
+    if let Some((_, association)) = wanted.get(position + LOOK_AHEAD)
+        && let Some(slot) = associations.get(*association as usize)
+    {
+        prefetch(slot);
+    }
+    if let Some((_, association)) = wanted.get(position + LOOK_AHEAD_FURTHER)
+        && let Some(Some(inbound)) = associations.get(*association as usize)
+    {
+        inbound.look_ahead();
     }
 }
 
@@ -342,48 +393,6 @@ fn apply(batch: &mut Batch, index: usize, verdict: Verdict) {
             batch.drop_record(index, DropReason::SelectorMismatch);
         }
     }
-}
-
-/// Takes a verified packet into its association.
-#[inline(always)]
-fn take_in(
-    batch: &mut Batch,
-    index: usize,
-    inbound: &mut Inbound,
-    sequence: u64,
-    text_bytes: u64,
-) -> Result<(), DropReason> {
-    if inbound.accept(sequence, text_bytes)? {
-        let spi = inbound.format().spi;
-        batch.notice(index, EventKind::SoftLifetime { spi });
-    }
-    Ok(())
-}
-
-/// Puts what was inside a packet in its place.
-fn unwrap(
-    batch: &mut Batch,
-    plan: &Planned,
-    format: &Format,
-    databases: &Databases,
-) -> Result<(), DropReason> {
-    let index = plan.index as usize;
-    let record = batch.record_mut(index);
-    let cut = plan.decapsulation.unwrap_packet(format, record)?;
-    batch.shrink(index, cut.front_bytes, cut.back_bytes);
-    batch.reparse(index);
-    let headers = batch.headers(index);
-    if !headers.is_whole_ip() {
-        return Err(DropReason::BadInnerPacket);
-    }
-    let interface = batch.arrival(index).interface;
-    let tuple = Tuple::from_headers(headers, batch.record(index), interface);
-    if headers.fragment == Fragment::Whole && !databases.spd.accepts(plan.association, &tuple) {
-        return Err(DropReason::SelectorMismatch);
-    }
-    // What was read in the outer header holds no more.
-    batch.set_work(index, Work::UNCLASSIFIED);
-    Ok(())
 }
 
 impl Stage for Unprotect {
@@ -401,7 +410,6 @@ impl Stage for Unprotect {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        self.planned.clear();
         batch.take_associations(Work::unprotect, &mut self.wanted);
         if self.seen.len() < self.wanted.len() {
             self.seen.resize_with(BATCH_RECORDS, Seen::default);
@@ -411,8 +419,8 @@ impl Stage for Unprotect {
         }
         let mut from = 0;
         while from < self.wanted.len() {
-            let to = self.open_from(batch, from)?;
-            self.release(batch, from..to);
+            let (to, verdicts) = self.open_from(batch, from);
+            self.release(batch, from..to, &verdicts);
             from = to;
         }
         debug_assert!(

@@ -23,6 +23,43 @@ fn packet(version: u8, protocol: u8, payload_bytes: usize) -> Vec<u8> {
     }
 }
 
+/// The packet with a right checksum in its TCP or UDP header, if it has one.
+fn with_checksum(mut packet: Vec<u8>) -> Vec<u8> {
+    let headers = Headers::parse(LinkType::RawIp, &packet);
+    let at = match headers.protocol {
+        _ if headers.fault.is_some() => return packet,
+        TCP => 16,
+        UDP => 6,
+        _ => return packet,
+    };
+    let transport = usize::from(headers.transport_offset);
+    if headers.protocol == UDP {
+        let bytes = (packet.len() - transport) as u16;
+        packet[transport + 4..][..2].copy_from_slice(&bytes.to_be_bytes());
+    }
+    packet[transport + at..][..2].fill(0);
+    let sum = match transport_sum(&packet) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    packet[transport + at..][..2].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// The checksum over pseudo-header and segment: 0 over a right one.
+fn transport_sum(packet: &[u8]) -> u16 {
+    let headers = Headers::parse(LinkType::RawIp, packet);
+    let addresses = match headers.network {
+        Network::Ipv6 => &packet[8..40],
+        _ => &packet[12..20],
+    };
+    let segment = headers.transport(packet);
+    Checksum::new()
+        .add_pseudo_header(addresses, headers.protocol, segment.len() as u32)
+        .add(segment)
+        .finish()
+}
+
 /// A link header in front of IP of this version, tags included.
 fn link_header(link: LinkType, version: u8, tags: u8) -> Vec<u8> {
     let ether_type: [u8; 2] = if version == 6 {
@@ -126,7 +163,12 @@ proptest! {
             .iter()
             .map(|&(version, protocol, bytes)| {
                 let header = link_header(link, version, tags);
-                [header, packet(version, protocol, bytes)].concat()
+                let mut packet = packet(version, protocol, bytes);
+                if nat_t && mode == "transport" {
+                    // Wrong ones would be corrected.
+                    packet = with_checksum(packet);
+                }
+                [header, packet].concat()
             })
             .collect();
         let protected = protect(&file, link, &records);
@@ -326,6 +368,71 @@ fn nat_t_frames_are_right() {
         let back = unprotect(&file, LinkType::RawIp, &protected);
         assert_eq!(back.records, [record]);
     }
+}
+
+/// RFC 3948, section 3.1.2: the addresses that the inner checksum covers are those of before the
+/// translator.
+#[test]
+fn checksums_are_right_behind_a_translator() {
+    let segment = |protocol, bytes| match protocol {
+        UDP => udp(4000, &key(bytes, 3)),
+        _ => [&key(12, 3)[..], &[0x50, 0x10], &key(6 + bytes, 5)].concat(),
+    };
+    let behind = |nat_t: &str, original: &[u8], translates: bool| {
+        let file = one("aes-128-gcm-16", "transport", nat_t);
+        let mut protected = protect(&file, LinkType::RawIp, &[original.to_vec()]).records;
+        let packet = &mut protected[0];
+        if translates {
+            let is_ipv4 = packet[0] >> 4 == 4;
+            packet[if is_ipv4 { 15 } else { 23 }] ^= 0x5a;
+            if is_ipv4 {
+                packet[10..12].fill(0);
+                let sum = Checksum::new().add(&packet[..20]).finish();
+                packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            }
+        }
+        let mut back = unprotect(&file, LinkType::RawIp, &protected);
+        assert_eq!(back.drops(), []);
+        back.records.remove(0)
+    };
+    for protocol in [TCP, UDP] {
+        for bytes in [0, 1, 40, 41] {
+            for original in [
+                ipv4(protocol, &segment(protocol, bytes)),
+                ipv6(protocol, &segment(protocol, bytes)),
+            ] {
+                let original = with_checksum(original);
+                assert_eq!(transport_sum(&original), 0);
+                assert_eq!(behind("nat_t = true", &original, false), original);
+                let translated = behind("nat_t = true", &original, true);
+                assert_ne!(translated, original);
+                assert_eq!(transport_sum(&translated), 0, "{protocol} {bytes}");
+                // Without UDP in front nothing was translated that could be corrected.
+                assert_ne!(transport_sum(&behind("", &original, true)), 0);
+            }
+        }
+    }
+    // A datagram without a checksum stays without one.
+    let original = ipv4(UDP, &udp(4000, b"no checksum"));
+    let translated = behind("nat_t = true", &original, true);
+    assert_eq!(
+        (&original[26..28], &translated[26..28]),
+        (&[0, 0][..], &[0, 0][..])
+    );
+    // The end of a datagram by its own length is not that of the packet.
+    let mut odd = with_checksum(ipv4(UDP, &udp(4000, b"and more")));
+    odd.extend([7, 7]);
+    let bytes = (odd.len() as u16).to_be_bytes();
+    odd[2..4].copy_from_slice(&bytes);
+    odd[10..12].fill(0);
+    let sum = Checksum::new().add(&odd[..20]).finish();
+    odd[10..12].copy_from_slice(&sum.to_be_bytes());
+    let translated = behind("nat_t = true", &odd, true);
+    let (datagram, rest) = translated[20..].split_at(8 + 8);
+    let sum = Checksum::new()
+        .add_pseudo_header(&translated[12..20], UDP, datagram.len() as u32)
+        .add(datagram);
+    assert_eq!((sum.finish(), rest), (0, &[7, 7][..]));
 }
 
 /// IKE, keepalives and stubs on the NAT-T port are not ESP.

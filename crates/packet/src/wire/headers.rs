@@ -143,14 +143,14 @@ impl Headers {
         self.fault = self.read(link, bytes).err();
     }
 
-    /// Describes the record, of `record_bytes` now, after its IP packet went into
-    /// another one: behind the link header an IP header of `network` and
+    /// Describes the record, of `record_bytes` now, after its IP packet was encapsulated:
+    /// behind the link header an IP header of `network` and
     /// `header_bytes`, without extensions and no fragment, and behind that
     /// `protocol`, which has no ports, to the record's end. It is what
     /// [`parse`](Headers::parse) would read, for callers that wrote the header
     /// themselves.
     #[inline]
-    pub fn enclose(
+    pub fn encapsulate(
         &mut self,
         network: Network,
         protocol: u8,

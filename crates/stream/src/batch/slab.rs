@@ -12,10 +12,6 @@ const TAILROOM: usize = 64;
 /// Records start on a cache line, less their headroom.
 const ALIGNMENT: usize = 64;
 
-/// Bytes in front of an enclosed packet, room included: whole cache lines, so that
-/// the packet starts on one, as do what the cipher reads and writes.
-pub const FRONT_BYTES: usize = HEADROOM + 64;
-
 /// The longest packet that is copied piece by piece.
 const SHORT_BYTES: usize = 160;
 
@@ -65,6 +61,19 @@ impl Place {
     #[inline]
     pub fn len(self) -> usize {
         (self.end - self.start) as usize
+    }
+
+    /// A part of it, if it lies in it.
+    #[inline]
+    pub fn part(self, bytes: Range<usize>) -> Option<Place> {
+        if bytes.start > bytes.end || bytes.end > self.len() {
+            return None;
+        }
+        Some(Place {
+            start: self.start + bytes.start as u32,
+            end: self.start + bytes.end as u32,
+            ..self
+        })
     }
 
     /// At most the first `bytes` of it.
@@ -128,24 +137,9 @@ impl Slab {
     /// Copies a record in, with `front` and `back` undefined bytes around it
     /// that belong to it.
     pub fn copy_in(&mut self, bytes: &[u8], front: usize, back: usize) -> (Place, Room) {
-        self.copy_apart(&[], front, bytes, back)
-    }
-
-    /// Copies a record in, in two parts, with `gap` undefined bytes between
-    /// them and `back` behind them that belong to it.
-    #[inline]
-    pub fn copy_apart(
-        &mut self,
-        first: &[u8],
-        gap: usize,
-        second: &[u8],
-        back: usize,
-    ) -> (Place, Room) {
-        let (place, room) = self.allocate(first.len() + gap + second.len() + back);
+        let (place, room) = self.allocate(front + bytes.len() + back);
         let record = &mut self.memory[place.range()];
-        copy_header(&mut record[..first.len()], first);
-        let start = first.len() + gap;
-        copy_packet(&mut record[start..start + second.len()], second);
+        record[front..front + bytes.len()].copy_from_slice(bytes);
         (place, room)
     }
 
@@ -189,109 +183,57 @@ impl Slab {
         (place, room)
     }
 
-    /// Takes memory for so many enclosed packets with so many bytes together, what
-    /// goes behind them included; beside it, what was taken before.
-    pub fn claim(&mut self, packets: usize, bytes: usize) -> (&[u8], Free<'_>) {
-        let start = self.used;
-        let around_bytes = FRONT_BYTES + TAILROOM + ALIGNMENT;
-        let end = start + whole_lines(packets * around_bytes + bytes);
+    /// Ensures that there is memory for `records` more records with `bytes` together, and lends
+    /// it with all other memory.
+    pub fn reserve(&mut self, records: usize, bytes: usize) -> (Reserved<'_>, &mut [u8]) {
+        let around_bytes = HEADROOM + TAILROOM + 2 * ALIGNMENT;
+        let end = self.used + whole_lines(records * around_bytes + bytes);
         if self.memory.len() < end {
             self.extend(end);
         }
-        self.used = end;
-        let (taken, rest) = self.memory.split_at_mut(start);
-        let memory = &mut rest[..end - start];
-        (taken, Free { memory, start })
+        let used = &mut self.used;
+        (Reserved { used, end }, &mut self.memory)
     }
 
     #[cold]
     fn extend(&mut self, bytes: usize) {
         self.memory.resize(bytes.next_power_of_two(), 0);
     }
-
-    /// All of the memory, to be taken record by record.
-    pub fn take_apart(&mut self) -> Remains<'_> {
-        Remains {
-            rest: &mut self.memory,
-            passed: 0,
-        }
-    }
 }
 
-/// Memory of a slab that was claimed and holds no record yet.
-pub(super) struct Free<'a> {
-    memory: &'a mut [u8],
-    /// Where it starts in the slab.
-    start: usize,
+/// Memory of a slab in which there are no records yet.
+pub(super) struct Reserved<'a> {
+    used: &'a mut usize,
+    end: usize,
 }
 
-/// A record that was copied in to be enclosed.
-pub(super) struct Copied<'a> {
-    pub place: Place,
-    pub room: Room,
-    pub enclosed: Enclosed<'a>,
-}
-
-/// The bytes of a record whose packet goes into another one.
-pub struct Enclosed<'a> {
-    /// Undefined bytes, the link header, and at the end the undefined bytes that
-    /// were asked for in front of the packet.
-    pub front: &'a mut [u8; FRONT_BYTES],
-    /// Where the link header begins in it, and with it the record.
-    pub link_offset: usize,
-    /// The packet, and the undefined bytes behind it.
-    pub rest: &'a mut [u8],
-}
-
-impl<'a> Free<'a> {
-    /// Copies a link header and a packet in, with so many bytes in front of the
-    /// packet and behind it. `None` where the memory does not suffice or
-    /// [`FRONT_BYTES`] do not.
-    #[inline]
-    pub fn enclose(
-        &mut self,
-        link_header: &[u8],
-        front_bytes: usize,
-        packet: &[u8],
-        back_bytes: usize,
-    ) -> Option<Copied<'a>> {
-        let link_offset = FRONT_BYTES.checked_sub(link_header.len() + front_bytes)?;
-        let rest_bytes = packet.len() + back_bytes;
-        let room_bytes = whole_lines(FRONT_BYTES + rest_bytes + TAILROOM);
-        if self.memory.len() < room_bytes {
+impl Reserved<'_> {
+    /// Takes a place for a record of `bytes`, with headroom and tailroom. The byte behind the
+    /// first `ahead` ones begins a cache line. `None` where the memory does not suffice.
+    #[inline(always)]
+    pub fn take(&mut self, ahead: usize, bytes: usize) -> Option<(Place, Room)> {
+        let room_start = *self.used;
+        let start = room_start + whole_lines(HEADROOM + ahead) - ahead;
+        let end = start + bytes;
+        let room_end = room_start + whole_lines(end - room_start + TAILROOM);
+        if room_end > self.end {
             return None;
         }
-        let (room, memory) = std::mem::take(&mut self.memory).split_at_mut(room_bytes);
-        self.memory = memory;
-        let room_start = self.start;
-        self.start += room_bytes;
-        let (front, rest) = room.split_first_chunk_mut::<FRONT_BYTES>()?;
-        let rest = rest.get_mut(..rest_bytes)?;
-        copy_header(
-            front.get_mut(link_offset..)?.get_mut(..link_header.len())?,
-            link_header,
-        );
-        copy_packet(rest.get_mut(..packet.len())?, packet);
-        Some(Copied {
-            place: Place {
-                start: (room_start + link_offset) as u32,
-                end: (room_start + FRONT_BYTES + rest_bytes) as u32,
-                block: IN_SLAB,
-            },
-            room: Room {
-                start: room_start as u32,
-                end: (room_start + room_bytes) as u32,
-            },
-            enclosed: Enclosed {
-                front,
-                link_offset,
-                rest,
-            },
-        })
+        *self.used = room_end;
+        let place = Place {
+            start: start as u32,
+            end: end as u32,
+            block: IN_SLAB,
+        };
+        let room = Room {
+            start: room_start as u32,
+            end: room_end as u32,
+        };
+        Some((place, room))
     }
 }
 
-/// So many bytes, and as many more as fill cache lines.
+/// `bytes` rounded up to whole cache lines.
 #[inline]
 fn whole_lines(bytes: usize) -> usize {
     (bytes + ALIGNMENT - 1) & !(ALIGNMENT - 1)
@@ -300,7 +242,7 @@ fn whole_lines(bytes: usize) -> usize {
 /// Copies what is mostly a link header, without a call where it is as short as
 /// Ethernet's: in two halves that overlap.
 #[inline(always)]
-fn copy_header(to: &mut [u8], from: &[u8]) {
+pub(super) fn copy_link_header(to: &mut [u8], from: &[u8]) {
     if let (8..=16, Some(head), Some(tail)) = (from.len(), from.first_chunk(), from.last_chunk()) {
         if let Some(to) = to.first_chunk_mut::<8>() {
             *to = *head;
@@ -316,7 +258,7 @@ fn copy_header(to: &mut [u8], from: &[u8]) {
 /// Copies what is mostly a short packet, without a call where it is one: in
 /// pieces of which the last overlaps the one before.
 #[inline(always)]
-fn copy_packet(to: &mut [u8], from: &[u8]) {
+pub(super) fn copy_packet(to: &mut [u8], from: &[u8]) {
     const PIECE: usize = 32;
     if let (PIECE..=SHORT_BYTES, Some(tail)) = (from.len(), from.last_chunk::<PIECE>()) {
         let pieces = to.as_chunks_mut::<PIECE>().0;
@@ -329,30 +271,5 @@ fn copy_packet(to: &mut [u8], from: &[u8]) {
         }
     } else {
         to.copy_from_slice(from);
-    }
-}
-
-/// What of a slab nobody has taken.
-pub(super) struct Remains<'a> {
-    rest: &'a mut [u8],
-    /// Bytes in front of it.
-    passed: usize,
-}
-
-impl<'a> Remains<'a> {
-    /// The record at `place`; `None` outside the slab, or where it was taken
-    /// before or lies before one that was.
-    #[inline]
-    pub fn take(&mut self, place: Place) -> Option<&'a mut [u8]> {
-        if place.block != IN_SLAB {
-            return None;
-        }
-        let range = place.range();
-        let skip = range.start.checked_sub(self.passed)?;
-        let (_, from_start) = std::mem::take(&mut self.rest).split_at_mut(skip);
-        let (record, behind) = from_start.split_at_mut(range.len());
-        self.rest = behind;
-        self.passed = range.end;
-        Some(record)
     }
 }

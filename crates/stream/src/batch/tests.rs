@@ -46,27 +46,6 @@ fn a_rewritten_record_grows_both_ways_and_others_stay() {
 }
 
 #[test]
-fn records_are_writable_together_but_none_twice() {
-    let mut batch = received(&[b"a", b"b", b"c", b"d"]);
-    for index in [0, 1, 3] {
-        batch.record_mut(index);
-    }
-    {
-        let mut records = batch.records_mut();
-        let (first, second) = (records.take(0), records.take(1));
-        if let (Some(first), Some(second)) = (first, second) {
-            std::mem::swap(&mut first[0], &mut second[0]);
-        }
-        assert!(records.take(1).is_none(), "taken before");
-        assert!(records.take(2).is_none(), "still in its block");
-        assert_eq!(records.take(3).as_deref(), Some(&b"d"[..]));
-        assert!(records.take(0).is_none(), "taken before");
-        assert!(records.take(77).is_none(), "no such record");
-    }
-    assert_eq!((batch.record(0), batch.record(1)), (&b"b"[..], &b"a"[..]));
-}
-
-#[test]
 fn a_fate_is_decided_once() {
     let mut batch = received(&[b"a", b"b", b"c", b"d"]);
     batch.drop_record(1, DropReason::FilterDenied);
@@ -196,53 +175,62 @@ fn ipv4(payload_bytes: u8) -> Vec<u8> {
     record
 }
 
-fn around(front_bytes: usize, back_bytes: usize) -> Enclosing {
-    Enclosing {
-        network: Network::Ipv4,
-        protocol: 50,
-        header_bytes: 20,
-        flow_hash: 77,
-        front_bytes,
+/// The shape of a copy whose second part is all that follows the kept bytes.
+fn around(kept_bytes: usize, gap_bytes: usize, to: usize, back_bytes: usize) -> CopyShape {
+    CopyShape {
+        kept_bytes,
+        gap_bytes,
+        from: kept_bytes,
+        to,
         back_bytes,
+        aligned_at: 0,
     }
 }
 
 #[test]
-fn enclosed_records_are_writable_together_and_the_others_stay() {
+fn copies_are_rewritten_together_and_other_records_stay() {
     let packets = [ipv4(30), ipv4(40), ipv4(0), ipv4(50)];
     let mut batch = received(&packets.each_ref().map(Vec::as_slice));
     // One that was rewritten before lies in the slab already.
     batch.record_mut(1)[21] = 0xee;
-    let expected = |index: usize, front_bytes: usize, back_bytes: usize| {
+    let expected = |index: usize, gap_bytes: usize, back_bytes: usize| {
         let mut packet = packets[index].clone();
         packet.truncate(packet.len() - 2);
         if index == 1 {
             packet[21] = 0xee;
         }
-        [vec![1; front_bytes], packet, vec![2; back_bytes]].concat()
+        let (kept, rest) = packet.split_at(3);
+        [kept, &vec![1; gap_bytes], rest, &vec![2; back_bytes]].concat()
     };
+    let outer = OuterHeader {
+        network: Network::Ipv4,
+        protocol: 50,
+        header_bytes: 20,
+        flow_hash: 77,
+    };
+    let mut into_line = Vec::new();
     {
-        let mut enclosures = batch.enclosures(3, 52 + 20 + 62 + 70);
-        let mut enclosed = Vec::new();
-        for (index, front_bytes, back_bytes) in [(0, 36, 20), (1, 24, 0), (3, FRONT_BYTES, 1)] {
-            let end_offset = enclosures.headers(index).end_offset as usize;
-            let record = enclosures.enclose(index, &around(front_bytes, back_bytes));
-            enclosed.push((record.expect("room"), front_bytes, end_offset));
-        }
-        for (record, front_bytes, end_offset) in enclosed {
-            assert_eq!(record.link_offset, FRONT_BYTES - front_bytes);
-            assert_eq!(
-                record.rest.as_ptr().addr() % 64,
-                record.front.as_ptr().addr() % 64
-            );
-            record.front[record.link_offset..].fill(1);
-            record.rest[end_offset..].fill(2);
+        let (mut copies, memory) = batch.copies(3, 52 + 20 + 60 + 24 + 70 + 301);
+        for (index, gap_bytes, back_bytes) in [(0, 36, 20), (1, 24, 0), (3, 300, 1)] {
+            let row = copies.row(memory, index).expect("a record");
+            let to = row.headers.end_offset as usize;
+            assert_eq!(row.record[to..], [0, 0]);
+            let shape = around(3, gap_bytes, to, back_bytes);
+            let copy = copies.copy(memory, index, &shape).expect("memory");
+            assert_eq!(copy.range().len(), shape.bytes());
+            let copied = &mut memory[copy.range()];
+            into_line.push(copied[3 + gap_bytes..].as_ptr().addr() % 64);
+            copied[3..3 + gap_bytes].fill(1);
+            let back = copied.len() - back_bytes;
+            copied[back..].fill(2);
+            copies.adopt(index, &copy, &outer);
         }
     }
+    assert_eq!(into_line, [into_line[0]; 3]);
     assert_eq!(batch.record(0), expected(0, 36, 20));
     assert_eq!(batch.record(1), expected(1, 24, 0));
     assert_eq!(batch.record(2), packets[2]);
-    assert_eq!(batch.record(3), expected(3, FRONT_BYTES, 1));
+    assert_eq!(batch.record(3), expected(3, 300, 1));
     assert_eq!((batch.headers(0).protocol, batch.flow_hash(0)), (50, 77));
     assert_eq!(batch.arrival(0).wire_bytes, 36 + 50 + 20);
     assert!(batch.is_as_parsed(2));
@@ -253,19 +241,28 @@ fn enclosed_records_are_writable_together_and_the_others_stay() {
 }
 
 #[test]
-fn records_that_cannot_be_enclosed_are_left_as_they_are() {
+fn records_that_cannot_be_copied_are_left_as_they_are() {
     let packet = ipv4(60);
     let mut batch = received(&[&packet, &packet]);
+    batch.record_mut(1);
     {
-        let mut enclosures = batch.enclosures(1, 80);
+        let (mut copies, memory) = batch.copies(1, 82);
+        assert!(copies.row(memory, 2).is_none(), "no such record");
+        for index in 0..2 {
+            let mut refuses = |shape: &CopyShape| copies.copy(memory, index, shape).is_none();
+            assert!(refuses(&around(0, 36, 83, 0)), "it is shorter");
+            assert!(refuses(&around(83, 0, 83, 0)), "it is shorter");
+            assert!(
+                refuses(&around(4, 0, 3, 0)),
+                "the second part ends before it begins"
+            );
+            assert!(refuses(&around(0, 36, 82, 1000)), "too long");
+        }
+        assert!(copies.copy(memory, 2, &around(0, 0, 0, 0)).is_none());
+        assert!(copies.copy(memory, 0, &around(0, 0, 82, 0)).is_some());
         assert!(
-            enclosures.enclose(2, &around(36, 0)).is_none(),
-            "no such record"
-        );
-        assert!(enclosures.enclose(0, &around(FRONT_BYTES + 1, 0)).is_none());
-        assert!(
-            enclosures.enclose(0, &around(36, 1000)).is_none(),
-            "too long"
+            copies.copy(memory, 0, &around(0, 0, 82, 0)).is_none(),
+            "one was reserved"
         );
     }
     assert_eq!(
@@ -276,7 +273,7 @@ fn records_that_cannot_be_enclosed_are_left_as_they_are() {
 }
 
 #[test]
-fn a_record_gives_way_to_what_was_inside_it() {
+fn a_record_is_replaced_by_what_was_inside_it() {
     let inner = &ipv4(40)[..60];
     let wrapped = |link: &[u8]| [link, &[0x45; 36], inner, &[1, 1, 4, 0, 0]].concat();
     let mut batch = Batch::new(BatchLimits::default());
@@ -294,23 +291,34 @@ fn a_record_gives_way_to_what_was_inside_it() {
         .expect("room");
     // One lies in a block, the other in the slab.
     batch.record_mut(1);
-    let mut extracts = batch.extracts(2, 2 * (14 + 62));
-    let extracts = [0, 1].map(|index| {
-        let row = extracts.row(index).expect("a record");
+    // The inner packet with 16 bytes in front of it and two behind it.
+    let shape = CopyShape {
+        kept_bytes: 0,
+        gap_bytes: 14,
+        from: 34,
+        to: 14 + 36 + 62,
+        back_bytes: 0,
+        aligned_at: 16,
+    };
+    let (mut copies, memory) = batch.copies(2, 2 * (shape.bytes() + 16));
+    let copies = [0, 1].map(|index| {
+        let row = copies.row(memory, index).expect("a record");
         assert_eq!(row.record, wrapped(&link));
         assert_eq!(usize::from(row.headers.network_offset), link.len());
         assert_eq!(row.arrival.wire_bytes, bytes);
-        let (header, text) = row.record.split_at(14);
-        let (text, extract) = extracts.extract(header, &text[36..98]).expect("room");
+        let copy = copies.copy(memory, index, &shape).expect("memory");
+        let text = &mut memory[copy.range()][30..];
         assert_eq!(&text[..60], inner);
         text[59] = index as u8;
-        extract
+        copy
     });
     assert_eq!(batch.record(0), wrapped(&link), "nothing is replaced yet");
-    for (index, extract) in extracts.iter().enumerate() {
-        let (header, text) = batch.extract_mut(extract).expect("of this batch");
+    for (index, copy) in copies.iter().enumerate() {
+        let (header, text) = batch
+            .put_in_front(index, 14, copy, 30..92)
+            .expect("a record");
         assert_eq!((&*header, text.len()), (&link[..], 62));
-        let (headers, record) = batch.replace(index, extract, 62).expect("a record");
+        let (headers, record) = batch.replace(index, copy, 16..92).expect("a record");
         assert_eq!((headers.network_offset, record.len()), (14, 74));
         record[22] = 1;
         let mut expected = [&link[..], inner].concat();
@@ -323,28 +331,42 @@ fn a_record_gives_way_to_what_was_inside_it() {
 }
 
 #[test]
-fn what_cannot_be_extracted_or_replaced_is_left_as_it_is() {
+fn a_record_that_cannot_be_replaced_is_left_as_it_is() {
     let packet = ipv4(38);
     let mut batch = received(&[&packet]);
-    {
-        let mut extracts = batch.extracts(1, 60);
-        assert!(extracts.row(1).is_none(), "no such record");
-        assert!(extracts.extract(&[0; FRONT_BYTES + 1], &[]).is_none());
-        assert!(extracts.extract(&[], &packet).is_some());
-        assert!(extracts.extract(&[], &packet).is_none(), "no more room");
-    }
-    let mut extracts = batch.extracts(1, 60);
-    let (_, extract) = extracts.extract(&[], &packet).expect("room");
-    assert!(batch.replace(1, &extract, 60).is_none(), "no such record");
+    let (mut copies, memory) = batch.copies(1, 60);
+    let copy = copies
+        .copy(memory, 0, &around(0, 0, 60, 0))
+        .expect("memory");
+    assert!(batch.replace(1, &copy, 0..60).is_none(), "no such record");
+    assert!(
+        batch.replace(0, &copy, 0..61).is_none(),
+        "the copy is shorter"
+    );
+    assert!(
+        batch.put_in_front(1, 0, &copy, 0..60).is_none(),
+        "no such record"
+    );
+    assert!(
+        batch.put_in_front(0, 7, &copy, 6..60).is_none(),
+        "not enough space in front"
+    );
+    assert!(
+        batch.put_in_front(0, 0, &copy, 6..61).is_none(),
+        "the copy is shorter"
+    );
     let mut other = received(&[&packet]);
-    assert!(other.extract_mut(&extract).is_none(), "of another batch");
-    assert!(other.replace(0, &extract, 60).is_none());
+    assert!(
+        other.put_in_front(0, 0, &copy, 0..60).is_none(),
+        "of another batch"
+    );
+    assert!(other.replace(0, &copy, 0..60).is_none());
     assert_eq!(
         (batch.record(0), other.record(0)),
         (&packet[..], &packet[..])
     );
     // What is no IP packet replaces a record whole.
-    let (headers, record) = batch.replace(0, &extract, 7).expect("a record");
+    let (headers, record) = batch.replace(0, &copy, 0..7).expect("a record");
     assert!(!headers.is_ip());
     assert_eq!(record, &packet[..7]);
 }
@@ -392,32 +414,42 @@ proptest! {
         prop_assert_eq!(batch.record(0), b"neighbour");
     }
 
-    /// A gap is what cutting, growing and moving make, in a block and in the
-    /// slab, the first time and again.
+    /// A copy consists of what its shape says, of a record in a block and in the slab.
     #[test]
-    fn a_gap_equals_its_steps(
+    fn a_copy_has_its_shape(
         kept in 0usize..12,
         gap in 0usize..300,
-        end in 0usize..12,
+        range in (0usize..12, 0usize..12),
         back in 0usize..100,
+        aligned_at in 0usize..100,
         is_writable: bool,
-        times in 1usize..3,
     ) {
-        let mut batch = received(&[b"neighbour", b"a record", b"another"]);
-        let mut model = b"a record".to_vec();
+        let record = b"a record";
+        let mut batch = received(&[b"neighbour", record, b"another"]);
         if is_writable {
             batch.record_mut(1);
         }
-        for _ in 0..times {
-            let end = end.min(model.len());
-            let kept = kept.min(end);
-            let bytes = batch.open_gap(1, kept, gap, end, back);
-            bytes[kept..kept + gap].fill(1);
-            let rest = bytes.len() - back;
-            bytes[rest..].fill(2);
-            model = [&model[..kept], &vec![1; gap], &model[kept..end], &vec![2; back]].concat();
+        let shape = CopyShape {
+            kept_bytes: kept,
+            gap_bytes: gap,
+            from: range.0,
+            to: range.1,
+            back_bytes: back,
+            aligned_at,
+        };
+        let (mut copies, memory) = batch.copies(1, shape.bytes() + aligned_at);
+        let copy = copies.copy(memory, 1, &shape);
+        let parts = record.get(..kept).zip(record.get(range.0..range.1));
+        prop_assert_eq!(copy.is_some(), parts.is_some());
+        if let (Some(copy), Some((first, second))) = (copy, parts) {
+            let copied = &mut memory[copy.range()];
+            copied[kept..kept + gap].fill(1);
+            let end = copied.len() - back;
+            copied[end..].fill(2);
+            copies.adopt_unparsed(1, &copy);
+            let expected = [first, &vec![1; gap], second, &vec![2; back]].concat();
+            prop_assert_eq!(batch.record(1), expected);
         }
-        prop_assert_eq!(batch.record(1), &model[..]);
         prop_assert_eq!((batch.record(0), batch.record(2)), (&b"neighbour"[..], &b"another"[..]));
     }
 }

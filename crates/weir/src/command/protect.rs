@@ -27,9 +27,6 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     unprotected: Option<u64>,
     bypassed: u64,
-    /// Share of the cipher's lanes that were filled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lane_efficiency: Option<f64>,
     associations: Vec<AssociationRow>,
 }
 
@@ -71,7 +68,6 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         protected: Some(protected),
         unprotected: None,
         bypassed: sum(&done.execution, ClassifyOutbound::bypassed),
-        lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
     let ledger_error = done.ledger_error();
@@ -119,7 +115,6 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
         protected: None,
         unprotected: Some(unprotected),
         bypassed: sum(&done.execution, ClassifyInbound::bypassed),
-        lane_efficiency: done.lane_efficiency(),
         associations: associations::association_rows(&done.execution.pipelines),
     };
     let ledger_error = done.ledger_error();
@@ -224,10 +219,6 @@ impl Converted<'_> {
         Some(Failure::running(anyhow!("{error}")))
     }
 
-    fn lane_efficiency(&self) -> Option<f64> {
-        report::lane_use(&self.execution.pipelines).efficiency()
-    }
-
     /// Puts the output in place, unless nothing was done: then a file is left as it was.
     fn keep(&mut self, done: u64) -> Outcome {
         if done == 0 && !self.execution.interrupted() {
@@ -259,9 +250,6 @@ impl Converted<'_> {
                     row(&format!("{command}ed"), done),
                     row("bypassed", document.bypassed),
                 ],
-                table::lane_row(document.lane_efficiency)
-                    .into_iter()
-                    .collect(),
                 table::speed_rows(&document.traffic),
             ]
             .concat();

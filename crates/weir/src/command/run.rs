@@ -36,9 +36,6 @@ struct Document {
     protected: u64,
     unprotected: u64,
     bypassed: u64,
-    /// Share of the cipher's lanes that were filled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lane_efficiency: Option<f64>,
     associations: Vec<AssociationRow>,
     filter: Vec<RuleCount>,
     /// The last interval's top keys: of the whole run, where no interval is
@@ -227,7 +224,6 @@ fn document(
         protected: stages(execution).map(Protect::protected).sum(),
         unprotected: stages(execution).map(Unprotect::unprotected).sum(),
         bypassed,
-        lane_efficiency: report::lane_use(&execution.pipelines).efficiency(),
         associations: association_rows(&execution.pipelines),
         filter: gateway::filter_counts(stages(execution)),
         top: (recent.intervals.back())
@@ -264,7 +260,6 @@ fn tables(config: &Config, document: &Document, alerts: &AlertCounts) -> String 
             done.push(row(name, packets));
         }
     }
-    done.extend(table::lane_row(document.lane_efficiency));
     let mut text = String::new();
     if !document.filter.is_empty() {
         let rows = document

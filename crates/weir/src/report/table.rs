@@ -157,13 +157,6 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
     rows
 }
 
-/// The row that says how full the cipher's lanes were, if there is anything to
-/// say.
-pub fn lane_row(efficiency: Option<f64>) -> Option<Vec<String>> {
-    let percent = 100.0 * efficiency?;
-    Some(vec!["lanes".to_owned(), format!("{percent:.1} % filled")])
-}
-
 /// The rows that every run's table ends with.
 pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
     let packets_per_s = if traffic.seconds > 0.0 {

@@ -21,13 +21,6 @@ fn kept(packets: &[Packet]) -> Vec<Packet> {
     packets.iter().map(Packet::without_padding).collect()
 }
 
-/// The example's packets are mostly longer than a vector, so that few lanes
-/// can be empty, and none where a register is one lane.
-fn check_lane_efficiency(report: &serde_json::Value) {
-    let efficiency = report["lane_efficiency"].as_f64().expect("a number");
-    assert!((0.75..=1.0).contains(&efficiency), "{efficiency}");
-}
-
 #[test]
 fn every_packet_comes_back_in_order() {
     assert_eq!((BETWEEN_THE_SITES, OTHERS), (2973, 591));
@@ -51,7 +44,6 @@ fn every_packet_comes_back_in_order() {
     let payload_bytes: u64 = payload_bytes.sum();
     assert!(payload_bytes > 0 && Some(payload_bytes) < report["bytes"].as_u64());
     assert_eq!(report["drops"], serde_json::json!({}));
-    check_lane_efficiency(&report);
     let on_the_way = packets(&protected);
     let esp = on_the_way.iter().filter(|packet| packet.esp().is_some());
     assert_eq!(esp.count(), BETWEEN_THE_SITES);
@@ -62,7 +54,6 @@ fn every_packet_comes_back_in_order() {
     assert_eq!(report["unprotected"], 2973);
     assert_eq!(report["bypassed"], 591);
     assert_eq!(report["drops"], serde_json::json!({}));
-    check_lane_efficiency(&report);
     assert_eq!(kept(&packets(&back)), kept(&original));
 }
 

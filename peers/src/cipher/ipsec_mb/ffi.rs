@@ -1,5 +1,4 @@
-//! The calls into `c/ipsec_mb.c`, as safe types. This is the only place where
-//! this peer is touched without the compiler's help.
+//! The calls into `c/ipsec_mb.c`, as safe types.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::cipher::contest::Refused;
+use crate::cipher::comparison::Refused;
 
 /// `aes_gcm_enc_dec_t`: key, context, output, input, bytes, nonce, associated
 /// data, its bytes, tag, its bytes.
@@ -26,7 +25,7 @@ type GcmFunction = unsafe extern "C" fn(
 
 unsafe extern "C" {
     fn weir_ipsec_mb_version() -> *const c_char;
-    fn weir_ipsec_mb_manager(avx2: c_int) -> *mut c_void;
+    fn weir_ipsec_mb_manager(code: c_int) -> *mut c_void;
     fn weir_ipsec_mb_free(manager: *mut c_void);
     fn weir_ipsec_mb_arch(manager: *const c_void) -> *const c_char;
     fn weir_ipsec_mb_free_keys(keys: *mut c_void);
@@ -54,6 +53,17 @@ unsafe extern "C" {
         records: *const Record<'_>,
         count: usize,
     ) -> usize;
+    fn weir_ipsec_mb_chacha_keys(count: usize) -> *mut c_void;
+    fn weir_ipsec_mb_chacha_set_key(keys: *mut c_void, index: usize, key: *const u8);
+    fn weir_ipsec_mb_chacha(
+        manager: *mut c_void,
+        open: c_int,
+        keys: *const c_void,
+        records: *const Record<'_>,
+        count: usize,
+        associated_bytes: usize,
+        computed: *mut [u8; 16],
+    ) -> usize;
 }
 
 /// The library's own version, as in `1.3.0`.
@@ -67,11 +77,11 @@ pub fn version() -> String {
 pub struct Manager(NonNull<c_void>);
 
 impl Manager {
-    /// Of the widest instructions, or of AVX2 at most; `None` where the library
-    /// does not run.
-    pub fn new(avx2: bool) -> Option<Manager> {
+    /// A manager that may use the instructions of this `enum code`; `None` where the
+    /// library does not run.
+    pub fn new(code: c_int) -> Option<Manager> {
         // SAFETY: takes no pointers; the result is owned.
-        NonNull::new(unsafe { weir_ipsec_mb_manager(avx2.into()) }).map(Manager)
+        NonNull::new(unsafe { weir_ipsec_mb_manager(code) }).map(Manager)
     }
 
     /// The instructions that it uses, as in `avx512`.
@@ -126,7 +136,7 @@ pub struct GcmKeys {
 }
 
 impl GcmKeys {
-    /// Room for so many keys, all of zeros; `None` without memory.
+    /// Memory for `count` keys, all of zeros; `None` without memory.
     pub fn new(manager: Manager, count: usize) -> Option<GcmKeys> {
         // SAFETY: takes no pointers.
         if unsafe { weir_ipsec_mb_gcm_context_bytes() } > size_of::<[u64; CONTEXT_WORDS]>() {
@@ -289,8 +299,22 @@ impl<'a> Record<'a> {
     }
 }
 
+impl Record<'_> {
+    /// The tag as a number, in the byte order of the machine; 0 of a shorter tag.
+    #[inline]
+    pub fn tag(&self) -> u128 {
+        if self.tag_bytes != 16 {
+            return 0;
+        }
+        let offset = self.text_offset as usize + self.text_bytes as usize;
+        // SAFETY: the tag of 16 bytes lies within the record, which is borrowed, by the
+        // check in `new`.
+        unsafe { self.record.add(offset).cast().read_unaligned() }
+    }
+}
+
 impl EtmKeys {
-    /// Room for so many keys, all of zeros; `None` without memory.
+    /// Memory for `count` keys, all of zeros; `None` without memory.
     pub fn new(manager: Manager, sha256: bool, ctr: bool, count: usize) -> Option<EtmKeys> {
         let keys = Keys {
             // SAFETY: takes no pointers; the result is owned.
@@ -355,6 +379,101 @@ impl EtmKeys {
                 self.keys.memory.as_ptr(),
                 records.as_ptr(),
                 records.len(),
+            )
+        };
+        if done == records.len() {
+            Ok(())
+        } else {
+            Err(Refused)
+        }
+    }
+}
+
+/// ChaCha20-Poly1305 with its keys, which the library takes as they are.
+pub struct ChaChaKeys {
+    manager: Manager,
+    keys: Keys,
+}
+
+impl ChaChaKeys {
+    /// Memory for `count` keys, all of zeros; `None` without memory.
+    pub fn new(manager: Manager, count: usize) -> Option<ChaChaKeys> {
+        let keys = Keys {
+            // SAFETY: takes no pointers; the result is owned.
+            memory: NonNull::new(unsafe { weir_ipsec_mb_chacha_keys(count) })?,
+            count,
+        };
+        let mut keys = ChaChaKeys { manager, keys };
+        for index in 0..count {
+            keys.set(index, &[0; 32]).ok()?;
+        }
+        Some(keys)
+    }
+
+    /// Puts a key of 32 bytes in a place.
+    #[inline]
+    pub fn set(&mut self, index: usize, key: &[u8]) -> Result<(), Refused> {
+        let key: &[u8; 32] = key.try_into().map_err(|_| Refused)?;
+        self.keys.check(index)?;
+        // SAFETY: the key has 32 bytes; the place lies within the memory, which is
+        // borrowed mutably.
+        unsafe { weir_ipsec_mb_chacha_set_key(self.keys.memory.as_ptr(), index, key.as_ptr()) }
+        Ok(())
+    }
+
+    /// Encrypts in place and writes the tags. The first bytes of each record are
+    /// associated data.
+    #[inline]
+    pub fn seal(
+        &mut self,
+        records: &mut [Record<'_>],
+        associated_bytes: usize,
+    ) -> Result<(), Refused> {
+        self.run(false, records, associated_bytes, std::ptr::null_mut())
+    }
+
+    /// Decrypts in place and writes the tags that the packets should have.
+    #[inline]
+    pub fn open(
+        &mut self,
+        records: &mut [Record<'_>],
+        associated_bytes: usize,
+        computed: &mut [[u8; 16]],
+    ) -> Result<(), Refused> {
+        if computed.len() != records.len() {
+            return Err(Refused);
+        }
+        self.run(true, records, associated_bytes, computed.as_mut_ptr())
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        open: bool,
+        records: &mut [Record<'_>],
+        associated_bytes: usize,
+        computed: *mut [u8; 16],
+    ) -> Result<(), Refused> {
+        for record in &*records {
+            self.keys.check(record.key as usize)?;
+            if record.tag_bytes != 16 || associated_bytes > record.text_offset as usize {
+                return Err(Refused);
+            }
+        }
+        // SAFETY: the manager is alive and borrowed mutably; keys' places lie within the
+        // memory and were written when that was made; records borrow their bytes
+        // mutably, and associated data, text and tag of 16 bytes lie within them, by the
+        // checks above and in `Record::new`; `computed` has a tag for each record that
+        // is opened, and is not used where they are sealed.
+        let done = unsafe {
+            weir_ipsec_mb_chacha(
+                self.manager.0.as_ptr(),
+                open.into(),
+                self.keys.memory.as_ptr(),
+                records.as_ptr(),
+                records.len(),
+                associated_bytes,
+                computed,
             )
         };
         if done == records.len() {

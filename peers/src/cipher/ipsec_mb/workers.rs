@@ -1,24 +1,24 @@
-//! What ipsec-mb does with a batch.
+//! The work of ipsec-mb on a batch.
 
 use std::rc::Rc;
 
 use anyhow::{Result, ensure};
 
 use super::{Code, Digest, ffi};
-use crate::cipher::contest::{Direction, Lack, Refused, Setting, Worker};
+use crate::cipher::comparison::{Direction, Lack, Refused, Setting, Worker};
 use crate::cipher::first_blocks::{FirstBlocks, nonce};
-use crate::cipher::packets::{Batch, Parts, Secrets};
+use crate::cipher::packets::{Batch, PREFIX_BYTES, Parts, Secrets};
 
-/// With its version and the instructions it uses.
+/// The name, with version and instructions.
 pub fn name(code: Code) -> String {
-    match ffi::Manager::new(code == Code::Avx2) {
+    match ffi::Manager::new(code as i32) {
         Some(manager) => format!("ipsec-mb {} {}", ffi::version(), manager.arch()),
         None => format!("ipsec-mb {}", ffi::version()),
     }
 }
 
 fn manager(code: Code) -> Result<ffi::Manager, Lack> {
-    ffi::Manager::new(code == Code::Avx2).ok_or_else(|| lack("it does not run here"))
+    ffi::Manager::new(code as i32).ok_or_else(|| lack("it does not run here"))
 }
 
 fn lack(what: impl ToString) -> Lack {
@@ -72,7 +72,7 @@ impl Worker for Gcm {
                     let mut expected = [0; 16];
                     self.keys
                         .open(key, nonce(block), prefix, text, &mut expected)?;
-                    // All bytes at once, as it should be done.
+                    // All bytes at once: the time tells nothing about the tag.
                     let difference = u128::from_ne_bytes(expected) ^ u128::from_ne_bytes(*tag);
                     ensure!(difference == 0, Refused);
                 }
@@ -128,6 +128,65 @@ impl Worker for EncryptThenMac {
             records.push(record);
         }
         self.keys.seal(&mut records)?;
+        Ok(())
+    }
+}
+
+pub fn chacha20_poly1305(setting: &Setting, code: Code) -> Result<Box<dyn Worker>, Lack> {
+    let count = setting.secrets.count();
+    let mut keys =
+        ffi::ChaChaKeys::new(manager(code)?, count).ok_or_else(|| lack("it has no memory"))?;
+    for (index, secret) in setting.secrets.iter().enumerate() {
+        keys.set(index, secret.cipher_key).map_err(lack)?;
+    }
+    Ok(Box::new(ChaCha20Poly1305 {
+        keys,
+        blocks: FirstBlocks::new(&setting.secrets, setting.direction == Direction::Seal),
+        brought: setting.new_keys.then(|| Rc::clone(&setting.secrets)),
+        direction: setting.direction,
+        computed: Vec::new(),
+    }))
+}
+
+struct ChaCha20Poly1305 {
+    keys: ffi::ChaChaKeys,
+    blocks: FirstBlocks,
+    brought: Option<Rc<Secrets>>,
+    direction: Direction,
+    /// The tags that opened packets should have.
+    computed: Vec<[u8; 16]>,
+}
+
+impl Worker for ChaCha20Poly1305 {
+    fn work(&mut self, mut batch: Batch<'_>) -> Result<()> {
+        let blocks = self.blocks.write(&mut batch);
+        let mut records = Vec::with_capacity(blocks.len());
+        for (packet, block) in batch.into_packets().zip(blocks) {
+            let key = packet.turn.key;
+            if let Some(secrets) = &self.brought {
+                self.keys.set(key, secrets.get(key).cipher_key)?;
+            }
+            let (text_offset, text_bytes) = (packet.text_offset, packet.text_bytes);
+            let record = ffi::Record::new(key, *block, packet.record, text_offset, text_bytes)?;
+            records.push(record);
+        }
+        match self.direction {
+            Direction::Seal => self.keys.seal(&mut records, PREFIX_BYTES)?,
+            Direction::Open => {
+                self.computed.resize(records.len(), [0; 16]);
+                self.keys
+                    .open(&mut records, PREFIX_BYTES, &mut self.computed)?;
+                let differences = records
+                    .iter()
+                    .zip(&self.computed)
+                    .map(|(record, computed)| {
+                        let difference = u128::from_ne_bytes(*computed) ^ record.tag();
+                        difference != 0
+                    });
+                let differ = differences.fold(false, |any, one| any | one);
+                ensure!(!differ, Refused);
+            }
+        }
         Ok(())
     }
 }

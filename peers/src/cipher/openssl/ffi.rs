@@ -1,12 +1,11 @@
-//! The calls into `c/openssl.c`, as safe types. This is the only place where
-//! this peer is touched without the compiler's help.
+//! The calls into `c/openssl.c`, as safe types.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 
-use crate::cipher::contest::Refused;
+use crate::cipher::comparison::Refused;
 
 unsafe extern "C" {
     fn weir_openssl_version() -> *const c_char;

@@ -1,5 +1,5 @@
-//! OpenSSL by EVP: a context per key, kept; where every packet brings its key,
-//! one context that is keyed anew each time.
+//! OpenSSL by EVP: a context for each key; where every packet brings its key, one
+//! context that gets a new key each time.
 
 #[cfg(openssl)]
 mod ffi;
@@ -7,8 +7,8 @@ mod ffi;
 mod workers;
 
 #[cfg(not(openssl))]
-use super::contest::{Lack, Worker};
-use super::contest::{Peer, Setting};
+use super::comparison::{Lack, Worker};
+use super::comparison::{Peer, Setting};
 
 /// An AEAD with 12 bytes of nonce and 16 of tag.
 pub fn aead(setting: &Setting, cipher: &str) -> Peer {
@@ -18,7 +18,7 @@ pub fn aead(setting: &Setting, cipher: &str) -> Peer {
     }
 }
 
-/// A cipher, and HMAC over what it made.
+/// A cipher, and HMAC over the ciphertext.
 pub fn encrypt_then_mac(setting: &Setting, cipher: &str, digest: &str) -> Peer {
     Peer {
         name: name(),

@@ -1,11 +1,11 @@
-//! What OpenSSL does with a batch: its packets, one by one.
+//! The work of OpenSSL on a batch: its packets, one by one.
 
 use std::rc::Rc;
 
 use anyhow::Result;
 
 use super::ffi;
-use crate::cipher::contest::{Direction, Lack, Refused, Setting, Worker};
+use crate::cipher::comparison::{Direction, Lack, Refused, Setting, Worker};
 use crate::cipher::first_blocks::{FirstBlocks, nonce};
 use crate::cipher::packets::{Batch, Parts, Secret, Secrets};
 

@@ -1,5 +1,4 @@
-//! The calls into `c/`, behind one safe type. This is the only place where these
-//! peers are touched without the compiler's help.
+//! The calls into `c/`, behind one safe type.
 
 #![allow(unsafe_code)]
 
@@ -10,11 +9,10 @@ use anyhow::{Result, ensure};
 
 use crate::mac::messages::{Batch, Secret, Tag};
 
-/// What a library does, for keys of one kind. Only this file makes such values,
-/// of functions that belong together: `new` returns room for so many keys, or
-/// null; `keys` expands as many; `tags` reads messages, keys and nonces of a
-/// batch, writes its tags, and returns 1 if all went well; `free` takes the room
-/// back.
+/// The functions of a library for one kind of keys. Only this file makes such values,
+/// of functions that belong together: `new` returns memory for `count` keys, or null;
+/// `keys` expands as many; `tags` reads messages, keys and nonces of a batch, writes
+/// its tags, and returns 1 on success; `free` releases the memory.
 #[derive(Clone, Copy)]
 pub struct Functions {
     new: unsafe extern "C" fn(usize) -> *mut c_void,
@@ -56,11 +54,11 @@ impl Foreign {
         Some(foreign)
     }
 
-    /// Expands other keys instead, as many.
+    /// Expands other keys instead, the same number.
     pub fn set_keys(&mut self, secrets: &[Secret]) -> Result<()> {
         ensure!(secrets.len() == self.count, "another number of keys");
-        // SAFETY: the state is alive, borrowed mutably, and has room for as many
-        // keys as there are secrets.
+        // SAFETY: the state is alive, borrowed mutably, and has memory for as
+        // many keys as there are secrets.
         unsafe { (self.functions.keys)(self.state.as_ptr(), secrets.as_ptr(), secrets.len()) }
         Ok(())
     }
@@ -84,7 +82,7 @@ impl Foreign {
         // SAFETY: the state is alive and borrowed mutably, with all its keys
         // expanded; messages lie within their memory and keys within the state,
         // by the checks above; keys, nonces and tags are arrays of `count`, and
-        // tags are borrowed mutably; no subject writes more than 16 bytes of one.
+        // tags are borrowed mutably; no library writes more than 16 bytes of one.
         let done = unsafe { (self.functions.tags)(self.state.as_ptr(), &c_batch) };
         ensure!(done == 1, "the library failed");
         Ok(())
@@ -95,6 +93,49 @@ impl Drop for Foreign {
     fn drop(&mut self) {
         // SAFETY: made by `new`, owned, and freed here only.
         unsafe { (self.functions.free)(self.state.as_ptr()) }
+    }
+}
+
+#[cfg(prototype)]
+pub mod prototype {
+    use super::*;
+    use crate::instructions;
+
+    macro_rules! umacs {
+        ($($bits:literal: $new:ident $keys:ident $tags:ident $free:ident;)*) => {
+            unsafe extern "C" {
+                $(
+                    fn $new(count: usize) -> *mut c_void;
+                    fn $keys(state: *mut c_void, secrets: *const Secret, count: usize);
+                    fn $tags(state: *mut c_void, batch: *const CBatch) -> c_int;
+                    fn $free(state: *mut c_void);
+                )*
+            }
+
+            /// UMAC with a tag of this many bits; `None` where the processor lacks
+            /// its instructions.
+            pub fn umac(bits: usize) -> Option<Functions> {
+                if !instructions::prototype_runs() {
+                    return None;
+                }
+                match bits {
+                    $($bits => Some(Functions {
+                        new: $new,
+                        keys: $keys,
+                        tags: $tags,
+                        free: $free,
+                    }),)*
+                    _ => None,
+                }
+            }
+        };
+    }
+
+    umacs! {
+        64: weir_prototype_umac64_new weir_prototype_umac64_keys
+            weir_prototype_umac64_tags weir_prototype_umac64_free;
+        128: weir_prototype_umac128_new weir_prototype_umac128_keys
+             weir_prototype_umac128_tags weir_prototype_umac128_free;
     }
 }
 
@@ -116,8 +157,8 @@ pub mod nettle {
                 fn weir_nettle_version() -> *const c_char;
             }
 
-            /// UMAC with a tag of so many bits; with nonces that it counts by
-            /// itself from 1, for each key, where `counts` says so.
+            /// UMAC with a tag of this many bits; with `counts`, it counts the
+            /// nonces of each key by itself, from 1.
             pub fn umac(bits: usize, counts: bool) -> Option<Functions> {
                 let (new, keys, tags, counted) = match bits {
                     $($bits => (
@@ -160,6 +201,8 @@ pub mod ipsec_mb {
     unsafe extern "C" {
         fn weir_ipsec_mb_mac_new(count: usize) -> *mut c_void;
         fn weir_ipsec_mb_mac_new_avx2(count: usize) -> *mut c_void;
+        fn weir_ipsec_mb_mac_new_avx2_alone(count: usize) -> *mut c_void;
+        fn weir_ipsec_mb_mac_new_sse_alone(count: usize) -> *mut c_void;
         fn weir_ipsec_mb_mac_keys(state: *mut c_void, secrets: *const Secret, count: usize);
         fn weir_ipsec_mb_mac_free(state: *mut c_void);
         fn weir_ipsec_mb_gmac(state: *mut c_void, batch: *const CBatch) -> c_int;
@@ -168,39 +211,57 @@ pub mod ipsec_mb {
         fn weir_ipsec_mb_poly1305(state: *mut c_void, batch: *const CBatch) -> c_int;
     }
 
-    const GMAC: Functions = Functions {
-        new: weir_ipsec_mb_mac_new,
-        keys: weir_ipsec_mb_mac_keys,
-        tags: weir_ipsec_mb_gmac,
-        free: weir_ipsec_mb_mac_free,
-    };
+    /// The library, with the instructions that it may use.
+    #[derive(Clone, Copy)]
+    pub enum Code {
+        /// All that the processor has.
+        Widest,
+        Avx2,
+        /// Without VAES and GFNI.
+        Avx2Alone,
+        /// SSE with SHA instructions.
+        SseAlone,
+    }
 
-    /// GMAC by the functions of that name, and as GCM of no text.
-    pub const GMACS: [Functions; 2] = [
-        GMAC,
-        Functions {
-            tags: weir_ipsec_mb_gmac_by_gcm,
-            ..GMAC
-        },
-    ];
+    impl Code {
+        /// GMAC by the functions of that name.
+        pub fn gmac(self) -> Functions {
+            Functions {
+                new: match self {
+                    Code::Widest => weir_ipsec_mb_mac_new,
+                    Code::Avx2 => weir_ipsec_mb_mac_new_avx2,
+                    Code::Avx2Alone => weir_ipsec_mb_mac_new_avx2_alone,
+                    Code::SseAlone => weir_ipsec_mb_mac_new_sse_alone,
+                },
+                keys: weir_ipsec_mb_mac_keys,
+                tags: weir_ipsec_mb_gmac,
+                free: weir_ipsec_mb_mac_free,
+            }
+        }
 
-    /// HMAC-SHA1-96, with the widest instructions and with those of AVX2.
-    pub const HMACS: [Functions; 2] = [
-        Functions {
-            tags: weir_ipsec_mb_hmac_sha1,
-            ..GMAC
-        },
-        Functions {
-            new: weir_ipsec_mb_mac_new_avx2,
-            tags: weir_ipsec_mb_hmac_sha1,
-            ..GMAC
-        },
-    ];
+        /// GMAC as GCM of no text.
+        pub fn gmac_by_gcm(self) -> Functions {
+            Functions {
+                tags: weir_ipsec_mb_gmac_by_gcm,
+                ..self.gmac()
+            }
+        }
 
-    pub const POLY1305: Functions = Functions {
-        tags: weir_ipsec_mb_poly1305,
-        ..GMAC
-    };
+        /// HMAC-SHA1-96.
+        pub fn hmac_sha1(self) -> Functions {
+            Functions {
+                tags: weir_ipsec_mb_hmac_sha1,
+                ..self.gmac()
+            }
+        }
+
+        pub fn poly1305(self) -> Functions {
+            Functions {
+                tags: weir_ipsec_mb_poly1305,
+                ..self.gmac()
+            }
+        }
+    }
 }
 
 #[cfg(openssl)]
@@ -232,14 +293,14 @@ pub mod openssl {
         ..GMAC
     };
 
-    /// Under keys that are there already.
+    /// Under given keys.
     pub const POLY1305: Functions = Functions {
         new: weir_openssl_poly1305_new,
         tags: weir_openssl_mac,
         ..GMAC
     };
 
-    /// Under keys that ChaCha20 makes of key and nonce.
+    /// Under keys that ChaCha20 derives from key and nonce.
     pub const POLY1305_CHACHA20: Functions = Functions {
         new: weir_openssl_poly1305_chacha20_new,
         tags: weir_openssl_mac,

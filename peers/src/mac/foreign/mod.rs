@@ -1,14 +1,17 @@
-//! The peers in C; each gives four functions for its keys of one kind.
+//! The peers in C: four functions for each kind of keys.
 
 mod ffi;
 
 use anyhow::Result;
 
-use super::contest::{Lack, Peer, Subject};
+use super::comparison::{Candidate, Lack, Peer};
 use super::messages::{Batch, Secret};
+use crate::harness::PROTOTYPE;
+#[cfg(ipsec_mb)]
+use ffi::ipsec_mb::Code;
 use ffi::{Foreign, Functions};
 
-impl Subject for Foreign {
+impl Candidate for Foreign {
     fn set_keys(&mut self, secrets: &[Secret]) -> Result<()> {
         Foreign::set_keys(self, secrets)
     }
@@ -20,13 +23,13 @@ impl Subject for Foreign {
 }
 
 fn peer(name: impl Into<String>, functions: Functions, secrets: &[Secret]) -> Peer {
-    let subject = match Foreign::new(functions, secrets) {
-        Some(foreign) => Ok(Box::new(foreign) as Box<dyn Subject>),
+    let candidate = match Foreign::new(functions, secrets) {
+        Some(foreign) => Ok(Box::new(foreign) as Box<dyn Candidate>),
         None => Err(Lack::Reason("it does not run here".to_owned())),
     };
     Peer {
         name: name.into(),
-        subject,
+        candidate,
     }
 }
 
@@ -34,13 +37,39 @@ fn peer(name: impl Into<String>, functions: Functions, secrets: &[Secret]) -> Pe
 fn absent(name: &str, package: &'static str) -> Vec<Peer> {
     vec![Peer {
         name: name.to_owned(),
-        subject: Err(Lack::Package(package)),
+        candidate: Err(Lack::Package(package)),
     }]
 }
 
-/// GNU Nettle's UMAC with a tag of so many bits: with every message's nonce
-/// set, as who receives must do, and with nonces that Nettle counts, which
-/// spares it AES blocks where two or four short pads are cut from one.
+/// The prototype's UMAC with a tag of this many bits: 64 or 128.
+#[cfg(prototype)]
+pub fn prototype_umac(bits: usize, secrets: &[Secret]) -> Vec<Peer> {
+    use crate::instructions::PROTOTYPE_DOES_NOT_RUN;
+
+    vec![match ffi::prototype::umac(bits) {
+        Some(functions) => peer(PROTOTYPE, functions, secrets),
+        None => missing(PROTOTYPE, PROTOTYPE_DOES_NOT_RUN),
+    }]
+}
+
+#[cfg(not(prototype))]
+pub fn prototype_umac(_: usize, _: &[Secret]) -> Vec<Peer> {
+    vec![missing(
+        PROTOTYPE,
+        crate::instructions::PROTOTYPE_NOT_COMPILED,
+    )]
+}
+
+fn missing(name: &str, reason: impl ToString) -> Peer {
+    Peer {
+        name: name.to_owned(),
+        candidate: Err(Lack::Reason(reason.to_string())),
+    }
+}
+
+/// GNU Nettle's UMAC with a tag of this many bits: with the nonce of every message
+/// set, as a receiver must do, and with nonces that Nettle counts, which saves AES
+/// blocks where two or four short pads are parts of one.
 #[cfg(nettle)]
 pub fn umac(bits: usize, secrets: &[Secret]) -> Vec<Peer> {
     let name = format!("Nettle {}", ffi::nettle::version());
@@ -49,10 +78,7 @@ pub fn umac(bits: usize, secrets: &[Secret]) -> Vec<Peer> {
         return Vec::new();
     };
     if let Err(error) = computes_umac(bits, set) {
-        return vec![Peer {
-            name,
-            subject: Err(Lack::Reason(error.to_string())),
-        }];
+        return vec![missing(&name, error)];
     }
     vec![
         peer(name.clone(), set, secrets),
@@ -60,8 +86,8 @@ pub fn umac(bits: usize, secrets: &[Secret]) -> Vec<Peer> {
     ]
 }
 
-/// Whether the tags are those of RFC 4418's appendix: some builds of the
-/// reference code come to others.
+/// Whether the tags are those of RFC 4418's appendix; those of some builds of the
+/// reference code are not.
 #[cfg(nettle)]
 fn computes_umac(bits: usize, functions: Functions) -> Result<()> {
     use anyhow::{Context, ensure};
@@ -99,40 +125,57 @@ pub fn umac(_: usize, _: &[Secret]) -> Vec<Peer> {
     absent("Nettle", "nettle-dev")
 }
 
-/// ipsec-mb's GMAC in both ways that it has.
+/// ipsec-mb's GMAC by both of its interfaces.
 #[cfg(ipsec_mb)]
 pub fn ipsec_mb_gmac(secrets: &[Secret]) -> Vec<Peer> {
-    let [by_name, by_gcm] = ffi::ipsec_mb::GMACS;
-    vec![
-        peer(ipsec_mb_name(), by_name, secrets),
-        peer(
-            format!("{}, GCM of no text", ipsec_mb_name()),
-            by_gcm,
-            secrets,
-        ),
-    ]
+    let peers = ipsec_mb(&[Code::Widest]).flat_map(|(name, code)| {
+        [
+            peer(name.clone(), code.gmac(), secrets),
+            peer(
+                format!("{name}, GCM of no text"),
+                code.gmac_by_gcm(),
+                secrets,
+            ),
+        ]
+    });
+    peers.collect()
 }
 
-/// ipsec-mb's HMAC-SHA1-96, and with AVX2 at most, where it may be quicker, for
-/// then it uses SHA instructions.
+/// ipsec-mb's HMAC-SHA1-96, and the same limited to AVX2, which may be faster since it
+/// uses SHA instructions.
 #[cfg(ipsec_mb)]
 pub fn ipsec_mb_hmac_sha1(secrets: &[Secret]) -> Vec<Peer> {
-    let [widest, avx2] = ffi::ipsec_mb::HMACS;
-    vec![
-        peer(ipsec_mb_name(), widest, secrets),
-        peer(format!("{} avx2", ipsec_mb_name()), avx2, secrets),
-    ]
+    ipsec_mb(&[Code::Widest, Code::Avx2])
+        .map(|(name, code)| peer(name, code.hmac_sha1(), secrets))
+        .collect()
 }
 
-/// Poly1305 with keys that are there already: its ChaCha20 makes none.
+/// Poly1305 with given keys: its ChaCha20 derives none.
 #[cfg(ipsec_mb)]
 pub fn ipsec_mb_poly1305(secrets: &[Secret]) -> Vec<Peer> {
-    vec![peer(ipsec_mb_name(), ffi::ipsec_mb::POLY1305, secrets)]
+    ipsec_mb(&[Code::Widest])
+        .map(|(name, code)| peer(name, code.poly1305(), secrets))
+        .collect()
 }
 
+/// The library with each of these codes, or with those that a limit allows, and its
+/// name.
 #[cfg(ipsec_mb)]
-fn ipsec_mb_name() -> String {
-    format!("ipsec-mb {}", crate::cipher::ipsec_mb_version())
+fn ipsec_mb(unlimited: &'static [Code]) -> impl Iterator<Item = (String, Code)> {
+    const LIMITED: &[Code] = &[Code::Avx2Alone, Code::SseAlone];
+    let codes = match crate::instructions::are_limited() {
+        true => LIMITED,
+        false => unlimited,
+    };
+    codes.iter().map(|&code| {
+        let name = format!("ipsec-mb {}", crate::cipher::ipsec_mb_version());
+        let name = match code {
+            Code::Widest => name,
+            Code::Avx2 | Code::Avx2Alone => name + " avx2",
+            Code::SseAlone => name + " sse",
+        };
+        (name, code)
+    })
 }
 
 #[cfg(not(ipsec_mb))]
@@ -159,7 +202,7 @@ pub fn openssl_poly1305_chacha20(secrets: &[Secret]) -> Vec<Peer> {
     openssl(ffi::openssl::POLY1305_CHACHA20, secrets)
 }
 
-/// Poly1305 with keys that are there already.
+/// Poly1305 with given keys.
 #[cfg(openssl)]
 pub fn openssl_poly1305(secrets: &[Secret]) -> Vec<Peer> {
     openssl(ffi::openssl::POLY1305, secrets)

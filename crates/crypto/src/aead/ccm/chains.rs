@@ -16,7 +16,7 @@ const CHUNK: usize = 256;
 pub(super) struct Chains<'a> {
     chains: ChainLanes,
     lanes: [Option<Lane<'a>>; MOST_CHAINS],
-    room: [[u8; CHUNK]; MOST_CHAINS],
+    scratch: [[u8; CHUNK]; MOST_CHAINS],
 }
 
 struct Lane<'a> {
@@ -31,7 +31,7 @@ impl<'a> Chains<'a> {
         Chains {
             chains: ChainLanes::new(tier, rounds(size)),
             lanes: [const { None }; MOST_CHAINS],
-            room: [[0; CHUNK]; MOST_CHAINS],
+            scratch: [[0; CHUNK]; MOST_CHAINS],
         }
     }
 
@@ -66,11 +66,12 @@ impl<'a> Chains<'a> {
         let left = self.lanes.iter().flatten().map(|lane| lane.message.bytes());
         let bytes = left.min().unwrap_or(0).min(CHUNK);
         let mut texts = [const { None }; MOST_CHAINS];
-        for ((text, lane), room) in texts.iter_mut().zip(&mut self.lanes).zip(&mut self.room) {
+        let lanes = self.lanes.iter_mut().zip(&mut self.scratch);
+        for (text, (lane, scratch)) in texts.iter_mut().zip(lanes) {
             if let Some(lane) = lane {
-                let room = &mut room[..bytes];
-                lane.message.fill(room);
-                *text = Some(room);
+                let scratch = &mut scratch[..bytes];
+                lane.message.fill(scratch);
+                *text = Some(scratch);
             }
         }
         self.chains.absorb(texts);
@@ -82,9 +83,9 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Texts went through the room.
+/// Texts went through the scratch.
 impl Drop for Chains<'_> {
     fn drop(&mut self) {
-        wipe(&mut self.room);
+        wipe(&mut self.scratch);
     }
 }

@@ -1,6 +1,6 @@
 //! What a packet's chain runs over: SP 800-38C appendix A.2.
 
-use crate::aead::Parts;
+use crate::aead::AeadPacket;
 
 /// The bytes to chain, in whole blocks, one after the other.
 pub(super) struct Message<'a> {
@@ -17,23 +17,26 @@ const FRONT_BYTES: usize = 16 + 10;
 
 static ZEROS: [u8; 16] = [0; 16];
 
-/// Flags of the first block: there is associated data; a tag of 16 bytes; a
-/// length of 4 bytes.
+/// Flags of the first block: there is associated data; a length of 4 bytes.
 const HAS_ASSOCIATED: u8 = 0x40;
-const TAG_16: u8 = ((16 - 2) / 2) << 3;
 const LENGTH_4: u8 = 4 - 1;
 
+/// The flags that say how long the tag is.
+const fn tag_flags(tag_bytes: usize) -> u8 {
+    ((tag_bytes.saturating_sub(2) / 2) as u8) << 3
+}
+
 impl<'a> Message<'a> {
-    pub(super) fn new(salt: [u8; 3], parts: &'a Parts<'_>) -> Message<'a> {
+    pub(super) fn new(salt: [u8; 3], tag_bytes: usize, parts: &'a AeadPacket<'_>) -> Message<'a> {
         let (associated, text) = (parts.associated, &*parts.text);
         let length_bytes = length_bytes(associated.len());
         let mut front = [0; FRONT_BYTES];
-        front[0] = TAG_16 | LENGTH_4;
+        front[0] = tag_flags(tag_bytes) | LENGTH_4;
         if !associated.is_empty() {
             front[0] |= HAS_ASSOCIATED;
         }
         front[1..4].copy_from_slice(&salt);
-        front[4..12].copy_from_slice(&parts.iv);
+        front[4..12].copy_from_slice(&parts.iv());
         // No longer text passes the batch's check.
         front[12..16].copy_from_slice(&(text.len() as u32).to_be_bytes());
         let length = (associated.len() as u64).to_be_bytes();
@@ -63,7 +66,7 @@ impl<'a> Message<'a> {
     }
 
     /// How long the message of a packet is.
-    pub(super) fn bytes_of(parts: &Parts<'_>) -> usize {
+    pub(super) fn bytes_of(parts: &AeadPacket<'_>) -> usize {
         let associated = parts.associated.len();
         16 + (length_bytes(associated) + associated).next_multiple_of(16)
             + parts.text.len().next_multiple_of(16)
@@ -74,18 +77,18 @@ impl<'a> Message<'a> {
         self.front_left.len() + self.rest.iter().map(|rest| rest.len()).sum::<usize>()
     }
 
-    /// Moves the next bytes into `room`, which is not longer than the message.
-    pub(super) fn fill(&mut self, room: &mut [u8]) {
+    /// Moves the next bytes into `scratch`, which is not longer than the message.
+    pub(super) fn fill(&mut self, scratch: &mut [u8]) {
         let front = &self.front[self.front_left.clone()];
-        let (head, mut room) = room.split_at_mut(front.len().min(room.len()));
+        let (head, mut scratch) = scratch.split_at_mut(front.len().min(scratch.len()));
         head.copy_from_slice(&front[..head.len()]);
         self.front_left.start += head.len();
         for rest in &mut self.rest {
             let part;
-            (part, *rest) = rest.split_at(rest.len().min(room.len()));
-            let (head, behind) = room.split_at_mut(part.len());
+            (part, *rest) = rest.split_at(rest.len().min(scratch.len()));
+            let (head, behind) = scratch.split_at_mut(part.len());
             head.copy_from_slice(part);
-            room = behind;
+            scratch = behind;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! CCM as ESP uses it: SP 800-38C, RFC 4309, a tag of 16 bytes.
+//! CCM as ESP uses it: SP 800-38C, RFC 4309, a tag of 8, 12 or 16 bytes.
 //!
 //! A chain of CBC authenticates the text, counter mode encrypts it. A chain
 //! waits for its last block, so that the AES units are filled with other
@@ -20,11 +20,11 @@ mod tests;
 
 use weir_simd::Tier;
 
-use super::job::{AeadJob, AeadKey, Parts};
+use super::packet::{AeadKey, AeadPacket};
 use crate::cipher::rounds;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mode::{CtrKey, ecb};
 use crate::suite::AesKeySize;
 use crate::tags::Tags;
@@ -37,24 +37,31 @@ pub(crate) struct CcmKey {
     ctr: CtrKey,
     size: AesKeySize,
     salt: [u8; 3],
+    tag_bytes: usize,
 }
 
 /// The flags of a counter block: a length of four bytes, less one.
 const COUNTER_FLAGS: u8 = 3;
 
 impl CcmKey {
-    /// Expands `key`; the fourth byte of `salt` does not count.
+    /// Expands `key`, which makes tags of `tag_bytes`: 8, 12 or 16 (RFC 4309 section 3.1).
+    /// The fourth byte of `salt` does not count.
     pub(crate) fn new(
         tier: Tier,
         size: AesKeySize,
         key: &[u8],
         salt: [u8; 4],
-    ) -> Result<CcmKey, Misshapen> {
+        tag_bytes: usize,
+    ) -> Result<CcmKey, InvalidLength> {
+        if !matches!(tag_bytes, 8 | 12 | 16) {
+            return Err(InvalidLength);
+        }
         let [a, b, c, _] = salt;
         Ok(CcmKey {
             ctr: CtrKey::new(size, tier, key, [COUNTER_FLAGS, a, b, c])?,
             size,
             salt: [a, b, c],
+            tag_bytes,
         })
     }
 
@@ -71,34 +78,36 @@ impl CcmKey {
     }
 }
 
+/// A packet with its key.
+type Ccm<'p, 'a> = (&'a CcmKey, &'p mut AeadPacket<'a>);
+
 /// Packets whose chains are planned at once.
 const MOST_PACKETS: usize = 64;
 
-/// Seals or opens the CCM packets among `jobs` with the kernels of `tier`.
-pub(crate) fn process<J: AeadJob>(tier: Tier, jobs: &mut [J]) {
-    for jobs in jobs.chunks_mut(MOST_PACKETS) {
+/// Seals or opens the CCM packets among `packets` with the kernels of `tier`.
+pub(crate) fn process(tier: Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
+    for packets in packets.chunks_mut(MOST_PACKETS) {
         for size in AesKeySize::ALL {
-            process_some(tier, size, jobs);
+            process_some(tier, size, open, packets);
         }
     }
 }
 
 /// Processes packets under keys of one size: decrypted before they are chained
 /// if they are opened, encrypted after that if they are sealed.
-fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
+fn process_some(tier: Tier, size: AesKeySize, open: bool, all: &mut [AeadPacket<'_>]) {
     let mut packets = [const { None }; MOST_PACKETS];
     let mut ends = Tags::<MOST_PACKETS>::new();
     // Blocks to chain, place: the longest first, so that lanes end together.
     let mut order = [(0, 0); MOST_PACKETS];
     let mut count = 0;
-    for (place, (job, packet)) in jobs.iter_mut().zip(&mut packets).enumerate() {
-        if let Some(parts) = job.packet()
-            && let AeadKey::Ccm(key) = parts.key
+    for (place, (given, packet)) in all.iter_mut().zip(&mut packets).enumerate() {
+        if let AeadKey::Ccm(key) = given.key
             && key.size == size
         {
-            order[count] = (Message::bytes_of(&parts), place);
+            order[count] = (Message::bytes_of(given), place);
             count += 1;
-            *packet = Some((key, parts));
+            *packet = Some((key, given));
         }
     }
     let order = &mut order[..count];
@@ -111,27 +120,29 @@ fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
         return;
     }
 
-    if J::OPEN {
+    if open {
         frames::cleared(|| packets.iter_mut().for_each(encipher));
     }
     chain(tier, size, &packets, order, &mut ends);
     let mut tags = [const { None }; MOST_PACKETS];
     frames::cleared(|| {
-        if !J::OPEN {
+        if !open {
             packets.iter_mut().for_each(encipher);
         }
         for (place, (packet, tag)) in packets.iter().zip(&mut tags).enumerate() {
-            if let Some((key, parts)) = packet
+            if let Some((key, packet)) = packet
                 && let Some(end) = ends.get(place)
             {
-                let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, parts.iv);
-                *tag = Some(masked.to_ne_bytes());
+                let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, packet.iv());
+                let mut block = masked.to_ne_bytes();
+                block[key.tag_bytes.min(16)..].fill(0);
+                *tag = Some(block);
             }
         }
     });
-    for (job, tag) in jobs.iter_mut().zip(&tags) {
-        if let Some(tag) = tag {
-            job.finish(tag);
+    for (packet, tag) in packets.into_iter().zip(&tags) {
+        if let (Some((_, packet)), Some(tag)) = (packet, tag) {
+            packet.finish(open, tag);
         }
     }
 }
@@ -140,15 +151,15 @@ fn process_some<J: AeadJob>(tier: Tier, size: AesKeySize, jobs: &mut [J]) {
 fn chain(
     tier: Tier,
     size: AesKeySize,
-    packets: &[Option<(&CcmKey, Parts<'_>)>],
+    packets: &[Option<Ccm<'_, '_>>],
     order: &[(usize, usize)],
     ends: &mut Tags<MOST_PACKETS>,
 ) {
     let mut chains = Chains::new(tier, size);
     frames::cleared(|| {
         for (_, place) in order {
-            if let Some((key, parts)) = &packets[*place] {
-                let message = Message::new(key.salt, parts);
+            if let Some((key, packet)) = &packets[*place] {
+                let message = Message::new(key.salt, key.tag_bytes, packet);
                 chains.submit(*place, key.ctr.round_keys(), message, ends);
             }
         }
@@ -157,9 +168,9 @@ fn chain(
 }
 
 /// Encrypts or decrypts a packet; one that the cipher refuses is a packet no more.
-fn encipher(packet: &mut Option<(&CcmKey, Parts<'_>)>) {
+fn encipher(packet: &mut Option<Ccm<'_, '_>>) {
     if let Some((key, parts)) = packet
-        && key.ctr.apply(&parts.iv, parts.text).is_err()
+        && key.ctr.apply(&parts.iv(), parts.text).is_err()
     {
         *packet = None;
     }

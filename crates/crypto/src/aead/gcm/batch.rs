@@ -1,108 +1,201 @@
-//! The packets of a batch on their way to the kernels, and their tags back.
+//! The packets of a batch on their way to the kernels.
 
-use arrayvec::ArrayVec;
+use std::cell::Cell;
+
 use weir_simd::Tier;
 
-use super::occupancy::lane_use;
-use super::packet::{GcmJob, Packet, tags_agree};
-use super::plan::{KINDS, Kind, ShortTexts, Task};
+use super::key::KeyForm;
+use super::packet::{Packet, tags_agree};
+use super::plan::{KINDS, Kind, ShortTexts};
 use super::simd::LaneLimits;
 use super::{scalar, simd};
-use crate::aead::plan::{MOST_PACKETS, Plan};
+use crate::aead::plan::{INDEXES, Sorted};
+use crate::batch::{Place, Verdicts};
 use crate::cipher::Block;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
-use crate::lane_use::LaneUse;
-use crate::tags::Tags;
 
-/// Seals or opens the GCM packets among `jobs` with the kernels of `tier`. Jobs whose
-/// tags were not computed are left as they are.
-pub(crate) fn process<J: GcmJob>(tier: Tier, jobs: &mut [J]) -> LaneUse {
-    let mut lanes = LaneUse::default();
-    for jobs in jobs.chunks_mut(MOST_PACKETS) {
-        let mut computed = Computed::new();
-        let packets = jobs.iter_mut().map(J::begin);
-        lanes += compute_tags(tier, J::OPEN, packets, &mut computed);
-        for (place, tag) in computed.iter() {
-            if let Some(job) = jobs.get_mut(place) {
-                job.finish(tag);
-            }
-        }
-    }
-    lanes
+/// The packets of a batch, in columns. Kernels see a packet when they come to it
+/// ([`Task::packet`]): nothing is gathered before.
+pub(crate) struct Columns<'a> {
+    pub(crate) buffer: &'a [Cell<u8>],
+    pub(crate) places: &'a [Place],
+    pub(crate) nonces: &'a [Block],
+    /// Whether all places are alike and no number is extended.
+    pub(crate) is_alike: bool,
+    /// Packets with extended sequence numbers, and their associated data.
+    pub(crate) is_esn: &'a [bool],
+    pub(crate) esn: &'a [Cell<[u8; 12]>],
+    /// Keys of the packets that are AES-GCM's.
+    pub(crate) keys: &'a [&'a [u8]],
+    pub(crate) forms: &'a [KeyForm],
 }
 
-/// The tags of some of up to [`MOST_PACKETS`] packets.
-pub(super) struct Computed {
-    /// In the order of the plan.
-    tags: Tags<MOST_PACKETS>,
-    /// Which packet each of the plan is.
-    places: ArrayVec<u8, MOST_PACKETS>,
+/// Packets of one kind, in the order in which a kernel takes them: shortest first.
+pub(super) struct Task<'t, 'a> {
+    pub(super) kind: Kind,
+    /// Whether they are opened, not sealed.
+    pub(super) open: bool,
+    /// Whether all have as much payload and associated data.
+    pub(super) alike: bool,
+    columns: &'t Columns<'a>,
+    /// Which packets they are.
+    indexes: &'t [u8],
+    verdicts: &'t mut Verdicts,
 }
 
-impl Computed {
-    /// None yet.
-    #[inline]
-    pub(super) fn new() -> Computed {
-        Computed {
-            tags: Tags::new(),
-            places: ArrayVec::new(),
-        }
+/// Inlined always: a call in a kernel would spill its vectors.
+impl<'t, 'a> Task<'t, 'a> {
+    /// How many packets there are.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.indexes.len()
     }
 
-    /// The tags that were computed, and which packets they belong to.
-    #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Block)> {
-        let places = self.places.iter().enumerate();
-        places.filter_map(|(planned, place)| Some((usize::from(*place), self.tags.get(planned)?)))
+    /// The packet at `position` of the order.
+    #[inline(always)]
+    pub(super) fn packet(&self, position: usize) -> Option<Packet<'a>> {
+        self.columns.packet(*self.indexes.get(position)?)
     }
-}
 
-/// Encrypts or decrypts the texts of those of up to [`MOST_PACKETS`] packets that are
-/// there, and computes their tags.
-#[inline]
-pub(super) fn compute_tags<'a>(
-    tier: Tier,
-    open: bool,
-    packets: impl Iterator<Item = Option<Packet<'a>>>,
-    computed: &mut Computed,
-) -> LaneUse {
-    let mut plan = Packets::new();
-    for (place, packet) in (0..=u8::MAX).zip(packets) {
-        if let Some(packet) = packet
-            && plan.add(packet)
-        {
-            computed.places.push(place);
-        }
+    /// The columns of the batch, where all of its packets are alike and in its order.
+    #[inline(always)]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
+    pub(super) fn uniform(&self) -> Option<&'t Columns<'a>> {
+        let is_whole = self.indexes.len() == self.columns.places.len();
+        (self.alike && is_whole).then_some(self.columns)
     }
-    run(tier, open, &plan, &mut computed.tags)
-}
 
-/// Encrypts or decrypts the texts of a plan, and writes their tags in the order
-/// in which the packets were added.
-fn run(tier: Tier, open: bool, plan: &Packets<'_>, tags: &mut Tags<MOST_PACKETS>) -> LaneUse {
-    let short = ShortTexts::of(&LaneLimits::of(tier));
-    let mut lanes = LaneUse::default();
-    let kind_of = |packet: &Packet<'_>| Kind::number(&short, packet);
-    plan.for_each(kind_of, |these| {
-        if happens(Impossible::KernelReturns) {
+    /// The key of the packet at `position` of the order.
+    #[inline(always)]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
+    pub(super) fn key(&self, position: usize) -> Option<&'a [u8]> {
+        let index = *self.indexes.get(position)?;
+        self.columns.keys.get(usize::from(index)).copied()
+    }
+
+    /// Bytes of the payload of the packet at `position` of the order.
+    #[inline(always)]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
+    pub(super) fn payload_bytes(&self, position: usize) -> Option<usize> {
+        let index = *self.indexes.get(position)?;
+        let place = self.columns.places.get(usize::from(index))?;
+        Some(place.payload_bytes())
+    }
+
+    /// Writes or compares the tag of the packet at `position` of the order. A packet that is
+    /// opened and whose tag differs keeps a bad verdict, for which its payload is cleared.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, position: usize, tag: Block) {
+        let Some(index) = self.indexes.get(position).copied() else {
+            return;
+        };
+        if happens(Impossible::TagLost) {
             return;
         }
+        let Some(place) = self.columns.tag(index) else {
+            return;
+        };
+        if !self.open {
+            place.set(tag);
+        } else if !tags_agree(&place.get(), &tag) {
+            return;
+        }
+        self.verdicts.set_good(index.into());
+    }
+}
+
+impl<'a> Columns<'a> {
+    #[inline(always)]
+    fn packet(&self, index: u8) -> Option<Packet<'a>> {
+        let at = usize::from(index);
+        let place = *self.places.get(at)?;
+        let associated = match self.is_alike || !self.is_esn[at] {
+            true => self.buffer.get(place.aad())?,
+            false => self.esn.get(at)?.as_array_of_cells(),
+        };
+        Some(Packet {
+            key: self.keys.get(at)?,
+            nonce: self.nonces.get(at)?,
+            associated,
+            text: self.buffer.get(place.payload())?,
+        })
+    }
+
+    #[inline(always)]
+    fn tag(&self, index: u8) -> Option<&'a Cell<Block>> {
+        let place = self.places.get(usize::from(index))?;
+        simd::block_of(self.buffer.get(place.tag())?)
+    }
+
+    /// The kind of all packets, if they have one.
+    #[inline]
+    fn kind(&self, short: &ShortTexts) -> Option<Kind> {
+        if !self.is_alike {
+            return None;
+        }
+        let first = *self.forms.first()?;
+        let are_alike = first != KeyForm::NONE && self.forms.iter().all(|form| *form == first);
+        let place = *self.places.first()?;
+        are_alike.then(|| Kind::of(Kind::number(short, first, place)))
+    }
+}
+
+/// Encrypts or decrypts the packets that are AES-GCM's, and writes or compares their tags.
+pub(crate) fn process(tier: Tier, open: bool, columns: &Columns<'_>, verdicts: &mut Verdicts) {
+    let short = ShortTexts::of(&LaneLimits::of(tier));
+    let all = &INDEXES[..columns.keys.len()];
+    if let Some(kind) = columns.kind(&short) {
         let mut task = Task {
-            kind: Kind::of(these.kind),
+            kind,
             open,
-            alike: these.alike,
-            packets: these.packets,
-            places: these.places,
-            tags,
+            alike: true,
+            columns,
+            indexes: all,
+            verdicts,
         };
-        let tier = match task.kind.route.computes_keys() {
-            false => frames::cleared_of::<FRAMES_BYTES, _>(|| run_kernel(tier, &mut task)),
-            true => frames::cleared_of::<COMPUTED_FRAMES_BYTES, _>(|| run_kernel(tier, &mut task)),
-        };
-        lanes += lane_use(tier, &task);
+        return run(tier, &mut task);
+    }
+    let sorted = Sorted::<KINDS>::new(all, |index| {
+        let (place, form) = (
+            columns.places[usize::from(index)],
+            columns.forms[usize::from(index)],
+        );
+        (form != KeyForm::NONE).then(|| {
+            let number = Kind::number(&short, form, place);
+            (number, place.payload_bytes())
+        })
     });
-    lanes
+    sorted.for_each(|number, indexes| {
+        let mut task = Task {
+            kind: Kind::of(number),
+            open,
+            alike: false,
+            columns,
+            indexes,
+            verdicts,
+        };
+        run(tier, &mut task);
+    });
+}
+
+fn run(tier: Tier, task: &mut Task<'_, '_>) {
+    if happens(Impossible::KernelReturns) {
+        return;
+    }
+    match task.kind.route.computes_keys() {
+        false => frames::cleared_of::<FRAMES_BYTES, _>(|| run_kernel(tier, task)),
+        true => frames::cleared_of::<COMPUTED_FRAMES_BYTES, _>(|| run_kernel(tier, task)),
+    }
 }
 
 /// More than the frames of kernels that have all keys at hand, and no time to lose.
@@ -111,171 +204,9 @@ const FRAMES_BYTES: usize = 8 * 1024;
 /// More than those of kernels that compute keys, and have tables of them.
 const COMPUTED_FRAMES_BYTES: usize = 24 * 1024;
 
-/// Processes the packets of a task, and says with the kernels of which tier.
-fn run_kernel(tier: Tier, task: &mut Task<'_, '_>) -> Tier {
-    if simd::run(tier, task) {
-        return tier;
-    }
-    frames::cleared(|| scalar::run(task));
-    Tier::Scalar
-}
-
-/// Memory for packets that are gathered. It is large: whoever uses it has it in a
-/// variable of its own, for to move it is to copy it.
-pub(crate) type Packets<'a> = Plan<Packet<'a>, KINDS>;
-
-/// Where the result of each gathered packet goes.
-pub(crate) type Outcomes<P> = ArrayVec<P, MOST_PACKETS>;
-
-/// What becomes of a packet whose tag was computed.
-pub(crate) trait Outcome {
-    /// Whether packets are opened, not sealed.
-    const OPEN: bool;
-
-    /// Takes the tag that was computed for `packet`, whose text has been encrypted
-    /// or decrypted.
-    fn finish(self, packet: &Packet<'_>, tag: &Block);
-
-    /// The packet is given up: no tag was computed, and its text may be in any state.
-    fn refuse(self, packet: &Packet<'_>);
-}
-
-/// Where the tag of a packet goes that is sealed, and whether it is.
-pub(crate) struct Sealed<'a> {
-    pub(crate) tag: &'a mut Block,
-    /// False before.
-    pub(crate) is_sealed: &'a mut bool,
-}
-
-/// A packet that is sealed takes its tag.
-impl Outcome for Sealed<'_> {
-    const OPEN: bool = false;
-
-    #[inline]
-    fn finish(self, _: &Packet<'_>, tag: &Block) {
-        *self.tag = *tag;
-        *self.is_sealed = true;
-    }
-
-    #[cold]
-    fn refuse(self, packet: &Packet<'_>) {
-        packet.clear_text();
-        *self.tag = [0; 16];
-    }
-}
-
-/// The tag that came with a packet, and where the verdict on it goes.
-pub(crate) struct Received<'a> {
-    pub(crate) tag: &'a Block,
-    /// False before.
-    pub(crate) verdict: &'a mut bool,
-}
-
-/// A packet that is opened is held against the tag that came with it; unless they
-/// are equal, its text is cleared.
-impl Outcome for Received<'_> {
-    const OPEN: bool = true;
-
-    #[inline]
-    fn finish(self, packet: &Packet<'_>, tag: &Block) {
-        *self.verdict = tags_agree(self.tag, tag);
-        if !*self.verdict {
-            packet.clear_text();
-        }
-    }
-
-    #[cold]
-    fn refuse(self, packet: &Packet<'_>) {
-        packet.clear_text();
-    }
-}
-
-/// Packets that are gathered one by one as they are made or found, and sealed or
-/// opened together.
-pub(crate) struct Gathered<'m, 'a, P> {
-    tier: Tier,
-    plan: &'m mut Packets<'a>,
-    outcomes: &'m mut Outcomes<P>,
-    /// Of packets that are done.
-    lanes: LaneUse,
-    /// Whether a packet was given up.
-    has_refused: bool,
-}
-
-impl<'m, 'a, P: Outcome> Gathered<'m, 'a, P> {
-    /// For the kernels of `tier`, in memory that is empty.
-    #[inline]
-    pub(crate) fn new(
-        tier: Tier,
-        plan: &'m mut Packets<'a>,
-        outcomes: &'m mut Outcomes<P>,
-    ) -> Gathered<'m, 'a, P> {
-        Gathered {
-            tier,
-            plan,
-            outcomes,
-            lanes: LaneUse::default(),
-            has_refused: false,
-        }
-    }
-
-    /// Adds a packet and where its result goes. Packets before it are processed
-    /// where there is no room for more.
-    #[inline]
-    pub(crate) fn add(&mut self, packet: Packet<'a>, outcome: P) {
-        if self.outcomes.is_full() {
-            self.process();
-        }
-        if self.plan.add(packet) {
-            self.outcomes.push(outcome);
-        } else {
-            self.refuse(&packet, outcome);
-        }
-    }
-
-    /// Gives a packet up.
-    #[cold]
-    pub(crate) fn refuse(&mut self, packet: &Packet<'_>, outcome: P) {
-        outcome.refuse(packet);
-        self.has_refused = true;
-    }
-
-    /// Gives up all packets that were added since packets were processed last.
-    #[cold]
-    pub(crate) fn refuse_all(&mut self) {
-        let outcomes = self.outcomes.drain(..);
-        for (outcome, packet) in outcomes.zip(self.plan.packets()) {
-            outcome.refuse(packet);
-        }
-        self.plan.clear();
-        self.has_refused = true;
-    }
-
-    /// Whether a packet was given up.
-    pub(crate) fn has_refused(&self) -> bool {
-        self.has_refused
-    }
-
-    /// Seals or opens the packets, and returns how full the lanes were since this
-    /// was called last.
-    pub(crate) fn finish(&mut self) -> LaneUse {
-        self.process();
-        std::mem::take(&mut self.lanes)
-    }
-
-    #[inline(never)]
-    fn process(&mut self) {
-        let mut tags = Tags::new();
-        self.lanes += run(self.tier, P::OPEN, self.plan, &mut tags);
-        let packets = self.plan.packets().iter().enumerate();
-        for (outcome, (planned, packet)) in self.outcomes.drain(..).zip(packets) {
-            if let Some(tag) = tags.get(planned) {
-                outcome.finish(packet, tag);
-            } else {
-                outcome.refuse(packet);
-                self.has_refused = true;
-            }
-        }
-        self.plan.clear();
+/// Processes the packets of a task.
+fn run_kernel(tier: Tier, task: &mut Task<'_, '_>) {
+    if !simd::run(tier, task) {
+        frames::cleared(|| scalar::run(task));
     }
 }

@@ -20,13 +20,14 @@ pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, GcmKey>], tags: &mut T
     }
 }
 
-/// The twin, with the field's products by whatever `tier` has for them.
+/// The scalar reference implementation, with the field's products by the instructions of
+/// `tier`.
 fn tag_one(tier: Tier, message: &mut Message<'_, GcmKey>) -> Block {
     let schedule = message.key.schedule();
-    let mut room = Room::new();
+    let mut scratch = Room::new();
     let (mut sum, mut left) = (0, message.bytes);
     while left > 0 {
-        let bytes = message.next(left.min(room.capacity()), &mut room);
+        let bytes = message.next(left.min(scratch.capacity()), &mut scratch);
         left -= bytes.len();
         // Only the last of these is not made of whole blocks.
         let (blocks, rest) = bytes.as_chunks();
@@ -65,7 +66,6 @@ fn absorb(tier: Tier, schedule: &[Block], sum: u128, blocks: &[Block]) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::KeyPolicy;
     use crate::suite::AesKeySize;
     use aes_gcm::aead::{AeadInOut, KeyInit};
     use weir_simd::for_each_tier;
@@ -130,10 +130,7 @@ mod tests {
                     })
                     .collect();
                 for_each_tier(|tier| {
-                    let key = |place| {
-                        GcmKey::new(tier, size, raw(place), salt, KeyPolicy::Precomputed)
-                            .expect("a key")
-                    };
+                    let key = |place| GcmKey::new(tier, size, raw(place), salt).expect("a key");
                     let keys: Vec<GcmKey> = (0..count).map(key).collect();
                     let mut messages: Vec<Message<'_, GcmKey>> = (0..count)
                         .map(|place| Message::new(&keys[place], nonce(place), &parts[place]))

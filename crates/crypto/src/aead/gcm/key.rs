@@ -5,8 +5,7 @@ use weir_simd::{Lanes, Tier};
 use super::{field, simd};
 use crate::cipher::bitslice::PlaneKeys;
 use crate::cipher::{Block, MOST_ROUND_KEYS, expand, rounds};
-use crate::kernel::Misshapen;
-use crate::keys::KeyPolicy;
+use crate::kernel::InvalidLength;
 use crate::simd::{Wiped, wipe};
 use crate::suite::AesKeySize;
 
@@ -23,34 +22,49 @@ pub(crate) const MOST_BLOCKS: usize = POWERS + MOST_ROUND_KEYS;
 pub(crate) struct GcmKey {
     lines: Box<[Line]>,
     size: AesKeySize,
-    form: Form,
     salt: [u8; 4],
 }
 
 /// A cache line of a key, 64-byte aligned.
 pub(crate) type Line = Lanes<Block, 4>;
 
-/// What of a key is in memory.
+/// What of a key is in memory, and its size: a byte, for a column of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub(crate) struct KeyForm(u8);
+
+/// A key as a kernel sees it: a raw key's bytes, or `H³³, …, H², H, round keys`.
+pub(crate) type KeyView<'a> = (KeyForm, &'a [u8]);
+
+impl KeyForm {
+    /// No key of AES-GCM.
+    pub(crate) const NONE: KeyForm = KeyForm(u8::MAX);
+
     /// The key itself, expanded within the kernel that uses it.
-    Raw,
-    /// The key itself, expanded sixteen at a time before use.
-    RawAhead,
-    /// `H, round keys`.
-    Compact,
-    /// `H³³, …, H², H, round keys`.
-    Full,
+    #[inline]
+    pub(crate) fn raw(size: AesKeySize) -> KeyForm {
+        KeyForm(size as u8)
+    }
+
+    /// Powers of the hash key, and round keys.
+    #[inline]
+    fn full(size: AesKeySize) -> KeyForm {
+        KeyForm(size as u8 + SIZES)
+    }
+
+    /// 0 for raw keys, 1 for expanded ones.
+    #[inline]
+    pub(super) fn form(self) -> usize {
+        usize::from(self.0 / SIZES)
+    }
+
+    /// Index of the size in [`AesKeySize::ALL`].
+    #[inline]
+    pub(super) fn size(self) -> usize {
+        usize::from(self.0 % SIZES)
+    }
 }
 
-/// A key as a kernel sees it.
-#[derive(Clone, Copy)]
-pub(crate) struct KeyView<'a> {
-    pub(crate) size: AesKeySize,
-    pub(crate) form: Form,
-    /// A raw key's bytes, or the bytes of an expanded one's cache lines.
-    pub(crate) bytes: &'a [u8],
-}
+const SIZES: u8 = AesKeySize::ALL.len() as u8;
 
 impl GcmKey {
     pub(crate) fn new(
@@ -58,56 +72,28 @@ impl GcmKey {
         size: AesKeySize,
         key: &[u8],
         salt: [u8; 4],
-        policy: KeyPolicy,
-    ) -> Result<GcmKey, Misshapen> {
+    ) -> Result<GcmKey, InvalidLength> {
         if key.len() != size.key_bytes() {
-            return Err(Misshapen);
+            return Err(InvalidLength);
         }
-        let form = match policy {
-            KeyPolicy::Precomputed => Form::Full,
-            KeyPolicy::Compact => Form::Compact,
-            KeyPolicy::ExpandedAhead => Form::RawAhead,
-            KeyPolicy::OnTheFly => Form::Raw,
-        };
+        let used = POWERS + rounds(size) + 1;
         let mut blocks = Wiped([[0; 16]; MOST_BLOCKS]);
-        let used = form.blocks(size);
-        match form {
-            Form::Raw | Form::RawAhead => {
-                blocks.as_flattened_mut()[..key.len()].copy_from_slice(key);
-            }
-            Form::Compact | Form::Full => {
-                let round_keys = expand(tier, size, key)?;
-                let powers = form.powers();
-                blocks[powers..used].copy_from_slice(&round_keys[..=rounds(size)]);
-                let (table, round_keys) = blocks[..used].split_at_mut(powers);
-                if !simd::hash_key_powers(tier, round_keys, table) {
-                    hash_key_powers(round_keys, table);
-                }
-            }
+        let expanded = expand(tier, size, key)?;
+        let (table, round_keys) = blocks[..used].split_at_mut(POWERS);
+        round_keys.copy_from_slice(&expanded[..=rounds(size)]);
+        if !simd::hash_key_powers(tier, round_keys, table) {
+            hash_key_powers(round_keys, table);
         }
         let mut lines: Box<[Line]> = (0..used.div_ceil(4)).map(|_| Line::default()).collect();
         for (line, blocks) in lines.iter_mut().zip(blocks.chunks(4)) {
             line.0[..blocks.len()].copy_from_slice(blocks);
         }
-        Ok(GcmKey {
-            lines,
-            size,
-            form,
-            salt,
-        })
+        Ok(GcmKey { lines, size, salt })
     }
 
     #[inline]
     pub(crate) fn view(&self) -> KeyView<'_> {
-        let bytes = simd::bytes_of(&self.lines);
-        KeyView {
-            size: self.size,
-            form: self.form,
-            bytes: match self.form {
-                Form::Raw | Form::RawAhead => &bytes[..self.size.key_bytes()],
-                Form::Compact | Form::Full => bytes,
-            },
-        }
+        (KeyForm::full(self.size), simd::bytes_of(&self.lines))
     }
 
     /// The blocks of an expanded key.
@@ -121,44 +107,15 @@ impl GcmKey {
         self.size
     }
 
-    #[inline]
-    pub(crate) fn salt(&self) -> [u8; 4] {
-        self.salt
-    }
-
+    /// Salt and IV joined, the nonce of RFC 4106 section 4, as the little-endian
+    /// number of its 12 bytes.
     #[inline]
     pub(crate) fn nonce(&self, iv: [u8; 8]) -> u128 {
-        nonce(self.salt, iv)
+        u128::from(u32::from_le_bytes(self.salt)) | u128::from(u64::from_le_bytes(iv)) << 32
     }
 }
 
-/// Salt and IV joined, the nonce of RFC 4106 section 4, as the little-endian
-/// number of its 12 bytes.
-#[inline]
-pub(crate) fn nonce(salt: [u8; 4], iv: [u8; 8]) -> u128 {
-    u128::from(u32::from_le_bytes(salt)) | u128::from(u64::from_le_bytes(iv)) << 32
-}
-
-impl Form {
-    /// Hash-key powers in front of the round keys.
-    pub(crate) const fn powers(self) -> usize {
-        match self {
-            Form::Raw | Form::RawAhead => 0,
-            Form::Compact => 1,
-            Form::Full => POWERS,
-        }
-    }
-
-    /// Blocks in memory.
-    const fn blocks(self, size: AesKeySize) -> usize {
-        match self {
-            Form::Raw | Form::RawAhead => 2,
-            Form::Compact | Form::Full => self.powers() + rounds(size) + 1,
-        }
-    }
-}
-
-/// The twin: fills `table` with the powers of the hash key, highest first.
+/// The scalar reference implementation: fills `table` with the powers of the hash key, highest first.
 fn hash_key_powers(round_keys: &[Block], table: &mut [Block]) {
     let h = field::hash_key(PlaneKeys::new(round_keys).encrypt_one([0; 16]));
     let mut power = h;

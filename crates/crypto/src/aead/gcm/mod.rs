@@ -22,16 +22,13 @@ mod batch;
 mod field;
 pub(crate) mod gmac;
 mod key;
-mod occupancy;
 mod packet;
-mod placed;
 mod plan;
 mod scalar;
 mod simd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::{Gathered, Outcomes, Packets, Received, Sealed, process};
-pub(crate) use key::{Form, GcmKey, KeyView};
-pub(crate) use packet::{GcmJob, Packet, cells, tags_agree};
-pub(crate) use placed::{ENDS, Start, clear, open_placed, seal_placed};
+pub(crate) use batch::{Columns, process};
+pub(crate) use key::{GcmKey, KeyForm, KeyView};
+pub(crate) use packet::{cells, tags_agree};

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use super::key::KeyView;
 use crate::cipher::Block;
 use crate::verdict::publish;
 
@@ -10,39 +9,14 @@ use crate::verdict::publish;
 /// borrowed for writing, is a slice of cells.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
-    pub(crate) key: KeyView<'a>,
-    /// The little-endian number of the nonce's 12 bytes.
-    pub(crate) nonce: u128,
+    /// A raw key, or an expanded one, as the packet's kind says.
+    pub(crate) key: &'a [u8],
+    /// 12 bytes, and zeros. It lies where it was written: a copy would wait in the store buffer.
+    pub(crate) nonce: &'a Block,
     /// Authenticated, not encrypted.
-    pub(crate) associated: &'a [u8],
+    pub(crate) associated: &'a [Cell<u8>],
     /// Encrypted or decrypted in place; at most 2³⁶ - 32 bytes.
     pub(crate) text: &'a [Cell<u8>],
-}
-
-impl Packet<'_> {
-    /// Leaves zeros of the text.
-    #[cold]
-    pub(super) fn clear_text(&self) {
-        for byte in self.text {
-            byte.set(0);
-        }
-    }
-}
-
-/// A job of a batch, which may be of another algorithm.
-pub(crate) trait GcmJob {
-    /// Whether packets are opened, not sealed.
-    const OPEN: bool;
-
-    /// The job's packet, once what is to be done about it first has been done; `None`
-    /// where it is not GCM's, or was refused.
-    fn begin(&mut self) -> Option<Packet<'_>>;
-
-    /// Takes the tag that was computed for the packet. Where packets are
-    /// sealed, it is the packet's tag; where they are opened, it is compared in
-    /// constant time with the one received, and the text, which has been
-    /// decrypted, is cleared unless they are equal.
-    fn finish(&mut self, tag: &Block);
 }
 
 /// A packet's text as kernels take it.
@@ -54,7 +28,7 @@ pub(crate) fn cells(text: &mut [u8]) -> &[Cell<u8>] {
 /// Whether the tag received is the one computed: one comparison of 128 bits, so
 /// that no time tells where they differ. Of a tag of another length the answer
 /// is no.
-#[inline]
+#[inline(always)]
 pub(crate) fn tags_agree(received: &[u8], computed: &Block) -> bool {
     <Block>::try_from(received).is_ok_and(|received| {
         let difference = u128::from_ne_bytes(received) ^ u128::from_ne_bytes(*computed);

@@ -1,8 +1,8 @@
 //! By which route a packet goes through the kernels.
 
-use super::packet::Packet;
+use super::key::KeyForm;
 use super::simd::LaneLimits;
-use crate::aead::plan::{self, Planned};
+use crate::batch::Place;
 use crate::suite::AesKeySize;
 
 /// Associated data that fits the block in front of the text, as all of ESP's
@@ -17,12 +17,8 @@ pub(super) const SHORT_TEXT_BYTES: usize = 11 * 16;
 pub(super) enum Route {
     /// One packet in each 128-bit lane, its key expanded on the way.
     RawLanes,
-    /// One packet in each 128-bit lane, with round keys from memory.
-    CompactLanes,
     /// All lanes on one packet, sixteen keys expanded ahead.
     RawWide,
-    /// All lanes on one packet, hash-key powers computed ahead.
-    CompactWide,
     /// All lanes on one packet, several packets in flight: those of at most
     /// [`SHORT_ASSOCIATED_BYTES`] and [`SHORT_TEXT_BYTES`].
     FullShort,
@@ -34,7 +30,7 @@ impl Route {
     /// Whether the kernel computes round keys or powers of the hash key.
     pub(super) fn computes_keys(self) -> bool {
         match self {
-            Route::RawLanes | Route::CompactLanes | Route::RawWide | Route::CompactWide => true,
+            Route::RawLanes | Route::RawWide => true,
             Route::FullShort | Route::FullWide => false,
         }
     }
@@ -47,36 +43,14 @@ pub(super) struct Kind {
     pub(super) size: AesKeySize,
 }
 
-/// Packets of one kind, shortest first.
-pub(super) type Task<'t, 'a> = plan::Task<'t, Packet<'a>, Kind>;
-
 /// By [`super::Form`], for packets that are not short and for those that are.
-const ROUTES_OF_FORMS: [[Route; 2]; 4] = [
+const ROUTES_OF_FORMS: [[Route; 2]; 2] = [
     [Route::RawWide, Route::RawLanes],
-    [Route::RawWide, Route::RawWide],
-    [Route::CompactWide, Route::CompactLanes],
     [Route::FullWide, Route::FullShort],
 ];
 
 /// Numbers of kinds: a form, a size, and whether packets are short.
 pub(super) const KINDS: usize = ROUTES_OF_FORMS.len() * AesKeySize::ALL.len() * 2;
-
-impl Planned for Packet<'_> {
-    #[inline]
-    fn text_bytes(&self) -> usize {
-        self.text.len()
-    }
-
-    #[inline]
-    fn associated_bytes(&self) -> usize {
-        self.associated.len()
-    }
-
-    #[inline]
-    fn has_key_like(&self, other: &Self) -> bool {
-        self.key.form == other.key.form && self.key.size == other.key.size
-    }
-}
 
 /// The longest texts of short packets, by [`super::Form`].
 #[derive(Clone, Copy)]
@@ -85,22 +59,17 @@ pub(super) struct ShortTexts([usize; ROUTES_OF_FORMS.len()]);
 impl ShortTexts {
     /// Where lanes have these limits.
     pub(super) fn of(lanes: &LaneLimits) -> ShortTexts {
-        ShortTexts([
-            lanes.raw_text_bytes,
-            0,
-            lanes.compact_text_bytes,
-            SHORT_TEXT_BYTES,
-        ])
+        ShortTexts([lanes.raw_text_bytes, SHORT_TEXT_BYTES])
     }
 }
 
 impl Kind {
     /// The number of a packet's kind.
     #[inline]
-    pub(super) fn number(short: &ShortTexts, packet: &Packet<'_>) -> usize {
-        let (form, size) = (packet.key.form as usize, packet.key.size as usize);
+    pub(super) fn number(short: &ShortTexts, key: KeyForm, place: Place) -> usize {
+        let (form, size) = (key.form(), key.size());
         let is_short =
-            packet.associated.len() <= SHORT_ASSOCIATED_BYTES && packet.text.len() <= short.0[form];
+            place.aad_bytes() <= SHORT_ASSOCIATED_BYTES && place.payload_bytes() <= short.0[form];
         (AesKeySize::ALL.len() * form + size) * 2 + usize::from(is_short)
     }
 

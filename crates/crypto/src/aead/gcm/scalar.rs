@@ -5,19 +5,20 @@ use std::cell::Cell;
 
 use weir_simd::Tier;
 
+use super::batch::Task;
 use super::field;
-use super::key::{Form, KeyView};
+use super::key::POWERS;
 use super::packet::Packet;
-use super::plan::Task;
+use super::plan::Kind;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, expand, rounds};
 use crate::impossible::{Impossible, happens};
 
 /// Processes the packets of a task.
 pub(super) fn run(task: &mut Task<'_, '_>) {
-    for position in 0..task.packets.len() {
+    for position in 0..task.len() {
         if let Some(packet) = task.packet(position)
-            && let Some(tag) = packet.process(task.open)
+            && let Some(tag) = packet.process(task.kind, task.open)
         {
             task.finish(position, tag);
         }
@@ -26,18 +27,19 @@ pub(super) fn run(task: &mut Task<'_, '_>) {
 
 impl Packet<'_> {
     /// Encrypts or decrypts the text and returns the tag; none where there is no key.
-    fn process(&self, open: bool) -> Option<Block> {
-        let (key, h) = self.key.expanded()?;
+    fn process(&self, kind: Kind, open: bool) -> Option<Block> {
+        let (key, h) = expanded(kind, self.key)?;
         let mut hash = Hash { h, sum: 0 };
         for block in self.associated.chunks(16) {
-            hash.absorb(&mut block.iter().copied());
+            hash.absorb(&mut block.iter().map(Cell::get));
         }
         // The first counter is the tag's (J0), the others are the text's.
         let mut counter = 1u32;
         let mut next_blocks = || {
             let mut blocks = [[0; 16]; BLOCKS];
             for block in &mut blocks {
-                let whole = self.nonce | u128::from(counter.swap_bytes()) << 96;
+                let whole =
+                    u128::from_le_bytes(*self.nonce) | u128::from(counter.swap_bytes()) << 96;
                 *block = whole.to_le_bytes();
                 counter = counter.wrapping_add(1);
             }
@@ -56,27 +58,21 @@ impl Packet<'_> {
     }
 }
 
-impl KeyView<'_> {
-    /// Round keys, and the hash key; none where the key is shorter than its form says.
-    fn expanded(self) -> Option<(PlaneKeys, u128)> {
-        if happens(Impossible::NoKey) {
-            return None;
-        }
-        match self.form {
-            Form::Raw | Form::RawAhead => {
-                let round_keys = expand(Tier::Scalar, self.size, self.bytes).ok()?;
-                let key = PlaneKeys::new(round_keys.get(..=rounds(self.size))?);
-                let h = field::hash_key(key.encrypt_one([0; 16]));
-                Some((key, h))
-            }
-            Form::Compact | Form::Full => {
-                let (blocks, _) = self.bytes.as_chunks::<16>();
-                let (powers, rest) = blocks.split_at_checked(self.form.powers())?;
-                let key = PlaneKeys::new(rest.get(..=rounds(self.size))?);
-                Some((key, u128::from_le_bytes(*powers.last()?)))
-            }
-        }
+/// Round keys, and the hash key; none where the key is shorter than its kind says.
+fn expanded(kind: Kind, key: &[u8]) -> Option<(PlaneKeys, u128)> {
+    if happens(Impossible::NoKey) {
+        return None;
     }
+    if kind.route.computes_keys() {
+        let round_keys = expand(Tier::Scalar, kind.size, key).ok()?;
+        let key = PlaneKeys::new(round_keys.get(..=rounds(kind.size))?);
+        let h = field::hash_key(key.encrypt_one([0; 16]));
+        return Some((key, h));
+    }
+    let (blocks, _) = key.as_chunks::<16>();
+    let (powers, rest) = blocks.split_at_checked(POWERS)?;
+    let key = PlaneKeys::new(rest.get(..=rounds(kind.size))?);
+    Some((key, u128::from_le_bytes(*powers.last()?)))
 }
 
 /// GHASH: SP 800-38D section 6.4.

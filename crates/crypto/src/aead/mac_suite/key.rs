@@ -4,9 +4,9 @@ use weir_simd::Tier;
 use zeroize::Zeroizing;
 
 use crate::cipher::expand;
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mac::kdf::{self, Label};
-use crate::mac::{Algorithm, MacKey, Material, TagWords};
+use crate::mac::{Algorithm, MacKey, TagWords};
 use crate::mode::CtrKey;
 use crate::suite::{AesKeySize, UniversalMac};
 
@@ -23,7 +23,11 @@ pub(crate) struct MacSuiteKey {
 
 impl MacSuiteKey {
     /// Of AES-CTR and a MAC: from 16 bytes, expanded for the kernels of `tier`.
-    pub(crate) fn new(tier: Tier, mac: UniversalMac, key: &[u8]) -> Result<MacSuiteKey, Misshapen> {
+    pub(crate) fn new(
+        tier: Tier,
+        mac: UniversalMac,
+        key: &[u8],
+    ) -> Result<MacSuiteKey, InvalidLength> {
         const SIZE: AesKeySize = AesKeySize::Aes128;
         let round_keys = expand(tier, SIZE, key)?;
         let mut stream = Zeroizing::new([[0; 16]; 2]);
@@ -37,7 +41,7 @@ impl MacSuiteKey {
         };
         Ok(MacSuiteKey {
             cipher: Some(CtrKey::new(SIZE, tier, cipher_key, [*a, *b, *c, *d])?),
-            mac: expand_mac(tier, algorithm, key)?,
+            mac: MacKey::new(tier, algorithm, key, [0; 4])?,
         })
     }
 
@@ -47,11 +51,10 @@ impl MacSuiteKey {
         size: AesKeySize,
         key: &[u8],
         salt: [u8; 4],
-    ) -> Result<MacSuiteKey, Misshapen> {
-        let key = Zeroizing::new([key, &salt].concat());
+    ) -> Result<MacSuiteKey, InvalidLength> {
         Ok(MacSuiteKey {
             cipher: None,
-            mac: expand_mac(tier, Algorithm::Gmac(size), &key)?,
+            mac: MacKey::new(tier, Algorithm::Gmac(size), key, salt)?,
         })
     }
 
@@ -62,16 +65,11 @@ impl MacSuiteKey {
 
     /// Encrypts or decrypts, which is the same, where there is a cipher.
     #[inline]
-    pub(super) fn apply(&self, iv: [u8; 8], text: &mut [u8]) -> Result<(), Misshapen> {
+    pub(super) fn apply(&self, iv: [u8; 8], text: &mut [u8]) -> Result<(), InvalidLength> {
         self.cipher
             .as_ref()
             .map_or(Ok(()), |key| key.apply(&iv, text))
     }
-}
-
-fn expand_mac(tier: Tier, algorithm: Algorithm, key: &[u8]) -> Result<MacKey, Misshapen> {
-    let material = Material::new(algorithm, key).map_err(|_| Misshapen)?;
-    MacKey::at_tier(&material, tier).map_err(|_| Misshapen)
 }
 
 /// Of AES-128.

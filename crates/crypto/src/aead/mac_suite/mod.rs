@@ -20,10 +20,10 @@ use weir_simd::Tier;
 
 pub(crate) use key::MacSuiteKey;
 
-use super::{AeadJob, AeadKey, Parts};
+use super::{AeadKey, AeadPacket};
 use crate::cipher::Block;
 use crate::engine::Family;
-use crate::mac::{self, Authenticated, Kinds, MacKey};
+use crate::mac::{self, MacPacket};
 
 /// Packets that are processed together.
 const TOGETHER: usize = mac::LANES;
@@ -36,115 +36,73 @@ pub(crate) const MOST_ASSOCIATED_BYTES: usize = 12;
 /// Bytes of an IV, which are hashed too.
 pub(crate) const IV_BYTES: usize = 8;
 
-/// Seals or opens the packets of such suites among `jobs` with the kernels of the
-/// tiers that `tier` says.
-pub(crate) fn process<J: AeadJob>(tier: impl Fn(Family) -> Tier, jobs: &mut [J]) {
-    for jobs in jobs.chunks_mut(TOGETHER) {
-        let mut packets = ArrayVec::<Packet<'_>, TOGETHER>::new();
-        for (place, job) in jobs.iter_mut().enumerate() {
-            if let Some(parts) = job.packet()
-                && let AeadKey::MacSuite(key) = parts.key
-            {
-                packets.push(Packet {
-                    place,
-                    key,
-                    parts,
-                    is_refused: false,
-                });
-            }
-        }
-        if !J::OPEN {
-            packets.retain(Packet::apply_cipher);
-        }
-        let tags = tags(&tier, &packets);
-        if J::OPEN {
-            packets.iter_mut().for_each(|packet| {
-                packet.is_refused = !packet.apply_cipher();
-            });
-        }
-        let outcomes: ArrayVec<(usize, Block), TOGETHER> = packets
-            .into_iter()
-            .zip(tags)
-            .filter(|(packet, _)| !packet.is_refused)
-            .filter_map(|(packet, tag)| Some((packet.place, tag?)))
-            .collect();
-        for (place, tag) in outcomes {
-            if let Some(job) = jobs.get_mut(place) {
-                job.finish(&tag);
-            }
-        }
-    }
-}
-
-/// The tags of packets as they are sent, followed by zeros where they are short.
-fn tags(tier: impl Fn(Family) -> Tier, packets: &[Packet<'_>]) -> [Option<Block>; TOGETHER] {
-    let mut tags = [None; TOGETHER];
-    let mut kinds = Kinds::default();
-    let messages = packets.iter().zip(&mut tags).map(|(packet, tag)| {
-        let key = packet.key.mac();
-        kinds.add(key);
-        let Parts { iv, associated, .. } = &packet.parts;
-        Sent {
-            key,
-            nonce: u64::from_be_bytes(*iv),
-            parts: [associated, iv, packet.parts.text, &[]],
-            tag,
-        }
-    });
-    let mut messages: ArrayVec<Sent<'_>, TOGETHER> = messages.collect();
+/// Seals or opens the packets of such suites with the kernels of the tiers that `tier` says.
+pub(crate) fn process(tier: impl Fn(Family) -> Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
     // The universal hashes were tested as parts of their suites.
     let tier = |family| match family {
         Family::Gmac => tier(Family::Gmac),
         _ => tier(Family::CtrMac),
     };
-    mac::process(tier, kinds, &mut messages);
-    drop(messages);
-    tags
-}
-
-struct Packet<'a> {
-    /// Which of the jobs it is.
-    place: usize,
-    key: &'a MacSuiteKey,
-    parts: Parts<'a>,
-    /// Whether the cipher gave it up.
-    is_refused: bool,
-}
-
-impl Packet<'_> {
-    /// Encrypts or decrypts, and says whether the cipher did.
-    fn apply_cipher(&mut self) -> bool {
-        self.key.apply(self.parts.iv, self.parts.text).is_ok()
+    for packets in packets.chunks_mut(TOGETHER) {
+        if !open {
+            packets
+                .iter_mut()
+                .for_each(|packet| packet.is_good = apply_cipher(packet));
+        }
+        let tags = tags(tier, open, packets);
+        for (packet, tag) in packets.iter_mut().zip(tags) {
+            if !matches!(packet.key, AeadKey::MacSuite(_)) {
+                continue;
+            }
+            let is_enciphered = match open {
+                true => apply_cipher(packet),
+                false => packet.is_good,
+            };
+            packet.is_good = false;
+            if let Some(tag) = tag.filter(|_| is_enciphered) {
+                packet.finish(open, &tag);
+            }
+        }
     }
 }
 
-/// A packet as it is sent.
-struct Sent<'a> {
-    key: &'a MacKey,
-    nonce: u64,
-    parts: [&'a [u8]; 4],
-    tag: &'a mut Option<Block>,
+/// Encrypts or decrypts the payload of a packet of such a suite, and says whether the cipher
+/// did.
+fn apply_cipher(packet: &mut AeadPacket<'_>) -> bool {
+    match packet.key {
+        AeadKey::MacSuite(key) => key.apply(packet.iv(), packet.text).is_ok(),
+        _ => packet.is_good,
+    }
 }
 
-impl<'a> Authenticated<'a> for Sent<'a> {
-    #[inline]
-    fn key(&self) -> Option<&'a MacKey> {
-        Some(self.key)
+/// The tags of packets as they are sent, followed by zeros where they are short.
+fn tags(
+    tier: impl Fn(Family) -> Tier,
+    open: bool,
+    packets: &[AeadPacket<'_>],
+) -> [Option<Block>; TOGETHER] {
+    let mut tags = [[0; 16]; TOGETHER];
+    let mut is_made = [None; TOGETHER];
+    let ivs: ArrayVec<[u8; IV_BYTES], TOGETHER> = packets.iter().map(AeadPacket::iv).collect();
+    let mut messages = ArrayVec::<MacPacket<'_>, TOGETHER>::new();
+    for (index, ((packet, iv), tag)) in packets.iter().zip(&ivs).zip(&mut tags).enumerate() {
+        if let AeadKey::MacSuite(key) = packet.key
+            && (open || packet.is_good)
+        {
+            messages.push(MacPacket {
+                index,
+                key: key.mac(),
+                nonce: u64::from_be_bytes(*iv),
+                parts: [packet.associated, iv, packet.text, &[]],
+                tag: &mut tag[..key.mac().tag_bytes()],
+                is_verified: false,
+                is_good: false,
+            });
+        }
     }
-
-    #[inline]
-    fn nonce(&self) -> u64 {
-        self.nonce
+    mac::process(tier, &mut messages);
+    for message in messages {
+        is_made[message.index] = message.is_good.then_some(());
     }
-
-    #[inline]
-    fn parts(&self) -> &[&[u8]; 4] {
-        &self.parts
-    }
-
-    #[inline]
-    fn conclude(&mut self, write: impl FnOnce(&mut [u8])) {
-        let tag = self.tag.insert([0; 16]);
-        write(&mut tag[..self.key.algorithm().tag_bytes()]);
-    }
+    std::array::from_fn(|index| is_made[index].map(|()| tags[index]))
 }

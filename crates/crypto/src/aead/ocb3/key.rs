@@ -4,7 +4,7 @@ use weir_simd::{Lanes, Tier};
 use zeroize::Zeroizing;
 
 use crate::cipher::{Block, MOST_ROUND_KEYS, bitslice, expand, rounds};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mode::ecb;
 use crate::simd::wipe;
 use crate::suite::AesKeySize;
@@ -45,7 +45,9 @@ pub(crate) struct Ocb3Key {
 }
 
 /// A cache line.
-type Line = Lanes<Block, 4>;
+type Line = Lanes<Block, BLOCKS_OF_LINE>;
+
+pub(super) const BLOCKS_OF_LINE: usize = 4;
 
 impl Ocb3Key {
     /// Expands `key` for sealing, or for `opening`.
@@ -55,7 +57,7 @@ impl Ocb3Key {
         key: &[u8],
         salt: [u8; 4],
         opening: bool,
-    ) -> Result<Ocb3Key, Misshapen> {
+    ) -> Result<Ocb3Key, InvalidLength> {
         let rounds = rounds(size);
         let mut blocks = Zeroizing::new([[0; 16]; MOST_BLOCKS]);
         let round_keys = ROUND_KEYS..=ROUND_KEYS + rounds;

@@ -1,5 +1,5 @@
-//! The twin that defines OCB3 (RFC 7253 section 4): one packet after the other,
-//! in constant time, without instructions of any tier.
+//! The scalar reference implementation of OCB3 (RFC 7253 section 4): packet by packet, in
+//! constant time, without instructions of any tier.
 
 use std::cell::Cell;
 

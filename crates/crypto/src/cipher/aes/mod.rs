@@ -8,7 +8,7 @@ pub(crate) mod simd;
 use aes::cipher::KeyInit;
 use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
 
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::suite::AesKeySize;
 
 pub(crate) use schedule::{MOST_ROUND_KEYS, expand, rounds};
@@ -31,7 +31,7 @@ pub(crate) enum AesDecryptKey {
 }
 
 impl AesEncryptKey {
-    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesEncryptKey, Misshapen> {
+    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesEncryptKey, InvalidLength> {
         Ok(match size {
             AesKeySize::Aes128 => AesEncryptKey::Aes128(expanded(key)?),
             AesKeySize::Aes192 => AesEncryptKey::Aes192(expanded(key)?),
@@ -41,7 +41,7 @@ impl AesEncryptKey {
 }
 
 impl AesDecryptKey {
-    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesDecryptKey, Misshapen> {
+    pub(crate) fn new(size: AesKeySize, key: &[u8]) -> Result<AesDecryptKey, InvalidLength> {
         Ok(match size {
             AesKeySize::Aes128 => AesDecryptKey::Aes128(expanded(key)?),
             AesKeySize::Aes192 => AesDecryptKey::Aes192(expanded(key)?),
@@ -50,6 +50,6 @@ impl AesDecryptKey {
     }
 }
 
-fn expanded<C: KeyInit>(key: &[u8]) -> Result<C, Misshapen> {
-    C::new_from_slice(key).map_err(|_| Misshapen)
+fn expanded<C: KeyInit>(key: &[u8]) -> Result<C, InvalidLength> {
+    C::new_from_slice(key).map_err(|_| InvalidLength)
 }

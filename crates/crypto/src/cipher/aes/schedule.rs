@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use super::{Block, bitslice, simd};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
@@ -24,9 +24,9 @@ pub(crate) fn expand(
     tier: Tier,
     size: AesKeySize,
     key: &[u8],
-) -> Result<Wiped<[Block; MOST_ROUND_KEYS]>, Misshapen> {
+) -> Result<Wiped<[Block; MOST_ROUND_KEYS]>, InvalidLength> {
     if key.len() != size.key_bytes() {
-        return Err(Misshapen);
+        return Err(InvalidLength);
     }
     let mut round_keys = Wiped([[0; 16]; MOST_ROUND_KEYS]);
     if !simd::expand(tier, key, &mut round_keys) {

@@ -13,7 +13,7 @@ pub(crate) use ccm::CCM;
 pub(crate) use cipher::CIPHERS;
 pub(crate) use ctr_mac::CTR_MAC;
 pub(crate) use mac::MACS;
-pub(crate) use ocb3::{OCB3, iterated};
+pub(crate) use ocb3::OCB3;
 
 use crate::suite::{Aead, Cipher, Mac};
 

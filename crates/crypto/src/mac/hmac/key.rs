@@ -10,7 +10,7 @@ use crate::suite::Mac;
 
 /// The hash states behind the inner and the outer pad, which is all of the key
 /// that a message needs. Wiped when dropped.
-pub struct HmacKey {
+pub(crate) struct HmacKey {
     digest: Digest,
     pads: Pads,
 }
@@ -30,7 +30,7 @@ pub(crate) struct PadStates<W: Word> {
 
 impl HmacKey {
     /// Hashes the pads of a key of any length.
-    pub fn new(digest: Digest, key: &[u8]) -> HmacKey {
+    pub(crate) fn new(digest: Digest, key: &[u8]) -> HmacKey {
         let pads = match digest.initial() {
             Initial::Narrow(of, initial) => Pads::Narrow(PadStates::new(of, &initial, digest, key)),
             Initial::Wide(of, initial) => Pads::Wide(PadStates::new(of, &initial, digest, key)),
@@ -56,13 +56,8 @@ impl HmacKey {
     }
 
     /// The hash function.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         self.digest
-    }
-
-    /// Bytes of a tag that is not cut.
-    pub fn most_tag_bytes(&self) -> usize {
-        self.digest.bytes()
     }
 }
 

@@ -1,4 +1,4 @@
-//! HMAC in lanes against the published tags and against the kept crate.
+//! HMAC in lanes against the published tags and against the `hmac` crate.
 
 use ::hmac::{Hmac, KeyInit};
 use md5::Md5;
@@ -6,12 +6,24 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
-use weir_simd::for_each_tier;
+use weir_simd::{Tier, for_each_tier};
 
-use super::{HmacKey, MacJob, TagLengthError, write_tags};
+use super::HmacKey;
 use crate::digest::Digest;
+use crate::mac::{Algorithm, MacKey, MacPacket, process};
 
-fn by_kept_crate(digest: Digest, key: &[u8], message: &[u8]) -> Vec<u8> {
+fn key(digest: Digest, key: &[u8]) -> MacKey {
+    let key = MacKey::new(Tier::Scalar, Algorithm::Hmac(digest), key, [0; 4]);
+    key.expect("a key of any length")
+}
+
+/// Writes the tags of messages under their keys.
+fn write_tags(tier: Tier, packets: &mut [MacPacket<'_>]) {
+    process(|_| tier, packets);
+    assert!(packets.iter().all(|packet| packet.is_good), "{tier}");
+}
+
+fn by_crate(digest: Digest, key: &[u8], message: &[u8]) -> Vec<u8> {
     fn tag<H: ::hmac::Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
         let mut mac = <H as KeyInit>::new_from_slice(key).expect("a key of any length");
         mac.update(message);
@@ -141,9 +153,9 @@ const HASHED_KEY: &[u8] = b"Test Using Larger Than Block-Size Key - Hash Key Fir
 
 #[test]
 fn published_tags_come_out_of_a_mixed_batch_in_every_tier() {
-    let keys: Vec<HmacKey> = PUBLISHED
+    let keys: Vec<MacKey> = PUBLISHED
         .iter()
-        .map(|answer| HmacKey::new(answer.digest, answer.key))
+        .map(|answer| key(answer.digest, answer.key))
         .collect();
     for_each_tier(|tier| {
         // Twenty of each, so that the lanes of each hash function fill.
@@ -151,20 +163,24 @@ fn published_tags_come_out_of_a_mixed_batch_in_every_tier() {
         let mut tags: Vec<Vec<u8>> = (0..rounds * PUBLISHED.len())
             .map(|i| vec![0; PUBLISHED[i % PUBLISHED.len()].tag.len() / 2])
             .collect();
-        let mut jobs: Vec<MacJob<'_>> = tags
+        let mut packets: Vec<MacPacket<'_>> = tags
             .iter_mut()
             .enumerate()
             .map(|(i, tag)| {
                 let answer = &PUBLISHED[i % PUBLISHED.len()];
                 let (head, tail) = answer.message.split_at(i % 20);
-                MacJob {
+                MacPacket {
+                    index: i,
                     key: &keys[i % PUBLISHED.len()],
+                    nonce: 0,
                     parts: [head, &[], tail, &[]],
                     tag,
+                    is_verified: false,
+                    is_good: false,
                 }
             })
             .collect();
-        assert_eq!(write_tags(tier, &mut jobs), Ok(()));
+        write_tags(tier, &mut packets);
         for (i, tag) in tags.iter().enumerate() {
             let hex: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hex, PUBLISHED[i % PUBLISHED.len()].tag, "{tier}");
@@ -215,7 +231,7 @@ fn batch() -> impl Strategy<Value = Vec<Plan>> {
 }
 
 #[test]
-fn tags_equal_the_kept_crates_whatever_the_batch() {
+fn tags_equal_those_of_the_crate_whatever_the_batch() {
     let config = Config {
         cases: 40,
         failure_persistence: None,
@@ -224,10 +240,10 @@ fn tags_equal_the_kept_crates_whatever_the_batch() {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
     let property = |plans: Vec<Plan>| {
         let bytes: Vec<u8> = (0..4096usize).map(|i| (i * 73 + i / 11) as u8).collect();
-        let keys: Vec<HmacKey> = plans
+        let keys: Vec<MacKey> = plans
             .iter()
             .map(|plan| {
-                HmacKey::new(
+                key(
                     plan.digest,
                     &bytes[usize::from(plan.seed)..][..plan.key_bytes],
                 )
@@ -248,22 +264,26 @@ fn tags_equal_the_kept_crates_whatever_the_batch() {
             .zip(&parts)
             .map(|(plan, parts)| {
                 let key = &bytes[usize::from(plan.seed)..][..plan.key_bytes];
-                by_kept_crate(plan.digest, key, &parts.concat())
+                by_crate(plan.digest, key, &parts.concat())
             })
             .collect();
         for_each_tier(|tier| {
             let mut tags: Vec<Vec<u8>> = expected.iter().map(|tag| vec![0; tag.len()]).collect();
-            let mut jobs: Vec<MacJob<'_>> = keys
+            let mut packets: Vec<MacPacket<'_>> = keys
                 .iter()
                 .zip(&parts)
                 .zip(&mut tags)
-                .map(|((key, parts), tag)| MacJob {
+                .map(|((key, parts), tag)| MacPacket {
+                    index: 0,
                     key,
+                    nonce: 0,
                     parts: *parts,
                     tag,
+                    is_verified: false,
+                    is_good: false,
                 })
                 .collect();
-            assert_eq!(write_tags(tier, &mut jobs), Ok(()));
+            write_tags(tier, &mut packets);
             assert!(tags == expected, "{tier}");
         });
         Ok(())
@@ -274,25 +294,32 @@ fn tags_equal_the_kept_crates_whatever_the_batch() {
 }
 
 #[test]
-fn a_tag_longer_than_the_hash_is_refused_before_any_is_written() {
+fn tags_verify_whole_or_cut_and_damaged_ones_do_not() {
     for digest in Digest::ALL {
-        let key = HmacKey::new(digest, b"key");
-        let mut tags = [vec![0; digest.bytes()], vec![0; digest.bytes() + 1]];
-        let mut jobs: Vec<MacJob<'_>> = tags
-            .iter_mut()
-            .map(|tag| MacJob {
-                key: &key,
-                parts: [b"message", &[], &[], &[]],
-                tag,
-            })
-            .collect();
-        let refused = TagLengthError {
-            job: 1,
-            most_bytes: digest.bytes(),
-            given_bytes: digest.bytes() + 1,
-        };
-        assert_eq!(write_tags(weir_simd::tier(), &mut jobs), Err(refused));
-        assert!(tags.concat().iter().all(|&byte| byte == 0));
+        let key = key(digest, b"key");
+        let whole = by_crate(digest, b"key", b"message");
+        for_each_tier(|tier| {
+            let mut tags: Vec<Vec<u8>> = (1..=whole.len()).map(|n| whole[..n].to_vec()).collect();
+            for tag in tags.iter_mut().step_by(3) {
+                *tag.last_mut().expect("a byte") ^= 1;
+            }
+            let mut packets: Vec<MacPacket<'_>> = tags
+                .iter_mut()
+                .map(|tag| MacPacket {
+                    index: 0,
+                    key: &key,
+                    nonce: 0,
+                    parts: [b"message", &[], &[], &[]],
+                    tag,
+                    is_verified: true,
+                    is_good: false,
+                })
+                .collect();
+            process(|_| tier, &mut packets);
+            for (index, packet) in packets.iter().enumerate() {
+                assert_eq!(packet.is_good, index % 3 != 0, "{digest:?} {tier}");
+            }
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 use weir_simd::{Lanes, Tier};
 
 use crate::cipher::{Block, expand};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mac::algorithm::TagWords;
 use crate::mac::kdf::{self, Label};
 use crate::mac::message::BLOCK_BYTES;
@@ -55,7 +55,11 @@ impl MmhKey {
     }
 
     /// Derives the key from 16 bytes.
-    pub(crate) fn new(tier: Tier, words: TagWords, raw: &[u8]) -> Result<Box<MmhKey>, Misshapen> {
+    pub(crate) fn new(
+        tier: Tier,
+        words: TagWords,
+        raw: &[u8],
+    ) -> Result<Box<MmhKey>, InvalidLength> {
         let round_keys = expand(tier, AesKeySize::Aes128, raw)?;
         let derive = |label, stream: &mut [Block]| {
             kdf::fill(tier, &round_keys[..11], label, stream);

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use weir_simd::for_each_tier;
 
 use super::key::MmhKey;
-use crate::hazmat::mac::{RawMacKey, RawTagJob, tag};
-use crate::mac::{Algorithm, Material, TagWords};
+use crate::mac::{Algorithm, MacKey, MacPacket, TagWords, process};
 
 fn encipher(key: &[u8; 16], block: [u8; 16]) -> [u8; 16] {
     let mut block = block.into();
@@ -109,25 +108,28 @@ proptest! {
             })
             .collect();
         for_each_tier(|tier| {
-            let material = |i| Material::new(Algorithm::Mmh(words), &raw(i)).expect("16 bytes");
-            let materials: Vec<Material> = (0..5).map(material).collect();
-            let keys = RawMacKey::new_batch(&materials, tier).expect("keys");
+            let key = |i| MacKey::new(tier, Algorithm::Mmh(words), &raw(i), [0; 4]);
+            let keys: Vec<MacKey> = (0..5).map(|i| key(i).expect("16 bytes")).collect();
             let mut tags = vec![vec![0; 4 * words.count()]; lengths.len()];
-            let mut jobs: Vec<RawTagJob<'_>> = messages
+            let mut packets: Vec<MacPacket<'_>> = messages
                 .iter()
                 .zip(&mut tags)
                 .enumerate()
                 .map(|(index, (message, tag))| {
                     let (head, rest) = message.split_at(cut.min(message.len()) * (index % 2));
-                    RawTagJob {
+                    MacPacket {
+                        index,
                         key: &keys[index % 5],
                         nonce: nonce.wrapping_add(index as u64),
                         parts: [head, rest, &[], &[]],
                         tag,
+                        is_verified: false,
+                        is_good: false,
                     }
                 })
                 .collect();
-            tag(tier, &mut jobs).expect("lengths are allowed");
+            process(|_| tier, &mut packets);
+            assert!(packets.iter().all(|packet| packet.is_good));
             assert_eq!(tags, expected, "{tier} {lengths:?}");
         });
     }

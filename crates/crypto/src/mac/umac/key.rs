@@ -5,7 +5,7 @@ use weir_simd::{Lanes, Tier};
 
 use super::simd;
 use crate::cipher::{Block, expand};
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::mac::algorithm::TagWords;
 use crate::mac::kdf::{self, Label};
 use crate::simd::{Wiped, wipe};
@@ -74,7 +74,7 @@ impl UmacKey {
         words: TagWords,
         raw: &[&[u8]],
         spent: &mut impl Iterator<Item = Box<UmacKey>>,
-    ) -> Result<Vec<Box<UmacKey>>, Misshapen> {
+    ) -> Result<Vec<Box<UmacKey>>, InvalidLength> {
         let places = raw.iter().map(|_| {
             let mut key = spent.next().unwrap_or_else(simd::zeroed);
             key.words = words;
@@ -84,7 +84,7 @@ impl UmacKey {
         for (keys, raw) in keys.chunks_mut(TOGETHER).zip(raw.chunks(TOGETHER)) {
             let mut blocks = Wiped([[0; 16]; TOGETHER]);
             for (block, raw) in blocks.iter_mut().zip(raw) {
-                *block = (*raw).try_into().map_err(|_| Misshapen)?;
+                *block = (*raw).try_into().map_err(|_| InvalidLength)?;
             }
             if !simd::expand(tier, &blocks, keys) {
                 for (key, raw) in keys.iter_mut().zip(raw) {
@@ -96,7 +96,11 @@ impl UmacKey {
     }
 
     /// Derives the key from 16 bytes.
-    pub(crate) fn new(tier: Tier, words: TagWords, raw: &[u8]) -> Result<Box<UmacKey>, Misshapen> {
+    pub(crate) fn new(
+        tier: Tier,
+        words: TagWords,
+        raw: &[u8],
+    ) -> Result<Box<UmacKey>, InvalidLength> {
         let round_keys = expand(tier, AesKeySize::Aes128, raw)?;
         let derive = |label, stream: &mut [Block]| {
             kdf::fill(tier, &round_keys[..ROUND_KEYS], label, stream);

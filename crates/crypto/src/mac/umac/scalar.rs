@@ -1,5 +1,6 @@
-//! The twin: layer by layer as RFC 4418 section 5 has them, in constant time. AES, and
-//! NH where AVX2 is all there is, are by the tier's instructions.
+//! The scalar reference implementation: layer by layer as in RFC 4418 section 5, in
+//! constant time. AES, and NH on processors with AVX2 but no AVX-512, use the tier's
+//! instructions.
 
 use weir_hash::nh::nh_rfc4418;
 use weir_hash::prime::{P64, mod_p36, mod_p64};
@@ -46,11 +47,11 @@ fn l2(tier: Tier, message: &mut Message<'_, UmacKey>) -> [u64; 4] {
     let is_one_block = message.bytes <= BLOCK_BYTES;
     let mut values = [1; 4];
     let mut left = message.bytes;
-    let mut room = Room::new();
+    let mut scratch = Room::new();
     loop {
         let bytes = left.min(BLOCK_BYTES);
         left -= bytes;
-        let block = message.next(bytes, &mut room);
+        let block = message.next(bytes, &mut scratch);
         let sums = simd::nh(tier, key, block).unwrap_or_else(|| nh(key, block));
         for (stream, value) in values.iter_mut().enumerate().take(streams) {
             let nh = sums[stream].wrapping_add(8 * bytes as u64);
@@ -91,7 +92,7 @@ fn nh_of_stream(key: &UmacKey, stream: usize, groups: &[[u32; 8]]) -> u64 {
 }
 
 /// A step of POLY, RFC 4418 section 5.3.1: numbers that are not below 2⁶⁴ - 2³²
-/// escape by a marker, since the prime leaves no room for them. Both ways are
+/// escape by a marker, since the prime is below them. Both ways are
 /// computed.
 pub(super) fn poly(point: u64, value: u64, number: u64) -> u64 {
     let step = |value: u64, number: u64| {

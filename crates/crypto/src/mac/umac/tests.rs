@@ -3,18 +3,12 @@
 mod rfc4418;
 
 use proptest::prelude::*;
-use weir_simd::{Tier, for_each_tier};
+use weir_simd::for_each_tier;
 
 use super::key::UmacKey;
 use super::scalar::{self, ESCAPED};
 use crate::engine::{unhex, universal};
-use crate::hazmat::mac::{RawMacKey, RawTagJob, tag};
-use crate::mac::{Algorithm, Material, TagWords};
-
-fn key(tier: Tier, words: TagWords, raw: &[u8; 16]) -> RawMacKey {
-    let material = Material::new(Algorithm::Umac(words), raw).expect("16 bytes");
-    RawMacKey::new(&material, tier).expect("a key")
-}
+use crate::mac::{Algorithm, MacKey, MacPacket, TagWords, process};
 
 /// The definition gives every published tag, those of the message of 32 MiB too,
 /// which the interface refuses (corrected by errata 1507 of the RFC).
@@ -68,30 +62,45 @@ proptest! {
             raw
         };
         for_each_tier(|tier| {
-            let keys: Vec<RawMacKey> = (0..5).map(|i| key(tier, words, &raw(i))).collect();
+            // Keys that were expanded one by one, and in lanes.
+            let raws: Vec<[u8; 16]> = (0..5).map(raw).collect();
+            let raw_keys: Vec<&[u8]> = raws.iter().map(|raw| &raw[..]).collect();
+            let keys: Vec<MacKey> = match seed[1] % 2 {
+                0 => MacKey::new_umac_batch(tier, words, &raw_keys).expect("16 bytes each"),
+                _ => raw_keys
+                    .iter()
+                    .map(|raw| {
+                        MacKey::new(tier, Algorithm::Umac(words), raw, [0; 4]).expect("16 bytes")
+                    })
+                    .collect(),
+            };
             let mut tags = vec![[0; 16]; lengths.len()];
-            let mut jobs: Vec<RawTagJob<'_>> = lengths
+            let mut packets: Vec<MacPacket<'_>> = lengths
                 .iter()
                 .zip(&mut tags)
                 .enumerate()
                 .map(|(index, (&length, tag))| {
                     let message = &bytes[index..index + length];
                     let (head, rest) = message.split_at(cut.min(length) * (index % 2));
-                    RawTagJob {
+                    MacPacket {
+                        index,
                         key: &keys[index % 5],
                         nonce: nonce.wrapping_add(index as u64),
                         parts: [head, rest, &[], &[]],
                         tag: &mut tag[..4 * words.count()],
+                        is_verified: false,
+                        is_good: false,
                     }
                 })
                 .collect();
-            tag(tier, &mut jobs).expect("lengths are allowed");
+            process(|_| tier, &mut packets);
+            assert!(packets.iter().all(|packet| packet.is_good));
             for (index, (&length, tag)) in lengths.iter().zip(&tags).enumerate() {
                 let nonce = nonce.wrapping_add(index as u64).to_be_bytes();
                 let message = &bytes[index..index + length];
                 let tag = &tag[..4 * words.count()];
                 let expected = rfc4418::umac(&raw(index % 5), message, &nonce, tag.len());
-                assert_eq!(tag, expected, "{tier}: {length} bytes, job {index}");
+                assert_eq!(tag, expected, "{tier}: {length} bytes, message {index}");
             }
         });
     }

@@ -19,7 +19,7 @@ use weir_simd::Tier;
 use crate::cipher::{
     AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, TripleDesKey, expand, rounds,
 };
-use crate::kernel::Misshapen;
+use crate::kernel::InvalidLength;
 use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
@@ -61,7 +61,7 @@ pub(crate) trait CbcKey: Sized {
     const DECRYPTS: bool;
 
     /// Expands `key` for the kernels of `tier`.
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen>;
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength>;
 
     /// A number that keys have in common which share lanes, below
     /// [`AesRoundKeys::KINDS`]; none for those that do not use lanes.
@@ -71,7 +71,7 @@ pub(crate) trait CbcKey: Sized {
 impl CbcKey for CbcEncryptKey {
     const DECRYPTS: bool = false;
 
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength> {
         Ok(match cipher {
             CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
                 Some(round_keys) => CbcEncryptKey::AesLanes(round_keys),
@@ -92,7 +92,7 @@ impl CbcKey for CbcEncryptKey {
 impl CbcKey for CbcDecryptKey {
     const DECRYPTS: bool = true;
 
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, Misshapen> {
+    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength> {
         Ok(match cipher {
             CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
                 Some(mut round_keys) => {
@@ -118,7 +118,7 @@ impl AesRoundKeys {
         size: AesKeySize,
         tier: Tier,
         key: &[u8],
-    ) -> Result<Option<Box<AesRoundKeys>>, Misshapen> {
+    ) -> Result<Option<Box<AesRoundKeys>>, InvalidLength> {
         let tier = tier.min(weir_simd::detect());
         if simd::lanes(tier) == 0 {
             return Ok(None);
@@ -145,23 +145,27 @@ impl AesRoundKeys {
 
 impl CbcEncryptKey {
     /// Writes the encryption of `counter`, a big-endian number of one block.
-    pub(crate) fn encrypt_counter(&self, counter: u64, block: &mut [u8]) -> Result<(), Misshapen> {
+    pub(crate) fn encrypt_counter(
+        &self,
+        counter: u64,
+        block: &mut [u8],
+    ) -> Result<(), InvalidLength> {
         if let CbcEncryptKey::AesLanes(key) = self {
             let AesRoundKeys { keys, rounds, .. } = &**key;
-            let block: &mut Block = block.try_into().map_err(|_| Misshapen)?;
+            let block: &mut Block = block.try_into().map_err(|_| InvalidLength)?;
             *block = simd::encrypt_number(keys, *rounds, counter.into());
             return Ok(());
         }
-        let (high, low) = block.split_last_chunk_mut::<8>().ok_or(Misshapen)?;
+        let (high, low) = block.split_last_chunk_mut::<8>().ok_or(InvalidLength)?;
         high.fill(0);
         *low = counter.to_be_bytes();
         // Chaining one block to zero is to encrypt it.
         const ZERO: Block = [0; 16];
-        self.encrypt(ZERO.get(..block.len()).ok_or(Misshapen)?, block)
+        self.encrypt(ZERO.get(..block.len()).ok_or(InvalidLength)?, block)
     }
 
     /// Encrypts whole blocks of one packet in place.
-    pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+    pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
         match self {
             CbcEncryptKey::Aes(key) => match &**key {
                 AesEncryptKey::Aes128(key) => encrypt(key, iv, text),
@@ -181,7 +185,7 @@ impl CbcEncryptKey {
 
 impl CbcDecryptKey {
     /// Decrypts whole blocks of one packet in place.
-    pub(crate) fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+    pub(crate) fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
         match self {
             CbcDecryptKey::Aes(key) => match &**key {
                 AesDecryptKey::Aes128(key) => decrypt(key, iv, text),
@@ -202,32 +206,32 @@ impl CbcDecryptKey {
 fn in_blocks<'a>(
     iv: &'a [u8],
     text: &'a mut [u8],
-) -> Result<(&'a Block, &'a mut [Block]), Misshapen> {
+) -> Result<(&'a Block, &'a mut [Block]), InvalidLength> {
     let (blocks, []) = text.as_chunks_mut() else {
-        return Err(Misshapen);
+        return Err(InvalidLength);
     };
-    Ok((iv.try_into().map_err(|_| Misshapen)?, blocks))
+    Ok((iv.try_into().map_err(|_| InvalidLength)?, blocks))
 }
 
-fn encrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen>
+fn encrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength>
 where
     C: BlockCipherEncrypt,
 {
-    let iv = <&Iv<cbc::Encryptor<&C>>>::try_from(iv).map_err(|_| Misshapen)?;
+    let iv = <&Iv<cbc::Encryptor<&C>>>::try_from(iv).map_err(|_| InvalidLength)?;
     let (blocks, []) = Array::slice_as_chunks_mut(text) else {
-        return Err(Misshapen);
+        return Err(InvalidLength);
     };
     cbc::Encryptor::inner_iv_init(key, iv).encrypt_blocks(blocks);
     Ok(())
 }
 
-fn decrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen>
+fn decrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength>
 where
     C: BlockCipherDecrypt,
 {
-    let iv = <&Iv<cbc::Decryptor<&C>>>::try_from(iv).map_err(|_| Misshapen)?;
+    let iv = <&Iv<cbc::Decryptor<&C>>>::try_from(iv).map_err(|_| InvalidLength)?;
     let (blocks, []) = Array::slice_as_chunks_mut(text) else {
-        return Err(Misshapen);
+        return Err(InvalidLength);
     };
     cbc::Decryptor::inner_iv_init(key, iv).decrypt_blocks(blocks);
     Ok(())

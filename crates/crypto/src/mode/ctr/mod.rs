@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, MOST_ROUND_KEYS, expand, rounds};
 use crate::impossible::{Impossible, happens};
-use crate::kernel::{Misshapen, salted_nonce};
+use crate::kernel::{InvalidLength, salted_nonce};
 use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
@@ -30,7 +30,7 @@ impl CtrKey {
         tier: Tier,
         key: &[u8],
         salt: [u8; 4],
-    ) -> Result<CtrKey, Misshapen> {
+    ) -> Result<CtrKey, InvalidLength> {
         Ok(CtrKey {
             round_keys: expand(tier, size, key)?,
             rounds: rounds(size),
@@ -44,13 +44,13 @@ impl CtrKey {
     }
 
     /// Encrypts or decrypts in place, which is the same.
-    pub(crate) fn apply(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Misshapen> {
+    pub(crate) fn apply(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
         let mut nonce = [0; 16];
         nonce[..12].copy_from_slice(&salted_nonce(self.salt, iv)?);
-        let round_keys = self.round_keys.get(..=self.rounds).ok_or(Misshapen)?;
+        let round_keys = self.round_keys.get(..=self.rounds).ok_or(InvalidLength)?;
         // Kernels leave a text alone that they have no two round keys for.
         if round_keys.len() < 2 || happens(Impossible::CipherRefuses) {
-            return Err(Misshapen);
+            return Err(InvalidLength);
         }
         if !simd::apply(self.tier, round_keys, &nonce, text) {
             apply(round_keys, nonce, text);

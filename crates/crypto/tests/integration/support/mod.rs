@@ -1,98 +1,94 @@
-//! Packets for the tests: their keys and parts in buffers of their own.
+//! Keys and packets for the tests.
 
 pub mod laid;
 
-use weir_crypto::{
-    Aead, IvSource, KeyMaterial, KeyPolicy, OpenJob, OpeningKey, SealJob, SealingKey, Suite, Ticket,
-};
+use weir_crypto::mac::Algorithm;
+use weir_crypto::{IvSource, KeyMaterial, OpeningKey, SealingKey, Suite};
 
-/// Every suite with every way to keep its keys.
-pub fn suites_and_policies() -> impl Iterator<Item = (Suite, KeyPolicy)> {
-    Suite::all().flat_map(|suite| {
-        let policies = match suite {
-            Suite::Aead(Aead::AesGcm16(_)) => &KeyPolicy::ALL[..],
-            _ => &[KeyPolicy::Precomputed],
+/// Every suite, MACs alone too.
+pub fn suites() -> impl Iterator<Item = Suite> {
+    Suite::all().chain(Algorithm::all().map(Suite::Mac))
+}
+
+/// Whether the suite is a MAC alone, whose message is never encrypted and never cleared.
+pub fn is_mac(suite: Suite) -> bool {
+    matches!(suite, Suite::Mac(_))
+}
+
+pub fn parse(name: &str) -> Suite {
+    Suite::parse(name).expect("a suite's name")
+}
+
+/// The keys of a suite, as in [`KeyMaterial::new`]; they differ from one `seed` to the next.
+pub struct RawKey {
+    pub suite: Suite,
+    pub key: Vec<u8>,
+    pub integrity_key: Vec<u8>,
+}
+
+impl RawKey {
+    pub fn new(suite: Suite, seed: u8) -> RawKey {
+        let bytes = |n: usize, salt: u8| -> Vec<u8> {
+            (0..n as u8)
+                .map(|i| i.wrapping_mul(29).wrapping_add(seed).wrapping_mul(101) ^ salt)
+                .collect()
         };
-        policies.iter().map(move |&policy| (suite, policy))
-    })
+        RawKey {
+            suite,
+            key: bytes(suite.key_bytes() + suite.salt_bytes(), 0x11),
+            integrity_key: bytes(suite.integrity_key_bytes(), 0x77),
+        }
+    }
+
+    pub fn material(&self) -> KeyMaterial {
+        KeyMaterial::new(self.suite, &self.key, &self.integrity_key)
+            .expect("lengths are the suite's")
+    }
 }
 
-/// Key material of `suite` that differs from one `seed` to the next.
 pub fn material(suite: Suite, seed: u8) -> KeyMaterial {
-    let bytes = |n: usize, salt: u8| -> Vec<u8> {
-        (0..n as u8)
-            .map(|i| i.wrapping_mul(29).wrapping_add(seed).wrapping_mul(101) ^ salt)
-            .collect()
-    };
-    KeyMaterial::new(
-        suite,
-        &bytes(suite.key_bytes() + suite.salt_bytes(), 0x11),
-        &bytes(suite.integrity_key_bytes(), 0x77),
-    )
-    .expect("lengths are the suite's")
+    RawKey::new(suite, seed).material()
 }
 
-/// Both keys of one direction, with `reserved` counter values from 1.
-pub fn key_pair(suite: Suite, seed: u8, reserved: u64) -> (SealingKey, OpeningKey) {
+/// Both keys of one direction, with numbers from 1.
+pub fn key_pair(suite: Suite, seed: u8) -> (SealingKey, OpeningKey) {
     let opening = OpeningKey::new(&material(suite, seed)).expect("an opening key");
-    let mut sealing = SealingKey::new(material(suite, seed), 1, IvSource::RepeatableInsecure)
-        .expect("a sealing key");
-    sealing.allow_until(1 + reserved);
+    let ivs = IvSource::RepeatableInsecure;
+    let sealing = SealingKey::with_ivs(material(suite, seed), 1.., ivs).expect("a sealing key");
     (sealing, opening)
 }
 
 /// One packet's parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    pub prefix: Vec<u8>,
+    pub aad: Vec<u8>,
     pub iv: Vec<u8>,
-    pub text: Vec<u8>,
-    pub suffix: Vec<u8>,
+    pub payload: Vec<u8>,
     pub tag: Vec<u8>,
+    /// Whether it has an extended sequence number.
+    pub esn: bool,
 }
 
 impl Packet {
-    /// A packet whose text has `text_bytes`, rounded up to the suite's blocks.
-    pub fn new(suite: Suite, prefix_bytes: usize, text_bytes: usize, seed: u8) -> Packet {
+    /// A packet whose payload has `payload_bytes`, rounded up to the suite's blocks. That of an
+    /// odd `seed` has an extended sequence number, where suite and AAD allow one.
+    pub fn new(suite: Suite, aad_bytes: usize, payload_bytes: usize, seed: u8) -> Packet {
         let fill = |n: usize, salt: u8| -> Vec<u8> {
             (0..n)
                 .map(|i| (i as u8).wrapping_mul(seed | 1).wrapping_add(salt))
                 .collect()
         };
-        let suffix_bytes = match suite {
-            Suite::Aead(_) => 0,
-            Suite::EncryptThenMac(..) => usize::from(seed % 2) * 4,
-        };
+        let aad_bytes = aad_bytes.min(suite.max_aad_bytes());
         Packet {
-            prefix: fill(prefix_bytes.min(suite.most_prefix_bytes()), 3),
+            aad: fill(aad_bytes, 3),
             iv: vec![0xee; suite.iv_bytes()],
-            text: fill(text_bytes.next_multiple_of(suite.block_bytes()), 5),
-            suffix: fill(suffix_bytes, 7),
+            payload: fill(payload_bytes.next_multiple_of(suite.block_bytes()), 5),
             tag: vec![0xee; suite.tag_bytes()],
+            esn: seed % 2 == 1 && aad_bytes == 8 && !is_mac(suite),
         }
     }
 
-    pub fn seal_job<'a>(&'a mut self, key: &'a SealingKey, ticket: Ticket) -> SealJob<'a> {
-        SealJob {
-            key,
-            ticket,
-            prefix: &self.prefix,
-            iv: &mut self.iv,
-            text: &mut self.text,
-            suffix: &self.suffix,
-            tag: &mut self.tag,
-        }
-    }
-
-    pub fn open_job<'a>(&'a mut self, key: &'a OpeningKey) -> OpenJob<'a> {
-        OpenJob {
-            key,
-            prefix: &self.prefix,
-            iv: &self.iv,
-            text: &mut self.text,
-            suffix: &self.suffix,
-            tag: &self.tag,
-            verified: false,
-        }
+    pub fn parts(&self) -> [&[u8]; 4] {
+        [&self.aad, &self.iv, &self.payload, &self.tag]
     }
 }

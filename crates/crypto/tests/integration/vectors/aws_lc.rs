@@ -16,18 +16,24 @@ pub fn seal(case: &Case) -> Option<(Vec<u8>, Vec<u8>)> {
         Suite::Aead(Aead::ChaCha20Poly1305) => {
             Some(encrypt_and_tag(&aead::CHACHA20_POLY1305, case))
         }
-        // GMAC is GCM without a text (RFC 4543 section 3.3).
+        // GMAC is GCM without a payload (RFC 4543 section 3.3).
         Suite::Aead(Aead::AesGmac(size)) => {
             let (key, nonce) = key_and_nonce(case);
-            let message = [&case.prefix[..], &case.iv, &case.text].concat();
+            let message = [&case.associated()[..], &case.iv, &case.payload].concat();
             let tag = tagged(gcm(size), key, nonce, &message, &mut []);
-            Some((case.text.clone(), tag))
+            Some((case.payload.clone(), tag))
         }
-        Suite::Aead(Aead::AesCcm16(_) | Aead::AesOcb3(_) | Aead::AesCtrMac(_)) => None,
+        Suite::Aead(
+            Aead::AesCcm8(_)
+            | Aead::AesCcm12(_)
+            | Aead::AesCcm16(_)
+            | Aead::AesOcb3(_)
+            | Aead::AesCtrMac(_),
+        )
+        | Suite::Mac(_) => None,
         Suite::EncryptThenMac(cipher, mac) => {
             let sealed = encrypted(cipher, case)?;
-            let parts = [&case.prefix[..], &case.iv, &sealed, &case.suffix];
-            let mut tag = hmac_of(mac, &case.integrity_key, &parts.concat());
+            let mut tag = hmac_of(mac, &case.integrity_key, &case.authenticated(&sealed));
             tag.truncate(case.suite.tag_bytes());
             Some((sealed, tag))
         }
@@ -50,28 +56,24 @@ fn key_and_nonce(case: &Case) -> (&[u8], [u8; 12]) {
 
 fn encrypt_and_tag(algorithm: &'static aead::Algorithm, case: &Case) -> (Vec<u8>, Vec<u8>) {
     let (key, nonce) = key_and_nonce(case);
-    let mut text = case.text.clone();
-    let tag = tagged(algorithm, key, nonce, &case.prefix, &mut text);
-    (text, tag)
+    let mut payload = case.payload.clone();
+    let tag = tagged(algorithm, key, nonce, &case.associated(), &mut payload);
+    (payload, tag)
 }
 
-/// Encrypts `text` in place and returns the tag.
+/// Encrypts `payload` in place and returns the tag.
 fn tagged(
     algorithm: &'static aead::Algorithm,
     key: &[u8],
     nonce: [u8; 12],
-    associated: &[u8],
-    text: &mut [u8],
+    aad: &[u8],
+    payload: &mut [u8],
 ) -> Vec<u8> {
     let key = LessSafeKey::new(UnboundKey::new(algorithm, key).expect("a key of its length"));
-    key.seal_in_place_separate_tag(
-        Nonce::assume_unique_for_key(nonce),
-        Aad::from(associated),
-        text,
-    )
-    .expect("a short packet")
-    .as_ref()
-    .to_vec()
+    key.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), Aad::from(aad), payload)
+        .expect("a short packet")
+        .as_ref()
+        .to_vec()
 }
 
 fn aes(size: AesKeySize, key: &[u8]) -> UnboundCipherKey {
@@ -86,7 +88,7 @@ fn aes(size: AesKeySize, key: &[u8]) -> UnboundCipherKey {
 fn encrypted(cipher: Cipher, case: &Case) -> Option<Vec<u8>> {
     let (key, salt) = case.key.split_at(case.suite.key_bytes());
     let (key, first) = match cipher {
-        Cipher::Null => return Some(case.text.clone()),
+        Cipher::Null => return Some(case.payload.clone()),
         Cipher::TripleDesCbc => return None,
         Cipher::AesCbc(size) => (EncryptingKey::cbc(aes(size, key)), case.iv.clone()),
         // RFC 3686 section 4: salt, IV, and a counter of blocks from 1.
@@ -96,14 +98,14 @@ fn encrypted(cipher: Cipher, case: &Case) -> Option<Vec<u8>> {
         ),
     };
     let first: [u8; 16] = first.try_into().expect("a block");
-    let mut text = case.text.clone();
+    let mut payload = case.payload.clone();
     key.expect("a key of its length")
         .less_safe_encrypt(
-            &mut text,
+            &mut payload,
             EncryptionContext::Iv128(FixedLength::from(first)),
         )
         .expect("whole blocks");
-    Some(text)
+    Some(payload)
 }
 
 fn hmac_of(mac: Mac, key: &[u8], message: &[u8]) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! One published packet.
 
-use weir_crypto::{Cipher, KeyMaterial, Mac, OpeningKey, Suite};
+use weir_crypto::{Cipher, KeyMaterial, Mac, OpeningKey, SealingKey, Suite, hazmat};
 
 use super::oracle;
 
@@ -13,15 +13,16 @@ pub struct Case {
     /// The cipher's key, then the salt.
     pub key: Vec<u8>,
     pub integrity_key: Vec<u8>,
-    pub prefix: Vec<u8>,
+    pub aad: Vec<u8>,
+    /// The high half of an extended sequence number, whose low half ends the AAD.
+    pub esn_high: Option<u32>,
     pub iv: Vec<u8>,
     /// Before sealing.
-    pub text: Vec<u8>,
+    pub payload: Vec<u8>,
     /// After sealing.
     pub sealed: Vec<u8>,
-    pub suffix: Vec<u8>,
     pub tag: Vec<u8>,
-    /// Whether it must open. Where not, `text` is empty.
+    /// Whether it must open. Where not, `payload` is empty.
     pub is_authentic: bool,
 }
 
@@ -29,8 +30,8 @@ pub struct Case {
 pub struct AeadVector<'a> {
     pub key: &'a [u8],
     pub nonce: &'a [u8],
-    pub associated: &'a [u8],
-    pub text: &'a [u8],
+    pub aad: &'a [u8],
+    pub payload: &'a [u8],
     pub sealed: &'a [u8],
     pub tag: &'a [u8],
     pub is_authentic: bool,
@@ -49,49 +50,51 @@ impl Case {
             suite,
             key: [vector.key, salt].concat(),
             integrity_key: Vec::new(),
-            prefix: vector.associated.into(),
+            aad: vector.aad.into(),
+            esn_high: None,
             iv: iv.into(),
-            text: vector.text.into(),
+            payload: vector.payload.into(),
             sealed: vector.sealed.into(),
-            suffix: Vec::new(),
             tag: vector.tag.into(),
             is_authentic: vector.is_authentic,
         })
     }
 
-    /// A cipher's vector in a packet that `mac` authenticates, under a key made
-    /// of the cipher's.
+    /// A cipher's vector in a packet of ESP with an extended sequence number that `mac`
+    /// authenticates, under a key made of the cipher's.
     pub fn of_cipher(
         source: String,
         cipher: Cipher,
         mac: Mac,
         key: &[u8],
         iv: &[u8],
-        text: &[u8],
+        payload: &[u8],
         sealed: &[u8],
     ) -> Case {
         let suite = Suite::EncryptThenMac(cipher, mac);
         let integrity_key = spread(key, suite.integrity_key_bytes());
-        let prefix = vec![0, 0, 0x43, 0x21, 0, 0, 0, 1];
-        let suffix = vec![0, 0, 0, 7];
-        let tag = oracle::tag(mac, &integrity_key, &[&prefix, iv, sealed, &suffix]);
+        let aad = vec![0, 0, 0x43, 0x21, 0, 0, 0, 1];
+        let high = 7u32;
+        let parts: [&[u8]; 4] = [&aad, iv, sealed, &high.to_be_bytes()];
+        let tag = oracle::tag(mac, &integrity_key, &parts);
         Case {
             source,
             suite,
             key: key.into(),
             integrity_key,
-            prefix,
+            aad,
+            esn_high: Some(high),
             iv: iv.into(),
-            text: text.into(),
+            payload: payload.into(),
             sealed: sealed.into(),
-            suffix,
             tag,
             is_authentic: true,
         }
     }
 
-    /// A MAC's vector as a packet of `cipher`: the message is cut into prefix,
-    /// IV, ciphertext and suffix. `tag` has the suite's length.
+    /// A MAC's vector as a packet of `cipher`: the message is cut into AAD, IV and ciphertext,
+    /// and where its length allows, the last four bytes are the high half of an extended
+    /// sequence number. `tag` has the suite's length.
     pub fn of_mac(
         source: String,
         cipher: Cipher,
@@ -105,15 +108,24 @@ impl Case {
         if message.len() < suite.iv_bytes() {
             suite = Suite::EncryptThenMac(Cipher::Null, mac);
         }
-        // As much of an ESP header as the message has room for.
+        let block_bytes = suite.block_bytes();
         let spare_bytes = message.len() - suite.iv_bytes();
-        let (prefix, rest) = message.split_at(spare_bytes.min(8));
-        let (iv, rest) = rest.split_at(suite.iv_bytes());
-        let whole_blocks = rest.len() / suite.block_bytes() * suite.block_bytes();
-        let (sealed, suffix) = rest.split_at(whole_blocks);
+        let esn = spare_bytes
+            .checked_sub(8 + 4)
+            .filter(|bytes| bytes.is_multiple_of(block_bytes));
+        let (message, high) = match esn.and_then(|_| message.split_last_chunk::<4>()) {
+            Some((message, high)) => (message, Some(u32::from_be_bytes(*high))),
+            None => (message, None),
+        };
+        // As much of an ESP header as the message has bytes for, and what is left of a block.
+        let spare_bytes = message.len() - suite.iv_bytes();
+        let header_bytes = spare_bytes.min(8);
+        let aad_bytes = header_bytes + (spare_bytes - header_bytes) % block_bytes;
+        let (aad, rest) = message.split_at(aad_bytes);
+        let (iv, sealed) = rest.split_at(suite.iv_bytes());
 
         let key = spread(integrity_key, suite.key_bytes() + suite.salt_bytes());
-        let text = match is_authentic {
+        let payload = match is_authentic {
             true => oracle::decrypt(suite, &key, iv, sealed),
             false => Vec::new(),
         };
@@ -122,14 +134,45 @@ impl Case {
             suite,
             key,
             integrity_key: integrity_key.into(),
-            prefix: prefix.into(),
+            aad: aad.into(),
+            esn_high: high,
             iv: iv.into(),
-            text,
+            payload,
             sealed: sealed.into(),
-            suffix: suffix.into(),
             tag: tag.into(),
             is_authentic,
         }
+    }
+
+    /// The packet's number, as far as the packet does not carry it: that of ESP with extended
+    /// sequence numbers.
+    pub fn number(&self) -> u64 {
+        match (self.esn_high, self.aad.last_chunk::<4>()) {
+            (Some(high), Some(low)) => u64::from(high) << 32 | u64::from(u32::from_be_bytes(*low)),
+            _ => self.counter().unwrap_or(0),
+        }
+    }
+
+    /// The number that gives the packet its IV.
+    pub fn counter(&self) -> Option<u64> {
+        let iv = <[u8; 8]>::try_from(&self.iv[..]).ok()?;
+        self.suite.iv_is_counter().then(|| u64::from_be_bytes(iv))
+    }
+
+    /// What an AEAD authenticates beside the payload: with an extended sequence number, SPI
+    /// and the whole number (RFC 4106, section 5).
+    pub fn associated(&self) -> Vec<u8> {
+        match self.esn_high {
+            None => self.aad.clone(),
+            Some(high) => [&self.aad[..4], &high.to_be_bytes(), &self.aad[4..]].concat(),
+        }
+    }
+
+    /// What encrypt-then-MAC authenticates.
+    pub fn authenticated(&self, sealed: &[u8]) -> Vec<u8> {
+        let high = self.esn_high.map(u32::to_be_bytes);
+        let trailing: &[u8] = high.as_ref().map_or(&[], |high| high);
+        [&self.aad, &self.iv, sealed, trailing].concat()
     }
 
     pub fn material(&self) -> KeyMaterial {
@@ -142,9 +185,14 @@ impl Case {
         (self.suite, &self.key, &self.integrity_key)
     }
 
-    pub fn opening_key(&self, policy: weir_crypto::KeyPolicy) -> OpeningKey {
-        OpeningKey::with_policy(&self.material(), policy)
+    /// A key whose packets are pushed with the case's own IV.
+    pub fn sealing_key(&self) -> SealingKey {
+        hazmat::sealing_key(&self.material(), weir_simd::tier())
             .unwrap_or_else(|error| panic!("{}: {error}", self.source))
+    }
+
+    pub fn opening_key(&self) -> OpeningKey {
+        OpeningKey::new(&self.material()).unwrap_or_else(|error| panic!("{}: {error}", self.source))
     }
 }
 

@@ -1,65 +1,17 @@
-//! NIST's Monte Carlo chains: a thousand steps, each of which takes what the
-//! ones before it gave. Many chains run in step, so that lanes are full.
+//! NIST's Monte Carlo chains of CBC: a thousand steps, each of which takes what the
+//! ones before it gave. Many chains advance together, so that lanes are full.
 
-use weir_crypto::hazmat::{self, RawSealJob, RawSealingKey};
-use weir_crypto::{
-    Cipher, Digest, DigestJob, KeyMaterial, KeyPolicy, Mac, OpenJob, OpeningKey, Suite, open,
-};
-use weir_simd::{Tier, for_each_tier, tier};
+use weir_crypto::{Cipher, Descriptor, KeyId, KeyMaterial, Mac, Opener, OpeningKey, Suite, hazmat};
+use weir_simd::tier;
 
-use super::digests::HASHES;
 use super::nist::{self, Record, SIZES};
 use super::oracle;
+use crate::support::laid::Laid;
 
 const STEPS: usize = 1000;
 
 /// Points of each chain that the excerpts keep.
 const POINTS: usize = 10;
-
-/// SHAVS section 6.4: each message is the last three digests. One chain runs
-/// in all lanes of the widest kernel, which must agree.
-#[test]
-fn chains_of_digests_end_as_published_in_all_lanes() {
-    const LANES: usize = 16;
-    for (name, hash) in HASHES {
-        let mut records = nist::records(&format!("{name}Monte.rsp")).into_iter();
-        let start = records.next().expect("a seed").hex("Seed");
-        let points: Vec<Vec<u8>> = records.map(|record| record.hex("MD")).collect();
-        assert_eq!(points.len(), POINTS, "{name}");
-        for_each_tier(|tier| {
-            // One lane tells as much as many of a kernel that has one.
-            let lanes = if tier == Tier::Scalar { 1 } else { LANES };
-            let mut seed = start.clone();
-            for point in &points {
-                seed = last_digest(hash, tier, &seed, lanes);
-                assert_eq!(seed, *point, "{name} under {tier}");
-            }
-        });
-    }
-}
-
-fn last_digest(hash: Digest, tier: Tier, seed: &[u8], lanes: usize) -> Vec<u8> {
-    let bytes = seed.len();
-    let mut messages = vec![seed.repeat(3); lanes];
-    let mut digests = vec![vec![0; bytes]; lanes];
-    for _ in 0..STEPS {
-        let mut jobs: Vec<DigestJob<'_>> = messages
-            .iter()
-            .zip(&mut digests)
-            .map(|(message, digest)| DigestJob { message, digest })
-            .collect();
-        hash.hash(tier, &mut jobs).expect("no digest is too long");
-        for (message, digest) in messages.iter_mut().zip(&digests) {
-            message.copy_within(bytes.., 0);
-            message[2 * bytes..].copy_from_slice(digest);
-        }
-    }
-    assert!(
-        digests.iter().all(|digest| *digest == digests[0]),
-        "{hash:?} under {tier}: lanes differ"
-    );
-    digests.swap_remove(0)
-}
 
 /// One chain of CBC, of packets that are one block each.
 struct CbcChain {
@@ -117,34 +69,37 @@ impl CbcChain {
     }
 }
 
+/// The packets of a step: the chains' blocks, with these tags.
+fn lay_out(chains: &[CbcChain], tags: &[Vec<u8>]) -> Laid {
+    let mut laid = Laid::default();
+    for (chain, tag) in chains.iter().zip(tags) {
+        laid.push(0, 0, false, [&[], &chain.iv, &chain.block, tag]);
+    }
+    laid
+}
+
 #[test]
 fn chains_of_cbc_encryption_end_as_published() {
     let mut chains = cbc_chains("[ENCRYPT]", "PLAINTEXT", "CIPHERTEXT");
-    let keys: Vec<RawSealingKey> = chains
+    let mut sealer = hazmat::sealer(tier());
+    let keys: Vec<KeyId> = chains
         .iter()
         .map(|chain| {
-            RawSealingKey::with_policy(&chain.material, tier(), KeyPolicy::Precomputed)
-                .expect("a raw key")
+            let key = hazmat::sealing_key(&chain.material, tier());
+            sealer.add(key.expect("a sealing key"))
         })
         .collect();
+    let tags = vec![vec![0; 12]; chains.len()];
     for _ in 0..STEPS {
-        let mut tags = vec![[0; 12]; chains.len()];
-        let mut jobs: Vec<RawSealJob<'_>> = keys
-            .iter()
-            .zip(&mut chains)
-            .zip(&mut tags)
-            .map(|((key, chain), tag)| RawSealJob {
-                key,
-                prefix: &[],
-                iv: &chain.iv,
-                text: &mut chain.block,
-                suffix: &[],
-                tag,
-                sealed: false,
-            })
-            .collect();
-        hazmat::seal(tier(), &mut jobs).expect("a well-formed batch");
-        for chain in &mut chains {
+        let mut laid = lay_out(&chains, &tags);
+        let good = laid.seal(&mut sealer, |batch, index, packet| {
+            let key = keys[index];
+            let packet = Descriptor { key, ..packet };
+            hazmat::push_with_iv(batch, packet, 0, &chains[index].iv).expect("a block");
+        });
+        assert!(good.into_iter().all(|good| good));
+        for (index, chain) in chains.iter_mut().enumerate() {
+            chain.block.copy_from_slice(laid.payload(index));
             chain.iv.copy_from_slice(&chain.block);
             chain.step();
         }
@@ -155,34 +110,25 @@ fn chains_of_cbc_encryption_end_as_published() {
 #[test]
 fn chains_of_cbc_decryption_end_as_published() {
     let mut chains = cbc_chains("[DECRYPT]", "CIPHERTEXT", "PLAINTEXT");
-    let keys: Vec<OpeningKey> = chains
+    let mut opener = Opener::new();
+    let keys: Vec<KeyId> = chains
         .iter()
-        .map(|chain| OpeningKey::new(&chain.material).expect("an opening key"))
+        .map(|chain| opener.add(OpeningKey::new(&chain.material).expect("an opening key")))
         .collect();
     for _ in 0..STEPS {
         let tags: Vec<Vec<u8>> = chains
             .iter()
             .map(|chain| oracle::tag(MAC, &chain.integrity_key, &[&chain.iv, &chain.block]))
             .collect();
-        let next_ivs: Vec<Vec<u8>> = chains.iter().map(|chain| chain.block.clone()).collect();
-        let mut jobs: Vec<OpenJob<'_>> = keys
-            .iter()
-            .zip(&mut chains)
-            .zip(&tags)
-            .map(|((key, chain), tag)| OpenJob {
-                key,
-                prefix: &[],
-                iv: &chain.iv,
-                text: &mut chain.block,
-                suffix: &[],
-                tag,
-                verified: false,
-            })
-            .collect();
-        open(&mut jobs);
-        assert!(jobs.iter().all(|job| job.verified));
-        for (chain, next_iv) in chains.iter_mut().zip(next_ivs) {
-            chain.iv = next_iv;
+        let mut laid = lay_out(&chains, &tags);
+        let good = laid.open(&mut opener, |batch, index, packet| {
+            let key = keys[index];
+            batch.push(Descriptor { key, ..packet }).expect("a block");
+        });
+        assert!(good.into_iter().all(|good| good));
+        for (index, chain) in chains.iter_mut().enumerate() {
+            chain.iv.copy_from_slice(&chain.block);
+            chain.block.copy_from_slice(laid.payload(index));
             chain.step();
         }
     }

@@ -3,8 +3,8 @@
 use std::process::Command;
 use weir_simd::{FORCE_TIER, REQUIRE_TIERS, Tier, for_each_tier, tier};
 
-/// Jobs take the tier of their process, so every other tier needs a process.
-/// Where a tier is forced already, whoever forced it sees to the others.
+/// Packets are processed by the tier of their process, so every other tier needs a process.
+/// Where a tier is forced already, the caller runs the others.
 #[test]
 fn all_of_this_holds_under_every_tier() {
     if std::env::var_os(FORCE_TIER).is_some_and(|forced| !forced.is_empty()) {

@@ -100,7 +100,7 @@ fn gcm(bits: usize, size: AesKeySize) -> Vec<Case> {
         .flat_map(|name| records(&format!("{name}{bits}.rsp")))
         .map(|record| {
             let is_authentic = !record.is_marked("FAIL");
-            let text = if is_authentic {
+            let payload = if is_authentic {
                 record.hex("PT")
             } else {
                 Vec::new()
@@ -108,8 +108,8 @@ fn gcm(bits: usize, size: AesKeySize) -> Vec<Case> {
             let vector = AeadVector {
                 key: &record.hex("Key"),
                 nonce: &record.hex("IV"),
-                associated: &record.hex("AAD"),
-                text: &text,
+                aad: &record.hex("AAD"),
+                payload: &payload,
                 sealed: &record.hex("CT"),
                 tag: &record.hex("Tag"),
                 is_authentic,

@@ -1,12 +1,12 @@
-//! The kept crates, one packet at a time: what is not published of a packet.
+//! Other crates, one packet at a time: what is not published of a packet.
 
 use aes::cipher::{
     Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt,
     BlockSizeUser, KeyInit, KeyIvInit, StreamCipher,
-    consts::{U11, U16},
+    consts::{U8, U11, U12, U16},
 };
 use aes::{Aes128, Aes192, Aes256};
-use aes_gcm::aead::{AeadInOut, consts::U12};
+use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use ccm::Ccm;
 use chacha20poly1305::ChaCha20Poly1305;
@@ -60,16 +60,16 @@ pub fn equal_hmac_key(mac: Mac, key: &[u8]) -> Option<Vec<u8>> {
 /// Ciphertext and tag of a packet of any suite.
 pub fn seal(case: &Case) -> Option<(Vec<u8>, Vec<u8>)> {
     Some(match case.suite {
+        Suite::Mac(_) => return None,
         Suite::Aead(Aead::AesCtrMac(mac)) => private_use::seal(mac, case),
         Suite::Aead(aead) => {
             let (key, salt) = case.key.split_at(case.suite.key_bytes());
             let nonce = [salt, &case.iv].concat();
-            seal_aead(aead, key, &nonce, &case.prefix, &case.text)
+            seal_aead(aead, key, &nonce, &case.associated(), &case.payload)
         }
         Suite::EncryptThenMac(_, mac) => {
-            let sealed = encrypt(case.suite, &case.key, &case.iv, &case.text);
-            let parts = [&case.prefix[..], &case.iv, &sealed, &case.suffix];
-            let tag = tag(mac, &case.integrity_key, &parts);
+            let sealed = encrypt(case.suite, &case.key, &case.iv, &case.payload);
+            let tag = tag(mac, &case.integrity_key, &[&case.authenticated(&sealed)]);
             (sealed, tag)
         }
     })
@@ -80,8 +80,8 @@ pub fn seal_aead(
     aead: Aead,
     key: &[u8],
     nonce: &[u8],
-    associated: &[u8],
-    text: &[u8],
+    aad: &[u8],
+    payload: &[u8],
 ) -> (Vec<u8>, Vec<u8>) {
     use AesKeySize::{Aes128 as Of128, Aes192 as Of192, Aes256 as Of256};
 
@@ -89,6 +89,12 @@ pub fn seal_aead(
         Aead::AesGcm16(Of128) => seal_with::<Aes128Gcm>,
         Aead::AesGcm16(Of192) => seal_with::<AesGcm<Aes192, U12>>,
         Aead::AesGcm16(Of256) => seal_with::<Aes256Gcm>,
+        Aead::AesCcm8(Of128) => seal_with::<Ccm<Aes128, U8, U11>>,
+        Aead::AesCcm8(Of192) => seal_with::<Ccm<Aes192, U8, U11>>,
+        Aead::AesCcm8(Of256) => seal_with::<Ccm<Aes256, U8, U11>>,
+        Aead::AesCcm12(Of128) => seal_with::<Ccm<Aes128, U12, U11>>,
+        Aead::AesCcm12(Of192) => seal_with::<Ccm<Aes192, U12, U11>>,
+        Aead::AesCcm12(Of256) => seal_with::<Ccm<Aes256, U12, U11>>,
         Aead::AesCcm16(Of128) => seal_with::<Ccm<Aes128, U16, U11>>,
         Aead::AesCcm16(Of192) => seal_with::<Ccm<Aes192, U16, U11>>,
         Aead::AesCcm16(Of256) => seal_with::<Ccm<Aes256, U16, U11>>,
@@ -99,32 +105,32 @@ pub fn seal_aead(
         Aead::AesCtrMac(_) => panic!("{aead} is of private use, no crate has it"),
         // RFC 4543 section 3.3: the IV is authenticated, too.
         Aead::AesGmac(_) => {
-            let message = [associated, &nonce[4..], text].concat();
-            return (text.to_vec(), gmac(key, nonce, &message));
+            let message = [aad, &nonce[4..], payload].concat();
+            return (payload.to_vec(), gmac(key, nonce, &message));
         }
     };
-    seal(key, nonce, associated, text)
+    seal(key, nonce, aad, payload)
 }
 
 fn seal_with<A: AeadInOut + KeyInit>(
     key: &[u8],
     nonce: &[u8],
-    associated: &[u8],
-    text: &[u8],
+    aad: &[u8],
+    payload: &[u8],
 ) -> (Vec<u8>, Vec<u8>) {
-    let mut text = text.to_vec();
+    let mut payload = payload.to_vec();
     let tag = A::new_from_slice(key)
         .expect("a key")
         .encrypt_inout_detached(
             nonce.try_into().expect("the suite's nonce"),
-            associated,
-            text.as_mut_slice().into(),
+            aad,
+            payload.as_mut_slice().into(),
         )
         .expect("a short packet");
-    (text, tag.to_vec())
+    (payload, tag.to_vec())
 }
 
-/// GMAC is GCM without a text (SP 800-38D section 3).
+/// GMAC is GCM without a payload (SP 800-38D section 3).
 pub fn gmac(key: &[u8], nonce: &[u8], message: &[u8]) -> Vec<u8> {
     let seal = match key.len() {
         16 => seal_with::<Aes128Gcm>,
@@ -135,8 +141,8 @@ pub fn gmac(key: &[u8], nonce: &[u8], message: &[u8]) -> Vec<u8> {
 }
 
 /// The ciphertext of a packet whose suite encrypts and then authenticates.
-fn encrypt(suite: Suite, key: &[u8], iv: &[u8], text: &[u8]) -> Vec<u8> {
-    let mut sealed = text.to_vec();
+fn encrypt(suite: Suite, key: &[u8], iv: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut sealed = payload.to_vec();
     match suite {
         Suite::EncryptThenMac(Cipher::AesCbc(AesKeySize::Aes128), _) => {
             cbc_encrypt::<Aes128>(key, iv, &mut sealed);
@@ -151,40 +157,40 @@ fn encrypt(suite: Suite, key: &[u8], iv: &[u8], text: &[u8]) -> Vec<u8> {
             cbc_encrypt::<des::TdesEde3>(key, iv, &mut sealed);
         }
         // Neither differs from its inverse.
-        _ => return decrypt(suite, key, iv, text),
+        _ => return decrypt(suite, key, iv, payload),
     }
     sealed
 }
 
-fn cbc_encrypt<C: BlockCipherEncrypt + KeyInit>(key: &[u8], iv: &[u8], text: &mut [u8]) {
-    let (blocks, rest) = Array::slice_as_chunks_mut(text);
+fn cbc_encrypt<C: BlockCipherEncrypt + KeyInit>(key: &[u8], iv: &[u8], payload: &mut [u8]) {
+    let (blocks, rest) = Array::slice_as_chunks_mut(payload);
     assert!(rest.is_empty());
     cbc::Encryptor::<C>::new_from_slices(key, iv)
         .expect("lengths are the suite's")
         .encrypt_blocks(blocks);
 }
 
-/// The text of a packet whose suite encrypts and then authenticates.
+/// The payload of a packet whose suite encrypts and then authenticates.
 pub fn decrypt(suite: Suite, key: &[u8], iv: &[u8], sealed: &[u8]) -> Vec<u8> {
     let Suite::EncryptThenMac(cipher, _) = suite else {
         panic!("{suite} has published ciphertexts of its own");
     };
-    let mut text = sealed.to_vec();
+    let mut payload = sealed.to_vec();
     match cipher {
         Cipher::Null => {}
-        Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(key, iv, &mut text),
-        Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(key, iv, &mut text),
-        Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(key, iv, &mut text),
-        Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(key, iv, &mut text),
-        Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(key, iv, &mut text),
-        Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(key, iv, &mut text),
-        Cipher::TripleDesCbc => cbc::<des::TdesEde3>(key, iv, &mut text),
+        Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(key, iv, &mut payload),
+        Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(key, iv, &mut payload),
+        Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(key, iv, &mut payload),
+        Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(key, iv, &mut payload),
+        Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(key, iv, &mut payload),
+        Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(key, iv, &mut payload),
+        Cipher::TripleDesCbc => cbc::<des::TdesEde3>(key, iv, &mut payload),
     }
-    text
+    payload
 }
 
-fn cbc<C: BlockCipherDecrypt + KeyInit>(key: &[u8], iv: &[u8], text: &mut [u8]) {
-    let (blocks, rest) = Array::slice_as_chunks_mut(text);
+fn cbc<C: BlockCipherDecrypt + KeyInit>(key: &[u8], iv: &[u8], payload: &mut [u8]) {
+    let (blocks, rest) = Array::slice_as_chunks_mut(payload);
     assert!(rest.is_empty());
     cbc::Decryptor::<C>::new_from_slices(key, iv)
         .expect("lengths are the suite's")
@@ -192,7 +198,7 @@ fn cbc<C: BlockCipherDecrypt + KeyInit>(key: &[u8], iv: &[u8], text: &mut [u8]) 
 }
 
 /// RFC 3686 section 4: salt, IV, and a block counter that starts at 1.
-fn ctr<C>(key: &[u8], iv: &[u8], text: &mut [u8])
+fn ctr<C>(key: &[u8], iv: &[u8], payload: &mut [u8])
 where
     C: BlockSizeUser<BlockSize = U16> + BlockCipherEncrypt + KeyInit,
 {
@@ -200,5 +206,5 @@ where
     let counter_block = [salt, iv, &[0, 0, 0, 1]].concat();
     ctr::Ctr32BE::<C>::new_from_slices(key, &counter_block)
         .expect("lengths are the suite's")
-        .apply_keystream(text);
+        .apply_keystream(payload);
 }

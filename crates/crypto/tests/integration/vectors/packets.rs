@@ -1,118 +1,69 @@
-//! The parts of a packet in memory, at any alignment, between guard bytes.
-
-use weir_crypto::{OpenJob, OpeningKey};
+//! Cases laid out in one buffer, at any alignment and in any order of the batch, between guard
+//! bytes.
 
 use super::case::Case;
 use super::shuffle::Shuffle;
+use crate::support::laid::Laid;
 
-/// A cache line: every alignment that a kernel may care for lies within.
-const LINE_BYTES: usize = 64;
-
-const GUARD: u8 = 0xa5;
-
-/// Bytes that a job may write, between bytes that it may not.
-pub struct Guarded {
-    buffer: Vec<u8>,
-    at: usize,
-    bytes: usize,
-}
-
-impl Guarded {
-    pub fn new(content: &[u8], shuffle: &mut Shuffle) -> Guarded {
-        let mut buffer = vec![GUARD; content.len() + 3 * LINE_BYTES];
-        let at = LINE_BYTES + shuffle.below(LINE_BYTES);
-        buffer[at..][..content.len()].copy_from_slice(content);
-        Guarded {
-            buffer,
-            at,
-            bytes: content.len(),
-        }
-    }
-
-    pub fn get(&self) -> &[u8] {
-        &self.buffer[self.at..][..self.bytes]
-    }
-
-    pub fn get_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.at..][..self.bytes]
-    }
-
-    pub fn is_guarded(&self) -> bool {
-        let after = self.at + self.bytes;
-        let mut guards = self.buffer[..self.at].iter().chain(&self.buffer[after..]);
-        guards.all(|&byte| byte == GUARD)
-    }
-}
-
-/// A packet of a batch. What jobs only read is guarded too, so that it lies at
-/// all alignments.
-pub struct Packet {
-    pub prefix: Guarded,
-    pub iv: Guarded,
-    pub text: Guarded,
-    pub suffix: Guarded,
-    pub tag: Guarded,
-}
-
-impl Packet {
-    pub fn before_sealing(case: &Case, shuffle: &mut Shuffle) -> Packet {
+/// The cases before they are sealed.
+pub fn lay_out_plain<'c>(cases: impl Iterator<Item = &'c Case>, shuffle: &mut Shuffle) -> Laid {
+    lay_out(cases, shuffle, |case| {
         // Neither was ever right: both must be written.
-        let tag: Vec<u8> = case.tag.iter().map(|byte| !byte).collect();
-        Packet::new(case, &case.text, &tag, shuffle)
-    }
+        let tag = case.tag.iter().map(|byte| !byte).collect();
+        (vec![0xee; case.iv.len()], case.payload.clone(), tag)
+    })
+}
 
-    pub fn before_opening(case: &Case, shuffle: &mut Shuffle) -> Packet {
-        Packet::new(case, &case.sealed, &case.tag, shuffle)
-    }
+/// The cases as they are received.
+pub fn lay_out_sealed<'c>(cases: impl Iterator<Item = &'c Case>, shuffle: &mut Shuffle) -> Laid {
+    lay_out(cases, shuffle, |case| {
+        (case.iv.clone(), case.sealed.clone(), case.tag.clone())
+    })
+}
 
-    fn new(case: &Case, text: &[u8], tag: &[u8], shuffle: &mut Shuffle) -> Packet {
-        Packet {
-            prefix: Guarded::new(&case.prefix, shuffle),
-            iv: Guarded::new(&case.iv, shuffle),
-            text: Guarded::new(text, shuffle),
-            suffix: Guarded::new(&case.suffix, shuffle),
-            tag: Guarded::new(tag, shuffle),
+fn lay_out<'c>(
+    cases: impl Iterator<Item = &'c Case>,
+    shuffle: &mut Shuffle,
+    parts: impl Fn(&Case) -> (Vec<u8>, Vec<u8>, Vec<u8>),
+) -> Laid {
+    let mut laid = Laid::default();
+    for case in cases {
+        let (iv, payload, tag) = parts(case);
+        // A cache line: every alignment that a kernel may care for lies within.
+        let (skipped, gap) = (shuffle.below(64), shuffle.below(2) * shuffle.below(9));
+        let parts = [&case.aad[..], &iv, &payload, &tag];
+        laid.push(skipped, gap, case.esn_high.is_some(), parts);
+    }
+    // Half of the batches are out of order.
+    if shuffle.below(2) == 1 {
+        laid.order = shuffle.order(laid.packets.len());
+    }
+    laid
+}
+
+pub fn expect_sealed<'c>(laid: &Laid, cases: impl Iterator<Item = &'c Case>) {
+    for (index, case) in cases.enumerate() {
+        let expected = [&case.aad, &case.iv, &case.sealed, &case.tag];
+        let names = ["AAD", "IV", "ciphertext", "tag"];
+        for ((found, expected), name) in laid.parts(index).iter().zip(expected).zip(names) {
+            assert_eq!(*found, expected, "{}: {name}", case.source);
         }
     }
+    assert!(laid.is_guarded());
+}
 
-    pub fn open_job<'a>(&'a mut self, key: &'a OpeningKey) -> OpenJob<'a> {
-        OpenJob {
-            key,
-            prefix: self.prefix.get(),
-            iv: self.iv.get(),
-            text: self.text.get_mut(),
-            suffix: self.suffix.get(),
-            tag: self.tag.get(),
-            // Whatever it held before.
-            verified: true,
-        }
-    }
-
-    pub fn expect_sealed(&self, case: &Case) {
-        let source = &case.source;
-        assert_eq!(self.text.get(), case.sealed, "{source}: ciphertext");
-        assert_eq!(self.tag.get(), case.tag, "{source}: tag");
-        self.expect_guarded(case);
-    }
-
-    pub fn expect_opened(&self, case: &Case, verified: bool) {
-        let source = &case.source;
-        assert!(verified, "{source}: does not open");
-        assert_eq!(self.text.get(), case.text, "{source}: text");
-        self.expect_guarded(case);
-    }
-
-    pub fn expect_refused(&self, case: &Case, verified: bool) {
-        let source = &case.source;
-        assert!(!verified, "{source}: is taken for authentic");
-        let is_clear = self.text.get().iter().all(|&byte| byte == 0);
-        assert!(is_clear, "{source}: releases text");
-        self.expect_guarded(case);
-    }
-
-    fn expect_guarded(&self, case: &Case) {
-        for part in [&self.prefix, &self.iv, &self.text, &self.suffix, &self.tag] {
-            assert!(part.is_guarded(), "{}: wrote beyond a part", case.source);
-        }
+/// Whether a packet that was opened is as it must be: decrypted, or zeros.
+pub fn expect_opened(laid: &Laid, index: usize, case: &Case, is_authentic: bool, is_good: bool) {
+    let source = &case.source;
+    assert_eq!(is_good, is_authentic, "{source}: the verdict");
+    let [aad, iv, payload, _] = laid.parts(index);
+    assert_eq!(iv.len(), case.iv.len(), "{source}");
+    assert_eq!(aad.len(), case.aad.len(), "{source}");
+    match is_good {
+        true => assert_eq!(payload, case.payload, "{source}: the payload"),
+        false => assert!(
+            payload.iter().all(|byte| *byte == 0),
+            "{source}: releases a payload"
+        ),
     }
 }

@@ -1,11 +1,11 @@
-//! Suites of private use: a kept crate's cipher under the key that is derived
+//! Suites of private use: another crate's cipher under the key that is derived
 //! for it, and Weir's own MAC over the whole in one piece, which is held against
 //! its definitions elsewhere.
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use weir_crypto::mac::{self, Algorithm, Material, TagJob, TagWords, TaggingKey};
-use weir_crypto::{Suite, UniversalMac};
+use weir_crypto::mac::{Algorithm, TagWords};
+use weir_crypto::{Descriptor, KeyMaterial, Layout, Sealer, SealingKey, Suite, UniversalMac};
 
 use super::case::Case;
 use super::oracle;
@@ -23,7 +23,7 @@ pub fn seal(mac: UniversalMac, case: &Case) -> (Vec<u8>, Vec<u8>) {
     }
     let key_and_salt = &stream.as_flattened()[..20];
     let cipher = Suite::parse("aes-128-ctr+hmac-sha1-96").expect("a suite");
-    let sealed = oracle::decrypt(cipher, key_and_salt, &case.iv, &case.text);
+    let sealed = oracle::decrypt(cipher, key_and_salt, &case.iv, &case.payload);
 
     let algorithm = match mac {
         UniversalMac::Umac64 => Algorithm::Umac(TagWords::Two),
@@ -31,23 +31,27 @@ pub fn seal(mac: UniversalMac, case: &Case) -> (Vec<u8>, Vec<u8>) {
         UniversalMac::Mmh96 => Algorithm::Mmh(TagWords::Three),
         UniversalMac::Mmh128 => Algorithm::Mmh(TagWords::Four),
     };
-    let message = [&case.prefix[..], &case.iv, &sealed].concat();
+    let message = [&case.associated()[..], &case.iv, &sealed].concat();
     let nonce = u64::from_be_bytes(case.iv[..].try_into().expect("8 bytes"));
-    let mut tag = vec![0; algorithm.tag_bytes()];
-    write_tag(algorithm, key, nonce, &message, &mut tag);
+    let tag = tag(algorithm, key, nonce, &message);
     (sealed, tag)
 }
 
-fn write_tag(algorithm: Algorithm, key: &[u8], nonce: u64, message: &[u8], tag: &mut [u8]) {
-    let material = Material::new(algorithm, key).expect("a key");
-    let mut key = TaggingKey::new(material, nonce).expect("an engine");
-    key.allow_until(nonce + 1);
-    let ticket = key.next_ticket().expect("a nonce");
-    let mut jobs = [TagJob {
-        key: &key,
-        ticket,
-        parts: [message, &[], &[], &[]],
-        tag,
-    }];
-    mac::tag(&mut jobs).expect("a message");
+fn tag(algorithm: Algorithm, key: &[u8], nonce: u64, message: &[u8]) -> Vec<u8> {
+    let material = KeyMaterial::new(Suite::Mac(algorithm), key, &[]).expect("a key");
+    let mut sealer = Sealer::new();
+    let key = sealer.add(SealingKey::new(material, nonce..).expect("an engine"));
+    let mut buffer = [message, &vec![0; algorithm.tag_bytes()]].concat();
+    let mut batch = sealer.batch(&mut buffer);
+    let packet = Descriptor {
+        key,
+        layout: Layout {
+            payload_bytes: message.len() as u32,
+            ..Layout::default()
+        },
+        ..Descriptor::default()
+    };
+    assert_eq!(batch.push(packet), Ok(nonce));
+    assert!(batch.run().all_good());
+    buffer.split_off(message.len())
 }

@@ -1,6 +1,6 @@
-//! Packets of random keys, texts and lengths, each sealed by an independent
+//! Packets of random keys, payloads and lengths, each sealed by an independent
 //! library. As cases they go through all that the vectors go through: batches
-//! of mixed suites, every key policy and tier, any alignment, flipped bits.
+//! of mixed suites, held and one-time keys, every tier, any alignment, flipped bits.
 
 use weir_crypto::Suite;
 
@@ -43,17 +43,17 @@ fn of_suite(suite: Suite, library: &str, seal: Seal, shuffle: &mut Shuffle) -> V
             suite,
             key: shuffle.bytes(suite.key_bytes() + suite.salt_bytes()),
             integrity_key: shuffle.bytes(suite.integrity_key_bytes()),
-            prefix: prefix(suite, shuffle),
+            aad: aad(suite, shuffle),
+            esn_high: None,
             iv: shuffle.bytes(suite.iv_bytes()),
-            text: text(suite, number, shuffle),
+            payload: payload(suite, number, shuffle),
             sealed: Vec::new(),
-            suffix: match suite {
-                Suite::Aead(_) => Vec::new(),
-                Suite::EncryptThenMac(..) => shuffle.some_bytes(5),
-            },
             tag: Vec::new(),
             is_authentic: true,
         };
+        if case.aad.len() == 8 {
+            case.esn_high = [None, Some(shuffle.below(1 << 32) as u32)][shuffle.below(2)];
+        }
         // Some keys protect several packets.
         if let Some(before) = cases.last().filter(|_| number % 3 == 2) {
             case.key.clone_from(&before.key);
@@ -70,26 +70,26 @@ fn of_suite(suite: Suite, library: &str, seal: Seal, shuffle: &mut Shuffle) -> V
 }
 
 /// Most often what ESP authenticates before the IV, at times more.
-fn prefix(suite: Suite, shuffle: &mut Shuffle) -> Vec<u8> {
-    let mut prefix = match shuffle.below(4) {
+fn aad(suite: Suite, shuffle: &mut Shuffle) -> Vec<u8> {
+    let mut aad = match shuffle.below(4) {
         0 => shuffle.some_bytes(200),
         1 => shuffle.bytes(12),
         _ => shuffle.bytes(8),
     };
-    prefix.truncate(suite.most_prefix_bytes());
-    prefix
+    aad.truncate(suite.max_aad_bytes());
+    aad
 }
 
 /// Many lengths about the kernels' steps, some as on a wire, a jumbo frame and
 /// the longest packet that there is.
-fn text(suite: Suite, number: usize, shuffle: &mut Shuffle) -> Vec<u8> {
+fn payload(suite: Suite, number: usize, shuffle: &mut Shuffle) -> Vec<u8> {
     let bytes = match number {
         0 => 65_535,
         1 => 9_000 + shuffle.below(16),
         _ if number.is_multiple_of(3) => shuffle.below(1_600),
         _ => shuffle.below(300),
     };
-    let most_bytes = usize::try_from(suite.limits().text_bytes.most).unwrap_or(usize::MAX);
-    let bytes = bytes.min(most_bytes);
+    let max_bytes = usize::try_from(suite.limits().payload_bytes.most).unwrap_or(usize::MAX);
+    let bytes = bytes.min(max_bytes);
     shuffle.bytes(bytes / suite.block_bytes() * suite.block_bytes())
 }

@@ -3,7 +3,7 @@
 //!
 //! Of the 385 packets of that test only the last one's tag is published. It
 //! authenticates what came out of all others, so that the oracle, which must
-//! come to the same tag, vouches for each of them.
+//! compute the same tag, is right about each of them.
 
 use weir_crypto::{Aead, AesKeySize, Suite};
 
@@ -20,14 +20,14 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Nonces end in the sample's number; associated data and text are its first
+/// Nonces end in the sample's number; associated data and payload are its first
 /// bytes of 00 01 02 …, as many as the sample says.
 fn samples() -> Vec<Case> {
     let bytes: Vec<u8> = (0..40).collect();
     SAMPLES
         .iter()
         .enumerate()
-        .map(|(number, (associated_bytes, text_bytes, out))| {
+        .map(|(number, (aad_bytes, payload_bytes, out))| {
             let mut nonce = hex("bbaa99887766554433221100");
             nonce[11] = number as u8;
             let out = hex(out);
@@ -35,8 +35,8 @@ fn samples() -> Vec<Case> {
             let vector = AeadVector {
                 key: &bytes[..16],
                 nonce: &nonce,
-                associated: &bytes[..*associated_bytes],
-                text: &bytes[..*text_bytes],
+                aad: &bytes[..*aad_bytes],
+                payload: &bytes[..*payload_bytes],
                 sealed,
                 tag,
                 is_authentic: true,
@@ -56,13 +56,13 @@ fn iterated(size: AesKeySize) -> Vec<Case> {
     let mut out = Vec::new();
     let zeros = [0; 127];
     for bytes in 0..128 {
-        for (associated_bytes, text_bytes) in [(bytes, bytes), (0, bytes), (bytes, 0)] {
+        for (aad_bytes, payload_bytes) in [(bytes, bytes), (0, bytes), (bytes, 0)] {
             let case = packet(
                 suite,
                 &key,
                 cases.len() as u64 + 1,
-                &zeros[..associated_bytes],
-                &zeros[..text_bytes],
+                &zeros[..aad_bytes],
+                &zeros[..payload_bytes],
             );
             out.extend_from_slice(&case.sealed);
             out.extend_from_slice(&case.tag);
@@ -80,17 +80,17 @@ fn iterated(size: AesKeySize) -> Vec<Case> {
     cases
 }
 
-fn packet(suite: Suite, key: &[u8], number: u64, associated: &[u8], text: &[u8]) -> Case {
+fn packet(suite: Suite, key: &[u8], number: u64, aad: &[u8], payload: &[u8]) -> Case {
     let nonce = [&[0; 4][..], &number.to_be_bytes()].concat();
     let Suite::Aead(aead) = suite else {
         panic!("OCB3 is an AEAD");
     };
-    let (sealed, tag) = oracle::seal_aead(aead, key, &nonce, associated, text);
+    let (sealed, tag) = oracle::seal_aead(aead, key, &nonce, aad, payload);
     let vector = AeadVector {
         key,
         nonce: &nonce,
-        associated,
-        text,
+        aad,
+        payload,
         sealed: &sealed,
         tag: &tag,
         is_authentic: true,
@@ -106,7 +106,7 @@ fn hex(digits: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Bytes of associated data, bytes of text, ciphertext and tag.
+/// Bytes of associated data, bytes of payload, ciphertext and tag.
 const SAMPLES: [(usize, usize, &str); 16] = [
     (0, 0, "785407bfffc8ad9edcc5520ac9111ee6"),
     (8, 8, "6820b3657b6f615a5725bda0d3b4eb3a257c9af1f8f03009"),

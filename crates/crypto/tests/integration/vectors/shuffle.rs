@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Most jobs of a batch.
-const MOST_JOBS: usize = 256;
+/// The most packets of a batch.
+const MAX_PACKETS: usize = weir_crypto::BATCH_PACKETS;
 
 /// Random choices that depend on a seed alone.
 pub struct Shuffle(ChaCha8Rng);
@@ -31,20 +31,26 @@ impl Shuffle {
         self.bytes(bytes)
     }
 
-    /// All numbers below `end`, in some order, cut into batches of 1 to 256.
-    /// Half of the batches are small: lanes then stay empty.
-    pub fn batches(&mut self, end: usize) -> Vec<Vec<usize>> {
+    /// All numbers below `end`, in some order.
+    pub fn order(&mut self, end: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..end).collect();
         for i in (1..end).rev() {
             order.swap(i, self.below(i + 1));
         }
+        order
+    }
+
+    /// All numbers below `end`, in some order, cut into batches of 1 to 256.
+    /// Half of the batches are small: lanes then stay empty.
+    pub fn batches(&mut self, end: usize) -> Vec<Vec<usize>> {
+        let order = self.order(end);
         let mut batches = Vec::new();
         let mut rest = &order[..];
         while !rest.is_empty() {
-            let most_jobs = [MOST_JOBS, 20][self.below(2)];
-            let jobs = (1 + self.below(most_jobs)).min(rest.len());
+            let max_packets = [MAX_PACKETS, 20][self.below(2)];
+            let packets = (1 + self.below(max_packets)).min(rest.len());
             let batch;
-            (batch, rest) = rest.split_at(jobs);
+            (batch, rest) = rest.split_at(packets);
             batches.push(batch.to_vec());
         }
         batches

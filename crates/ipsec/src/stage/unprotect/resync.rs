@@ -1,11 +1,10 @@
 //! Finding the high half of sequence numbers again (RFC 4303, appendix A3): after
 //! a start in the middle of a stream, or after the loss of 2^32 packets.
 
-use weir_crypto::{OpenJob, open};
 use weir_stream::Batch;
 
 use super::Unprotect;
-use crate::esp::{Arrival, Associated, Decapsulation};
+use crate::esp::{Arrival, Decapsulation};
 
 impl Unprotect {
     /// Notes that a packet of an association failed verification.
@@ -39,34 +38,32 @@ impl Unprotect {
             let Ok(Some(arrival)) = Arrival::find(headers, record, ports) else {
                 continue;
             };
-            let link = batch.arrival(index).link;
             let format = *inbound.format();
-            let Ok(plan) = Decapsulation::plan(&format, link, headers, &arrival) else {
+            let Ok(plan) = Decapsulation::plan(&format, headers, record, &arrival) else {
                 continue;
             };
-            let verified = inbound
-                .candidates(arrival.sequence_low)
-                .into_iter()
-                .find(|sequence| {
-                    let associated = Associated::new(&format, *sequence);
-                    let mut copy = record.to_vec();
-                    let Some(parts) = plan.layout().parts(&mut copy) else {
-                        return false;
-                    };
-                    let mut jobs = [OpenJob {
-                        key: inbound.key(),
-                        prefix: associated.prefix(parts.esp_header),
-                        iv: parts.iv,
-                        text: parts.text,
-                        suffix: associated.suffix(),
-                        tag: parts.tag,
-                        verified: false,
-                    }];
-                    open(&mut jobs);
-                    jobs[0].verified
-                });
-            if let Some(sequence) = verified {
-                inbound.resynchronize(sequence);
+            let shape = plan.shape();
+            let Some(esp) = record.get(shape.from..shape.to) else {
+                continue;
+            };
+            let candidates = inbound.candidates(arrival.sequence_low);
+            let mut copies = esp.repeat(candidates.len());
+            let mut opening = self.opener.batch(&mut copies);
+            for (number, sequence) in candidates.iter().enumerate() {
+                let offset = number * esp.len();
+                let packet = format.descriptor(inbound.key(), offset, plan.plaintext_bytes());
+                // All are taken, or none is: they differ in their numbers only.
+                if opening.push_numbered(packet, *sequence).is_err() {
+                    break;
+                }
+            }
+            let verdicts = opening.run();
+            let verified = candidates
+                .iter()
+                .zip(verdicts.iter())
+                .find(|(_, is_good)| *is_good);
+            if let Some((sequence, _)) = verified {
+                inbound.resynchronize(*sequence);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_crypto::{IvSource, KeyMaterial, SealJob, SealingKey, Suite, seal};
+use weir_crypto::{Descriptor, KeyMaterial, Layout, Sealer, SealingKey, Suite};
 use weir_ipsec::{
     ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect, Windows,
 };
@@ -181,30 +181,39 @@ pub fn seal_with_number(suite: &str, sequence: u64, inner: &[u8]) -> Vec<u8> {
     let cipher_key = key(suite.key_bytes() + suite.salt_bytes(), 1);
     let integrity_key = key(suite.integrity_key_bytes(), 101);
     let material = KeyMaterial::new(suite, &cipher_key, &integrity_key).expect("keys");
-    let mut sealing = SealingKey::new(material, sequence, IvSource::Random).expect("a key");
-    sealing.allow_until(sequence + 1);
     let unit = suite.block_bytes().max(4);
     let padding = (inner.len() + 2).next_multiple_of(unit) - inner.len() - 2;
     let mut text = inner.to_vec();
     text.extend(1..=padding as u8);
     text.extend([padding as u8, 4]);
-    let mut header = 0x1001u32.to_be_bytes().to_vec();
-    header.extend((sequence as u32).to_be_bytes());
-    let spi_high_low = [&header[..4], &sequence.to_be_bytes()].concat();
-    let high = ((sequence >> 32) as u32).to_be_bytes();
-    let is_aead = matches!(suite, Suite::Aead(_));
-    let (mut iv, mut tag) = (vec![0; suite.iv_bytes()], vec![0; suite.tag_bytes()]);
-    seal(&mut [SealJob {
-        ticket: sealing.next_ticket().expect("a ticket"),
-        key: &sealing,
-        prefix: if is_aead { &spi_high_low } else { &header },
-        iv: &mut iv,
-        text: &mut text,
-        suffix: if is_aead { &[] } else { &high },
-        tag: &mut tag,
-    }])
-    .expect("a packet");
-    [header, iv, text, tag].concat()
+    let mut packet = 0x1001u32.to_be_bytes().to_vec();
+    packet.extend((sequence as u32).to_be_bytes());
+    packet.extend(vec![0; suite.iv_bytes()]);
+    packet.extend(&text);
+    packet.extend(vec![0; suite.tag_bytes()]);
+    let layout = Layout {
+        payload_bytes: text.len() as u32,
+        aad_bytes: 8,
+        gap_bytes: 0,
+        esn: true,
+    };
+    let key = SealingKey::new(material, sequence..=sequence).expect("a key");
+    sealed(key, layout, packet)
+}
+
+/// The packet in this buffer, sealed.
+fn sealed(key: SealingKey, layout: Layout, mut packet: Vec<u8>) -> Vec<u8> {
+    let mut sealer = Sealer::new();
+    let key = sealer.add(key);
+    let mut batch = sealer.batch(&mut packet);
+    let descriptor = Descriptor {
+        key,
+        layout,
+        ..Descriptor::default()
+    };
+    batch.push(descriptor).expect("a packet");
+    assert!(batch.run().all_good());
+    packet
 }
 
 /// HMAC-SHA1-96 under the tests' integrity key: the ICV of a packet that only a
@@ -212,20 +221,13 @@ pub fn seal_with_number(suite: &str, sequence: u64, inner: &[u8]) -> Vec<u8> {
 pub fn hmac_sha1_96(bytes: &[u8]) -> Vec<u8> {
     let suite = Suite::parse("null+hmac-sha1-96").expect("a suite");
     let material = KeyMaterial::new(suite, &[], &key(20, 101)).expect("a key");
-    let mut key = SealingKey::new(material, 1, IvSource::Random).expect("a key");
-    key.allow_until(2);
-    let mut tag = vec![0; suite.tag_bytes()];
-    seal(&mut [SealJob {
-        ticket: key.next_ticket().expect("a ticket"),
-        key: &key,
-        prefix: bytes,
-        iv: &mut [],
-        text: &mut [],
-        suffix: &[],
-        tag: &mut tag,
-    }])
-    .expect("a tag");
-    tag
+    let key = SealingKey::new(material, 1..).expect("a key");
+    let layout = Layout {
+        payload_bytes: bytes.len() as u32,
+        ..Layout::default()
+    };
+    let packet = [bytes, &[0; 12]].concat();
+    sealed(key, layout, packet).split_off(bytes.len())
 }
 
 /// An ESP packet of NULL and HMAC-SHA1-96 with any text at all.

@@ -245,7 +245,7 @@ proptest! {
 
 /// Read from the record, or said by the one who wrote it.
 #[test]
-fn enclosed_packets_are_described_as_they_are_read() {
+fn encapsulated_packets_are_described_as_they_are_read() {
     let inner = ipv4(6, 0, &tcp(2, &[], b"payload"));
     let vlan = [&[0, 7, 0x08, 0x00], &inner[..]].concat();
     for (frame, tags) in [
@@ -259,7 +259,7 @@ fn enclosed_packets_are_described_as_they_are_read() {
         ] {
             let mut headers = Headers::parse(LinkType::Ethernet, &frame);
             let record = [&frame[..12], tags, &ether_type, &outer].concat();
-            headers.enclose(network, 50, header_bytes, record.len() as u32);
+            headers.encapsulate(network, 50, header_bytes, record.len() as u32);
             assert_eq!(headers, Headers::parse(LinkType::Ethernet, &record));
         }
     }

@@ -9,10 +9,13 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon_aes;
 
+use std::cell::Cell;
+use std::ptr;
+
 use weir_simd::Tier;
 
+use super::batch::Task;
 use super::key::{GcmKey, Line};
-use super::plan::Task;
 use crate::cipher::Block;
 use crate::mac::{LANES, Message};
 use crate::tags::Tags;
@@ -23,8 +26,6 @@ use crate::tags::Tags;
 pub(super) struct LaneLimits {
     /// Where each packet's key is expanded on the way.
     pub(super) raw_text_bytes: usize,
-    /// Where round keys are loaded and hash-key powers are not.
-    pub(super) compact_text_bytes: usize,
 }
 
 impl LaneLimits {
@@ -36,19 +37,14 @@ impl LaneLimits {
     }
 }
 
-const NO_LANES: LaneLimits = LaneLimits {
-    raw_text_bytes: 0,
-    compact_text_bytes: 0,
-};
+const NO_LANES: LaneLimits = LaneLimits { raw_text_bytes: 0 };
 
 const AVX512_LANES: LaneLimits = LaneLimits {
     raw_text_bytes: 3072,
-    compact_text_bytes: 2560,
 };
 
 /// Lanes count their blocks, the first of which is number 2, in one byte.
-const _: () =
-    assert!(AVX512_LANES.raw_text_bytes < 16 * 253 && AVX512_LANES.compact_text_bytes < 16 * 253);
+const _: () = assert!(AVX512_LANES.raw_text_bytes < 16 * 253);
 
 /// Processes the packets of a task and returns true; or returns false where
 /// `tier` has no kernel or the processor no `tier`.
@@ -131,6 +127,15 @@ pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> 
     }
     let _ = (tier, key, sum, blocks);
     None
+}
+
+/// Sixteen bytes that are borrowed for writing, as one block.
+#[inline(always)]
+pub(super) fn block_of(cells: &[Cell<u8>]) -> Option<&Cell<Block>> {
+    let cells: &[Cell<u8>; 16] = cells.as_array()?;
+    // SAFETY: a cell has the layout of what is in it, so that sixteen cells of bytes have that
+    // of one cell of sixteen bytes; the result borrows what `cells` borrows.
+    Some(unsafe { &*ptr::from_ref(cells).cast() })
 }
 
 /// The bytes of cache lines.

@@ -1,4 +1,4 @@
-//! One block per vector, up to eight in flight.
+//! One block per vector, up to eight in an unroll group.
 
 use std::arch::x86_64::*;
 
@@ -6,7 +6,7 @@ use super::super::packet::{Packet, Task};
 use super::schedule::{Schedule, bytes, first_offset, load, padded};
 use crate::cipher::{Block, rounds};
 
-/// Blocks in flight: enough to hide the latency of AES.
+/// Blocks of an unroll group: enough to hide the latency of AES.
 const MOST_BLOCKS: usize = 8;
 
 /// Processes the packets of a task. No packets share vectors in this tier.
@@ -29,7 +29,7 @@ pub(super) unsafe fn run<const OPEN: bool>(task: &mut Task<'_, '_>) {
 /// Encrypts or decrypts a packet's text and returns the tag.
 ///
 /// # Safety
-/// The schedule has so many rounds.
+/// The schedule is of a key of its size, and can open if `OPEN` says so.
 #[target_feature(enable = "aes,avx2")]
 unsafe fn process<const OPEN: bool>(schedule: Schedule<'_>, packet: &Packet<'_>) -> Block {
     let cipher = Cipher {
@@ -119,7 +119,7 @@ impl Cipher {
     /// Encrypts or decrypts blocks that do not depend on each other.
     ///
     /// # Safety
-    /// There are so many round keys, of the direction asked for.
+    /// There are `rounds + 1` round keys, of the inverse cipher if `DECRYPT` says so.
     #[inline]
     #[target_feature(enable = "aes,avx2")]
     unsafe fn apply<const BLOCKS: usize, const DECRYPT: bool>(
@@ -167,7 +167,8 @@ impl Text<'_> {
     /// The next blocks.
     ///
     /// # Safety
-    /// So many are left, and the schedule has so many rounds.
+    /// `BLOCKS` are left, and the schedule has its round keys, of the inverse cipher if
+    /// `OPEN` says so.
     #[inline]
     #[target_feature(enable = "aes,avx2")]
     unsafe fn blocks<const BLOCKS: usize, const OPEN: bool>(&mut self) {

@@ -24,11 +24,11 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
             // SAFETY: the tier, and with it every feature that its kernels
             // enable, is there; keys are what the task says.
             (Tier::Avx512, false) => unsafe { avx512::run::<false>(task) },
-            // SAFETY: as above.
+            // SAFETY: the tier is available, and keys can open, as the check says.
             (Tier::Avx512, true) => unsafe { avx512::run::<true>(task) },
-            // SAFETY: as above.
+            // SAFETY: the tier is available, and keys are of the task's size.
             (Tier::Aesni, false) => unsafe { aesni::run::<false>(task) },
-            // SAFETY: as above.
+            // SAFETY: the tier is available, and keys can open, as the check says.
             (Tier::Aesni, true) => unsafe { aesni::run::<true>(task) },
             (Tier::Scalar | Tier::NeonAes, _) => return false,
         }

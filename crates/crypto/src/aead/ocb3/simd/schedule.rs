@@ -19,7 +19,7 @@ impl<'a> Schedule<'a> {
     /// The schedule of a key.
     ///
     /// # Safety
-    /// The key has so many rounds.
+    /// The key has `rounds` rounds.
     #[inline]
     pub(super) unsafe fn of(key: &'a Ocb3Key, rounds: usize) -> Schedule<'a> {
         Schedule {
@@ -84,7 +84,7 @@ impl<'a> Schedule<'a> {
         _mm_xor_si128(self.offset_behind(first, blocks), self.l_star())
     }
 
-    /// The offset of the last of so many whole blocks.
+    /// The offset of the last of `blocks` whole blocks.
     #[inline]
     #[target_feature(enable = "sse2")]
     pub(super) fn offset_behind(&self, first: __m128i, blocks: usize) -> __m128i {

@@ -7,8 +7,9 @@ mod packet;
 use std::arch::x86_64::*;
 use std::ptr;
 
-use super::super::key::{Form, KeyView, POWERS as FULL_POWERS};
-use super::super::plan::{Route, Task};
+use super::super::batch::Task;
+use super::super::key::POWERS as FULL_POWERS;
+use super::super::plan::Route;
 use crate::cipher::simd::expand_one;
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::impossible::{Impossible, happens};
@@ -32,7 +33,6 @@ pub(super) fn run(task: &mut Task<'_, '_>) {
 fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort | Route::FullWide => full::<OPEN>(task),
-        Route::CompactLanes | Route::CompactWide => compact::<OPEN>(task),
         Route::RawLanes | Route::RawWide => raw::<OPEN>(task),
     }
 }
@@ -68,10 +68,10 @@ fn encrypted_zero(round_keys: &[Block]) -> __m128i {
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
 fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
-    for position in 0..task.packets.len() {
+    for position in 0..task.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
-            && let Some(keys) = expanded(packet.key, rounds, Form::Full)
+            && let Some(keys) = expanded(packet.key, rounds)
         {
             let schedule = Schedule {
                 hash_key: &raw const keys[FULL_POWERS - 1],
@@ -79,36 +79,10 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
                 rounds,
             };
             // SAFETY: 17 powers end with H, and round keys follow.
-            let tag = unsafe { packet::process::<OPEN>(schedule, packet) };
+            let tag = unsafe { packet::process::<OPEN>(schedule, &packet) };
             task.finish(position, tag);
         }
     }
-}
-
-#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let rounds = rounds(task.kind.size);
-    let mut powers = [[0; 16]; POWERS];
-    for position in 0..task.packets.len() {
-        prefetch(task, position + LOOK_AHEAD);
-        if let Some(packet) = task.packet(position)
-            && let Some(keys) = expanded(packet.key, rounds, Form::Compact)
-        {
-            // SAFETY: 16 bytes are readable.
-            let h = unsafe { _mm_loadu_si128(keys[0].as_ptr().cast()) };
-            fill_powers(h, packet.text.len(), &mut powers);
-            let schedule = Schedule {
-                hash_key: &raw const powers[POWERS - 1],
-                round_keys: &raw const keys[1],
-                rounds,
-            };
-            // SAFETY: the powers that the packet needs end with H, and there
-            // are as many round keys as a key of the size has.
-            let tag = unsafe { packet::process::<OPEN>(schedule, packet) };
-            task.finish(position, tag);
-        }
-    }
-    wipe(&mut powers);
 }
 
 #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
@@ -116,12 +90,12 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let rounds = rounds(task.kind.size);
     let mut powers = [[0; 16]; POWERS];
     let mut round_keys = [[0; 16]; MOST_ROUND_KEYS];
-    for position in 0..task.packets.len() {
+    for position in 0..task.len() {
         prefetch(task, position + LOOK_AHEAD);
         if let Some(packet) = task.packet(position)
-            && packet.key.bytes.len() == task.kind.size.key_bytes()
+            && packet.key.len() == task.kind.size.key_bytes()
             && !happens(Impossible::NoKey)
-            && expand_one(packet.key.bytes, &mut round_keys)
+            && expand_one(packet.key, &mut round_keys)
         {
             let h = hash_key(encrypted_zero(&round_keys[..=rounds]));
             fill_powers(h, packet.text.len(), &mut powers);
@@ -130,8 +104,9 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
                 round_keys: &raw const round_keys[0],
                 rounds,
             };
-            // SAFETY: as in `compact`.
-            let tag = unsafe { packet::process::<OPEN>(schedule, packet) };
+            // SAFETY: the powers that the packet needs end with H, and there
+            // are as many round keys as a key of the size has.
+            let tag = unsafe { packet::process::<OPEN>(schedule, &packet) };
             task.finish(position, tag);
         }
     }
@@ -160,21 +135,24 @@ fn bytes(block: __m128i) -> Block {
     bytes
 }
 
-/// The blocks of an expanded key, if it is of this form and has these rounds.
+/// The blocks of an expanded key, if it has these rounds.
 #[inline]
-fn expanded(key: KeyView<'_>, rounds: usize, form: Form) -> Option<&[Block]> {
-    let (blocks, _) = key.bytes.as_chunks::<16>();
-    let is_whole = blocks.len() > form.powers() + rounds;
-    (key.form == form && is_whole && !happens(Impossible::NoKey)).then_some(blocks)
+fn expanded(key: &[u8], rounds: usize) -> Option<&[Block]> {
+    let (blocks, _) = key.as_chunks::<16>();
+    let is_whole = blocks.len() > FULL_POWERS + rounds;
+    (is_whole && !happens(Impossible::NoKey)).then_some(blocks)
 }
 
-/// Asks for the key of the packet at `position`.
+/// Prefetches the key of the packet at `position`.
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch(task: &Task<'_, '_>, position: usize) {
-    if let Some(packet) = task.packet(position) {
-        let unused = packet.key.form.powers().saturating_sub(POWERS);
-        for line in packet.key.bytes.chunks(64).skip(unused / 4) {
+    if let Some(key) = task.key(position) {
+        let unused = match task.kind.route.computes_keys() {
+            true => 0,
+            false => FULL_POWERS - POWERS,
+        };
+        for line in key.chunks(64).skip(unused / 4) {
             _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
         }
     }

@@ -13,6 +13,7 @@
 //! the processor overlaps them.
 
 use std::arch::x86_64::*;
+use std::cell::Cell;
 
 use super::super::super::packet::Packet;
 use super::bytes;
@@ -66,7 +67,7 @@ impl Schedule {
 pub(super) unsafe fn process<const OPEN: bool>(schedule: Schedule, packet: &Packet<'_>) -> Block {
     let (associated, text) = (packet.associated, packet.text);
     // SAFETY: `nonce` is 16 bytes long.
-    let nonce = unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) };
+    let nonce = unsafe { _mm_loadu_si128(packet.nonce.as_ptr().cast()) };
     let mut stream = Stream {
         schedule,
         nonce,
@@ -129,7 +130,7 @@ impl Stream {
     /// There is a power.
     #[inline]
     #[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
-    unsafe fn head(&self, associated: &[u8]) -> __m128i {
+    unsafe fn head(&self, associated: &[Cell<u8>]) -> __m128i {
         let before = associated.len().saturating_sub(1) / 16 * 16;
         let (before, last) = associated.split_at(before);
         // SAFETY: the caller's.
@@ -143,7 +144,9 @@ impl Stream {
             hash = sums.reduce();
         }
         let mut block = [0; 16];
-        block[..last.len()].copy_from_slice(last);
+        for (place, byte) in block.iter_mut().zip(last) {
+            *place = byte.get();
+        }
         // SAFETY: 16 bytes are readable.
         let block = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
         _mm_xor_si128(hash, reverse(block))

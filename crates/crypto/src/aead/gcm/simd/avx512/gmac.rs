@@ -1,7 +1,7 @@
 //! GMAC of eight messages, each under a key of its own.
 //!
-//! Pads are eight chains of AES. Messages are hashed in fours, 32 blocks of each in
-//! turn, four blocks to a vector, against powers of its hash key that lie in memory.
+//! Pads are eight chains of AES. Messages are hashed in fours, 32 blocks of each
+//! at a time, four blocks to a vector, against powers of its hash key that lie in memory.
 //! The sums of four messages, and their lengths where they end, are then reduced
 //! together, a lane for each:
 //!
@@ -51,7 +51,7 @@ pub(in super::super) fn tag(messages: &mut [Message<'_, GcmKey>], tags: &mut Tag
     }
 }
 
-/// With so many round keys.
+/// With keys of `ROUND_KEYS` round keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq,aes")]
 fn tag_with<const ROUND_KEYS: usize>(messages: &mut [Message<'_, GcmKey>], tags: &mut Tags<LANES>) {
     // Lanes without a message repeat the last one's key and pad.
@@ -179,6 +179,7 @@ fn rest(message: &mut Message<'_, GcmKey>, left: usize, powers: &Powers, carried
     long_rest(message, left, powers, carried)
 }
 
+/// The same of more than one chunk, or of one that lies in several places.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
 fn long_rest(
@@ -187,19 +188,59 @@ fn long_rest(
     powers: &Powers,
     mut carried: __m128i,
 ) -> Sums {
-    let mut joint = Joint::new();
     loop {
-        let most = left.min(CHUNK_BYTES);
-        let bytes = match message.in_place(most) {
-            Some(bytes) => bytes,
-            None => message.next(most.min(joint.capacity()), &mut joint),
+        let chunk = left.min(CHUNK_BYTES);
+        left -= chunk;
+        let lowest = if left > 0 { 1 } else { 2 };
+        let sums = match message.in_place(chunk) {
+            Some(bytes) => products(powers, lowest, carried, bytes),
+            None => scattered(message, chunk, powers, lowest, carried),
         };
-        if bytes.len() == left {
-            return products(powers, 2, carried, bytes);
+        if left == 0 {
+            return sums;
         }
-        left -= bytes.len();
-        carried = products(powers, 1, carried, bytes).reduce();
+        carried = sums.reduce();
     }
+}
+
+/// As [`products`], of a chunk of `missing` bytes that lies in several places: vectors are
+/// loaded from where they lie, but for those that two places share.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vpclmulqdq,pclmulqdq")]
+fn scattered(
+    message: &mut Message<'_, GcmKey>,
+    mut missing: usize,
+    powers: &Powers,
+    lowest: usize,
+    carried: __m128i,
+) -> Sums {
+    let highest = missing.div_ceil(16) + lowest - 1;
+    let (mut powers, _) = powers[POWERS - highest.min(POWERS)..].as_chunks::<4>();
+    let mut sums = KaratsubaSums::zero();
+    let mut first = _mm512_zextsi128_si512(carried);
+    while missing > 0 {
+        let mut joint = Joint::new();
+        let bytes = match message.in_place_by::<VECTOR>(missing) {
+            [] => message.next(missing.min(VECTOR), &mut joint),
+            bytes => bytes,
+        };
+        let vectors = bytes.chunks(VECTOR);
+        let used = vectors.len();
+        for (bytes, powers) in vectors.zip(powers) {
+            // SAFETY: the mask covers no more than the bytes, and 64 bytes are readable.
+            let (x, power) = unsafe {
+                (
+                    _mm512_maskz_loadu_epi8(mask_of(bytes.len()), bytes.as_ptr().cast()),
+                    _mm512_loadu_si512(powers.as_ptr().cast()),
+                )
+            };
+            sums.add(_mm512_xor_si512(first, reverse(x)), power);
+            first = _mm512_setzero_si512();
+        }
+        powers = powers.get(used..).unwrap_or_default();
+        missing -= bytes.len();
+    }
+    sums.sums()
 }
 
 /// The products of at most 32 blocks, of which the last may be partial, times powers

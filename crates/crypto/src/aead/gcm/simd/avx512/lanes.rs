@@ -26,13 +26,14 @@
 
 mod group;
 mod hash;
+mod single;
 
 use std::arch::x86_64::*;
 
+use super::super::super::batch::Task;
 use super::super::super::packet::Packet;
-use super::super::super::plan::Task;
 use super::field::{hash_keys, in_order, reverse};
-use super::{LOOK_AHEAD, aes_round, bytes, prefetch};
+use super::{LOOK_AHEAD, aes_round, bytes, prefetch_at};
 use crate::cipher::rounds;
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::suite::AesKeySize;
@@ -48,18 +49,21 @@ const FLIGHT: usize = 2;
 /// Bytes of a chunk of four blocks.
 const CHUNK: usize = 64;
 
-/// Processes the packets of a task, whose associated data fits one block. Their
-/// keys are raw keys of AES-128, which are expanded on the way, if `ON_THE_FLY`,
-/// and raw or compact if not.
+/// Processes the packets of a task, whose associated data fits one block, under raw
+/// keys: those of AES-128 are expanded on the way if `ON_THE_FLY`, others before.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const ON_THE_FLY: bool, const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let packets = task.packets.len();
+    let done = match ON_THE_FLY {
+        true => single::run::<OPEN>(task),
+        false => 0,
+    };
+    let packets = task.len();
     // What is left behind the last whole flight fills one if it is more than a
     // group.
-    let whole = (packets + LANES - 1) / (FLIGHT * LANES);
-    let rest = FLIGHT * LANES * whole;
+    let whole = (packets - done + LANES - 1) / (FLIGHT * LANES);
+    let rest = done + FLIGHT * LANES * whole;
     if whole > 0 {
-        flights::<ON_THE_FLY, OPEN, FLIGHT>(task, 0, whole);
+        flights::<ON_THE_FLY, OPEN, FLIGHT>(task, done, whole);
     }
     if rest < packets {
         flights::<ON_THE_FLY, OPEN, 1>(task, rest, 1);
@@ -95,7 +99,7 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
     let mut keyed_before: [Keyed; GROUPS] = [0; GROUPS];
     let mut keyed = keyed_before;
     let packets = GROUPS * LANES;
-    let Some(last) = task.packets.last() else {
+    let Some(last) = task.len().checked_sub(1).and_then(|last| task.packet(last)) else {
         return;
     };
     let mut shape = Shape::default();
@@ -107,22 +111,22 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
             for_each_group!(at, {
                 four[at] = four_from(task, position + LANES * at, last);
             });
-            let there = task.packets.len() - position;
+            let there = task.len() - position;
             if flight == 0 || !task.alike || there < packets {
                 let before = shape;
-                shape = Shape::begin(four[0], there < packets);
+                shape = Shape::begin(&four[0], there < packets);
                 for_each_group!(at, {
-                    shape.add(four[at]);
+                    shape.add(&four[at]);
                 });
                 shape.close();
                 if flight == 0 || !shape.is_that_of(&before) {
                     for_each_group!(at, {
-                        groups[at].end_with(&shape, four[at], there.saturating_sub(LANES * at));
+                        groups[at].end_with(&shape, &four[at], there.saturating_sub(LANES * at));
                     });
                 }
             }
             for_each_group!(at, {
-                keyed[at] = groups[at].load::<ON_THE_FLY>(size, four[at]);
+                keyed[at] = groups[at].load::<ON_THE_FLY>(size, &four[at]);
                 prefetch_four::<ON_THE_FLY>(task, position + LANES * at + LOOK_AHEAD);
             });
             let mut states = [[_mm512_setzero_si512(); 6]; GROUPS];
@@ -182,38 +186,27 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
 /// Four packets from `position` on, the last one in place of those that are not
 /// there.
 #[inline(always)]
-fn four_from<'p, 'a>(
-    task: &Task<'p, 'a>,
-    position: usize,
-    last: &'p Packet<'a>,
-) -> [&'p Packet<'a>; LANES] {
-    if let Some([a, b, c, d]) = task.packets[position..].first_chunk() {
-        return [a, b, c, d];
-    }
+fn four_from<'a>(task: &Task<'_, 'a>, position: usize, last: Packet<'a>) -> [Packet<'a>; LANES] {
     let packet = |position| task.packet(position).unwrap_or(last);
     [
         packet(position),
         packet(position + 1),
         packet(position + 2),
-        last,
+        packet(position + 3),
     ]
 }
 
 /// Asks for the keys of four packets from `position` on, if there are four.
 #[inline(always)]
 fn prefetch_four<const ON_THE_FLY: bool>(task: &Task<'_, '_>, position: usize) {
-    if let Some(behind) = task.packets.get(position..)
-        && let Some(four) = behind.first_chunk::<LANES>()
-    {
-        for packet in four {
-            // SAFETY: every processor of this architecture has the instruction,
-            // and it asks for nothing that may not be asked for.
-            unsafe {
-                if ON_THE_FLY {
-                    _mm_prefetch::<_MM_HINT_T0>(packet.key.bytes.as_ptr().cast());
-                } else {
-                    prefetch(packet);
-                }
+    for position in position..position + LANES {
+        // SAFETY: every processor of this architecture has the instruction, which
+        // faults nowhere.
+        unsafe {
+            if !ON_THE_FLY {
+                prefetch_at(task, position);
+            } else if let Some(key) = task.key(position) {
+                _mm_prefetch::<_MM_HINT_T0>(key.as_ptr().cast());
             }
         }
     }

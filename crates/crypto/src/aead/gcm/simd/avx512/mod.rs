@@ -13,9 +13,10 @@ use std::ptr;
 
 use weir_simd::Lanes;
 
-use super::super::key::{Form, KeyView, POWERS};
+use super::super::batch::Task;
+use super::super::key::POWERS;
 use super::super::packet::Packet;
-use super::super::plan::{Route, Task};
+use super::super::plan::Route;
 use crate::cipher::{Block, rounds};
 use crate::impossible::{Impossible, happens};
 use crate::suite::AesKeySize;
@@ -40,9 +41,7 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort => full_short::<OPEN>(task),
         Route::FullWide => full::<OPEN>(task),
-        Route::CompactWide | Route::RawWide | Route::CompactLanes | Route::RawLanes => {
-            computed::<OPEN>(task)
-        }
+        Route::RawWide | Route::RawLanes => computed::<OPEN>(task),
     }
 }
 
@@ -53,12 +52,11 @@ fn run_one_way<const OPEN: bool>(task: &mut Task<'_, '_>) {
 fn computed<const OPEN: bool>(task: &mut Task<'_, '_>) {
     match task.kind.route {
         Route::FullShort | Route::FullWide => {}
-        Route::CompactWide => compact::<OPEN>(task),
         Route::RawWide => raw::<OPEN>(task),
         Route::RawLanes if matches!(task.kind.size, AesKeySize::Aes128) => {
             lanes::run::<true, OPEN>(task)
         }
-        Route::CompactLanes | Route::RawLanes => lanes::run::<false, OPEN>(task),
+        Route::RawLanes => lanes::run::<false, OPEN>(task),
     }
 }
 
@@ -94,14 +92,15 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut position = 0;
     while let Some(packet) = task.packet(position) {
         let blocks = |packet: &Packet<'_>| packet.text.len().div_ceil(16);
-        let like_this = |at: &usize| task.packet(*at).map(blocks) == Some(blocks(packet));
+        let like_this =
+            |at: &usize| task.packet(*at).map(|packet| blocks(&packet)) == Some(blocks(&packet));
         let end = position + 1 + (position + 1..).take_while(like_this).count();
-        position += short::run::<OPEN>(task, rounds, blocks(packet), position..end);
+        position += short::run::<OPEN>(task, rounds, blocks(&packet), position..end);
         for position in position..end {
             if let Some((packet, schedule)) = full_schedule(task, position) {
                 // SAFETY: the powers end with H, and round keys follow; the
                 // planner has seen to the packets' lengths.
-                let before = unsafe { conveyor.packet(position, packet, schedule) };
+                let before = unsafe { conveyor.packet(position, &packet, schedule) };
                 finish(task, before);
             }
         }
@@ -114,11 +113,11 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for position in 0..task.packets.len() {
+    for position in 0..task.len() {
         prefetch_at(task, position + LOOK_AHEAD);
         if let Some((packet, schedule)) = full_schedule(task, position) {
             // SAFETY: as in `full_short`, of any length.
-            let before = unsafe { conveyor.packet(position, packet, schedule) };
+            let before = unsafe { conveyor.packet(position, &packet, schedule) };
             finish(task, before);
         }
     }
@@ -128,14 +127,11 @@ fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
 
 /// A packet and its schedule, which is in memory; `None` where there is no such
 /// packet.
-#[inline]
-fn full_schedule<'t, 'a>(
-    task: &Task<'t, 'a>,
-    position: usize,
-) -> Option<(&'t Packet<'a>, Schedule<'a>)> {
+#[inline(always)]
+fn full_schedule<'a>(task: &Task<'_, 'a>, position: usize) -> Option<(Packet<'a>, Schedule<'a>)> {
     let packet = task.packet(position)?;
     let size = task.kind.size;
-    let keys = expanded(packet.key, size, Form::Full)?;
+    let keys = expanded(packet.key, size)?;
     let schedule = Schedule {
         hash_key: keys[POWERS - 1].as_ptr(),
         round_keys: keys[POWERS].as_ptr(),
@@ -145,43 +141,16 @@ fn full_schedule<'t, 'a>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn compact<const OPEN: bool>(task: &mut Task<'_, '_>) {
-    let size = task.kind.size;
-    // The powers of a packet, and those of the packet whose hash is pending.
-    let mut powers = [PowerTable::default(), PowerTable::default()];
-    let mut turn = 0;
-    let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for position in 0..task.packets.len() {
-        prefetch_at(task, position + LOOK_AHEAD);
-        if let Some(packet) = task.packet(position)
-            && let Some(keys) = expanded(packet.key, size, Form::Compact)
-        {
-            turn = 1 - turn;
-            let powers = &raw mut powers[turn];
-            // SAFETY: the table's last user is two packets back, and the keys
-            // and the tables live until all packets are finished.
-            unsafe {
-                let schedule = with_powers(size, keys, powers, packet);
-                let before = conveyor.packet(position, packet, schedule);
-                finish(task, before);
-            }
-        }
-    }
-    // SAFETY: as above.
-    unsafe { conveyor.finish(task) };
-    wipe(&mut powers);
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let size = task.kind.size;
-    // As in `compact`, and the same for the round keys.
+    // The powers of a packet, and those of the packet whose hash is pending; the same for the
+    // round keys.
     let mut powers = [PowerTable::default(), PowerTable::default()];
     let mut turn = 0;
     let mut keys = [[Expanded::default(); AHEAD]; 2];
     let mut raw = [[_mm_setzero_si128(); 2]; AHEAD];
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
-    for first in (0..task.packets.len()).step_by(AHEAD) {
+    for first in (0..task.len()).step_by(AHEAD) {
         let mut has_key = [false; AHEAD];
         for ((raw, has_key), position) in raw.iter_mut().zip(&mut has_key).zip(first..) {
             if let Some(packet) = task.packet(position) {
@@ -198,17 +167,18 @@ fn raw<const OPEN: bool>(task: &mut Task<'_, '_>) {
             {
                 turn = 1 - turn;
                 let powers = &raw mut powers[turn];
-                // SAFETY: as in `compact`; what is pending, key stream and hash,
-                // uses nothing of round keys, which may be overwritten.
+                // SAFETY: the table's last user is two packets back, and the keys and the
+                // tables live until all packets are finished; what is pending, key stream and
+                // hash, uses nothing of round keys, which may be overwritten.
                 unsafe {
-                    let schedule = with_powers(size, &keys.0, powers, packet);
-                    let before = conveyor.packet(position, packet, schedule);
+                    let schedule = with_powers(size, &keys.0, powers, &packet);
+                    let before = conveyor.packet(position, &packet, schedule);
                     finish(task, before);
                 }
             }
         }
     }
-    // SAFETY: as in `compact`.
+    // SAFETY: the keys, the tables and the texts are still there.
     unsafe { conveyor.finish(task) };
     wipe(&mut powers);
     wipe(keys.as_flattened_mut());
@@ -262,12 +232,12 @@ fn bytes(block: __m128i) -> Block {
     bytes
 }
 
-/// The blocks of an expanded key, if it is of this size and form.
-#[inline]
-fn expanded<'a>(key: KeyView<'a>, size: AesKeySize, form: Form) -> Option<&'a [Block]> {
-    let (blocks, _) = key.bytes.as_chunks::<16>();
-    let is_whole = blocks.len() > form.powers() + rounds(size);
-    (key.form == form && is_whole && !happens(Impossible::NoKey)).then_some(blocks)
+/// The blocks of an expanded key, if it is of this size.
+#[inline(always)]
+fn expanded(key: &[u8], size: AesKeySize) -> Option<&[Block]> {
+    let (blocks, _) = key.as_chunks::<16>();
+    let is_whole = blocks.len() > POWERS + rounds(size);
+    (is_whole && !happens(Impossible::NoKey)).then_some(blocks)
 }
 
 /// A packet's nonce, the counter's place zero.
@@ -275,61 +245,51 @@ fn expanded<'a>(key: KeyView<'a>, size: AesKeySize, form: Form) -> Option<&'a [B
 #[target_feature(enable = "sse2")]
 fn nonce(packet: &Packet<'_>) -> __m128i {
     // SAFETY: 16 bytes are readable.
-    unsafe { _mm_loadu_si128((&raw const packet.nonce).cast()) }
+    unsafe { _mm_loadu_si128(packet.nonce.as_ptr().cast()) }
 }
 
 /// Whether a key is raw and of this size.
 #[inline]
-fn has_raw_key(key: KeyView<'_>, size: AesKeySize) -> bool {
-    let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
-    is_raw && key.bytes.len() >= size.key_bytes() && !happens(Impossible::NoKey)
+fn has_raw_key(key: &[u8], size: AesKeySize) -> bool {
+    key.len() == size.key_bytes() && !happens(Impossible::NoKey)
 }
 
 /// A raw key of this size in two vectors; zeros where the key is not raw.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load_raw(key: KeyView<'_>, size: AesKeySize) -> RawKey {
+fn load_raw(key: &[u8], size: AesKeySize) -> RawKey {
     let zero = _mm_setzero_si128();
-    let is_raw = matches!(key.form, Form::Raw | Form::RawAhead);
-    if !is_raw || key.bytes.len() < size.key_bytes() {
+    if key.len() < size.key_bytes() {
         return [zero; 2];
     }
     let mask = ((1u32 << (size.key_bytes() - 16)) - 1) as __mmask16;
     // SAFETY: 16 bytes are readable, and those that the mask covers behind them.
     unsafe {
         [
-            _mm_loadu_si128(key.bytes.as_ptr().cast()),
+            _mm_loadu_si128(key.as_ptr().cast()),
             match size {
                 AesKeySize::Aes128 => zero,
-                _ => _mm_maskz_loadu_epi8(mask, key.bytes.as_ptr().wrapping_add(16).cast()),
+                _ => _mm_maskz_loadu_epi8(mask, key.as_ptr().wrapping_add(16).cast()),
             },
         ]
     }
 }
 
-/// Asks for as much of the key of the packet at `position` as it needs.
+/// Prefetches as much of the key of the packet at `position` as it needs.
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch_at(task: &Task<'_, '_>, position: usize) {
-    if let Some(packet) = task.packet(position) {
-        prefetch(packet);
-    }
-}
-
-/// Asks for as much of a packet's key as it needs.
-#[inline]
-#[target_feature(enable = "sse")]
-fn prefetch(packet: &Packet<'_>) {
-    let key = packet.key;
-    let at = key.bytes.as_ptr();
-    if matches!(key.form, Form::Raw | Form::RawAhead) {
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    let Some((key, payload_bytes)) = task.key(position).zip(task.payload_bytes(position)) else {
+        return;
+    };
+    if task.kind.route.computes_keys() {
+        _mm_prefetch::<_MM_HINT_T0>(key.as_ptr().cast());
         return;
     }
-    let needed_powers = packet.text.len().div_ceil(16) + 2;
-    let unused = 16 * key.form.powers().saturating_sub(needed_powers);
-    for line in unused / 64..key.bytes.len() / 64 {
-        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast());
+    let needed_powers = payload_bytes.div_ceil(16) + 2;
+    let unused = 16 * POWERS.saturating_sub(needed_powers);
+    for line in unused / 64..key.len() / 64 {
+        _mm_prefetch::<_MM_HINT_T0>(key.as_ptr().wrapping_add(64 * line).cast());
     }
 }
 

@@ -21,8 +21,8 @@
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
+use super::super::super::batch::Task;
 use super::super::super::packet::Packet;
-use super::super::super::plan::Task;
 use super::field::{Sums, reverse, reverse_one};
 use super::wide::{Schedule, VECTOR, mask_of};
 use super::{LOOK_AHEAD, bytes, full_schedule, nonce};
@@ -199,7 +199,7 @@ impl Run {
             processed += 1;
             let mut states = [counters; SHORT];
             for at in 0..SHORT {
-                states[at] = counters.begun(packets[at], &schedules[at]);
+                states[at] = counters.begun(&packets[at], &schedules[at]);
             }
             // SAFETY: there are so many round keys; packets and their powers are
             // as the caller says; these are this function's features.
@@ -226,7 +226,7 @@ impl Run {
                 let mut hashed = [Hashed::nothing(&schedules[0]); SHORT];
                 for at in 0..SHORT {
                     hashed[at] =
-                        self.apply::<FULL, HALF, OPEN>(packets[at], &schedules[at], &states[at]);
+                        self.apply::<FULL, HALF, OPEN>(&packets[at], &schedules[at], &states[at]);
                 }
                 pending = Some(hashed);
             }
@@ -400,8 +400,8 @@ fn finish(task: &mut Task<'_, '_>, position: usize, sums: [Sums; SHORT], tag_pad
 #[inline]
 #[target_feature(enable = "sse")]
 fn prefetch_end(task: &Task<'_, '_>, position: usize) {
-    if let Some(packet) = task.packet(position) {
-        let end = packet.key.bytes.as_ptr_range().end;
+    if let Some(key) = task.key(position) {
+        let end = key.as_ptr_range().end;
         for line in 1..7 {
             _mm_prefetch::<_MM_HINT_T0>(end.wrapping_sub(64 * line).cast());
         }
@@ -409,11 +409,11 @@ fn prefetch_end(task: &Task<'_, '_>, position: usize) {
 }
 
 /// Four packets from `position` on, and their schedules.
-#[inline]
-fn four_from<'t, 'a>(
-    task: &Task<'t, 'a>,
+#[inline(always)]
+fn four_from<'a>(
+    task: &Task<'_, 'a>,
     position: usize,
-) -> Option<([&'t Packet<'a>; SHORT], [Schedule<'a>; SHORT])> {
+) -> Option<([Packet<'a>; SHORT], [Schedule<'a>; SHORT])> {
     let (a, a_key) = full_schedule(task, position)?;
     let (b, b_key) = full_schedule(task, position + 1)?;
     let (c, c_key) = full_schedule(task, position + 2)?;

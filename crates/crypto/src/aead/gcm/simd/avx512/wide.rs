@@ -31,8 +31,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
 
+use super::super::super::batch::Task;
 use super::super::super::packet::Packet;
-use super::super::super::plan::Task;
 use super::field::{Sums, in_order, reverse, reverse_one};
 use super::{aes_round, bytes, nonce};
 use crate::cipher::Block;
@@ -520,7 +520,7 @@ fn counters_around(done: usize) -> (u32, u32) {
 /// As for [`Conveyor::packet`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-unsafe fn head(schedule: &Schedule<'_>, associated: &[u8]) -> __m128i {
+unsafe fn head(schedule: &Schedule<'_>, associated: &[Cell<u8>]) -> __m128i {
     let before = associated.len().saturating_sub(1) / 16 * 16;
     let (before, last) = associated.split_at(before);
     let mask = ((1u32 << last.len()) - 1) as __mmask16;

@@ -12,10 +12,11 @@ use std::cell::Cell;
 
 use zeroize::Zeroize;
 
+use super::super::batch::Task;
 use super::super::field::hash_key;
-use super::super::key::{Form, KeyView, POWERS as FULL_POWERS};
+use super::super::key::POWERS as FULL_POWERS;
 use super::super::packet::Packet;
-use super::super::plan::Task;
+use super::super::plan::Kind;
 use crate::cipher::simd::neon_aes::{encrypt, load, store};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds, simd};
 use crate::impossible::{Impossible, happens};
@@ -32,13 +33,13 @@ pub(super) fn run(task: &mut Task<'_, '_>) {
         powers: [[0; 16]; FLIGHT],
         round_keys: [[0; 16]; MOST_ROUND_KEYS],
     };
-    for position in 0..task.packets.len() {
+    for position in 0..task.len() {
         if let Some(packet) = task.packet(position)
-            && let Some(schedule) = Schedule::of(packet, &mut scratch)
+            && let Some(schedule) = Schedule::of(task.kind, &packet, &mut scratch)
         {
             let tag = match task.open {
-                true => process::<true>(schedule, packet),
-                false => process::<false>(schedule, packet),
+                true => process::<true>(schedule, &packet),
+                false => process::<false>(schedule, &packet),
             };
             task.finish(position, tag);
         }
@@ -104,17 +105,17 @@ struct Schedule<'s> {
 impl<'s> Schedule<'s> {
     #[inline]
     #[target_feature(enable = "neon,aes")]
-    fn of(packet: &Packet<'s>, scratch: &'s mut Scratch) -> Option<Schedule<'s>> {
-        let KeyView { size, form, bytes } = packet.key;
-        let rounds = rounds(size);
+    fn of(kind: Kind, packet: &Packet<'s>, scratch: &'s mut Scratch) -> Option<Schedule<'s>> {
+        let bytes = packet.key;
+        let rounds = rounds(kind.size);
         let needed = packet.text.len().max(packet.associated.len()).div_ceil(16);
         let most = needed.clamp(1, FLIGHT);
         let (blocks, _) = bytes.as_chunks::<16>();
         if happens(Impossible::NoKey) {
             return None;
         }
-        Some(match form {
-            Form::Raw | Form::RawAhead => {
+        Some(match kind.route.computes_keys() {
+            true => {
                 // A key of another length was refused when it was made.
                 if !simd::expand(weir_simd::Tier::NeonAes, bytes, &mut scratch.round_keys) {
                     return None;
@@ -124,13 +125,7 @@ impl<'s> Schedule<'s> {
                 hash_key_powers(round_keys, powers);
                 Schedule { powers, round_keys }
             }
-            Form::Compact => {
-                let powers = &mut scratch.powers[FLIGHT - most..];
-                fill_powers(*blocks.first()?, powers);
-                let round_keys = blocks.get(1..=1 + rounds)?;
-                Schedule { powers, round_keys }
-            }
-            Form::Full => Schedule {
+            false => Schedule {
                 powers: blocks.get(..FULL_POWERS)?,
                 round_keys: blocks.get(FULL_POWERS..=FULL_POWERS + rounds)?,
             },
@@ -150,14 +145,16 @@ fn process<const OPEN: bool>(schedule: Schedule<'_>, packet: &Packet<'_>) -> Blo
         let mut flight = [vdupq_n_u8(0); FLIGHT];
         for (vector, bytes) in flight.iter_mut().zip(bytes.chunks(16)) {
             let mut block = [0; 16];
-            block[..bytes.len()].copy_from_slice(bytes);
+            for (place, byte) in block.iter_mut().zip(bytes) {
+                *place = byte.get();
+            }
             *vector = load(&block);
         }
         hash.absorb(&flight[..bytes.len().div_ceil(16)]);
     }
 
     // The first counter is the tag's (J0), the others are the text's.
-    let nonce = vreinterpretq_u32_u8(load(&packet.nonce.to_le_bytes()));
+    let nonce = vreinterpretq_u32_u8(load(packet.nonce));
     let mut tag = key_stream::<1>(schedule.round_keys, nonce, 1);
     let mut counter = 2u32;
     for text in packet.text.chunks(16 * FLIGHT) {

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Rounds of one step wait for each other; those of four packets and of two steps
-//! take turns, so that the AES units stay busy. Half and quarter vectors cost
-//! these units half of what a vector does, so that little is lost by leaving
-//! every packet its own, and round keys need not be brought into lanes.
+//! are interleaved, so that the AES units stay busy. Every packet has vectors of its own,
+//! also half and quarter ones: to bring the round keys of four packets into the lanes of
+//! one takes as long as it saves.
 
 mod begin;
 mod text;
@@ -17,6 +17,7 @@ mod text;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use super::super::key::{BLOCKS_OF_LINE, inverse_keys};
 use super::super::packet::{Packet, Task};
 use super::schedule::{Schedule, bytes, load};
 use crate::cipher::rounds;
@@ -27,11 +28,15 @@ use text::{RAGGED, Text, VECTOR, WHOLE};
 /// vector.
 const GROUP: usize = 4;
 
-/// How many packets before its own a packet's key is asked for.
+/// How many packets before its own a packet's key is prefetched.
 const LOOK_AHEAD: usize = 4 * GROUP;
 
-/// Cache lines of a key that are asked for ahead.
-const PREFETCHED_LINES: usize = 4;
+/// Cache lines of a key that a short text needs of its front.
+const FRONT_LINES: usize = 4;
+
+/// Where the inverse cipher's round keys begin in a key of 128 bits, and their cache lines.
+const INVERSE_LINE: usize = inverse_keys(10) / BLOCKS_OF_LINE;
+const INVERSE_LINES: usize = 4;
 
 /// Processes the packets of a task.
 ///
@@ -79,8 +84,8 @@ impl Shape {
     }
 }
 
-/// Processes packets with texts of so many vectors, full ones if `IS_WHOLE`. The
-/// rounds of a group's texts and tags and of the next one's beginning take turns.
+/// Processes packets with texts of `VECTORS` vectors, full ones if `IS_WHOLE`. The
+/// rounds of a group's texts and tags and of the next one's beginning are interleaved.
 ///
 /// # Safety
 /// As for [`run`]; texts are as long.
@@ -92,9 +97,9 @@ unsafe fn short<const VECTORS: usize, const IS_WHOLE: bool, const OPEN: bool>(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        let (mut group, mut begun) = Group::first(task, &run);
+        let (mut group, mut begun) = Group::first::<OPEN>(task, &run);
         for start in run.clone().step_by(GROUP) {
-            let next = group.next(task, &run);
+            let next = group.next::<OPEN>(task, &run);
             let mut texts = group.texts::<OPEN>(&begun);
             let mut beginning = Beginning::new(&next);
             let mut tags = [_mm_setzero_si128(); GROUP];
@@ -116,8 +121,7 @@ unsafe fn short<const VECTORS: usize, const IS_WHOLE: bool, const OPEN: bool>(
     }
 }
 
-/// Processes packets with texts of any length, which have vectors enough to take
-/// turns with each other.
+/// Processes packets with texts of any length, whose own vectors are interleaved.
 ///
 /// # Safety
 /// As for [`run`].
@@ -126,9 +130,9 @@ unsafe fn short<const VECTORS: usize, const IS_WHOLE: bool, const OPEN: bool>(
 unsafe fn long<const OPEN: bool>(task: &mut Task<'_, '_>, run: Range<usize>) {
     // SAFETY: the caller's.
     unsafe {
-        let (mut group, mut begun) = Group::first(task, &run);
+        let (mut group, mut begun) = Group::first::<OPEN>(task, &run);
         for start in run.clone().step_by(GROUP) {
-            let next = group.next(task, &run);
+            let next = group.next::<OPEN>(task, &run);
             let next_begun = Beginning::alone(&next);
             let offsets = begun.broadcast_offsets();
             let pads = group.pads::<OPEN>(&offsets);
@@ -162,27 +166,34 @@ impl<'t, 'a> Group<'t, 'a> {
     /// The caller has the features of [`run`]; the packets' keys are of the
     /// task's size, and there is one.
     #[inline(always)]
-    unsafe fn first(task: &Task<'t, 'a>, run: &Range<usize>) -> (Group<'t, 'a>, Begun) {
+    unsafe fn first<const OPEN: bool>(
+        task: &Task<'t, 'a>,
+        run: &Range<usize>,
+    ) -> (Group<'t, 'a>, Begun) {
         // SAFETY: the caller's.
         unsafe {
             for packet in &task.packets[run.clone()][..LOOK_AHEAD.min(run.len())] {
-                prefetch(packet);
+                prefetch::<OPEN>(packet);
             }
             let group = Group::at(task, run.start, run.end);
             (group, Beginning::alone(&group))
         }
     }
 
-    /// The next group, or the same once more behind the last one; asks for the
+    /// The next group, or the same once more behind the last one; prefetches the
     /// keys of one further on.
     ///
     /// # Safety
     /// As for [`Group::first`].
     #[inline(always)]
-    unsafe fn next(&self, task: &Task<'t, 'a>, run: &Range<usize>) -> Group<'t, 'a> {
+    unsafe fn next<const OPEN: bool>(
+        &self,
+        task: &Task<'t, 'a>,
+        run: &Range<usize>,
+    ) -> Group<'t, 'a> {
         let ahead = self.start + LOOK_AHEAD;
         if let Some(packets) = task.packets.get(ahead..ahead + GROUP) {
-            packets.iter().for_each(prefetch);
+            packets.iter().for_each(prefetch::<OPEN>);
         }
         let start = match self.start + GROUP {
             next if next < run.end => next,
@@ -313,13 +324,15 @@ impl<'t, 'a> Group<'t, 'a> {
     }
 }
 
-/// Asks for a packet's key, as far as a short text needs it; a long one has
-/// asked for the rest before it gets there.
+/// Prefetches a packet's key, as far as a short text under a key of 128 bits needs it; a
+/// longer text has prefetched the rest before it gets there.
 #[inline]
-fn prefetch(packet: &Packet<'_>) {
-    let at: *const u8 = packet.key.lines().as_ptr().cast();
-    for line in 0..PREFETCHED_LINES {
-        // SAFETY: prefetching accesses no memory.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64 * line).cast()) };
+fn prefetch<const OPEN: bool>(packet: &Packet<'_>) {
+    let at = packet.key.lines().as_ptr();
+    // SAFETY: prefetching accesses no memory.
+    let line = |line| unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(line).cast()) };
+    (0..FRONT_LINES).for_each(line);
+    if OPEN {
+        (INVERSE_LINE..INVERSE_LINE + INVERSE_LINES).for_each(line);
     }
 }

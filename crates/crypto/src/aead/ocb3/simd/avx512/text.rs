@@ -1,4 +1,4 @@
-//! Texts: four blocks a vector, up to eight vectors in flight.
+//! Texts: four blocks a vector, up to eight vectors in an unroll group.
 //!
 //! ```text
 //! lane               0        1          2        3
@@ -179,10 +179,9 @@ pub(super) const WHOLE: u8 = 1;
 pub(super) const RAGGED: u8 = 2;
 
 /// Encrypts or decrypts the next `VECTORS` vectors of texts, at most eight
-/// together; `END` says what lies behind them. With the last ones, it leaves in
-/// `tags` what the hash of the associated data makes tags of; when texts are
-/// decrypted, what that is the encryption of. The rounds of the group that is
-/// `beginning` take turns with theirs.
+/// together; `END` says what lies behind them. With the last ones, `tags` become the tags
+/// but for the hash of the associated data, or when texts are decrypted what these are
+/// encryptions of. Rounds are interleaved with those of the group that is `beginning`.
 ///
 /// # Safety
 /// The caller has the features of [`super::run`]; so much is left of the texts;

@@ -109,11 +109,11 @@ fn hash<const S: usize>(
         bytes(6),
         bytes(7),
     );
-    let mut room = Room::new();
+    let mut scratch = Room::new();
     let mut sums = [[_mm256_setzero_si256(); LANES]; S];
     if most <= nh::SHORT_BYTES {
         for (lane, message) in messages.iter_mut().enumerate() {
-            let block = message.next(message.bytes, &mut room);
+            let block = message.next(message.bytes, &mut scratch);
             let sum = nh::short::<S>(block, keys[lane], 0);
             (0..S).for_each(|s| sums[s][lane] = sum[s]);
         }
@@ -129,7 +129,7 @@ fn hash<const S: usize>(
         for (lane, message) in messages.iter_mut().enumerate() {
             if done < message.bytes || done == 0 {
                 let bytes = (message.bytes - done).min(BLOCK_BYTES);
-                let block = message.next(bytes, &mut room);
+                let block = message.next(bytes, &mut scratch);
                 let sum = nh::block::<S>(block, keys[lane]);
                 (0..S).for_each(|s| sums[s][lane] = sum[s]);
             }

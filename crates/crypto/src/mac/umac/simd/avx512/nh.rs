@@ -103,7 +103,8 @@ pub(super) fn short<const S: usize>(bytes: &[u8], key: &UmacKey, group: usize) -
     let mut sums = [_mm256_setzero_si256(); S];
     for (s, sum) in sums.iter_mut().enumerate() {
         let at = |index: usize| {
-            // SAFETY: as in `step`, of which these are the first two groups.
+            // SAFETY: group is at most 28 and index at most 4, so that two lanes end at
+            // 28 + 2 + 2, of 36.
             unsafe { _mm256_loadu_si256(lanes(key, group, index).cast()) }
         };
         let x = _mm256_add_epi32(p, at(s));

@@ -1,9 +1,9 @@
 //! Sixteen keys at a time: their schedules in lanes, four to a vector, then the streams
-//! of each, whose counter blocks are known beforehand and lie in a table.
+//! of each, whose counter blocks are constants and lie in a table.
 
 use std::arch::x86_64::*;
 
-use super::super::super::key::{LANES_EACH, POINT_MASK, TOGETHER, UmacKey, label};
+use super::super::super::key::{POINT_MASK, TOGETHER, UmacKey, label};
 use super::layers::reduce_36;
 use crate::cipher::Block;
 use crate::cipher::simd::expand_128_lanes;
@@ -13,37 +13,51 @@ use crate::simd::Wiped;
 /// Keys of a vector.
 const KEYS: usize = 4;
 
-/// Vectors of blocks in flight.
-const HALF: usize = 11;
+/// Vectors of lanes of L1's key that all streams share, even ones and as many odd ones.
+const SHARED: usize = 8;
 
-/// What is encrypted under a key: the even lanes of L1's key, the odd ones, and
-/// four vectors of all else.
+/// Vectors that are encrypted first.
+const FIRST: usize = 10;
+
+/// Vectors of a key of one or two streams, and of any.
+const OF_TWO_STREAMS: usize = 19;
+const OF_ANY: usize = 21;
+
+/// What is encrypted under a key.
 ///
 /// ```text
-/// 0 … 8     9 … 17   18              19, 20                    21
-/// even      odd      L2: 1 2 4 5     L3: 3 4 7 8 11 12 15 16   L3's second key, the pads' key
+/// 0 … 7    8 … 15   16                             17             18           19               20
+/// even     odd      even 32, odd 32, pads' key,    L2: 1 2 4 5    L3: 3 4 7 8  L3: 11 12 15 16  even 33
+///                   L3's second key
 /// ```
-static TABLE: [[[Block; 4]; HALF]; 2] = {
-    let mut blocks = [[[0; 16]; 4]; 2 * HALF];
+static TABLE: [[Block; 4]; OF_ANY] = {
+    let mut blocks = [[[0; 16]; 4]; OF_ANY];
     let mut lane = 0;
-    while lane < LANES_EACH {
-        blocks[lane / 4][lane % 4] = label::L1.block(2 * lane as u64 + 1);
-        blocks[9 + lane / 4][lane % 4] = label::L1.block(2 * lane as u64 + 2);
+    while lane < 4 * SHARED {
+        blocks[lane / 4][lane % 4] = even(lane);
+        blocks[SHARED + lane / 4][lane % 4] = odd(lane);
         lane += 1;
     }
-    blocks[18] = four(label::L2, [1, 2, 4, 5]);
-    blocks[19] = four(label::L3_DIGITS, [3, 4, 7, 8]);
-    blocks[20] = four(label::L3_DIGITS, [11, 12, 15, 16]);
-    blocks[21][0] = label::L3_TRANSLATION.block(1);
-    blocks[21][1] = label::PAD.block(1);
-    let mut table = [[[[0; 16]; 4]; HALF]; 2];
-    let mut vector = 0;
-    while vector < 2 * HALF {
-        table[vector / HALF][vector % HALF] = blocks[vector];
-        vector += 1;
-    }
-    table
+    blocks[16] = [
+        even(32),
+        odd(32),
+        label::PAD.block(1),
+        label::L3_TRANSLATION.block(1),
+    ];
+    blocks[17] = four(label::L2, [1, 2, 4, 5]);
+    blocks[18] = four(label::L3_DIGITS, [3, 4, 7, 8]);
+    blocks[19] = four(label::L3_DIGITS, [11, 12, 15, 16]);
+    blocks[20] = [even(33); 4];
+    blocks
 };
+
+const fn even(lane: usize) -> Block {
+    label::L1.block(2 * lane as u64 + 1)
+}
+
+const fn odd(lane: usize) -> Block {
+    label::L1.block(2 * lane as u64 + 2)
+}
 
 const fn four(label: Label, counters: [u64; 4]) -> [Block; 4] {
     let [a, b, c, d] = counters;
@@ -61,7 +75,11 @@ pub(in crate::mac::umac) fn expand(raw: &[Block; TOGETHER], keys: &mut [Box<Umac
     let schedules = Wiped(schedules(raw));
     let mut pad_raw = Wiped([[0; 16]; TOGETHER]);
     for (index, (key, raw)) in keys.iter_mut().zip(&mut *pad_raw).enumerate() {
-        *raw = derive(&schedules[index / KEYS], index % KEYS, key);
+        let (schedules, lane) = (&schedules[index / KEYS], index % KEYS);
+        *raw = match key.words.count() {
+            1 | 2 => derive::<OF_TWO_STREAMS, { OF_TWO_STREAMS - FIRST }>(schedules, lane, key),
+            _ => derive::<OF_ANY, { OF_ANY - FIRST }>(schedules, lane, key),
+        };
     }
     let pads = Wiped(self::schedules(&pad_raw));
     for (index, key) in keys.iter_mut().enumerate().take(TOGETHER) {
@@ -87,41 +105,57 @@ fn schedules(raw: &[Block; TOGETHER]) -> [Schedules; TOGETHER / KEYS] {
     schedules
 }
 
-/// Fills a key but for the round keys of its pads, and returns their key.
+/// Fills a key but for the round keys of its pads, and returns their key. Of lanes and
+/// numbers that no stream of the key uses, what lay there before remains.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes")]
-fn derive(schedules: &Schedules, lane: usize, key: &mut UmacKey) -> Block {
-    let first = encrypt(schedules, lane, &TABLE[0]);
-    let second = encrypt(schedules, lane, &TABLE[1]);
-    let vector = |index: usize| match index.checked_sub(HALF) {
-        None => first[index],
-        Some(index) => second[index],
-    };
-
+fn derive<const VECTORS: usize, const SECOND: usize>(
+    schedules: &Schedules,
+    lane: usize,
+    key: &mut UmacKey,
+) -> Block {
     let words = _mm512_set4_epi32(0x0c0d_0e0f, 0x0809_0a0b, 0x0405_0607, 0x0001_0203);
-    let (even, odd) = (key.even.0.as_chunks_mut().0, key.odd.0.as_chunks_mut().0);
-    for index in 0..LANES_EACH / 4 {
-        store_words(&mut even[index], _mm512_shuffle_epi8(vector(index), words));
-        let vector = vector(LANES_EACH / 4 + index);
+    let (even, even_rest) = key.even.0.as_chunks_mut().0.split_at_mut(SHARED);
+    let (odd, odd_rest) = key.odd.0.as_chunks_mut().0.split_at_mut(SHARED);
+    let first = encrypt::<FIRST>(schedules, lane, &TABLE[..FIRST]);
+    for index in 0..SHARED {
+        store_words(&mut even[index], _mm512_shuffle_epi8(first[index], words));
+    }
+    for index in 0..FIRST - SHARED {
+        let vector = first[SHARED + index];
         store_words(&mut odd[index], _mm512_shuffle_epi8(vector, words));
     }
+    let second = encrypt::<SECOND>(schedules, lane, &TABLE[FIRST..VECTORS]);
+    for index in FIRST - SHARED..SHARED {
+        let vector = second[SHARED + index - FIRST];
+        store_words(&mut odd[index], _mm512_shuffle_epi8(vector, words));
+    }
+    let vector = |index: usize| second[index - FIRST];
+
+    let mixed = _mm512_shuffle_epi8(vector(16), words);
+    let thirty_three = match VECTORS {
+        OF_ANY => _mm512_shuffle_epi8(vector(OF_ANY - 1), words),
+        _ => _mm512_setzero_si512(),
+    };
+    let even = _mm512_mask_mov_epi64(thirty_three, 0b11, mixed);
+    store_words(&mut even_rest[0], _mm512_maskz_mov_epi64(0b1111, even));
+    let odd = _mm512_shuffle_i32x4::<0x55>(mixed, mixed);
+    store_words(&mut odd_rest[0], _mm512_maskz_mov_epi64(0b11, odd));
 
     let numbers = _mm512_set4_epi32(0x0809_0a0b, 0x0c0d_0e0f, 0x0001_0203, 0x0405_0607);
     // Streams take 24 bytes each and use 8: the first of block 1, the second half
     // of block 2, and the same of blocks 4 and 5.
-    let points = _mm512_shuffle_epi8(second[7], numbers);
+    let points = _mm512_shuffle_epi8(vector(17), numbers);
     let order = _mm512_setr_epi64(0, 3, 4, 7, 0, 0, 0, 0);
     let points = _mm512_castsi512_si256(_mm512_permutexvar_epi64(order, points));
     let points = _mm256_and_si256(points, _mm256_set1_epi64x(POINT_MASK as i64));
     // SAFETY: 32 bytes are writable.
     unsafe { _mm256_storeu_si256(key.points.as_mut_ptr().cast(), points) };
 
-    for (place, vector) in key
-        .digits
-        .as_chunks_mut::<2>()
-        .0
+    let digits = key.digits.as_chunks_mut::<2>().0;
+    for (place, vector) in digits
         .iter_mut()
-        .zip(&second[8..])
+        .zip(&second[18 - FIRST..VECTORS.min(20) - FIRST])
     {
         let digits = reduce_36(_mm512_shuffle_epi8(*vector, numbers));
         // SAFETY: 64 bytes are writable.
@@ -129,21 +163,26 @@ fn derive(schedules: &Schedules, lane: usize, key: &mut UmacKey) -> Block {
     }
 
     let mut rest = [[0; 16]; 4];
-    store(&mut rest, second[10]);
-    key.translation = rest[0];
-    rest[1]
+    store(&mut rest, vector(16));
+    let [_, _, pad_key, translation] = rest;
+    key.translation = translation;
+    pad_key
 }
 
 /// Encrypts vectors of blocks under the key of a lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,vaes")]
-fn encrypt(schedules: &Schedules, lane: usize, blocks: &[[Block; 4]; HALF]) -> [__m512i; HALF] {
+fn encrypt<const VECTORS: usize>(
+    schedules: &Schedules,
+    lane: usize,
+    blocks: &[[Block; 4]],
+) -> [__m512i; VECTORS] {
     let round_key = |round: usize| {
         let key: &Block = &schedules[round][lane];
         // SAFETY: 16 bytes are readable; the load needs no alignment.
         _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(key.as_ptr().cast()) })
     };
-    let mut states = [round_key(0); HALF];
+    let mut states = [round_key(0); VECTORS];
     for (state, block) in states.iter_mut().zip(blocks) {
         *state = _mm512_xor_si512(*state, load(block));
     }

@@ -6,13 +6,12 @@
 use std::arch::x86_64::*;
 use std::ptr;
 
-use super::super::super::super::key::Form;
 use super::super::super::super::packet::Packet;
 use super::super::field::{hash_keys, reverse};
 use super::super::schedules::{join, round_keys};
-use super::super::{expanded, has_raw_key, load_raw, nonce, transpose, wipe_vectors};
+use super::super::{has_raw_key, load_raw, nonce, transpose, wipe_vectors};
 use super::{CHUNK, LANES};
-use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
+use crate::cipher::{MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
 
 /// Where the texts of a flight begin and end.
@@ -36,7 +35,7 @@ impl Shape {
     /// Of a flight that these packets are the first of. A lane without a packet
     /// has no text.
     #[inline(always)]
-    pub(super) fn begin(packets: [&Packet<'_>; LANES], has_absent: bool) -> Shape {
+    pub(super) fn begin(packets: &[Packet<'_>; LANES], has_absent: bool) -> Shape {
         let [first, ..] = packets;
         Shape {
             most_bytes: first.text.len(),
@@ -48,7 +47,7 @@ impl Shape {
 
     /// Takes in four packets.
     #[inline(always)]
-    pub(super) fn add(&mut self, packets: [&Packet<'_>; LANES]) {
+    pub(super) fn add(&mut self, packets: &[Packet<'_>; LANES]) {
         let [a, b, c, d] = packets;
         self.add_one(a);
         self.add_one(b);
@@ -191,7 +190,7 @@ impl Group {
     pub(super) unsafe fn end_with(
         &mut self,
         shape: &Shape,
-        packets: [&Packet<'_>; LANES],
+        packets: &[Packet<'_>; LANES],
         there: usize,
     ) {
         let [a, b, c, d] = packets;
@@ -224,7 +223,7 @@ impl Group {
     pub(super) unsafe fn load<const ON_THE_FLY: bool>(
         &mut self,
         size: AesKeySize,
-        packets: [&Packet<'_>; LANES],
+        packets: &[Packet<'_>; LANES],
     ) -> Keyed {
         let [a, b, c, d] = packets;
         // SAFETY: the caller's; masks cover no more than the associated data.
@@ -248,55 +247,32 @@ impl Group {
                 self.keys[1] = join(keys);
                 raw_keyed(size, packets)
             } else {
-                self.load_expanded(size, packets)
+                self.expand(size, packets)
             }
         }
     }
 
-    /// Takes keys that are expanded, or expands them now.
+    /// Expands the keys in lanes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-    fn load_expanded(&mut self, size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
+    fn expand(&mut self, size: AesKeySize, packets: &[Packet<'_>; LANES]) -> Keyed {
         let [a, b, c, d] = packets;
-        if a.key.form != Form::Compact {
-            let mut raw = [
-                load_raw(a.key, size),
-                load_raw(b.key, size),
-                load_raw(c.key, size),
-                load_raw(d.key, size),
-            ];
-            let [hash_key, keys @ ..] = &mut self.keys;
-            round_keys(size, &raw, keys);
-            let rounds = rounds(size);
-            let mut zero = keys[0];
-            for key in &keys[1..rounds] {
-                zero = _mm512_aesenc_epi128(zero, *key);
-            }
-            *hash_key = hash_keys(_mm512_aesenclast_epi128(zero, keys[rounds]));
-            wipe_vectors(raw.as_flattened_mut());
-            return raw_keyed(size, packets);
-        }
-        let keys = [
-            compact(a, size),
-            compact(b, size),
-            compact(c, size),
-            compact(d, size),
+        let mut raw = [
+            load_raw(a.key, size),
+            load_raw(b.key, size),
+            load_raw(c.key, size),
+            load_raw(d.key, size),
         ];
-        let [a, b, c, d] = keys.map(|key| key.unwrap_or(&NO_KEY));
-        // Four blocks of each key at a time, of which the first is its hash key.
-        let (rows, _) = self.keys.as_chunks_mut::<4>();
-        for ((((row, a), b), c), d) in rows.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            // SAFETY: four blocks are readable.
-            *row = transpose(unsafe {
-                [
-                    _mm512_loadu_si512(a.as_ptr().cast()),
-                    _mm512_loadu_si512(b.as_ptr().cast()),
-                    _mm512_loadu_si512(c.as_ptr().cast()),
-                    _mm512_loadu_si512(d.as_ptr().cast()),
-                ]
-            });
+        let [hash_key, keys @ ..] = &mut self.keys;
+        round_keys(size, &raw, keys);
+        let rounds = rounds(size);
+        let mut zero = keys[0];
+        for key in &keys[1..rounds] {
+            zero = _mm512_aesenc_epi128(zero, *key);
         }
-        keyed(keys.map(|key| key.is_some()))
+        *hash_key = hash_keys(_mm512_aesenclast_epi128(zero, keys[rounds]));
+        wipe_vectors(raw.as_flattened_mut());
+        raw_keyed(size, packets)
     }
 
     #[inline(always)]
@@ -418,14 +394,14 @@ impl Group {
 pub(super) type Keyed = u32;
 
 #[inline(always)]
-fn keyed(lanes: [bool; LANES]) -> Keyed {
+pub(super) fn keyed(lanes: [bool; LANES]) -> Keyed {
     let [a, b, c, d] = lanes.map(Keyed::from);
     a | b << 1 | c << 2 | d << 3
 }
 
 /// Of raw keys. Their lengths say it, and nothing that was loaded of them.
 #[inline(always)]
-fn raw_keyed(size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
+fn raw_keyed(size: AesKeySize, packets: &[Packet<'_>; LANES]) -> Keyed {
     let [a, b, c, d] = packets;
     keyed([
         has_raw_key(a.key, size),
@@ -435,20 +411,11 @@ fn raw_keyed(size: AesKeySize, packets: [&Packet<'_>; LANES]) -> Keyed {
     ])
 }
 
-/// In place of a key that is not there.
-static NO_KEY: [[Block; 4]; 1 + MOST_ROUND_KEYS / 4] = [[[0; 16]; 4]; 1 + MOST_ROUND_KEYS / 4];
-
-/// The blocks of a packet's compact key of this size, four at a time.
-#[inline]
-fn compact<'a>(packet: &Packet<'a>, size: AesKeySize) -> Option<&'a [[Block; 4]]> {
-    Some(expanded(packet.key, size, Form::Compact)?.as_chunks().0)
-}
-
 /// A packet's raw key of AES-128; zeros where there is none.
 #[inline]
 #[target_feature(enable = "sse2")]
 fn raw_128(packet: &Packet<'_>) -> __m128i {
-    match packet.key.bytes.first_chunk::<16>() {
+    match packet.key.first_chunk::<16>() {
         // SAFETY: 16 bytes are readable.
         Some(key) => unsafe { _mm_loadu_si128(key.as_ptr().cast()) },
         None => _mm_setzero_si128(),

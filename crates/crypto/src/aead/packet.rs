@@ -1,0 +1,88 @@
+//! The packets of a batch under AEADs other than AES-GCM.
+
+use weir_simd::Tier;
+
+use super::ccm::{self, CcmKey};
+use super::chacha20_poly1305::{self, ChaCha20Poly1305Key};
+use super::gcm;
+use super::mac_suite::{self, MacSuiteKey};
+use super::ocb3::{self, Ocb3Key};
+use crate::cipher::Block;
+use crate::engine::Family;
+use crate::frames;
+
+/// One packet.
+pub(crate) struct AeadPacket<'a> {
+    /// In the batch.
+    pub(crate) index: usize,
+    pub(crate) key: AeadKey<'a>,
+    /// 12 bytes of nonce, which end in the IV where the packet carries one, and zeros.
+    pub(crate) nonce: Block,
+    /// Authenticated, not encrypted.
+    pub(crate) associated: &'a [u8],
+    /// Encrypted or decrypted in place.
+    pub(crate) text: &'a mut [u8],
+    /// Written where packets are sealed, compared where they are opened.
+    pub(crate) tag: &'a mut [u8],
+    /// Whether the tag was written, or was right.
+    pub(crate) is_good: bool,
+}
+
+/// A key of one of the modes.
+#[derive(Clone, Copy)]
+pub(crate) enum AeadKey<'a> {
+    Ocb3(&'a Ocb3Key),
+    Ccm(&'a CcmKey),
+    MacSuite(&'a MacSuiteKey),
+    ChaCha20Poly1305(&'a ChaCha20Poly1305Key),
+}
+
+impl AeadPacket<'_> {
+    /// The IV that the packet carries: RFC 4106, section 4.
+    #[inline]
+    pub(crate) fn iv(&self) -> [u8; 8] {
+        std::array::from_fn(|at| self.nonce[4 + at])
+    }
+
+    /// The nonce.
+    #[inline]
+    pub(crate) fn nonce(&self) -> [u8; 12] {
+        std::array::from_fn(|at| self.nonce[at])
+    }
+
+    /// Takes the tag that was computed, behind which are zeros where the suite sends less of it.
+    /// It is written, or compared with the received one in constant time.
+    #[inline]
+    pub(crate) fn finish(&mut self, open: bool, tag: &Block) {
+        let sent = self.tag.len().min(tag.len());
+        if open {
+            let mut received = [0; 16];
+            received[..sent].copy_from_slice(&self.tag[..sent]);
+            self.is_good = gcm::tags_agree(&received, tag);
+        } else {
+            self.tag[..sent].copy_from_slice(&tag[..sent]);
+            self.is_good = true;
+        }
+    }
+}
+
+/// Seals or opens packets with the kernels of the tiers that `tier` says.
+pub(crate) fn process(tier: impl Fn(Family) -> Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
+    let has = |is: fn(&AeadKey<'_>) -> bool| packets.iter().any(|packet| is(&packet.key));
+    let has_ocb3 = has(|key| matches!(key, AeadKey::Ocb3(_)));
+    let has_ccm = has(|key| matches!(key, AeadKey::Ccm(_)));
+    let has_mac_suite = has(|key| matches!(key, AeadKey::MacSuite(_)));
+    let has_chacha = has(|key| matches!(key, AeadKey::ChaCha20Poly1305(_)));
+    if has_ocb3 {
+        ocb3::process(tier(Family::Ocb3), open, packets);
+    }
+    if has_ccm {
+        ccm::process(tier(Family::Ccm), open, packets);
+    }
+    if has_mac_suite {
+        frames::cleared(|| mac_suite::process(&tier, open, packets));
+    }
+    if has_chacha {
+        chacha20_poly1305::process(tier(Family::ChaCha20Poly1305), open, packets);
+    }
+}

@@ -1,0 +1,367 @@
+//! What sealing and opening have in common: keys, the packets that wait, and how they are
+//! handed to the kernels.
+
+use arrayvec::ArrayVec;
+use weir_simd::Tier;
+
+use super::cut::{Cut, Remainder};
+use super::descriptor::Descriptor;
+use super::one_time::{OneTime, OneTimeKeys, OneTimeKind};
+use super::pending::{Packet, Pending};
+use super::{BATCH_PACKETS, Refusal, Verdicts};
+use crate::aead::{self, AeadPacket, gcm};
+use crate::cipher::Block;
+use crate::engine::{Family, tier_in_use, trusted_tier};
+use crate::etm::EtmPacket;
+use crate::frames;
+use crate::impossible::{Impossible, happens};
+use crate::kernel::{Kernel, Kind};
+use crate::keys::{KeyError, KeyId, KeyMaterial, NonceRule, Table};
+use crate::limits::Lengths;
+use crate::mac::{self, MacPacket};
+use crate::suite::Suite;
+
+/// A sealing or an opening key.
+pub(crate) trait Key: Sized {
+    /// Of CBC's schedule.
+    type Direction;
+
+    /// Whether packets are opened, not sealed.
+    const OPEN: bool;
+
+    fn kernel(&self) -> &Kernel<Self::Direction>;
+    fn lengths(&self) -> &Lengths;
+    fn salt(&self) -> [u8; 4];
+
+    /// A key for one packet, for the kernels of `tier`.
+    fn one_time(material: &KeyMaterial, tier: Tier) -> Result<Self, KeyError>;
+
+    /// Writes the IV of a packet that is sealed.
+    fn write_iv(&self, number: u64, iv: &mut [u8]) -> bool;
+
+    /// Processes packets of encrypt-then-MAC.
+    fn process_etm(tier: Tier, packets: &mut [EtmPacket<'_, Self::Direction>]);
+}
+
+/// Keys, and the packets of a batch.
+pub(super) struct Core<K> {
+    pub(super) table: Table<K>,
+    one_time: OneTimeKeys<K>,
+    pending: Box<Pending>,
+    /// For all packets; `None` for the tier that each family of suites has proved.
+    tier: Option<Tier>,
+}
+
+impl<K: Key> Core<K> {
+    pub(super) fn new(tier: Option<Tier>) -> Core<K> {
+        Core {
+            table: Table::new(),
+            one_time: OneTimeKeys::new(),
+            pending: Pending::new(),
+            tier,
+        }
+    }
+
+    /// Adds a key for one packet of the present batch.
+    #[inline]
+    pub(super) fn add_one_time(
+        &mut self,
+        suite: Suite,
+        key: &[u8],
+        integrity_key: &[u8],
+    ) -> Result<KeyId, KeyError> {
+        // Also for a key that is kept as it came: its kernels prove themselves first.
+        let tier = self.tier.or_else(|| trusted_tier(Family::of(suite)));
+        let tier = tier.ok_or(KeyError::NoEngine)?;
+        self.one_time
+            .add(suite, key, integrity_key, |key| K::one_time(&key, tier))
+    }
+
+    /// Takes a packet into the batch. Under a held key, `number_of` says which number and
+    /// nonce it gets, once everything else was found right; under a one-time key it gets
+    /// `given`, or what stands in the IV of a packet that is opened.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        buffer: &[u8],
+        descriptor: Descriptor,
+        given: Option<u64>,
+        number_of: impl FnOnce(&mut K, &[u8]) -> Result<(u64, Block), Refusal>,
+    ) -> Result<u64, Refusal> {
+        let Core { table, pending, .. } = self;
+        let Some(key) = table.get_mut(descriptor.key) else {
+            return self.push_one_time(buffer, descriptor, given);
+        };
+        let lengths = key.lengths();
+        let place = lengths.place(descriptor.offset, descriptor.layout)?;
+        let place = pending.check(place, buffer.len())?;
+        let (number, nonce) = number_of(key, buffer.get(place.iv()).unwrap_or(&[]))?;
+        pending.add(Packet {
+            place,
+            kind: key.kernel().kind(),
+            slot: descriptor.key.slot,
+            number,
+            nonce,
+            is_esn: descriptor.layout.esn,
+        });
+        Ok(number)
+    }
+
+    #[inline]
+    fn push_one_time(
+        &mut self,
+        buffer: &[u8],
+        descriptor: Descriptor,
+        given: Option<u64>,
+    ) -> Result<u64, Refusal> {
+        let Core {
+            one_time, pending, ..
+        } = self;
+        let OneTime {
+            index,
+            lengths,
+            salt,
+            kind,
+        } = one_time.find(descriptor.key)?;
+        let place = lengths.place(descriptor.offset, descriptor.layout)?;
+        let place = pending.check(place, buffer.len())?;
+        if descriptor.context != 0 {
+            let context = descriptor.context;
+            return Err(Refusal::NoContext { context });
+        }
+        let received = buffer.get(place.iv()).and_then(<[u8]>::as_array::<8>);
+        let counted = match received {
+            Some(iv) if K::OPEN => u64::from_be_bytes(*iv),
+            _ => given.unwrap_or(0),
+        };
+        let number = given.unwrap_or(counted);
+        one_time.spend(index);
+        pending.add(Packet {
+            place,
+            kind,
+            slot: descriptor.key.slot,
+            number,
+            nonce: NonceRule::Explicit.nonce(salt, 0, counted),
+            is_esn: descriptor.layout.esn,
+        });
+        Ok(number)
+    }
+
+    /// Forgets the packets and wipes the one-time keys.
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.one_time.clear();
+    }
+
+    /// Processes the packets. Of those that are not good, payload and, where they were to be
+    /// sealed, tag are zeros.
+    #[inline]
+    pub(super) fn run(&mut self, buffer: &mut [u8]) -> Verdicts {
+        let mut verdicts = Verdicts::none_of(self.pending.len());
+        self.pending.join_esn(buffer);
+        if self.pending.has(Kind::Gcm) {
+            self.run_gcm(buffer, &mut verdicts);
+        }
+        if self.pending.has(Kind::Aead) {
+            self.run_aead(buffer, &mut verdicts);
+        }
+        if self.pending.has(Kind::Etm) {
+            self.run_etm(buffer, &mut verdicts);
+        }
+        if self.pending.has(Kind::Mac) {
+            self.run_mac(buffer, &mut verdicts);
+        }
+        if !verdicts.all_good() {
+            self.clear_bad(buffer, &verdicts);
+        }
+        self.clear();
+        verdicts
+    }
+
+    #[cold]
+    fn clear_bad(&self, buffer: &mut [u8], verdicts: &Verdicts) {
+        for index in (0..self.pending.len()).filter(|index| !verdicts.is_good(*index)) {
+            let place = self.pending.place(index);
+            let bytes = match K::OPEN {
+                true => place.payload(),
+                false => place.payload().start..place.end(),
+            };
+            // The message of a MAC alone is not ours to clear.
+            if self.pending.kind(index) == Kind::Mac {
+                if !K::OPEN
+                    && let Some(tag) = buffer.get_mut(place.tag())
+                {
+                    tag.fill(0);
+                }
+            } else if let Some(bytes) = buffer.get_mut(bytes) {
+                bytes.fill(0);
+            }
+        }
+    }
+
+    /// The tier of a family.
+    fn tier_of(&self, family: Family) -> Tier {
+        self.tier.unwrap_or_else(|| tier_in_use(family))
+    }
+
+    /// The key in a slot.
+    #[inline]
+    fn key_at(&self, slot: u32) -> Option<&K> {
+        match KeyId::one_time_index(slot) {
+            None => self.table.at(slot),
+            Some(index) => match self.one_time.kind(index as usize)? {
+                OneTimeKind::Raw(_) => None,
+                OneTimeKind::Expanded(at) => self.one_time.expanded(at),
+            },
+        }
+    }
+
+    /// Writes the IV of a packet that is sealed, and says whether there is one now.
+    #[inline]
+    fn write_iv(&self, key: &K, index: usize, iv: &mut [u8]) -> bool {
+        if K::OPEN || iv.is_empty() {
+            return true;
+        }
+        if happens(Impossible::NoIv) {
+            return false;
+        }
+        match self.pending.given_iv(index, iv.len()) {
+            None => key.write_iv(self.pending.number(index), iv),
+            Some(given) if given.len() == iv.len() => {
+                iv.copy_from_slice(given);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// The packet that was taken last has the IV of its nonce.
+    pub(super) fn give_iv(&mut self) {
+        self.pending.give_iv();
+    }
+
+    #[inline(never)]
+    fn run_gcm(&mut self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let tier = self.tier_of(Family::Gcm);
+        let Core {
+            table,
+            one_time,
+            pending,
+            ..
+        } = self;
+        let mut keys = ArrayVec::<_, BATCH_PACKETS>::new();
+        let mut forms = ArrayVec::<_, BATCH_PACKETS>::new();
+        for (index, slot) in pending.slots().iter().enumerate() {
+            let key = match KeyId::one_time_index(*slot) {
+                Some(index) => one_time.view(index as usize),
+                None => match table.at(*slot).map(K::kernel) {
+                    Some(Kernel::Gcm(key)) => Some(key.view()),
+                    _ => None,
+                },
+            };
+            let key = key.filter(|_| K::OPEN || pending.write_gcm_iv(index, buffer));
+            let (form, key) = key.unwrap_or((gcm::KeyForm::NONE, &[]));
+            keys.push(key);
+            forms.push(form);
+        }
+        let columns = pending.gcm_columns(buffer, &keys, &forms);
+        gcm::process(tier, K::OPEN, &columns, verdicts);
+    }
+
+    #[inline(never)]
+    fn run_aead(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let pending = &*self.pending;
+        let mut packets = ArrayVec::<AeadPacket<'_>, BATCH_PACKETS>::new();
+        self.for_each_cut(Kind::Aead, buffer, |index, key, cut| {
+            if let Some(key) = key.kernel().aead() {
+                packets.push(AeadPacket {
+                    index,
+                    key,
+                    nonce: *pending.nonce(index),
+                    associated: match pending.esn(index) {
+                        None => cut.aad,
+                        Some(aad) => aad,
+                    },
+                    text: cut.payload,
+                    tag: cut.tag,
+                    is_good: false,
+                });
+            }
+        });
+        aead::process(|family| self.tier_of(family), K::OPEN, &mut packets);
+        let good = packets.iter().filter(|packet| packet.is_good);
+        verdicts.set_all_good(good.map(|packet| packet.index));
+    }
+
+    #[inline(never)]
+    fn run_etm(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let pending = &*self.pending;
+        let mut packets = ArrayVec::<EtmPacket<'_, K::Direction>, BATCH_PACKETS>::new();
+        self.for_each_cut(Kind::Etm, buffer, |index, key, cut| {
+            if let Kernel::Etm(key) = key.kernel() {
+                packets.push(EtmPacket {
+                    index,
+                    key,
+                    aad: cut.aad,
+                    iv: cut.iv,
+                    payload: cut.payload,
+                    trailing: match pending.esn(index) {
+                        None => &[],
+                        Some([_, _, _, _, high @ .., _, _, _, _]) => high,
+                    },
+                    tag: cut.tag,
+                    is_good: false,
+                });
+            }
+        });
+        K::process_etm(self.tier_of(Family::EncryptThenMac), &mut packets);
+        let good = packets.iter().filter(|packet| packet.is_good);
+        verdicts.set_all_good(good.map(|packet| packet.index));
+    }
+
+    #[inline(never)]
+    fn run_mac(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let pending = &*self.pending;
+        let mut packets = ArrayVec::<MacPacket<'_>, BATCH_PACKETS>::new();
+        self.for_each_cut(Kind::Mac, buffer, |index, key, cut| {
+            if let Kernel::Mac(key) = key.kernel() {
+                packets.push(MacPacket {
+                    index,
+                    key,
+                    nonce: pending.number(index),
+                    parts: [cut.aad, cut.payload, &[], &[]],
+                    tag: cut.tag,
+                    is_verified: K::OPEN,
+                    is_good: false,
+                });
+            }
+        });
+        frames::cleared(|| mac::process(|family| self.tier_of(family), &mut packets));
+        let good = packets.iter().filter(|packet| packet.is_good);
+        verdicts.set_all_good(good.map(|packet| packet.index));
+    }
+
+    /// Cuts the packets of a kind and writes their IVs.
+    fn for_each_cut<'b>(
+        &'b self,
+        kind: Kind,
+        buffer: &'b mut [u8],
+        mut each: impl FnMut(usize, &'b K, Cut<'b>),
+    ) {
+        let pending = &*self.pending;
+        let order = pending.in_order_of_offsets();
+        let mut remainder = Remainder::of(buffer);
+        frames::cleared(|| {
+            for index in &order[..pending.len()] {
+                let index = usize::from(*index);
+                if pending.kind(index) == kind
+                    && let Some(cut) = remainder.cut(pending.place(index))
+                    && let Some(key) = self.key_at(pending.slots()[index])
+                    && self.write_iv(key, index, cut.iv)
+                {
+                    each(index, key, cut);
+                }
+            }
+        });
+    }
+}

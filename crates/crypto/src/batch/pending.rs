@@ -1,0 +1,267 @@
+//! Packets that were taken into a batch and wait for it to run.
+
+use std::cell::Cell;
+
+use super::descriptor::Place;
+use super::{BATCH_PACKETS, Refusal};
+use crate::aead::gcm;
+use crate::cipher::Block;
+use crate::impossible::{Impossible, happens};
+use crate::kernel::Kind;
+
+/// Packets in columns, numbered as they came.
+pub(super) struct Pending {
+    len: usize,
+    /// Kinds of packets, a bit for each.
+    kinds: u8,
+    /// Whether packets lie in the buffer in the order in which they came.
+    is_ascending: bool,
+    /// Whether their parts are of the same lengths.
+    is_alike: bool,
+    has_esn: bool,
+    has_given_ivs: bool,
+    /// Where the last of them ends.
+    end: usize,
+    nonces: [Block; BATCH_PACKETS],
+    places: [Place; BATCH_PACKETS],
+    numbers: [u64; BATCH_PACKETS],
+    slots: [u32; BATCH_PACKETS],
+    kind_of: [Kind; BATCH_PACKETS],
+    /// Packets with extended sequence numbers, and what these authenticate: SPI and low half
+    /// as they stand in the packet when the batch runs, and the high half between them.
+    is_esn: [bool; BATCH_PACKETS],
+    esn: [[u8; 12]; BATCH_PACKETS],
+    /// Packets whose IV is that of the caller.
+    has_given_iv: [bool; BATCH_PACKETS],
+}
+
+/// One of them.
+pub(super) struct Packet {
+    pub(super) place: Place,
+    pub(super) kind: Kind,
+    pub(super) slot: u32,
+    pub(super) number: u64,
+    pub(super) nonce: Block,
+    pub(super) is_esn: bool,
+}
+
+impl Pending {
+    pub(super) fn new() -> Box<Pending> {
+        Box::new(Pending {
+            len: 0,
+            kinds: 0,
+            is_ascending: true,
+            is_alike: true,
+            has_esn: false,
+            has_given_ivs: false,
+            end: 0,
+            nonces: [[0; 16]; BATCH_PACKETS],
+            places: [Place::default(); BATCH_PACKETS],
+            numbers: [0; BATCH_PACKETS],
+            slots: [0; BATCH_PACKETS],
+            kind_of: [Kind::Gcm; BATCH_PACKETS],
+            is_esn: [false; BATCH_PACKETS],
+            esn: [[0; 12]; BATCH_PACKETS],
+            has_given_iv: [false; BATCH_PACKETS],
+        })
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        if self.has_given_ivs {
+            self.has_given_iv = [false; BATCH_PACKETS];
+        }
+        if self.has_esn {
+            self.is_esn = [false; BATCH_PACKETS];
+        }
+        self.len = 0;
+        self.kinds = 0;
+        self.is_ascending = true;
+        self.is_alike = true;
+        self.has_esn = false;
+        self.has_given_ivs = false;
+        self.end = 0;
+    }
+
+    /// Whether there is a place for one more packet, which ends at `end` in a buffer of
+    /// `buffer_bytes` and lies on no other packet.
+    #[inline]
+    pub(super) fn check(
+        &self,
+        (place, end): (Place, u64),
+        buffer_bytes: usize,
+    ) -> Result<Place, Refusal> {
+        if self.len >= BATCH_PACKETS {
+            return Err(Refusal::BatchFull);
+        }
+        // Offsets are of 32 bits.
+        if end > (buffer_bytes as u64).min(u32::MAX.into()) {
+            return Err(Refusal::OutOfBuffer {
+                end,
+                buffer_bytes: buffer_bytes as u64,
+            });
+        }
+        match place.offset() >= self.end {
+            true => Ok(place),
+            false => self.check_against_each(place),
+        }
+    }
+
+    #[cold]
+    fn check_against_each(&self, place: Place) -> Result<Place, Refusal> {
+        let (start, end) = (place.offset(), place.end());
+        let overlaps = |other: &Place| start < other.end() && other.offset() < end;
+        match self.places[..self.len].iter().any(overlaps) {
+            true => Err(Refusal::Overlap {
+                // It is one of 32 bits.
+                offset: start as u32,
+            }),
+            false => Ok(place),
+        }
+    }
+
+    /// Adds a packet that was checked.
+    #[inline]
+    pub(super) fn add(&mut self, packet: Packet) {
+        let index = self.len;
+        if index >= BATCH_PACKETS {
+            return;
+        }
+        let place = packet.place;
+        self.nonces[index] = packet.nonce;
+        self.places[index] = place;
+        self.numbers[index] = packet.number;
+        self.slots[index] = packet.slot;
+        self.kind_of[index] = packet.kind;
+        if packet.is_esn {
+            self.is_esn[index] = true;
+            self.has_esn = true;
+        }
+        self.len += 1;
+        self.kinds |= 1 << packet.kind as u8;
+        self.is_ascending &= place.offset() >= self.end;
+        self.is_alike &= place.is_like(self.places[0]);
+        self.end = self.end.max(place.end());
+    }
+
+    #[inline]
+    pub(super) fn has(&self, kind: Kind) -> bool {
+        self.kinds >> kind as u8 & 1 == 1
+    }
+
+    #[inline]
+    pub(super) fn place(&self, index: usize) -> Place {
+        self.places[index]
+    }
+
+    #[inline]
+    pub(super) fn kind(&self, index: usize) -> Kind {
+        self.kind_of[index]
+    }
+
+    #[inline]
+    pub(super) fn slots(&self) -> &[u32] {
+        &self.slots[..self.len]
+    }
+
+    #[inline]
+    pub(super) fn number(&self, index: usize) -> u64 {
+        self.numbers[index]
+    }
+
+    #[inline]
+    pub(super) fn nonce(&self, index: usize) -> &Block {
+        &self.nonces[index]
+    }
+
+    /// The packet that was added last has the IV of its nonce.
+    pub(super) fn give_iv(&mut self) {
+        if let Some(last) = self.len.checked_sub(1) {
+            self.has_given_iv[last] = true;
+            self.has_given_ivs = true;
+        }
+    }
+
+    /// The IV of a packet that the caller gave one.
+    #[inline]
+    pub(super) fn given_iv(&self, index: usize, bytes: usize) -> Option<&[u8]> {
+        let nonce = &self.nonces[index];
+        let iv = match bytes {
+            16 => &nonce[..],
+            _ => &nonce[4..12],
+        };
+        self.has_given_iv[index].then_some(iv)
+    }
+
+    /// Joins what ESP with extended sequence numbers authenticates.
+    pub(super) fn join_esn(&mut self, buffer: &[u8]) {
+        if !self.has_esn {
+            return;
+        }
+        for index in 0..self.len {
+            let header = buffer.get(self.places[index].aad()).unwrap_or(&[]);
+            if let Some([a, b, c, d, low @ ..]) = header.as_array::<8>() {
+                let [e, f, g, h, ..] = self.numbers[index].to_be_bytes();
+                let aad = [[*a, *b, *c, *d], [e, f, g, h], *low];
+                self.esn[index].copy_from_slice(aad.as_flattened());
+            }
+        }
+    }
+
+    /// SPI, high and low half of a packet with extended sequence numbers.
+    #[inline]
+    pub(super) fn esn(&self, index: usize) -> Option<&[u8; 12]> {
+        self.is_esn[index].then_some(&self.esn[index])
+    }
+
+    /// Writes the IV of an AES-GCM packet, if it carries one, and says whether it needs none now.
+    #[inline]
+    pub(super) fn write_gcm_iv(&self, index: usize, buffer: &mut [u8]) -> bool {
+        if happens(Impossible::NoIv) {
+            return false;
+        }
+        let iv = buffer.get_mut(self.places[index].iv()).unwrap_or_default();
+        let Some(iv) = iv.as_mut_array::<8>() else {
+            return iv.is_empty();
+        };
+        let nonce = &self.nonces[index];
+        *iv = std::array::from_fn(|at| nonce[4 + at]);
+        true
+    }
+
+    /// The packets as kernels of AES-GCM see them.
+    #[inline]
+    pub(super) fn gcm_columns<'a>(
+        &'a mut self,
+        buffer: &'a mut [u8],
+        keys: &'a [&'a [u8]],
+        forms: &'a [gcm::KeyForm],
+    ) -> gcm::Columns<'a> {
+        gcm::Columns {
+            buffer: gcm::cells(buffer),
+            places: &self.places[..self.len],
+            nonces: &self.nonces[..self.len],
+            is_alike: self.is_alike && !self.has_esn,
+            is_esn: &self.is_esn,
+            esn: Cell::from_mut(&mut self.esn[..]).as_slice_of_cells(),
+            keys,
+            forms,
+        }
+    }
+
+    /// The packets in the order in which they lie in the buffer.
+    pub(super) fn in_order_of_offsets(&self) -> [u8; BATCH_PACKETS] {
+        // A batch has at most 256 packets, so that an index is a byte.
+        let mut order = std::array::from_fn(|index| index as u8);
+        if !self.is_ascending {
+            order[..self.len]
+                .sort_unstable_by_key(|index| self.places[usize::from(*index)].offset());
+        }
+        order
+    }
+}
