@@ -1,4 +1,4 @@
-//! What must hold for any input of Weir's parsers.
+//! What must hold for any input of Weir's parsers, and of its batches of packets.
 //!
 //! Each module takes one input format. Its `check` accepts any bytes and
 //! panics where a promise of the parser is broken; its `seeds` are the inputs
@@ -18,6 +18,7 @@
 
 pub mod capture;
 pub mod contents;
+pub mod crypto_batch;
 pub mod esp;
 pub mod headers;
 pub mod inspection;
@@ -67,7 +68,15 @@ macro_rules! targets {
 
 /// Every parser that takes input from outside.
 pub const TARGETS: &[Target] = targets![
-    capture, headers, rules, contents, inspection, esp, sa_file, sketch
+    capture,
+    headers,
+    rules,
+    contents,
+    inspection,
+    esp,
+    sa_file,
+    sketch,
+    crypto_batch
 ];
 
 #[cfg(test)]
