@@ -1,14 +1,14 @@
 //! The automaton of Aho and Corasick (CACM 1975): the judge of other engines.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::{ContentEngine, EngineError, Hits, Needle, Text};
 
 /// One automaton over all contents, in any case; hits of contents whose case
 /// matters are looked at again.
 ///
-/// It is a table of transitions for few contents, and an automaton with
-/// failure links for many, which takes some ten times their bytes. Time is
+/// It is a table of transitions for few and short contents, and an automaton with
+/// failure links for others, which takes some ten times their bytes. Time is
 /// linear in the payload and in the number of matches.
 #[derive(Debug)]
 pub struct Automaton {
@@ -17,6 +17,10 @@ pub struct Automaton {
     numbers: Vec<u32>,
     needles: Vec<Needle>,
 }
+
+/// Bytes of the longest content that a table is made for: the time that it takes
+/// grows with the square of the length where a content repeats itself.
+const LONGEST_OF_TABLE_BYTES: usize = 512;
 
 impl Automaton {
     /// Builds the automaton. Contents are known by their place in the slice;
@@ -29,7 +33,10 @@ impl Automaton {
             .zip(needles.iter().cloned())
             .filter(|(_, needle)| !needle.bytes().is_empty())
             .unzip();
+        let is_long = |needle: &Needle| needle.bytes().len() > LONGEST_OF_TABLE_BYTES;
+        let kind = (needles.iter().any(is_long)).then_some(AhoCorasickKind::ContiguousNFA);
         let automaton = AhoCorasick::builder()
+            .kind(kind)
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
             .prefilter(false)
@@ -87,6 +94,21 @@ mod tests {
 
     fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(proptest::sample::select(b"abA\x00".to_vec()), 0..most)
+    }
+
+    /// A content that repeats itself takes a table far longer than links to build:
+    /// minutes for this one.
+    #[test]
+    fn a_long_run_of_one_byte_is_found() {
+        let needle = Needle::exact(vec![b'.'; 60_000]);
+        let automaton = Automaton::new(std::slice::from_ref(&needle)).expect("one content");
+        let payload = [b"x".as_slice(), needle.bytes()].concat();
+        let mut hits = Hits::default();
+        for (bytes, expected) in [(&payload[..60_000], 0), (&payload[..], 1)] {
+            hits.start(1, 1);
+            automaton.scan(&[Text::whole(bytes)], &mut hits);
+            assert_eq!(hits.in_order().len(), expected);
+        }
     }
 
     proptest! {

@@ -23,6 +23,7 @@ pub fn seeds() -> Vec<Seed> {
     long.extend([b'.'; 32_760]);
     long.extend(b"across the end of a span");
     long.extend([0; 100]);
+    let run = [b"@@-", [b'.'; 5_000].as_slice(), b"\n\n", &[b'.'; 5_100]].concat();
     vec![
         seed("empty", []),
         seed("no_payload", "@@-content\n\n"),
@@ -47,5 +48,6 @@ pub fn seeds() -> Vec<Seed> {
             b"@\x80-one content\n-one conten\n-ne content\n\none conteone contentone conten",
         ),
         seed("across_a_span", long),
+        seed("long_run", run),
     ]
 }
