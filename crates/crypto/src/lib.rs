@@ -14,10 +14,11 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let suite = Suite::parse("chacha20-poly1305")?;
 //! // WireGuard counts little-endian in its nonces; ESP, TLS, QUIC and SRTP have rules of theirs.
+//! // It allows a key 2^64 - 2^13 - 1 messages.
 //! let material = || KeyMaterial::with_nonces(suite, &[0x42; 32], NonceRule::LittleEndian);
 //!
 //! let mut sealer = Sealer::new();
-//! let key = sealer.add(SealingKey::new(material()?, 0..)?);
+//! let key = sealer.add(SealingKey::new(material()?, 0..u64::MAX - (1 << 13))?);
 //!
 //! // Three packets of 16 bytes of header, 32 of payload, 16 of tag. WireGuard does not
 //! // authenticate headers: they are a gap. In other protocols they are AAD.
@@ -50,17 +51,20 @@
 //!
 //! 1. Add keys, one for each direction of a connection. [`NonceRule`] is the protocol's. A sealing
 //!    key is made with the range of numbers that it may use; where the protocol limits the packets
-//!    of a key, as QUIC does, the range ends there.
-//! 2. Write packets into a buffer, with space for what Weir writes: a tag of
-//!    [`Suite::tag_bytes`] behind each payload and, in ESP, an IV of [`SealingKey::iv_bytes`]
-//!    in front of it.
+//!    of a key, as QUIC and WireGuard do, the range ends there. At its end `push` returns
+//!    [`Refusal::NotReserved`]: it is time for another key.
+//! 2. Write up to [`BATCH_PACKETS`] packets into a buffer, at any alignment, with space for what
+//!    Weir writes: a tag of [`Suite::tag_bytes`] behind each payload and, in ESP, an IV of
+//!    [`SealingKey::iv_bytes`] in front of it.
 //! 3. Begin a batch and push a descriptor for each packet. Sealing, `push` returns the packet's
 //!    number. A protocol that sends it has it written into the header now
 //!    ([`SealBatch::buffer_mut`]): headers are authenticated when the batch runs. Opening, the
 //!    caller gives the number ([`OpenBatch::push_numbered`]), except in ESP, whose packets carry
 //!    their IV ([`OpenBatch::push`]). A [`Refusal`] says why a packet was not taken; the batch
 //!    goes on without it.
-//! 4. Run the batch. Verdicts are in the order of the packets that were taken.
+//! 4. Run the batch. Verdicts are in the order of the packets that were taken. A receiver holds a
+//!    number against its anti-replay window before `push_numbered`, and once more, in order, when
+//!    the packet was good: two copies in one batch are both good.
 //!
 //! Packets of all connections may share a batch. The more packets a batch has, the less each of
 //! them costs.

@@ -191,7 +191,9 @@ impl Suite {
         }
     }
 
-    /// Bytes of the initialization vector on the wire, in front of the payload.
+    /// Bytes of the initialization vector that ESP carries in front of the payload. Under other
+    /// rules than [`crate::NonceRule::Explicit`] packets carry none:
+    /// [`crate::SealingKey::iv_bytes`].
     #[inline]
     pub fn iv_bytes(self) -> usize {
         match self {

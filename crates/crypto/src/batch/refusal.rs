@@ -81,7 +81,9 @@ pub enum Refusal {
     #[error("the packet does not carry its number, which must be given")]
     NoNumber,
     /// Numbers from here on are not reserved: [`crate::SealingKey::allow_until`].
-    #[error("numbers are reserved up to {end} only: reserve more")]
+    #[error(
+        "numbers below {end} are used up: reserve more, or take another key if the protocol ends there"
+    )]
     NotReserved {
         /// The first number that is not reserved.
         end: u64,

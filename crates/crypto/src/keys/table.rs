@@ -1,7 +1,7 @@
 //! Keys under numbers that descriptors can name.
 
-/// A key of a [`crate::Sealer`] or an [`crate::Opener`]. The name of a key that was removed
-/// names no other key.
+/// A key of a [`crate::Sealer`] or an [`crate::Opener`], and of this one only: in another, the
+/// same name may be that of another key. The name of a key that was removed names no other key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KeyId {
     pub(crate) slot: u32,
