@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
+use weir_console::output::{require_folder_of, write_stdout};
+use weir_console::{Failure, Outcome, messages};
 use weir_ipsec::{
     GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile, Sequences, Unprotect,
     Windows, default_ledger, ledger_files,
 };
 use weir_stream::Outcome as Finished;
-
-use crate::failure::{Failure, Outcome};
-use crate::messages;
-use crate::output::{require_folder_of, write_stdout};
 
 /// Loads an SA file and shows its warnings, however quiet the command is.
 pub fn load(path: &Path, allow_insecure_permissions: bool) -> Outcome<SaFile> {

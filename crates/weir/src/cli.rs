@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
+use weir_console::manual::{Completions, Man};
+use weir_console::{Common, Messages};
 use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
-use crate::messages::{ColorChoice, LogFormat};
-
 mod measure;
 
-pub use measure::{Changes, Measure};
-
 pub mod lab;
+
+pub use measure::{Changes, Measure};
 
 /// Filter, inspect, measure, encrypt and authenticate packet streams in one pass.
 ///
@@ -28,19 +27,10 @@ pub struct Cli {
     pub messages: Messages,
 }
 
-/// How messages on standard error look.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Messages")]
-pub struct Messages {
-    /// Color messages: auto does on a terminal unless NO_COLOR is set.
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub color: ColorChoice,
-    /// Form of messages: text, or json for one object per line.
-    #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
-    pub log_format: LogFormat,
-    /// Show more: the active ISA, inputs and outputs as they are opened.
-    #[arg(long, short, global = true)]
-    pub verbose: bool,
+impl AsRef<Messages> for Cli {
+    fn as_ref(&self) -> &Messages {
+        &self.messages
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,25 +47,6 @@ pub enum Command {
     Lab(lab::Lab),
     Completions(Completions),
     Man(Man),
-}
-
-/// What every command takes.
-#[derive(Args, Debug)]
-pub struct Common {
-    /// Write the results as one JSON document to a file, or to standard output ("-").
-    #[arg(long, value_name = "PATH")]
-    pub json: Option<PathBuf>,
-    /// Print only errors, warnings and requested output.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub quiet: bool,
-}
-
-impl Common {
-    /// Whether the tables for people are printed: not when they were declined,
-    /// and not when standard output carries JSON.
-    pub fn shows_tables(&self) -> bool {
-        !self.quiet && self.json.as_deref() != Some("-".as_ref())
-    }
 }
 
 /// How many cores a command uses.
@@ -366,22 +337,6 @@ pub enum BenchSuite {
 pub struct Engines {
     #[command(flatten)]
     pub common: Common,
-}
-
-/// Print a completion script for a shell.
-#[derive(Args, Debug)]
-pub struct Completions {
-    /// The shell.
-    pub shell: Shell,
-}
-
-/// Write the manual pages, one per command, into a folder (`man -l FOLDER/weir.1` shows
-/// one).
-#[derive(Args, Debug)]
-pub struct Man {
-    /// The folder.
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
 }
 
 #[cfg(test)]

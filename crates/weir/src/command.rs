@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
+use weir_console::{Outcome, manual};
+
 use crate::cli::{Cli, Command};
-use crate::failure::Outcome;
 
 mod bench;
 mod engines;
 mod generate;
 mod inspect;
 mod lab;
-mod manual;
 mod measure;
 mod protect;
 mod run;
@@ -28,7 +28,7 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Engines(arguments) => engines::engines(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
-        Command::Completions(arguments) => manual::completions(&arguments),
-        Command::Man(arguments) => manual::man(&arguments),
+        Command::Completions(arguments) => manual::completions::<Cli>(&arguments),
+        Command::Man(arguments) => manual::man::<Cli>(&arguments),
     }
 }

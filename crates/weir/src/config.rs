@@ -33,6 +33,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use weir_console::{Failure, Outcome, output};
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
@@ -40,10 +41,8 @@ use weir_packet::wire::KeyKind;
 use weir_reference::shapes;
 
 use crate::changes::Search;
-use crate::failure::{Failure, Outcome};
 use crate::filter::FilterConfig;
 use crate::measured::Places;
-use crate::output;
 
 mod resolve;
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use weir_console::progress::{Bar, Extent, Place};
+use weir_console::{Failure, Outcome};
 use weir_packet::file::CaptureError;
 use weir_stream::{CaptureSource, Outcome as Finished, Pipeline, Progress, Statistics, StopFlag};
 use weir_stream::{PipelineError, run_side_by_side};
 
-use crate::failure::{Failure, Outcome};
-use crate::progress::{Bar, Extent, Place};
 use crate::signals;
 
 /// What a progress bar shows of one pipeline's captures.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use weir_console::{Failure, Outcome, output};
 use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement, Seed};
@@ -13,11 +14,10 @@ use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
 use crate::changes::Search;
 use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
 use crate::execute::Watched;
-use crate::failure::{Failure, Outcome};
 use crate::filter::{FilterConfig, FilterStage};
 use crate::measured::{Outputs, SharedRecent};
 use crate::rules::{LoadedRules, RuleSource};
-use crate::{associations, input, output, signals, values};
+use crate::{associations, input, signals, values};
 
 /// What is loaded once and serves all pipelines.
 pub struct Shared {

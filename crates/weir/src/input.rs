@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use weir_console::{Failure, Outcome, messages, output};
 use weir_packet::file::{Reader, Writer};
 use weir_stream::CaptureSource;
 
 use crate::execute::Watched;
-use crate::failure::{Failure, Outcome};
-use crate::{messages, output};
 
 /// So many files are kept open until their turn comes. The others are looked
 /// at and opened again: they would take a block of memory each.

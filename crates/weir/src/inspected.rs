@@ -7,12 +7,11 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::anyhow;
 use indicatif::HumanCount;
+use weir_console::{Failure, Outcome, output};
 use weir_export::InspectMetrics;
 use weir_inspect::LiveRules;
 
-use crate::failure::{Failure, Outcome};
 use crate::measured::METRICS_EVERY;
-use crate::output;
 
 /// What is put beside a progress bar.
 pub fn note(rules: &LiveRules) -> String {

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use weir_console::{Failure, Outcome, output};
 use weir_export::{Metrics, ParquetWriter};
 use weir_measure::change::Alarm;
 use weir_measure::{IntervalReport, Observer, Value};
 use weir_packet::file::WholeFile;
 use weir_stream::StopFlag;
 
-use crate::failure::{Failure, Outcome};
-use crate::{output, signals};
+use crate::signals;
 
 /// A file of metrics is not written more often than this.
 pub const METRICS_EVERY: Duration = Duration::from_secs(1);

@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use weir_console::table;
 use weir_inspect::{AlertCount, AlertCounts, GroupStatistics, InspectStatistics, ProfiledRule};
 use weir_stream::Statistics;
-
-pub mod table;
 
 use crate::associations::AssociationRow;
 
@@ -81,6 +80,92 @@ impl Traffic {
     pub fn dropped(&self) -> u64 {
         self.drops.values().sum()
     }
+}
+
+/// The rows that every run's table begins with.
+pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![
+        row(
+            "read",
+            format!(
+                "{} packets, {}",
+                table::count(traffic.packets),
+                table::captured(traffic.bytes, traffic.wire_bytes)
+            ),
+        ),
+        row(
+            "forwarded",
+            format!(
+                "{} packets, {}",
+                table::count(traffic.forwarded),
+                table::bytes(traffic.forwarded_bytes)
+            ),
+        ),
+        row(
+            "dropped",
+            format!("{} packets", table::count(traffic.dropped())),
+        ),
+    ];
+    let implausible = [
+        ("implausible time", traffic.time_implausible, "packets"),
+        ("clock jumped", traffic.clock_jumps, "times"),
+        ("implausible length", traffic.length_implausible, "packets"),
+    ];
+    for (name, number, unit) in implausible {
+        if number > 0 {
+            rows.push(row(name, format!("{} {unit}", table::count(number))));
+        }
+    }
+    for (reason, packets) in &traffic.drops {
+        rows.push(row(
+            &format!("  {}", reason.replace('_', " ")),
+            format!("{} packets", table::count(*packets)),
+        ));
+    }
+    rows
+}
+
+/// The rows that every run's table ends with.
+pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
+    let packets_per_s = if traffic.seconds > 0.0 {
+        traffic.packets as f64 / traffic.seconds
+    } else {
+        0.0
+    };
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![
+        row(
+            "throughput",
+            format!(
+                "{:.2} Gbit/s, {:.2} million packets/s, for {}",
+                traffic.gbit_per_s,
+                packets_per_s / 1e6,
+                table::duration((traffic.seconds * 1e9) as u64)
+            ),
+        ),
+        row(
+            "latency",
+            format!(
+                "half below {}, 99 % below {}",
+                table::duration(traffic.latency_ns.p50),
+                table::duration(traffic.latency_ns.p99)
+            ),
+        ),
+    ];
+    if traffic.interrupted {
+        rows.push(row(
+            "interrupted",
+            "by a signal; what was read is done".to_owned(),
+        ));
+    }
+    if traffic.truncated {
+        rows.push(row(
+            "truncated",
+            "the input ends inside a packet".to_owned(),
+        ));
+    }
+    rows
 }
 
 /// Alerts by rule, most frequent first.

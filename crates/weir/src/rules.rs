@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use weir_console::{Failure, Outcome, messages};
 use weir_inspect::{EngineChoice, LiveRules, LoadReport, RuleFile, RuleSet, Variables};
 
-use crate::failure::{Failure, Outcome};
-use crate::messages;
 use crate::signals;
 
 /// Where rules come from.

@@ -2,8 +2,7 @@
 
 use anyhow::Context;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
-
-use crate::failure::{Failure, Outcome};
+use weir_console::{Failure, Outcome};
 
 /// A process that holds keys leaves no core file and cannot be traced by
 /// other processes of its user.

@@ -8,21 +8,8 @@ use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use weir_console::{Failure, Outcome};
 use weir_stream::StopFlag;
-
-use crate::failure::{Failure, Outcome};
-
-/// Makes SIGHUP and SIGUSR2 harmless. Without a handler they end the process;
-/// [`reopen_flag`] and [`on_reload`] add what they do where there is something
-/// to reopen or reload.
-pub fn survive_requests() -> Outcome {
-    for signal in [SIGHUP, SIGUSR2] {
-        flag::register(signal, Arc::default())
-            .context("cannot handle signals")
-            .map_err(Failure::Running)?;
-    }
-    Ok(())
-}
 
 /// Ends the run on SIGINT or SIGTERM: the batches in flight are finished and
 /// everything is written. A second signal ends the process at once.

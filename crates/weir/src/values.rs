@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-
-use crate::failure::{Failure, Outcome};
+use weir_console::{Failure, Outcome};
 
 /// The shortest interval: timestamps of captures are no finer.
 const SHORTEST: Duration = Duration::from_nanos(1);

@@ -4,8 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::Common;
+use weir_console::Common;
 
 /// Model stream processors: schedule kernels, run programs, change the machine,
 /// reproduce published results.

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use weir_console::Common;
 use weir_measure::Value;
 use weir_measure::change::{Difference, KeySource, Model};
 use weir_packet::wire::KeyKind;
 
-use super::{Common, Shards};
+use super::Shards;
 
 /// Measure captures: the largest sources of traffic, distinct keys and changes, by sketches
 /// in bounded memory.

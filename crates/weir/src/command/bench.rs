@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use weir_bench::{Plan, Row, RunError, Subjects};
+use weir_console::progress::{Bar, Extent, Place};
+use weir_console::{Failure, Outcome, messages, output, table};
 use weir_stream::StopFlag;
 
 use crate::cli::{Bench, BenchSuite};
-use crate::failure::{Failure, Outcome};
-use crate::progress::{Bar, Extent, Place};
-use crate::report::table;
 use crate::signals;
-use crate::{messages, output};
 
 /// The document of `--json`.
 #[derive(Serialize)]

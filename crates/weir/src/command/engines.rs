@@ -3,12 +3,10 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use weir_console::{Outcome, output, table};
 use weir_simd::Tier;
 
 use crate::cli::Engines;
-use crate::failure::Outcome;
-use crate::output;
-use crate::report::table;
 
 /// One engine.
 #[derive(Serialize)]

@@ -5,18 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
+use weir_console::output::{self, keep_apart};
+use weir_console::progress::{Bar, Extent, Place};
+use weir_console::{Failure, Outcome, messages, table};
 use weir_packet::file::{Interface, MAX_RECORD_BYTES};
 use weir_packet::generate::{Generator, Plan};
 use weir_packet::wire::LinkType;
 use weir_stream::StopFlag;
 
 use crate::cli::Generate;
-use crate::failure::{Failure, Outcome};
 use crate::input;
-use crate::messages;
-use crate::output::{self, keep_apart};
-use crate::progress::{Bar, Extent, Place};
-use crate::report::table;
 use crate::signals;
 
 /// The document of `--json`.

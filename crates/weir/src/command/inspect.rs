@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use weir_console::output::Document;
+use weir_console::{Failure, Outcome, messages, output, table};
 use weir_inspect::{
     AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectSnapshot,
     InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
@@ -16,12 +18,10 @@ use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
 use crate::execute::{Execution, execute, execute_telling};
-use crate::failure::{Failure, Outcome};
 use crate::inspected::{self, MetricsFile};
-use crate::output::Document;
-use crate::report::{Traffic, alerts_table, inspection_tables, profile_table, table};
+use crate::report::{self, Traffic, alerts_table, inspection_tables, profile_table};
 use crate::rules::{LoadedRules, RuleSource};
-use crate::{input, messages, output, rules, signals};
+use crate::{input, rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     match &arguments.train {
@@ -135,7 +135,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
                 "whole run",
                 &[],
                 &[],
-                [table::traffic_rows(&traffic), table::speed_rows(&traffic)].concat(),
+                [report::traffic_rows(&traffic), report::speed_rows(&traffic)].concat(),
             );
         messages::show(&text);
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::applications;
 use weir_lab::experiments::experiments;
 use weir_lab::machine::Machine;
@@ -11,8 +12,6 @@ use weir_lab::machine::Machine;
 use results::Results;
 
 use crate::cli::lab::{Lab, LabCommand, LabList, MachineChoice};
-use crate::failure::{Failure, Outcome};
-use crate::report::table;
 
 mod cost;
 mod experiment;

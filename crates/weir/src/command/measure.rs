@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use weir_console::output::RowDocument;
+use weir_console::{Failure, Outcome, messages, output, table};
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_packet::wire::KeyKind;
@@ -13,11 +15,9 @@ use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
 use crate::changes::Search;
 use crate::cli::{Changes, Measure};
 use crate::execute::{Execution, Watched, execute};
-use crate::failure::{Failure, Outcome};
 use crate::measured::{Outputs, Places};
-use crate::output::RowDocument;
-use crate::report::{Traffic, table};
-use crate::{input, output, progress, values};
+use crate::report::{self, Traffic};
+use crate::{input, values};
 
 mod fit;
 
@@ -45,7 +45,7 @@ impl Reports {
         }
         if self.shows_tables {
             let text = interval_table(self.key, &self.value, report);
-            progress::beside_bar(|| output::write_stdout(text.as_bytes()))?;
+            messages::beside_bar(|| output::write_stdout(text.as_bytes()))?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         document.finish(&traffic)?;
     }
     if shows_tables {
-        let rows = [table::traffic_rows(&traffic), table::speed_rows(&traffic)];
+        let rows = [report::traffic_rows(&traffic), report::speed_rows(&traffic)];
         let text = table::table("whole run", &[], &[], rows.concat());
         output::write_stdout(text.as_bytes())?;
     }

@@ -6,16 +6,16 @@ use std::slice;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Common, Failure, Outcome, messages, output, table};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
 use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, StopFlag};
 
 use crate::associations::{self, AssociationRow};
-use crate::cli::{self, Associations, Common};
+use crate::cli::{self, Associations};
 use crate::execute::{Execution, Watched, execute};
-use crate::failure::{Failure, Outcome};
-use crate::report::{self, Traffic, table};
-use crate::{input, messages, output};
+use crate::input;
+use crate::report::{self, Traffic};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -245,12 +245,12 @@ impl Converted<'_> {
                 ]
             };
             let rows = [
-                table::traffic_rows(&document.traffic),
+                report::traffic_rows(&document.traffic),
                 vec![
                     row(&format!("{command}ed"), done),
                     row("bypassed", document.bypassed),
                 ],
-                table::speed_rows(&document.traffic),
+                report::speed_rows(&document.traffic),
             ]
             .concat();
             let text = table::table("", &[], &[], rows)

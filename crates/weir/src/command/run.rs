@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, messages, output, table};
 use weir_inspect::{
     AlertCount, AlertCounts, FalseCandidates, GroupStatistics, InspectSnapshot, InspectStage,
 };
@@ -16,13 +17,12 @@ use crate::associations::{self, AssociationRow, association_rows};
 use crate::cli::{Check, Run};
 use crate::config::{Config, MeasureConfig};
 use crate::execute::{Execution, execute_telling, was_truncated};
-use crate::failure::{Failure, Outcome};
 use crate::filter::RuleCount;
 use crate::gateway::{self, Shared};
 use crate::inspected::{self, MetricsFile};
 use crate::measured::Recent;
-use crate::report::{self, Traffic, table};
-use crate::{messages, output, rules};
+use crate::report::{self, Traffic};
+use crate::rules;
 
 /// The document of `--json` and `[report]`.
 #[derive(Serialize)]
@@ -287,9 +287,9 @@ fn tables(config: &Config, document: &Document, alerts: &AlertCounts) -> String 
         &[],
         &[],
         [
-            table::traffic_rows(&document.traffic),
+            report::traffic_rows(&document.traffic),
             done,
-            table::speed_rows(&document.traffic),
+            report::speed_rows(&document.traffic),
         ]
         .concat(),
     )

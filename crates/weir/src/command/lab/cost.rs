@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use weir_console::{Outcome, table};
 use weir_lab::cost::{Process, Shape};
 use weir_lab::machine::Machine;
 
 use super::machine;
 use super::results::Results;
 use crate::cli::lab::LabCost;
-use crate::failure::Outcome;
-use crate::report::table;
 
 /// A cost of a machine.
 #[derive(Serialize)]

@@ -3,13 +3,12 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::experiments::{self, Finding};
 
 use super::results::Results;
 use super::{machine, unknown};
 use crate::cli::lab::LabExperiment;
-use crate::failure::{Failure, Outcome};
-use crate::report::table;
 
 /// What was found.
 #[derive(Serialize)]

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::lengths::{Filling, Lengths};
 use weir_lab::report::{Mark, Page, Plot, Scale, Series};
 use weir_packet::file::{CaptureError, Reader};
@@ -11,8 +12,6 @@ use weir_packet::wire::{Headers, Network};
 
 use super::results::Results;
 use crate::cli::lab::LabLengths;
-use crate::failure::{Failure, Outcome};
-use crate::report::table;
 
 /// Clusters on the packets of all captures.
 #[derive(Serialize)]

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use weir_console::progress::Bar;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::reproduce::{Effort, ReproduceError, Row, page, reproduce as rows_of, tally};
 
 use super::results::Results;
 use crate::cli::lab::LabReproduce;
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bar;
-use crate::report::table;
 
 /// A row as scripts see it.
 #[derive(Serialize)]

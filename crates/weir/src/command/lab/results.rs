@@ -7,12 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use weir_console::output::{self, Document};
+use weir_console::{Common, Failure, Outcome};
 use weir_export::{Column, Values, write_table};
 
-use crate::cli::Common;
 use crate::cli::lab::Places;
-use crate::failure::{Failure, Outcome};
-use crate::output::{self, Document};
 
 /// The places that were asked for, open.
 pub(super) struct Results<'a> {

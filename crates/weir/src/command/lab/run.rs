@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
 use weir_lab::cost::power;
 use weir_lab::execute::execute;
@@ -14,8 +15,6 @@ use weir_lab::stream::{self, Outcome as Played, Program};
 use super::results::Results;
 use super::{machine, unknown};
 use crate::cli::lab::{LabRun, Work};
-use crate::failure::{Failure, Outcome};
-use crate::report::table;
 
 impl Work {
     pub(super) fn size(&self) -> Outcome<Size> {

@@ -4,15 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, output, table};
 use weir_lab::applications;
 use weir_lab::schedule::{NotPipelined, Schedule};
 
 use super::results::Results;
 use super::{machine, unknown};
 use crate::cli::lab::LabSchedule;
-use crate::failure::{Failure, Outcome};
-use crate::output;
-use crate::report::table;
 
 /// A block of a schedule.
 #[derive(Serialize)]

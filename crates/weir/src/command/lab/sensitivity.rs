@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
+use weir_console::progress::Bar;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::parallel;
 use weir_lab::reproduce::{Effort, Sensitivity, Study, assumptions, sensitivity as study_of};
 
 use super::reproduce::effort;
 use super::results::Results;
 use crate::cli::lab::LabSensitivity;
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bar;
-use crate::report::table;
 
 /// A result that changes.
 #[derive(Serialize)]

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::progress::Bar;
+use weir_console::{Failure, Outcome, table};
 use weir_lab::applications;
 use weir_lab::parallel;
 use weir_lab::report::{Cell, Look, Mark, Page, Plot, Scale, Series};
@@ -16,9 +18,6 @@ use super::results::Results;
 use super::run::ProgramRow;
 use super::{machine, unknown};
 use crate::cli::lab::LabSweep;
-use crate::failure::{Failure, Outcome};
-use crate::progress::Bar;
-use crate::report::table;
 
 /// One machine of a sweep.
 #[derive(Serialize)]

@@ -5,16 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_console::{Failure, Outcome, output, table};
 use weir_measure::change::{ChangeConfig, ChangeReport, Fit, Model, SearchState, fit as search};
 use weir_measure::{IntervalReport, KAry, MeasureConfig, RealKAry, Shape};
 use weir_stream::StopFlag;
 
 use super::{config, open, run};
 use crate::cli::Measure;
-use crate::failure::{Failure, Outcome};
 use crate::measured::Places;
-use crate::output;
-use crate::report::table;
 
 /// One row of so many counters knows F₂ to within 4 %, and keeps the thousands
 /// of passes short.

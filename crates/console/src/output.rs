@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use serde::Serialize;
 use weir_packet::file::{WholeFile, same_file};
 
-use crate::cli::Common;
+use crate::arguments::Common;
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 

@@ -2,8 +2,6 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::Traffic;
-
 /// Number of packets, bytes and the like, in groups of three digits.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -114,89 +112,6 @@ fn table_of_width(
     }
     let heading = if title.is_empty() { "" } else { "\n" };
     format!("{title}{heading}{}\n\n", table.trim_fmt())
-}
-
-/// The rows that every run's table begins with.
-pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let mut rows = vec![
-        row(
-            "read",
-            format!(
-                "{} packets, {}",
-                count(traffic.packets),
-                captured(traffic.bytes, traffic.wire_bytes)
-            ),
-        ),
-        row(
-            "forwarded",
-            format!(
-                "{} packets, {}",
-                count(traffic.forwarded),
-                bytes(traffic.forwarded_bytes)
-            ),
-        ),
-        row("dropped", format!("{} packets", count(traffic.dropped()))),
-    ];
-    let implausible = [
-        ("implausible time", traffic.time_implausible, "packets"),
-        ("clock jumped", traffic.clock_jumps, "times"),
-        ("implausible length", traffic.length_implausible, "packets"),
-    ];
-    for (name, number, unit) in implausible {
-        if number > 0 {
-            rows.push(row(name, format!("{} {unit}", count(number))));
-        }
-    }
-    for (reason, packets) in &traffic.drops {
-        rows.push(row(
-            &format!("  {}", reason.replace('_', " ")),
-            format!("{} packets", count(*packets)),
-        ));
-    }
-    rows
-}
-
-/// The rows that every run's table ends with.
-pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
-    let packets_per_s = if traffic.seconds > 0.0 {
-        traffic.packets as f64 / traffic.seconds
-    } else {
-        0.0
-    };
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let mut rows = vec![
-        row(
-            "throughput",
-            format!(
-                "{:.2} Gbit/s, {:.2} million packets/s, for {}",
-                traffic.gbit_per_s,
-                packets_per_s / 1e6,
-                duration((traffic.seconds * 1e9) as u64)
-            ),
-        ),
-        row(
-            "latency",
-            format!(
-                "half below {}, 99 % below {}",
-                duration(traffic.latency_ns.p50),
-                duration(traffic.latency_ns.p99)
-            ),
-        ),
-    ];
-    if traffic.interrupted {
-        rows.push(row(
-            "interrupted",
-            "by a signal; what was read is done".to_owned(),
-        ));
-    }
-    if traffic.truncated {
-        rows.push(row(
-            "truncated",
-            "the input ends inside a packet".to_owned(),
-        ));
-    }
-    rows
 }
 
 #[cfg(test)]

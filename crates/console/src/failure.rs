@@ -14,10 +14,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A wrong command line, or a file that it names.
     pub fn usage(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Usage(error.into())
     }
 
+    /// Work that failed while it was under way.
     pub fn running(error: impl Into<anyhow::Error>) -> Failure {
         Failure::Running(error.into())
     }
@@ -29,6 +31,7 @@ impl Failure {
         causes.any(|cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// 2 for usage, 1 for running.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),

@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 /// How much a message matters.
@@ -49,6 +50,23 @@ struct Style {
 }
 
 static STYLE: OnceLock<Style> = OnceLock::new();
+
+/// The name that messages begin with.
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// The progress bar that is drawn at the moment, which messages must not mix with.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Sets the name that messages begin with, once.
+pub(crate) fn name_program(name: &str) {
+    // A second call changes nothing.
+    let _ = PROGRAM.set(name.to_owned());
+}
+
+/// Sets the progress bar that is drawn from now on, if any.
+pub(crate) fn draw_beside(bar: Option<ProgressBar>) {
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
 
 /// Sets how messages are written, once.
 pub fn configure(color: ColorChoice, format: LogFormat, shows_details: bool) {
@@ -98,12 +116,22 @@ pub fn show(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn say(level: Level, message: &str) {
-    let style = STYLE.get().copied().unwrap_or_default();
-    crate::progress::beside_bar(|| show(&line(style, level, message)));
+/// Writes something to the terminal without mixing it with the progress bar.
+pub fn beside_bar<T>(write: impl FnOnce() -> T) -> T {
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bar {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
 }
 
-fn line(style: Style, level: Level, message: &str) -> String {
+fn say(level: Level, message: &str) {
+    let style = STYLE.get().copied().unwrap_or_default();
+    let program = PROGRAM.get().map_or("weir", String::as_str);
+    beside_bar(|| show(&line(style, program, level, message)));
+}
+
+fn line(style: Style, program: &str, level: Level, message: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
         time_unix_s: f64,
@@ -120,14 +148,14 @@ fn line(style: Style, level: Level, message: &str) -> String {
         let text = serde_json::to_string(&line).unwrap_or_default();
         return text + "\n";
     }
-    let (color, prefix) = match level {
-        Level::Error => ("\x1b[1;31m", "weir: "),
-        Level::Warning => ("\x1b[1;33m", "weir: warning: "),
-        Level::Notice | Level::Detail => ("\x1b[1m", "weir: "),
+    let (color, kind) = match level {
+        Level::Error => ("\x1b[1;31m", ""),
+        Level::Warning => ("\x1b[1;33m", "warning: "),
+        Level::Notice | Level::Detail => ("\x1b[1m", ""),
     };
     match style.has_color {
-        true => format!("{color}{prefix}\x1b[0m{message}\n"),
-        false => format!("{prefix}{message}\n"),
+        true => format!("{color}{program}: {kind}\x1b[0m{message}\n"),
+        false => format!("{program}: {kind}{message}\n"),
     }
 }
 
@@ -138,19 +166,22 @@ mod tests {
     #[test]
     fn lines_have_the_form_that_is_asked_for() {
         let plain = Style::default();
-        assert_eq!(line(plain, Level::Error, "no"), "weir: no\n");
-        assert_eq!(line(plain, Level::Warning, "no"), "weir: warning: no\n");
+        assert_eq!(line(plain, "weir", Level::Error, "no"), "weir: no\n");
+        assert_eq!(
+            line(plain, "weir-lab", Level::Warning, "no"),
+            "weir-lab: warning: no\n"
+        );
         let colored = Style {
             has_color: true,
             ..plain
         };
-        let text = line(colored, Level::Notice, "yes");
+        let text = line(colored, "weir", Level::Notice, "yes");
         assert_eq!(text, "\x1b[1mweir: \x1b[0myes\n");
         let json = Style {
             format: LogFormat::Json,
             ..colored
         };
-        let text = line(json, Level::Warning, "a \"b\"\nc");
+        let text = line(json, "weir", Level::Warning, "a \"b\"\nc");
         assert_eq!(text.lines().count(), 1);
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(line["level"], "warning");

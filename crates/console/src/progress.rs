@@ -1,8 +1,8 @@
 //! How far a long run has come: a bar on a terminal, a line a minute elsewhere.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -91,22 +91,6 @@ impl Drop for Bar {
     }
 }
 
-/// The bar that is drawn at the moment.
-static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
-
-/// Writes something to the terminal without mixing it with the bar.
-pub fn beside_bar<T>(write: impl FnOnce() -> T) -> T {
-    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match drawn {
-        Some(bar) => bar.suspend(write),
-        None => write(),
-    }
-}
-
-fn show(bar: Option<ProgressBar>) {
-    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
-}
-
 /// Says how far the work is, once a minute.
 fn tell(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
     let started = Instant::now();
@@ -172,7 +156,7 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
         Extent::Parts(count) => ProgressBar::new(count)
             .with_style(style("{bar:30} {percent:>3} %, {pos} of {len}, {eta} left")),
     };
-    show(Some(bar.clone()));
+    messages::draw_beside(Some(bar.clone()));
     while !done.load(Ordering::Relaxed) {
         let Place {
             position,
@@ -184,7 +168,7 @@ fn draw(extent: Extent, place: impl Fn() -> Place, done: &AtomicBool) {
         bar.set_message(format!("{} packets{comma}{note}", HumanCount(packets)));
         thread::sleep(TICK);
     }
-    show(None);
+    messages::draw_beside(None);
     bar.finish_and_clear();
 }
 
