@@ -6,7 +6,7 @@ use crate::captures::write_frames;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
-use crate::processes::{Beside, Folder, example_name, json_file, json_lines, weir};
+use crate::processes::{Folder, beside, example_name, json_file, json_lines, weir};
 
 fn intervals(document: &Value) -> &[Value] {
     document["intervals"].as_array().expect("intervals")
@@ -374,7 +374,7 @@ fn reports_leave_when_their_interval_is_over() {
     let (pipe, json) = (folder.pipe("in"), folder.name("report.json"));
     for shards in ["1", "2"] {
         let arguments = ["measure", &pipe, "--interval", "1", "--shards", shards];
-        let mut running = Beside::start(arguments);
+        let mut running = beside(arguments);
         let mut feed = File::create(&pipe).expect("the writing end");
         // More than two of the three intervals.
         feed.write_all(&packets[..packets.len() - 1000])

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use crate::captures::{packets, write_frames};
-use crate::processes::{Beside, Folder, Said, example, example_name, until, weir};
+use crate::processes::{Folder, Said, beside, example, example_name, until, weir};
 
 /// An SA file of one's own: keys that nobody published. Site A to B goes by
 /// GCM, back by CTR.
@@ -258,7 +258,7 @@ fn a_key_seals_in_one_run_at_a_time() {
     let arguments = [
         "protect", &pipe, &first, "--sa", &sa, "-q", "--state", &ledger,
     ];
-    let running = Beside::start([&arguments[..], &NEW].concat());
+    let running = beside([&arguments[..], &NEW].concat());
     let mut feed = File::create(&pipe).expect("the writing end");
     feed.write_all(&traffic).expect("fed");
     // While the pipe is open the first run holds its keys.
@@ -294,7 +294,7 @@ fn a_killed_run_repeats_nothing() {
     let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
     let ledger = folder.name("ledger");
     let arguments = ["protect", &pipe, "-", "--sa", &sa, "-q", "--state", &ledger];
-    let mut running = Beside::start([&arguments[..], &NEW].concat());
+    let mut running = beside([&arguments[..], &NEW].concat());
     let mut stdout = running.child().stdout.take().expect("a pipe");
     let feeding = std::thread::spawn(move || {
         let mut feed = File::create(&pipe).expect("the writing end");

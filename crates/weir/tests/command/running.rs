@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::captures::packets;
 use crate::inspect::{alerts, expected};
 use crate::processes::{
-    Beside, Folder, example, example_both_ways, example_name, json_file, json_lines, until, weir,
+    Beside, Folder, beside, example, example_both_ways, example_name, json_file, json_lines, until,
+    weir,
 };
 
 /// A gateway that reads from a pipe.
@@ -51,7 +52,7 @@ impl Live {
                 "#
             ),
         );
-        let running = Beside::start(["run", &config, "--quiet", "--shards", shards]);
+        let running = beside(["run", &config, "--quiet", "--shards", shards]);
         Live {
             folder,
             running,
@@ -210,7 +211,7 @@ fn hup_and_usr2_end_no_command() {
         };
         let input = std::fs::read(input).expect("read");
         let (first, second) = input.split_at(input.len() / 2);
-        let mut running = Beside::start(command);
+        let mut running = beside(command);
         let mut feed = File::create(&pipe).expect("the writing end");
         feed.write_all(first).expect("fed");
         running.signal(Signal::HUP);
@@ -221,7 +222,7 @@ fn hup_and_usr2_end_no_command() {
     }
 
     let target = folder.pipe("generated.pcap");
-    let mut running = Beside::start(["generate", &target, "--packets", "5000", "-q"]);
+    let mut running = beside(["generate", &target, "--packets", "5000", "-q"]);
     let mut taken = File::open(&target).expect("the reading end");
     taken.read_exact(&mut [0]).expect("a byte");
     running.signal(Signal::HUP);
@@ -269,7 +270,7 @@ fn a_direction_that_fails_stops_the_other_one() {
                 "#
             ),
         );
-        let mut running = Beside::start(["run", &config, "-q", "--shards", shards]);
+        let mut running = beside(["run", &config, "-q", "--shards", shards]);
         let mut feed = File::create(&pipe).expect("the writing end");
         let input = std::fs::read(&protected).expect("read");
         // As much as a pipe takes before anybody reads.
