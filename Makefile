@@ -2,7 +2,7 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install uninstall dist peers peers-aesni peers-table bench fuzz
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz
 
 # How long `make fuzz` spends on each target.
 SECONDS = 60
@@ -11,8 +11,9 @@ help:
 	echo 'make run              build, then send the example capture through the whole gateway'
 	echo 'make test             all tests, and those beside other programs where these are there'
 	echo 'make install          program, manual pages, completions and JSON Schemas under PREFIX (/usr/local), DESTDIR in front'
-	echo 'make uninstall        removes them'
-	echo 'make dist             an archive of the same with documentation and licences, in out/'
+	echo 'make install-lab      the same of weir-lab, the models of stream processors'
+	echo 'make uninstall        removes both'
+	echo 'make dist             an archive of the program with documentation and licences, in out/'
 	echo 'make peers            Weir beside its peers, the same work in one run; out/peers.json'
 	echo 'make peers-aesni      the same, all of them limited to AES-NI and AVX2; out/peers-aesni.json'
 	echo 'make peers-table      the tables of docs/speed.md, from the rows in these files'
@@ -27,10 +28,12 @@ run:
 	rm -f out/alerts.jsonl
 	"$${CARGO_TARGET_DIR:-target}/release/weir" run examples/gateway.toml
 
-# The interoperability tests run the program as it is shipped, and skip what
-# they cannot do.
+# Product and lab in one command, so that what both use is built once. Members left out need more
+# than a checkout. The interoperability tests run the program as it is shipped, and skip what they
+# cannot do.
 test:
-	cargo test
+	cargo test --workspace --exclude weir-peers \
+		--exclude weir-constant-time --exclude weir-crypto-protocols
 	if command -v python3 >/dev/null; then \
 		cargo build --release --locked --package weir --quiet && \
 		for script in tests/interop/test_*.py; do \
@@ -59,22 +62,32 @@ ZSH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 SCHEMAS = $(DESTDIR)$(PREFIX)/share/weir/schemas
 
-install:
-	cargo build --release --locked --package weir
+# Installs $$program with its manual pages and completions.
+INSTALL = \
+	cargo build --release --locked --package "$$program" && \
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(MAN)" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" \
-		"$(FISH_COMPLETIONS)" "$(SCHEMAS)"
-	install -s -m 755 "$${CARGO_TARGET_DIR:-target}/release/weir" "$(DESTDIR)$(PREFIX)/bin/weir"
-	umask 022 && weir="$(DESTDIR)$(PREFIX)/bin/weir" && \
-	"$$weir" man "$(MAN)" && \
-	"$$weir" completions bash >"$(BASH_COMPLETIONS)/weir" && \
-	"$$weir" completions zsh >"$(ZSH_COMPLETIONS)/_weir" && \
-	"$$weir" completions fish >"$(FISH_COMPLETIONS)/weir.fish"
+		"$(FISH_COMPLETIONS)" && \
+	install -s -m 755 "$${CARGO_TARGET_DIR:-target}/release/$$program" "$(DESTDIR)$(PREFIX)/bin/$$program" && \
+	umask 022 && installed="$(DESTDIR)$(PREFIX)/bin/$$program" && \
+	"$$installed" man "$(MAN)" && \
+	"$$installed" completions bash >"$(BASH_COMPLETIONS)/$$program" && \
+	"$$installed" completions zsh >"$(ZSH_COMPLETIONS)/_$$program" && \
+	"$$installed" completions fish >"$(FISH_COMPLETIONS)/$$program.fish"
+
+install:
+	program=weir; $(INSTALL)
+	install -d "$(SCHEMAS)"
 	install -m 644 docs/schemas/*.schema.json "$(SCHEMAS)"
 
+install-lab:
+	program=weir-lab; $(INSTALL)
+
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/weir" "$(MAN)"/weir.1 "$(MAN)"/weir-*.1 \
-		"$(BASH_COMPLETIONS)/weir" "$(ZSH_COMPLETIONS)/_weir" "$(FISH_COMPLETIONS)/weir.fish"
-	rm -f "$(SCHEMAS)"/*.schema.json
+	for program in weir weir-lab; do \
+		rm -f "$(DESTDIR)$(PREFIX)/bin/$$program" "$(BASH_COMPLETIONS)/$$program" \
+			"$(ZSH_COMPLETIONS)/_$$program" "$(FISH_COMPLETIONS)/$$program.fish"; \
+	done
+	rm -f "$(MAN)"/weir.1 "$(MAN)"/weir-*.1 "$(SCHEMAS)"/*.schema.json
 	rmdir "$(SCHEMAS)" "$(DESTDIR)$(PREFIX)/share/weir" 2>/dev/null || true
 
 # The name of the archive says version and machine.
@@ -105,6 +118,7 @@ peers-table:
 
 bench:
 	cargo bench
+	cargo bench --package weir-lab
 
 # libFuzzer keeps what it finds beside the committed corpus, not in it.
 fuzz:

@@ -1,6 +1,6 @@
 //! A program's own manual: completion scripts and manual pages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -35,12 +35,24 @@ pub fn completions<C: CommandFactory>(arguments: &Completions) -> Outcome<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the pages of a program, `PROGRAM.1` and `PROGRAM-COMMAND.1`.
-pub fn man<C: CommandFactory>(arguments: &Man) -> Outcome<ExitCode> {
-    let command = C::command();
+/// Writes the pages of a program, `PROGRAM.1` and `PROGRAM-COMMAND.1`, but not those of `programs`:
+/// commands that start programs, which write the pages of these names themselves.
+pub fn man<C: CommandFactory>(arguments: &Man, programs: &[&str]) -> Outcome<ExitCode> {
+    let mut command = C::command().disable_help_subcommand(true);
+    command.build();
     output::require_folder_of(&arguments.folder.join(command.get_name()))?;
-    clap_mangen::generate_to(command, &arguments.folder)
+    write_pages(&command, programs, &arguments.folder)
         .with_context(|| format!("cannot write pages to {}", arguments.folder.display()))
         .map_err(Failure::Running)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_pages(command: &clap::Command, programs: &[&str], folder: &Path) -> std::io::Result<()> {
+    for command in command.get_subcommands() {
+        if !programs.contains(&command.get_name()) {
+            write_pages(command, &[], folder)?;
+        }
+    }
+    clap_mangen::Man::new(command.clone()).generate_to(folder)?;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The command line of `weir`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -9,8 +10,6 @@ use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
 mod measure;
-
-pub mod lab;
 
 pub use measure::{Changes, Measure};
 
@@ -44,7 +43,7 @@ pub enum Command {
     Generate(Generate),
     Bench(Bench),
     Engines(Engines),
-    Lab(lab::Lab),
+    Lab(Lab),
     Completions(Completions),
     Man(Man),
 }
@@ -337,6 +336,21 @@ pub enum BenchSuite {
 pub struct Engines {
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Start the lab: models of stream processors, and published results reproduced.
+///
+/// The program is weir-lab, beside weir or on PATH; it gets all arguments.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Lab {
+    /// Arguments of weir-lab; --help prints its commands.
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<OsString>,
 }
 
 #[cfg(test)]

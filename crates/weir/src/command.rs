@@ -27,8 +27,8 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Engines(arguments) => engines::engines(&arguments),
-        Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Lab(arguments) => lab::start(&arguments, &cli.messages),
         Command::Completions(arguments) => manual::completions::<Cli>(&arguments),
-        Command::Man(arguments) => manual::man::<Cli>(&arguments),
+        Command::Man(arguments) => manual::man::<Cli>(&arguments, &["lab"]),
     }
 }

@@ -27,13 +27,16 @@ mod secrets;
 mod signals;
 mod values;
 
-use cli::Cli;
+use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     weir_console::run(|cli: Cli| {
-        secrets::keep_out_of_core_dumps()?;
-        weir_simd::force_from_environment().map_err(Failure::usage)?;
-        messages::detail(format_args!("active ISA {}", weir_simd::tier().name()));
+        // The lab's program gets the process as it began, and neither keys nor kernels.
+        if !matches!(cli.command, Command::Lab(_)) {
+            secrets::keep_out_of_core_dumps()?;
+            weir_simd::force_from_environment().map_err(Failure::usage)?;
+            messages::detail(format_args!("active ISA {}", weir_simd::tier().name()));
+        }
         command::dispatch(cli)
     })
 }

@@ -1,161 +1,57 @@
-//! `weir lab`: machine models, and what they reproduce.
+//! `weir lab`: starts the lab's own program, `weir-lab`, in the place of this one.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
-use anyhow::anyhow;
-use serde::Serialize;
-use weir_console::{Failure, Outcome, table};
-use weir_lab::applications;
-use weir_lab::experiments::experiments;
-use weir_lab::machine::Machine;
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+use weir_console::{Failure, Messages, Outcome};
 
-use results::Results;
+use crate::cli::Lab;
 
-use crate::cli::lab::{Lab, LabCommand, LabList, MachineChoice};
+const PROGRAM: &str = "weir-lab";
 
-mod cost;
-mod experiment;
-mod lengths;
-mod reproduce;
-mod results;
-mod run;
-mod schedule;
-mod sensitivity;
-mod sweep;
-
-pub fn lab(arguments: &Lab) -> Outcome<ExitCode> {
-    match &arguments.command {
-        LabCommand::List(arguments) => list(arguments),
-        LabCommand::Schedule(arguments) => schedule::schedule(arguments),
-        LabCommand::Run(arguments) => run::run(arguments),
-        LabCommand::Cost(arguments) => cost::cost(arguments),
-        LabCommand::Experiment(arguments) => experiment::experiment(arguments),
-        LabCommand::Lengths(arguments) => lengths::lengths(arguments),
-        LabCommand::Sweep(arguments) => sweep::sweep(arguments),
-        LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments),
-        LabCommand::Sensitivity(arguments) => sensitivity::sensitivity(arguments),
+/// Becomes `weir-lab`: the one beside this program, otherwise the first on PATH. Signals and exit
+/// status are then its own. Returns only where there is none, or it cannot be started.
+pub fn start(arguments: &Lab, messages: &Messages) -> Outcome<ExitCode> {
+    for program in beside().into_iter().chain([PathBuf::from(PROGRAM)]) {
+        let error = Command::new(&program)
+            .args(options(messages))
+            .args(&arguments.arguments)
+            .exec();
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error)
+                .with_context(|| format!("cannot start {}", program.display()))
+                .map_err(Failure::Usage);
+        }
     }
+    Err(Failure::usage(anyhow!(
+        "{PROGRAM} is neither beside weir nor on PATH: `make install-lab` installs it, \
+         `cargo build --release --package {PROGRAM}` builds it"
+    )))
 }
 
-/// The machine of the command line.
-fn machine(choice: &MachineChoice) -> Outcome<Machine> {
-    let mut changes: Vec<(String, f64)> = Vec::new();
-    for (key, value) in [
-        ("cluster.adders", choice.adders),
-        ("cluster.scratchpads", choice.scratchpads),
-        ("clusters", choice.clusters),
-    ] {
-        changes.extend(value.map(|value| (key.to_owned(), f64::from(value))));
+/// The program in the folder of this one, if there is a file of its name.
+fn beside() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+    program.exists().then_some(program)
+}
+
+/// The options on messages that were given before those of `weir-lab`.
+fn options(messages: &Messages) -> Vec<OsString> {
+    fn name(value: &impl ValueEnum) -> String {
+        let value = value.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_owned())
     }
-    for change in &choice.changes {
-        let (key, value) = key_and_value(change)?;
-        changes.push((key.to_owned(), number(change, value)?));
+    let mut options = vec![
+        format!("--color={}", name(&messages.color)).into(),
+        format!("--log-format={}", name(&messages.log_format)).into(),
+    ];
+    if messages.verbose {
+        options.push("--verbose".into());
     }
-    Machine::load(&choice.machine, &changes).map_err(Failure::usage)
-}
-
-/// The halves of `KEY=VALUE`.
-fn key_and_value(argument: &str) -> Outcome<(&str, &str)> {
-    argument
-        .split_once('=')
-        .ok_or_else(|| Failure::usage(anyhow!("{argument}: write KEY=VALUE")))
-}
-
-fn number(argument: &str, value: &str) -> Outcome<f64> {
-    value
-        .parse()
-        .map_err(|_| Failure::usage(anyhow!("{argument}: {value} is not a number")))
-}
-
-/// A name of the command line that nothing has.
-fn unknown(what: &str, name: &str) -> Failure {
-    Failure::usage(anyhow!(
-        "no {what} is called {name}: `weir lab list` prints all names"
-    ))
-}
-
-/// A line of `weir lab list`.
-#[derive(Serialize)]
-struct Item {
-    kind: &'static str,
-    name: String,
-    about: String,
-    source: String,
-}
-
-/// A parameter of a machine.
-#[derive(Serialize)]
-struct ParameterRow {
-    key: String,
-    value: f64,
-    source: String,
-}
-
-fn list(arguments: &LabList) -> Outcome<ExitCode> {
-    let results = Results::asked_for(&arguments.places)?;
-    if let Some(name) = &arguments.machine {
-        let machine = Machine::load(name, &[]).map_err(Failure::usage)?;
-        let rows: Vec<ParameterRow> = machine
-            .parameters()
-            .iter()
-            .map(|(key, parameter)| ParameterRow {
-                key: key.to_owned(),
-                value: parameter.value,
-                source: parameter.source.clone(),
-            })
-            .collect();
-        let cells =
-            |row: &ParameterRow| vec![row.key.clone(), row.value.to_string(), row.source.clone()];
-        let header = ["parameter", "value", "source"];
-        return results.show(&rows, || {
-            let rows = rows.iter().map(cells).collect();
-            table::wrapped(&format!("machine {name}"), &header, &[1], rows)
-        });
-    }
-    let kernels = applications::kernels().into_iter().map(|entry| Item {
-        kind: "kernel",
-        name: entry.name.to_owned(),
-        about: entry.about.to_owned(),
-        source: entry.source.to_owned(),
-    });
-    let programs = applications::programs().into_iter().map(|entry| Item {
-        kind: "program",
-        name: entry.name.to_owned(),
-        about: entry.about.to_owned(),
-        source: entry.source.to_owned(),
-    });
-    let experiments = experiments().into_iter().map(|entry| Item {
-        kind: "experiment",
-        name: entry.name.to_owned(),
-        about: entry.about.to_owned(),
-        source: entry.source.to_owned(),
-    });
-    let machines = Machine::names().into_iter().map(|name| Item {
-        kind: "machine",
-        name: name.to_owned(),
-        about: format!("`weir lab list --machine {name}` prints its parameters"),
-        source: String::new(),
-    });
-    let items: Vec<Item> = programs
-        .chain(kernels)
-        .chain(experiments)
-        .chain(machines)
-        .collect();
-    results.show(&items, || {
-        ["program", "kernel", "experiment", "machine"]
-            .map(|kind| section(&items, kind))
-            .concat()
-    })
-}
-
-/// The items of a kind. Sources are sections of one thesis, whose name the title
-/// has.
-fn section(items: &[Item], kind: &str) -> String {
-    const THESIS: &str = "Lai 2006, ";
-    let rows = items.iter().filter(|item| item.kind == kind).map(|item| {
-        let source = item.source.strip_prefix(THESIS).unwrap_or(&item.source);
-        vec![item.name.clone(), item.about.clone(), source.to_owned()]
-    });
-    let header = [kind, "purpose", "Lai 2006"];
-    table::wrapped("", &header, &[], rows.collect())
+    options
 }

@@ -499,6 +499,10 @@ fn help_completions_and_pages_name_every_command() {
         let page = std::fs::read_to_string(page).expect("a page");
         assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"));
     }
+    // The page of the program that `weir lab` starts is its own.
+    let page = std::fs::read_to_string(folder.path("pages/weir.1")).expect("a page");
+    assert!(page.contains("weir\\-lab(1)"), "{page}");
+    assert!(!folder.path("pages/weir-lab.1").exists());
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = weir(["completions", shell]).done();
         for verb in verbs {

@@ -1,358 +1,109 @@
-//! `weir lab`: kernels and machines on the command line.
+//! `weir lab` starts the lab's program with its arguments.
 
-use crate::processes::{Folder, weir};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 
-#[test]
-fn what_is_listed_can_be_run() {
-    let listed = weir(["lab", "list", "--json", "-"]).done().json()["rows"].take();
-    let items = listed.as_array().expect("items");
-    assert!(items.len() > 8);
-    for item in items {
-        let name = item["name"].as_str().expect("a name");
-        match item["kind"].as_str().expect("a kind") {
-            "machine" => {
-                let parameters = weir(["lab", "list", "--machine", name, "--json", "-"]);
-                let rows = parameters.done().json()["rows"].take();
-                let rows = rows.as_array().expect("parameters");
-                assert!(rows.iter().all(|row| row["source"].as_str() != Some("")));
-            }
-            "kernel" => {
-                // With three adders some have no room in Imagine's store.
-                let room = "microcode.instructions=2048";
-                let ran = weir(["lab", "run", name, "--set", room, "--json", "-"]);
-                let ran = ran.done().json()["rows"].take();
-                assert_eq!(ran[0]["outputs_agree"], true, "{name}");
-            }
-            "experiment" => {
-                let found = weir(["lab", "experiment", name, "--json", "-"])
-                    .done()
-                    .json()["rows"]
-                    .take();
-                assert_eq!(found[0]["experiment"], name);
-            }
-            _ => {
-                let ran = weir(["lab", "run", name, "--packets", "8", "--json", "-"]);
-                let ran = ran.done().json()["rows"].take();
-                assert!(ran[0]["cycles"].as_f64().expect("cycles") > 0.0, "{name}");
-            }
-        }
-    }
+use rustix::process::Signal;
+use weir_processes::run;
+
+use crate::processes::{Beside, Folder};
+
+/// Puts an executable file into a folder. Another process writes it: one of this process would keep
+/// it open, for a moment, in what other tests start.
+fn install(folder: &Folder, from: &str, name: &str) {
+    let arguments = ["-D", "-m", "755", from, &folder.name(name)];
+    let done = Command::new("install").args(arguments).status();
+    assert!(done.expect("install starts").success());
+}
+
+/// A copy of `weir` in a folder of its own, where no other program is on PATH.
+fn weir_in(folder: &Folder) -> Command {
+    install(folder, env!("CARGO_BIN_EXE_weir"), "bin/weir");
+    let mut command = Command::new(folder.path("bin/weir"));
+    command.env("PATH", folder.path("elsewhere"));
+    command
+}
+
+/// A program in the place of `weir-lab`.
+fn lab(folder: &Folder, place: &str, script: &str) {
+    let script = folder.write("script", format!("#!/bin/sh\n{script}\n"));
+    install(folder, &script, &format!("{place}/weir-lab"));
 }
 
 #[test]
-fn a_run_reports_one_span_and_the_bytes_that_it_processes() {
-    let row = |arguments: &[&str]| {
-        let command = [&["lab", "run"], arguments, &["--json", "-"]].concat();
-        weir(command).done().json()["rows"][0].take()
-    };
-    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
-    for program in ["aes", "ocb", "mmh", "inspect", "sketch-2"] {
-        let run = row(&[program, "--packets", "8", "--bytes", "128"]);
-        let cycles = number(&run, "cycles");
-        // Kernels and waits are all of the span's cycles, and no more.
-        let waits: f64 = run["stalls"]
-            .as_array()
-            .expect("causes")
-            .iter()
-            .filter(|stall| stall[0] != "SRF bandwidth")
-            .map(|stall| stall[1].as_f64().expect("cycles"))
-            .sum();
-        let sum = waits + number(&run, "kernel_share") * cycles;
-        assert!((sum / cycles - 1.0).abs() < 1e-6, "{program}: {run}");
-        let bits = 8.0 * number(&run, "bytes");
-        let gbit_per_s = bits / cycles * 0.5;
-        assert!(
-            (gbit_per_s / number(&run, "gbit_per_s") - 1.0).abs() < 1e-9,
-            "{program}: {run}"
-        );
-    }
-    let [one, three] = ["1", "3"].map(|packets| row(&["ocb", "--packets", packets]));
-    assert_eq!(number(&three, "bytes"), 3.0 * 1536.0);
-    let ratio = number(&three, "cycles") / number(&one, "cycles");
-    assert!((1.2..3.01).contains(&ratio), "{ratio}");
-    // A sketch's update reads a key and a weight, and takes as long as the row
-    // of the report says.
-    let sketch = row(&["sketch-2", "--packets", "1920"]);
-    assert_eq!(number(&sketch, "packet_bytes"), 8.0);
-    let reported = weir(["lab", "reproduce", "imagine-080", "--json", "-"])
-        .done()
-        .json()["rows"]
-        .take();
-    let modelled = format!("{:.0}", number(&sketch, "cycles"));
-    assert_eq!(reported[0]["modelled"], modelled.as_str());
-}
-
-#[test]
-fn tables_fit_a_hundred_columns() {
-    for arguments in [
-        &["lab", "list"][..],
-        &["lab", "list", "--machine", "imagine"],
-        &[
-            "lab",
-            "reproduce",
-            "imagine-003",
-            "imagine-045",
-            "imagine-063",
-        ],
-    ] {
-        let shown = weir(arguments).done();
-        let long = shown.text().lines().find(|line| line.chars().count() > 100);
-        assert_eq!(long, None, "{arguments:?}");
-    }
-}
-
-#[test]
-fn the_picture_has_the_cycles_of_the_report() {
+fn the_program_beside_weir_comes_before_those_on_path() {
     let folder = Folder::new();
-    let svg = folder.name("out.svg");
-    let report = weir([
-        "lab",
-        "schedule",
-        "aes-core",
-        "--machine",
-        "imagine",
-        "--adders",
-        "4",
-        "--svg",
-        &svg,
-        "--json",
-        "-",
+    let lines = "for argument; do echo \"$argument\"; done; read line; echo \"$line\" >&2; exit 7";
+    lab(&folder, "elsewhere", lines);
+    let mut command = weir_in(&folder);
+    command.args([
+        "lab", "run", "aes", "--set", "a=1", "-v", "--", "-x", "--help",
     ]);
-    let blocks = report.done().json()["rows"].take();
-    let picture = std::fs::read_to_string(&svg).expect("a picture");
-    for block in blocks.as_array().expect("blocks") {
-        let label = block["block"].as_str().expect("a label");
-        let shown = format!("block {label}: {} cycles", block["cycles"]);
-        assert!(picture.contains(&shown), "{shown}");
-    }
+    let said = run(command, b"input\n");
+    assert_eq!(said.status, Some(7), "{}", said.stderr);
+    let shown: Vec<&str> = said.text().lines().collect();
+    let own = ["run", "aes", "--set", "a=1", "-v", "--", "-x", "--help"];
+    assert_eq!(shown[..2], ["--color=auto", "--log-format=text"]);
+    assert_eq!(shown[2..], own);
+    assert_eq!(said.stderr, "input\n");
+
+    lab(&folder, "bin", "echo beside");
+    let mut command = weir_in(&folder);
+    command.args(["lab", "list"]);
+    assert_eq!(run(command, b"").done().text(), "beside\n");
 }
 
 #[test]
-fn a_sweep_has_every_machine() {
+fn options_reach_the_program() {
     let folder = Folder::new();
-    let html = folder.name("sweep.html");
-    let swept = weir([
-        "lab",
-        "sweep",
-        "aes",
-        "--packets",
-        "4",
-        "--over",
-        "cluster.adders=3,4,6",
-        "--over",
-        "srf.bytes=1024,131072",
-        "--threads",
-        "2",
-        "--html",
-        &html,
-        "--json",
-        "-",
-    ]);
-    let rows = swept.done().json()["rows"].take();
-    let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 6);
-    for row in rows {
-        let fits = row["set"]["srf.bytes"] == 131_072.0;
-        assert_eq!(row["error"].is_null(), fits, "{row}");
-        assert_eq!(row["cycles"].is_number(), fits, "{row}");
-        assert_eq!(row["watts"].is_number(), fits, "{row}");
-    }
-    let page = std::fs::read_to_string(&html).expect("a page");
-    // The three machines that run are points of each picture.
-    assert_eq!(
-        page.matches("<svg").count() * 3,
-        page.matches("<circle").count()
-    );
-}
-
-#[test]
-fn packets_of_a_capture_fill_clusters() {
-    let folder = Folder::new();
-    let capture = folder.name("packets.pcap");
-    weir([
-        "generate",
-        &capture,
-        "--packets",
-        "300",
-        "--flows",
-        "9",
-        "--sizes",
-        "imix",
-        "--seed",
-        "1",
-    ])
-    .done();
-    let rows = weir(["lab", "lengths", &capture, "--json", "-"])
-        .done()
-        .json()["rows"]
-        .take();
-    let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 7);
-    assert_eq!(rows[0]["packets"], 300);
-    assert_eq!(rows[0]["efficiency"], 1.0);
-    let share = |row: &serde_json::Value| row["efficiency"].as_f64().expect("a share");
-    assert!(
-        rows.windows(2)
-            .all(|pair| share(&pair[1]) < share(&pair[0]))
-    );
-    let empty = folder.name("empty.pcap");
-    std::fs::write(&empty, &std::fs::read(&capture).expect("a capture")[..24]).expect("a file");
-    weir(["lab", "lengths", &empty]).failed(2, &["no IP packets"]);
-}
-
-#[test]
-fn costs_sum_up() {
-    let rows = weir(["lab", "cost", "--json", "-"]).done().json()["rows"].take();
-    let rows = rows.as_array().expect("rows");
-    let areas: Vec<f64> = rows
-        .iter()
-        .filter(|row| row["kind"] == "area")
-        .map(|row| row["value"].as_f64().expect("an area"))
-        .collect();
-    let (all, parts) = areas.split_last().expect("areas");
-    assert!((parts.iter().sum::<f64>() / all - 1.0).abs() < 1e-9);
-    let grown = weir(["lab", "cost", "--scaling", "--json", "-"])
-        .done()
-        .json()["rows"]
-        .take();
-    assert!(grown.as_array().expect("rows").len() > 16);
-}
-
-#[test]
-fn every_row_of_the_thesis_is_printed() {
-    let folder = Folder::new();
-    let (html, parquet) = (folder.name("report.html"), folder.name("rows.parquet"));
-    let rows = weir([
-        "lab",
-        "reproduce",
-        "--short",
-        "--json",
-        "-",
-        "--html",
-        &html,
-        "--parquet",
-        &parquet,
-    ])
-    .done()
-    .json()["rows"]
-        .take();
-    let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 107);
-    let keys = [
-        "id",
-        "quantity",
-        "statement",
-        "class",
-        "published",
-        "modelled",
-        "unit",
-        "error_percent",
-        "tolerance_percent",
-        "fitted",
-        "verdict",
-        "note",
-    ];
-    for row in rows {
-        for key in keys {
-            assert!(row.get(key).is_some(), "{key}: {row}");
-        }
-    }
-    let page = std::fs::read_to_string(&html).expect("a page");
-    for row in rows {
-        let id = row["id"].as_str().expect("a name");
-        assert!(page.contains(&format!("<td>{id}</td>")), "{id}");
-    }
-    assert!(page.matches("<svg").count() > 4);
-    let table = std::fs::read(&parquet).expect("a table");
-    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
-
-    let one = weir(["lab", "reproduce", "imagine-092", "--json", "-"])
-        .done()
-        .json()["rows"]
-        .take();
-    assert_eq!(one[0]["verdict"], "agrees");
-}
-
-#[test]
-fn what_is_wrong_is_said_in_one_line() {
-    let folder = Folder::new();
-    let machine = folder.write("odd.toml", "clock_mhz = { value = 500 }\n");
-    for (arguments, says) in [
-        (vec!["schedule", "aes-cor"], "no kernel is called aes-cor"),
-        (vec!["run", "des"], "no program or kernel is called des"),
+    lab(&folder, "bin", "echo \"$@\"");
+    let options = "--color=never --log-format=json --verbose";
+    for (arguments, expected) in [
         (
-            vec!["run", "aes", "--machine", "imagin"],
-            "no machine is called imagin",
+            &["lab", "--help"][..],
+            "--color=auto --log-format=text --help",
+        ),
+        (&["lab", "-h"], "--color=auto --log-format=text -h"),
+        (&["lab"], "--color=auto --log-format=text"),
+        (
+            &["--color", "never", "-v", "lab", "--log-format", "json"],
+            options,
         ),
         (
-            vec!["run", "aes", "--machine", &machine],
-            "odd.toml, line 1, clock_mhz: no source",
-        ),
-        (
-            vec!["run", "aes", "--set", "cluster.adders=-1"],
-            "cluster.adders: -1 is not",
-        ),
-        (
-            vec!["run", "aes", "--set", "cluster.adders"],
-            "write KEY=VALUE",
-        ),
-        (
-            vec!["run", "aes", "--set", "srf.bytes=2048"],
-            "bytes of the stream register file",
-        ),
-        (
-            vec!["sweep", "aes", "--over", "clusters=3"],
-            "clusters: 3 is no power of two",
-        ),
-        (
-            vec!["sweep", "aes", "--over", "clusters=x"],
-            "x is not a number",
-        ),
-        (
-            vec!["sweep", "aes", "--over", "cluster.adders=3,-1"],
-            "cluster.adders: -1 is not from 1 to 64",
-        ),
-        (
-            vec![
-                "sweep",
-                "aes",
-                "--over",
-                "clusters=1,2",
-                "--over",
-                "clusters=4",
-            ],
-            "clusters: it is given twice",
-        ),
-        (
-            vec!["sweep", "aes", "--over", "clock_mhz=1..1000000"],
-            "at most 100000 combinations",
-        ),
-        (
-            vec!["sweep", "aes", "--over", "srf.bytes=1024,2048"],
-            "bytes of the stream register file",
-        ),
-        (vec!["lengths", &machine], "odd.toml"),
-        (
-            vec!["run", "aes", "--packets", "1000000", "--bytes", "65536"],
-            "a run takes 67108864 bytes at most",
-        ),
-        (
-            vec!["run", "aes", "--set", "cluster.register_words=12"],
-            "values at once, for 12 registers",
-        ),
-        (
-            vec!["run", "aes", "--set", "microcode.instructions=10"],
-            "for a store of 10",
-        ),
-        (
-            vec!["cost", "--set", "memory.bytes_per_cycle=65"],
-            "memory cannot be faster than srf.bytes_per_cycle",
-        ),
-        (
-            vec!["reproduce", "imagine-999"],
-            "no row is called imagine-999",
+            &["lab", "--json", "-", "list"],
+            "--color=auto --log-format=text --json - list",
         ),
     ] {
-        weir([vec!["lab"], arguments].concat()).failed(2, &[says]);
+        let mut command = weir_in(&folder);
+        command.args(arguments);
+        assert_eq!(run(command, b"").done().text().trim_end(), expected);
     }
+}
+
+/// It is the same process, so that signals are its own.
+#[test]
+fn signals_reach_the_program() {
+    let folder = Folder::new();
+    lab(&folder, "bin", "echo $$; exec sleep 600");
+    let mut command = weir_in(&folder);
+    command.arg("lab").env("PATH", "/usr/bin:/bin");
+    let mut running = Beside::start(command);
+    let mut shown = [0; 12];
+    let mut stdout = running.child().stdout.take().expect("a pipe");
+    let bytes = std::io::Read::read(&mut stdout, &mut shown).expect("read");
+    let id = running.child().id().to_string();
+    assert_eq!(String::from_utf8_lossy(&shown[..bytes]).trim_end(), id);
+    running.signal(Signal::HUP);
+    let status = running.child().wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::HUP.as_raw()));
+}
+
+#[test]
+fn a_missing_program_is_told_in_one_line() {
+    let folder = Folder::new();
+    let mut command = weir_in(&folder);
+    command.args(["lab", "list"]).stdin(Stdio::null());
+    let remedy = ["weir-lab", "make install-lab", "--package weir-lab"];
+    let said = run(command, b"").failed(2, &remedy);
+    assert!(said.stdout.is_empty());
 }

@@ -1,4 +1,4 @@
-//! `weir lab reproduce`.
+//! `weir-lab reproduce`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_console::{Failure, Outcome, table};
 use weir_lab::reproduce::{Effort, ReproduceError, Row, page, reproduce as rows_of, tally};
 
 use super::results::Results;
-use crate::cli::lab::LabReproduce;
+use crate::cli;
 
 /// A row as scripts see it.
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct JsonRow<'a> {
     note: &'a str,
 }
 
-pub fn reproduce(arguments: &LabReproduce) -> Outcome<ExitCode> {
+pub fn reproduce(arguments: &cli::Reproduce) -> Outcome<ExitCode> {
     let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
     let effort = effort(arguments.short);
     let done = Arc::new(AtomicUsize::new(0));

@@ -82,7 +82,7 @@ impl Design {
         Design { filter, ..self }
     }
 
-    /// The name of its kernel 1 or 2, as in `weir lab list`.
+    /// The name of its kernel 1 or 2, as in `weir-lab list`.
     pub(super) fn kernel_name(&self, kernel: u32) -> String {
         let family = match self.family {
             Family::ShiftAddXor => None,

@@ -1,31 +1,45 @@
-//! The command line of `weir lab`.
+//! The command line of `weir-lab`.
 
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use weir_console::Common;
+use clap::{Args, Parser, Subcommand};
+use weir_console::manual::{Completions, Man};
+use weir_console::{Common, Messages};
 
 /// Model stream processors: schedule kernels, run programs, change the machine,
 /// reproduce published results.
-#[derive(Args, Debug)]
-pub struct Lab {
-    /// The command.
+///
+/// Exit status: 0 success; 1 failure while running; 2 wrong command line, or a file that it
+/// names cannot be used.
+#[derive(Debug, Parser)]
+#[command(name = "weir-lab", version, max_term_width = 100)]
+pub struct Cli {
     #[command(subcommand)]
-    pub command: LabCommand,
+    pub command: Command,
+    #[command(flatten)]
+    pub messages: Messages,
+}
+
+impl AsRef<Messages> for Cli {
+    fn as_ref(&self) -> &Messages {
+        &self.messages
+    }
 }
 
 #[derive(Debug, Subcommand)]
-pub enum LabCommand {
-    List(LabList),
-    Schedule(LabSchedule),
-    Run(LabRun),
-    Sweep(LabSweep),
-    Cost(LabCost),
-    Lengths(LabLengths),
-    Experiment(LabExperiment),
-    Reproduce(LabReproduce),
-    Sensitivity(LabSensitivity),
+pub enum Command {
+    List(List),
+    Schedule(Schedule),
+    Run(Run),
+    Sweep(Sweep),
+    Cost(Cost),
+    Lengths(Lengths),
+    Experiment(Experiment),
+    Reproduce(Reproduce),
+    Sensitivity(Sensitivity),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Where results are written.
@@ -40,7 +54,7 @@ pub struct Places {
 
 /// List programs, kernels, experiments and machines.
 #[derive(Args, Debug)]
-pub struct LabList {
+pub struct List {
     /// Print the parameters of this machine, each with its source.
     #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
@@ -51,7 +65,7 @@ pub struct LabList {
 /// The machine and its changes.
 #[derive(Args, Debug)]
 pub struct MachineChoice {
-    /// The machine: a name that `weir lab list` prints, or a TOML file.
+    /// The machine: a name that `weir-lab list` prints, or a TOML file.
     #[arg(long, value_name = "MACHINE", default_value = "imagine")]
     pub machine: String,
     /// Set the number of adders per cluster.
@@ -72,8 +86,8 @@ pub struct MachineChoice {
 /// Schedule a kernel and print cycles, bounds, occupancy and microcode of each
 /// block.
 #[derive(Args, Debug)]
-pub struct LabSchedule {
-    /// The kernel, by a name that `weir lab list` prints.
+pub struct Schedule {
+    /// The kernel, by a name that `weir-lab list` prints.
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     #[command(flatten)]
@@ -113,8 +127,8 @@ pub struct Work {
 /// kernel's schedule is replayed cycle by cycle, and its outputs are compared
 /// with those of the executor; exit status 1 if they differ.
 #[derive(Args, Debug)]
-pub struct LabRun {
-    /// The program or kernel, by a name that `weir lab list` prints.
+pub struct Run {
+    /// The program or kernel, by a name that `weir-lab list` prints.
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
@@ -127,8 +141,8 @@ pub struct LabRun {
 
 /// Run a program for every combination of parameter values.
 #[derive(Args, Debug)]
-pub struct LabSweep {
-    /// The program, by a name that `weir lab list` prints.
+pub struct Sweep {
+    /// The program, by a name that `weir-lab list` prints.
     #[arg(value_name = "PROGRAM")]
     pub program: String,
     /// A parameter and its values, for example cluster.adders=3,4,6 or
@@ -155,7 +169,7 @@ pub struct LabSweep {
 /// The blocks of a packet are distributed over the clusters, and its last row of
 /// blocks is padded. Packet lengths are those of the IP headers.
 #[derive(Args, Debug)]
-pub struct LabLengths {
+pub struct Lengths {
     /// Captures (pcap or pcapng).
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
@@ -174,8 +188,8 @@ pub struct LabLengths {
 
 /// Run an experiment that the thesis proposes without results.
 #[derive(Args, Debug)]
-pub struct LabExperiment {
-    /// The experiment, by a name that `weir lab list` prints.
+pub struct Experiment {
+    /// The experiment, by a name that `weir-lab list` prints.
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
@@ -190,7 +204,7 @@ pub struct LabExperiment {
 /// energy of each operation, the delay of the switches, and the power of units
 /// that are busy in every cycle.
 #[derive(Args, Debug)]
-pub struct LabCost {
+pub struct Cost {
     /// Print how costs scale with arithmetic units per cluster and with clusters.
     #[arg(long)]
     pub scaling: bool,
@@ -206,7 +220,7 @@ pub struct LabCost {
 /// counts rows and independent quantities; rows that measure one quantity count
 /// once, by the worst of them.
 #[derive(Args, Debug)]
-pub struct LabReproduce {
+pub struct Reproduce {
     /// Rows, for example imagine-026; all rows if none is given.
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
@@ -230,14 +244,24 @@ pub struct LabReproduce {
 /// takes both ends of the range that its source declares ("within A to B");
 /// others change by 20 % up and down, whole numbers by at least one.
 #[derive(Args, Debug)]
-pub struct LabSensitivity {
+pub struct Sensitivity {
     /// Parameters, for example host.bus_cycles_per_word; all of them if none is
     /// given.
     #[arg(value_name = "KEY")]
     pub parameters: Vec<String>,
-    /// Run the rows as `weir lab reproduce --short` does.
+    /// Run the rows as `weir-lab reproduce --short` does.
     #[arg(long)]
     pub short: bool,
     #[command(flatten)]
     pub places: Places,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
 }

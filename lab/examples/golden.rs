@@ -1,9 +1,9 @@
-//! Prints the exact values of all rows of `weir lab reproduce --short`, for
+//! Prints the exact values of all rows of `weir-lab reproduce --short`, for
 //! `src/reproduce/golden.csv`:
 //!
 //! ```sh
 //! cargo run -p weir-lab --example golden > golden.csv
-//! mv golden.csv crates/lab/src/reproduce/golden.csv
+//! mv golden.csv lab/src/reproduce/golden.csv
 //! ```
 
 use weir_lab::reproduce::{Effort, ReproduceError, reproduce};

@@ -1,4 +1,4 @@
-//! `weir lab experiment`.
+//! `weir-lab experiment`.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use weir_lab::experiments::{self, Finding};
 
 use super::results::Results;
 use super::{machine, unknown};
-use crate::cli::lab::LabExperiment;
+use crate::cli;
 
 /// What was found.
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ struct Row<'a> {
     unit: &'a str,
 }
 
-pub fn experiment(arguments: &LabExperiment) -> Outcome<ExitCode> {
+pub fn experiment(arguments: &cli::Experiment) -> Outcome<ExitCode> {
     let found = experiments::experiment(&arguments.name)
         .ok_or_else(|| unknown("experiment", &arguments.name))?;
     let machine = machine(&arguments.machine)?;

@@ -1,4 +1,4 @@
-//! `weir lab run`.
+//! `weir-lab run`.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use weir_lab::stream::{self, Outcome as Played, Program};
 
 use super::results::Results;
 use super::{machine, unknown};
-use crate::cli::lab::{LabRun, Work};
+use crate::cli::{self, Work};
 
 impl Work {
     pub(super) fn size(&self) -> Outcome<Size> {
@@ -189,7 +189,7 @@ struct KernelRow {
     output_words: Vec<usize>,
 }
 
-pub fn run(arguments: &LabRun) -> Outcome<ExitCode> {
+pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
     let machine = machine(&arguments.machine)?;
     match (
         applications::program(&arguments.name),
@@ -209,7 +209,7 @@ fn written(entry: &ProgramEntry, machine: &Machine, size: &Size) -> Outcome<Prog
     })
 }
 
-fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> Outcome<ExitCode> {
+fn run_program(arguments: &cli::Run, entry: &ProgramEntry, machine: &Machine) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
     let size = arguments.work.size()?;
     let program = written(entry, machine, &size)?;
@@ -221,7 +221,7 @@ fn run_program(arguments: &LabRun, entry: &ProgramEntry, machine: &Machine) -> O
     })
 }
 
-fn run_kernel(arguments: &LabRun, entry: &Entry, machine: &Machine) -> Outcome<ExitCode> {
+fn run_kernel(arguments: &cli::Run, entry: &Entry, machine: &Machine) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
     let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, machine).map_err(Failure::usage)?;

@@ -1,4 +1,4 @@
-//! `weir lab cost`: what a machine takes of a chip, and of energy.
+//! `weir-lab cost`: what a machine takes of a chip, and of energy.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use weir_lab::machine::Machine;
 
 use super::machine;
 use super::results::Results;
-use crate::cli::lab::LabCost;
+use crate::cli;
 
 /// A cost of a machine.
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ struct ScalingRow {
     switch_fo4: f64,
 }
 
-pub fn cost(arguments: &LabCost) -> Outcome<ExitCode> {
+pub fn cost(arguments: &cli::Cost) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
     let machine = machine(&arguments.machine)?;
     if arguments.scaling {

@@ -1,4 +1,4 @@
-//! `weir lab schedule`.
+//! `weir-lab schedule`.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use weir_lab::schedule::{NotPipelined, Schedule};
 
 use super::results::Results;
 use super::{machine, unknown};
-use crate::cli::lab::LabSchedule;
+use crate::cli;
 
 /// A block of a schedule.
 #[derive(Serialize)]
@@ -36,12 +36,12 @@ struct BlockRow {
     occupancy: Vec<(String, f64)>,
 }
 
-pub fn schedule(arguments: &LabSchedule) -> Outcome<ExitCode> {
+pub fn schedule(arguments: &cli::Schedule) -> Outcome<ExitCode> {
     let name = &arguments.kernel;
     let entry = applications::kernel(name).ok_or_else(|| match applications::program(name) {
         Some(_) => Failure::usage(anyhow!(
-            "{name} is a program, and only kernels are scheduled: `weir lab list` prints \
-             all kernels, `weir lab run {name}` runs the program"
+            "{name} is a program, and only kernels are scheduled: `weir-lab list` prints \
+             all kernels, `weir-lab run {name}` runs the program"
         )),
         None => unknown("kernel", name),
     })?;

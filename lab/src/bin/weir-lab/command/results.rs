@@ -11,7 +11,7 @@ use weir_console::output::{self, Document};
 use weir_console::{Common, Failure, Outcome};
 use weir_export::{Column, Values, write_table};
 
-use crate::cli::lab::Places;
+use crate::cli::Places;
 
 /// The places that were asked for, open.
 pub(super) struct Results<'a> {
@@ -68,7 +68,7 @@ impl<'a> Results<'a> {
                 .context("cannot make a table")
                 .map_err(Failure::Running)?;
             let bytes =
-                write_table(Vec::new(), "weir lab", &columns(&rows)).map_err(Failure::running)?;
+                write_table(Vec::new(), "weir-lab", &columns(&rows)).map_err(Failure::running)?;
             parquet.write_bytes(&bytes)?;
         }
         if let Some(document) = self.page {

@@ -1,4 +1,4 @@
-//! `weir lab sweep`: one program on many machines, on all cores.
+//! `weir-lab sweep`: one program on many machines, on all cores.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use weir_lab::sweep::{Axis, Sweep};
 use super::results::Results;
 use super::run::ProgramRow;
 use super::{machine, unknown};
-use crate::cli::lab::LabSweep;
+use crate::cli;
 
 /// One machine of a sweep.
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct SweepRow {
     error: Option<String>,
 }
 
-pub fn sweep(arguments: &LabSweep) -> Outcome<ExitCode> {
+pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
     let entry = applications::program(&arguments.program)
         .ok_or_else(|| unknown("program", &arguments.program))?;
     let base = machine(&arguments.machine)?;

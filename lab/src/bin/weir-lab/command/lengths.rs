@@ -1,4 +1,4 @@
-//! `weir lab lengths`: how the packets of captures fill clusters.
+//! `weir-lab lengths`: how the packets of captures fill clusters.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use weir_packet::file::{CaptureError, Reader};
 use weir_packet::wire::{Headers, Network};
 
 use super::results::Results;
-use crate::cli::lab::LabLengths;
+use crate::cli;
 
 /// Clusters on the packets of all captures.
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ struct Row {
     speedup: f64,
 }
 
-pub fn lengths(arguments: &LabLengths) -> Outcome<ExitCode> {
+pub fn lengths(arguments: &cli::Lengths) -> Outcome<ExitCode> {
     let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
     let mut lengths = Lengths::new(arguments.block_bytes);
     let mut cut_short = None;

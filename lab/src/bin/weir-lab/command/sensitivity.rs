@@ -1,4 +1,4 @@
-//! `weir lab sensitivity`.
+//! `weir-lab sensitivity`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use weir_lab::reproduce::{Effort, Sensitivity, Study, assumptions, sensitivity a
 
 use super::reproduce::effort;
 use super::results::Results;
-use crate::cli::lab::LabSensitivity;
+use crate::cli;
 
 /// A result that changes.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct JsonRow<'a> {
     flips: bool,
 }
 
-pub fn sensitivity(arguments: &LabSensitivity) -> Outcome<ExitCode> {
+pub fn sensitivity(arguments: &cli::Sensitivity) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
     let assumed = assumptions(&arguments.parameters).map_err(Failure::usage)?;
     let done = Arc::new(AtomicUsize::new(0));
@@ -47,7 +47,7 @@ pub fn sensitivity(arguments: &LabSensitivity) -> Outcome<ExitCode> {
 fn tables(rows: &[JsonRow<'_>], study: &Study, parameters: usize, effort: Effort) -> String {
     let title = format!(
         "{parameters} parameters, each changed alone; AES runs of {} blocks, as in \
-         `weir lab reproduce{}`",
+         `weir-lab reproduce{}`",
         effort.blocks,
         if effort == Effort::SHORT {
             " --short"

@@ -1,0 +1,164 @@
+//! One module per command; `list` is here.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use serde::Serialize;
+use weir_console::{Failure, Outcome, manual, table};
+use weir_lab::applications;
+use weir_lab::experiments::experiments;
+use weir_lab::machine::Machine;
+
+use results::Results;
+
+use crate::cli::{Cli, Command, List, MachineChoice};
+
+mod cost;
+mod experiment;
+mod lengths;
+mod reproduce;
+mod results;
+mod run;
+mod schedule;
+mod sensitivity;
+mod sweep;
+
+/// Does what the command line asks for.
+pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
+    match cli.command {
+        Command::List(arguments) => list(&arguments),
+        Command::Schedule(arguments) => schedule::schedule(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Cost(arguments) => cost::cost(&arguments),
+        Command::Experiment(arguments) => experiment::experiment(&arguments),
+        Command::Lengths(arguments) => lengths::lengths(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
+        Command::Sensitivity(arguments) => sensitivity::sensitivity(&arguments),
+        Command::Completions(arguments) => manual::completions::<Cli>(&arguments),
+        Command::Man(arguments) => manual::man::<Cli>(&arguments, &[]),
+    }
+}
+
+/// The machine of the command line.
+fn machine(choice: &MachineChoice) -> Outcome<Machine> {
+    let mut changes: Vec<(String, f64)> = Vec::new();
+    for (key, value) in [
+        ("cluster.adders", choice.adders),
+        ("cluster.scratchpads", choice.scratchpads),
+        ("clusters", choice.clusters),
+    ] {
+        changes.extend(value.map(|value| (key.to_owned(), f64::from(value))));
+    }
+    for change in &choice.changes {
+        let (key, value) = key_and_value(change)?;
+        changes.push((key.to_owned(), number(change, value)?));
+    }
+    Machine::load(&choice.machine, &changes).map_err(Failure::usage)
+}
+
+/// The halves of `KEY=VALUE`.
+fn key_and_value(argument: &str) -> Outcome<(&str, &str)> {
+    argument
+        .split_once('=')
+        .ok_or_else(|| Failure::usage(anyhow!("{argument}: write KEY=VALUE")))
+}
+
+fn number(argument: &str, value: &str) -> Outcome<f64> {
+    value
+        .parse()
+        .map_err(|_| Failure::usage(anyhow!("{argument}: {value} is not a number")))
+}
+
+/// A name of the command line that nothing has.
+fn unknown(what: &str, name: &str) -> Failure {
+    Failure::usage(anyhow!(
+        "no {what} is called {name}: `weir-lab list` prints all names"
+    ))
+}
+
+/// A line of `weir-lab list`.
+#[derive(Serialize)]
+struct Item {
+    kind: &'static str,
+    name: String,
+    about: String,
+    source: String,
+}
+
+/// A parameter of a machine.
+#[derive(Serialize)]
+struct ParameterRow {
+    key: String,
+    value: f64,
+    source: String,
+}
+
+fn list(arguments: &List) -> Outcome<ExitCode> {
+    let results = Results::asked_for(&arguments.places)?;
+    if let Some(name) = &arguments.machine {
+        let machine = Machine::load(name, &[]).map_err(Failure::usage)?;
+        let rows: Vec<ParameterRow> = machine
+            .parameters()
+            .iter()
+            .map(|(key, parameter)| ParameterRow {
+                key: key.to_owned(),
+                value: parameter.value,
+                source: parameter.source.clone(),
+            })
+            .collect();
+        let cells =
+            |row: &ParameterRow| vec![row.key.clone(), row.value.to_string(), row.source.clone()];
+        let header = ["parameter", "value", "source"];
+        return results.show(&rows, || {
+            let rows = rows.iter().map(cells).collect();
+            table::wrapped(&format!("machine {name}"), &header, &[1], rows)
+        });
+    }
+    let kernels = applications::kernels().into_iter().map(|entry| Item {
+        kind: "kernel",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
+    let programs = applications::programs().into_iter().map(|entry| Item {
+        kind: "program",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
+    let experiments = experiments().into_iter().map(|entry| Item {
+        kind: "experiment",
+        name: entry.name.to_owned(),
+        about: entry.about.to_owned(),
+        source: entry.source.to_owned(),
+    });
+    let machines = Machine::names().into_iter().map(|name| Item {
+        kind: "machine",
+        name: name.to_owned(),
+        about: format!("`weir-lab list --machine {name}` prints its parameters"),
+        source: String::new(),
+    });
+    let items: Vec<Item> = programs
+        .chain(kernels)
+        .chain(experiments)
+        .chain(machines)
+        .collect();
+    results.show(&items, || {
+        ["program", "kernel", "experiment", "machine"]
+            .map(|kind| section(&items, kind))
+            .concat()
+    })
+}
+
+/// The items of a kind. Sources are sections of one thesis, whose name the title
+/// has.
+fn section(items: &[Item], kind: &str) -> String {
+    const THESIS: &str = "Lai 2006, ";
+    let rows = items.iter().filter(|item| item.kind == kind).map(|item| {
+        let source = item.source.strip_prefix(THESIS).unwrap_or(&item.source);
+        vec![item.name.clone(), item.about.clone(), source.to_owned()]
+    });
+    let header = [kind, "purpose", "Lai 2006"];
+    table::wrapped("", &header, &[], rows.collect())
+}

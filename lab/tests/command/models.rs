@@ -1,0 +1,354 @@
+//! Kernels and machines on the command line.
+
+use std::path::Path;
+
+use weir_packet::file::{Format, Interface, Writer};
+use weir_packet::generate::{Generator, Plan};
+use weir_packet::wire::LinkType;
+use weir_processes::Folder;
+
+use crate::lab;
+
+#[test]
+fn what_is_listed_can_be_run() {
+    let listed = lab(["list", "--json", "-"]).done().json()["rows"].take();
+    let items = listed.as_array().expect("items");
+    assert!(items.len() > 8);
+    for item in items {
+        let name = item["name"].as_str().expect("a name");
+        match item["kind"].as_str().expect("a kind") {
+            "machine" => {
+                let parameters = lab(["list", "--machine", name, "--json", "-"]);
+                let rows = parameters.done().json()["rows"].take();
+                let rows = rows.as_array().expect("parameters");
+                assert!(rows.iter().all(|row| row["source"].as_str() != Some("")));
+            }
+            "kernel" => {
+                // With three adders some have no room in Imagine's store.
+                let room = "microcode.instructions=2048";
+                let ran = lab(["run", name, "--set", room, "--json", "-"]);
+                let ran = ran.done().json()["rows"].take();
+                assert_eq!(ran[0]["outputs_agree"], true, "{name}");
+            }
+            "experiment" => {
+                let found = lab(["experiment", name, "--json", "-"]).done().json()["rows"].take();
+                assert_eq!(found[0]["experiment"], name);
+            }
+            _ => {
+                let ran = lab(["run", name, "--packets", "8", "--json", "-"]);
+                let ran = ran.done().json()["rows"].take();
+                assert!(ran[0]["cycles"].as_f64().expect("cycles") > 0.0, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_reports_one_span_and_the_bytes_that_it_processes() {
+    let row = |arguments: &[&str]| {
+        let command = [&["run"], arguments, &["--json", "-"]].concat();
+        lab(command).done().json()["rows"][0].take()
+    };
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
+    for program in ["aes", "ocb", "mmh", "inspect", "sketch-2"] {
+        let run = row(&[program, "--packets", "8", "--bytes", "128"]);
+        let cycles = number(&run, "cycles");
+        // Kernels and waits are all of the span's cycles, and no more.
+        let waits: f64 = run["stalls"]
+            .as_array()
+            .expect("causes")
+            .iter()
+            .filter(|stall| stall[0] != "SRF bandwidth")
+            .map(|stall| stall[1].as_f64().expect("cycles"))
+            .sum();
+        let sum = waits + number(&run, "kernel_share") * cycles;
+        assert!((sum / cycles - 1.0).abs() < 1e-6, "{program}: {run}");
+        let bits = 8.0 * number(&run, "bytes");
+        let gbit_per_s = bits / cycles * 0.5;
+        assert!(
+            (gbit_per_s / number(&run, "gbit_per_s") - 1.0).abs() < 1e-9,
+            "{program}: {run}"
+        );
+    }
+    let [one, three] = ["1", "3"].map(|packets| row(&["ocb", "--packets", packets]));
+    assert_eq!(number(&three, "bytes"), 3.0 * 1536.0);
+    let ratio = number(&three, "cycles") / number(&one, "cycles");
+    assert!((1.2..3.01).contains(&ratio), "{ratio}");
+    // A sketch's update reads a key and a weight, and takes as long as the row
+    // of the report says.
+    let sketch = row(&["sketch-2", "--packets", "1920"]);
+    assert_eq!(number(&sketch, "packet_bytes"), 8.0);
+    let reported = lab(["reproduce", "imagine-080", "--json", "-"])
+        .done()
+        .json()["rows"]
+        .take();
+    let modelled = format!("{:.0}", number(&sketch, "cycles"));
+    assert_eq!(reported[0]["modelled"], modelled.as_str());
+}
+
+#[test]
+fn tables_fit_a_hundred_columns() {
+    for arguments in [
+        &["list"][..],
+        &["list", "--machine", "imagine"],
+        &["reproduce", "imagine-003", "imagine-045", "imagine-063"],
+    ] {
+        let shown = lab(arguments).done();
+        let long = shown.text().lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_picture_has_the_cycles_of_the_report() {
+    let folder = Folder::new();
+    let svg = folder.name("out.svg");
+    let report = lab([
+        "schedule",
+        "aes-core",
+        "--machine",
+        "imagine",
+        "--adders",
+        "4",
+        "--svg",
+        &svg,
+        "--json",
+        "-",
+    ]);
+    let blocks = report.done().json()["rows"].take();
+    let picture = std::fs::read_to_string(&svg).expect("a picture");
+    for block in blocks.as_array().expect("blocks") {
+        let label = block["block"].as_str().expect("a label");
+        let shown = format!("block {label}: {} cycles", block["cycles"]);
+        assert!(picture.contains(&shown), "{shown}");
+    }
+}
+
+#[test]
+fn a_sweep_has_every_machine() {
+    let folder = Folder::new();
+    let html = folder.name("sweep.html");
+    let swept = lab([
+        "sweep",
+        "aes",
+        "--packets",
+        "4",
+        "--over",
+        "cluster.adders=3,4,6",
+        "--over",
+        "srf.bytes=1024,131072",
+        "--threads",
+        "2",
+        "--html",
+        &html,
+        "--json",
+        "-",
+    ]);
+    let rows = swept.done().json()["rows"].take();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let fits = row["set"]["srf.bytes"] == 131_072.0;
+        assert_eq!(row["error"].is_null(), fits, "{row}");
+        assert_eq!(row["cycles"].is_number(), fits, "{row}");
+        assert_eq!(row["watts"].is_number(), fits, "{row}");
+    }
+    let page = std::fs::read_to_string(&html).expect("a page");
+    // The three machines that run are points of each picture.
+    assert_eq!(
+        page.matches("<svg").count() * 3,
+        page.matches("<circle").count()
+    );
+}
+
+/// Writes a capture of packets whose sizes are those of the Internet mix.
+fn generate(path: &Path, packets: u64) {
+    let plan = Plan {
+        packets,
+        flows: 9,
+        ..Plan::default()
+    };
+    let mut generator = Generator::new(&plan).expect("a plan");
+    let mut writer = Writer::create(path, Format::Pcap).expect("a file");
+    let ethernet = Interface::new(LinkType::Ethernet);
+    let number = writer.add_interface(&ethernet).expect("written");
+    let mut frame = Vec::new();
+    while let Some(packet) = generator.fill(&mut frame) {
+        let written = writer.write(number, packet.timestamp_ns, frame.len() as u32, &frame);
+        written.expect("written");
+    }
+    writer.finish().expect("written");
+}
+
+#[test]
+fn packets_of_a_capture_fill_clusters() {
+    let folder = Folder::new();
+    let capture = folder.name("packets.pcap");
+    generate(capture.as_ref(), 300);
+    let rows = lab(["lengths", &capture, "--json", "-"]).done().json()["rows"].take();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 7);
+    assert_eq!(rows[0]["packets"], 300);
+    assert_eq!(rows[0]["efficiency"], 1.0);
+    let share = |row: &serde_json::Value| row["efficiency"].as_f64().expect("a share");
+    assert!(
+        rows.windows(2)
+            .all(|pair| share(&pair[1]) < share(&pair[0]))
+    );
+    let empty = folder.name("empty.pcap");
+    std::fs::write(&empty, &std::fs::read(&capture).expect("a capture")[..24]).expect("a file");
+    lab(["lengths", &empty]).failed(2, &["no IP packets"]);
+}
+
+#[test]
+fn costs_sum_up() {
+    let rows = lab(["cost", "--json", "-"]).done().json()["rows"].take();
+    let rows = rows.as_array().expect("rows");
+    let areas: Vec<f64> = rows
+        .iter()
+        .filter(|row| row["kind"] == "area")
+        .map(|row| row["value"].as_f64().expect("an area"))
+        .collect();
+    let (all, parts) = areas.split_last().expect("areas");
+    assert!((parts.iter().sum::<f64>() / all - 1.0).abs() < 1e-9);
+    let grown = lab(["cost", "--scaling", "--json", "-"]).done().json()["rows"].take();
+    assert!(grown.as_array().expect("rows").len() > 16);
+}
+
+#[test]
+fn every_row_of_the_thesis_is_printed() {
+    let folder = Folder::new();
+    let (html, parquet) = (folder.name("report.html"), folder.name("rows.parquet"));
+    let rows = lab([
+        "reproduce",
+        "--short",
+        "--json",
+        "-",
+        "--html",
+        &html,
+        "--parquet",
+        &parquet,
+    ])
+    .done()
+    .json()["rows"]
+        .take();
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 107);
+    let keys = [
+        "id",
+        "quantity",
+        "statement",
+        "class",
+        "published",
+        "modelled",
+        "unit",
+        "error_percent",
+        "tolerance_percent",
+        "fitted",
+        "verdict",
+        "note",
+    ];
+    for row in rows {
+        for key in keys {
+            assert!(row.get(key).is_some(), "{key}: {row}");
+        }
+    }
+    let page = std::fs::read_to_string(&html).expect("a page");
+    for row in rows {
+        let id = row["id"].as_str().expect("a name");
+        assert!(page.contains(&format!("<td>{id}</td>")), "{id}");
+    }
+    assert!(page.matches("<svg").count() > 4);
+    let table = std::fs::read(&parquet).expect("a table");
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
+
+    let one = lab(["reproduce", "imagine-092", "--json", "-"])
+        .done()
+        .json()["rows"]
+        .take();
+    assert_eq!(one[0]["verdict"], "agrees");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let folder = Folder::new();
+    let machine = folder.write("odd.toml", "clock_mhz = { value = 500 }\n");
+    for (arguments, says) in [
+        (vec!["schedule", "aes-cor"], "no kernel is called aes-cor"),
+        (vec!["run", "des"], "no program or kernel is called des"),
+        (
+            vec!["run", "aes", "--machine", "imagin"],
+            "no machine is called imagin",
+        ),
+        (
+            vec!["run", "aes", "--machine", &machine],
+            "odd.toml, line 1, clock_mhz: no source",
+        ),
+        (
+            vec!["run", "aes", "--set", "cluster.adders=-1"],
+            "cluster.adders: -1 is not",
+        ),
+        (
+            vec!["run", "aes", "--set", "cluster.adders"],
+            "write KEY=VALUE",
+        ),
+        (
+            vec!["run", "aes", "--set", "srf.bytes=2048"],
+            "bytes of the stream register file",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "clusters=3"],
+            "clusters: 3 is no power of two",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "clusters=x"],
+            "x is not a number",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "cluster.adders=3,-1"],
+            "cluster.adders: -1 is not from 1 to 64",
+        ),
+        (
+            vec![
+                "sweep",
+                "aes",
+                "--over",
+                "clusters=1,2",
+                "--over",
+                "clusters=4",
+            ],
+            "clusters: it is given twice",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "clock_mhz=1..1000000"],
+            "at most 100000 combinations",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "srf.bytes=1024,2048"],
+            "bytes of the stream register file",
+        ),
+        (vec!["lengths", &machine], "odd.toml"),
+        (
+            vec!["run", "aes", "--packets", "1000000", "--bytes", "65536"],
+            "a run takes 67108864 bytes at most",
+        ),
+        (
+            vec!["run", "aes", "--set", "cluster.register_words=12"],
+            "values at once, for 12 registers",
+        ),
+        (
+            vec!["run", "aes", "--set", "microcode.instructions=10"],
+            "for a store of 10",
+        ),
+        (
+            vec!["cost", "--set", "memory.bytes_per_cycle=65"],
+            "memory cannot be faster than srf.bytes_per_cycle",
+        ),
+        (
+            vec!["reproduce", "imagine-999"],
+            "no row is called imagine-999",
+        ),
+    ] {
+        lab(arguments).failed(2, &[says]);
+    }
+}
