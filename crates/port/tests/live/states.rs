@@ -1,0 +1,129 @@
+//! Interfaces that go down, away, and come back.
+
+use std::time::Duration;
+
+use weir_port::{DownReason, InterfaceRx, InterfaceTx, PortState, Rx, RxOptions, Tx, TxOptions};
+
+use crate::namespace::{Namespace, inside, packet, receive_bytes, until};
+
+fn down(reason: DownReason) -> PortState {
+    PortState::Down { reason }
+}
+
+fn open() -> (InterfaceTx, InterfaceRx) {
+    let rx = InterfaceRx::open("b", RxOptions::default()).expect("b");
+    let tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
+    (tx, rx)
+}
+
+/// Waits until the port has a state; packets are not expected meanwhile.
+fn until_state(rx: &mut InterfaceRx, state: &PortState) {
+    until(|| {
+        assert_eq!(rx.fill().count(), 0);
+        rx.wait(Duration::from_millis(100)) == state
+    });
+}
+
+/// Sends until a packet is taken.
+fn until_sent(tx: &mut InterfaceTx, packet: &[u8]) {
+    until(|| tx.send(&[packet]) == 1);
+}
+
+/// A packet passes again.
+fn assert_passes(tx: &mut InterfaceTx, rx: &mut InterfaceRx, number: u32) {
+    until_state(rx, &PortState::Up);
+    let packet = packet(number, 60);
+    until_sent(tx, &packet);
+    assert!(tx.state().is_up());
+    assert_eq!(receive_bytes(rx, 1), [packet]);
+}
+
+#[test]
+fn an_interface_that_was_down_works_again() {
+    inside(|namespace| {
+        let (mut tx, mut rx) = open();
+        assert_passes(&mut tx, &mut rx, 1);
+        namespace.ip("link set dev a down");
+        namespace.ip("link set dev b down");
+        until_state(&mut rx, &down(DownReason::Disabled));
+        assert_eq!(tx.send(&[&packet(2, 60), &packet(3, 60)]), 0);
+        assert_eq!(tx.state(), &down(DownReason::Disabled));
+        assert_eq!(tx.counters().port_down, 2);
+        namespace.ip("link set dev a up");
+        namespace.ip("link set dev b up");
+        assert_passes(&mut tx, &mut rx, 4);
+        assert_eq!(rx.counters().received, 2);
+    });
+}
+
+#[test]
+fn an_interface_may_be_down_at_first() {
+    inside(|namespace| {
+        namespace.ip("link set dev a down");
+        namespace.ip("link set dev b down");
+        let (mut tx, mut rx) = open();
+        assert_eq!(rx.state(), &down(DownReason::Disabled));
+        assert_eq!(tx.state(), &down(DownReason::Disabled));
+        namespace.ip("link set dev a up");
+        namespace.ip("link set dev b up");
+        assert_passes(&mut tx, &mut rx, 1);
+    });
+}
+
+#[test]
+fn an_interface_made_again_is_opened_again() {
+    inside(|namespace: &Namespace| {
+        let (mut tx, mut rx) = open();
+        for number in 0..3 {
+            assert_passes(&mut tx, &mut rx, number);
+            namespace.ip("link delete dev a");
+            until_state(&mut rx, &down(DownReason::Removed));
+            assert_eq!(tx.send(&[&packet(9, 60)]), 0);
+            assert_eq!(tx.state(), &down(DownReason::Removed));
+            namespace.add_pair();
+        }
+        assert_passes(&mut tx, &mut rx, 4);
+        assert_eq!((rx.counters().received, tx.counters().sent), (4, 4));
+    });
+}
+
+#[test]
+fn packets_of_a_removed_interface_are_still_lent() {
+    inside(|namespace| {
+        let (mut tx, mut rx) = open();
+        let last = packet(1, 60);
+        assert_eq!(tx.send(&[&last]), 1);
+        until(|| rx.counters().received == 1);
+        namespace.ip("link delete dev a");
+        namespace.add_pair();
+        assert_eq!(receive_bytes(&mut rx, 1), [last]);
+        assert_passes(&mut tx, &mut rx, 2);
+    });
+}
+
+#[test]
+fn the_mtu_is_followed() {
+    inside(|namespace| {
+        let (mut tx, mut rx) = open();
+        let (small, large) = (packet(1, 1514), packet(2, 1515));
+        assert_eq!(tx.mtu_bytes(), 1500);
+        assert_eq!(tx.send(&[&large, &small, &large]), 1);
+        assert_eq!(tx.counters().too_long, 2);
+        namespace.ip("link set dev b mtu 9000");
+        namespace.ip("link set dev a mtu 9000");
+        assert_eq!(tx.send(&[&large, &small]), 2);
+        assert_eq!(tx.mtu_bytes(), 9000);
+        // The port learns from the kernel that less fits now.
+        namespace.ip("link set dev a mtu 600");
+        assert_eq!(tx.send(&[&small, &packet(3, 614)]), 1);
+        assert_eq!(tx.mtu_bytes(), 600);
+        assert_eq!(tx.send(&[&packet(4, 13 + 5)[..13]]), 0);
+        let counters = tx.counters();
+        assert_eq!(
+            (counters.too_long, counters.too_short, counters.sent),
+            (3, 1, 4)
+        );
+        let received = receive_bytes(&mut rx, 4);
+        assert_eq!(received, [small.clone(), large, small, packet(3, 614)]);
+    });
+}
