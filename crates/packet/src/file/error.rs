@@ -15,7 +15,7 @@ pub enum CaptureError {
     #[error(
         "{file}: {action} failed{}: {source}; {}",
         at(*offset),
-        advice(source)
+        advice(action, source)
     )]
     Io {
         /// File name as given, or `standard input`, `standard output`.
@@ -224,8 +224,11 @@ fn at(offset: u64) -> String {
 }
 
 /// What a user can do about an error of the operating system.
-fn advice(error: &io::Error) -> &'static str {
+fn advice(action: &str, error: &io::Error) -> &'static str {
     match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded if action == APPENDING => {
+            "free some space or write to another disk (what was written before remains)"
+        }
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "check the permissions of the file and its folder",
         io::ErrorKind::IsADirectory => "name a file in that folder",
@@ -237,3 +240,6 @@ fn advice(error: &io::Error) -> &'static str {
         _ => "check the device that holds it and try again",
     }
 }
+
+/// What is tried when a capture grows in its place.
+pub(super) const APPENDING: &str = "appending";

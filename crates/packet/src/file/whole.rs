@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,12 +11,23 @@ use super::{is_standard_stream, unbuffered};
 
 /// An output that appears under its name when [`Self::finish`] is called. If it is dropped
 /// before, nothing is left and a previous file of that name is unchanged. Standard output,
-/// pipes and devices are written in place. Writes are not buffered.
+/// pipes and devices are written in place, and so are files of [`Self::create_in_place`]. Writes
+/// are not buffered.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    /// Present unless the output is written in place.
-    temporary: Option<Temporary>,
+    place: Place,
+}
+
+/// Where what is written goes.
+#[derive(Debug)]
+enum Place {
+    /// To a file under another name.
+    Temporary(Temporary),
+    /// To a file under its name.
+    Named,
+    /// To standard output, a pipe or a device.
+    Stream,
 }
 
 impl WholeFile {
@@ -26,43 +37,84 @@ impl WholeFile {
     /// # Errors
     /// Those of the operating system.
     pub fn create(path: &Path) -> io::Result<WholeFile> {
-        let in_place = |file| WholeFile {
-            file,
-            temporary: None,
-        };
-        if is_standard_stream(path) {
-            return unbuffered(io::stdout()).map(in_place);
+        if let Some(stream) = Self::stream(path)? {
+            return Ok(stream);
         }
         let target = match path.metadata() {
-            Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(existing) if !existing.is_file() => {
-                return OpenOptions::new().write(true).open(path).map(in_place);
-            }
             Ok(_) => path.canonicalize()?,
             Err(_) => path.to_owned(),
         };
         let (file, temporary) = Temporary::beside(target)?;
         Ok(WholeFile {
             file,
-            temporary: Some(temporary),
+            place: Place::Temporary(temporary),
         })
+    }
+
+    /// The same, but a file is written under its name, so that it can be read meanwhile. What
+    /// had the name before is lost.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn create_in_place(path: &Path) -> io::Result<WholeFile> {
+        if let Some(stream) = Self::stream(path)? {
+            return Ok(stream);
+        }
+        Ok(WholeFile {
+            file: File::create(path)?,
+            place: Place::Named,
+        })
+    }
+
+    /// Standard output, a pipe or a device, if the path names one.
+    fn stream(path: &Path) -> io::Result<Option<WholeFile>> {
+        let file = match path.metadata() {
+            _ if is_standard_stream(path) => unbuffered(io::stdout())?,
+            Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(existing) if !existing.is_file() => OpenOptions::new().write(true).open(path)?,
+            _ => return Ok(None),
+        };
+        let place = Place::Stream;
+        Ok(Some(WholeFile { file, place }))
     }
 
     /// Whether data goes directly to standard output, a pipe or a device, where a reader
     /// may be waiting for it.
     pub fn is_live(&self) -> bool {
-        self.temporary.is_none()
+        matches!(self.place, Place::Stream)
+    }
+
+    /// Whether it is a file that is written under its name.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.place, Place::Named)
+    }
+
+    /// Cuts a file that is written under its name behind its first `bytes`, after a write of
+    /// which only a part was done. What is written next comes there.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        match self.place {
+            Place::Named => {
+                self.file.set_len(bytes)?;
+                self.file.seek(SeekFrom::Start(bytes)).map(|_| ())
+            }
+            Place::Temporary(_) | Place::Stream => Ok(()),
+        }
     }
 
     /// Puts the file in place. After a power failure its name stands for the
-    /// whole file or for what had the name before, never for a part.
+    /// whole file or for what had the name before, never for a part. A file written in place is
+    /// synced.
     ///
     /// # Errors
-    /// Those of the operating system; the file is then gone.
+    /// Those of the operating system; the file is then gone unless it was written in place.
     pub fn finish(self) -> io::Result<()> {
-        match self.temporary {
-            None => Ok(()),
-            Some(temporary) => temporary.put_in_place(&self.file, &mut System),
+        match self.place {
+            Place::Stream => Ok(()),
+            Place::Named => self.file.sync_data(),
+            Place::Temporary(temporary) => temporary.put_in_place(&self.file, &mut System),
         }
     }
 }
@@ -262,6 +314,21 @@ mod tests {
         whole.finish().expect("in place");
     }
 
+    #[test]
+    fn what_is_written_in_place_stands_there_at_once_and_can_be_cut() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.bin");
+        fs::write(&path, b"something longer").expect("a file");
+        let mut output = WholeFile::create_in_place(&path).expect("created");
+        assert!(output.is_in_place() && !output.is_live());
+        output.write_all(b"seven by").expect("written");
+        assert_eq!(fs::read(&path).expect("a file"), b"seven by");
+        output.cut(3).expect("cut");
+        output.write_all(b"en").expect("written");
+        output.finish().expect("synced");
+        assert_eq!(fs::read(&path).expect("a file"), b"seven");
+    }
+
     /// Does what the system does and notes the calls; fails at one of them.
     struct Noted {
         calls: Vec<String>,
@@ -313,7 +380,9 @@ mod tests {
                 calls: Vec::new(),
                 fails_at,
             };
-            let temporary = whole.temporary.take().expect("a temporary file");
+            let Place::Temporary(temporary) = whole.place else {
+                panic!("no temporary file");
+            };
             let put = temporary.put_in_place(&whole.file, &mut disk);
             let calls = ["sync 8 bytes", "rename to out.bin", "sync folder sub"];
             if fails_at == 0 {

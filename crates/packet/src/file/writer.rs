@@ -1,8 +1,9 @@
 //! Writing captures: pcap with nanoseconds, or pcapng.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
+use super::error::APPENDING;
 use super::pcapng::{
     BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, MAX_NAME_BYTES, OPTION_END,
     OPTION_INTERFACE_NAME, OPTION_TIME_RESOLUTION, SECTION_HEADER,
@@ -13,7 +14,8 @@ use super::{
 use crate::wire::LinkType;
 
 /// A capture being written. It appears under its name when [`Self::finish`] is called; if
-/// it is dropped before, nothing is left.
+/// it is dropped before, nothing is left. A capture that goes on, such as that of an interface,
+/// is written under its name from the beginning ([`Self::create_in_place`]).
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -35,6 +37,9 @@ pub struct Writer {
     buffer: Vec<u8>,
     /// Bytes that left the buffer.
     drained_bytes: u64,
+    records: u64,
+    /// Records that left the buffer; it ends with a whole one.
+    drained_records: u64,
     header_written: bool,
     interfaces: Vec<Declared>,
     /// Interface descriptions in the file; may exceed `interfaces`.
@@ -53,6 +58,21 @@ impl Writer {
     /// written under a temporary name in the same folder. `-` is standard
     /// output; that, pipes and devices are written in place.
     pub fn create(path: &Path, format: Format) -> Result<Writer, CaptureError> {
+        Self::with_output(path, format, WholeFile::create)
+    }
+
+    /// The same under its name, in the place of what had it before. Records can be read there
+    /// after [`Self::flush`]. If writing fails, the capture ends with the last whole record that
+    /// was written ([`Self::written_records`]).
+    pub fn create_in_place(path: &Path, format: Format) -> Result<Writer, CaptureError> {
+        Self::with_output(path, format, WholeFile::create_in_place)
+    }
+
+    fn with_output(
+        path: &Path,
+        format: Format,
+        create: impl FnOnce(&Path) -> io::Result<WholeFile>,
+    ) -> Result<Writer, CaptureError> {
         let standard = is_standard_stream(path);
         let file = if standard {
             "standard output".to_owned()
@@ -62,7 +82,7 @@ impl Writer {
         if format == Format::Tsh {
             return Err(CaptureError::UnsupportedOutput { file, format });
         }
-        let output = WholeFile::create(path).map_err(|source| CaptureError::Io {
+        let output = create(path).map_err(|source| CaptureError::Io {
             file: file.clone(),
             offset: 0,
             action: "creating",
@@ -74,6 +94,8 @@ impl Writer {
             format,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             drained_bytes: 0,
+            records: 0,
+            drained_records: 0,
             header_written: false,
             interfaces: Vec::new(),
             descriptions: 0,
@@ -147,20 +169,34 @@ impl Writer {
         let captured_bytes = bytes.len() as u32;
         let wire_bytes = wire_bytes.max(captured_bytes);
         if self.format == Format::Pcap {
-            return self.write_pcap(timestamp_ns, captured_bytes, wire_bytes, bytes);
-        }
-        let number = if fits(&declared.interface, captured_bytes) {
-            declared.number
+            self.write_pcap(timestamp_ns, captured_bytes, wire_bytes, bytes)?;
         } else {
-            self.widen(interface)?
-        };
-        self.write_pcapng(number, timestamp_ns, captured_bytes, wire_bytes, bytes)
+            let number = if fits(&declared.interface, captured_bytes) {
+                declared.number
+            } else {
+                self.widen(interface)?
+            };
+            self.write_pcapng(number, timestamp_ns, captured_bytes, wire_bytes, bytes)?;
+        }
+        self.records += 1;
+        Ok(())
     }
 
     /// Whether records go directly to standard output, a pipe or a device, where a reader
     /// may be waiting for them.
     pub fn is_live(&self) -> bool {
         self.output.is_live()
+    }
+
+    /// Records that the operating system has taken. Others wait in the buffer for
+    /// [`Self::flush`], or were lost when writing failed.
+    pub fn written_records(&self) -> u64 {
+        self.drained_records
+    }
+
+    /// Bytes that the operating system has taken.
+    pub fn written_bytes(&self) -> u64 {
+        self.drained_bytes
     }
 
     /// Hands everything written so far to the operating system, so that a
@@ -178,6 +214,7 @@ impl Writer {
     pub fn finish(mut self) -> Result<u64, CaptureError> {
         self.begin();
         self.drain()?;
+        let is_in_place = self.output.is_in_place();
         let Writer {
             file,
             output,
@@ -187,14 +224,17 @@ impl Writer {
         output.finish().map_err(|source| CaptureError::Io {
             file,
             offset: drained_bytes,
-            action: "renaming the finished file",
+            action: match is_in_place {
+                true => "syncing the finished file",
+                false => "renaming the finished file",
+            },
             source,
         })?;
         Ok(drained_bytes)
     }
 
-    /// Bytes written so far.
-    fn offset(&self) -> u64 {
+    /// Bytes of the capture so far, also those in the buffer.
+    pub fn offset(&self) -> u64 {
         self.drained_bytes + self.buffer.len() as u64
     }
 
@@ -348,15 +388,22 @@ impl Writer {
     }
 
     fn drain(&mut self) -> Result<(), CaptureError> {
-        self.output
-            .write_all(&self.buffer)
-            .map_err(|source| CaptureError::Io {
+        if let Err(source) = self.output.write_all(&self.buffer) {
+            // Of a file that cannot be cut either, the rest of a record remains, which readers
+            // report.
+            let _ = self.output.cut(self.drained_bytes);
+            return Err(CaptureError::Io {
                 file: self.file.clone(),
                 offset: self.drained_bytes,
-                action: "writing",
+                action: match self.output.is_in_place() {
+                    true => APPENDING,
+                    false => "writing",
+                },
                 source,
-            })?;
+            });
+        }
         self.drained_bytes += self.buffer.len() as u64;
+        self.drained_records = self.records;
         self.buffer.clear();
         Ok(())
     }
