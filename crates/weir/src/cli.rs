@@ -9,8 +9,12 @@ use weir_console::{Common, Messages};
 use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
+#[cfg(target_os = "linux")]
+mod live;
 mod measure;
 
+#[cfg(target_os = "linux")]
+pub use live::{Rate, Record, Replay};
 pub use measure::{Changes, Measure};
 
 /// Filter, inspect, measure, encrypt and authenticate packet streams in one pass.
@@ -40,6 +44,10 @@ pub enum Command {
     Unprotect(Unprotect),
     Inspect(Inspect),
     Measure(Measure),
+    #[cfg(target_os = "linux")]
+    Record(Record),
+    #[cfg(target_os = "linux")]
+    Replay(Replay),
     Generate(Generate),
     Bench(Bench),
     Engines(Engines),

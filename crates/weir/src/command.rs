@@ -13,6 +13,10 @@ mod inspect;
 mod lab;
 mod measure;
 mod protect;
+#[cfg(target_os = "linux")]
+mod record;
+#[cfg(target_os = "linux")]
+mod replay;
 mod run;
 
 /// Does what the command line asks for.
@@ -24,6 +28,10 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Unprotect(arguments) => protect::unprotect(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Record(arguments) => record::record(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Replay(arguments) => replay::replay(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Engines(arguments) => engines::engines(&arguments),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use weir_console::{Failure, Outcome, messages, output};
-use weir_packet::file::{Reader, Writer};
+use weir_packet::file::{CaptureError, Format, Reader, Writer};
 use weir_stream::CaptureSource;
 
 use crate::execute::Watched;
@@ -48,6 +48,18 @@ pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
 
 /// Creates a capture for writing, in the format that its name asks for.
 pub fn create(path: &Path) -> Outcome<Writer> {
+    create_by(path, Writer::create)
+}
+
+/// The same for a capture that can be read while it grows.
+pub fn create_in_place(path: &Path) -> Outcome<Writer> {
+    create_by(path, Writer::create_in_place)
+}
+
+fn create_by(
+    path: &Path,
+    create: impl FnOnce(&Path, Format) -> Result<Writer, CaptureError>,
+) -> Outcome<Writer> {
     if let Some(ending) = path.extension().and_then(|ending| ending.to_str())
         && NOT_WRITTEN.contains(&ending.to_ascii_lowercase().as_str())
     {
@@ -57,7 +69,7 @@ pub fn create(path: &Path) -> Outcome<Writer> {
         )));
     }
     output::require_folder_of(path)?;
-    let writer = Writer::create(path, Writer::format_for(path)).map_err(Failure::usage)?;
+    let writer = create(path, Writer::format_for(path)).map_err(Failure::usage)?;
     messages::detail(format_args!("writing {}", path.display()));
     Ok(writer)
 }

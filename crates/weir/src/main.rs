@@ -21,6 +21,10 @@ mod gateway;
 mod input;
 mod inspected;
 mod measured;
+#[cfg(target_os = "linux")]
+mod pace;
+#[cfg(target_os = "linux")]
+mod recording;
 mod report;
 mod rules;
 mod secrets;
