@@ -1,5 +1,8 @@
-//! A custom stage in one file: drops packets whose TTL or hop limit is
-//! nearly used up, and counts packets by its value.
+//! Custom stages in one file: drops packets whose TTL or hop limit is nearly used up, notes
+//! those that only just pass, and counts packets by its value.
+//!
+//! The stages have words of their own: a drop reason, a kind of event and a part of the work.
+//! The pipeline gives each a number, and refuses two with one name.
 //!
 //! ```sh
 //! cargo run --example own_stage -- examples/traffic.pcapng
@@ -9,12 +12,40 @@ use std::path::Path;
 
 use weir_packet::file::Reader;
 use weir_packet::wire::Network;
-use weir_stream::{Batch, CaptureSource, DropReason, Pipeline, Stage, StageError};
+use weir_stream::{
+    Batch, CaptureSource, DropCode, EventKind, Pipeline, Stage, StageError, Vocabulary,
+    VocabularyError, Word, WorkBit,
+};
+
+const OWNER: &str = env!("CARGO_PKG_NAME");
+
+weir_stream::drop_reasons! {
+    /// Why packets are dropped here.
+    enum Reason {
+        /// It would not live for as many hops as are configured.
+        TooFewHops = "too_few_hops",
+    }
+}
+
+/// The event that a packet has just as many hops left as it needs.
+const LAST_HOP: Word = Word::new(OWNER, "last_hop", "One hop less, and it is dropped.");
+
+/// The work of looking at a packet's hops. Every packet needs it until somebody takes it off.
+const COUNT_HOPS: Word = Word::new(OWNER, "count_hops", "Its hops are to be counted.");
 
 /// Drops packets that would not live for another `least` hops.
 struct HopLimit {
+    words: Option<Words>,
     least: u8,
     seen: [u64; 256],
+}
+
+/// The numbers that the words have in the pipeline.
+#[derive(Clone, Copy)]
+struct Words {
+    too_few_hops: DropCode,
+    last_hop: EventKind,
+    count_hops: WorkBit,
 }
 
 impl Stage for HopLimit {
@@ -22,8 +53,22 @@ impl Stage for HopLimit {
         "hop limit"
     }
 
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words {
+            too_few_hops: vocabulary.drop_reasons()?.code(Reason::TooFewHops),
+            last_hop: vocabulary.event_kind(&LAST_HOP)?,
+            count_hops: vocabulary.work_bit(&COUNT_HOPS)?,
+        });
+        Ok(())
+    }
+
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = self.words;
+        let words = words.ok_or_else(|| StageError::unregistered(self.name()))?;
         for index in batch.live() {
+            if !batch.work(index).needs(words.count_hops) {
+                continue;
+            }
             let headers = batch.headers(index);
             let packet = headers.ip_packet(batch.record(index));
             let hops = match (headers.network, packet) {
@@ -33,7 +78,38 @@ impl Stage for HopLimit {
             };
             self.seen[usize::from(hops)] += 1;
             if hops < self.least {
-                batch.drop_record(index, DropReason::StageDecision);
+                batch.drop_record(index, words.too_few_hops);
+            } else if hops == self.least {
+                batch.notice(index, words.last_hop);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the hops of packets to multicast groups off the work: they need not get far.
+#[derive(Default)]
+struct ExceptMulticast {
+    count_hops: Option<WorkBit>,
+}
+
+impl Stage for ExceptMulticast {
+    fn name(&self) -> &str {
+        "except multicast"
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.count_hops = Some(vocabulary.work_bit(&COUNT_HOPS)?);
+        Ok(())
+    }
+
+    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let bit = self.count_hops;
+        let bit = bit.ok_or_else(|| StageError::unregistered(self.name()))?;
+        for index in batch.live() {
+            let flow = batch.flow_key(index);
+            if flow.is_some_and(|flow| flow.destination_address().is_multicast()) {
+                batch.set_work(index, batch.work(index).without(bit));
             }
         }
         Ok(())
@@ -46,16 +122,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .unwrap_or_else(|| "examples/traffic.pcapng".to_owned());
     let source = CaptureSource::new(vec![Reader::open(Path::new(&path))?]);
     let stage = HopLimit {
+        words: None,
         least: 5,
         seen: [0; 256],
     };
-    let outcome = Pipeline::new(source).stage(stage).run()?;
+    let outcome = Pipeline::new(source)
+        .stage(ExceptMulticast::default())
+        .stage(stage)
+        .run()?;
 
-    println!(
-        "{path}: {} packets, {} with fewer than 5 hops left were dropped",
-        outcome.statistics.packets(),
-        outcome.statistics.drops(DropReason::StageDecision)
-    );
+    let statistics = &outcome.statistics;
+    println!("{path}: {} packets", statistics.packets());
+    for (reason, count) in statistics.drops_by_reason() {
+        println!("{}: {count} packets. {}", reason.name, reason.meaning);
+    }
+    println!("{}: {} packets", LAST_HOP.name, statistics.events());
     for stage in outcome.stages::<HopLimit>() {
         for (hops, count) in stage
             .seen

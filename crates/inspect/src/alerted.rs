@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use weir_packet::file::{Block, Interface, Writer};
-use weir_stream::{
-    BATCH_RECORDS, Batch, BatchLimits, CaptureSink, Disposition, EventKind, Stage, StageError,
-};
+use weir_stream::{BATCH_RECORDS, Batch, BatchLimits, CaptureSink, Disposition, Stage, StageError};
 
 use flows::AlertedFlows;
 use order::{ArrivalOrder, KeptRecord};
+
+use crate::stage::ALERT;
 
 const NAME: &str = "alerted packets";
 
@@ -78,7 +78,7 @@ impl AlertedPackets {
 
     fn take_in(&mut self, batch: &Batch) {
         let mut alerts = (batch.events().iter())
-            .filter(|event| matches!(event.kind, EventKind::Alert { .. }))
+            .filter(|event| event.kind.is(&ALERT))
             .peekable();
         for index in 0..batch.len() {
             let number = batch.number(index);

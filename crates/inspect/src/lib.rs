@@ -109,5 +109,5 @@ pub use rule::{
     VariableError, Variables,
 };
 pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
-pub use stage::InspectStage;
+pub use stage::{ALERT, INSPECT, InspectStage};
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};

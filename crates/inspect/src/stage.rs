@@ -3,7 +3,10 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_stream::{BATCH_RECORDS, Batch, EventKind, Stage, StageError, Steering, SteeringRule};
+use weir_stream::{
+    BATCH_RECORDS, Batch, EventKind, Stage, StageError, Steering, SteeringRule, Vocabulary,
+    VocabularyError, Word, WorkBit,
+};
 
 use crate::eve::AlertText;
 use crate::flow::FlowLimits;
@@ -15,6 +18,21 @@ use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
 
 const NAME: &str = "inspect";
+
+const OWNER: &str = env!("CARGO_PKG_NAME");
+
+/// The work of inspecting a record.
+pub const INSPECT: Word = Word::new(OWNER, NAME, "Its contents are to be inspected.");
+
+/// The event that a rule matched. The members are those of an alert in EVE JSON.
+pub const ALERT: Word = Word::new(OWNER, "alert", "An inspection rule matched.");
+
+/// The numbers that these words have in a pipeline.
+#[derive(Clone, Copy)]
+struct Words {
+    inspect: WorkBit,
+    alert: EventKind,
+}
 
 /// What a stage did is told so often, as long as batches come.
 const TOLD_EVERY: Duration = Duration::from_millis(100);
@@ -28,10 +46,11 @@ struct Following {
     told: Instant,
 }
 
-/// Inspects the records whose work descriptor asks for it, and notes an
-/// [`EventKind::Alert`] for every rule that one matches. Records go on as they
+/// Inspects the records whose work asks for it ([`INSPECT`]), and notes an
+/// [`ALERT`] for every rule that one matches. Records go on as they
 /// are. Every shard has a stage of its own over the same rules.
 pub struct InspectStage {
+    words: Option<Words>,
     inspector: Inspector,
     live: Option<Following>,
     alert_counts: AlertCounts,
@@ -55,6 +74,7 @@ impl InspectStage {
 
     fn over(inspector: Inspector) -> InspectStage {
         InspectStage {
+            words: None,
             inspector,
             live: None,
             alert_counts: AlertCounts::default(),
@@ -151,15 +171,25 @@ impl Stage for InspectStage {
         NAME
     }
 
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words {
+            inspect: vocabulary.work_bit(&INSPECT)?,
+            alert: vocabulary.event_kind(&ALERT)?,
+        });
+        Ok(())
+    }
+
     fn steering(&self) -> Steering {
         Steering::By(SteeringRule::new("address pairs", number_of_addresses))
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
         self.take_new_rules()?;
         let mut packets = [Packet::default(); BATCH_RECORDS];
         self.indices.clear();
-        for index in batch.live().filter(|index| batch.work(*index).inspect()) {
+        let asks = |index: &usize| batch.work(*index).needs(words.inspect);
+        for index in batch.live().filter(asks) {
             let arrival = batch.arrival(index);
             packets[self.indices.len()] = Packet {
                 headers: *batch.headers(index),
@@ -180,7 +210,7 @@ impl Stage for InspectStage {
         for alert in &self.alerts {
             let rule = &rules.rules()[alert.rule as usize];
             self.alert_counts.add(rules.number(alert.rule), rule);
-            let event = batch.notice(alert.packet, EventKind::Alert { rule: alert.rule });
+            let event = batch.notice(alert.packet, words.alert);
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
             event.members = Some(self.text.members(rule, alert));
         }

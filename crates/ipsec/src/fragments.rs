@@ -10,9 +10,10 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use weir_packet::wire::{FlowKey, Fragment, Headers};
-use weir_stream::{Batch, DropReason, HeldRecord};
+use weir_stream::{Batch, HeldRecord};
 
 use crate::policy::Verdict;
+use crate::reason::DropReason;
 
 /// Parts of the memory; each pair of addresses has one.
 const PARTS: usize = 128;

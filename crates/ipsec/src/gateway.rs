@@ -9,7 +9,7 @@ use weir_crypto::{KeyError, KeyMaterial, Opener, OpeningKey, Sealer, SealingKey,
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_packet::wire::{Fragment, Headers};
 use weir_select::{Selector, Table, Tuple};
-use weir_stream::{Batch, DropReason, SteeringRule};
+use weir_stream::{Batch, SteeringRule};
 
 use crate::affinity;
 use crate::config::{SaFile, Secrets};
@@ -19,6 +19,7 @@ use crate::ledger::LedgerError;
 use crate::numbers::{Output, Sequences, Windows};
 use crate::outbound::Outbound;
 use crate::policy::{Action, Defaults, Policy, Spd, Verdict};
+use crate::reason::DropReason;
 use crate::sa::{Mode, Parameters};
 use crate::sad::Sad;
 use crate::stage::{Protect, Unprotect};

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use weir_crypto::KeyId;
-use weir_stream::DropReason;
 
 use crate::esp::Format;
 use crate::ledger::{LedgerError, SeenBound, Shortage};
 use crate::lifetime::Usage;
+use crate::reason::DropReason;
 use crate::replay::ReplayWindow;
 use crate::report::Traffic;
 use crate::sa::Parameters;

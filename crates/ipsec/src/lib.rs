@@ -19,8 +19,7 @@
 //! packets; `outer`, `header`, `chain`, `link`, `ecn` and `nat_t` handle the headers around them.
 //! [`ReplayWindow`] and [`sequence`] handle sequence numbers, `policy` and `sad` are the databases
 //! of RFC 4301, `lifetime` limits the use of a key, and `ledger` keeps its numbers across
-//! crashes. A bad packet is never an error: it is dropped with a
-//! [`DropReason`](weir_stream::DropReason).
+//! crashes. A bad packet is never an error: it is dropped with a [`DropReason`].
 //!
 //! ```
 //! use std::path::Path;
@@ -77,6 +76,7 @@ mod numbers;
 mod outbound;
 mod outer;
 mod policy;
+mod reason;
 mod replay;
 mod report;
 mod sa;
@@ -94,8 +94,11 @@ pub use outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 pub use policy::{
     Action, Defaults, Direction, LinkProtocolError, LinkProtocols, Policy, Spd, Unmatched, Verdict,
 };
+pub use reason::DropReason;
 pub use replay::ReplayWindow;
 pub use report::{AssociationReport, Traffic};
 pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
-pub use stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+pub use stage::{
+    ClassifyInbound, ClassifyOutbound, PROTECT, Protect, SOFT_LIFETIME, UNPROTECT, Unprotect,
+};

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use weir_crypto::{KeyId, Sealer, SealingKey};
-use weir_stream::DropReason;
 
 use crate::esp::Template;
 use crate::ledger::{LedgerError, Progress, Reservations, Shortage};
 use crate::lifetime::Usage;
+use crate::reason::DropReason;
 use crate::report::Traffic;
 use crate::sa::Parameters;
 use crate::sequence;

@@ -4,7 +4,8 @@
 use weir_packet::wire::{Fault, Fragment, Headers, Network};
 use weir_select::{Ranged, Selector, Table, Tuple};
 use weir_simd::prefetch;
-use weir_stream::DropReason;
+
+use crate::reason::DropReason;
 
 mod link_protocol;
 #[cfg(test)]

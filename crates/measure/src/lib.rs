@@ -110,7 +110,7 @@ pub use sketch::{
     AddWork, BucketIndices, ConservativeCountMin, CountMin, DecodeError, KAry, Layout,
     LayoutMismatch, RangeCountMin, RealKAry, SharedCountMin, Sketch,
 };
-pub use stage::MeasureStage;
+pub use stage::{ALARM, MEASURE, MeasureStage};
 pub use updater::Updater;
 /// What hash functions are drawn from, keys in columns for batches, and sizes that no
 /// hash family has.

@@ -2,7 +2,8 @@
 
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
 use weir_stream::{
-    Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steering, Watcher,
+    Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steering, Vocabulary,
+    VocabularyError, Watcher, Word, WorkBit,
 };
 
 use crate::change::Alarm;
@@ -10,16 +11,38 @@ use crate::interval::Timeline;
 use crate::meter::Meter;
 use crate::packets::Packets;
 
+const NAME: &str = "measure";
+
+const OWNER: &str = env!("CARGO_PKG_NAME");
+
+/// The work of measuring a record.
+pub const MEASURE: Word = Word::new(OWNER, NAME, "It is to be counted.");
+
+/// The event that a key changed. The members are `"alarm":{…}`, an
+/// [`Alarm`](crate::change::Alarm).
+pub const ALARM: Word = Word::new(
+    OWNER,
+    "alarm",
+    "What a key had in an interval is not what the intervals before let expect.",
+);
+
+/// The numbers that these words have in a pipeline.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    measure: WorkBit,
+    alarm: EventKind,
+}
+
 /// Counts the records that are not dropped and are to be measured
-/// ([`weir_stream::Work::measure`]); the others only advance the clock. Changes
-/// nothing in records.
+/// ([`MEASURE`]); the others only advance the clock. Changes nothing in records.
 ///
-/// Where changes are looked for, every alarm becomes an [`EventKind::Alarm`]
+/// Where changes are looked for, every alarm becomes an [`ALARM`]
 /// beside a batch, in the order of intervals. An interval is searched while the
 /// packets of the next ones come, so that its alarms lie beside a later batch of
 /// the first shard, or at the end beside an empty one of the shard that ends last.
 #[derive(Debug)]
 pub struct MeasureStage {
+    words: Option<Words>,
     meter: Meter,
     is_finished: bool,
 }
@@ -31,14 +54,19 @@ impl MeasureStage {
             meter.keep_alarms();
         }
         MeasureStage {
+            words: None,
             meter,
             is_finished: false,
         }
     }
 
-    fn notice(&self, alarms: &[Alarm], batch: &mut Batch) {
+    fn words(&self) -> Result<Words, StageError> {
+        self.words.ok_or_else(|| StageError::unregistered(NAME))
+    }
+
+    fn notice(&self, alarms: &[Alarm], batch: &mut Batch, kind: EventKind) {
         for alarm in alarms {
-            batch.notice_beside(event(alarm, self.meter.key()));
+            batch.notice_beside(event(alarm, self.meter.key(), kind));
         }
     }
 
@@ -53,7 +81,7 @@ impl MeasureStage {
 }
 
 /// What an alarm is beside a batch.
-fn event(alarm: &Alarm, key: KeyKind) -> Event {
+fn event(alarm: &Alarm, key: KeyKind, kind: EventKind) -> Event {
     let interval_ns = (alarm.seconds * 1e9).round() as u64;
     // What has no maps but structures can be written.
     let object = serde_json::to_string(alarm).unwrap_or_default();
@@ -61,31 +89,39 @@ fn event(alarm: &Alarm, key: KeyKind) -> Event {
         arrival: None,
         timestamp_ns: alarm.start_ns.saturating_add(interval_ns),
         flow: alarm.flow,
+        key,
         icmp: None,
         vlan_tci: None,
         interface: None,
-        kind: EventKind::Alarm {
-            key,
-            observed: alarm.observed,
-            forecast: alarm.forecast,
-            score: alarm.score,
-        },
+        kind,
         members: Some(format!("\"alarm\":{object}").into()),
     }
 }
 
 impl Stage for MeasureStage {
     fn name(&self) -> &str {
-        "measure"
+        NAME
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words {
+            measure: vocabulary.work_bit(&MEASURE)?,
+            alarm: vocabulary.event_kind(&ALARM)?,
+        });
+        Ok(())
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = self.words()?;
         if batch.is_empty() {
             self.meter.idle(batch.records_steered());
         }
-        self.meter.count_all(batch);
+        self.meter.count_all(&Measured {
+            batch,
+            measure: words.measure,
+        });
         if self.meter.looks_for_changes() {
-            self.notice(&self.meter.take_alarms(), batch);
+            self.notice(&self.meter.take_alarms(), batch, words.alarm);
         }
         Ok(())
     }
@@ -101,8 +137,9 @@ impl Stage for MeasureStage {
 
     /// The stages in front hold nothing any more.
     fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = self.words()?;
         if self.finish_meter() && self.meter.looks_for_changes() {
-            self.notice(&self.meter.take_last_alarms(), batch);
+            self.notice(&self.meter.take_last_alarms(), batch, words.alarm);
         }
         Ok(())
     }
@@ -114,42 +151,51 @@ impl Stage for MeasureStage {
     }
 }
 
+/// A batch whose records count where they are to be measured.
+struct Measured<'a> {
+    batch: &'a Batch,
+    measure: WorkBit,
+}
+
 /// Inlined where they are called, so that a flow stays in registers: its fields
 /// written one by one and read as vectors would stall each packet.
-impl Packets for Batch {
+impl Packets for Measured<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        Batch::len(self)
+        self.batch.len()
     }
 
     #[inline(always)]
     fn time(&self, index: usize) -> (u64, u64) {
-        (self.number(index), Batch::arrival(self, index).clock_ns())
+        let batch = self.batch;
+        (batch.number(index), batch.arrival(index).clock_ns())
     }
 
     #[inline(always)]
     fn is_counted(&self, index: usize) -> bool {
-        (self.disposition(index) == Disposition::Forward) & self.work(index).measure()
+        let batch = self.batch;
+        let is_live = batch.disposition(index) == Disposition::Forward;
+        is_live & batch.work(index).needs(self.measure)
     }
 
     #[inline(always)]
     fn arrival(&self, index: usize) -> &Arrival {
-        Batch::arrival(self, index)
+        self.batch.arrival(index)
     }
 
     #[inline(always)]
     fn captured_bytes(&self, index: usize) -> u32 {
-        Batch::captured_bytes(self, index)
+        self.batch.captured_bytes(index)
     }
 
     #[inline(always)]
     fn flow(&self, index: usize) -> Option<FlowKey> {
-        self.flow_key(index)
+        self.batch.flow_key(index)
     }
 
     #[inline(always)]
     fn ipv4_flows(&self) -> &[Ipv4Flow] {
-        Batch::ipv4_flows(self)
+        self.batch.ipv4_flows()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::event::Event;
 use crate::statistics::Tally;
-use crate::work::Work;
+use crate::work::{Work, WorkArgument};
 
 mod add;
 mod copies;
@@ -294,23 +294,18 @@ impl Batch {
         self.columns.work[..self.len][index] = work;
     }
 
-    /// Lists the records on their way whose work `asks` for an association, by
-    /// index and association in the order of arrival, and takes that off their
-    /// work, as done.
-    pub fn take_associations(
-        &mut self,
-        asks: impl Fn(Work) -> Option<u32>,
-        list: &mut Vec<(u32, u32)>,
-    ) {
+    /// Lists the records on their way whose work asks for this, by index and argument in
+    /// the order of arrival, and takes it off their work, as done.
+    pub fn take_work(&mut self, of: WorkArgument, list: &mut Vec<(u32, u32)>) {
         list.clear();
         let columns = &mut *self.columns;
         let dispositions = &columns.disposition[..self.len];
         for ((index, work), disposition) in (0..).zip(&mut columns.work).zip(dispositions) {
             if *disposition == Disposition::Forward
-                && let Some(association) = asks(*work)
+                && let Some(argument) = work.argument(of)
             {
-                list.push((index, association));
-                *work = work.without_association();
+                list.push((index, argument));
+                *work = work.without_argument(of);
             }
         }
     }

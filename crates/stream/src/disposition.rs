@@ -1,6 +1,8 @@
 //! What became of a record.
 
-use std::fmt;
+use std::marker::PhantomData;
+
+use crate::word::Word;
 
 /// The fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -9,7 +11,7 @@ pub enum Disposition {
     #[default]
     Forward,
     /// Ends here, counted by its reason.
-    Drop(DropReason),
+    Drop(DropCode),
     /// Taken out by a stage that will release it later.
     Held,
     /// Consumed by a stage: it went into other records, or was addressed to
@@ -17,130 +19,112 @@ pub enum Disposition {
     Absorbed,
 }
 
+/// The most drop reasons in a pipeline. Every batch has a counter for each.
+pub const MAX_DROP_REASONS: usize = 128;
+
+/// The number that a drop reason has in a pipeline: the index of its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DropCode(u8);
+
+impl DropCode {
+    /// Below [`MAX_DROP_REASONS`].
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(crate) fn all() -> impl Iterator<Item = DropCode> {
+        (0..MAX_DROP_REASONS as u8).map(DropCode)
+    }
+}
+
+/// The drop reasons of a crate: an enumeration that
+/// [`drop_reasons!`](crate::drop_reasons) declares.
+pub trait DropReason: Copy + 'static {
+    /// Every reason.
+    const ALL: &'static [Self];
+
+    /// What each of them is called, in the same order.
+    const WORDS: &'static [Word];
+
+    /// Where a reason stands in both.
+    fn index(self) -> usize;
+
+    /// What it is called.
+    fn word(self) -> &'static Word {
+        &Self::WORDS[self.index()]
+    }
+}
+
+/// The codes of a crate's drop reasons in a pipeline
+/// ([`Vocabulary::drop_reasons`](crate::Vocabulary::drop_reasons)).
+#[derive(Clone, Copy, Debug)]
+pub struct DropCodes<R> {
+    first: u8,
+    reasons: PhantomData<R>,
+}
+
+impl<R: DropReason> DropCodes<R> {
+    /// Codes from a place in the vocabulary on.
+    pub(crate) fn starting_at(first: usize) -> DropCodes<R> {
+        DropCodes {
+            first: first as u8,
+            reasons: PhantomData,
+        }
+    }
+
+    /// The code of a reason.
+    #[inline]
+    pub fn code(self, reason: R) -> DropCode {
+        // Never that of another crate, whatever a type says of itself.
+        let index = reason.index().min(R::WORDS.len().saturating_sub(1));
+        DropCode(self.first + index as u8)
+    }
+
+    /// The reason that has a code, if it is one of these.
+    pub fn reason(self, code: DropCode) -> Option<R> {
+        let index = code.index().checked_sub(usize::from(self.first))?;
+        R::ALL.get(index).copied()
+    }
+}
+
+/// Declares the reasons for which a crate, or a stage, drops packets: an enumeration, the name
+/// of each in reports, and as its documentation what it means.
+///
+/// ```
+/// use weir_stream::DropReason;
+///
+/// weir_stream::drop_reasons! {
+///     /// Why this stage drops packets.
+///     pub enum Reason {
+///         /// Its TTL is used up (RFC 791, section 3.2).
+///         Expired = "expired",
+///     }
+/// }
+/// assert_eq!(Reason::Expired.word().meaning, "Its TTL is used up (RFC 791, section 3.2).");
+/// ```
+#[macro_export]
 macro_rules! drop_reasons {
-    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
-        /// Why a record was dropped. One vocabulary for all stages, so that
-        /// reports of different pipelines can be compared.
+    ($(#[$attribute:meta])* $visibility:vis enum $reasons:ident {
+        $($(#[doc = $doc:literal])* $reason:ident = $name:literal,)*
+    }) => {
+        $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
-        pub enum DropReason {
-            $($(#[doc = $doc])* $variant,)*
+        $visibility enum $reasons {
+            $($(#[doc = $doc])* $reason,)*
         }
 
-        impl DropReason {
-            /// Every reason, in the order of its counter.
-            pub const ALL: &[DropReason] = &[$(DropReason::$variant,)*];
+        impl $crate::DropReason for $reasons {
+            const ALL: &'static [$reasons] = &[$($reasons::$reason,)*];
+            const WORDS: &'static [$crate::Word] = &[$(
+                $crate::Word::new(env!("CARGO_PKG_NAME"), $name, concat!($($doc),*)),
+            )*];
 
-            /// The name that reports use, as in `filter_denied`.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(DropReason::$variant => $name,)*
-                }
-            }
-
-            /// What it means, in a sentence or two.
-            pub const fn description(self) -> &'static str {
-                match self {
-                    $(DropReason::$variant => concat!($($doc),*),)*
-                }
+            #[inline]
+            fn index(self) -> usize {
+                self as usize
             }
         }
     };
-}
-
-drop_reasons! {
-    /// A filter rule or the filter's default policy denied it.
-    FilterDenied = "filter_denied",
-    /// Its headers could not be read where the stage needs them.
-    MalformedHeaders = "malformed_headers",
-    /// The IP packet is longer than what was captured of it.
-    PacketCut = "packet_cut",
-    /// A custom stage dropped it.
-    StageDecision = "stage_decision",
-    /// It carries no IP that the policies could decide about, and the
-    /// configuration does not allow its protocol by name.
-    NotSeenThrough = "not_seen_through",
-    /// A later fragment whose first one, which shows the ports that the policies
-    /// ask for, did not arrive in time.
-    FirstFragmentMissing = "first_fragment_missing",
-    /// A later IPv6 fragment whose protocol stands in the first one only, behind
-    /// another extension header, where policies ask for protocols or ports.
-    ProtocolHidden = "protocol_hidden",
-    /// A fragment whose first one is missing, and there was no room to hold it.
-    FragmentLimit = "fragment_limit",
-    /// Another fragment of the same datagram got a different verdict.
-    FragmentConflict = "fragment_conflict",
-    /// The security policy says discard (RFC 4301, section 4.4.1).
-    PolicyDiscard = "policy_discard",
-    /// No security policy matches it (RFC 4301, section 5: discard).
-    NoPolicy = "no_policy",
-    /// The matching policy names no usable security association.
-    NoSecurityAssociation = "no_security_association",
-    /// The association's hard lifetime in bytes or packets is over.
-    LifetimeExpired = "lifetime_expired",
-    /// The association's sequence numbers are used up, or its reserved range
-    /// cannot be extended.
-    SequenceExhausted = "sequence_exhausted",
-    /// The cipher refused a packet that passed all checks, a defect of the
-    /// program: it must not leave.
-    CipherRefused = "cipher_refused",
-    /// The result would not fit an IP packet or the association's path MTU.
-    TooLong = "too_long",
-    /// The TTL or hop limit is used up.
-    TtlExceeded = "ttl_exceeded",
-    /// A fragment, where the mode needs the whole datagram (RFC 4303, section
-    /// 3.1.1: transport mode protects whole datagrams only).
-    FragmentUnprotectable = "fragment_unprotectable",
-    /// A fragment of an ESP packet, which must be reassembled first (RFC 4303,
-    /// section 3.4.1).
-    EspFragment = "esp_fragment",
-    /// An ESP packet too short for its header, IV, padding and ICV, or of a
-    /// length that its cipher cannot have.
-    EspLength = "esp_length",
-    /// No association has the packet's SPI and destination.
-    UnknownSpi = "unknown_spi",
-    /// The sequence number was seen before, or lies left of the window
-    /// (RFC 4303, section 3.4.3).
-    Replay = "replay",
-    /// The integrity check value is wrong.
-    IntegrityFailed = "integrity_failed",
-    /// Verified, but its padding is not 1, 2, 3, … (RFC 4303, section 2.4).
-    BadPadding = "bad_padding",
-    /// Verified, but what is inside is not a packet of the association's mode.
-    BadInnerPacket = "bad_inner_packet",
-    /// Verified, but congestion was marked on the way of a packet whose ends
-    /// do not understand the mark (RFC 6040, section 4.2).
-    CongestionUnmarkable = "congestion_unmarkable",
-    /// Verified, but the inner packet is outside the association's selectors
-    /// (RFC 4301, section 5.2).
-    SelectorMismatch = "selector_mismatch",
-    /// Arrived in clear text although the policy asks for protection
-    /// (RFC 4301, section 5.2).
-    UnprotectedInbound = "unprotected_inbound",
-    /// A dummy packet, next header 59 (RFC 4303, section 2.6).
-    DummyPacket = "dummy_packet",
-    /// The ledger of sequence numbers has not granted the next range yet.
-    ReservationPending = "reservation_pending",
-    /// A batch had no room for a record that a stage made or released.
-    NoRoom = "no_room",
-}
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_index_their_counters_and_have_names_of_their_own() {
-        let mut names = std::collections::HashSet::new();
-        for (index, reason) in DropReason::ALL.iter().enumerate() {
-            assert_eq!(*reason as usize, index);
-            assert!(names.insert(reason.name()));
-        }
-    }
 }

@@ -2,11 +2,13 @@
 
 use weir_packet::wire::{FlowKey, KeyKind};
 
+use crate::word::Word;
+
 /// Something noticed about a record, or about the stream as a whole. A record may
 /// raise any number of events and still be forwarded.
 ///
 /// An event keeps what the record was when it was noticed: by the time that a
-/// sink writes it, the record may be encrypted or dropped.
+/// sink writes it, the record may be rewritten or dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Arrival number of the record, if it is about one.
@@ -14,9 +16,10 @@ pub struct Event {
     /// Time of the record, or end of the interval that it is about, nanoseconds
     /// since 1970.
     pub timestamp_ns: u64,
-    /// Flow of the record; all zero where it has none. Of an alarm the key, and
-    /// the rest is zero.
+    /// Flow of the record; all zero where it has none.
     pub flow: FlowKey,
+    /// The part of the flow that it is about; the rest of the flow is zero.
+    pub key: KeyKind,
     /// First ICMP or ICMPv6 type and code, where the flow is one.
     pub icmp: Option<(u8, u8)>,
     /// Outermost VLAN tag, where there is one.
@@ -31,28 +34,23 @@ pub struct Event {
     pub members: Option<Box<str>>,
 }
 
-/// What was noticed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum EventKind {
-    /// An inspection rule matched.
-    Alert {
-        /// Index into the rule set that the stage had at that time.
-        rule: u32,
-    },
-    /// A security association passed its soft lifetime and wants a successor.
-    SoftLifetime {
-        /// Security parameters index.
-        spi: u32,
-    },
-    /// What a key had in an interval is not what the intervals before let expect.
-    Alarm {
-        /// The part of the flow that is the key.
-        key: KeyKind,
-        /// What it had: bytes or packets, estimated.
-        observed: f64,
-        /// What was forecast.
-        forecast: f64,
-        /// How large the change is, in the measure of whoever looks for it.
-        score: f64,
-    },
+/// What was noticed: a word that the stage has entered into the vocabulary of its pipeline
+/// ([`Vocabulary::event_kind`](crate::Vocabulary::event_kind)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventKind(&'static Word);
+
+impl EventKind {
+    pub(crate) fn of(word: &'static Word) -> EventKind {
+        EventKind(word)
+    }
+
+    /// What it is called, and by whom.
+    pub fn word(self) -> &'static Word {
+        self.0
+    }
+
+    /// Whether it is the kind that a crate declares as `word`.
+    pub fn is(self, word: &Word) -> bool {
+        self.0 == word
+    }
 }

@@ -17,8 +17,13 @@
 //!  source → stage → stage → … → sinks                   (one shard, one thread)
 //! ```
 //!
+//! The frame knows no protocol. Each crate declares what its stages call things:
+//! its drop reasons ([`drop_reasons!`]), kinds of events, and parts of a record's
+//! [`Work`]. Stages enter these words into the [`Vocabulary`] of their pipeline when it
+//! is built, where every word gets a number and two with one name are an error.
+//!
 //! Nothing is lost in silence: each record ends with a [`Disposition`], each
-//! drop has a [`DropReason`], and at the end of every run
+//! drop has a [`DropCode`], and at the end of every run
 //! `packets + created = forwarded + drops + held + absorbed` is checked
 //! ([`Statistics::check_conservation`]).
 //!
@@ -34,6 +39,8 @@ mod pipeline;
 mod stage;
 mod statistics;
 mod steering;
+mod vocabulary;
+mod word;
 mod work;
 
 pub use arrival::{Arrival, CaptureClock};
@@ -41,10 +48,12 @@ pub use batch::{
     BATCH_RECORDS, Batch, BatchFull, BatchLimits, Copies, CopyShape, HeldRecord, OuterHeader,
     RecordCopy, RecordRow,
 };
-pub use disposition::{Disposition, DropReason};
+pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
 pub use event::{Event, EventKind};
 pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};
 pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
 pub use statistics::{Conservation, Statistics};
 pub use steering::{Steering, SteeringRule};
-pub use work::Work;
+pub use vocabulary::{Vocabulary, VocabularyError};
+pub use word::Word;
+pub use work::{MAX_WORK_ARGUMENTS, MAX_WORK_BITS, Work, WorkArgument, WorkBit};

@@ -1,5 +1,6 @@
 //! Pipelines: a source, shards, sinks, and the run that joins them.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -9,6 +10,7 @@ use std::time::Instant;
 use crate::batch::{Batch, BatchLimits};
 use crate::stage::{Stage, StageError};
 use crate::statistics::{Conservation, Statistics};
+use crate::vocabulary::{Vocabulary, VocabularyError};
 
 mod chain;
 mod handover;
@@ -94,6 +96,9 @@ pub enum PipelineError {
     /// A stage could not go on.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// Two stages use one name for different things, or name too many.
+    #[error(transparent)]
+    Vocabulary(#[from] VocabularyError),
     /// The accounts do not balance: a defect of a stage or of the frame.
     #[error(transparent)]
     Conservation(#[from] Conservation),
@@ -166,27 +171,47 @@ impl Pipeline {
         self
     }
 
+    /// Enters the words of all stages into a vocabulary. [`Pipeline::run`] does that before
+    /// it reads; this shows the vocabulary, and what is wrong with it, before the run.
+    ///
+    /// # Errors
+    /// Two stages use one name for different things, or name too many.
+    pub fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        let shards = self.shards.iter_mut().flatten();
+        let mut stages = iter::once(&mut self.source)
+            .chain(shards)
+            .chain(&mut self.sinks);
+        stages.try_for_each(|stage| stage.register(vocabulary))
+    }
+
     /// Runs to the end of the source.
     ///
     /// # Errors
-    /// The first stage that failed (the others still finish their files where
-    /// they can), or accounts that do not balance.
+    /// Stages whose words clash, the first stage that failed (the others still finish their
+    /// files where they can), or accounts that do not balance.
     pub fn run(mut self) -> Result<Outcome, PipelineError> {
+        let mut vocabulary = Vocabulary::default();
+        self.register(&mut vocabulary)?;
+        self.run_registered(&Arc::new(vocabulary))
+    }
+
+    /// Runs with the vocabulary into which its words were entered.
+    fn run_registered(mut self, vocabulary: &Arc<Vocabulary>) -> Result<Outcome, PipelineError> {
         let mut stages = self.shards.iter().flatten().chain(&self.sinks);
         let keeps_flows = stages.any(|stage| stage.wants_flow_keys());
         self.limits = self.limits.keep_flows(keeps_flows);
         let outcome = match self.shards.len() {
             0 => return Err(PipelineError::NoShard),
-            1 => self.run_in_one_thread()?,
-            _ => self.run_sharded()?,
+            1 => self.run_in_one_thread(vocabulary)?,
+            _ => self.run_sharded(vocabulary)?,
         };
         outcome.statistics.check_conservation()?;
         Ok(outcome)
     }
 
-    fn run_in_one_thread(mut self) -> Result<Outcome, PipelineError> {
+    fn run_in_one_thread(mut self, vocabulary: &Arc<Vocabulary>) -> Result<Outcome, PipelineError> {
         let started = Instant::now();
-        let mut statistics = Statistics::new();
+        let mut statistics = Statistics::new(vocabulary);
         let mut batch = Batch::new(self.limits);
         let mut stages = self.shards.pop().unwrap_or_default();
         let stages_of_shard = stages.len();
@@ -233,8 +258,8 @@ impl Pipeline {
 }
 
 /// Runs several pipelines at once, each with its own source, as the queues of
-/// a network interface do, and adds up their accounts. The pipelines share
-/// nothing.
+/// a network interface do, and adds up their accounts. The pipelines have one
+/// vocabulary, and share nothing else.
 ///
 /// When one of them fails, the stop flags of all are raised: the others finish
 /// the batches in flight and complete their files.
@@ -242,8 +267,13 @@ impl Pipeline {
 /// # Errors
 /// The first failure.
 pub fn run_side_by_side(
-    pipelines: Vec<Pipeline>,
+    mut pipelines: Vec<Pipeline>,
 ) -> Result<(Statistics, Vec<Outcome>), PipelineError> {
+    let mut vocabulary = Vocabulary::default();
+    for pipeline in &mut pipelines {
+        pipeline.register(&mut vocabulary)?;
+    }
+    let vocabulary = &Arc::new(vocabulary);
     let stops: Vec<StopFlag> = pipelines.iter().map(|p| p.stop.clone()).collect();
     let (sender, ended) = mpsc::channel();
     let results: Vec<Result<Outcome, PipelineError>> = thread::scope(|scope| {
@@ -252,7 +282,7 @@ pub fn run_side_by_side(
             .map(|(number, pipeline)| {
                 let end = EndOfThread(number, sender.clone());
                 scope.spawn(move || {
-                    let result = pipeline.run();
+                    let result = pipeline.run_registered(vocabulary);
                     drop(end);
                     result
                 })
@@ -279,7 +309,7 @@ pub fn run_side_by_side(
         results.into_iter().map(|(_, result)| result).collect()
     });
     let outcomes = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let mut statistics = Statistics::new();
+    let mut statistics = Statistics::new(vocabulary);
     for outcome in &outcomes {
         statistics.merge(&outcome.statistics);
     }

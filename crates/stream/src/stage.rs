@@ -5,6 +5,7 @@ use std::error::Error;
 
 use crate::batch::Batch;
 use crate::steering::Steering;
+use crate::vocabulary::{Vocabulary, VocabularyError};
 
 mod capture;
 mod memory;
@@ -23,6 +24,17 @@ pub use memory::MemorySource;
 pub trait Stage: Any + Send {
     /// Name for reports and errors.
     fn name(&self) -> &str;
+
+    /// Enters the stage's drop reasons, event kinds and parts of the work into the vocabulary
+    /// of its pipeline, and keeps the numbers that they get there; a stage around another one
+    /// has that one register too. Called before the first batch. A stage that has words fails where [`process`](Stage::process) is
+    /// called without this ([`StageError::unregistered`]).
+    ///
+    /// # Errors
+    /// A word is taken, or no number is left.
+    fn register(&mut self, _vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        Ok(())
+    }
 
     /// Works on one batch.
     ///
@@ -85,5 +97,12 @@ impl StageError {
             stage: stage.to_owned(),
             source: source.into(),
         }
+    }
+
+    /// The stage was given a batch before it had entered its words
+    /// ([`Stage::register`]).
+    #[cold]
+    pub fn unregistered(stage: &str) -> StageError {
+        StageError::new(stage, "its words are not registered: run it in a pipeline")
     }
 }

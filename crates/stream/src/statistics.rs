@@ -1,12 +1,15 @@
 //! Accounts of a run: every record, every drop, how long it took.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use crate::arrival::Arrival;
-use crate::disposition::DropReason;
+use crate::disposition::{DropReason, MAX_DROP_REASONS};
+use crate::vocabulary::Vocabulary;
+use crate::word::Word;
 
 /// Latencies above this are recorded as this: one minute.
 const MAX_LATENCY_NS: u64 = 60_000_000_000;
@@ -53,7 +56,7 @@ pub(crate) struct Tally {
     pub created: u64,
     pub forwarded: u64,
     pub forwarded_bytes: u64,
-    pub drops: [u64; DropReason::ALL.len()],
+    pub drops: [u64; MAX_DROP_REASONS],
     pub held: u64,
     pub released: u64,
     pub absorbed: u64,
@@ -80,7 +83,7 @@ impl Default for Tally {
             created: 0,
             forwarded: 0,
             forwarded_bytes: 0,
-            drops: [0; DropReason::ALL.len()],
+            drops: [0; MAX_DROP_REASONS],
             held: 0,
             released: 0,
             absorbed: 0,
@@ -114,6 +117,8 @@ impl Tally {
 /// The accounts of a run, or of one shard of it.
 #[derive(Clone, Debug)]
 pub struct Statistics {
+    /// What the counters of drops count.
+    vocabulary: Arc<Vocabulary>,
     tally: Tally,
     batches: u64,
     latency_ns: Histogram<u64>,
@@ -121,12 +126,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Accounts of nothing.
-    pub fn new() -> Statistics {
+    /// Accounts of nothing, for a pipeline with this vocabulary.
+    pub(crate) fn new(vocabulary: &Arc<Vocabulary>) -> Statistics {
         // Two significant digits over a minute: bounds that cannot be wrong.
         let latency_ns = Histogram::new_with_bounds(1, MAX_LATENCY_NS, 2)
             .unwrap_or_else(|_| unreachable!("1 < one minute, 2 <= 5 digits"));
         Statistics {
+            vocabulary: Arc::clone(vocabulary),
             tally: Tally::default(),
             batches: 0,
             latency_ns,
@@ -154,7 +160,8 @@ impl Statistics {
         self.elapsed = elapsed;
     }
 
-    /// Adds the accounts of another shard that ran at the same time.
+    /// Adds the accounts of another shard, or of another pipeline with the same vocabulary,
+    /// that ran at the same time.
     pub(crate) fn merge(&mut self, other: &Statistics) {
         self.tally.add(&other.tally);
         self.batches += other.batches;
@@ -229,15 +236,16 @@ impl Statistics {
     }
 
     /// Records dropped for one reason.
-    pub fn drops(&self, reason: DropReason) -> u64 {
-        self.tally.drops[reason as usize]
+    pub fn drops(&self, reason: impl DropReason) -> u64 {
+        let code = self.vocabulary.code_of(reason);
+        code.map_or(0, |code| self.tally.drops[code.index()])
     }
 
     /// The reasons for which records were dropped, with their numbers.
-    pub fn drops_by_reason(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        DropReason::ALL
-            .iter()
-            .map(|reason| (*reason, self.drops(*reason)))
+    pub fn drops_by_reason(&self) -> impl Iterator<Item = (&'static Word, u64)> {
+        self.vocabulary
+            .drop_reason_words()
+            .map(|(code, word)| (word, self.tally.drops[code.index()]))
             .filter(|(_, count)| *count > 0)
     }
 
@@ -283,12 +291,6 @@ impl Statistics {
         } else {
             Err(conservation)
         }
-    }
-}
-
-impl Default for Statistics {
-    fn default() -> Self {
-        Statistics::new()
     }
 }
 

@@ -1,106 +1,109 @@
 //! Work descriptors: what a record still needs.
 
+/// The most kinds of work without an argument in a pipeline.
+pub const MAX_WORK_BITS: usize = 32 - MAX_WORK_ARGUMENTS;
+
+/// The most kinds of work with an argument in a pipeline.
+pub const MAX_WORK_ARGUMENTS: usize = 3;
+
 /// What is still to be done to a record: the command header of deferred
 /// processing. A classifier sets it, stages consume their part, and it is set
-/// anew when a record's headers change (after decryption).
+/// anew when a record's headers change.
+///
+/// The stages of the pipeline say what its bits mean
+/// ([`Vocabulary::work_bit`](crate::Vocabulary::work_bit)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Work {
-    flags: u8,
-    association: u32,
+    /// [`WorkBit`]s from the lowest one on, [`WorkArgument`]s above them.
+    bits: u32,
+    arguments: [u32; MAX_WORK_ARGUMENTS],
+}
+
+/// Something that every record needs until it is done or a classifier takes it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkBit(u32);
+
+/// Something that a record needs where a classifier says so, with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkArgument(u8);
+
+impl WorkBit {
+    /// With a place below [`MAX_WORK_BITS`].
+    pub(crate) fn at(place: usize) -> WorkBit {
+        WorkBit(1 << (place % MAX_WORK_BITS))
+    }
+}
+
+impl WorkArgument {
+    /// With a place below [`MAX_WORK_ARGUMENTS`].
+    pub(crate) fn at(place: usize) -> WorkArgument {
+        WorkArgument((place % MAX_WORK_ARGUMENTS) as u8)
+    }
+
+    fn place(self) -> usize {
+        usize::from(self.0) % MAX_WORK_ARGUMENTS
+    }
+
+    fn bit(self) -> u32 {
+        1 << (MAX_WORK_BITS + self.place())
+    }
 }
 
 impl Work {
-    const FILTER: u8 = 1;
-    const INSPECT: u8 = 2;
-    const MEASURE: u8 = 4;
-    const PROTECT: u8 = 8;
-    const UNPROTECT: u8 = 16;
-
-    /// What every record gets that no classifier has seen: filter, inspect
-    /// and measure, but neither protect nor unprotect.
+    /// What every record gets that no classifier has seen: everything that needs
+    /// no argument.
     pub const UNCLASSIFIED: Work = Work {
-        flags: Work::FILTER | Work::INSPECT | Work::MEASURE,
-        association: 0,
+        bits: (1 << MAX_WORK_BITS) - 1,
+        arguments: [0; MAX_WORK_ARGUMENTS],
     };
 
-    /// Nothing.
-    pub const NONE: Work = Work {
-        flags: 0,
-        association: 0,
-    };
-
-    /// Whether the record is to be filtered.
-    pub fn filter(self) -> bool {
-        self.flags & Work::FILTER != 0
+    /// Whether the record needs this.
+    #[inline]
+    pub fn needs(self, bit: WorkBit) -> bool {
+        self.bits & bit.0 != 0
     }
 
-    /// Whether the record is to be inspected.
-    pub fn inspect(self) -> bool {
-        self.flags & Work::INSPECT != 0
-    }
-
-    /// Whether the record is to be measured.
-    pub fn measure(self) -> bool {
-        self.flags & Work::MEASURE != 0
-    }
-
-    /// The index of the association that protects the record.
-    pub fn protect(self) -> Option<u32> {
-        (self.flags & Work::PROTECT != 0).then_some(self.association)
-    }
-
-    /// The index of the association that unprotects the record.
-    pub fn unprotect(self) -> Option<u32> {
-        (self.flags & Work::UNPROTECT != 0).then_some(self.association)
-    }
-
-    /// Asks for protection by an association.
+    /// Asks for it.
     #[must_use]
-    pub fn with_protect(self, association: u32) -> Work {
+    pub fn with(self, bit: WorkBit) -> Work {
         Work {
-            flags: self.flags & !Work::UNPROTECT | Work::PROTECT,
-            association,
-        }
-    }
-
-    /// Asks for the removal of protection by an association.
-    #[must_use]
-    pub fn with_unprotect(self, association: u32) -> Work {
-        Work {
-            flags: self.flags & !Work::PROTECT | Work::UNPROTECT,
-            association,
-        }
-    }
-
-    /// Leaves inspection out.
-    #[must_use]
-    pub fn without_inspect(self) -> Work {
-        self.without(Work::INSPECT)
-    }
-
-    /// Leaves measurement out.
-    #[must_use]
-    pub fn without_measure(self) -> Work {
-        self.without(Work::MEASURE)
-    }
-
-    /// Leaves the filter out.
-    #[must_use]
-    pub fn without_filter(self) -> Work {
-        self.without(Work::FILTER)
-    }
-
-    /// Takes protection and its removal off the list, as done.
-    #[must_use]
-    pub fn without_association(self) -> Work {
-        self.without(Work::PROTECT | Work::UNPROTECT)
-    }
-
-    fn without(self, flags: u8) -> Work {
-        Work {
-            flags: self.flags & !flags,
+            bits: self.bits | bit.0,
             ..self
         }
+    }
+
+    /// Takes it off the list, as done or not wanted.
+    #[must_use]
+    #[inline]
+    pub fn without(self, bit: WorkBit) -> Work {
+        Work {
+            bits: self.bits & !bit.0,
+            ..self
+        }
+    }
+
+    /// The argument, where the record needs this.
+    #[inline]
+    pub fn argument(self, of: WorkArgument) -> Option<u32> {
+        (self.bits & of.bit() != 0).then_some(self.arguments[of.place()])
+    }
+
+    /// Asks for it with an argument.
+    #[must_use]
+    #[inline]
+    pub fn with_argument(mut self, of: WorkArgument, argument: u32) -> Work {
+        self.bits |= of.bit();
+        self.arguments[of.place()] = argument;
+        self
+    }
+
+    /// Takes it off the list, as done or not wanted.
+    #[must_use]
+    #[inline]
+    pub fn without_argument(mut self, of: WorkArgument) -> Work {
+        self.bits &= !of.bit();
+        self.arguments[of.place()] = 0;
+        self
     }
 }
 
@@ -116,12 +119,17 @@ mod tests {
 
     #[test]
     fn parts_are_asked_for_and_consumed_one_by_one() {
-        let work = Work::default().with_protect(7).without_inspect();
-        assert!(work.filter() && work.measure() && !work.inspect());
-        assert_eq!((work.protect(), work.unprotect()), (Some(7), None));
-        let work = work.with_unprotect(8);
-        assert_eq!((work.protect(), work.unprotect()), (None, Some(8)));
-        assert_eq!(work.without_association().unprotect(), None);
-        assert!(!Work::NONE.filter());
+        let [first, last] = [0, MAX_WORK_BITS - 1].map(WorkBit::at);
+        let [near, far] = [0, MAX_WORK_ARGUMENTS - 1].map(WorkArgument::at);
+        let work = Work::default().with_argument(near, 7).without(last);
+        assert!(work.needs(first) && !work.needs(last));
+        assert_eq!((work.argument(near), work.argument(far)), (Some(7), None));
+        let work = work.with_argument(far, u32::MAX).without_argument(near);
+        assert_eq!(
+            (work.argument(near), work.argument(far)),
+            (None, Some(u32::MAX))
+        );
+        let work = work.without_argument(far).with(last);
+        assert_eq!(work, Work::UNCLASSIFIED);
     }
 }

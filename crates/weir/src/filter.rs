@@ -7,7 +7,29 @@ use weir_packet::file::Interface;
 #[cfg(test)]
 use weir_reference::shapes;
 use weir_select::{AddressSet, PortSet, ProtocolSet, Selector, Table, Tuple};
-use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
+use weir_stream::{
+    Batch, DropCode, Stage, StageError, Steering, Vocabulary, VocabularyError, Word, WorkBit,
+};
+
+const NAME: &str = "filter";
+
+weir_stream::drop_reasons! {
+    /// Why the filter drops packets.
+    pub enum DropReason {
+        /// A filter rule or the filter's default policy denied it.
+        FilterDenied = "filter_denied",
+    }
+}
+
+/// The work of filtering a record.
+const FILTER: Word = Word::new(env!("CARGO_PKG_NAME"), NAME, "It is to be filtered.");
+
+/// The numbers that these words have in a pipeline.
+#[derive(Clone, Copy)]
+struct Words {
+    denied: DropCode,
+    filter: WorkBit,
+}
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -73,6 +95,7 @@ pub struct RuleCount {
 
 /// Allows or denies records; the first rule that matches decides.
 pub struct FilterStage {
+    words: Option<Words>,
     config: Arc<FilterConfig>,
     interfaces: Arc<[Interface]>,
     table: Table,
@@ -100,6 +123,7 @@ impl FilterStage {
             })
             .collect();
         let mut stage = FilterStage {
+            words: None,
             config,
             interfaces: Arc::new([]),
             table: Table::new(&[]),
@@ -144,7 +168,15 @@ impl FilterStage {
 
 impl Stage for FilterStage {
     fn name(&self) -> &str {
-        "filter"
+        NAME
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words {
+            denied: vocabulary.drop_reasons()?.code(DropReason::FilterDenied),
+            filter: vocabulary.work_bit(&FILTER)?,
+        });
+        Ok(())
     }
 
     /// Each record is judged by itself.
@@ -153,13 +185,14 @@ impl Stage for FilterStage {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
         if !Arc::ptr_eq(&self.interfaces, batch.interfaces()) {
             self.interfaces = Arc::clone(batch.interfaces());
             self.build_table();
         }
         for index in batch.live() {
             let work = batch.work(index);
-            if !work.filter() {
+            if !work.needs(words.filter) {
                 continue;
             }
             let arrival = *batch.arrival(index);
@@ -173,8 +206,8 @@ impl Stage for FilterStage {
             count.packets += 1;
             count.bytes += u64::from(batch.captured_bytes(index));
             match action {
-                Action::Allow => batch.set_work(index, work.without_filter()),
-                Action::Deny => batch.drop_record(index, DropReason::FilterDenied),
+                Action::Allow => batch.set_work(index, work.without(words.filter)),
+                Action::Deny => batch.drop_record(index, words.denied),
             }
         }
         Ok(())

@@ -185,8 +185,8 @@ impl Direction<'_> {
         if let Some(path) = alerts {
             let writer = open_events(path)?;
             writers.push(match alarms {
-                None => writer,
-                Some(_) => writer.only(|kind| !is_alarm(kind)),
+                None => writer.only(|kind| is_alert(kind) || is_alarm(kind)),
+                Some(_) => writer.only(is_alert),
             });
         }
         if let Some(path) = alarms {
@@ -323,8 +323,12 @@ fn open_events(path: &Path) -> Outcome<EveWriter> {
         .map_err(Failure::Usage)
 }
 
-fn is_alarm(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Alarm { .. })
+fn is_alert(kind: EventKind) -> bool {
+    kind.is(&weir_inspect::ALERT)
+}
+
+fn is_alarm(kind: EventKind) -> bool {
+    kind.is(&weir_measure::ALARM)
 }
 
 /// Counts of all filter stages, rule by rule.
@@ -353,3 +357,6 @@ pub fn filter_counts<'a>(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

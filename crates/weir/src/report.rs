@@ -63,7 +63,7 @@ impl Traffic {
             forwarded_bytes: statistics.forwarded_bytes(),
             drops: statistics
                 .drops_by_reason()
-                .map(|(reason, count)| (reason.name(), count))
+                .map(|(reason, count)| (reason.name, count))
                 .collect(),
             seconds: statistics.elapsed().as_secs_f64(),
             gbit_per_s: statistics.gbit_per_s(),

@@ -7,7 +7,7 @@ use weir_packet::file::Interface;
 use weir_packet::time::Timestamp;
 use weir_packet::wire::protocol::{AH, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{FlowKey, KeyKind};
-use weir_stream::{Event, EventKind};
+use weir_stream::Event;
 
 /// One line, but for what the stage adds.
 #[derive(Serialize)]
@@ -39,14 +39,8 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// None for what the log has no line for.
-    pub(super) fn new(event: &Event, interfaces: &'a [Interface]) -> Option<Line<'a>> {
-        let (event_type, known) = match event.kind {
-            EventKind::Alert { .. } => ("alert", KeyKind::FiveTuple),
-            EventKind::Alarm { key, .. } => ("alarm", key),
-            EventKind::SoftLifetime { .. } => return None,
-        };
-        let flow = &event.flow;
+    pub(super) fn new(event: &Event, interfaces: &'a [Interface]) -> Line<'a> {
+        let (flow, known) = (&event.flow, event.key);
         let is_whole = known == KeyKind::FiveTuple;
         let has_ports = is_whole && has_ports(flow);
         let interface = event.interface.map(usize::from);
@@ -54,12 +48,12 @@ impl<'a> Line<'a> {
         // A prefix is nobody's address.
         let has_source = matches!(known, KeyKind::Source | KeyKind::Pair);
         let has_destination = matches!(known, KeyKind::Destination | KeyKind::Pair);
-        Some(Line {
+        Line {
             timestamp: timestamp(event.timestamp_ns),
             flow_id: is_whole.then(|| flow_id(flow)),
             in_iface: interface.and_then(|interface| interface.name.as_deref()),
             pcap_cnt: event.arrival.map(|number| number + 1),
-            event_type,
+            event_type: event.kind.word().name,
             vlan: event.vlan_tci.map(|tci| [tci & 0x0fff]),
             src_ip: (is_whole || has_source).then(|| flow.source_address()),
             src_port: has_ports.then_some(flow.source_port),
@@ -68,7 +62,7 @@ impl<'a> Line<'a> {
             proto: is_whole.then(|| protocol_name(flow.protocol)),
             icmp_type: event.icmp.map(|(kind, _)| kind),
             icmp_code: event.icmp.map(|(_, code)| code),
-        })
+        }
     }
 }
 
@@ -124,6 +118,8 @@ pub(super) fn timestamp(since_1970_ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use weir_stream::{Vocabulary, Word};
+
     use super::*;
 
     #[test]
@@ -154,6 +150,8 @@ mod tests {
             protocol: TCP,
             ip_version: 4,
         };
+        const ALARM: Word = Word::new("tests", "alarm", "A key changed.");
+        let kind = (Vocabulary::default().event_kind(&ALARM)).expect("the first");
         let said = |key: &str| -> String {
             let key: KeyKind = key.parse().expect("a kind of key");
             let event = Event {
@@ -163,12 +161,8 @@ mod tests {
                 icmp: None,
                 vlan_tci: None,
                 interface: None,
-                kind: EventKind::Alarm {
-                    key,
-                    observed: 2.0,
-                    forecast: 1.0,
-                    score: 0.5,
-                },
+                key,
+                kind,
                 members: None,
             };
             let line = serde_json::to_value(Line::new(&event, &[])).expect("JSON");

@@ -1,4 +1,4 @@
-//! Alerts and alarms as lines of JSON in the layout of Suricata's EVE log.
+//! Events as lines of JSON in the layout of Suricata's EVE log.
 
 mod alert;
 mod line;
@@ -22,14 +22,14 @@ const NAME: &str = "eve";
 /// Lines are on disk after this time at the latest, as long as batches come.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// A sink that writes every alert and every alarm of the batches that pass as a line
-/// of JSON, by `event_type`.
+/// A sink that writes every event of the batches that pass as a line of JSON, whose
+/// `event_type` is the name of its kind.
 ///
 /// Lines are written in place as they come, and flushed every second and at
 /// the end. A write that fails ends the run.
 pub struct EveWriter {
     output: BufWriter<Box<dyn Write + Send>>,
-    is_written: fn(&EventKind) -> bool,
+    is_written: fn(EventKind) -> bool,
     /// Where it goes, for messages.
     place: String,
     reopened: Option<(PathBuf, Arc<AtomicBool>)>,
@@ -65,7 +65,7 @@ impl EveWriter {
 
     /// The same for a part of what is noticed.
     #[must_use]
-    pub fn only(mut self, is_written: fn(&EventKind) -> bool) -> EveWriter {
+    pub fn only(mut self, is_written: fn(EventKind) -> bool) -> EveWriter {
         self.is_written = is_written;
         self
     }
@@ -92,11 +92,8 @@ impl EveWriter {
     }
 
     fn write_event(&mut self, event: &Event, interfaces: &[Interface]) -> io::Result<()> {
-        let Some(line) = Line::new(event, interfaces) else {
-            return Ok(());
-        };
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &line)?;
+        serde_json::to_writer(&mut self.line, &Line::new(event, interfaces))?;
         if let Some(members) = &event.members {
             self.line.pop();
             self.line.push(b',');
@@ -110,7 +107,7 @@ impl EveWriter {
     fn write(&mut self, batch: &Batch) -> io::Result<()> {
         self.reopen_where_asked()?;
         for event in batch.events() {
-            if (self.is_written)(&event.kind) {
+            if (self.is_written)(event.kind) {
                 self.write_event(event, batch.interfaces())?;
             }
         }

@@ -6,11 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    EngineChoice, EveWriter, FlowLimits, InspectStage, InspectSummary, LiveRules, LoadReport,
-    RuleFile, RuleSet, Variables,
+    EngineChoice, EveWriter, FlowLimits, INSPECT, InspectStage, InspectSummary, LiveRules,
+    LoadReport, RuleFile, RuleSet, Variables,
 };
 use weir_packet::wire::LinkType;
-use weir_stream::{Batch, DropReason, MemorySource, Pipeline, Stage, StageError};
+use weir_stream::{
+    Batch, DropCode, MemorySource, Pipeline, Stage, StageError, Vocabulary, VocabularyError,
+    WorkBit,
+};
+
+weir_stream::drop_reasons! {
+    /// Why the classifier drops packets.
+    enum Dropped {
+        /// It is one too many.
+        Surplus = "surplus",
+    }
+}
 
 fn rules() -> (Arc<RuleSet>, LoadReport) {
     let text = b"alert udp any any -> any any (msg:\"m\"; content:\"x\"; sid:1;)\n\
@@ -32,18 +43,26 @@ fn source() -> MemorySource {
 }
 
 /// Takes inspection off the list of some records, and drops others.
-struct Classifier;
+#[derive(Default)]
+struct Classifier(Option<(WorkBit, DropCode)>);
 
 impl Stage for Classifier {
     fn name(&self) -> &str {
         "classifier"
     }
 
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        let surplus = vocabulary.drop_reasons()?.code(Dropped::Surplus);
+        self.0 = Some((vocabulary.work_bit(&INSPECT)?, surplus));
+        Ok(())
+    }
+
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let (inspect, surplus) = self.0.expect("registered");
         for index in batch.live() {
             match batch.number(index) {
-                0..3 => batch.set_work(index, batch.work(index).without_inspect()),
-                3..5 => batch.drop_record(index, DropReason::StageDecision),
+                0..3 => batch.set_work(index, batch.work(index).without(inspect)),
+                3..5 => batch.drop_record(index, surplus),
                 _ => {}
             }
         }
@@ -55,7 +74,7 @@ impl Stage for Classifier {
 fn only_what_is_on_its_way_and_asks_for_it_is_inspected() {
     let (rules, report) = rules();
     let outcome = Pipeline::new(source())
-        .stage(Classifier)
+        .stage(Classifier::default())
         .stage(InspectStage::new(rules))
         .run()
         .expect("a run");
@@ -116,6 +135,10 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
     let mut stages: Vec<InspectStage> = (0..2)
         .map(|_| InspectStage::following(&live, FlowLimits::default()))
         .collect();
+    let mut vocabulary = Vocabulary::default();
+    for stage in &mut stages {
+        stage.register(&mut vocabulary).expect("words");
+    }
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..RELOADS {

@@ -11,7 +11,7 @@ use weir_ipsec::{
 };
 use weir_packet::file::Block;
 use weir_packet::wire::{LinkType, internet_checksum};
-use weir_stream::{Arrival, Batch, BatchLimits, Stage};
+use weir_stream::{Arrival, Batch, BatchLimits, Stage, Vocabulary};
 
 /// Permutations of `0..count`, the same ones in every run.
 pub struct Shuffle {
@@ -53,13 +53,15 @@ impl Sender {
     /// A sender with one packet for each of its associations.
     pub fn new(associations: usize, packet_bytes: usize) -> Sender {
         let file = sa_file(associations);
-        let classify = ClassifyOutbound::new(file.databases().clone());
+        let mut classify = ClassifyOutbound::new(file.databases().clone());
         let mut protect = file
             .protect(&Sequences::RepeatableInsecure, Output::Capture, 1)
-            .expect("usable keys");
+            .expect("usable keys")
+            .remove(0);
+        register([&mut classify, &mut protect]);
         Sender {
             classify,
-            protect: protect.remove(0),
+            protect,
             batch: Batch::new(BatchLimits::default()),
             frames: (0..associations)
                 .map(|to| frame(to, packet_bytes))
@@ -95,12 +97,15 @@ pub struct Receiver {
 impl Receiver {
     pub fn new(associations: usize) -> Receiver {
         let file = sa_file(associations);
+        let mut classify = ClassifyInbound::new(file.databases().clone());
+        let mut unprotect = file
+            .unprotect(&Windows::Empty, 1)
+            .expect("usable keys")
+            .remove(0);
+        register([&mut classify, &mut unprotect]);
         Receiver {
-            classify: ClassifyInbound::new(file.databases().clone()),
-            unprotect: file
-                .unprotect(&Windows::Empty, 1)
-                .expect("usable keys")
-                .remove(0),
+            classify,
+            unprotect,
             batch: Batch::new(BatchLimits::default()),
         }
     }
@@ -116,6 +121,14 @@ impl Receiver {
             assert_eq!(self.batch.live().count(), of_batch.len(), "all verify");
         }
         ns.map(|ns| ns as f64 / frames.len() as f64)
+    }
+}
+
+/// Gives the stages their words, as a pipeline does.
+fn register(stages: [&mut dyn Stage; 2]) {
+    let mut vocabulary = Vocabulary::default();
+    for stage in stages {
+        stage.register(&mut vocabulary).expect("words");
     }
 }
 

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6, NO_NEXT_HEADER, UDP};
 use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Network, Shim};
-use weir_stream::{CopyShape, DropReason};
+use weir_stream::CopyShape;
 
 use super::{ESP_HEADER_BYTES, Format, Trailer};
 use crate::ecn::{self, ECN_MASK, MustDrop};
 use crate::nat_t::{self, Datagram};
+use crate::reason::DropReason;
 use crate::{chain, header, link};
 
 /// An ESP packet as it arrives: what can be read before it is verified.

@@ -2,12 +2,13 @@
 
 use weir_packet::wire::protocol::{ESP, IPV4, IPV6, UDP};
 use weir_packet::wire::{Fault, Fragment, Headers, LinkType, Network, Shim};
-use weir_stream::{CopyShape, DropReason, OuterHeader};
+use weir_stream::{CopyShape, OuterHeader};
 
 use super::template::OuterTemplate;
 use super::{ESP_HEADER_BYTES, TRAILER_BYTES, Template, Trailer};
 use crate::header::{self, IPV6_BYTES};
 use crate::nat_t::{UDP_BYTES, set_checksum, udp_header};
+use crate::reason::DropReason;
 use crate::sequence::low_half;
 use crate::{chain, link};
 

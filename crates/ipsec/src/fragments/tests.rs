@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_packet::file::Block;
 use weir_packet::wire::{Fragment, LinkType};
-use weir_stream::{Arrival, BatchLimits, Disposition};
+use weir_stream::{Arrival, BatchLimits, Disposition, DropCodes, Vocabulary};
 
 use super::*;
 
@@ -22,11 +22,22 @@ fn fragment(host: u8, identification: u16, offset: u8) -> Vec<u8> {
 }
 
 /// A memory of fragments, and what it let through.
-#[derive(Default)]
 struct Trial {
+    codes: DropCodes<DropReason>,
     fragments: Fragments,
     passed: Vec<Vec<u8>>,
     dropped: Vec<DropReason>,
+}
+
+impl Default for Trial {
+    fn default() -> Trial {
+        Trial {
+            codes: Vocabulary::default().drop_reasons().expect("numbers"),
+            fragments: Fragments::default(),
+            passed: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
 }
 
 impl Trial {
@@ -58,7 +69,7 @@ impl Trial {
                     _ => self.fragments.later(&mut batch, index, datagram),
                 };
                 if let Some(Verdict::Drop(reason)) = verdict {
-                    batch.drop_record(index, reason);
+                    batch.drop_record(index, self.codes.code(reason));
                 }
             }
             self.release(&mut batch);
@@ -66,15 +77,16 @@ impl Trial {
     }
 
     fn release(&mut self, batch: &mut Batch) {
+        let codes = self.codes;
         self.fragments.release(batch, |batch, index, verdict| {
             if let Verdict::Drop(reason) = verdict {
-                batch.drop_record(index, reason);
+                batch.drop_record(index, codes.code(reason));
             }
         });
         for index in 0..batch.len() {
             match batch.disposition(index) {
                 Disposition::Forward => self.passed.push(batch.record(index).to_vec()),
-                Disposition::Drop(reason) => self.dropped.push(reason),
+                Disposition::Drop(code) => self.dropped.extend(codes.reason(code)),
                 _ => {}
             }
         }

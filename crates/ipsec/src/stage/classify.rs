@@ -3,16 +3,22 @@
 use std::sync::Arc;
 
 use weir_packet::wire::Fragment;
-use weir_stream::{Batch, DropReason, Stage, StageError, Steering};
+use weir_stream::{Batch, Stage, StageError, Steering, Vocabulary, VocabularyError};
 
+use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::fragments::Fragments;
 use crate::gateway::{Arrived, Databases};
 use crate::policy::Verdict;
+use crate::reason::DropReason;
+
+const OUTBOUND: &str = "classify outbound";
+const INBOUND: &str = "classify inbound";
 
 /// Decides about packets on their way out: protect, bypass or drop.
 pub struct ClassifyOutbound {
     databases: Arc<Databases>,
+    words: Option<Words>,
     fragments: Fragments,
     bypassed: u64,
 }
@@ -22,6 +28,7 @@ impl ClassifyOutbound {
     pub fn new(databases: Arc<Databases>) -> ClassifyOutbound {
         ClassifyOutbound {
             databases,
+            words: None,
             fragments: Fragments::default(),
             bypassed: 0,
         }
@@ -35,7 +42,12 @@ impl ClassifyOutbound {
 
 impl Stage for ClassifyOutbound {
     fn name(&self) -> &str {
-        "classify outbound"
+        OUTBOUND
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words::register(vocabulary)?);
+        Ok(())
     }
 
     fn steering(&self) -> Steering {
@@ -43,25 +55,27 @@ impl Stage for ClassifyOutbound {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(OUTBOUND, self.words)?;
         for index in batch.live() {
             if batch.headers(index).fragment != Fragment::Whole {
                 if let Some(verdict) = self.of_fragment(batch, index) {
-                    apply(batch, index, verdict, &mut self.bypassed);
+                    apply(batch, index, verdict, &words, &mut self.bypassed);
                 }
                 continue;
             }
             let verdict = self.of_packet(batch, index);
-            apply(batch, index, verdict, &mut self.bypassed);
+            apply(batch, index, verdict, &words, &mut self.bypassed);
         }
         if !self.fragments.is_idle() {
-            self.release(batch);
+            self.release(batch, &words);
         }
         Ok(())
     }
 
     fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(OUTBOUND, self.words)?;
         self.fragments.end();
-        self.release(batch);
+        self.release(batch, &words);
         Ok(())
     }
 }
@@ -90,26 +104,27 @@ impl ClassifyOutbound {
         Some(verdict)
     }
 
-    fn release(&mut self, batch: &mut Batch) {
+    fn release(&mut self, batch: &mut Batch, words: &Words) {
         let bypassed = &mut self.bypassed;
         self.fragments.release(batch, |batch, index, verdict| {
-            apply(batch, index, verdict, bypassed);
+            apply(batch, index, verdict, words, bypassed);
         });
     }
 }
 
 /// Does to a record what was decided about it.
 #[inline(always)]
-fn apply(batch: &mut Batch, index: usize, verdict: Verdict, bypassed: &mut u64) {
+fn apply(batch: &mut Batch, index: usize, verdict: Verdict, words: &Words, bypassed: &mut u64) {
     match verdict {
         Verdict::Protect(association) => {
-            batch.set_work(index, batch.work(index).with_protect(association));
+            let work = batch.work(index).with_argument(words.protect, association);
+            batch.set_work(index, work);
         }
         Verdict::Bypass => *bypassed += 1,
-        Verdict::Drop(reason) => batch.drop_record(index, reason),
+        Verdict::Drop(reason) => words.drop_record(batch, index, reason),
         // It is held until that decides.
         Verdict::AsFirstFragment => {
-            batch.drop_record(index, DropReason::FirstFragmentMissing);
+            words.drop_record(batch, index, DropReason::FirstFragmentMissing);
         }
     }
 }
@@ -118,6 +133,7 @@ fn apply(batch: &mut Batch, index: usize, verdict: Verdict, bypassed: &mut u64) 
 /// came without protection passes by or is dropped.
 pub struct ClassifyInbound {
     databases: Arc<Databases>,
+    words: Option<Words>,
     fragments: Fragments,
     bypassed: u64,
 }
@@ -127,6 +143,7 @@ impl ClassifyInbound {
     pub fn new(databases: Arc<Databases>) -> ClassifyInbound {
         ClassifyInbound {
             databases,
+            words: None,
             fragments: Fragments::default(),
             bypassed: 0,
         }
@@ -140,7 +157,12 @@ impl ClassifyInbound {
 
 impl Stage for ClassifyInbound {
     fn name(&self) -> &str {
-        "classify inbound"
+        INBOUND
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words::register(vocabulary)?);
+        Ok(())
     }
 
     fn steering(&self) -> Steering {
@@ -148,6 +170,7 @@ impl Stage for ClassifyInbound {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(INBOUND, self.words)?;
         for index in batch.live() {
             self.databases
                 .look_ahead_inbound(batch, index + LOOK_AHEAD, false);
@@ -157,26 +180,30 @@ impl Stage for ClassifyInbound {
             let interface = batch.arrival(index).interface;
             if headers.fragment != Fragment::Whole {
                 if let Some(verdict) = self.of_fragment(batch, index) {
-                    apply(batch, index, verdict, &mut self.bypassed);
+                    apply(batch, index, verdict, &words, &mut self.bypassed);
                 }
                 continue;
             }
             match self.databases.classify_inbound(headers, record, interface) {
                 Arrived::Esp(association) => {
-                    batch.set_work(index, batch.work(index).with_unprotect(association));
+                    let work = batch
+                        .work(index)
+                        .with_argument(words.unprotect, association);
+                    batch.set_work(index, work);
                 }
-                Arrived::Other(verdict) => apply(batch, index, verdict, &mut self.bypassed),
+                Arrived::Other(verdict) => apply(batch, index, verdict, &words, &mut self.bypassed),
             }
         }
         if !self.fragments.is_idle() {
-            self.release(batch);
+            self.release(batch, &words);
         }
         Ok(())
     }
 
     fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(INBOUND, self.words)?;
         self.fragments.end();
-        self.release(batch);
+        self.release(batch, &words);
         Ok(())
     }
 }
@@ -200,10 +227,10 @@ impl ClassifyInbound {
         Some(verdict)
     }
 
-    fn release(&mut self, batch: &mut Batch) {
+    fn release(&mut self, batch: &mut Batch, words: &Words) {
         let bypassed = &mut self.bypassed;
         self.fragments.release(batch, |batch, index, verdict| {
-            apply(batch, index, verdict, bypassed);
+            apply(batch, index, verdict, words, bypassed);
         });
     }
 }

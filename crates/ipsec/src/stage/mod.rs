@@ -4,10 +4,12 @@
 mod classify;
 mod protect;
 mod unprotect;
+mod words;
 
 pub use classify::{ClassifyInbound, ClassifyOutbound};
 pub use protect::Protect;
 pub use unprotect::Unprotect;
+pub use words::{PROTECT, SOFT_LIFETIME, UNPROTECT};
 
 /// How many packets ahead an association is prefetched: the latency of the third-level cache.
 const LOOK_AHEAD: usize = 24;

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use weir_crypto::{BATCH_PACKETS, SealBatch, Sealer};
 use weir_simd::prefetch;
 use weir_stream::{
-    Batch, Copies, DropReason, EventKind, Stage, StageError, Steering, SteeringRule, Work,
+    Batch, Copies, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
 };
 
+use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Encapsulation, LateChecksum};
 use crate::ledger::{LedgerError, Reservations};
 use crate::outbound::Outbound;
+use crate::reason::DropReason;
 use crate::report::AssociationReport;
 
 const NAME: &str = "protect";
 
-/// Protects the records whose work says so
-/// ([`Work::protect`](weir_stream::Work::protect)) by the associations that
-/// belong to its shard.
+/// Protects the records whose work says so ([`PROTECT`](super::PROTECT)) by the
+/// associations that belong to its shard.
 pub struct Protect {
+    words: Option<Words>,
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Outbound>>,
     /// Their keys.
@@ -71,6 +73,7 @@ impl Protect {
         steering: SteeringRule,
     ) -> Protect {
         Protect {
+            words: None,
             associations,
             sealer,
             steering,
@@ -148,7 +151,12 @@ impl Protect {
 
     /// Plans the encapsulation of a record, and has its association grant it a number.
     #[inline]
-    fn plan(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
+    fn plan(
+        &mut self,
+        batch: &mut Batch,
+        position: usize,
+        words: &Words,
+    ) -> Result<(), DropReason> {
         let (index, association) = self.wanted[position];
         let outbound = self
             .associations
@@ -162,7 +170,7 @@ impl Protect {
         let copied_bytes = encapsulation.shape(template).bytes();
         let plaintext_bytes = encapsulation.plaintext_bytes() as u64;
         if !outbound.grant_within_leeway(plaintext_bytes) {
-            self.grant(batch, position, plaintext_bytes)?;
+            self.grant(batch, position, plaintext_bytes, words)?;
         }
         self.planned_bytes += copied_bytes;
         self.planned.push(Planned {
@@ -183,6 +191,7 @@ impl Protect {
         batch: &mut Batch,
         position: usize,
         plaintext_bytes: u64,
+        words: &Words,
     ) -> Result<(), DropReason> {
         let (index, association) = self.wanted[position];
         if self.reserved_in != self.batches && self.lacks_reservation(association) {
@@ -203,14 +212,14 @@ impl Protect {
             })?;
         if is_soft_expired {
             let spi = outbound.template().format.spi;
-            batch.notice(index as usize, EventKind::SoftLifetime { spi });
+            words.notice_soft_lifetime(batch, index as usize, spi);
         }
         Ok(())
     }
 
     /// Writes and seals the packets that were planned.
     #[inline(never)]
-    fn encapsulate(&mut self, batch: &mut Batch) {
+    fn encapsulate(&mut self, batch: &mut Batch, words: &Words) {
         let (mut copies, memory) = batch.copies(self.planned.len(), self.planned_bytes);
         for planned in self.planned.chunks_mut(BATCH_PACKETS) {
             let mut sealing = self.sealer.batch(memory);
@@ -234,7 +243,7 @@ impl Protect {
         for plan in &self.planned {
             let index = plan.index as usize;
             if plan.progress != Progress::Sealed {
-                batch.drop_record(index, DropReason::CipherRefused);
+                words.drop_record(batch, index, DropReason::CipherRefused);
                 continue;
             }
             self.protected += 1;
@@ -295,6 +304,11 @@ impl Stage for Protect {
         NAME
     }
 
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words::register(vocabulary)?);
+        Ok(())
+    }
+
     fn steering(&self) -> Steering {
         Steering::By(self.steering.clone())
     }
@@ -305,18 +319,19 @@ impl Stage for Protect {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(NAME, self.words)?;
         self.batches += 1;
         self.planned.clear();
         self.planned_bytes = 0;
-        batch.take_associations(Work::protect, &mut self.wanted);
+        batch.take_work(words.protect, &mut self.wanted);
         for position in 0..self.wanted.len() {
             self.look_ahead(position);
-            if let Err(reason) = self.plan(batch, position) {
-                batch.drop_record(self.wanted[position].0 as usize, reason);
+            if let Err(reason) = self.plan(batch, position, &words) {
+                words.drop_record(batch, self.wanted[position].0 as usize, reason);
             }
         }
         if !self.planned.is_empty() {
-            self.encapsulate(batch);
+            self.encapsulate(batch, &words);
         }
         debug_assert!(
             self.planned

@@ -9,10 +9,11 @@ use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
-    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Copies, Disposition, DropReason,
-    EventKind, RecordCopy, Stage, StageError, Steering, Work,
+    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Copies, Disposition, RecordCopy,
+    Stage, StageError, Steering, Vocabulary, VocabularyError, Work,
 };
 
+use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
@@ -20,6 +21,7 @@ use crate::gateway::{Arrived, Databases};
 use crate::inbound::{Admitted, Inbound};
 use crate::ledger::{LedgerError, SeenBound};
 use crate::policy::Verdict;
+use crate::reason::DropReason;
 use crate::report::AssociationReport;
 
 mod resync;
@@ -32,8 +34,9 @@ const NAME: &str = "unprotect";
 const MAX_HEADER_BYTES: usize = 24;
 
 /// Verifies, decrypts and decapsulates the records whose work says so
-/// ([`Work::unprotect`]) by the associations that belong to its shard.
+/// ([`UNPROTECT`](super::UNPROTECT)) by the associations that belong to its shard.
 pub struct Unprotect {
+    words: Option<Words>,
     databases: Arc<Databases>,
     /// By index; `None` where another shard has it.
     associations: Vec<Option<Inbound>>,
@@ -80,6 +83,7 @@ impl Unprotect {
         opener: Opener,
     ) -> Unprotect {
         Unprotect {
+            words: None,
             databases,
             associations,
             opener,
@@ -151,12 +155,49 @@ impl Unprotect {
             }
             Arrived::Other(Verdict::Bypass | Verdict::Protect(_)) => return Ok(None),
         };
-        batch.set_work(0, batch.work(0).with_unprotect(association));
-        self.process(&mut batch)
-            .map_err(|_| DropReason::MalformedHeaders)?;
+        let words = match self.words {
+            Some(words) => words,
+            // A vocabulary of its own has room for its words.
+            None => Words::register(&mut Vocabulary::default()).map_err(|_| DropReason::NoRoom)?,
+        };
+        let work = batch.work(0).with_argument(words.unprotect, association);
+        batch.set_work(0, work);
+        self.unprotect(&mut batch, &words);
         match batch.disposition(0) {
-            Disposition::Drop(reason) => Err(reason),
-            _ => Ok(Some(batch.record(0).to_vec())),
+            Disposition::Forward => Ok(Some(batch.record(0).to_vec())),
+            Disposition::Drop(code) => {
+                let reason = words.reasons().reason(code);
+                Err(reason.unwrap_or(DropReason::MalformedHeaders))
+            }
+            Disposition::Held | Disposition::Absorbed => Err(DropReason::FirstFragmentMissing),
+        }
+    }
+
+    /// Unprotects the records of a batch whose work says so.
+    fn unprotect(&mut self, batch: &mut Batch, words: &Words) {
+        batch.take_work(words.unprotect, &mut self.wanted);
+        if self.seen.len() < self.wanted.len() {
+            self.seen.resize_with(BATCH_RECORDS, Seen::default);
+        }
+        if !self.lost.is_empty() {
+            self.resynchronize(batch);
+        }
+        let mut from = 0;
+        while from < self.wanted.len() {
+            let (to, verdicts) = self.open_from(batch, from);
+            self.release(batch, from..to, &verdicts, words);
+            from = to;
+        }
+        debug_assert!(
+            self.wanted
+                .iter()
+                .map(|(index, _)| *index as usize)
+                .filter(|index| batch.disposition(*index) == Disposition::Forward)
+                .all(|index| batch.is_as_parsed(index)),
+            "metadata say what stands in the records"
+        );
+        if !self.fragments.is_idle() {
+            self.release_fragments(batch, words);
         }
     }
 
@@ -202,7 +243,13 @@ impl Unprotect {
     }
 
     /// Takes in what came back from the cipher, in order of arrival.
-    fn release(&mut self, batch: &mut Batch, positions: Range<usize>, verdicts: &Verdicts) {
+    fn release(
+        &mut self,
+        batch: &mut Batch,
+        positions: Range<usize>,
+        verdicts: &Verdicts,
+        words: &Words,
+    ) {
         let mut packet = 0;
         for position in positions {
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD) {
@@ -220,7 +267,7 @@ impl Unprotect {
                 Fate::Admitted => {
                     packet += 1;
                     match verdicts.is_good(packet - 1) {
-                        true => self.take_in(batch, position),
+                        true => self.take_in(batch, position, words),
                         false => Err(DropReason::IntegrityFailed),
                     }
                 }
@@ -230,7 +277,7 @@ impl Unprotect {
                     self.unprotected += 1;
                     let (index, association) = self.wanted[position];
                     if batch.headers(index as usize).fragment != Fragment::Whole {
-                        self.check_fragment(batch, index as usize, association);
+                        self.check_fragment(batch, index as usize, association, words);
                     }
                 }
                 Err(reason) => {
@@ -238,7 +285,7 @@ impl Unprotect {
                     if reason == DropReason::IntegrityFailed {
                         self.note_failure(association);
                     }
-                    batch.drop_record(index as usize, reason);
+                    words.drop_record(batch, index as usize, reason);
                 }
             }
         }
@@ -247,7 +294,7 @@ impl Unprotect {
     /// Holds a fragment that came out of an association to what its datagram may
     /// be: where ports matter, the first fragment says so for all.
     #[cold]
-    fn check_fragment(&mut self, batch: &mut Batch, index: usize, association: u32) {
+    fn check_fragment(&mut self, batch: &mut Batch, index: usize, association: u32, words: &Words) {
         let interface = batch.arrival(index).interface;
         let (headers, record) = (batch.headers(index), batch.record(index));
         let spd = &self.databases.spd;
@@ -260,17 +307,24 @@ impl Unprotect {
             Some(verdict)
         };
         if let Some(verdict) = verdict {
-            apply(batch, index, verdict);
+            apply(batch, index, verdict, words);
         }
     }
 
-    fn release_fragments(&mut self, batch: &mut Batch) {
-        self.fragments.release(batch, apply);
+    fn release_fragments(&mut self, batch: &mut Batch, words: &Words) {
+        self.fragments.release(batch, |batch, index, verdict| {
+            apply(batch, index, verdict, words);
+        });
     }
 
     /// Takes a verified packet into its association, and puts what was inside in its place.
     #[inline]
-    fn take_in(&mut self, batch: &mut Batch, position: usize) -> Result<(), DropReason> {
+    fn take_in(
+        &mut self,
+        batch: &mut Batch,
+        position: usize,
+        words: &Words,
+    ) -> Result<(), DropReason> {
         let (seen, (index, association)) = (&self.seen[position], self.wanted[position]);
         let inbound: &mut Inbound = self
             .associations
@@ -281,7 +335,7 @@ impl Unprotect {
         let index = index as usize;
         if inbound.accept(seen.sequence, plaintext_bytes)? {
             let spi = inbound.format().spi;
-            batch.notice(index, EventKind::SoftLifetime { spi });
+            words.notice_soft_lifetime(batch, index, spi);
         }
         let decapsulated = seen.decapsulate(batch, index, association, inbound, &self.databases);
         decapsulated.inspect_err(|_| inbound.refuse(plaintext_bytes))
@@ -385,12 +439,12 @@ fn look_ahead(associations: &[Option<Inbound>], wanted: &[(u32, u32)], position:
 }
 
 /// Does to a fragment that came out of an association what was decided about it.
-fn apply(batch: &mut Batch, index: usize, verdict: Verdict) {
+fn apply(batch: &mut Batch, index: usize, verdict: Verdict, words: &Words) {
     match verdict {
         Verdict::Bypass => {}
-        Verdict::Drop(reason) => batch.drop_record(index, reason),
+        Verdict::Drop(reason) => words.drop_record(batch, index, reason),
         Verdict::Protect(_) | Verdict::AsFirstFragment => {
-            batch.drop_record(index, DropReason::SelectorMismatch);
+            words.drop_record(batch, index, DropReason::SelectorMismatch);
         }
     }
 }
@@ -398,6 +452,11 @@ fn apply(batch: &mut Batch, index: usize, verdict: Verdict) {
 impl Stage for Unprotect {
     fn name(&self) -> &str {
         NAME
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words::register(vocabulary)?);
+        Ok(())
     }
 
     fn steering(&self) -> Steering {
@@ -410,36 +469,15 @@ impl Stage for Unprotect {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        batch.take_associations(Work::unprotect, &mut self.wanted);
-        if self.seen.len() < self.wanted.len() {
-            self.seen.resize_with(BATCH_RECORDS, Seen::default);
-        }
-        if !self.lost.is_empty() {
-            self.resynchronize(batch);
-        }
-        let mut from = 0;
-        while from < self.wanted.len() {
-            let (to, verdicts) = self.open_from(batch, from);
-            self.release(batch, from..to, &verdicts);
-            from = to;
-        }
-        debug_assert!(
-            self.wanted
-                .iter()
-                .map(|(index, _)| *index as usize)
-                .filter(|index| batch.disposition(*index) == Disposition::Forward)
-                .all(|index| batch.is_as_parsed(index)),
-            "metadata say what stands in the records"
-        );
-        if !self.fragments.is_idle() {
-            self.release_fragments(batch);
-        }
+        let words = Words::of(NAME, self.words)?;
+        self.unprotect(batch, &words);
         Ok(())
     }
 
     fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let words = Words::of(NAME, self.words)?;
         self.fragments.end();
-        self.release_fragments(batch);
+        self.release_fragments(batch, &words);
         Ok(())
     }
 

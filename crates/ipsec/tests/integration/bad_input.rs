@@ -5,10 +5,9 @@ use crate::common::{
     unprotect,
 };
 use proptest::prelude::*;
-use weir_ipsec::{SaFile, Windows};
+use weir_ipsec::{DropReason, SOFT_LIFETIME, SaFile, Windows};
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::{ESP, FRAGMENT, ICMP, IPV4, IPV6, TCP, UDP};
-use weir_stream::{DropReason, EventKind};
 
 const NULL: &str = "null+hmac-sha1-96";
 
@@ -372,9 +371,10 @@ fn lifetimes_end_on_both_sides() {
     let soft = |events: &[weir_stream::Event]| {
         let told: Vec<_> = events
             .iter()
-            .map(|event| (event.arrival, event.kind))
+            .map(|event| (event.arrival, event.kind.word(), event.members.as_deref()))
             .collect();
-        assert_eq!(told, [(Some(3), EventKind::SoftLifetime { spi: 0x1001 })]);
+        let members = Some("\"soft_lifetime\":{\"spi\":4097}");
+        assert_eq!(told, [(Some(3), &SOFT_LIFETIME, members)]);
     };
 
     let run = protect(&limited, LinkType::RawIp, &records);

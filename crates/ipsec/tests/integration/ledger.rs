@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::common::{
     Run, TUNNEL4, ipv4, key, keyed_association, load, one, protect_stage, protect_with, unprotect,
 };
-use weir_ipsec::{GatewayError, LedgerError, NewKeys, Output, Protect, Sequences};
+use weir_ipsec::{DropReason, GatewayError, LedgerError, NewKeys, Output, Protect, Sequences};
 use weir_packet::wire::LinkType;
-use weir_stream::{Batch, BatchLimits, Disposition, DropReason, Stage};
+use weir_stream::{Batch, BatchLimits, Disposition, DropCodes, Stage, Vocabulary};
 
 mod refusals;
 mod windows;
@@ -134,12 +134,16 @@ fn process(
     stage: &mut Protect,
     batch: &mut Batch,
     count: usize,
-) {
+) -> DropCodes<DropReason> {
+    let mut vocabulary = Vocabulary::default();
+    classify.register(&mut vocabulary).expect("words");
+    stage.register(&mut vocabulary).expect("words");
     batch.clear();
     let mut source = weir_stream::MemorySource::new(LinkType::RawIp, &packets(count));
     source.process(batch).expect("packets");
     classify.process(batch).expect("verdicts");
     stage.process(batch).expect("drops are no error");
+    vocabulary.drop_reasons().expect("known")
 }
 
 /// A stage that never finishes is a process that died: what it had reserved is
@@ -153,6 +157,7 @@ fn a_crash_skips_and_never_repeats() {
         .expect("a stage")
         .remove(0);
     let batch = &mut Batch::new(BatchLimits::default());
+    (stage.register(&mut Vocabulary::default())).expect("words");
     stage.process(batch).expect("nothing to do");
     drop(stage);
     // Nothing was reserved, and nothing is skipped.
@@ -325,14 +330,14 @@ fn a_ledger_that_cannot_be_written_fails_closed() {
     // A ledger that has lost its name is one that another process may replace.
     let aside = directory.path().join("aside");
     fs::rename(&path, &aside).expect("renamed");
-    process(&mut classify, &mut stage, &mut batch, 5);
+    let codes = process(&mut classify, &mut stage, &mut batch, 5);
     assert_eq!(batch.live().count(), 0);
     assert!(matches!(
         stage.ledger_error(),
         Some(LedgerError::Lost { .. })
     ));
     for index in 0..5 {
-        let dropped = Disposition::Drop(DropReason::SequenceExhausted);
+        let dropped = Disposition::Drop(codes.code(DropReason::SequenceExhausted));
         assert_eq!(batch.disposition(index), dropped);
     }
     // It is back: the next batch goes through.
@@ -359,9 +364,9 @@ fn live_packets_never_wait_for_the_ledger() {
     let writing = File::open(path.join("generation")).expect("the file");
     writing.lock().expect("a commit that takes long");
     let mut batch = Batch::new(BatchLimits::default());
-    process(&mut classify, &mut stage, &mut batch, 25);
+    let codes = process(&mut classify, &mut stage, &mut batch, 25);
     assert_eq!(batch.live().count() as u64, RESERVE);
-    let pending = Disposition::Drop(DropReason::ReservationPending);
+    let pending = Disposition::Drop(codes.code(DropReason::ReservationPending));
     assert!((RESERVE as usize..25).all(|index| batch.disposition(index) == pending));
     assert!(stage.ledger_error().is_none());
     writing.unlock().expect("done");

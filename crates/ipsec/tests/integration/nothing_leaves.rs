@@ -2,10 +2,10 @@
 //! policies discard, none leaves; where they let pass, all do; where they protect
 //! the outermost addresses, each leaves as ESP and comes back.
 
-use weir_ipsec::{ClassifyOutbound, Output, Sequences};
+use weir_ipsec::{ClassifyOutbound, DropReason, Output, Sequences};
 use weir_packet::wire::protocol::{ESP, GRE, IPV4, IPV6, TCP, UDP};
 use weir_packet::wire::{Headers, LinkType, internet_checksum};
-use weir_stream::{Arrival, Batch, BatchLimits, DropReason, Stage};
+use weir_stream::{Arrival, Batch, BatchLimits, Stage, Vocabulary};
 
 use crate::common::{TUNNEL4, association, ipv4, ipv6, load, protect, udp, unprotect};
 
@@ -242,6 +242,11 @@ fn a_million_fuzzed_packets() {
         .protect(&Sequences::RepeatableInsecure, Output::Capture, 1)
         .expect("a stage");
     let mut protect = shards.remove(0);
+    let mut vocabulary = Vocabulary::default();
+    let stages: [&mut dyn Stage; 3] = [&mut classify, &mut choose, &mut protect];
+    for stage in stages {
+        stage.register(&mut vocabulary).expect("words");
+    }
     let (mut sent, mut left, mut sealed) = (0, 0, 0);
     let mut bytes = Vec::new();
     while sent < PACKETS {

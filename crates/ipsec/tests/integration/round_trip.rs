@@ -7,11 +7,11 @@ use crate::common::{
 };
 use proptest::prelude::*;
 use weir_crypto::{Aead, Suite};
+use weir_ipsec::DropReason;
 use weir_packet::wire::protocol::{
     DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ICMP, ROUTING, TCP, UDP,
 };
 use weir_packet::wire::{Checksum, Headers, LinkType, Network};
-use weir_stream::DropReason;
 
 /// An IP packet with a payload of the given length.
 fn packet(version: u8, protocol: u8, payload_bytes: usize) -> Vec<u8> {

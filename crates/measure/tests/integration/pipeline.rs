@@ -3,12 +3,20 @@
 use std::time::Duration;
 
 use weir_measure::change::{Alarm, ChangeConfig, KeySource, Model};
-use weir_measure::{IntervalReport, MeasureConfig, MeasureStage, Seed};
+use weir_measure::{ALARM, IntervalReport, MEASURE, MeasureConfig, MeasureStage, Seed};
 use weir_packet::wire::{KeyKind, LinkType};
 use weir_stream::{
-    Batch, DropReason, Event, EventKind, MemorySource, Pipeline, Stage, StageError, Steering,
-    SteeringRule, StopFlag,
+    Batch, DropCode, Event, MemorySource, Pipeline, Stage, StageError, Steering, SteeringRule,
+    StopFlag, Vocabulary, VocabularyError, WorkBit,
 };
+
+weir_stream::drop_reasons! {
+    /// Why records are dropped before they are measured.
+    enum Dropped {
+        /// It is one of three.
+        Third = "third",
+    }
+}
 
 /// A raw IPv4 packet from 198.18.0.x, of 20 to 220 bytes.
 fn packet(host: u8, bytes: usize) -> Vec<u8> {
@@ -23,6 +31,7 @@ fn packet(host: u8, bytes: usize) -> Vec<u8> {
 
 /// Drops every third record and takes every fifth off the measurement.
 struct Thin {
+    words: Option<(WorkBit, DropCode)>,
     /// Or else all records come to one shard.
     steer_by_flow: bool,
 }
@@ -30,6 +39,12 @@ struct Thin {
 impl Stage for Thin {
     fn name(&self) -> &str {
         "thin"
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        let third = vocabulary.drop_reasons()?.code(Dropped::Third);
+        self.words = Some((vocabulary.work_bit(&MEASURE)?, third));
+        Ok(())
     }
 
     fn steering(&self) -> Steering {
@@ -40,11 +55,12 @@ impl Stage for Thin {
     }
 
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let (measure, third) = self.words.expect("registered");
         for index in 0..batch.len() {
             if batch.number(index).is_multiple_of(3) {
-                batch.drop_record(index, DropReason::FilterDenied);
+                batch.drop_record(index, third);
             } else if batch.number(index).is_multiple_of(5) {
-                batch.set_work(index, batch.work(index).without_measure());
+                batch.set_work(index, batch.work(index).without(measure));
             }
         }
         Ok(())
@@ -67,7 +83,10 @@ fn run(shards: usize, steer_by_flow: bool, exact: bool) -> Vec<IntervalReport> {
             .meters
             .into_iter()
             .map(|meter| -> Vec<Box<dyn Stage>> {
-                let thin = Thin { steer_by_flow };
+                let thin = Thin {
+                    words: None,
+                    steer_by_flow,
+                };
                 vec![Box::new(thin), Box::new(MeasureStage::new(meter))]
             })
             .collect(),
@@ -162,20 +181,10 @@ fn alarms_are_events_beside_batches() {
             assert_eq!(seconds, expected, "{keys:?}");
             assert_eq!(events.len(), alarms.len());
             for (event, alarm) in events.iter().zip(&alarms) {
-                let EventKind::Alarm {
-                    key,
-                    observed,
-                    forecast,
-                    score,
-                } = event.kind
-                else {
-                    panic!("{event:?}");
-                };
-                assert_eq!(key, KeyKind::Source);
+                assert!(event.kind.is(&ALARM));
+                assert_eq!(event.key, KeyKind::Source);
                 assert_eq!(event.flow, alarm.flow);
                 assert_eq!(event.flow.source_address().to_string(), alarm.key);
-                assert_eq!((observed, forecast), (alarm.observed, alarm.forecast));
-                assert_eq!(score, alarm.score);
                 assert_eq!(event.timestamp_ns, alarm.start_ns + 1_000_000_000);
                 let members = event.members.as_deref().expect("members");
                 let object: serde_json::Value =

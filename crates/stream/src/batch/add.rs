@@ -82,8 +82,7 @@ impl Batch {
     /// occasioned it.
     ///
     /// # Errors
-    /// The batch is full: keep the record for the next batch, or drop it by
-    /// [`DropReason::NoRoom`](crate::DropReason::NoRoom).
+    /// The batch is full: keep the record for the next batch.
     pub fn create(&mut self, origin: usize, bytes: &[u8]) -> Result<usize, BatchFull> {
         let mut row = self.row(origin);
         row.arrival.wire_bytes = bytes.len() as u32;

@@ -50,8 +50,8 @@ pub struct CopyShape {
     pub to: usize,
     /// Bytes behind it.
     pub back_bytes: usize,
-    /// Which of the second part's bytes begins a cache line: the first one that the cipher
-    /// reads.
+    /// Which of the second part's bytes begins a cache line: the first one that is
+    /// computed on.
     pub aligned_at: usize,
 }
 

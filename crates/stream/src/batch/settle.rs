@@ -1,14 +1,16 @@
 //! What becomes of records, what was noticed about them, and the accounts of
 //! both.
 
+use weir_packet::wire::KeyKind;
+
 use super::Batch;
-use crate::disposition::{Disposition, DropReason};
+use crate::disposition::{Disposition, DropCode};
 use crate::event::{Event, EventKind};
 use crate::statistics::Tally;
 
 impl Batch {
     /// Drops a record that is still on its way.
-    pub fn drop_record(&mut self, index: usize, reason: DropReason) {
+    pub fn drop_record(&mut self, index: usize, reason: DropCode) {
         self.settle(index, Disposition::Drop(reason));
     }
 
@@ -39,6 +41,7 @@ impl Batch {
             arrival: Some(self.number(index)),
             timestamp_ns: self.arrival(index).timestamp_ns,
             flow: self.flow_key(index).unwrap_or_default(),
+            key: KeyKind::FiveTuple,
             icmp,
             vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
             interface: Some(self.arrival(index).interface),
@@ -85,7 +88,7 @@ impl Batch {
                     tally.forwarded += 1;
                     tally.forwarded_bytes += place.len() as u64;
                 }
-                Disposition::Drop(reason) => tally.drops[*reason as usize] += 1,
+                Disposition::Drop(reason) => tally.drops[reason.index()] += 1,
                 Disposition::Held => tally.held += 1,
                 Disposition::Absorbed => tally.absorbed += 1,
             }

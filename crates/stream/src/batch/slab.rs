@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-/// Room in front of a record that was copied in: an outer IPv6 header, UDP,
-/// ESP header and IV take 72 bytes, a second tunnel layer about as much.
+/// Room in front of a record that was copied in, for the headers of
+/// tunnels: an outer IPv6 header and what follows it take about 72 bytes.
 const HEADROOM: usize = 128;
 
-/// Room behind it: ESP padding, its trailer and a 32-byte ICV.
+/// Room behind it, for padding, a trailer and a check value of 32 bytes.
 const TAILROOM: usize = 64;
 
 /// Records start on a cache line, less their headroom.

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use weir_packet::wire::Network;
 
 use super::*;
-use crate::disposition::DropReason;
+use crate::disposition::DropCode;
+use crate::vocabulary::Vocabulary;
+use crate::word::Word;
 
 fn received(records: &[&[u8]]) -> Batch {
     let mut batch = Batch::new(BatchLimits::default());
@@ -45,17 +47,31 @@ fn a_rewritten_record_grows_both_ways_and_others_stay() {
     assert_eq!(batch.record(1), b"");
 }
 
+crate::drop_reasons! {
+    /// Why the tests drop records.
+    enum Dropped {
+        /// Nobody wants it.
+        Unwanted = "unwanted",
+    }
+}
+
+fn unwanted() -> DropCode {
+    let codes = Vocabulary::default().drop_reasons().expect("a number");
+    codes.code(Dropped::Unwanted)
+}
+
 #[test]
 fn a_fate_is_decided_once() {
     let mut batch = received(&[b"a", b"b", b"c", b"d"]);
-    batch.drop_record(1, DropReason::FilterDenied);
+    let unwanted = unwanted();
+    batch.drop_record(1, unwanted);
     batch.absorb(1);
     let held = batch.hold(2);
     assert_eq!(held.bytes(), b"c");
     assert_eq!(batch.live().collect::<Vec<_>>(), [0, 3]);
     let tally = batch.settle_accounts();
     assert_eq!((tally.forwarded, tally.held, tally.absorbed), (2, 1, 0));
-    assert_eq!(tally.drops[DropReason::FilterDenied as usize], 1);
+    assert_eq!(tally.drops[unwanted.index()], 1);
 
     batch.clear();
     batch.release(held).expect("room in an empty batch");
@@ -371,20 +387,26 @@ fn a_record_that_cannot_be_replaced_is_left_as_it_is() {
     assert_eq!(record, &packet[..7]);
 }
 
+const MARK: Word = Word::new("tests", "mark", "It is to be marked with a number.");
+const TURN: Word = Word::new("tests", "turn", "It is to be turned by an angle.");
+
 #[test]
-fn associations_are_taken_off_the_work_of_live_records() {
+fn work_is_taken_off_live_records() {
+    let mut vocabulary = Vocabulary::default();
+    let [mark, turn] = [&MARK, &TURN].map(|word| vocabulary.work_argument(word).expect("a number"));
     let mut batch = received(&[b"a", b"b", b"c", b"d"]);
     for index in [0, 1, 3] {
-        batch.set_work(index, batch.work(index).with_protect(10 + index as u32));
+        let work = batch.work(index).with_argument(mark, 10 + index as u32);
+        batch.set_work(index, work);
     }
-    batch.drop_record(1, DropReason::FilterDenied);
+    batch.drop_record(1, unwanted());
     let mut list = vec![(9, 9)];
-    batch.take_associations(Work::unprotect, &mut list);
+    batch.take_work(turn, &mut list);
     assert_eq!(list, []);
-    batch.take_associations(Work::protect, &mut list);
+    batch.take_work(mark, &mut list);
     assert_eq!(list, [(0, 10), (3, 13)]);
-    assert_eq!(batch.work(0).protect(), None);
-    batch.take_associations(Work::protect, &mut list);
+    assert_eq!(batch.work(0), Work::UNCLASSIFIED);
+    batch.take_work(mark, &mut list);
     assert_eq!(list, []);
 }
 

@@ -34,6 +34,7 @@ use crate::batch::{Batch, BatchLimits};
 use crate::stage::Stage;
 use crate::statistics::Statistics;
 use crate::steering::{Segment, segments};
+use crate::vocabulary::Vocabulary;
 
 /// Rounds that may be under way.
 const ROUNDS_UNDER_WAY: usize = 8;
@@ -71,7 +72,10 @@ impl Pool {
 }
 
 impl Pipeline {
-    pub(super) fn run_sharded(self) -> Result<Outcome, PipelineError> {
+    pub(super) fn run_sharded(
+        self,
+        vocabulary: &Arc<Vocabulary>,
+    ) -> Result<Outcome, PipelineError> {
         let started = Instant::now();
         let shard_count = self.shards.len();
         let pool = Pool::new(self.limits);
@@ -95,14 +99,14 @@ impl Pipeline {
                     peers: inboxes.clone(),
                     to_sinks: to_sinks.clone(),
                     pool: pool.clone(),
-                    statistics: Statistics::new(),
+                    statistics: Statistics::new(vocabulary),
                 };
                 shard_threads.push(scope.spawn(move || worker.run()));
             }
             drop(to_sinks);
             let outlet = Outlet {
                 sinks: Chain::new(self.sinks),
-                statistics: vec![Statistics::new(); shard_count],
+                statistics: vec![Statistics::new(vocabulary); shard_count],
                 at_sinks,
                 permits: give_permit,
                 pool: pool.clone(),
@@ -129,7 +133,7 @@ impl Pipeline {
             let (source, interrupted) = source?;
 
             let elapsed = started.elapsed();
-            let mut statistics = Statistics::new();
+            let mut statistics = Statistics::new(vocabulary);
             let mut shards = Vec::with_capacity(shard_count);
             for (of_shard, (stages, handed_over)) in shard_statistics.iter_mut().zip(chains) {
                 of_shard.merge(&handed_over);

@@ -1,11 +1,13 @@
 //! Whole runs: order, conservation, interruption and failure.
 
-use weir_packet::wire::{FlowKey, LinkType};
+mod words;
+
+use weir_packet::wire::{FlowKey, KeyKind, LinkType};
 
 use super::*;
 use crate::batch::HeldRecord;
 use crate::stage::MemorySource;
-use crate::{DropReason, Event, EventKind, Steering, SteeringRule};
+use crate::{DropCode, Event, EventKind, Steering, SteeringRule, Word};
 
 /// IPv4/UDP packets of `flows` flows, the packet's number as payload.
 fn packets(count: u32, flows: u16) -> Vec<Vec<u8>> {
@@ -41,27 +43,44 @@ impl Stage for Recorder {
     }
 }
 
+crate::drop_reasons! {
+    /// Why the juggler drops.
+    enum Dropped {
+        /// It slipped.
+        Slipped = "slipped",
+    }
+}
+
+const NOTED: Word = Word::new("tests", "noted", "Something was noted.");
+
 /// Swaps neighbours by holding every other record back until its successor
 /// has passed, drops every tenth, doubles every fifteenth.
 #[derive(Default)]
 struct Juggler {
     held: Option<HeldRecord>,
+    words: Option<(DropCode, EventKind)>,
 }
 
 impl Stage for Juggler {
     fn name(&self) -> &str {
         "juggler"
     }
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        let slipped = vocabulary.drop_reasons()?.code(Dropped::Slipped);
+        self.words = Some((slipped, vocabulary.event_kind(&NOTED)?));
+        Ok(())
+    }
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+        let (slipped, noted) = self.words.expect("registered");
         for index in batch.live() {
             let number = batch.number(index);
             if number.is_multiple_of(10) {
-                batch.drop_record(index, DropReason::StageDecision);
+                batch.drop_record(index, slipped);
             } else if number.is_multiple_of(15) {
                 let copy = batch.record(index).to_vec();
                 // A full batch makes no copy, which is as conserving.
                 let _ = batch.create(index, &copy);
-                batch.notice(index, EventKind::Alert { rule: 1 });
+                batch.notice(index, noted);
             } else if number.is_multiple_of(7) {
                 batch.absorb(index);
             } else if self.held.is_none() {
@@ -152,7 +171,7 @@ fn every_fate_is_accounted_for() {
             .expect("conserved");
         let statistics = &outcome.statistics;
         assert_eq!(statistics.packets(), 5000);
-        assert_eq!(statistics.drops(DropReason::StageDecision), 500);
+        assert_eq!(statistics.drops(Dropped::Slipped), 500);
         assert_eq!(statistics.events(), 5000 / 15 - 5000 / 30);
         assert_eq!(statistics.held(), 0);
         assert_eq!(
@@ -167,6 +186,7 @@ fn every_fate_is_accounted_for() {
 /// Notes an event beside the first batch of the end, and counts those that pass.
 #[derive(Default)]
 struct Teller {
+    noted: Option<EventKind>,
     has_told: bool,
     seen: usize,
 }
@@ -174,6 +194,10 @@ struct Teller {
 impl Stage for Teller {
     fn name(&self) -> &str {
         "teller"
+    }
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.noted = Some(vocabulary.event_kind(&NOTED)?);
+        Ok(())
     }
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.seen += batch.events().len();
@@ -185,10 +209,11 @@ impl Stage for Teller {
                 arrival: None,
                 timestamp_ns: 5,
                 flow: FlowKey::default(),
+                key: KeyKind::FiveTuple,
                 icmp: None,
                 vlan_tci: None,
                 interface: None,
-                kind: EventKind::Alert { rule: 0 },
+                kind: self.noted.expect("registered"),
                 members: None,
             });
         }
@@ -377,6 +402,12 @@ impl Stage for Homed {
         "homed"
     }
 
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.juggler
+            .as_mut()
+            .map_or(Ok(()), |juggler| juggler.register(vocabulary))
+    }
+
     fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
         self.seen.process(batch)?;
         self.juggler
@@ -459,7 +490,7 @@ fn records_are_handed_over_where_the_steering_changes() {
         }
         let statistics = &outcome.statistics;
         assert_eq!(statistics.packets(), 20_000);
-        assert_eq!(statistics.drops(DropReason::StageDecision), 2000);
+        assert_eq!(statistics.drops(Dropped::Slipped), 2000);
         assert_eq!(statistics.held(), 0);
         let events = outcome.stages::<EventCounter>().next().expect("a sink");
         assert_eq!(statistics.events(), 20_000 / 15 - 20_000 / 30);

@@ -1,5 +1,5 @@
-//! The reference pages say what the program has: the members of its documents, its drop reasons
-//! and metrics. Those on configuration and SA file are checked in the unit tests of their types.
+//! The reference pages say what the program has: the members of its documents, and its metrics.
+//! Those on configuration, SA file and drop reasons are checked in unit tests beside their types.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,7 +7,6 @@ use std::fmt::Write;
 use serde_json::Value;
 use weir_export::{InspectMetrics, Metrics};
 use weir_reference::{assert_page, read_page};
-use weir_stream::DropReason;
 
 use crate::contract::SHORT_BENCH;
 use crate::processes::{Folder, example_name, json_file, weir};
@@ -150,19 +149,6 @@ fn every_member_of_a_document_is_described() {
             );
         }
     }
-}
-
-#[test]
-fn every_drop_reason_is_described() {
-    let mut text = String::from(
-        "# Drop reasons\n\nWhy packets are dropped, by the names that `drops` of the [JSON documents](json.md) and \
-         the tables use.\n\n| reason | meaning |\n| --- | --- |\n",
-    );
-    for reason in DropReason::ALL {
-        let meaning = reason.description().trim().replace("  ", " ");
-        let _ = writeln!(text, "| `{}` | {meaning} |", reason.name());
-    }
-    assert_page("drop-reasons.md", &text);
 }
 
 #[test]

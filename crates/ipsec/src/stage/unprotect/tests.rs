@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use weir_crypto::{KeyMaterial, Sealer, SealingKey, Suite};
 use weir_packet::wire::LinkType;
 
+use super::super::SOFT_LIFETIME;
 use super::*;
 use crate::esp::Format;
 use crate::report::Traffic;
@@ -227,11 +228,13 @@ fn frame(sent: &Sent) -> Vec<u8> {
 /// the associations.
 type Outcome = (
     Vec<Result<(Vec<u8>, Work), DropReason>>,
-    Vec<u32>,
+    Vec<Box<str>>,
     Vec<(u32, u64, u64)>,
 );
 
 fn outcome(stage: &mut Unprotect, batches: &[Vec<(usize, LinkType, Vec<u8>)>]) -> Outcome {
+    let words = Words::register(&mut Vocabulary::default()).expect("numbers");
+    stage.words = Some(words);
     let (mut records, mut events) = (Vec::new(), Vec::new());
     for frames in batches {
         let mut batch = Batch::new(BatchLimits::default());
@@ -247,22 +250,28 @@ fn outcome(stage: &mut Unprotect, batches: &[Vec<(usize, LinkType, Vec<u8>)>]) -
                 .receive(&block, 0, [(0, bytes, arrival)])
                 .expect("room");
             let index = batch.len() - 1;
-            batch.set_work(index, batch.work(index).with_unprotect(*number as u32));
+            let work = batch
+                .work(index)
+                .with_argument(words.unprotect, *number as u32);
+            batch.set_work(index, work);
         }
         stage.process(&mut batch).expect("no defect");
         for index in 0..batch.len() {
             records.push(match batch.disposition(index) {
-                Disposition::Drop(reason) => Err(reason),
+                Disposition::Drop(code) => Err(words
+                    .reasons()
+                    .reason(code)
+                    .expect("a reason of this crate")),
                 _ => {
                     assert!(batch.is_as_parsed(index));
                     Ok((batch.record(index).to_vec(), batch.work(index)))
                 }
             });
         }
-        events.extend(batch.events().iter().map(|event| match event.kind {
-            EventKind::SoftLifetime { spi } => spi,
-            ref other => panic!("{other:?}"),
-        }));
+        for event in batch.events() {
+            assert!(event.kind.is(&SOFT_LIFETIME));
+            events.push(event.members.clone().expect("the SPI"));
+        }
     }
     let traffic = stage.reports().into_iter().map(|report| {
         let Traffic { packets, bytes } = report.traffic;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use weir_crypto::{Descriptor, KeyMaterial, Layout, Sealer, SealingKey, Suite};
 use weir_ipsec::{
-    ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Sequences, Unprotect, Windows,
+    ClassifyInbound, ClassifyOutbound, DropReason, Output, Protect, SaFile, Sequences, Unprotect,
+    Windows,
 };
 use weir_packet::wire::{LinkType, internet_checksum};
 use weir_stream::{
-    Batch, DropReason, Event, MemorySource, Outcome, Pipeline, Stage, StageError, Statistics,
+    Batch, DropReason as _, Event, MemorySource, Outcome, Pipeline, Stage, StageError, Statistics,
 };
 
 /// Bytes that stand for a key.
@@ -121,7 +122,12 @@ impl Run {
 
     /// Reasons of drops and their numbers.
     pub fn drops(&self) -> Vec<(DropReason, u64)> {
-        self.statistics.drops_by_reason().collect()
+        let of_crate = |(word, count)| {
+            let mut reasons = DropReason::ALL.iter();
+            let reason = reasons.find(|reason| reason.word() == word);
+            (*reason.expect("a reason of this crate"), count)
+        };
+        self.statistics.drops_by_reason().map(of_crate).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Replay windows that survive a restart.
 
-use weir_ipsec::{GatewayError, LedgerError, Output, Windows};
+use weir_ipsec::{DropReason, GatewayError, LedgerError, Output, Windows};
 use weir_packet::wire::LinkType;
-use weir_stream::{DropReason, Stage};
+use weir_stream::Stage;
 
 use super::{gcm, packets, place};
 use crate::common::{TUNNEL4, load, one, unprotect_with};
@@ -12,7 +12,7 @@ fn receive(text: &str, windows: &Windows, records: &[Vec<u8>]) -> (u64, u64) {
     let run = unprotect_with(load(text), windows, LinkType::RawIp, records);
     let replays = run.drops().into_iter().map(|(reason, count)| match reason {
         DropReason::Replay => count,
-        other => panic!("{other}"),
+        other => panic!("{other:?}"),
     });
     (run.records.len() as u64, replays.sum())
 }

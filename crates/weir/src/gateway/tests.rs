@@ -1,0 +1,42 @@
+//! What pipelines of all stages call things.
+
+use std::fmt::Write;
+
+use weir_reference::assert_page;
+use weir_stream::Vocabulary;
+
+use super::*;
+
+/// The vocabulary of a pipeline of the example, with all stages that there are.
+fn vocabulary() -> Vocabulary {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let text = std::fs::read_to_string(examples.join("gateway.toml")).expect("read");
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = text.replace("../out", &folder.path().display().to_string());
+    let mut config = Config::parse(&examples.join("gateway.toml"), &text).expect("right");
+    let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
+    config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
+    let shared = Shared::load(&mut config, true).expect("rules and associations");
+    let gateway = build(&config, &shared, 2, &StopFlag::default()).expect("pipelines");
+    let mut vocabulary = Vocabulary::default();
+    for mut pipeline in gateway.pipelines {
+        pipeline.register(&mut vocabulary).expect("no clash");
+    }
+    vocabulary
+}
+
+#[test]
+fn every_drop_reason_is_described() {
+    let mut text = String::from(
+        "# Drop reasons\n\nWhy packets are dropped, by the names that `drops` of the [JSON documents](json.md) and \
+         the tables use.\n\n| reason | crate | meaning |\n| --- | --- | --- |\n",
+    );
+    for (_, word) in vocabulary().drop_reason_words() {
+        let _ = writeln!(
+            text,
+            "| `{}` | `{}` | {} |",
+            word.name, word.owner, word.meaning
+        );
+    }
+    assert_page("drop-reasons.md", &text);
+}
