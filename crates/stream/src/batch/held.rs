@@ -11,7 +11,7 @@ use crate::disposition::Disposition;
 #[derive(Debug)]
 pub struct HeldRecord {
     row: Row,
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
 }
 
 impl HeldRecord {
@@ -36,7 +36,7 @@ impl Batch {
     pub fn hold(&mut self, index: usize) -> HeldRecord {
         let held = HeldRecord {
             row: self.row(index),
-            bytes: self.record(index).to_vec(),
+            bytes: self.record(index).into(),
         };
         self.settle(index, Disposition::Held);
         held
