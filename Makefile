@@ -29,17 +29,16 @@ run:
 	"$${CARGO_TARGET_DIR:-target}/release/weir" run examples/gateway.toml
 
 # Product and lab in one command, so that what both use is built once. Members left out need more
-# than a checkout. The interoperability tests run the program as it is shipped, and skip what they
-# cannot do.
+# than a checkout. The interoperability tests run the program as it is shipped, one on each core, and
+# skip what they cannot do.
 test:
 	cargo test --workspace --exclude weir-peers \
 		--exclude weir-constant-time --exclude weir-crypto-protocols
 	if command -v python3 >/dev/null; then \
 		cargo build --release --locked --package weir --quiet && \
-		for script in tests/interop/test_*.py; do \
-			echo "$$script"; \
-			WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" python3 "$$script" || exit 1; \
-		done; \
+		printf '%s\n' tests/interop/test_*.py | \
+		WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" xargs -P "$$(nproc)" -I '{}' sh -c \
+			'said=$$(python3 {} 2>&1); status=$$?; printf "%s\n%s\n" {} "$$said"; exit $$status'; \
 	else \
 		echo 'tests/interop: skipped, there is no python3'; \
 	fi

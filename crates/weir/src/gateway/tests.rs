@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use weir_processes::Folder;
 use weir_reference::assert_page;
 use weir_stream::Vocabulary;
 
@@ -11,8 +12,8 @@ use super::*;
 fn vocabulary() -> Vocabulary {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let text = std::fs::read_to_string(examples.join("gateway.toml")).expect("read");
-    let folder = tempfile::tempdir().expect("a folder");
-    let text = text.replace("../out", &folder.path().display().to_string());
+    let folder = Folder::new();
+    let text = text.replace("../out/", &folder.name(""));
     let mut config = Config::parse(&examples.join("gateway.toml"), &text).expect("right");
     let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
     config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
