@@ -27,7 +27,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 #[test]
-fn every_drop_reason_is_described() {
+fn references_describe_every_drop_reason() {
     let mut text = String::from(
         "# Drop reasons\n\nWhy packets are dropped, by the names that `drops` of the [JSON documents](json.md) and \
          the tables use.\n\n| reason | crate | meaning |\n| --- | --- | --- |\n",
