@@ -14,14 +14,14 @@ use crate::failure::{Failure, Outcome};
 use crate::messages;
 
 /// Parses the command line, does the work, and returns the exit status: 2 where the command line
-/// is wrong, otherwise that of the work. Errors and defects are told in one line each; an output
+/// is wrong, otherwise that of the work. Each error or defect is reported in one line; an output
 /// whose reader went away ends the program with status 0.
 pub fn run<C>(work: impl FnOnce(C) -> Outcome<ExitCode>) -> ExitCode
 where
     C: Parser + AsRef<Messages>,
 {
     messages::name_program(C::command().get_name());
-    // A defect is told in one line too; the run that met it ends as failed.
+    // A panic is reported in one line too; the run that met it ends as failed.
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string);

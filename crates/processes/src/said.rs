@@ -66,7 +66,7 @@ impl Said {
         lines.filter(|line| !message(line).is_some_and(|said| said.starts_with("warning: ")))
     }
 
-    /// Asserts a failure that is told in one line, which contains all `words`.
+    /// Asserts a failure that is reported in one line, which contains all `words`.
     #[track_caller]
     pub fn failed(self, status: i32, words: &[&str]) -> Said {
         assert_eq!(self.status, Some(status), "{}", self.stderr);

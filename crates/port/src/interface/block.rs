@@ -151,7 +151,7 @@ fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes))
 }
 
-/// Bytes that the kernel is told to leave free in front of a packet.
+/// Bytes that the kernel leaves free in front of a packet, as requested with the ring.
 pub(super) const RESERVED_BYTES: u32 = VLAN_TAG_BYTES as u32;
 
 const ADDRESSES_BYTES: usize = 12;

@@ -91,7 +91,7 @@ pub fn packet(number: u32, bytes: usize) -> Vec<u8> {
     packet
 }
 
-/// What a port receives until it has so many packets: bytes, and arrival in nanoseconds.
+/// The first packets that a port receives, up to a number of them: bytes, and arrival in nanoseconds.
 pub fn receive(rx: &mut impl Rx, count: usize) -> Vec<(Vec<u8>, u64)> {
     let mut received = Vec::new();
     until(|| {
