@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-pub use block::BlockPackets;
 pub use rx::{InterfaceRx, RxOptions};
 pub use tx::{InterfaceTx, TxOptions};
 
@@ -57,11 +56,11 @@ pub enum OpenError {
 /// An interface by its name, whatever becomes of it.
 struct Watched {
     query: LinkQuery,
-    /// When a port that is down is to be looked at again.
+    /// When it is to be looked at again.
     due: Instant,
 }
 
-/// How often a port that is down looks whether it is up again.
+/// How often a port looks after its interface: whether it is up, and its MTU.
 const EXAMINED_EVERY: Duration = Duration::from_millis(100);
 
 impl Watched {
@@ -87,9 +86,13 @@ impl Watched {
         }
         let watched = Watched {
             query,
-            due: Instant::now(),
+            due: Instant::now() + EXAMINED_EVERY,
         };
         Ok((watched, link))
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.due
     }
 
     /// The interface that has the name now, or the state of a port without one.
@@ -108,9 +111,12 @@ impl Watched {
 
 /// The state of a port at an interface.
 fn state_of(link: Link) -> PortState {
-    match link.is_up {
-        true => PortState::Up,
-        false => down(DownReason::Disabled),
+    match link {
+        Link { is_up: false, .. } => down(DownReason::Disabled),
+        Link {
+            has_carrier: false, ..
+        } => down(DownReason::NoCarrier),
+        _ => PortState::Up,
     }
 }
 

@@ -1,38 +1,34 @@
 //! Live ports: packets from network interfaces and to them, in batches.
 //!
-//! A port that receives is an [`Rx`]: [`Rx::fill`] lends the packets that have arrived, and
-//! [`Rx::wait`] waits for more. A port that sends is a [`Tx`]. On Linux, `InterfaceRx` and
-//! `InterfaceTx` are the two ends of a network interface (packet sockets, AF_PACKET);
-//! [`memory_queue`] connects a sender and a receiver in memory, for tests.
+//! A port that receives is an [`Rx`]: [`Rx::fill`] adds the packets that have arrived to a set of
+//! [`Frames`], and [`Rx::wait`] waits for more. A port that sends is a [`Tx`]. On Linux,
+//! `InterfaceRx` and `InterfaceTx` are the two ends of a network interface (packet sockets,
+//! AF_PACKET); [`memory_queue`] connects a sender and a receiver in memory, for tests.
 //!
 //! ```
 //! use std::time::Duration;
-//! use weir_port::{Rx, Tx, memory_queue};
+//! use weir_port::{FrameLayout, FramePool, Frames, Outgoing, Rx, Tx, memory_queue};
 //!
-//! let (mut tx, mut rx) = memory_queue(16, 1500);
-//! tx.send(&[&[0xff; 60], &[0xfe; 64]]);
+//! let pool = FramePool::new(FrameLayout::default())?;
+//! let (mut tx, mut rx) = memory_queue(&pool, 16, 1500);
+//! let mut frames = Frames::of(&pool);
+//! tx.send(&mut frames, &[Outgoing::from(&[0xff; 60][..]), Outgoing::from(&[0xfe; 64][..])]);
 //!
-//! let mut received = Vec::new();
-//! while received.len() < 2 {
-//!     received.extend(rx.fill().map(|packet| packet.bytes.len()));
+//! while rx.fill(&mut frames, 256) == 0 {
 //!     rx.wait(Duration::from_millis(100));
 //! }
-//! assert_eq!(received, [60, 64]);
+//! let lengths: Vec<usize> = frames.packets().map(|packet| packet.bytes.len()).collect();
+//! assert_eq!(lengths, [60, 64]);
+//! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! # Lent packets
+//! # Frames
 //!
-//! Packets lie where the kernel wrote them, in a block that it shares with this process. They
-//! are borrowed from the port, and the block goes back to the kernel with the next call of the
-//! port, so that no packet can be kept beyond it:
-//!
-//! ```compile_fail,E0499
-//! # use weir_port::{Rx, memory_queue};
-//! # let (_tx, mut rx) = memory_queue(16, 1500);
-//! let packets: Vec<_> = rx.fill().collect();
-//! let more: Vec<_> = rx.fill().collect(); // gives back the block of `packets`
-//! println!("{}", packets.len());
-//! ```
+//! Packets lie in frames: parts of one size of a [`FramePool`], each with space in front of the
+//! packet and behind it, so that headers and trailers are added in place. A frame has one owner:
+//! the pool, a set of [`Frames`], a [`Frame`] that was taken out of it, or a port on behalf of
+//! the kernel. A port that sends from the pool of the port that received takes the frame as it
+//! is, without a copy.
 //!
 //! # State and counts
 //!
@@ -48,16 +44,20 @@
 
 #![deny(unsafe_code)]
 
+mod frames;
 mod memory;
 mod port;
 
 #[cfg(target_os = "linux")]
 mod interface;
-#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
 
+pub use frames::{Frame, FrameLayout, FramePool, Frames};
 #[cfg(target_os = "linux")]
-pub use interface::{BlockPackets, InterfaceRx, InterfaceTx, OpenError, RxOptions, TxOptions};
-pub use memory::{MemoryPackets, MemoryRx, MemoryTx, memory_queue};
-pub use port::{ChecksumState, DownReason, Packet, PortState, Rx, RxCounters, Tx, TxCounters};
+pub use interface::{InterfaceRx, InterfaceTx, OpenError, RxOptions, TxOptions};
+pub use memory::{MemoryRx, MemoryTx, memory_queue};
+pub use port::{
+    Arrival, ChecksumState, DownReason, LinkLayer, Offload, Outgoing, Packet, PortState, Rx,
+    RxCounters, Segments, Transport, Tx, TxCounters,
+};

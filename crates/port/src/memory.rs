@@ -1,15 +1,18 @@
 //! A queue of packets in memory: two ports for tests.
 
-use std::collections::{VecDeque, vec_deque};
-use std::mem;
+use std::collections::VecDeque;
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::port::{ChecksumState, DownReason, Fit, Packet, PortState, fit};
+use crate::frames::{FramePool, Frames};
+use crate::port::{Arrival, DownReason, Fit, LinkLayer, Offload, Outgoing, PortState, fit};
 use crate::port::{Rx, RxCounters, Tx, TxCounters};
 
-/// A port that sends to another one in memory. The queue between them holds up to `packets`.
-pub fn memory_queue(packets: usize, mtu_bytes: usize) -> (MemoryTx, MemoryRx) {
+/// A port that sends to another one in memory. The queue between them holds up to `packets`;
+/// they are received into frames of `pool`.
+pub fn memory_queue(pool: &FramePool, packets: usize, mtu_bytes: usize) -> (MemoryTx, MemoryRx) {
     let queue = Arc::new(Queue {
         waiting: Mutex::default(),
         changed: Condvar::new(),
@@ -23,7 +26,7 @@ pub fn memory_queue(packets: usize, mtu_bytes: usize) -> (MemoryTx, MemoryRx) {
     };
     let rx = MemoryRx {
         queue,
-        lent: VecDeque::new(),
+        pool: pool.clone(),
         state: PortState::Up,
         received: 0,
     };
@@ -44,7 +47,7 @@ struct Waiting {
 
 struct Stored {
     bytes: Vec<u8>,
-    arrival_ns: u64,
+    arrival: Arrival,
 }
 
 impl Queue {
@@ -63,7 +66,11 @@ pub struct MemoryTx {
 }
 
 impl Tx for MemoryTx {
-    fn send(&mut self, packets: &[&[u8]]) -> usize {
+    fn link_layer(&self) -> LinkLayer {
+        LinkLayer::Ethernet
+    }
+
+    fn send(&mut self, frames: &mut Frames, packets: &[Outgoing<'_>]) -> usize {
         let sent_before = self.counters.sent;
         let arrival_ns = now_ns();
         let mut waiting = self.queue.lock();
@@ -71,17 +78,17 @@ impl Tx for MemoryTx {
             self.state = removed();
         }
         for packet in packets {
-            let counter = match fit(packet, self.mtu_bytes) {
+            let (bytes, offload) = (packet.bytes(frames), packet.offload(frames));
+            let counter = match fit(bytes, offload, LinkLayer::Ethernet, self.mtu_bytes) {
                 Fit::TooLong => &mut self.counters.too_long,
                 Fit::TooShort => &mut self.counters.too_short,
                 Fit::Fits if waiting.rx_gone => &mut self.counters.port_down,
                 Fit::Fits if waiting.packets.len() >= self.capacity => &mut self.counters.no_space,
                 Fit::Fits => {
-                    waiting.packets.push_back(Stored {
-                        bytes: packet.to_vec(),
-                        arrival_ns,
-                    });
-                    self.counters.sent_bytes += packet.len() as u64;
+                    waiting
+                        .packets
+                        .push_back(stored(bytes, offload, arrival_ns));
+                    self.counters.sent_bytes += bytes.len() as u64;
                     &mut self.counters.sent
                 }
             };
@@ -127,28 +134,48 @@ impl Drop for MemoryTx {
     }
 }
 
+fn stored(bytes: &[u8], offload: Offload, arrival_ns: u64) -> Stored {
+    Stored {
+        bytes: bytes.to_vec(),
+        arrival: Arrival {
+            arrival_ns,
+            wire_bytes: bytes.len() as u32,
+            offload,
+        },
+    }
+}
+
 /// The end of a queue in memory that receives.
 pub struct MemoryRx {
     queue: Arc<Queue>,
-    lent: VecDeque<Stored>,
+    pool: FramePool,
     state: PortState,
     received: u64,
 }
 
 impl Rx for MemoryRx {
-    type Packets<'a> = MemoryPackets<'a>;
+    fn link_layer(&self) -> LinkLayer {
+        LinkLayer::Ethernet
+    }
 
-    fn fill(&mut self) -> MemoryPackets<'_> {
-        self.lent = mem::take(&mut self.queue.lock().packets);
-        self.queue.changed.notify_all();
-        self.received += self.lent.len() as u64;
-        MemoryPackets {
-            stored: self.lent.iter(),
+    fn pool(&self) -> &FramePool {
+        &self.pool
+    }
+
+    fn fill(&mut self, frames: &mut Frames, limit: usize) -> usize {
+        let mut waiting = self.queue.lock();
+        let count = limit.min(waiting.packets.len());
+        let count = frames.reserve(&self.pool, count);
+        for stored in waiting.packets.drain(..count) {
+            // There is a frame for each: they are reserved.
+            frames.push(&stored.bytes, stored.arrival);
         }
+        self.queue.changed.notify_all();
+        self.received += count as u64;
+        count
     }
 
     fn wait(&mut self, timeout: Duration) -> &PortState {
-        self.lent.clear();
         let waiting = self.queue.lock();
         let result = self
             .queue
@@ -161,6 +188,11 @@ impl Rx for MemoryRx {
             self.state = removed();
         }
         &self.state
+    }
+
+    #[cfg(unix)]
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn state(&self) -> &PortState {
@@ -182,25 +214,6 @@ impl Drop for MemoryRx {
     }
 }
 
-/// Packets lent by a [`MemoryRx`].
-pub struct MemoryPackets<'a> {
-    stored: vec_deque::Iter<'a, Stored>,
-}
-
-impl<'a> Iterator for MemoryPackets<'a> {
-    type Item = Packet<'a>;
-
-    fn next(&mut self) -> Option<Packet<'a>> {
-        let stored = self.stored.next()?;
-        Some(Packet {
-            bytes: &stored.bytes,
-            wire_bytes: stored.bytes.len() as u32,
-            arrival_ns: stored.arrival_ns,
-            checksum: ChecksumState::Unknown,
-        })
-    }
-}
-
 fn removed() -> PortState {
     PortState::Down {
         reason: DownReason::Removed,
@@ -215,17 +228,31 @@ fn now_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::FrameLayout;
+
+    fn pool(frames: u32) -> FramePool {
+        let layout = FrameLayout {
+            frames,
+            ..FrameLayout::default()
+        };
+        FramePool::new(layout).expect("memory")
+    }
+
+    fn first_bytes(frames: &Frames) -> Vec<u8> {
+        frames.packets().map(|packet| packet.bytes[0]).collect()
+    }
 
     #[test]
     fn packets_arrive_in_order_and_losses_are_counted() {
-        let (mut tx, mut rx) = memory_queue(2, 100);
+        let (mut tx, mut rx) = memory_queue(&pool(8), 2, 100);
+        let mut frames = Frames::default();
         let packets: [&[u8]; 5] = [&[1; 60], &[2; 115], &[3; 13], &[4; 114], &[5; 60]];
-        assert_eq!(tx.send(&packets), 2);
+        assert_eq!(tx.send(&mut frames, &packets.map(Outgoing::from)), 2);
         assert!(!tx.flush(Duration::ZERO));
-        let received: Vec<u8> = rx.fill().map(|packet| packet.bytes[0]).collect();
-        assert_eq!(received, [1, 4]);
+        assert_eq!(rx.fill(&mut frames, 64), 2);
+        assert_eq!(first_bytes(&frames), [1, 4]);
         assert!(tx.flush(Duration::ZERO));
-        assert_eq!(rx.fill().count(), 0);
+        assert_eq!(rx.fill(&mut frames, 64), 0);
         assert_eq!(rx.counters().received, 2);
         let counters = tx.counters();
         assert_eq!((counters.sent, counters.sent_bytes), (2, 174));
@@ -234,17 +261,41 @@ mod tests {
     }
 
     #[test]
+    fn packets_wait_for_free_frames() {
+        let pool = pool(3);
+        let (mut tx, mut rx) = memory_queue(&pool, 8, 100);
+        let packets: [&[u8]; 5] = [&[1; 60], &[2; 60], &[3; 60], &[4; 60], &[5; 60]];
+        let mut frames = Frames::default();
+        tx.send(&mut frames, &packets.map(Outgoing::from));
+        assert_eq!((rx.fill(&mut frames, 2), rx.fill(&mut frames, 64)), (2, 1));
+        assert_eq!(rx.fill(&mut frames, 64), 0);
+        assert_eq!(first_bytes(&frames), [1, 2, 3]);
+        // From frame to frame.
+        let (mut onward, mut last) = memory_queue(&pool, 8, 100);
+        let all = [2, 0, 1].map(Outgoing::Frame);
+        assert_eq!(onward.send(&mut frames, &all), 3);
+        frames.clear();
+        assert_eq!(rx.fill(&mut frames, 64), 2);
+        assert_eq!(first_bytes(&frames), [4, 5]);
+        frames.clear();
+        assert_eq!(last.fill(&mut frames, 64), 3);
+        assert_eq!(first_bytes(&frames), [3, 1, 2]);
+    }
+
+    #[test]
     fn an_end_that_goes_away_is_a_state() {
-        let (mut tx, mut rx) = memory_queue(2, 100);
-        tx.send(&[&[1; 60]]);
+        let mut frames = Frames::default();
+        let packet = Outgoing::from(&[1; 60][..]);
+        let (mut tx, mut rx) = memory_queue(&pool(8), 2, 100);
+        tx.send(&mut frames, &[packet]);
         drop(tx);
         assert!(rx.wait(Duration::from_secs(60)).is_up());
-        assert_eq!(rx.fill().count(), 1);
+        assert_eq!(rx.fill(&mut frames, 64), 1);
         assert_eq!(rx.wait(Duration::from_secs(60)), &removed());
 
-        let (mut tx, rx) = memory_queue(2, 100);
+        let (mut tx, rx) = memory_queue(&pool(8), 2, 100);
         drop(rx);
-        assert_eq!(tx.send(&[&[1; 60]]), 0);
+        assert_eq!(tx.send(&mut frames, &[packet]), 0);
         assert_eq!((tx.counters().port_down, tx.state()), (1, &removed()));
     }
 }

@@ -114,7 +114,12 @@ impl Recording {
         }
         self.current
             .writer
-            .write(0, packet.arrival_ns, packet.wire_bytes, bytes)
+            .write(
+                0,
+                packet.arrival.arrival_ns,
+                packet.arrival.wire_bytes,
+                bytes,
+            )
             .map_err(Failure::running)?;
         self.current.packets += 1;
         Ok(())

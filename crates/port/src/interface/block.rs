@@ -9,136 +9,140 @@
 //! verified against the block's end, so that a block with wrong numbers loses packets and
 //! nothing else.
 
-use std::mem::{self, offset_of};
+use std::mem::offset_of;
 
-use crate::port::{ChecksumState, Packet, VLAN_TAG_BYTES};
+use crate::port::{Arrival, ChecksumState, Offload, VLAN_TAG_BYTES};
 
-/// Packets of one block, in order of arrival.
-pub struct BlockPackets<'a> {
-    /// The block from the next packet's header on.
-    rest: &'a mut [u8],
+/// How far a block has been read. Packets come in order of arrival.
+pub(super) struct BlockWalk {
+    /// Where the next packet's header is.
+    next: usize,
+    /// Where the used part of the block ends.
+    end: usize,
     /// Packets that are still to come.
     remaining: u32,
-    malformed: &'a mut u64,
 }
 
-impl<'a> BlockPackets<'a> {
-    /// The packets of a whole block. Those whose description is wrong are left out and added to
-    /// `malformed`.
-    pub(super) fn new(block: &'a mut [u8], malformed: &'a mut u64) -> BlockPackets<'a> {
+/// A packet of a block. The kernel takes its VLAN tag out; it is back between the addresses and
+/// the rest.
+pub(super) struct Found<'a> {
+    addresses: &'a [u8],
+    tag: [u8; VLAN_TAG_BYTES],
+    tag_bytes: usize,
+    rest: &'a [u8],
+    pub arrival: Arrival,
+}
+
+impl Found<'_> {
+    /// The packet's bytes, one part behind the other.
+    pub fn parts(&self) -> [&[u8]; 3] {
+        [self.addresses, &self.tag[..self.tag_bytes], self.rest]
+    }
+}
+
+impl BlockWalk {
+    /// At the beginning of a block.
+    pub fn begin(block: &[u8]) -> BlockWalk {
         let remaining = u32_at(block, NUMBER_OF_PACKETS).unwrap_or(0);
         let first = u32_at(block, FIRST_PACKET).map_or(0, |offset| offset as usize);
         let used = u32_at(block, USED_BYTES).map_or(0, |bytes| bytes as usize);
         let end = used.min(block.len());
         let is_whole = (BLOCK_HEADER_BYTES..=end).contains(&first);
-        let rest = if is_whole {
-            &mut block[first..end]
-        } else {
-            &mut []
-        };
-        BlockPackets {
-            rest,
+        BlockWalk {
+            next: if is_whole { first } else { end },
+            end,
             remaining,
-            malformed,
         }
     }
 
-    /// No packets.
-    pub(super) fn none(malformed: &'a mut u64) -> BlockPackets<'a> {
-        BlockPackets {
-            rest: &mut [],
-            remaining: 0,
-            malformed,
-        }
+    pub fn is_finished(&self) -> bool {
+        self.remaining == 0
     }
 
-    /// Takes the next packet's part of the block, from its header to the next one's. Nothing
-    /// where the offsets are wrong: no later packet can be found then.
-    fn take_part(&mut self) -> Option<&'a mut [u8]> {
-        let next = u32_at(self.rest, NEXT_OFFSET)? as usize;
-        let bytes = match next {
-            0 if self.remaining == 1 => self.rest.len(),
-            _ if (PACKET_HEADER_BYTES..=self.rest.len()).contains(&next) => next,
-            _ => return None,
-        };
-        let (part, rest) = mem::take(&mut self.rest).split_at_mut(bytes);
-        self.rest = rest;
-        Some(part)
-    }
-}
-
-impl<'a> Iterator for BlockPackets<'a> {
-    type Item = Packet<'a>;
-
-    fn next(&mut self) -> Option<Packet<'a>> {
+    /// The next packet of the block that the walk began with. Those whose description is wrong
+    /// are left out and added to `malformed`.
+    pub fn next<'a>(&mut self, block: &'a [u8], malformed: &mut u64) -> Option<Found<'a>> {
         while self.remaining > 0 {
-            let Some(part) = self.take_part() else {
-                *self.malformed += u64::from(self.remaining);
+            let Some(part) = self.take_part(block) else {
+                *malformed += u64::from(self.remaining);
                 self.remaining = 0;
                 return None;
             };
             self.remaining -= 1;
-            match packet(part) {
-                Some(packet) => return Some(packet),
-                None => *self.malformed += 1,
+            match found(part) {
+                Some(found) => return Some(found),
+                None => *malformed += 1,
             }
         }
         None
     }
+
+    /// The next packet's part of the block, from its header to the next one's. Nothing where
+    /// the offsets are wrong: no later packet can be found then.
+    fn take_part<'a>(&mut self, block: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = block.get(self.next..self.end)?;
+        let next = u32_at(rest, NEXT_OFFSET)? as usize;
+        let bytes = match next {
+            0 if self.remaining == 1 => rest.len(),
+            _ if (PACKET_HEADER_BYTES..=rest.len()).contains(&next) => next,
+            _ => return None,
+        };
+        self.next += bytes;
+        Some(&rest[..bytes])
+    }
 }
 
 /// The packet of a part of the block, which begins with its header.
-fn packet(part: &mut [u8]) -> Option<Packet<'_>> {
+fn found(part: &[u8]) -> Option<Found<'_>> {
     let seconds = u32_at(part, SECONDS)?;
     let nanoseconds = u32_at(part, NANOSECONDS)?;
     let status = u32_at(part, STATUS)?;
     let mut wire_bytes = u32_at(part, WIRE_BYTES)?;
-    let mut start = usize::from(u16_at(part, PACKET_OFFSET)?);
+    let start = usize::from(u16_at(part, PACKET_OFFSET)?);
     let captured_bytes = u32_at(part, CAPTURED_BYTES)? as usize;
     let end = start.checked_add(captured_bytes)?;
     if start < PACKET_HEADER_BYTES || end > part.len() {
         return None;
     }
+    let bytes = &part[start..end];
+    let mut tag = [0; VLAN_TAG_BYTES];
+    let mut tag_bytes = 0;
+    let mut addresses_bytes = 0;
     if status & libc::TP_STATUS_VLAN_VALID != 0 {
+        if bytes.len() < ADDRESSES_BYTES {
+            return None;
+        }
         let id = u32_at(part, VLAN_TAG)? as u16;
         let protocol = match status & libc::TP_STATUS_VLAN_TPID_VALID {
             0 => VLAN_PROTOCOL,
             _ => u16_at(part, VLAN_PROTOCOL_OFFSET)?,
         };
-        start = put_tag_back(part, start, end, protocol, id)?;
+        tag[..2].copy_from_slice(&protocol.to_be_bytes());
+        tag[2..].copy_from_slice(&id.to_be_bytes());
+        tag_bytes = VLAN_TAG_BYTES;
+        addresses_bytes = ADDRESSES_BYTES;
         wire_bytes = wire_bytes.saturating_add(VLAN_TAG_BYTES as u32);
     }
-    let bytes = part.get(start..end)?;
-    Some(Packet {
-        bytes,
-        wire_bytes: wire_bytes.max(bytes.len() as u32),
-        arrival_ns: u64::from(seconds) * 1_000_000_000 + u64::from(nanoseconds),
-        checksum: match status {
-            _ if status & libc::TP_STATUS_CSUMNOTREADY != 0 => ChecksumState::NotReady,
-            _ if status & libc::TP_STATUS_CSUM_VALID != 0 => ChecksumState::Valid,
-            _ => ChecksumState::Unknown,
+    let (addresses, rest) = bytes.split_at(addresses_bytes);
+    let checksum = match status {
+        _ if status & libc::TP_STATUS_CSUMNOTREADY != 0 => ChecksumState::NotReady,
+        _ if status & libc::TP_STATUS_CSUM_VALID != 0 => ChecksumState::Valid,
+        _ => ChecksumState::Unknown,
+    };
+    Some(Found {
+        addresses,
+        tag,
+        tag_bytes,
+        rest,
+        arrival: Arrival {
+            arrival_ns: u64::from(seconds) * 1_000_000_000 + u64::from(nanoseconds),
+            wire_bytes: wire_bytes.max((bytes.len() + tag_bytes) as u32),
+            offload: Offload {
+                checksum,
+                segments: None,
+            },
         },
     })
-}
-
-/// Puts the VLAN tag that the kernel took out of a packet behind its addresses, which move to
-/// the front, into space that is reserved there. Returns the packet's new start.
-fn put_tag_back(
-    part: &mut [u8],
-    start: usize,
-    end: usize,
-    protocol: u16,
-    id: u16,
-) -> Option<usize> {
-    let new_start = start.checked_sub(VLAN_TAG_BYTES)?;
-    if new_start < PACKET_HEADER_BYTES || end - start < ADDRESSES_BYTES {
-        return None;
-    }
-    part.copy_within(start..start + ADDRESSES_BYTES, new_start);
-    let tag = part.get_mut(new_start + ADDRESSES_BYTES..start + ADDRESSES_BYTES)?;
-    tag[..2].copy_from_slice(&protocol.to_be_bytes());
-    tag[2..].copy_from_slice(&id.to_be_bytes());
-    Some(new_start)
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -150,9 +154,6 @@ fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let bytes = bytes.get(offset..)?.first_chunk()?;
     Some(u16::from_ne_bytes(*bytes))
 }
-
-/// Bytes that the kernel leaves free in front of a packet, as requested with the ring.
-pub(super) const RESERVED_BYTES: u32 = VLAN_TAG_BYTES as u32;
 
 const ADDRESSES_BYTES: usize = 12;
 /// Protocol of a VLAN tag (802.1Q).

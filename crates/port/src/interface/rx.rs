@@ -1,13 +1,14 @@
 //! Receiving from an interface, by a ring that the kernel shares.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::block::RESERVED_BYTES;
-use super::{BlockPackets, EXAMINED_EVERY, OpenError, Watched, down, failed, refused, state_of};
-use crate::port::{DownReason, PortState, Rx, RxCounters};
+use super::block::BlockWalk;
+use super::{EXAMINED_EVERY, OpenError, Watched, down, failed, refused, state_of};
+use crate::frames::{FramePool, Frames};
+use crate::port::{DownReason, LinkLayer, PortState, Rx, RxCounters};
 use crate::sys::{BlockGeometry, Link, PacketSocket, Readiness, Ring};
 
 /// How an interface is received from.
@@ -22,7 +23,8 @@ pub struct RxOptions {
     /// number is the group's, one of the machine's network namespace. Packets that arrive while
     /// a port is being opened may come to another one of the group too.
     pub fanout_group: Option<u16>,
-    /// Bytes of a block, a power of two and whole pages. A longer packet is cut.
+    /// Bytes of a block, a power of two and whole pages. A packet that is longer, or longer
+    /// than a frame of the pool, is cut.
     pub block_bytes: usize,
     /// Blocks of the ring. Packets are missed when the caller is behind by so many.
     pub blocks: usize,
@@ -48,20 +50,25 @@ impl Default for RxOptions {
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use weir_port::{InterfaceRx, Rx, RxOptions};
+/// use weir_port::{FrameLayout, FramePool, Frames, InterfaceRx, Rx, RxOptions};
 ///
-/// let mut rx = InterfaceRx::open("eth0", RxOptions::default())?;
+/// let pool = FramePool::new(FrameLayout::default())?;
+/// let mut rx = InterfaceRx::open("eth0", &pool, RxOptions::default())?;
+/// let mut frames = Frames::of(&pool);
 /// loop {
-///     for packet in rx.fill() {
-///         println!("{} ns: {} bytes", packet.arrival_ns, packet.wire_bytes);
+///     rx.fill(&mut frames, 256);
+///     for packet in frames.packets() {
+///         println!("{} ns: {} bytes", packet.arrival.arrival_ns, packet.bytes.len());
 ///     }
+///     frames.clear();
 ///     rx.wait(Duration::from_millis(100));
 /// }
-/// # Ok::<(), weir_port::OpenError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct InterfaceRx {
     watched: Watched,
     options: RxOptions,
+    pool: FramePool,
     open: Option<Open>,
     state: PortState,
     counters: RxCounters,
@@ -72,9 +79,10 @@ struct Open {
     socket: PacketSocket,
     ring: Ring,
     interface: i32,
-    /// The block that is lent or comes next.
+    /// The block that is read or comes next.
     block: usize,
-    is_lent: bool,
+    /// How far it has been read.
+    walk: Option<BlockWalk>,
 }
 
 impl InterfaceRx {
@@ -82,7 +90,11 @@ impl InterfaceRx {
     ///
     /// # Errors
     /// There is no such interface, it is not Ethernet, or the right to use it is missing.
-    pub fn open(name: &str, options: RxOptions) -> Result<InterfaceRx, OpenError> {
+    pub fn open(
+        name: &str,
+        pool: &FramePool,
+        options: RxOptions,
+    ) -> Result<InterfaceRx, OpenError> {
         let (watched, link) = Watched::find(name)?;
         let open = match link.is_up {
             true => Some(Open::at(link, &options).map_err(|error| refused(name, error))?),
@@ -94,6 +106,7 @@ impl InterfaceRx {
         Ok(InterfaceRx {
             watched,
             options,
+            pool: pool.clone(),
             open,
             state: state_of(link),
             counters: RxCounters::default(),
@@ -126,7 +139,7 @@ impl InterfaceRx {
             self.state = state_of(link);
             return;
         }
-        // What the old interface brought is lent first.
+        // What the old interface brought comes first.
         if self.open.as_ref().is_some_and(Open::is_ready) {
             self.state = down(DownReason::Removed);
             return;
@@ -144,21 +157,37 @@ impl InterfaceRx {
 }
 
 impl Rx for InterfaceRx {
-    type Packets<'a> = BlockPackets<'a>;
+    fn link_layer(&self) -> LinkLayer {
+        LinkLayer::Ethernet
+    }
 
-    fn fill(&mut self) -> BlockPackets<'_> {
-        let malformed = &mut self.counters.malformed;
-        let Some(open) = &mut self.open else {
-            return BlockPackets::none(malformed);
+    fn pool(&self) -> &FramePool {
+        &self.pool
+    }
+
+    fn fill(&mut self, frames: &mut Frames, limit: usize) -> usize {
+        let Some(open) = self.open.as_mut().filter(|open| open.is_ready()) else {
+            return 0;
         };
-        open.give_back();
-        match open.ring.block_mut(open.block) {
-            Some(block) => {
-                open.is_lent = true;
-                BlockPackets::new(block, malformed)
+        let limit = frames.reserve(&self.pool, limit);
+        let mut added = 0;
+        while added < limit {
+            let Some(block) = open.ring.block(open.block) else {
+                break;
+            };
+            let walk = open.walk.get_or_insert_with(|| BlockWalk::begin(block));
+            while added < limit
+                && let Some(found) = walk.next(block, &mut self.counters.malformed)
+            {
+                // There is a frame: `limit` are reserved.
+                frames.push_parts(&found.parts(), found.arrival);
+                added += 1;
             }
-            None => BlockPackets::none(malformed),
+            if walk.is_finished() {
+                open.give_back();
+            }
         }
+        added
     }
 
     fn wait(&mut self, timeout: Duration) -> &PortState {
@@ -166,22 +195,17 @@ impl Rx for InterfaceRx {
             PortState::Up => timeout,
             PortState::Down { .. } => timeout.min(EXAMINED_EVERY),
         };
-        let waited = match &mut self.open {
-            Some(open) => {
-                open.give_back();
-                match open.is_ready() {
-                    true => Ok(Readiness::Ready),
-                    false => open.socket.wait_readable(timeout),
-                }
-            }
+        let waited = match &self.open {
+            Some(open) if open.is_ready() => Ok(Readiness::Ready),
+            Some(open) => open.socket.wait_readable(timeout),
             None => {
                 thread::sleep(timeout);
                 Ok(Readiness::NotYet)
             }
         };
-        let is_due = !self.state.is_up() && Instant::now() >= self.watched.due;
         match waited {
-            Ok(Readiness::Ready | Readiness::NotYet) if !is_due => {}
+            // The loss of a carrier brings no event.
+            Ok(Readiness::Ready | Readiness::NotYet) if !self.watched.is_due() => {}
             Ok(_) => self.examine(),
             Err(error) => {
                 // The socket is of no use any more; the next examination opens another.
@@ -192,6 +216,10 @@ impl Rx for InterfaceRx {
             }
         }
         &self.state
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().map(|open| open.socket.as_fd())
     }
 
     fn state(&self) -> &PortState {
@@ -213,7 +241,7 @@ impl Open {
         };
         // Zero would let the kernel choose.
         let timeout_ms = options.block_timeout.as_millis().clamp(1, 10_000) as u32;
-        socket.request_ring(geometry, timeout_ms, RESERVED_BYTES)?;
+        socket.request_ring(geometry, timeout_ms)?;
         let ring = Ring::map(socket.as_fd(), geometry)?;
         if options.ignore_outgoing || link.is_loopback {
             socket.ignore_outgoing()?;
@@ -230,20 +258,18 @@ impl Open {
             ring,
             interface: link.index,
             block: 0,
-            is_lent: false,
+            walk: None,
         })
     }
 
     fn is_ready(&self) -> bool {
-        !self.is_lent && self.ring.is_ready(self.block)
+        self.ring.is_ready(self.block)
     }
 
-    /// Gives the block that was lent to the kernel.
+    /// Gives the block that was read to the kernel.
     fn give_back(&mut self) {
-        if self.is_lent {
-            self.ring.release(self.block);
-            self.block = (self.block + 1) % self.ring.blocks();
-            self.is_lent = false;
-        }
+        self.walk = None;
+        self.ring.release(self.block);
+        self.block = (self.block + 1) % self.ring.blocks();
     }
 }

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{OpenError, Watched, failed, refused, state_of};
-use crate::port::{Fit, PortState, Tx, TxCounters, fit};
+use crate::frames::Frames;
+use crate::port::{Fit, LinkLayer, Outgoing, PortState, Tx, TxCounters, fit};
 use crate::sys::{Link, PacketSocket};
 
 /// How an interface is sent to.
@@ -20,11 +21,11 @@ pub struct TxOptions {
 /// A port that sends to a network interface.
 ///
 /// ```no_run
-/// use weir_port::{InterfaceTx, Tx, TxOptions};
+/// use weir_port::{Frames, InterfaceTx, Outgoing, Tx, TxOptions};
 ///
 /// let mut tx = InterfaceTx::open("eth0", TxOptions::default())?;
-/// let packet = [0xff; 60];
-/// if tx.send(&[&packet]) == 0 {
+/// let packet = Outgoing::from(&[0xff; 60][..]);
+/// if tx.send(&mut Frames::default(), &[packet]) == 0 {
 ///     println!("not sent: {:?}", tx.counters());
 /// }
 /// # Ok::<(), weir_port::OpenError>(())
@@ -133,33 +134,30 @@ impl InterfaceTx {
 }
 
 impl Tx for InterfaceTx {
-    fn send(&mut self, packets: &[&[u8]]) -> usize {
+    fn link_layer(&self) -> LinkLayer {
+        LinkLayer::Ethernet
+    }
+
+    fn send(&mut self, frames: &mut Frames, packets: &[Outgoing<'_>]) -> usize {
         let sent_before = self.counters.sent;
-        let is_too_long = |mtu_bytes| move |packet: &&[u8]| fit(packet, mtu_bytes) == Fit::TooLong;
-        // The MTU may have been raised.
-        if packets.iter().any(is_too_long(self.mtu_bytes))
-            || (!self.state.is_up() && Instant::now() >= self.watched.due)
-        {
+        if self.watched.is_due() {
             self.examine();
         }
-        let mut rest = packets;
-        while !rest.is_empty() {
-            let mtu_bytes = self.mtu_bytes;
-            let fits = |packet: &&&[u8]| fit(packet, mtu_bytes) == Fit::Fits;
-            let fitting = rest.iter().take_while(fits).count();
-            let (run, others) = rest.split_at(fitting);
-            self.send_fitting(run);
-            rest = others;
-            if let Some((packet, others)) = rest.split_first() {
-                match fit(packet, mtu_bytes) {
-                    Fit::TooLong => self.counters.too_long += 1,
-                    Fit::TooShort => self.counters.too_short += 1,
-                    // The MTU has grown meanwhile; see the next round.
-                    Fit::Fits => continue,
-                }
-                rest = others;
+        let mut fitting: Vec<&[u8]> = Vec::with_capacity(packets.len());
+        for packet in packets {
+            let bytes = packet.bytes(frames);
+            match fit(
+                bytes,
+                packet.offload(frames),
+                LinkLayer::Ethernet,
+                self.mtu_bytes,
+            ) {
+                Fit::Fits => fitting.push(bytes),
+                Fit::TooLong => self.counters.too_long += 1,
+                Fit::TooShort => self.counters.too_short += 1,
             }
         }
+        self.send_fitting(&fitting);
         (self.counters.sent - sent_before) as usize
     }
 

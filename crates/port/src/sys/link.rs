@@ -14,6 +14,8 @@ pub struct Link {
     pub index: i32,
     /// Whether it is switched on.
     pub is_up: bool,
+    /// Whether something is at the other end: that of a virtual cable is switched on.
+    pub has_carrier: bool,
     pub is_loopback: bool,
     /// Whether its packets begin with an Ethernet header.
     pub is_ethernet: bool,
@@ -76,6 +78,7 @@ impl LinkQuery {
         Ok(Link {
             index,
             is_up: flags & libc::IFF_UP != 0,
+            has_carrier: flags & libc::IFF_RUNNING != 0,
             is_loopback: flags & libc::IFF_LOOPBACK != 0,
             is_ethernet: matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK),
             mtu_bytes: usize::try_from(mtu).unwrap_or(0),

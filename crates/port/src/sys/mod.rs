@@ -1,20 +1,26 @@
-//! The system calls of packet sockets, and the memory that the kernel shares: all `unsafe` code
-//! of this crate. What is offered is safe, and knows nothing of ports.
+//! Memory of frames, the system calls of packet sockets, and the memory that the kernel shares:
+//! all `unsafe` code of this crate. What is offered is safe, and knows nothing of ports.
 
+#[cfg(target_os = "linux")]
 mod link;
+pub mod region;
+#[cfg(target_os = "linux")]
 mod ring;
+#[cfg(target_os = "linux")]
 mod socket;
 
+#[cfg(target_os = "linux")]
 pub use link::{Link, LinkQuery};
+#[cfg(target_os = "linux")]
 pub use ring::{BlockGeometry, Ring};
+#[cfg(target_os = "linux")]
 pub use socket::{PacketSocket, Readiness};
 
-use std::io;
-
 /// The result of a system call that returns -1 on failure.
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+#[cfg(target_os = "linux")]
+fn checked(result: libc::c_int) -> std::io::Result<libc::c_int> {
     match result {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => Err(std::io::Error::last_os_error()),
         result => Ok(result),
     }
 }

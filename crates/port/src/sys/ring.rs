@@ -21,8 +21,8 @@ pub struct Ring {
     geometry: BlockGeometry,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread, and is accessed through `&mut
-// self` but for the status words, which are atomic.
+// SAFETY: the mapping belongs to the process, not to a thread. It is written through `&mut self`
+// only.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -77,17 +77,16 @@ impl Ring {
     ///
     /// # Panics
     /// There is no such block.
-    pub fn block_mut(&mut self, index: usize) -> Option<&mut [u8]> {
+    pub fn block(&self, index: usize) -> Option<&[u8]> {
         if !self.is_ready(index) {
             return None;
         }
         let start = self.block_start(index);
         // SAFETY: `start` is the first of `block_bytes` mapped bytes, all of which the kernel
         // initialised. The kernel does not write to a block until its status is set to the
-        // kernel's, which only `release` does; that takes `&mut self`, as this does, so that no
-        // slice of any block lives then and there is one slice at a time. The status word lies in
-        // the slice; it is accessed otherwise through `&self` only, when no slice lives.
-        Some(unsafe { slice::from_raw_parts_mut(start.as_ptr(), self.geometry.block_bytes) })
+        // kernel's, which only `release` does; that takes `&mut self`, so that no slice of any
+        // block lives then. This process writes to no block otherwise.
+        Some(unsafe { slice::from_raw_parts(start.as_ptr(), self.geometry.block_bytes) })
     }
 
     /// Gives block `index` to the kernel.
@@ -110,8 +109,8 @@ impl Ring {
         let start = self.block_start(index);
         // SAFETY: a block is not shorter than its descriptor, in which the status lies, and is
         // aligned for it: mappings begin at a page, and `map` refuses other lengths. It is valid
-        // as long as `self`. In this process it is accessed atomically, or through the slice of
-        // `block_mut`, which holds `&mut self`; the kernel's own accesses are single words.
+        // as long as `self`. In this process it is accessed atomically, or read through a slice of
+        // `block` while nobody writes it; the kernel's own accesses are single words.
         unsafe { start.add(STATUS_OFFSET).cast::<AtomicU32>().as_ref() }
     }
 }

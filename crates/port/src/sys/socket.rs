@@ -46,16 +46,10 @@ impl PacketSocket {
     }
 
     /// Requests a ring of blocks; a block that is not full is handed over after
-    /// `block_timeout_ms`. The kernel leaves `reserved_bytes` free in front of each packet.
-    pub fn request_ring(
-        &self,
-        geometry: BlockGeometry,
-        block_timeout_ms: u32,
-        reserved_bytes: u32,
-    ) -> io::Result<()> {
+    /// `block_timeout_ms`.
+    pub fn request_ring(&self, geometry: BlockGeometry, block_timeout_ms: u32) -> io::Result<()> {
         let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
         self.set_option(libc::PACKET_VERSION, &version)?;
-        self.set_option(libc::PACKET_RESERVE, &reserved_bytes)?;
         let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
         let block_bytes = u32::try_from(geometry.block_bytes).map_err(too_large)?;
         let blocks = u32::try_from(geometry.blocks).map_err(too_large)?;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use weir_port::Rx;
+use weir_port::{FrameLayout, FramePool, Frames, Outgoing, Rx, Tx};
 
 /// A namespace that is deleted when dropped.
 pub struct Namespace {
@@ -91,12 +91,31 @@ pub fn packet(number: u32, bytes: usize) -> Vec<u8> {
     packet
 }
 
+/// Frames for packets of any test.
+pub fn pool() -> FramePool {
+    FramePool::new(FrameLayout::default()).expect("memory")
+}
+
+/// Sends copies of packets and returns how many were accepted.
+pub fn send(tx: &mut impl Tx, packets: &[impl AsRef<[u8]>]) -> usize {
+    let packets = packets.iter().map(|packet| Outgoing::from(packet.as_ref()));
+    tx.send(&mut Frames::default(), &packets.collect::<Vec<_>>())
+}
+
+/// What has arrived, without waiting: bytes, and arrival in nanoseconds.
+pub fn take(rx: &mut impl Rx) -> Vec<(Vec<u8>, u64)> {
+    let mut frames = Frames::default();
+    rx.fill(&mut frames, 256);
+    let packets = frames.packets();
+    let packets = packets.map(|packet| (packet.bytes.to_vec(), packet.arrival.arrival_ns));
+    packets.collect()
+}
+
 /// The first packets that a port receives, up to a number of them: bytes, and arrival in nanoseconds.
 pub fn receive(rx: &mut impl Rx, count: usize) -> Vec<(Vec<u8>, u64)> {
     let mut received = Vec::new();
     until(|| {
-        let packets = rx.fill();
-        received.extend(packets.map(|packet| (packet.bytes.to_vec(), packet.arrival_ns)));
+        received.extend(take(rx));
         if received.len() < count {
             rx.wait(Duration::from_millis(100));
         }

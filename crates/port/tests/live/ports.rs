@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use weir_port::{InterfaceRx, InterfaceTx, OpenError, Rx, RxOptions, Tx, TxOptions};
 
-use crate::namespace::{inside, packet, receive, receive_bytes, until};
+use crate::namespace::{inside, packet, pool, receive, receive_bytes, send, take, until};
 
 #[test]
 fn packets_arrive_whole_and_in_order() {
     inside(|_| {
-        let mut rx = InterfaceRx::open("b", RxOptions::default()).expect("b");
+        let mut rx = InterfaceRx::open("b", &pool(), RxOptions::default()).expect("b");
         let mut tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
         let sent: Vec<Vec<u8>> = (0..1000).map(|i| packet(i, 60 + i as usize)).collect();
         for packets in sent.chunks(100) {
-            let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
-            assert_eq!(tx.send(&packets), packets.len());
+            assert_eq!(send(&mut tx, packets), packets.len());
         }
         assert!(tx.flush(Duration::from_secs(60)));
         let received = receive(&mut rx, sent.len());
@@ -43,7 +42,7 @@ fn small_rings_go_round_and_misses_are_counted() {
             blocks: 2,
             ..RxOptions::default()
         };
-        let mut rx = InterfaceRx::open("b", options).expect("b");
+        let mut rx = InterfaceRx::open("b", &pool(), options).expect("b");
         let options = TxOptions {
             bypass_queueing: true,
         };
@@ -51,18 +50,16 @@ fn small_rings_go_round_and_misses_are_counted() {
         // Several times round the ring.
         for round in 0..20 {
             let sent: Vec<Vec<u8>> = (0..40).map(|i| packet(round * 40 + i, 1000)).collect();
-            let packets: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
-            assert_eq!(tx.send(&packets), 40);
+            assert_eq!(send(&mut tx, &sent), 40);
             assert_eq!(receive_bytes(&mut rx, 40), sent);
         }
         // More than it holds, while nobody reads.
         let sent: Vec<Vec<u8>> = (0..400).map(|i| packet(i, 1000)).collect();
-        let packets: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
-        assert_eq!(tx.send(&packets), 400);
+        assert_eq!(send(&mut tx, &sent), 400);
         assert!(tx.flush(Duration::from_secs(60)));
         let mut received = 0;
         until(|| {
-            received += rx.fill().count() as u64;
+            received += take(&mut rx).len() as u64;
             rx.wait(Duration::from_millis(10));
             let counters = rx.counters();
             counters.missed > 0 && received + counters.missed == 400
@@ -74,7 +71,7 @@ fn small_rings_go_round_and_misses_are_counted() {
 #[test]
 fn a_tag_is_kept() {
     inside(|_| {
-        let mut rx = InterfaceRx::open("b", RxOptions::default()).expect("b");
+        let mut rx = InterfaceRx::open("b", &pool(), RxOptions::default()).expect("b");
         let mut tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
         let tagged = |tags: &[[u8; 4]], bytes: usize| {
             let mut tagged = packet(7, bytes);
@@ -89,8 +86,7 @@ fn a_tag_is_kept() {
             tagged(&[customer], 1514),
             packet(8, 60),
         ];
-        let packets: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
-        assert_eq!(tx.send(&packets), packets.len());
+        assert_eq!(send(&mut tx, &sent), sent.len());
         assert_eq!(receive_bytes(&mut rx, 4), sent);
     });
 }
@@ -103,17 +99,15 @@ fn two_queues_share_the_packets_by_flow() {
             ..RxOptions::default()
         };
         let mut queues =
-            [0, 1].map(|_| InterfaceRx::open("b", options.clone()).expect("a queue of b"));
+            [0, 1].map(|_| InterfaceRx::open("b", &pool(), options.clone()).expect("a queue of b"));
         let mut tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
         // 64 flows: UDP over IPv4 with different ports.
-        let sent: BTreeSet<Vec<u8>> = (0..640).map(|i| udp(i % 64, i)).collect();
-        assert_eq!(sent.len(), 640);
-        let packets: Vec<&[u8]> = sent.iter().map(Vec::as_slice).collect();
-        assert_eq!(tx.send(&packets), packets.len());
+        let sent: Vec<Vec<u8>> = (0..640).map(|i| udp(i % 64, i)).collect();
+        assert_eq!(send(&mut tx, &sent), sent.len());
         let mut received = [Vec::new(), Vec::new()];
         until(|| {
             for (rx, received) in queues.iter_mut().zip(&mut received) {
-                received.extend(rx.fill().map(|packet| packet.bytes.to_vec()));
+                received.extend(take(rx).into_iter().map(|(bytes, _)| bytes));
                 rx.wait(Duration::from_millis(10));
             }
             received[0].len() + received[1].len() >= 640
@@ -128,7 +122,10 @@ fn two_queues_share_the_packets_by_flow() {
         };
         assert!(ports(&one).is_disjoint(&ports(&other)), "a flow is in both");
         assert_eq!(one.len() + other.len(), 640);
-        assert_eq!(one.into_iter().chain(other).collect::<BTreeSet<_>>(), sent);
+        assert_eq!(
+            one.into_iter().chain(other).collect::<BTreeSet<_>>(),
+            sent.into_iter().collect()
+        );
     });
 }
 
@@ -157,18 +154,18 @@ fn udp(flow: u16, number: u16) -> Vec<u8> {
 #[test]
 fn outgoing_packets_are_left_out_where_asked() {
     inside(|_| {
-        let mut both = InterfaceRx::open("a", RxOptions::default()).expect("a");
+        let mut both = InterfaceRx::open("a", &pool(), RxOptions::default()).expect("a");
         let options = RxOptions {
             ignore_outgoing: true,
             ..RxOptions::default()
         };
-        let mut incoming = InterfaceRx::open("a", options).expect("a");
+        let mut incoming = InterfaceRx::open("a", &pool(), options).expect("a");
         let mut tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
         let mut tx_back = InterfaceTx::open("b", TxOptions::default()).expect("b");
         let (out, back) = (packet(1, 60), packet(2, 60));
-        assert_eq!(tx.send(&[&out]), 1);
+        assert_eq!(send(&mut tx, &[&out]), 1);
         assert!(tx.flush(Duration::from_secs(60)));
-        assert_eq!(tx_back.send(&[&back]), 1);
+        assert_eq!(send(&mut tx_back, &[&back]), 1);
         assert_eq!(receive_bytes(&mut both, 2), [out, back.clone()]);
         assert_eq!(receive_bytes(&mut incoming, 1), [back]);
     });
@@ -177,7 +174,7 @@ fn outgoing_packets_are_left_out_where_asked() {
 #[test]
 fn what_cannot_be_opened_says_why() {
     inside(|namespace| {
-        let open = |name: &str| InterfaceRx::open(name, RxOptions::default()).err();
+        let open = |name: &str| InterfaceRx::open(name, &pool(), RxOptions::default()).err();
         for name in ["nosuch", "", "a\0b", "longer-than-any-name", "a/b"] {
             assert!(
                 matches!(open(name), Some(OpenError::NoInterface { .. })),
@@ -192,7 +189,7 @@ fn what_cannot_be_opened_says_why() {
             block_bytes: 1000,
             ..RxOptions::default()
         };
-        let refused = InterfaceRx::open("b", odd);
+        let refused = InterfaceRx::open("b", &pool(), odd);
         assert!(matches!(refused, Err(OpenError::System { .. })));
     });
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use weir_port::{DownReason, InterfaceRx, InterfaceTx, PortState, Rx, RxOptions, Tx, TxOptions};
 
-use crate::namespace::{Namespace, inside, packet, receive_bytes, until};
+use crate::namespace::{Namespace, inside, packet, pool, receive_bytes, send, take, until};
 
 fn down(reason: DownReason) -> PortState {
     PortState::Down { reason }
 }
 
 fn open() -> (InterfaceTx, InterfaceRx) {
-    let rx = InterfaceRx::open("b", RxOptions::default()).expect("b");
+    let rx = InterfaceRx::open("b", &pool(), RxOptions::default()).expect("b");
     let tx = InterfaceTx::open("a", TxOptions::default()).expect("a");
     (tx, rx)
 }
@@ -19,14 +19,14 @@ fn open() -> (InterfaceTx, InterfaceRx) {
 /// Waits until the port has a state; packets are not expected meanwhile.
 fn until_state(rx: &mut InterfaceRx, state: &PortState) {
     until(|| {
-        assert_eq!(rx.fill().count(), 0);
+        assert!(take(rx).is_empty());
         rx.wait(Duration::from_millis(100)) == state
     });
 }
 
 /// Sends until a packet is taken.
 fn until_sent(tx: &mut InterfaceTx, packet: &[u8]) {
-    until(|| tx.send(&[packet]) == 1);
+    until(|| send(tx, &[packet]) == 1);
 }
 
 /// A packet passes again.
@@ -46,7 +46,7 @@ fn an_interface_that_was_down_works_again() {
         namespace.ip("link set dev a down");
         namespace.ip("link set dev b down");
         until_state(&mut rx, &down(DownReason::Disabled));
-        assert_eq!(tx.send(&[&packet(2, 60), &packet(3, 60)]), 0);
+        assert_eq!(send(&mut tx, &[&packet(2, 60), &packet(3, 60)]), 0);
         assert_eq!(tx.state(), &down(DownReason::Disabled));
         assert_eq!(tx.counters().port_down, 2);
         namespace.ip("link set dev a up");
@@ -78,7 +78,7 @@ fn an_interface_made_again_is_opened_again() {
             assert_passes(&mut tx, &mut rx, number);
             namespace.ip("link delete dev a");
             until_state(&mut rx, &down(DownReason::Removed));
-            assert_eq!(tx.send(&[&packet(9, 60)]), 0);
+            assert_eq!(send(&mut tx, &[&packet(9, 60)]), 0);
             assert_eq!(tx.state(), &down(DownReason::Removed));
             namespace.add_pair();
         }
@@ -92,7 +92,7 @@ fn packets_of_a_removed_interface_are_still_lent() {
     inside(|namespace| {
         let (mut tx, mut rx) = open();
         let last = packet(1, 60);
-        assert_eq!(tx.send(&[&last]), 1);
+        assert_eq!(send(&mut tx, &[&last]), 1);
         until(|| rx.counters().received == 1);
         namespace.ip("link delete dev a");
         namespace.add_pair();
@@ -102,28 +102,49 @@ fn packets_of_a_removed_interface_are_still_lent() {
 }
 
 #[test]
+fn a_carrier_that_is_lost_is_a_state() {
+    inside(|namespace| {
+        let (mut tx, mut rx) = open();
+        // The other end of a virtual cable is switched off.
+        namespace.ip("link set dev b down");
+        until(|| send(&mut tx, &[packet(1, 60)]) == 0);
+        assert_eq!(tx.state(), &down(DownReason::NoCarrier));
+        namespace.ip("link set dev b up");
+        until_sent(&mut tx, &packet(2, 60));
+        namespace.ip("link set dev a down");
+        until(|| {
+            take(&mut rx);
+            rx.wait(Duration::from_millis(100)) == &down(DownReason::NoCarrier)
+        });
+        namespace.ip("link set dev a up");
+        assert_passes(&mut tx, &mut rx, 3);
+    });
+}
+
+#[test]
 fn the_mtu_is_followed() {
     inside(|namespace| {
         let (mut tx, mut rx) = open();
         let (small, large) = (packet(1, 1514), packet(2, 1515));
         assert_eq!(tx.mtu_bytes(), 1500);
-        assert_eq!(tx.send(&[&large, &small, &large]), 1);
+        assert_eq!(send(&mut tx, &[&large, &small, &large]), 1);
         assert_eq!(tx.counters().too_long, 2);
         namespace.ip("link set dev b mtu 9000");
         namespace.ip("link set dev a mtu 9000");
-        assert_eq!(tx.send(&[&large, &small]), 2);
+        // It is looked for ten times a second.
+        until_sent(&mut tx, &large);
         assert_eq!(tx.mtu_bytes(), 9000);
-        // The port learns from the kernel that less fits now.
+        // The port learns at once from the kernel that less fits now.
+        let too_long = tx.counters().too_long;
         namespace.ip("link set dev a mtu 600");
-        assert_eq!(tx.send(&[&small, &packet(3, 614)]), 1);
+        assert_eq!(send(&mut tx, &[&small, &packet(3, 614)]), 1);
         assert_eq!(tx.mtu_bytes(), 600);
-        assert_eq!(tx.send(&[&packet(4, 13 + 5)[..13]]), 0);
+        assert_eq!(send(&mut tx, &[&packet(4, 13 + 5)[..13]]), 0);
         let counters = tx.counters();
         assert_eq!(
             (counters.too_long, counters.too_short, counters.sent),
-            (3, 1, 4)
+            (too_long + 1, 1, 3)
         );
-        let received = receive_bytes(&mut rx, 4);
-        assert_eq!(received, [small.clone(), large, small, packet(3, 614)]);
+        assert_eq!(receive_bytes(&mut rx, 3), [small, large, packet(3, 614)]);
     });
 }

@@ -11,7 +11,7 @@ use weir_console::progress::{Bar, Extent, Place};
 use weir_console::{Failure, Outcome, messages, table};
 use weir_packet::file::Interface;
 use weir_packet::wire::LinkType;
-use weir_port::{InterfaceRx, Rx, RxOptions};
+use weir_port::{FrameLayout, FramePool, Frames, InterfaceRx, Rx, RxOptions};
 use weir_stream::StopFlag;
 
 use crate::cli::Record;
@@ -57,7 +57,9 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
         promiscuous: !arguments.no_promiscuous,
         ..RxOptions::default()
     };
-    let mut rx = InterfaceRx::open(&arguments.interface, options).map_err(Failure::usage)?;
+    let pool = FramePool::new(FRAMES).map_err(Failure::running)?;
+    let rx = InterfaceRx::open(&arguments.interface, &pool, options);
+    let mut rx = rx.map_err(Failure::usage)?;
     let json = output::Document::asked_for(&arguments.common)?;
     let interface = Interface {
         snap_bytes: arguments.snaplen,
@@ -82,6 +84,7 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
     let ended = Receiving {
         arguments,
         rx: &mut rx,
+        frames: Frames::of(&pool),
         recording: &mut recording,
         counts: &counts,
         stop: &stop,
@@ -144,6 +147,7 @@ fn summary(arguments: &Record, document: &Document) -> String {
 struct Receiving<'a> {
     arguments: &'a Record,
     rx: &'a mut InterfaceRx,
+    frames: Frames,
     recording: &'a mut Recording,
     counts: &'a Counts,
     stop: &'a StopFlag,
@@ -191,28 +195,24 @@ impl Receiving<'_> {
         Ok(())
     }
 
-    /// Writes the packets of one block. Returns whether there were some.
+    /// Writes packets that have arrived. Returns whether there were some.
     fn take(&mut self) -> Outcome<bool> {
         let snap_bytes = self.arguments.snaplen as usize;
-        let mut left = self.left();
-        let mut received = false;
-        for packet in self.rx.fill() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            received = true;
+        let limit = self.left().min(u64::from(FRAMES.frames)) as usize;
+        self.frames.clear();
+        let received = self.rx.fill(&mut self.frames, limit);
+        for packet in self.frames.packets() {
             // What is received counts, whether it can be written or not.
             let bytes = packet.bytes.len().min(snap_bytes) as u64;
             self.counts.packets.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
-            let wire_bytes = u64::from(packet.wire_bytes);
+            let wire_bytes = u64::from(packet.arrival.wire_bytes);
             self.counts
                 .wire_bytes
                 .fetch_add(wire_bytes, Ordering::Relaxed);
             self.recording.write(&packet, snap_bytes)?;
         }
-        Ok(received)
+        Ok(received > 0)
     }
 
     /// Packets that are still wanted.
@@ -227,6 +227,12 @@ impl Receiving<'_> {
     }
 }
 
+/// Packets that are written at once, each of any length.
+const FRAMES: FrameLayout = FrameLayout {
+    frames: 256,
+    frame_bytes: 64 * 1024 + 4096,
+    headroom_bytes: 0,
+};
 const FLUSHED_EVERY: Duration = Duration::from_secs(1);
 /// A signal may come to another thread: it is noticed within this time.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);

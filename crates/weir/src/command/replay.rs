@@ -15,7 +15,7 @@ use weir_console::progress::{Bar, Extent, Place};
 use weir_console::{Failure, Outcome, messages, table};
 use weir_packet::file::{CaptureError, Interface, Reader};
 use weir_packet::wire::LinkType;
-use weir_port::{InterfaceTx, PortState, Tx, TxCounters, TxOptions};
+use weir_port::{Frames, InterfaceTx, Outgoing, PortState, Tx, TxCounters, TxOptions};
 use weir_stream::StopFlag;
 
 use crate::cli::Replay;
@@ -242,7 +242,7 @@ impl Sending<'_> {
                 return Ok(());
             };
             require_ethernet(&self.arguments.input, reader.interfaces()).map_err(Ended::Failed)?;
-            let mut batch: Vec<&[u8]> = Vec::with_capacity(records.len());
+            let mut batch: Vec<Outgoing<'_>> = Vec::with_capacity(records.len());
             for record in &records {
                 if let Some(due) = self.pace.next(record.timestamp_ns, Instant::now())
                     && due > Instant::now()
@@ -255,7 +255,7 @@ impl Sending<'_> {
                 }
                 self.packets += 1;
                 self.incomplete += u64::from(record.captured_bytes < record.wire_bytes);
-                batch.push(record.bytes(&block));
+                batch.push(record.bytes(&block).into());
             }
             self.send(&mut batch);
             records.clear();
@@ -267,8 +267,8 @@ impl Sending<'_> {
         Ok(())
     }
 
-    fn send(&mut self, batch: &mut Vec<&[u8]>) {
-        self.tx.send(batch);
+    fn send(&mut self, batch: &mut Vec<Outgoing<'_>>) {
+        self.tx.send(&mut Frames::default(), batch);
         batch.clear();
         self.progress.packets.store(self.packets, Ordering::Relaxed);
         if *self.tx.state() != self.state {
