@@ -13,7 +13,7 @@ use std::path::Path;
 use weir_packet::file::Reader;
 use weir_packet::wire::Network;
 use weir_stream::{
-    Batch, CaptureSource, DropCode, EventKind, Pipeline, Stage, StageError, Vocabulary,
+    Batch, CaptureSource, Context, DropCode, EventKind, Pipeline, Stage, StageError, Vocabulary,
     VocabularyError, Word, WorkBit,
 };
 
@@ -62,7 +62,7 @@ impl Stage for HopLimit {
         Ok(())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words;
         let words = words.ok_or_else(|| StageError::unregistered(self.name()))?;
         for index in batch.live() {
@@ -103,7 +103,7 @@ impl Stage for ExceptMulticast {
         Ok(())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let bit = self.count_hops;
         let bit = bit.ok_or_else(|| StageError::unregistered(self.name()))?;
         for index in batch.live() {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use weir_packet::file::{Block, Interface, Writer};
-use weir_stream::{BATCH_RECORDS, Batch, BatchLimits, CaptureSink, Disposition, Stage, StageError};
+use weir_stream::{
+    BATCH_RECORDS, Batch, BatchLimits, CaptureSink, Context, Disposition, Stage, StageError,
+};
 
 use flows::AlertedFlows;
 use order::{ArrivalOrder, KeptRecord};
@@ -120,7 +122,7 @@ impl AlertedPackets {
             let block = Arc::new(Block::from(block));
             (self.batch.receive(&block, 0, records))
                 .map_err(|error| StageError::new(NAME, error))?;
-            self.capture.process(&mut self.batch)?;
+            (self.capture).process(&mut self.batch, &mut Context::default())?;
         }
     }
 }
@@ -130,7 +132,7 @@ impl Stage for AlertedPackets {
         NAME
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         // A batch of another shard may know fewer interfaces than were seen.
         if batch.interfaces().len() > self.interfaces.len() {
             self.interfaces = Arc::clone(batch.interfaces());

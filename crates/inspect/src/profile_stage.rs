@@ -1,6 +1,6 @@
 //! The stage that learns what traffic is made of.
 
-use weir_stream::{Batch, Stage, StageError};
+use weir_stream::{Batch, Context, Stage, StageError};
 
 use crate::engine::Profile;
 use crate::inspector::Packet;
@@ -23,7 +23,7 @@ impl Stage for ProfileStage {
         "profile"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         for index in batch.live() {
             let packet = Packet {
                 headers: *batch.headers(index),

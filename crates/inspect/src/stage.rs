@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_stream::{
-    BATCH_RECORDS, Batch, EventKind, Stage, StageError, Steering, SteeringRule, Vocabulary,
-    VocabularyError, Word, WorkBit,
+    BATCH_RECORDS, Batch, Context, EventKind, Stage, StageError, Steering, SteeringRule,
+    Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 use crate::eve::AlertText;
@@ -183,7 +183,7 @@ impl Stage for InspectStage {
         Steering::By(SteeringRule::new("address pairs", number_of_addresses))
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
         self.take_new_rules()?;
         let mut packets = [Packet::default(); BATCH_RECORDS];

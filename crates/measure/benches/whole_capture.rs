@@ -13,7 +13,7 @@ use weir_measure::{MeasureConfig, MeasureStage, Measurement};
 use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::{KeyKind, LinkType};
-use weir_stream::{Batch, CaptureSource, Pipeline, Stage, StageError};
+use weir_stream::{Batch, CaptureSource, Context, Pipeline, Stage, StageError};
 
 const PACKETS: u64 = 1 << 19;
 const ROUNDS: usize = 11;
@@ -31,7 +31,7 @@ impl Stage for Count {
         "count"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         for index in 0..batch.len() {
             self.packets += 1;
             self.bytes += u64::from(batch.arrival(index).wire_bytes);

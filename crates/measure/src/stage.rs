@@ -2,8 +2,8 @@
 
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
 use weir_stream::{
-    Arrival, Batch, Disposition, Event, EventKind, Stage, StageError, Steering, Vocabulary,
-    VocabularyError, Watcher, Word, WorkBit,
+    Arrival, Batch, Context, Disposition, Event, EventKind, Stage, StageError, Steering,
+    Vocabulary, VocabularyError, Watcher, Word, WorkBit,
 };
 
 use crate::change::Alarm;
@@ -111,7 +111,7 @@ impl Stage for MeasureStage {
         Ok(())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words()?;
         if batch.is_empty() {
             self.meter.idle(batch.records_steered());
@@ -136,7 +136,7 @@ impl Stage for MeasureStage {
     }
 
     /// The stages in front hold nothing any more.
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words()?;
         if self.finish_meter() && self.meter.looks_for_changes() {
             self.notice(&self.meter.take_last_alarms(), batch, words.alarm);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use weir_packet::wire::LinkType;
-use weir_stream::{Batch, MemorySource, Pipeline, Stage, StageError, run_side_by_side};
+use weir_stream::{Batch, Context, MemorySource, Pipeline, Stage, StageError, run_side_by_side};
 
 const ROUNDS: usize = 11;
 const PACKETS: u64 = 1 << 22;
@@ -26,7 +26,7 @@ impl Stage for Count {
     fn name(&self) -> &str {
         "count"
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         for (index, headers) in batch.headers_column().iter().enumerate() {
             let network = headers.network as usize;
             self.packets[network] += 1;

@@ -33,6 +33,7 @@
 
 mod arrival;
 mod batch;
+mod context;
 mod disposition;
 mod event;
 mod pipeline;
@@ -48,6 +49,7 @@ pub use batch::{
     BATCH_RECORDS, Batch, BatchFull, BatchLimits, Copies, CopyShape, HeldRecord, OuterHeader,
     RecordCopy, RecordRow,
 };
+pub use context::Context;
 pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
 pub use event::{Event, EventKind};
 pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};

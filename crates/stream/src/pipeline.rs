@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::batch::{Batch, BatchLimits};
+use crate::context::Clock;
 use crate::stage::{Stage, StageError};
 use crate::statistics::{Conservation, Statistics};
 use crate::vocabulary::{Vocabulary, VocabularyError};
@@ -218,25 +219,31 @@ impl Pipeline {
         stages.append(&mut self.sinks);
         let mut chain = Chain::new(stages);
 
+        let mut clock = Clock::start();
+        let mut now_ns = clock.now_ns();
         let mut interrupted = false;
         let mut result = Ok(());
         while result.is_ok() && !batch.is_last() {
             batch.clear();
-            result = self.source.process(&mut batch);
-            let filled = Instant::now();
+            let mut cx = clock.context(now_ns, statistics.batches(), false);
+            result = self.source.process(&mut batch, &mut cx);
+            let filled_ns = clock.now_ns();
             if let Some(watcher) = &mut self.watcher {
                 watcher(&batch);
             }
-            result = result.and_then(|()| chain.process(&mut batch));
-            statistics.add_batch(&batch.settle_accounts(), filled.elapsed());
+            cx = clock.context(filled_ns, statistics.batches(), false);
+            result = result.and_then(|()| chain.process(&mut batch, &mut cx));
+            now_ns = clock.now_ns();
+            statistics.add_batch(&batch.settle_accounts(), now_ns - filled_ns);
             if self.stop.is_stopped() {
                 interrupted = !batch.is_last();
                 break;
             }
         }
         if result.is_ok() {
-            result = chain.drain(&mut batch, |batch| {
-                statistics.add_batch(&batch.settle_accounts(), std::time::Duration::ZERO);
+            let mut cx = clock.context(now_ns, statistics.batches(), false);
+            result = chain.drain(&mut batch, &mut cx, |batch| {
+                statistics.add_batch(&batch.settle_accounts(), 0);
                 Ok(())
             });
         }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::error::Error;
 
 use crate::batch::Batch;
+use crate::context::Context;
 use crate::steering::Steering;
 use crate::vocabulary::{Vocabulary, VocabularyError};
 
@@ -36,12 +37,13 @@ pub trait Stage: Any + Send {
         Ok(())
     }
 
-    /// Works on one batch.
+    /// Works on one batch. A live pipeline calls this at least every 10 ms, with an empty batch
+    /// where no packets come, and `cx` says what time it is.
     ///
     /// # Errors
     /// Only what ends the run, such as a full disk. A bad packet is a drop
     /// with a reason.
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError>;
+    fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError>;
 
     /// Whether [`process`](Stage::process) asks for most records' flow keys
     /// ([`Batch::flow_key`]): batches then keep what makes that cheap.
@@ -68,7 +70,7 @@ pub trait Stage: Any + Send {
     ///
     /// # Errors
     /// As for [`process`](Stage::process).
-    fn drain(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         Ok(())
     }
 

@@ -140,19 +140,18 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn add_batch(&mut self, tally: &Tally, latency: Duration) {
+    pub(crate) fn add_batch(&mut self, tally: &Tally, latency_ns: u64) {
         self.batches += 1;
-        self.add_handed_over(tally, latency);
+        self.add_handed_over(tally, latency_ns);
     }
 
     /// Adds the accounts of a batch whose records went on in others.
-    pub(crate) fn add_handed_over(&mut self, tally: &Tally, latency: Duration) {
+    pub(crate) fn add_handed_over(&mut self, tally: &Tally, latency_ns: u64) {
         self.tally.add(tally);
         let ended = tally.ended();
         if ended > 0 {
-            let ns = u64::try_from(latency.as_nanos()).unwrap_or(MAX_LATENCY_NS);
             self.latency_ns
-                .saturating_record_n(ns.clamp(1, MAX_LATENCY_NS), ended);
+                .saturating_record_n(latency_ns.clamp(1, MAX_LATENCY_NS), ended);
         }
     }
 

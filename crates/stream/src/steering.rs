@@ -124,6 +124,7 @@ const FLOW: &str = "flow";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
     use crate::stage::StageError;
 
     struct Needs(Steering, bool);
@@ -133,7 +134,7 @@ mod tests {
             "needs"
         }
 
-        fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+        fn process(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
             Ok(())
         }
 

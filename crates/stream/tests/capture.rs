@@ -5,7 +5,9 @@ use std::path::Path;
 
 use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::wire::LinkType;
-use weir_stream::{Batch, CaptureSink, CaptureSource, Pipeline, Stage, StageError, StopFlag};
+use weir_stream::{
+    Batch, CaptureSink, CaptureSource, Context, Pipeline, Stage, StageError, StopFlag,
+};
 
 /// An IPv4/UDP packet from port `port`.
 fn packet(port: u16, payload: &[u8]) -> Vec<u8> {
@@ -142,7 +144,7 @@ impl Stage for Waiting {
         "waiting"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.0 = self.0.saturating_sub(batch.len());
         if self.0 == 0 {
             self.1.stop();

@@ -8,7 +8,8 @@ use weir_packet::file::Interface;
 use weir_reference::shapes;
 use weir_select::{AddressSet, PortSet, ProtocolSet, Selector, Table, Tuple};
 use weir_stream::{
-    Batch, DropCode, Stage, StageError, Steering, Vocabulary, VocabularyError, Word, WorkBit,
+    Batch, Context, DropCode, Stage, StageError, Steering, Vocabulary, VocabularyError, Word,
+    WorkBit,
 };
 
 const NAME: &str = "filter";
@@ -184,7 +185,7 @@ impl Stage for FilterStage {
         Steering::Any
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
         if !Arc::ptr_eq(&self.interfaces, batch.interfaces()) {
             self.interfaces = Arc::clone(batch.interfaces());

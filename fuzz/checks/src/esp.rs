@@ -16,7 +16,7 @@ use weir_ipsec::{
 };
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, Headers, LinkType, protocol};
-use weir_stream::{Batch, MemorySource, Outcome, Pipeline, Stage, StageError};
+use weir_stream::{Batch, Context, MemorySource, Outcome, Pipeline, Stage, StageError};
 
 pub use seeds::{WORDS, seeds};
 
@@ -172,7 +172,7 @@ impl Stage for Collect {
         "collect"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let records = batch.live().map(|index| batch.record(index).to_vec());
         self.0.extend(records);
         Ok(())

@@ -151,7 +151,9 @@ fn the_oldest_of_too_many_flows_is_forgotten() {
         &[1, 2, 3].map(|port| udp((2, 1), (53, port), b"a")),
     );
     let mut batch = Batch::new(BatchLimits::default());
-    source.process(&mut batch).expect("records");
+    source
+        .process(&mut batch, &mut Context::default())
+        .expect("records");
     let held: Vec<bool> = (0..3).map(|i| flows.holds_one_of(&batch, i)).collect();
     assert_eq!(held, [false, true, true]);
 }

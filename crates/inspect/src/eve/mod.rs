@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use weir_packet::file::Interface;
-use weir_stream::{Batch, Event, EventKind, Stage, StageError};
+use weir_stream::{Batch, Context, Event, EventKind, Stage, StageError};
 
 pub(crate) use alert::AlertText;
 use line::Line;
@@ -138,7 +138,7 @@ impl Stage for EveWriter {
         NAME
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.write(batch).map_err(|error| self.failed(error))
     }
 

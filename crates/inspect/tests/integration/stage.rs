@@ -11,8 +11,8 @@ use weir_inspect::{
 };
 use weir_packet::wire::LinkType;
 use weir_stream::{
-    Batch, DropCode, MemorySource, Pipeline, Stage, StageError, Vocabulary, VocabularyError,
-    WorkBit,
+    Batch, Context, DropCode, MemorySource, Pipeline, Stage, StageError, Vocabulary,
+    VocabularyError, WorkBit,
 };
 
 weir_stream::drop_reasons! {
@@ -57,7 +57,7 @@ impl Stage for Classifier {
         Ok(())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let (inspect, surplus) = self.0.expect("registered");
         for index in batch.live() {
             match batch.number(index) {
@@ -157,9 +157,13 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
                 loop {
                     let is_last = reloads.load(Ordering::Acquire) == RELOADS;
                     let mut batch = Batch::new(Default::default());
-                    source().process(&mut batch).expect("ten packets");
+                    source()
+                        .process(&mut batch, &mut Context::default())
+                        .expect("ten packets");
                     assert_eq!(batch.live().count(), 10);
-                    stage.process(&mut batch).expect("inspected");
+                    stage
+                        .process(&mut batch, &mut Context::default())
+                        .expect("inspected");
                     assert_eq!(batch.events().len(), 20, "two rules match each packet");
                     assert_eq!(batch.live().count(), 10);
                     batches.fetch_add(1, Ordering::Release);
@@ -239,7 +243,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
     writer.write_document(&1).expect("written");
     reopen.store(true, Ordering::Relaxed);
     writer
-        .process(&mut Batch::new(Default::default()))
+        .process(&mut Batch::new(Default::default()), &mut Context::default())
         .expect("reopened");
     writer.write_document(&2).expect("written");
     assert_eq!((lines(&moved), lines(&path)), (Some(21), Some(1)));

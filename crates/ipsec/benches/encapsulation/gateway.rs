@@ -11,7 +11,7 @@ use weir_ipsec::{
 };
 use weir_packet::file::Block;
 use weir_packet::wire::{LinkType, internet_checksum};
-use weir_stream::{Arrival, Batch, BatchLimits, Stage, Vocabulary};
+use weir_stream::{Arrival, Batch, BatchLimits, Context, Stage, Vocabulary};
 
 /// Permutations of `0..count`, the same ones in every run.
 pub struct Shuffle {
@@ -134,7 +134,9 @@ fn register(stages: [&mut dyn Stage; 2]) {
 
 fn time(stage: &mut impl Stage, batch: &mut Batch) -> u64 {
     let start = Instant::now();
-    stage.process(batch).expect("no defect");
+    stage
+        .process(batch, &mut Context::default())
+        .expect("no defect");
     start.elapsed().as_nanos() as u64
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_packet::wire::Fragment;
-use weir_stream::{Batch, Stage, StageError, Steering, Vocabulary, VocabularyError};
+use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, VocabularyError};
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
@@ -54,7 +54,7 @@ impl Stage for ClassifyOutbound {
         Steering::By(self.databases.outbound_steering())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(OUTBOUND, self.words)?;
         for index in batch.live() {
             if batch.headers(index).fragment != Fragment::Whole {
@@ -72,7 +72,7 @@ impl Stage for ClassifyOutbound {
         Ok(())
     }
 
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(OUTBOUND, self.words)?;
         self.fragments.end();
         self.release(batch, &words);
@@ -169,7 +169,7 @@ impl Stage for ClassifyInbound {
         Steering::By(self.databases.inbound_steering())
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(INBOUND, self.words)?;
         for index in batch.live() {
             self.databases
@@ -200,7 +200,7 @@ impl Stage for ClassifyInbound {
         Ok(())
     }
 
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(INBOUND, self.words)?;
         self.fragments.end();
         self.release(batch, &words);

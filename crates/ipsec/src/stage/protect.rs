@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_crypto::{BATCH_PACKETS, SealBatch, Sealer};
 use weir_simd::prefetch;
 use weir_stream::{
-    Batch, Copies, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
+    Batch, Context, Copies, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
 };
 
 use super::words::Words;
@@ -318,7 +318,7 @@ impl Stage for Protect {
         true
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
         self.batches += 1;
         self.planned.clear();

@@ -9,8 +9,8 @@ use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
-    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Copies, Disposition, RecordCopy,
-    Stage, StageError, Steering, Vocabulary, VocabularyError, Work,
+    Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Context, Copies, Disposition,
+    RecordCopy, Stage, StageError, Steering, Vocabulary, VocabularyError, Work,
 };
 
 use super::words::Words;
@@ -468,13 +468,13 @@ impl Stage for Unprotect {
         true
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
         self.unprotect(batch, &words);
         Ok(())
     }
 
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
         self.fragments.end();
         self.release_fragments(batch, &words);

@@ -11,7 +11,7 @@ use crate::common::{
 };
 use weir_ipsec::{DropReason, GatewayError, LedgerError, NewKeys, Output, Protect, Sequences};
 use weir_packet::wire::LinkType;
-use weir_stream::{Batch, BatchLimits, Disposition, DropCodes, Stage, Vocabulary};
+use weir_stream::{Batch, BatchLimits, Context, Disposition, DropCodes, Stage, Vocabulary};
 
 mod refusals;
 mod windows;
@@ -140,9 +140,15 @@ fn process(
     stage.register(&mut vocabulary).expect("words");
     batch.clear();
     let mut source = weir_stream::MemorySource::new(LinkType::RawIp, &packets(count));
-    source.process(batch).expect("packets");
-    classify.process(batch).expect("verdicts");
-    stage.process(batch).expect("drops are no error");
+    source
+        .process(batch, &mut Context::default())
+        .expect("packets");
+    classify
+        .process(batch, &mut Context::default())
+        .expect("verdicts");
+    stage
+        .process(batch, &mut Context::default())
+        .expect("drops are no error");
     vocabulary.drop_reasons().expect("known")
 }
 
@@ -158,7 +164,9 @@ fn a_crash_skips_and_never_repeats() {
         .remove(0);
     let batch = &mut Batch::new(BatchLimits::default());
     (stage.register(&mut Vocabulary::default())).expect("words");
-    stage.process(batch).expect("nothing to do");
+    stage
+        .process(batch, &mut Context::default())
+        .expect("nothing to do");
     drop(stage);
     // Nothing was reserved, and nothing is skipped.
     assert_eq!(numbers(&run(&gcm(), &path, 1)), [(4, 4)]);

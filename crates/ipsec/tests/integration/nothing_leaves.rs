@@ -5,7 +5,7 @@
 use weir_ipsec::{ClassifyOutbound, DropReason, Output, Sequences};
 use weir_packet::wire::protocol::{ESP, GRE, IPV4, IPV6, TCP, UDP};
 use weir_packet::wire::{Headers, LinkType, internet_checksum};
-use weir_stream::{Arrival, Batch, BatchLimits, Stage, Vocabulary};
+use weir_stream::{Arrival, Batch, BatchLimits, Context, Stage, Vocabulary};
 
 use crate::common::{TUNNEL4, association, ipv4, ipv6, load, protect, udp, unprotect};
 
@@ -278,12 +278,18 @@ fn a_million_fuzzed_packets() {
         };
         let mut batch = Batch::new(BatchLimits::default());
         batch.receive(&block, 0, records()).expect("room");
-        classify.process(&mut batch).expect("a verdict");
+        classify
+            .process(&mut batch, &mut Context::default())
+            .expect("a verdict");
         left += batch.live().count();
         let mut batch = Batch::new(BatchLimits::default());
         batch.receive(&block, 0, records()).expect("room");
-        choose.process(&mut batch).expect("a verdict");
-        protect.process(&mut batch).expect("sealed");
+        choose
+            .process(&mut batch, &mut Context::default())
+            .expect("a verdict");
+        protect
+            .process(&mut batch, &mut Context::default())
+            .expect("sealed");
         for index in batch.live() {
             assert!(is_esp(batch.record(index)), "{:02x?}", batch.record(index));
             sealed += 1;

@@ -8,7 +8,7 @@ use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Sequences, Windows};
 use weir_packet::wire::LinkType;
 use weir_packet::wire::protocol::UDP;
 use weir_stream::{
-    Batch, BatchLimits, MemorySource, Outcome, Pipeline, Stage, StageError, SteeringRule,
+    Batch, BatchLimits, Context, MemorySource, Outcome, Pipeline, Stage, StageError, SteeringRule,
 };
 
 /// Two lists of associations, there and back, and one on its own.
@@ -66,7 +66,9 @@ fn shards_of(rule: &SteeringRule, records: &[Vec<u8>]) -> Vec<u8> {
     let mut shards = Vec::new();
     while shards.len() < records.len() {
         batch.clear();
-        source.process(&mut batch).expect("packets");
+        source
+            .process(&mut batch, &mut Context::default())
+            .expect("packets");
         shards.extend(&rule.shards(&batch, 256)[..batch.len()]);
     }
     shards
@@ -95,7 +97,7 @@ impl Stage for Witness {
         "witness"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.0
             .extend(batch.live().map(|index| batch.record(index).to_vec()));
         Ok(())

@@ -6,8 +6,8 @@ use weir_measure::change::{Alarm, ChangeConfig, KeySource, Model};
 use weir_measure::{ALARM, IntervalReport, MEASURE, MeasureConfig, MeasureStage, Seed};
 use weir_packet::wire::{KeyKind, LinkType};
 use weir_stream::{
-    Batch, DropCode, Event, MemorySource, Pipeline, Stage, StageError, Steering, SteeringRule,
-    StopFlag, Vocabulary, VocabularyError, WorkBit,
+    Batch, Context, DropCode, Event, MemorySource, Pipeline, Stage, StageError, Steering,
+    SteeringRule, StopFlag, Vocabulary, VocabularyError, WorkBit,
 };
 
 weir_stream::drop_reasons! {
@@ -54,7 +54,7 @@ impl Stage for Thin {
         }
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let (measure, third) = self.words.expect("registered");
         for index in 0..batch.len() {
             if batch.number(index).is_multiple_of(3) {
@@ -111,7 +111,7 @@ impl Stage for Listener {
         "listener"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.events.extend_from_slice(batch.events());
         self.packets = self.packets.saturating_sub(batch.len());
         if self.packets == 0 {

@@ -1,6 +1,7 @@
 //! The stages that one thread runs, one after the other.
 
 use crate::batch::Batch;
+use crate::context::Context;
 use crate::stage::{Stage, StageError};
 
 pub(super) struct Chain {
@@ -16,13 +17,18 @@ impl Chain {
         self.stages
     }
 
-    pub fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        self.process_from(0, batch)
+    pub fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
+        self.process_from(0, batch, cx)
     }
 
-    fn process_from(&mut self, first: usize, batch: &mut Batch) -> Result<(), StageError> {
+    fn process_from(
+        &mut self,
+        first: usize,
+        batch: &mut Batch,
+        cx: &mut Context,
+    ) -> Result<(), StageError> {
         for stage in &mut self.stages[first..] {
-            stage.process(batch)?;
+            stage.process(batch, cx)?;
         }
         Ok(())
     }
@@ -33,16 +39,17 @@ impl Chain {
     pub fn drain(
         &mut self,
         batch: &mut Batch,
+        cx: &mut Context,
         mut done: impl FnMut(&mut Batch) -> Result<(), StageError>,
     ) -> Result<(), StageError> {
         for index in 0..self.stages.len() {
             loop {
                 batch.clear();
-                self.stages[index].drain(batch)?;
+                self.stages[index].drain(batch, cx)?;
                 if batch.is_empty() && batch.events().is_empty() {
                     break;
                 }
-                self.process_from(index + 1, batch)?;
+                self.process_from(index + 1, batch, cx)?;
                 done(batch)?;
             }
         }

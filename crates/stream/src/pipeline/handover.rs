@@ -5,7 +5,6 @@
 //! all shards in a round are merged by arrival number.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::sharded::Pool;
 use crate::batch::{BATCH_RECORDS, Batch};
@@ -17,7 +16,7 @@ use crate::steering::SteeringRule;
 /// What a shard hands over in a round.
 pub(super) struct Parcel {
     batches: Vec<Steered>,
-    pub filled: Instant,
+    pub filled_ns: u64,
     /// Whether it is a round of the source; what is drained belongs to none.
     pub ends_round: bool,
 }
@@ -65,13 +64,13 @@ impl Parcel {
         batches: Vec<Batch>,
         rule: &SteeringRule,
         shard_count: usize,
-        filled: Instant,
+        filled_ns: u64,
         ends_round: bool,
     ) -> Parcel {
         let steered = |batch| Steered::new(batch, rule, shard_count);
         Parcel {
             batches: batches.into_iter().map(steered).collect(),
-            filled,
+            filled_ns,
             ends_round,
         }
     }

@@ -1,12 +1,12 @@
 //! The thread that reads and gives records to the shards.
 
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::Instant;
 
 use super::sharded::Pool;
 use super::worker::{Alarm, Item, Message};
 use super::{PipelineError, StopFlag, Watcher};
 use crate::batch::{Batch, BatchLimits};
+use crate::context::Clock;
 use crate::stage::Stage;
 use crate::steering::SteeringRule;
 
@@ -21,6 +21,7 @@ pub(super) struct Intake {
     pub permits: Receiver<()>,
     pub pool: Pool,
     pub limits: BatchLimits,
+    pub clock: Clock,
     /// Number of the next record to be steered.
     pub steered: u64,
 }
@@ -36,9 +37,12 @@ impl Intake {
         let mut open: Vec<Batch> = self.shards.iter().map(|_| self.pool.take()).collect();
         let mut result = Ok(());
         let mut interrupted = false;
+        let mut batches = 0;
         while !intake.is_last() {
             intake.clear();
-            result = self.source.process(&mut intake);
+            let mut cx = self.clock.context(self.clock.now_ns(), batches, false);
+            batches += 1;
+            result = self.source.process(&mut intake, &mut cx);
             if result.is_err() || self.distribute(&intake, &mut open).is_err() {
                 break;
             }
@@ -95,13 +99,13 @@ impl Intake {
         for _ in 0..open.len() {
             self.permits.recv().map_err(|_| Disconnected)?;
         }
-        let filled = Instant::now();
+        let filled_ns = self.clock.now_ns();
         for (shard, open) in self.shards.iter().zip(open) {
             let mut empty = self.pool.take();
             empty.set_interfaces(open.interfaces());
             let mut batch = std::mem::replace(open, empty);
             batch.set_records_steered(self.steered);
-            let message = Message::first(Item::Batch { batch, filled });
+            let message = Message::first(Item::Batch { batch, filled_ns });
             shard.send(message).map_err(|_| Disconnected)?;
         }
         Ok(())

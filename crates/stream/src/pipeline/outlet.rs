@@ -1,12 +1,12 @@
 //! The thread that runs the sinks.
 
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::{Duration, Instant};
 
 use super::PipelineError;
 use super::chain::Chain;
 use super::sharded::Pool;
 use crate::batch::Batch;
+use crate::context::Clock;
 use crate::stage::StageError;
 use crate::statistics::Statistics;
 
@@ -14,7 +14,7 @@ use crate::statistics::Statistics;
 pub(super) struct Done {
     pub shard: usize,
     pub batches: Vec<Batch>,
-    pub filled: Instant,
+    pub filled_ns: u64,
     /// Whether the shard has finished a round by that.
     pub ends_round: bool,
 }
@@ -26,6 +26,8 @@ pub(super) struct Outlet {
     pub at_sinks: Receiver<Done>,
     pub permits: Sender<()>,
     pub pool: Pool,
+    pub clock: Clock,
+    pub batches: u64,
 }
 
 impl Outlet {
@@ -38,8 +40,9 @@ impl Outlet {
         }
         if result.is_ok() {
             let statistics = &mut self.statistics[0];
-            result = self.sinks.drain(&mut self.pool.take(), |batch| {
-                statistics.add_batch(&batch.settle_accounts(), Duration::ZERO);
+            let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
+            result = self.sinks.drain(&mut self.pool.take(), &mut cx, |batch| {
+                statistics.add_batch(&batch.settle_accounts(), 0);
                 Ok(())
             });
         }
@@ -50,9 +53,12 @@ impl Outlet {
 
     fn write(&mut self, done: Done) -> Result<(), StageError> {
         for mut batch in done.batches {
-            self.sinks.process(&mut batch)?;
+            let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
+            self.batches += 1;
+            self.sinks.process(&mut batch, &mut cx)?;
             let tally = batch.settle_accounts();
-            self.statistics[done.shard].add_batch(&tally, done.filled.elapsed());
+            let latency_ns = self.clock.now_ns() - done.filled_ns;
+            self.statistics[done.shard].add_batch(&tally, latency_ns);
             self.pool.put(batch);
         }
         if done.ends_round {

@@ -31,6 +31,7 @@ use super::outlet::Outlet;
 use super::worker::{Alarm, Message, SegmentOfShard, Worker};
 use super::{Outcome, Pipeline, PipelineError, join};
 use crate::batch::{Batch, BatchLimits};
+use crate::context::Clock;
 use crate::stage::Stage;
 use crate::statistics::Statistics;
 use crate::steering::{Segment, segments};
@@ -100,6 +101,8 @@ impl Pipeline {
                     to_sinks: to_sinks.clone(),
                     pool: pool.clone(),
                     statistics: Statistics::new(vocabulary),
+                    clock: Clock::start(),
+                    batches: 0,
                 };
                 shard_threads.push(scope.spawn(move || worker.run()));
             }
@@ -110,6 +113,8 @@ impl Pipeline {
                 at_sinks,
                 permits: give_permit,
                 pool: pool.clone(),
+                clock: Clock::start(),
+                batches: 0,
             };
             let sink_thread = scope.spawn(move || outlet.run());
 
@@ -123,6 +128,7 @@ impl Pipeline {
                 permits,
                 pool,
                 limits: self.limits,
+                clock: Clock::start(),
                 steered: 0,
             };
             let source = intake.run();

@@ -6,6 +6,7 @@ use weir_packet::wire::{FlowKey, KeyKind, LinkType};
 
 use super::*;
 use crate::batch::HeldRecord;
+use crate::context::Context;
 use crate::stage::MemorySource;
 use crate::{DropCode, Event, EventKind, Steering, SteeringRule, Word};
 
@@ -32,7 +33,7 @@ impl Stage for Recorder {
     fn name(&self) -> &str {
         "recorder"
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         for index in batch.live() {
             let record = batch.record(index);
             let number = record[28..32].try_into().expect("four bytes");
@@ -70,7 +71,7 @@ impl Stage for Juggler {
         self.words = Some((slipped, vocabulary.event_kind(&NOTED)?));
         Ok(())
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let (slipped, noted) = self.words.expect("registered");
         for index in batch.live() {
             let number = batch.number(index);
@@ -92,7 +93,7 @@ impl Stage for Juggler {
         }
         Ok(())
     }
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         if let Some(held) = self.held.take() {
             self.held = batch.release(held).err();
         }
@@ -199,11 +200,11 @@ impl Stage for Teller {
         self.noted = Some(vocabulary.event_kind(&NOTED)?);
         Ok(())
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.seen += batch.events().len();
         Ok(())
     }
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         if !std::mem::replace(&mut self.has_told, true) {
             batch.notice_beside(Event {
                 arrival: None,
@@ -246,7 +247,7 @@ impl Stage for Hoarder {
     fn name(&self) -> &str {
         "hoarder"
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.0.extend(batch.live().map(|index| batch.hold(index)));
         Ok(())
     }
@@ -269,7 +270,7 @@ impl Stage for Failing {
     fn name(&self) -> &str {
         "failing"
     }
-    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.0 -= 1;
         if self.0 == 0 {
             return Err(StageError::new("failing", "disk full"));
@@ -303,7 +304,7 @@ impl Stage for Stopper {
     fn name(&self) -> &str {
         "stopper"
     }
-    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.0 = self.0.saturating_sub(1);
         if self.0 == 0 {
             self.1.stop();
@@ -352,7 +353,7 @@ impl Stage for Panicking {
         "panicking"
     }
 
-    fn process(&mut self, _batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         panic!("out of order");
     }
 }
@@ -408,17 +409,17 @@ impl Stage for Homed {
             .map_or(Ok(()), |juggler| juggler.register(vocabulary))
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
-        self.seen.process(batch)?;
+    fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
+        self.seen.process(batch, cx)?;
         self.juggler
             .as_mut()
-            .map_or(Ok(()), |juggler| juggler.process(batch))
+            .map_or(Ok(()), |juggler| juggler.process(batch, cx))
     }
 
-    fn drain(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn drain(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
         self.juggler
             .as_mut()
-            .map_or(Ok(()), |juggler| juggler.drain(batch))
+            .map_or(Ok(()), |juggler| juggler.drain(batch, cx))
     }
 
     fn steering(&self) -> Steering {
@@ -438,7 +439,7 @@ impl Stage for EventCounter {
         "event counter"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         for event in batch.events() {
             let is_here = |index| Some(batch.number(index)) == event.arrival;
             match batch.live().any(is_here) {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::Instant;
 
 use super::PipelineError;
 use super::chain::Chain;
@@ -11,6 +10,7 @@ use super::handover::{Merger, Parcel};
 use super::outlet::Done;
 use super::sharded::Pool;
 use crate::batch::Batch;
+use crate::context::{Clock, Context};
 use crate::stage::{Stage, StageError};
 use crate::statistics::Statistics;
 use crate::steering::SteeringRule;
@@ -48,7 +48,7 @@ impl Message {
 )]
 pub(super) enum Item {
     /// This shard's records of a round.
-    Batch { batch: Batch, filled: Instant },
+    Batch { batch: Batch, filled_ns: u64 },
     /// Records of a shard, some of them for this one.
     Parcel(Arc<Parcel>),
     /// The giver has no more.
@@ -139,6 +139,8 @@ pub(super) struct Worker {
     pub pool: Pool,
     /// Of what was handed over.
     pub statistics: Statistics,
+    pub clock: Clock,
+    pub batches: u64,
 }
 
 /// Why a shard stops before its end.
@@ -209,9 +211,13 @@ impl Worker {
         let mut parcels = Vec::new();
         for item in items {
             match item {
-                Item::Batch { mut batch, filled } => {
-                    self.segments[number].chain.process(&mut batch)?;
-                    self.pass_on(number, vec![batch], filled, true)?;
+                Item::Batch {
+                    mut batch,
+                    filled_ns,
+                } => {
+                    let mut cx = self.next_context();
+                    self.segments[number].chain.process(&mut batch, &mut cx)?;
+                    self.pass_on(number, vec![batch], filled_ns, true)?;
                 }
                 Item::Parcel(parcel) => parcels.push(parcel),
                 Item::End => {}
@@ -220,11 +226,13 @@ impl Worker {
         let Some(first) = parcels.first() else {
             return Ok(());
         };
-        let (filled, ends_round) = (first.filled, first.ends_round);
+        let (filled_ns, ends_round) = (first.filled_ns, first.ends_round);
         let segment = &mut self.segments[number];
         let mut batches = segment.merger.merge(&parcels, self.shard, &self.pool);
         for batch in &mut batches {
-            segment.chain.process(batch)?;
+            let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
+            self.batches += 1;
+            segment.chain.process(batch, &mut cx)?;
         }
         for parcel in parcels {
             // The last of those who got it gives its memory back.
@@ -232,19 +240,26 @@ impl Worker {
                 parcel.recycle(&self.pool);
             }
         }
-        self.pass_on(number, batches, filled, ends_round)
+        self.pass_on(number, batches, filled_ns, ends_round)
+    }
+
+    fn next_context(&mut self) -> Context {
+        let cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
+        self.batches += 1;
+        cx
     }
 
     /// Lets a segment release what it holds, and ends it.
     fn drain(&mut self, number: usize) -> Result<(), Halted> {
+        let mut cx = self.next_context();
         let segment = &mut self.segments[number];
         let (mut drained, pool) = (Vec::new(), &self.pool);
-        segment.chain.drain(&mut pool.take(), |batch| {
+        segment.chain.drain(&mut pool.take(), &mut cx, |batch| {
             drained.push(std::mem::replace(batch, pool.take()));
             Ok(())
         })?;
         segment.is_drained = true;
-        self.pass_on(number, drained, Instant::now(), false)?;
+        self.pass_on(number, drained, cx.now_ns, false)?;
         if self.segments[number].next.is_some() {
             for peer in &self.peers {
                 self.send(peer, number + 1, Item::End)?;
@@ -258,22 +273,23 @@ impl Worker {
         &mut self,
         number: usize,
         batches: Vec<Batch>,
-        filled: Instant,
+        filled_ns: u64,
         ends_round: bool,
     ) -> Result<(), Halted> {
         let Some(rule) = &self.segments[number].next else {
             let done = Done {
                 shard: self.shard,
                 batches,
-                filled,
+                filled_ns,
                 ends_round,
             };
             return self.to_sinks.send(done).map_err(|_| Halted::Elsewhere);
         };
         let shard_count = self.peers.len();
-        let parcel = Parcel::new(batches, rule, shard_count, filled, ends_round);
+        let parcel = Parcel::new(batches, rule, shard_count, filled_ns, ends_round);
+        let latency_ns = self.clock.now_ns() - filled_ns;
         for tally in parcel.tallies() {
-            self.statistics.add_handed_over(&tally, filled.elapsed());
+            self.statistics.add_handed_over(&tally, latency_ns);
         }
         let parcel = Arc::new(parcel);
         for peer in &self.peers {

@@ -9,6 +9,7 @@ use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry, Writer};
 use super::{Stage, StageError};
 use crate::arrival::{Arrival, CaptureClock};
 use crate::batch::Batch;
+use crate::context::Context;
 
 /// How far a source has come, for whoever draws a progress bar in another
 /// thread.
@@ -198,7 +199,7 @@ impl Stage for CaptureSource {
         "capture source"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         batch.set_interfaces(&self.interfaces);
         while batch.room().0 > 0 {
             if !self.open_next() {
@@ -303,7 +304,7 @@ impl Stage for CaptureSink {
         "capture sink"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.write(batch).map_err(|error| {
             // Half a capture is not put in place.
             self.writer = None;

@@ -8,6 +8,7 @@ use weir_packet::wire::LinkType;
 use super::{Stage, StageError};
 use crate::arrival::Arrival;
 use crate::batch::Batch;
+use crate::context::Context;
 
 /// Plays records that lie in memory, once or several times over.
 pub struct MemorySource {
@@ -82,7 +83,7 @@ impl Stage for MemorySource {
         "memory source"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         batch.set_interfaces(&self.interfaces);
         while self.rounds_left > 0 && batch.room().0 > 0 {
             let (records, room_bytes) = batch.room();

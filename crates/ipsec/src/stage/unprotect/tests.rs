@@ -255,7 +255,9 @@ fn outcome(stage: &mut Unprotect, batches: &[Vec<(usize, LinkType, Vec<u8>)>]) -
                 .with_argument(words.unprotect, *number as u32);
             batch.set_work(index, work);
         }
-        stage.process(&mut batch).expect("no defect");
+        stage
+            .process(&mut batch, &mut Context::default())
+            .expect("no defect");
         for index in 0..batch.len() {
             records.push(match batch.disposition(index) {
                 Disposition::Drop(code) => Err(words

@@ -9,7 +9,8 @@ use weir_ipsec::{
 };
 use weir_packet::wire::{LinkType, internet_checksum};
 use weir_stream::{
-    Batch, DropReason as _, Event, MemorySource, Outcome, Pipeline, Stage, StageError, Statistics,
+    Batch, Context, DropReason as _, Event, MemorySource, Outcome, Pipeline, Stage, StageError,
+    Statistics,
 };
 
 /// Bytes that stand for a key.
@@ -92,7 +93,7 @@ impl Stage for Collector {
         "collector"
     }
 
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         self.events.extend_from_slice(batch.events());
         for index in batch.live() {
             self.records.push(batch.record(index).to_vec());

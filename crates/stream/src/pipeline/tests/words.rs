@@ -23,7 +23,7 @@ impl<R: DropReason + Send> Stage for Dropping<R> {
         self.0 = Some(vocabulary.drop_reasons()?);
         Ok(())
     }
-    fn process(&mut self, batch: &mut Batch) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let codes = self.0.ok_or_else(|| StageError::unregistered("dropping"))?;
         for index in batch.live() {
             batch.drop_record(index, codes.code(R::ALL[0]));
@@ -93,7 +93,7 @@ fn stages_whose_words_clash_do_not_run() {
 fn a_stage_without_its_words_fails() {
     let batch = &mut Batch::new(BatchLimits::default());
     let error = Dropping::<Dropped>(None)
-        .process(batch)
+        .process(batch, &mut Context::default())
         .expect_err("no words");
     assert!(error.to_string().contains("not registered"), "{error}");
 }
