@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_crypto::KeyId;
+use weir_crypto::{KeyId, Opener, OpeningKey};
 
 use crate::esp::Format;
 use crate::ledger::{LedgerError, SeenBound, Shortage};
@@ -47,6 +47,15 @@ struct Accounts {
     resync: Resync,
 }
 
+/// An association that opens, on its way to the shard that it belongs to.
+pub(crate) struct InboundAssociation {
+    pub parameters: Arc<Parameters>,
+    pub key: OpeningKey,
+    /// What the ledger knows of a window that is kept, and the highest number that counts as
+    /// seen.
+    pub seen: Option<(SeenBound, u64)>,
+}
+
 /// Packets that failed verification since one did not, and where the search for
 /// the high half of their numbers goes on (RFC 4303, appendix A3).
 #[derive(Clone, Copy, Default)]
@@ -84,7 +93,40 @@ pub(crate) struct Admitted {
 const LONGEST_STEP: u64 = 1 << 31;
 
 impl Inbound {
-    pub fn new(parameters: Arc<Parameters>, key: KeyId) -> Inbound {
+    /// Takes an association into a shard, its key into the shard's opener.
+    pub fn new(association: InboundAssociation, opener: &mut Opener) -> Inbound {
+        let InboundAssociation {
+            parameters,
+            key,
+            seen,
+        } = association;
+        let key = opener.add(key);
+        let mut inbound = Inbound::with_key(parameters, key);
+        if let Some((bound, highest)) = seen {
+            inbound.resume(bound, highest);
+        }
+        inbound
+    }
+
+    /// Goes on under other parameters: of the same key, suite and kind of sequence numbers.
+    pub fn amend(&mut self, parameters: Arc<Parameters>) {
+        self.settle();
+        if parameters.replay_window != self.accounts.parameters.replay_window {
+            // What the new window would have to know of the old one counts as seen.
+            let highest = self.window.highest();
+            self.window = ReplayWindow::resume(parameters.replay_window, highest);
+        }
+        self.format = Format::new(&parameters);
+        let accounts = &mut *self.accounts;
+        let used = accounts.verified;
+        accounts.usage = Usage::of_opening(parameters.lifetime);
+        accounts.usage.book(used.packets, used.bytes);
+        accounts.parameters = parameters;
+        self.leeway = leeway(&accounts.usage);
+        accounts.granted = self.leeway;
+    }
+
+    fn with_key(parameters: Arc<Parameters>, key: KeyId) -> Inbound {
         let usage = Usage::of_opening(parameters.lifetime);
         let leeway = leeway(&usage);
         let window = match parameters.expected_sequence {
@@ -115,13 +157,14 @@ impl Inbound {
 
     /// Goes on where a run before has ended: numbers up to `highest` count as
     /// seen.
-    pub fn resume(&mut self, seen: SeenBound, highest: u64) {
+    fn resume(&mut self, seen: SeenBound, highest: u64) {
         self.window = ReplayWindow::resume(self.accounts.parameters.replay_window, highest);
         self.granted_below = 0;
         self.accounts.seen = Some(seen);
     }
 
-    /// Ends the association: what the ledger is to know of its window.
+    /// Ends the association: what the ledger is to know of its window. Nothing is accepted
+    /// from then on where the window is kept.
     pub fn close(&mut self) -> Option<(SeenBound, u64)> {
         let seen = self.accounts.seen.take()?;
         self.granted_below = 0;
@@ -129,8 +172,8 @@ impl Inbound {
     }
 
     /// Why the ledger could not be written, the last time that this happened.
-    pub fn ledger_error(&self) -> Option<&LedgerError> {
-        self.accounts.ledger_error.as_deref()
+    pub fn ledger_error(&self) -> Option<&Arc<LedgerError>> {
+        self.accounts.ledger_error.as_ref()
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
@@ -243,11 +286,8 @@ impl Inbound {
     /// the first beyond the soft lifetime.
     #[cold]
     fn ask_books(&mut self, plaintext_bytes: u64) -> Result<bool, DropReason> {
-        let unaccounted = self.unaccounted();
-        self.unaccounted_bytes = 0;
+        self.settle();
         let accounts = &mut *self.accounts;
-        accounts.usage.book(unaccounted.packets, unaccounted.bytes);
-        accounts.verified = accounts.verified.plus(unaccounted);
         self.leeway = leeway(&accounts.usage);
         accounts.granted = self.leeway;
         if self.leeway > 0 {
@@ -259,6 +299,16 @@ impl Inbound {
             .map_err(|_| DropReason::LifetimeExpired)?;
         accounts.verified.add(plaintext_bytes);
         Ok(is_soft_expired)
+    }
+
+    /// Updates the accounts.
+    fn settle(&mut self) {
+        let unaccounted = self.unaccounted();
+        self.unaccounted_bytes = 0;
+        let accounts = &mut *self.accounts;
+        accounts.granted = self.leeway;
+        accounts.usage.book(unaccounted.packets, unaccounted.bytes);
+        accounts.verified = accounts.verified.plus(unaccounted);
     }
 
     /// Prefetches the memory behind it that [`admit`](Inbound::admit) reads.

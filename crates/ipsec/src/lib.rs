@@ -61,8 +61,11 @@
 
 mod affinity;
 mod chain;
+mod change;
 mod config;
+mod databases;
 mod ecn;
+mod error;
 mod esp;
 mod fragments;
 mod gateway;
@@ -79,13 +82,17 @@ mod policy;
 mod reason;
 mod replay;
 mod report;
+mod running;
 mod sa;
 mod sad;
 pub mod sequence;
+mod slots;
 mod stage;
 
+pub use change::{ProtectChange, Settlement, ShardChange, UnprotectChange};
 pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
-pub use gateway::{Databases, GatewayError};
+pub use databases::Databases;
+pub use error::GatewayError;
 pub use ledger::{LedgerError, default_path as default_ledger, files as ledger_files};
 pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
@@ -97,6 +104,7 @@ pub use policy::{
 pub use reason::DropReason;
 pub use replay::ReplayWindow;
 pub use report::{AssociationReport, Traffic};
+pub use running::{Replacement, Running};
 pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
 pub use stage::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use weir_crypto::IvSource;
 
 use crate::config::SaFile;
-use crate::gateway::GatewayError;
+use crate::error::GatewayError;
 use crate::ledger::{self, Fingerprint, KeyIdentity, Kind, Ledger, Progress};
 use crate::ledger::{Reservations, SeenBound};
 use crate::sa::Parameters;
@@ -82,7 +82,7 @@ pub enum Windows {
     },
 }
 
-/// The reservations of each outbound association, and how far its key has come.
+/// By place in the file: the reservations of each association, and how far its key has come.
 type ByAssociation<T, P> = HashMap<u32, (T, P)>;
 
 impl SaFile {
@@ -92,7 +92,7 @@ impl SaFile {
     /// # Errors
     /// As there.
     pub fn check_ledger(&self, path: &Path, new_keys: &NewKeys) -> Result<(), GatewayError> {
-        let keys = self.sealing_keys(new_keys)?;
+        let keys = self.sealing_keys(&self.outbound, new_keys)?;
         if self.is_insecure_example() || keys.is_empty() {
             return Ok(());
         }
@@ -107,8 +107,24 @@ impl SaFile {
         Some(Fingerprint::of_sealing(cipher_key, integrity_key))
     }
 
-    /// What the ledger must know to seal by this file.
-    fn sealing_keys(&self, new_keys: &NewKeys) -> Result<Vec<KeyIdentity>, GatewayError> {
+    /// The fingerprint of what an association's window is kept under: its keys, SPI and
+    /// destination.
+    pub(crate) fn window_fingerprint(&self, place: u32) -> Option<Fingerprint> {
+        let (parameters, secrets) = self.association(place)?;
+        Some(Fingerprint::of_window(
+            &secrets.key,
+            &secrets.integrity_key,
+            parameters.spi,
+            parameters.destination(),
+        ))
+    }
+
+    /// What the ledger must know to seal by the associations at these places of the file.
+    fn sealing_keys(
+        &self,
+        places: &[u32],
+        new_keys: &NewKeys,
+    ) -> Result<Vec<KeyIdentity>, GatewayError> {
         if let NewKeys::Of(names) = new_keys
             && let Some(name) = names.iter().find(|name| {
                 let mut known = self.associations().iter();
@@ -120,21 +136,22 @@ impl SaFile {
                 name: name.clone(),
             });
         }
-        let identity = |index: &u32| {
-            let (parameters, _) = self.association(*index)?;
+        let identity = |place: &u32| {
+            let (parameters, _) = self.association(*place)?;
             Some(KeyIdentity {
                 kind: Kind::Sealing,
-                fingerprint: self.fingerprint(*index)?,
+                fingerprint: self.fingerprint(*place)?,
                 association: parameters.name.clone(),
                 may_be_new: new_keys.contains(&parameters.name),
             })
         };
-        Ok(self.outbound.iter().filter_map(identity).collect())
+        Ok(places.iter().filter_map(identity).collect())
     }
 
-    /// Opens what numbers come from.
+    /// Opens what the numbers of the associations at these places of the file come from.
     pub(crate) fn reservations(
         &self,
+        places: &[u32],
         sequences: &Sequences,
         output: Output,
     ) -> Result<(ByAssociation<Reservations, Progress>, IvSource), GatewayError> {
@@ -154,7 +171,7 @@ impl SaFile {
                 path: self.path.clone(),
             });
         }
-        let keys = self.sealing_keys(new_keys)?;
+        let keys = self.sealing_keys(places, new_keys)?;
         if keys.is_empty() {
             return Ok((HashMap::new(), IvSource::Random));
         }
@@ -174,12 +191,12 @@ impl SaFile {
             Output::Capture => used,
         };
         let (ledger, progress) = Ledger::open(path, &keys, |number, used| {
-            let (parameters, _) = self.association(*self.outbound.get(number)?)?;
+            let (parameters, _) = self.association(*places.get(number)?)?;
             let used = raised(parameters, used);
             (output == Output::Live).then(|| end(parameters, used))
         })?;
         let mut by_association = HashMap::with_capacity(progress.len());
-        for ((key, index), used) in (0..).zip(&self.outbound).zip(progress) {
+        for ((key, index), used) in (0..).zip(places).zip(progress) {
             let Some((parameters, _)) = self.association(*index) else {
                 continue;
             };
@@ -207,6 +224,7 @@ impl SaFile {
     /// number that counts as seen.
     pub(crate) fn seen_bounds(
         &self,
+        places: &[u32],
         windows: &Windows,
     ) -> Result<ByAssociation<SeenBound, u64>, GatewayError> {
         let Windows::Ledger { path, input } = windows else {
@@ -214,8 +232,10 @@ impl SaFile {
         };
         let mut indices = Vec::new();
         let mut keys = Vec::new();
-        for index in 0..self.associations().len() as u32 {
-            let Some((parameters, secrets)) = self.association(index) else {
+        for index in places.iter().copied() {
+            let (Some((parameters, _)), Some(fingerprint)) =
+                (self.association(index), self.window_fingerprint(index))
+            else {
                 continue;
             };
             if !parameters.keeps_window(*input) {
@@ -224,12 +244,7 @@ impl SaFile {
             indices.push(index);
             keys.push(KeyIdentity {
                 kind: Kind::ReplayWindow,
-                fingerprint: Fingerprint::of_window(
-                    &secrets.key,
-                    &secrets.integrity_key,
-                    parameters.spi,
-                    parameters.destination(),
-                ),
+                fingerprint,
                 association: parameters.name.clone(),
                 // To receive needs no nonce: an unknown key has seen nothing.
                 may_be_new: true,

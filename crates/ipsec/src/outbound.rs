@@ -43,6 +43,15 @@ struct Accounts {
     traffic: Traffic,
 }
 
+/// An association that seals, on its way to the shard that it belongs to.
+pub(crate) struct OutboundAssociation {
+    pub parameters: Arc<Parameters>,
+    pub key: SealingKey,
+    /// What is reserved in the ledger and how far the key has come; `None` where every run
+    /// repeats the last one's numbers.
+    pub numbers: Option<(Reservations, Progress)>,
+}
+
 /// Why a packet is not protected, and what the ledger has to do with it.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -60,38 +69,21 @@ impl From<DropReason> for Refusal {
 }
 
 impl Outbound {
-    /// An association whose numbers are recorded in a ledger. `used` is how far
-    /// its key has come.
-    pub fn recorded(
-        parameters: Arc<Parameters>,
-        sealer: &mut Sealer,
-        mut key: SealingKey,
-        reservations: Reservations,
-        used: Progress,
-    ) -> Outbound {
-        let Progress {
-            next_sequence,
-            bytes,
-        } = used;
-        key.allow_until(reservations.end().next_sequence);
-        let mut outbound = Outbound::unrecorded(parameters, sealer, key);
-        let accounts = &mut outbound.accounts;
-        accounts.usage = Usage::of_sealing(
-            accounts.parameters.lifetime,
-            accounts.parameters.suite,
-            next_sequence.saturating_sub(1),
-            bytes,
-        );
-        accounts.reservations = Some(reservations);
-        outbound
-    }
-
-    /// An association that starts afresh in every run.
-    pub fn unrecorded(
-        parameters: Arc<Parameters>,
-        sealer: &mut Sealer,
-        key: SealingKey,
-    ) -> Outbound {
+    /// Takes an association into a shard, its key into the shard's sealer.
+    pub fn new(association: OutboundAssociation, sealer: &mut Sealer) -> Outbound {
+        let OutboundAssociation {
+            parameters,
+            mut key,
+            numbers,
+        } = association;
+        let (reservations, used) = numbers.unzip();
+        let used = used.map_or(NOTHING_USED, |used| Progress {
+            next_sequence: used.next_sequence.saturating_sub(1),
+            ..used
+        });
+        if let Some(reservations) = &reservations {
+            key.allow_until(reservations.end().next_sequence);
+        }
         Outbound {
             template: Template::new(&parameters),
             key: sealer.add(key),
@@ -100,13 +92,28 @@ impl Outbound {
             unaccounted_bytes: 0,
             accounts: Box::new(Accounts {
                 granted: 0,
-                usage: Usage::of_sealing(parameters.lifetime, parameters.suite, 0, 0),
+                usage: usage(&parameters, used.next_sequence, used.bytes),
                 parameters,
-                reservations: None,
+                reservations,
                 failed_in: None,
                 traffic: Traffic::default(),
             }),
         }
+    }
+
+    /// Goes on under other parameters: of the same key, suite and kind of sequence numbers.
+    pub fn amend(&mut self, parameters: Arc<Parameters>, sealer: &Sealer) {
+        self.settle();
+        let accounts = &mut *self.accounts;
+        if let Some(key) = sealer.key(self.key) {
+            let packets = key.next_number().saturating_sub(1);
+            accounts.usage = usage(&parameters, packets, accounts.usage.bytes());
+        }
+        self.template = Template::new(&parameters);
+        accounts.parameters = parameters;
+        // The next packet consults the accounts.
+        self.leeway = 0;
+        accounts.granted = 0;
     }
 
     pub fn parameters(&self) -> &Arc<Parameters> {
@@ -262,6 +269,17 @@ impl Outbound {
         sealer.remove(self.key);
         Some((self.accounts.reservations?, used?))
     }
+}
+
+/// What a key has used that starts afresh.
+const NOTHING_USED: Progress = Progress {
+    next_sequence: 0,
+    bytes: 0,
+};
+
+/// The use of a key that has sealed so many packets and bytes.
+fn usage(parameters: &Parameters, packets: u64, bytes: u64) -> Usage {
+    Usage::of_sealing(parameters.lifetime, parameters.suite, packets, bytes)
 }
 
 /// The numbers of a key, as they will be when all packets that were granted have drawn theirs.

@@ -1,5 +1,6 @@
 //! What associations did, for the report of a run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::sa::Parameters;
@@ -38,10 +39,34 @@ impl Traffic {
 /// What one association did in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationReport {
-    /// Index of the association.
+    /// Slot of the association, which is its place in the SA file as long as that is not
+    /// replaced.
     pub association: u32,
     /// Its parameters.
     pub parameters: Arc<Parameters>,
     /// What it protected or unprotected.
     pub traffic: Traffic,
+}
+
+/// What associations did that are not there any more, by name: one that follows another one of
+/// its name goes on with its counts.
+#[derive(Debug, Default)]
+pub(crate) struct Retired(HashMap<String, AssociationReport>);
+
+impl Retired {
+    pub fn add(&mut self, mut report: AssociationReport) {
+        if let Some(before) = self.0.remove(&report.parameters.name) {
+            report.traffic = report.traffic.plus(before.traffic);
+        }
+        self.0.insert(report.parameters.name.clone(), report);
+    }
+
+    /// What all associations did, those in `present` too, by slot.
+    pub fn with(&self, present: impl Iterator<Item = AssociationReport>) -> Vec<AssociationReport> {
+        let mut all = Retired(self.0.clone());
+        present.for_each(|report| all.add(report));
+        let mut reports: Vec<AssociationReport> = all.0.into_values().collect();
+        reports.sort_unstable_by_key(|report| report.association);
+        reports
+    }
 }

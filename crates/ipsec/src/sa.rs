@@ -91,6 +91,15 @@ impl Parameters {
         self.direction != Some(SaDirection::Outbound)
     }
 
+    /// Whether an association with these parameters and the same keys can go on where one with
+    /// others was, with its counter and its window.
+    pub(crate) fn continues(&self, before: &Parameters) -> bool {
+        self.suite == before.suite
+            && self.esn == before.esn
+            && self.direction == before.direction
+            && self.keeps_replay_state == before.keeps_replay_state
+    }
+
     /// Whether the two associations could not be distinguished by a receiver,
     /// which looks at SPI and destination (RFC 4301, section 4.1). One that is
     /// inbound and one that is outbound have different receivers.

@@ -11,12 +11,14 @@ use weir_simd::prefetch;
 use crate::esp::Arrival;
 use crate::sa::Parameters;
 
-/// The associations of a gateway, by index.
+/// The associations of a gateway. Packets name them by slot: the number that an association
+/// keeps as long as it is there, also where the SA file is replaced.
 #[derive(Clone, Debug)]
 pub struct Sad {
+    /// In the order of the SA file.
     associations: Vec<Arc<Parameters>>,
     /// What received packets are held against, by [`bucket`](Sad::bucket) and then by
-    /// index.
+    /// slot.
     rows: Vec<Row>,
     /// Where in `rows` each bucket starts, and at the end where the last one does.
     starts: Box<[u32]>,
@@ -25,7 +27,7 @@ pub struct Sad {
     nat_t_ports: Vec<u16>,
     /// Where tunnels end here.
     tunnel_ends: HashSet<IpAddr>,
-    /// Per association, the number that steers its packets.
+    /// By slot, the number that steers an association's packets.
     homes: Vec<u32>,
 }
 
@@ -33,32 +35,33 @@ pub struct Sad {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     spi: u32,
-    index: u32,
+    slot: u32,
     in_udp: bool,
     destination: Option<IpAddr>,
 }
 
 impl Sad {
-    /// Builds the database. `homes` steer the packets of each association
-    /// ([`Sad::home`]).
-    pub(crate) fn new(associations: Vec<Arc<Parameters>>, homes: Vec<u32>) -> Sad {
+    /// Builds the database of associations in these slots. `homes` steer the packets of each
+    /// slot ([`Sad::home`]).
+    pub(crate) fn new(associations: Vec<Arc<Parameters>>, slots: &[u32], homes: Vec<u32>) -> Sad {
         let bucket_bits = associations.len().next_power_of_two().ilog2();
         let inbound = || {
             associations
                 .iter()
                 .filter(|parameters| parameters.may_open())
         };
-        let mut rows: Vec<Row> = (0..)
+        let mut rows: Vec<Row> = slots
+            .iter()
             .zip(&associations)
             .filter(|(_, parameters)| parameters.may_open())
-            .map(|(index, parameters)| Row {
+            .map(|(slot, parameters)| Row {
                 spi: parameters.spi,
-                index,
+                slot: *slot,
                 in_udp: parameters.nat_t.is_some(),
                 destination: parameters.destination(),
             })
             .collect();
-        rows.sort_unstable_by_key(|row| (bucket(row.spi, bucket_bits), row.index));
+        rows.sort_unstable_by_key(|row| (bucket(row.spi, bucket_bits), row.slot));
         let starts = (0..=1usize << bucket_bits)
             .map(|at| rows.partition_point(|row| bucket(row.spi, bucket_bits) < at) as u32)
             .collect();
@@ -81,7 +84,7 @@ impl Sad {
         }
     }
 
-    /// The parameters of all associations.
+    /// The parameters of all associations, in the order of the SA file.
     pub fn associations(&self) -> &[Arc<Parameters>] {
         &self.associations
     }
@@ -96,7 +99,7 @@ impl Sad {
         self.tunnel_ends.contains(&destination)
     }
 
-    /// The inbound association of a received ESP packet: its SPI, the way of
+    /// The slot of the inbound association of a received ESP packet: its SPI, the way of
     /// encapsulation, and the destination address must fit, which in transport
     /// mode `is_transport_end` decides.
     #[inline]
@@ -117,7 +120,7 @@ impl Sad {
                         None => is_transport_end(),
                     }
             })
-            .map(|row| row.index)
+            .map(|row| row.slot)
     }
 
     /// The places of the rows among which those with this SPI are.
@@ -219,6 +222,7 @@ mod tests {
                 association(0x1000, Some([198, 18, 0, 3]), false),
                 association(0x3000, None, true),
             ],
+            &[0, 1, 2, 3],
             vec![0, 1, 2, 3],
         );
         let (two, three) = (IpAddr::from([198, 18, 0, 2]), IpAddr::from([198, 18, 0, 3]));
@@ -248,7 +252,8 @@ mod tests {
         for count in [0, 1, 2, 3, 700] {
             let spi = |number: u32| 0x100 + number * number * 977;
             let associations = (0..count).map(|number| association(spi(number), None, false));
-            let sad = Sad::new(associations.collect(), (0..count).collect());
+            let slots: Vec<u32> = (0..count).collect();
+            let sad = Sad::new(associations.collect(), &slots, slots.clone());
             for number in 0..count {
                 assert_eq!(
                     sad.find(&arrival(spi(number), false), two, || true),
@@ -270,7 +275,7 @@ mod tests {
         let mut outbound = (*association(0x1000, Some([198, 18, 0, 2]), true)).clone();
         outbound.direction = Some(SaDirection::Outbound);
         let end = IpAddr::from([198, 18, 0, 2]);
-        let sad = Sad::new(vec![Arc::new(outbound)], vec![0]);
+        let sad = Sad::new(vec![Arc::new(outbound)], &[0], vec![0]);
         assert_eq!(sad.find(&arrival(0x1000, true), end, || true), None);
         assert!(!sad.is_tunnel_end(end) && sad.nat_t_ports().is_empty());
     }

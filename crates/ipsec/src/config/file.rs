@@ -10,8 +10,10 @@ use super::error::Blame;
 use super::resolve::{Resolved, resolve};
 use super::secret::{SecretBytes, check_permissions, read_secret};
 use super::{ConfigError, WiresharkKeys, wireshark};
-use crate::gateway::Databases;
+use crate::databases::Databases;
+use crate::policy::{Action, Defaults, Policy};
 use crate::sa::Parameters;
+use crate::slots::Slots;
 
 /// Longer files are refused: enough for a hundred thousand associations.
 const LONGEST_FILE_BYTES: u64 = 64 << 20;
@@ -28,8 +30,12 @@ pub struct LoadOptions {
 pub struct SaFile {
     pub(crate) path: PathBuf,
     pub(crate) databases: Arc<Databases>,
+    /// Where the associations are in the stages.
+    pub(crate) slots: Slots,
+    policies: Vec<Policy>,
+    defaults: Defaults,
     pub(crate) secrets: Vec<Secrets>,
-    /// Indices of the associations that outbound policies name.
+    /// Places of the associations that outbound policies name.
     pub(crate) outbound: Vec<u32>,
     pub(crate) legacy_encrypt: bool,
     insecure_example: bool,
@@ -97,16 +103,29 @@ impl SaFile {
                 path.display()
             ));
         }
+        let slots = Slots::first(associations.len());
+        let databases = Databases::new(associations, &policies, defaults.clone(), &slots);
         Ok(SaFile {
             path: path.into(),
             insecure_example,
             key_files,
             outbound: outbound(&policies),
-            databases: Arc::new(Databases::new(associations, &policies, defaults)),
+            databases: Arc::new(databases),
+            slots,
+            policies,
+            defaults,
             secrets,
             legacy_encrypt,
             warnings,
         })
+    }
+
+    /// Puts the associations into other slots.
+    pub(crate) fn move_to(&mut self, slots: Slots) {
+        let associations = self.associations().to_vec();
+        let (policies, defaults) = (&self.policies, self.defaults.clone());
+        self.databases = Arc::new(Databases::new(associations, policies, defaults, &slots));
+        self.slots = slots;
     }
 
     /// The databases, for classifiers and steering.
@@ -114,7 +133,7 @@ impl SaFile {
         &self.databases
     }
 
-    /// The associations, by index.
+    /// The associations, in the order of the file.
     pub fn associations(&self) -> &[Arc<Parameters>] {
         self.databases.sad().associations()
     }
@@ -163,12 +182,12 @@ impl SaFile {
 }
 
 /// The associations that policies seal with.
-fn outbound(policies: &[crate::policy::Policy]) -> Vec<u32> {
+fn outbound(policies: &[Policy]) -> Vec<u32> {
     let mut outbound: Vec<u32> = policies
         .iter()
         .filter(|policy| policy.direction.is_outbound())
         .filter_map(|policy| match &policy.action {
-            crate::policy::Action::Protect(by) => Some(by),
+            Action::Protect(by) => Some(by),
             _ => None,
         })
         .flatten()

@@ -125,8 +125,18 @@ impl Reservations {
     }
 
     /// As [`provide`](Reservations::provide) for packets of no bytes of several
-    /// associations of one ledger, each with what it has used, in one commit.
+    /// associations, each with what it has used, in one commit for each ledger.
     pub fn provide_together(of: &mut [(&mut Reservations, Progress)]) {
+        of.sort_by_key(|(reservations, _)| Arc::as_ptr(&reservations.ledger));
+        let is_same = |one: &(&mut Reservations, _), other: &(&mut Reservations, _)| {
+            Arc::ptr_eq(&one.0.ledger, &other.0.ledger)
+        };
+        of.chunk_by_mut(is_same)
+            .for_each(Reservations::provide_from_one);
+    }
+
+    /// The same for associations of one ledger.
+    fn provide_from_one(of: &mut [(&mut Reservations, Progress)]) {
         let mut wanted = Vec::new();
         for (reservations, used) in of.iter_mut() {
             reservations.collect();
@@ -151,7 +161,7 @@ impl Reservations {
         }
     }
 
-    /// Writes back how far associations really came, in one go. Their keys
+    /// Writes back how far associations really came, in one commit for each ledger. Their keys
     /// must be gone: nothing may be sealed with them any more.
     ///
     /// # Errors
@@ -159,16 +169,25 @@ impl Reservations {
     pub fn settle(
         of: impl IntoIterator<Item = (Reservations, Progress)>,
     ) -> Result<(), Arc<LedgerError>> {
-        let settled: Vec<(Reservations, Progress)> = of.into_iter().collect();
-        let Some((first, _)) = settled.first() else {
-            return Ok(());
+        let mut settled: Vec<(Reservations, Progress)> = of.into_iter().collect();
+        settled.sort_by_key(|(reservations, _)| Arc::as_ptr(&reservations.ledger));
+        let is_same = |one: &(Reservations, _), other: &(Reservations, _)| {
+            Arc::ptr_eq(&one.0.ledger, &other.0.ledger)
         };
-        let changed = settled
-            .iter()
-            .filter(|(reservations, used)| reservations.is_requested || reservations.end != *used)
-            .map(|(reservations, used)| (reservations.key, *used))
-            .collect();
-        first.ledger.settle(changed)
+        let mut result = Ok(());
+        for of_one in settled.chunk_by(is_same) {
+            let changed = of_one
+                .iter()
+                .filter(|(reservations, used)| {
+                    reservations.is_requested || reservations.end != *used
+                })
+                .map(|(reservations, used)| (reservations.key, *used))
+                .collect();
+            if let Some((first, _)) = of_one.first() {
+                result = result.and(first.ledger.settle(changed));
+            }
+        }
+        result
     }
 
     fn left(&self, used: Progress) -> Progress {

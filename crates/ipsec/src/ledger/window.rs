@@ -69,23 +69,30 @@ impl SeenBound {
     pub fn settle(
         of: impl IntoIterator<Item = (SeenBound, u64)>,
     ) -> Result<(), Arc<super::LedgerError>> {
-        let settled: Vec<(SeenBound, u64)> = of.into_iter().collect();
-        let Some((first, _)) = settled.first() else {
-            return Ok(());
+        let mut settled: Vec<(SeenBound, u64)> = of.into_iter().collect();
+        settled.sort_by_key(|(bound, _)| Arc::as_ptr(&bound.ledger));
+        let is_same = |one: &(SeenBound, _), other: &(SeenBound, _)| {
+            Arc::ptr_eq(&one.0.ledger, &other.0.ledger)
         };
-        let changed = settled
-            .iter()
-            .map(|(bound, highest)| (bound, highest.saturating_add(1)))
-            .filter(|(bound, next_sequence)| bound.is_requested || bound.end != *next_sequence)
-            .map(|(bound, next_sequence)| {
-                let progress = Progress {
-                    next_sequence,
-                    bytes: 0,
-                };
-                (bound.key, progress)
-            })
-            .collect();
-        first.ledger.settle(changed)
+        let mut result = Ok(());
+        for of_one in settled.chunk_by(is_same) {
+            let changed = of_one
+                .iter()
+                .map(|(bound, highest)| (bound, highest.saturating_add(1)))
+                .filter(|(bound, next_sequence)| bound.is_requested || bound.end != *next_sequence)
+                .map(|(bound, next_sequence)| {
+                    let progress = Progress {
+                        next_sequence,
+                        bytes: 0,
+                    };
+                    (bound.key, progress)
+                })
+                .collect();
+            if let Some((first, _)) = of_one.first() {
+                result = result.and(first.ledger.settle(changed));
+            }
+        }
+        result
     }
 
     fn collect(&mut self, waits: bool) -> Result<(), Shortage> {

@@ -7,10 +7,11 @@ use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, Vocab
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use crate::databases::{Arrived, Databases};
 use crate::fragments::Fragments;
-use crate::gateway::{Arrived, Databases};
 use crate::policy::Verdict;
 use crate::reason::DropReason;
+use crate::slots::Tagged;
 
 const OUTBOUND: &str = "classify outbound";
 const INBOUND: &str = "classify inbound";
@@ -32,6 +33,11 @@ impl ClassifyOutbound {
             fragments: Fragments::default(),
             bypassed: 0,
         }
+    }
+
+    /// Goes on by other databases, from the next batch on.
+    pub fn switch(&mut self, databases: Arc<Databases>) {
+        self.databases = databases;
     }
 
     /// Packets that passed by.
@@ -149,6 +155,11 @@ impl ClassifyInbound {
         }
     }
 
+    /// Goes on by other databases, from the next batch on.
+    pub fn switch(&mut self, databases: Arc<Databases>) {
+        self.databases = databases;
+    }
+
     /// Packets that passed by.
     pub fn bypassed(&self) -> u64 {
         self.bypassed
@@ -185,10 +196,10 @@ impl Stage for ClassifyInbound {
                 continue;
             }
             match self.databases.classify_inbound(headers, record, interface) {
-                Arrived::Esp(association) => {
-                    let work = batch
-                        .work(index)
-                        .with_argument(words.unprotect, association);
+                Arrived::Esp(slot) => {
+                    let tagged = Tagged::new(slot, self.databases.generation());
+                    let work =
+                        (batch.work(index)).with_argument(words.unprotect, tagged.argument());
                     batch.set_work(index, work);
                 }
                 Arrived::Other(verdict) => apply(batch, index, verdict, &words, &mut self.bypassed),

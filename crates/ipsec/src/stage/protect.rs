@@ -10,11 +10,12 @@ use weir_stream::{
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use crate::change::{ProtectChange, Settled};
 use crate::esp::{Encapsulation, LateChecksum};
-use crate::ledger::{LedgerError, Reservations};
-use crate::outbound::Outbound;
+use crate::ledger::{LedgerError, Progress as Used, Reservations};
+use crate::outbound::{Outbound, OutboundAssociation};
 use crate::reason::DropReason;
-use crate::report::AssociationReport;
+use crate::report::{AssociationReport, Retired};
 
 const NAME: &str = "protect";
 
@@ -22,7 +23,7 @@ const NAME: &str = "protect";
 /// associations that belong to its shard.
 pub struct Protect {
     words: Option<Words>,
-    /// By index; `None` where another shard has it.
+    /// By slot; `None` where another shard has it, or none.
     associations: Vec<Option<Outbound>>,
     /// Their keys.
     sealer: Sealer,
@@ -38,7 +39,8 @@ pub struct Protect {
     /// The batch for which numbers were reserved last.
     reserved_in: u64,
     protected: u64,
-    reports: Vec<AssociationReport>,
+    /// What associations did that were retired.
+    retired: Retired,
     ledger_error: Option<Arc<LedgerError>>,
 }
 
@@ -65,17 +67,12 @@ enum Progress {
 }
 
 impl Protect {
-    /// `sealer` has the keys of the associations; `steering` brings records to the shard of
-    /// theirs.
-    pub(crate) fn new(
-        associations: Vec<Option<Outbound>>,
-        sealer: Sealer,
-        steering: SteeringRule,
-    ) -> Protect {
+    /// Without associations. `steering` brings records to the shard of theirs.
+    pub(crate) fn new(steering: SteeringRule) -> Protect {
         Protect {
             words: None,
-            associations,
-            sealer,
+            associations: Vec::new(),
+            sealer: Sealer::new(),
             steering,
             wanted: Vec::new(),
             planned: Vec::new(),
@@ -83,9 +80,53 @@ impl Protect {
             batches: 0,
             reserved_in: 0,
             protected: 0,
-            reports: Vec::new(),
+            retired: Retired::default(),
             ledger_error: None,
         }
+    }
+
+    /// Puts an association into its slot, in which there is none.
+    pub(crate) fn install(&mut self, slot: u32, association: OutboundAssociation) {
+        let at = slot as usize;
+        if at >= self.associations.len() {
+            self.associations.resize_with(at + 1, || None);
+        }
+        let outbound = Outbound::new(association, &mut self.sealer);
+        if let Some(place) = self.associations.get_mut(at) {
+            *place = Some(outbound);
+        }
+    }
+
+    /// Makes a change that takes effect with the next batch. It does not wait for a disk.
+    pub fn change(&mut self, change: ProtectChange) {
+        for (slot, association) in change.installed {
+            self.install(slot, association);
+        }
+        for (slot, parameters) in change.amended {
+            if let Some(Some(outbound)) = self.associations.get_mut(slot as usize) {
+                outbound.amend(parameters, &self.sealer);
+            }
+        }
+        for (reservations, used) in self.retire(change.retired) {
+            if let Some(settled) = &change.settled {
+                // Where nobody waits for it, what was reserved stays used up.
+                let _ = settled.send(Settled::Sealing(reservations, used));
+            }
+        }
+    }
+
+    /// Ends the associations in these slots: their keys are wiped. Returns what is left of their
+    /// reservations.
+    fn retire(&mut self, slots: impl IntoIterator<Item = u32>) -> Vec<(Reservations, Used)> {
+        let mut settled = Vec::new();
+        for slot in slots {
+            let place = self.associations.get_mut(slot as usize);
+            if let Some(outbound) = place.and_then(Option::take) {
+                self.retired.add(report(slot, &outbound));
+                settled.extend(outbound.close(&mut self.sealer));
+            }
+        }
+        settled
     }
 
     /// Packets that were protected.
@@ -93,9 +134,11 @@ impl Protect {
         self.protected
     }
 
-    /// What each association of this shard did, after the run.
-    pub fn reports(&self) -> &[AssociationReport] {
-        &self.reports
+    /// What each association of this shard did so far.
+    pub fn reports(&self) -> Vec<AssociationReport> {
+        let present = (0..).zip(&self.associations);
+        let present = present.filter_map(|(slot, outbound)| Some(report(slot, outbound.as_ref()?)));
+        self.retired.with(present)
     }
 
     /// Why a range of sequence numbers could not be reserved, the last time
@@ -257,6 +300,15 @@ impl Protect {
     }
 }
 
+/// What an association did so far.
+fn report(slot: u32, outbound: &Outbound) -> AssociationReport {
+    AssociationReport {
+        association: slot,
+        parameters: outbound.parameters().clone(),
+        traffic: outbound.traffic(),
+    }
+}
+
 impl Planned {
     /// Copies the record, draws its number, and writes what goes around its payload.
     #[inline(always)]
@@ -346,18 +398,7 @@ impl Stage for Protect {
     /// Wipes the keys and gives unused sequence numbers back to the
     /// ledger. A stage that has finished protects nothing more.
     fn finish(&mut self) -> Result<(), StageError> {
-        let mut settled = Vec::new();
-        for (index, slot) in (0..).zip(&mut self.associations) {
-            let Some(outbound) = slot.take() else {
-                continue;
-            };
-            self.reports.push(AssociationReport {
-                association: index,
-                parameters: outbound.parameters().clone(),
-                traffic: outbound.traffic(),
-            });
-            settled.extend(outbound.close(&mut self.sealer));
-        }
+        let settled = self.retire(0..self.associations.len() as u32);
         Reservations::settle(settled).map_err(|error| StageError::new(NAME, error))
     }
 }

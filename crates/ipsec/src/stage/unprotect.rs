@@ -15,14 +15,16 @@ use weir_stream::{
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
+use crate::change::{Settled, UnprotectChange};
+use crate::databases::{Arrived, Databases};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
-use crate::gateway::{Arrived, Databases};
-use crate::inbound::{Admitted, Inbound};
+use crate::inbound::{Admitted, Inbound, InboundAssociation};
 use crate::ledger::{LedgerError, SeenBound};
 use crate::policy::Verdict;
 use crate::reason::DropReason;
-use crate::report::AssociationReport;
+use crate::report::{AssociationReport, Retired};
+use crate::slots::Tagged;
 
 mod resync;
 #[cfg(test)]
@@ -37,8 +39,8 @@ const MAX_HEADER_BYTES: usize = 24;
 /// ([`UNPROTECT`](super::UNPROTECT)) by the associations that belong to its shard.
 pub struct Unprotect {
     words: Option<Words>,
-    databases: Arc<Databases>,
-    /// By index; `None` where another shard has it.
+    databases: TwoGenerations,
+    /// By slot; `None` where another shard has it, or none.
     associations: Vec<Option<Inbound>>,
     /// Their keys.
     opener: Opener,
@@ -52,12 +54,42 @@ pub struct Unprotect {
     /// Associations whose next packet is tried under other high halves.
     lost: Vec<u32>,
     unprotected: u64,
+    /// What associations did that were retired.
+    retired: Retired,
+    /// Why the ledger could not be written for one of them.
+    ledger_error: Option<Arc<LedgerError>>,
+}
+
+/// The databases of the last two generations: a record is judged by those that it was
+/// classified by, also where others have taken their place since.
+struct TwoGenerations([Arc<Databases>; 2]);
+
+impl TwoGenerations {
+    /// Those of a generation, by its lowest bit.
+    #[inline]
+    fn of(&self, parity: usize) -> &Arc<Databases> {
+        &self.0[parity % 2]
+    }
+
+    /// Takes in the next generation, in the place of the one before the last.
+    fn add(&mut self, databases: Arc<Databases>) {
+        let parity = databases.generation() as usize % 2;
+        self.0[parity] = databases;
+    }
+
+    fn newest(&self) -> &Arc<Databases> {
+        let [one, other] = &self.0;
+        let is_later = one.generation().wrapping_sub(other.generation()) == 1;
+        if is_later { one } else { other }
+    }
 }
 
 /// What is known of a record before the cipher has run.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     fate: Fate,
+    /// The lowest bit of the generation that classified it.
+    parity: usize,
     /// What follows is of admitted records only.
     decapsulation: Decapsulation,
     /// Where it is decrypted.
@@ -76,23 +108,73 @@ enum Fate {
 }
 
 impl Unprotect {
-    /// `opener` has the keys of the associations.
-    pub(crate) fn new(
-        databases: Arc<Databases>,
-        associations: Vec<Option<Inbound>>,
-        opener: Opener,
-    ) -> Unprotect {
+    /// Without associations.
+    pub(crate) fn new(databases: Arc<Databases>) -> Unprotect {
         Unprotect {
             words: None,
-            databases,
-            associations,
-            opener,
+            databases: TwoGenerations([Arc::clone(&databases), databases]),
+            associations: Vec::new(),
+            opener: Opener::new(),
             fragments: Fragments::default(),
             wanted: Vec::new(),
             seen: Vec::new(),
             lost: Vec::new(),
             unprotected: 0,
+            retired: Retired::default(),
+            ledger_error: None,
         }
+    }
+
+    /// Puts an association into its slot, in which there is none.
+    pub(crate) fn install(&mut self, slot: u32, association: InboundAssociation) {
+        let at = slot as usize;
+        if at >= self.associations.len() {
+            self.associations.resize_with(at + 1, || None);
+        }
+        let inbound = Inbound::new(association, &mut self.opener);
+        if let Some(place) = self.associations.get_mut(at) {
+            *place = Some(inbound);
+        }
+    }
+
+    /// Makes a change that takes effect with the next batch. It does not wait for a disk.
+    pub fn change(&mut self, change: UnprotectChange) {
+        if let Some(databases) = change.expected {
+            self.databases.add(databases);
+        }
+        for (slot, association) in change.installed {
+            self.install(slot, association);
+        }
+        for (slot, parameters) in change.amended {
+            if let Some(Some(inbound)) = self.associations.get_mut(slot as usize) {
+                inbound.amend(parameters);
+            }
+        }
+        for (bound, highest) in self.retire(change.retired) {
+            if let Some(settled) = &change.settled {
+                // Where nobody waits for it, numbers up to the bound count as seen.
+                let _ = settled.send(Settled::Window(bound, highest));
+            }
+        }
+    }
+
+    /// Ends the associations in these slots: their keys are wiped. Returns how far the windows
+    /// that are kept have come.
+    fn retire(&mut self, slots: impl IntoIterator<Item = u32>) -> Vec<(SeenBound, u64)> {
+        let mut seen = Vec::new();
+        for slot in slots {
+            let place = self.associations.get_mut(slot as usize);
+            if let Some(mut inbound) = place.and_then(Option::take) {
+                self.retired.add(report(slot, &inbound));
+                if let Some(error) = inbound.ledger_error() {
+                    self.ledger_error = Some(Arc::clone(error));
+                }
+                self.opener.remove(inbound.key());
+                self.lost.retain(|lost| *lost != slot);
+                seen.extend(inbound.close());
+            }
+        }
+        seen
     }
 
     /// Packets that were unprotected.
@@ -105,22 +187,15 @@ impl Unprotect {
     /// [`DropReason::SequenceExhausted`] for it.
     pub fn ledger_error(&self) -> Option<&LedgerError> {
         let mut associations = self.associations.iter().flatten();
-        associations.find_map(Inbound::ledger_error)
+        let error = associations.find_map(Inbound::ledger_error);
+        error.or(self.ledger_error.as_ref()).map(Arc::as_ref)
     }
 
     /// What each association of this shard did so far.
     pub fn reports(&self) -> Vec<AssociationReport> {
-        (0..)
-            .zip(&self.associations)
-            .filter_map(|(association, inbound)| {
-                let inbound = inbound.as_ref()?;
-                Some(AssociationReport {
-                    association,
-                    parameters: inbound.parameters().clone(),
-                    traffic: inbound.traffic(),
-                })
-            })
-            .collect()
+        let present = (0..).zip(&self.associations);
+        let present = present.filter_map(|(slot, inbound)| Some(report(slot, inbound.as_ref()?)));
+        self.retired.with(present)
     }
 
     /// Unprotects one record, outside of any pipeline: what is inside, with
@@ -146,9 +221,11 @@ impl Unprotect {
         batch
             .receive(&block, 0, [(0, bytes, arrival)])
             .map_err(|_| DropReason::NoRoom)?;
-        let arrived = (self.databases).classify_inbound(batch.headers(0), batch.record(0), 0);
-        let association = match arrived {
-            Arrived::Esp(association) => association,
+        let databases = self.databases.newest();
+        let generation = databases.generation();
+        let arrived = databases.classify_inbound(batch.headers(0), batch.record(0), 0);
+        let slot = match arrived {
+            Arrived::Esp(slot) => slot,
             Arrived::Other(Verdict::Drop(reason)) => return Err(reason),
             Arrived::Other(Verdict::AsFirstFragment) => {
                 return Err(DropReason::FirstFragmentMissing);
@@ -160,7 +237,8 @@ impl Unprotect {
             // A vocabulary of its own has room for its words.
             None => Words::register(&mut Vocabulary::default()).map_err(|_| DropReason::NoRoom)?,
         };
-        let work = batch.work(0).with_argument(words.unprotect, association);
+        let tagged = Tagged::new(slot, generation);
+        let work = (batch.work(0)).with_argument(words.unprotect, tagged.argument());
         batch.set_work(0, work);
         self.unprotect(&mut batch, &words);
         match batch.disposition(0) {
@@ -178,6 +256,11 @@ impl Unprotect {
         batch.take_work(words.unprotect, &mut self.wanted);
         if self.seen.len() < self.wanted.len() {
             self.seen.resize_with(BATCH_RECORDS, Seen::default);
+        }
+        for ((_, association), seen) in self.wanted.iter_mut().zip(&mut self.seen) {
+            let tagged = Tagged::from_argument(*association);
+            *association = tagged.slot();
+            seen.parity = tagged.parity();
         }
         if !self.lost.is_empty() {
             self.resynchronize(batch);
@@ -228,7 +311,7 @@ impl Unprotect {
                 seen.fate = Fate::Refused(DropReason::NoSecurityAssociation);
                 continue;
             };
-            let ports = self.databases.sad.nat_t_ports();
+            let ports = self.databases.of(seen.parity).sad.nat_t_ports();
             match seen.admit(inbound, *index as usize, ports, &mut copies, &mut opening) {
                 Err(reason) => seen.fate = Fate::Refused(reason),
                 Ok(is_esn_jump) => {
@@ -252,11 +335,12 @@ impl Unprotect {
     ) {
         let mut packet = 0;
         for position in positions {
+            let spd_of = |position: usize| &self.databases.of(self.seen[position].parity).spd;
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD) {
-                self.databases.spd.look_ahead(*association);
+                spd_of(position + LOOK_AHEAD).look_ahead(*association);
             }
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER) {
-                self.databases.spd.look_ahead_at_selectors(*association);
+                spd_of(position + LOOK_AHEAD_FURTHER).look_ahead_at_selectors(*association);
                 // It has left the innermost cache since it was admitted.
                 if let Some(slot) = self.associations.get(*association as usize) {
                     prefetch(slot);
@@ -275,9 +359,9 @@ impl Unprotect {
             match outcome {
                 Ok(()) => {
                     self.unprotected += 1;
-                    let (index, association) = self.wanted[position];
+                    let (index, _) = self.wanted[position];
                     if batch.headers(index as usize).fragment != Fragment::Whole {
-                        self.check_fragment(batch, index as usize, association, words);
+                        self.check_fragment(batch, position, words);
                     }
                 }
                 Err(reason) => {
@@ -294,10 +378,12 @@ impl Unprotect {
     /// Holds a fragment that came out of an association to what its datagram may
     /// be: where ports matter, the first fragment says so for all.
     #[cold]
-    fn check_fragment(&mut self, batch: &mut Batch, index: usize, association: u32, words: &Words) {
+    fn check_fragment(&mut self, batch: &mut Batch, position: usize, words: &Words) {
+        let (index, association) = self.wanted[position];
+        let index = index as usize;
         let interface = batch.arrival(index).interface;
         let (headers, record) = (batch.headers(index), batch.record(index));
-        let spd = &self.databases.spd;
+        let spd = &self.databases.of(self.seen[position].parity).spd;
         let verdict = spd.accepts_fragment(association, headers, record, interface);
         let verdict = if verdict == Verdict::AsFirstFragment
             || headers.fragment == Fragment::First && spd.asks_behind_addresses(association)
@@ -337,7 +423,8 @@ impl Unprotect {
             let spi = inbound.format().spi;
             words.notice_soft_lifetime(batch, index, spi);
         }
-        let decapsulated = seen.decapsulate(batch, index, association, inbound, &self.databases);
+        let databases = self.databases.of(seen.parity);
+        let decapsulated = seen.decapsulate(batch, index, association, inbound, databases);
         decapsulated.inspect_err(|_| inbound.refuse(plaintext_bytes))
     }
 }
@@ -381,6 +468,7 @@ impl Seen {
             decapsulation,
             copy,
             sequence,
+            ..*self
         };
         Ok(is_esn_jump)
     }
@@ -423,6 +511,15 @@ impl Seen {
     }
 }
 
+/// What an association did so far.
+fn report(slot: u32, inbound: &Inbound) -> AssociationReport {
+    AssociationReport {
+        association: slot,
+        parameters: inbound.parameters().clone(),
+        traffic: inbound.traffic(),
+    }
+}
+
 /// Prefetches what later packets of `wanted` read of their associations.
 #[inline]
 fn look_ahead(associations: &[Option<Inbound>], wanted: &[(u32, u32)], position: usize) {
@@ -460,7 +557,7 @@ impl Stage for Unprotect {
     }
 
     fn steering(&self) -> Steering {
-        Steering::By(self.databases.inbound_steering())
+        Steering::By(self.databases.newest().inbound_steering())
     }
 
     /// What comes out has the headers that were inside.
@@ -484,8 +581,7 @@ impl Stage for Unprotect {
     /// Writes down how far the windows that are kept have come. A stage that has
     /// finished opens nothing more with them.
     fn finish(&mut self) -> Result<(), StageError> {
-        let associations = self.associations.iter_mut().flatten();
-        SeenBound::settle(associations.filter_map(Inbound::close))
-            .map_err(|error| StageError::new(NAME, error))
+        let seen = self.retire(0..self.associations.len() as u32);
+        SeenBound::settle(seen).map_err(|error| StageError::new(NAME, error))
     }
 }

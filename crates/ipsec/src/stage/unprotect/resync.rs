@@ -23,7 +23,7 @@ impl Unprotect {
     /// window to where it verifies.
     #[cold]
     pub(super) fn resynchronize(&mut self, batch: &Batch) {
-        for (index, association) in &self.wanted {
+        for ((index, association), seen) in self.wanted.iter().zip(&self.seen) {
             let Some(place) = self.lost.iter().position(|lost| lost == association) else {
                 continue;
             };
@@ -34,7 +34,7 @@ impl Unprotect {
             };
             let index = *index as usize;
             let (headers, record) = (batch.headers(index), batch.record(index));
-            let ports = self.databases.sad.nat_t_ports();
+            let ports = self.databases.of(seen.parity).sad.nat_t_ports();
             let Ok(Some(arrival)) = Arrival::find(headers, record, ports) else {
                 continue;
             };
