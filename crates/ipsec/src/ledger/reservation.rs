@@ -183,8 +183,12 @@ impl Reservations {
                 })
                 .map(|(reservations, used)| (reservations.key, *used))
                 .collect();
+            let ended = of_one
+                .iter()
+                .map(|(reservations, _)| reservations.key)
+                .collect();
             if let Some((first, _)) = of_one.first() {
-                result = result.and(first.ledger.settle(changed));
+                result = result.and(first.ledger.settle(changed, ended));
             }
         }
         result

@@ -44,11 +44,13 @@ struct Grant {
 enum Request {
     /// Reserve for keys.
     Extend(Vec<(u32, Progress)>),
-    /// Write back how far keys really came, and say how that went.
-    Settle(
-        Vec<(u32, Progress)>,
-        SyncSender<Result<(), Arc<LedgerError>>>,
-    ),
+    /// Write back how far keys really came, give up those that have ended, and say how that
+    /// went.
+    Settle {
+        used: Vec<(u32, Progress)>,
+        ended: Vec<u32>,
+        response: SyncSender<Result<(), Arc<LedgerError>>>,
+    },
 }
 
 /// What became of a request.
@@ -167,18 +169,27 @@ impl Ledger {
         }
     }
 
-    /// Writes back how far keys really came. Nothing may be sealed with them any
-    /// more.
+    /// Writes back how far keys really came, and gives up those that have ended: nothing may
+    /// be sealed with these any more, and another opening of the ledger may use them.
     ///
     /// # Errors
     /// The ledger could not be written; what was reserved stays used up.
-    pub fn settle(&self, used: Vec<(u32, Progress)>) -> Result<(), Arc<LedgerError>> {
-        if used.is_empty() {
+    pub fn settle(
+        &self,
+        used: Vec<(u32, Progress)>,
+        ended: Vec<u32>,
+    ) -> Result<(), Arc<LedgerError>> {
+        if used.is_empty() && ended.is_empty() {
             return Ok(());
         }
         let (response, response_arrived) = sync_channel(1);
         let requests = self.requests.as_ref();
-        let sent = requests.is_some_and(|to| to.send(Request::Settle(used, response)).is_ok());
+        let request = Request::Settle {
+            used,
+            ended,
+            response,
+        };
+        let sent = requests.is_some_and(|to| to.send(request).is_ok());
         match response_arrived.recv() {
             Ok(written) if sent => written,
             _ => Err(Arc::new(self.closed_error())),
@@ -212,6 +223,7 @@ fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
     while let Ok(first) = queue.recv() {
         let mut updates: Vec<(u32, Progress)> = Vec::new();
         let mut extended = Vec::new();
+        let mut all_ended = Vec::new();
         let mut settled = Vec::new();
         for request in std::iter::once(first).chain(queue.try_iter().take(MOST_REQUESTS)) {
             match request {
@@ -219,8 +231,13 @@ fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
                     updates.extend(&keys);
                     extended.extend(keys);
                 }
-                Request::Settle(keys, response) => {
-                    updates.extend(keys);
+                Request::Settle {
+                    used,
+                    ended,
+                    response,
+                } => {
+                    updates.extend(used);
+                    all_ended.extend(ended);
                     settled.push(response);
                 }
             }
@@ -229,20 +246,18 @@ fn write(mut store: Store, queue: &Receiver<Request>, running: &Running) {
         updates.reverse();
         updates.sort_by_key(|(key, _)| *key);
         updates.dedup_by_key(|(key, _)| *key);
-        match store.commit(&updates) {
-            Ok(()) => {
-                shared.grant(&extended);
-                for response in settled {
-                    let _ = response.send(Ok(()));
-                }
-            }
-            Err(error) => {
-                let error = Arc::new(error);
-                shared.refuse(&extended, &error);
-                for response in settled {
-                    let _ = response.send(Err(Arc::clone(&error)));
-                }
-            }
+        let committed = match updates.is_empty() {
+            true => Ok(()),
+            false => store.commit(&updates).map_err(Arc::new),
+        };
+        match &committed {
+            Ok(()) => shared.grant(&extended),
+            Err(error) => shared.refuse(&extended, error),
+        }
+        // Also where nothing could be written: what is in the ledger covers what they used.
+        let released = store.release(&all_ended).map_err(Arc::new);
+        for response in settled {
+            let _ = response.send(committed.clone().and(released.clone()));
         }
     }
 }

@@ -48,6 +48,8 @@ struct Key {
     kind: Kind,
     fingerprint: Fingerprint,
     slot: u32,
+    /// Whether it may still be written: this process has its lock.
+    is_held: bool,
 }
 
 /// Slots of a group, which is a page of copies A and a page of copies B: no
@@ -206,6 +208,7 @@ impl Store {
                 kind: key.kind,
                 fingerprint: key.fingerprint,
                 slot,
+                is_held: true,
             });
             progress.push(known.map_or(Progress::UNUSED, |(_, progress)| progress));
         }
@@ -318,6 +321,23 @@ impl Store {
         written
     }
 
+    /// Gives up keys, by their number: another opening of the ledger may use them.
+    ///
+    /// # Errors
+    /// Their locks stay until the ledger is closed.
+    pub fn release(&mut self, numbers: &[u32]) -> Result<(), LedgerError> {
+        let mut slots = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            if let Some(key) = self.keys.get_mut(*number as usize)
+                && std::mem::take(&mut key.is_held)
+            {
+                slots.push(key.slot);
+            }
+        }
+        locks::give_back(&self.slots, &slots)
+            .map_err(system(&self.path.join(SLOTS), "cannot unlock"))
+    }
+
     fn commit_locked(&mut self, updates: &[(u32, Progress)]) -> Result<(), LedgerError> {
         let is_in_place = place::is_in_place(&self.path.join(SLOTS), &self.slots)
             && place::is_in_place(&self.path.join(GENERATION), &self.generation);
@@ -344,7 +364,8 @@ impl Store {
         let generation = self.newest + 1;
         let mut copies: Vec<(u32, [u8; COPY_BYTES])> = Vec::with_capacity(updates.len());
         for (number, progress) in updates {
-            let Some(key) = self.keys.get(*number as usize) else {
+            let key = self.keys.get(*number as usize);
+            let Some(key) = key.filter(|key| key.is_held) else {
                 return Err(LedgerError::Closed {
                     path: self.path.clone(),
                 });

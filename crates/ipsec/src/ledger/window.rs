@@ -88,8 +88,9 @@ impl SeenBound {
                     (bound.key, progress)
                 })
                 .collect();
+            let ended = of_one.iter().map(|(bound, _)| bound.key).collect();
             if let Some((first, _)) = of_one.first() {
-                result = result.and(first.ledger.settle(changed));
+                result = result.and(first.ledger.settle(changed, ended));
             }
         }
         result

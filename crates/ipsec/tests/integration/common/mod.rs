@@ -258,11 +258,17 @@ pub fn between_gateways(protocol: u8, payload: &[u8]) -> Vec<u8> {
 
 /// An IPv4 packet from 198.18.1.1 to 198.18.2.2 with a right checksum.
 pub fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    ipv4_to([198, 18, 2, 2], protocol, payload)
+}
+
+/// The same to another destination.
+pub fn ipv4_to(destination: [u8; 4], protocol: u8, payload: &[u8]) -> Vec<u8> {
     let bytes = (20 + payload.len()) as u16;
     let mut packet = vec![0x45, 0xb8];
     packet.extend(bytes.to_be_bytes());
     packet.extend([0, 7, 0x40, 0, 63, protocol, 0, 0]);
-    packet.extend([198, 18, 1, 1, 198, 18, 2, 2]);
+    packet.extend([198, 18, 1, 1]);
+    packet.extend(destination);
     let checksum = internet_checksum(&packet);
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
     packet.extend(payload);
