@@ -171,8 +171,7 @@ pub fn association_rows(pipelines: &[Finished]) -> Vec<AssociationRow> {
     let protected = pipelines
         .iter()
         .flat_map(|pipeline| pipeline.stages::<Protect>())
-        .flat_map(Protect::reports)
-        .cloned();
+        .flat_map(Protect::reports);
     let unprotected = pipelines
         .iter()
         .flat_map(|pipeline| pipeline.stages::<Unprotect>())

@@ -201,7 +201,7 @@ fn packets_meet_one_file_or_the_other() {
     let mut kept_packets = 0;
     for round in 0..200u32 {
         let mut next = everything.clone();
-        next.retain(|_| random(&mut state) % 2 == 0);
+        next.retain(|_| random(&mut state).is_multiple_of(2));
         let by = random(&mut state) as usize % next.len().max(1);
         next.rotate_left(by);
         let text = file(&next, "outbound", 1300 + round);
