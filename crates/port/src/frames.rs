@@ -6,7 +6,7 @@ use std::fmt;
 
 pub use pool::{FrameLayout, FramePool};
 
-use crate::port::{Arrival, Packet};
+use crate::port::{Arrival, Offload, Packet};
 use crate::sys::region::Token;
 
 /// Packets that were received, each in a frame of one [`FramePool`], with the space around it.
@@ -313,7 +313,33 @@ impl Frames {
         self.spare.len().min(count)
     }
 
-    fn adopt(&mut self, pool: &FramePool) {
+    /// Adds a packet that is in its frame already.
+    #[cfg(target_os = "linux")]
+    #[inline]
+    pub(crate) fn push_token(&mut self, token: Token, start: u32, end: u32, arrival_ns: u64) {
+        self.slots.push(Slot {
+            token: Some(token),
+            place: Place {
+                start,
+                end,
+                arrival: Arrival {
+                    arrival_ns,
+                    wire_bytes: end - start,
+                    offload: Offload::default(),
+                },
+            },
+        });
+    }
+
+    /// Takes a packet's frame out: and where in it the packet begins and ends.
+    #[cfg(target_os = "linux")]
+    #[inline]
+    pub(crate) fn take_token(&mut self, index: usize) -> Option<(Token, u32, u32)> {
+        let slot = &mut self.slots[index];
+        Some((slot.token.take()?, slot.place.start, slot.place.end))
+    }
+
+    pub(crate) fn adopt(&mut self, pool: &FramePool) {
         if !self.is_of(pool) {
             self.clear();
             self.pool = Some(pool.clone());

@@ -52,12 +52,20 @@ mod port;
 mod interface;
 #[allow(unsafe_code)]
 mod sys;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(target_os = "linux")]
+mod xdp;
 
 pub use frames::{Frame, FrameLayout, FramePool, Frames};
 #[cfg(target_os = "linux")]
-pub use interface::{InterfaceRx, InterfaceTx, OpenError, RxOptions, TxOptions};
+pub use interface::{InterfaceRx, InterfaceTx, RxOptions, TxOptions};
 pub use memory::{MemoryRx, MemoryTx, memory_queue};
 pub use port::{
     Arrival, ChecksumState, DownReason, LinkLayer, Offload, Outgoing, Packet, PortState, Rx,
     RxCounters, Segments, Transport, Tx, TxCounters,
 };
+#[cfg(target_os = "linux")]
+pub use watch::OpenError;
+#[cfg(target_os = "linux")]
+pub use xdp::{XdpMode, XdpOptions, XdpRx, XdpStatistics, XdpTx, open_xdp, receive_queues};

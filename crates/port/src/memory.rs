@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::frames::{FramePool, Frames};
-use crate::port::{Arrival, DownReason, Fit, LinkLayer, Offload, Outgoing, PortState, fit};
+use crate::port::{Arrival, DownReason, Fit, LinkLayer, Offload, Outgoing, PortState, fit, now_ns};
 use crate::port::{Rx, RxCounters, Tx, TxCounters};
 
 /// A port that sends to another one in memory. The queue between them holds up to `packets`;
@@ -218,11 +218,6 @@ fn removed() -> PortState {
     PortState::Down {
         reason: DownReason::Removed,
     }
-}
-
-fn now_ns() -> u64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    since_1970.map_or(0, |time| time.as_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::frames::{FramePool, Frames};
 
@@ -310,6 +310,12 @@ pub(crate) fn fit(packet: &[u8], offload: Offload, link: LinkLayer, mtu_bytes: u
     } else {
         Fit::Fits
     }
+}
+
+/// Now, in nanoseconds since 1970-01-01 UTC.
+pub(crate) fn now_ns() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.map_or(0, |time| time.as_nanos() as u64)
 }
 
 /// Longest IP packet.

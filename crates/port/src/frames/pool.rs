@@ -33,11 +33,11 @@ impl Default for FrameLayout {
 /// frames out of it and give them back. Clones are the same pool.
 #[derive(Clone)]
 pub struct FramePool {
+    region: Arc<Region>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    region: Region,
     headroom_bytes: usize,
     /// Frames that nobody uses. The last one that came is the first to go: it may be in a cache.
     free: Mutex<Vec<Token>>,
@@ -59,8 +59,8 @@ impl FramePool {
         let (region, free) = Region::allocate(frames, frame_bytes)?;
         let free = Mutex::new(free);
         Ok(FramePool {
+            region: Arc::new(region),
             shared: Arc::new(Shared {
-                region,
                 headroom_bytes,
                 free,
             }),
@@ -69,7 +69,7 @@ impl FramePool {
 
     /// How many frames the pool has.
     pub fn frames(&self) -> usize {
-        self.shared.region.frames() as usize
+        self.region.frames() as usize
     }
 
     /// How many of them nobody uses at the moment.
@@ -79,7 +79,7 @@ impl FramePool {
 
     /// Bytes of a frame, its headroom included.
     pub fn frame_bytes(&self) -> usize {
-        self.shared.region.frame_bytes()
+        self.region.frame_bytes()
     }
 
     /// Bytes in front of each packet that ports leave free.
@@ -92,8 +92,8 @@ impl FramePool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    pub(crate) fn region(&self) -> &Region {
-        &self.shared.region
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
     }
 
     /// Moves up to `count` free frames to the end of `tokens`.

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::block::BlockWalk;
-use super::{EXAMINED_EVERY, OpenError, Watched, down, failed, refused, state_of};
 use crate::frames::{FramePool, Frames};
 use crate::port::{DownReason, LinkLayer, PortState, Rx, RxCounters};
 use crate::sys::{BlockGeometry, Link, PacketSocket, Readiness, Ring};
+use crate::watch::{EXAMINED_EVERY, OpenError, Watched, down, failed, refused, state_of};
 
 /// How an interface is received from.
 #[derive(Clone, Debug, PartialEq, Eq)]

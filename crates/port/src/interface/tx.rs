@@ -4,10 +4,10 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{OpenError, Watched, failed, refused, state_of};
 use crate::frames::Frames;
 use crate::port::{Fit, LinkLayer, Outgoing, PortState, Tx, TxCounters, fit};
 use crate::sys::{Link, PacketSocket};
+use crate::watch::{OpenError, Watched, failed, refused, state_of};
 
 /// How an interface is sent to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -62,6 +62,30 @@ impl LinkQuery {
         }
     }
 
+    /// How many receive queues the interface has; one where its driver does not say.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn receive_queues(&self) -> io::Result<u32> {
+        let mut channels = Channels {
+            command: ETHTOOL_GCHANNELS,
+            ..Channels::default()
+        };
+        // SAFETY: `ifreq` consists of integers and of a pointer, for which zero bytes are valid.
+        let mut request: libc::ifreq = unsafe { mem::zeroed() };
+        request.ifr_name = self.name;
+        request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+        // SAFETY: the request reads one `ifreq`, which outlives the call. The command in
+        // `channels` makes it write to `channels`, which outlives it too.
+        let asked =
+            checked(unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) });
+        match asked {
+            Ok(_) => Ok((channels.rx_count + channels.combined_count).max(1)),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+            Err(error) => Err(error),
+        }
+    }
+
     fn ask_all(&self) -> io::Result<Link> {
         let answer = self.request(libc::SIOCGIFINDEX as libc::Ioctl)?;
         // SAFETY: the kernel wrote this member, and any bytes are a valid integer.
@@ -96,3 +120,22 @@ impl LinkQuery {
         Ok(answer)
     }
 }
+
+/// `struct ethtool_channels`.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    max_rx: u32,
+    max_tx: u32,
+    max_other: u32,
+    max_combined: u32,
+    rx_count: u32,
+    tx_count: u32,
+    other_count: u32,
+    combined_count: u32,
+}
+
+// From linux/ethtool.h and linux/sockios.h.
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;

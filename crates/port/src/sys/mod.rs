@@ -2,19 +2,29 @@
 //! all `unsafe` code of this crate. What is offered is safe, and knows nothing of ports.
 
 #[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
+mod descriptor;
+#[cfg(target_os = "linux")]
 mod link;
 pub mod region;
 #[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
 mod socket;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
+#[cfg(target_os = "linux")]
+pub use bpf::{Redirect, XdpMode};
+#[cfg(target_os = "linux")]
+pub use descriptor::Readiness;
 #[cfg(target_os = "linux")]
 pub use link::{Link, LinkQuery};
 #[cfg(target_os = "linux")]
 pub use ring::{BlockGeometry, Ring};
 #[cfg(target_os = "linux")]
-pub use socket::{PacketSocket, Readiness};
+pub use socket::PacketSocket;
 
 /// The result of a system call that returns -1 on failure.
 #[cfg(target_os = "linux")]

@@ -70,6 +70,12 @@ impl Region {
         self.frame_bytes
     }
 
+    /// Where the memory begins, for the kernel: frames follow each other from there on.
+    #[cfg(target_os = "linux")]
+    pub fn address(&self) -> u64 {
+        self.base.as_ptr().expose_provenance() as u64
+    }
+
     /// Part of a frame.
     ///
     /// # Panics
@@ -119,6 +125,65 @@ impl Drop for Region {
     }
 }
 
+/// Frames of one region that belong to somebody who knows them by number only: the kernel.
+#[cfg(target_os = "linux")]
+pub struct Lent {
+    region: u32,
+    frames: u32,
+    /// A bit per frame.
+    bits: Vec<u64>,
+    count: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Lent {
+    /// Nothing of a region.
+    pub fn new(region: &Region) -> Lent {
+        Lent {
+            region: region.id,
+            frames: region.frames,
+            bits: vec![0; region.frames.div_ceil(64) as usize],
+            count: 0,
+        }
+    }
+
+    /// How many frames are lent.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes a frame and returns its number.
+    ///
+    /// # Panics
+    /// The token is of another region.
+    pub fn lend(&mut self, token: Token) -> u32 {
+        assert!(token.region == self.region, "a frame of another region");
+        self.bits[token.index as usize / 64] |= 1 << (token.index % 64);
+        self.count += 1;
+        token.index
+    }
+
+    /// Gives a frame back; nothing where no such frame is lent.
+    pub fn take_back(&mut self, index: u32) -> Option<Token> {
+        let word = self.bits.get_mut(index as usize / 64)?;
+        let bit = 1 << (index % 64);
+        if *word & bit == 0 {
+            return None;
+        }
+        *word &= !bit;
+        self.count -= 1;
+        let region = self.region;
+        Some(Token { region, index })
+    }
+
+    /// Gives all frames back.
+    pub fn take_all(&mut self) -> Vec<Token> {
+        (0..self.frames)
+            .filter_map(|index| self.take_back(index))
+            .collect()
+    }
+}
+
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 /// What AF_XDP requires of registered memory.
 const PAGE_BYTES: usize = 4096;
@@ -164,6 +229,27 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_lent_comes_back_once() {
+        let (region, mut tokens) = Region::allocate(130, 64).expect("memory");
+        let mut lent = Lent::new(&region);
+        let mut token = tokens.pop().expect("a token");
+        region.bytes_mut(&mut token, 0..64).fill(7);
+        let index = lent.lend(token);
+        assert_eq!((index, lent.count()), (129, 1));
+        for other in [0, 128, 130, 191, 192, u32::MAX] {
+            assert!(lent.take_back(other).is_none(), "{other}");
+        }
+        let token = lent.take_back(index).expect("the frame");
+        assert_eq!(region.bytes(&token, 0..64), [7; 64]);
+        assert!(lent.take_back(index).is_none());
+        lent.lend(token);
+        lent.lend(tokens.remove(3));
+        let indices: Vec<u32> = lent.take_all().iter().map(|token| token.index).collect();
+        assert_eq!((indices, lent.count()), (vec![3, 129], 0));
     }
 
     #[test]

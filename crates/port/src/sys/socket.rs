@@ -6,22 +6,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
+use super::descriptor::{Plain, Readiness, get_option, set_option, wait};
 use super::{BlockGeometry, checked};
 
 /// A socket of raw packets (AF_PACKET, SOCK_RAW). It receives nothing until it is bound with
 /// [`Self::bind_receiving`].
 pub struct PacketSocket {
     descriptor: OwnedFd,
-}
-
-/// What waiting for a socket brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    Ready,
-    /// Nothing within the time, or a signal.
-    NotYet,
-    /// An error is pending: the interface went down or away.
-    Failed,
 }
 
 /// Counts since they were read last.
@@ -119,7 +110,12 @@ impl PacketSocket {
             tp_drops: 0,
             tp_freeze_q_cnt: 0,
         };
-        self.get_option(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
+        get_option(
+            self.as_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            &mut statistics,
+        )?;
         Ok(Statistics {
             packets: statistics.tp_packets,
             missed: statistics.tp_drops,
@@ -128,12 +124,12 @@ impl PacketSocket {
 
     /// Waits until something can be read.
     pub fn wait_readable(&self, timeout: Duration) -> io::Result<Readiness> {
-        self.wait(libc::POLLIN, timeout)
+        wait(self.as_fd(), libc::POLLIN, timeout)
     }
 
     /// Waits until something can be sent.
     pub fn wait_writable(&self, timeout: Duration) -> io::Result<Readiness> {
-        self.wait(libc::POLLOUT, timeout)
+        wait(self.as_fd(), libc::POLLOUT, timeout)
     }
 
     /// Sends up to [`MAX_MESSAGES`] of the packets and returns how many were taken, at least
@@ -193,63 +189,8 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Waits for an event. An error that is pending is taken from the socket.
-    fn wait(&self, event: libc::c_short, timeout: Duration) -> io::Result<Readiness> {
-        let mut waiting = libc::pollfd {
-            fd: self.descriptor.as_raw_fd(),
-            events: event,
-            revents: 0,
-        };
-        // Rounded up: a wait of less than a millisecond is none otherwise, and the caller spins.
-        let milliseconds = timeout.as_micros().div_ceil(1000);
-        let milliseconds = libc::c_int::try_from(milliseconds).unwrap_or(libc::c_int::MAX);
-        // SAFETY: one `pollfd` is given, which outlives the call.
-        match checked(unsafe { libc::poll(&raw mut waiting, 1, milliseconds) }) {
-            Ok(0) => Ok(Readiness::NotYet),
-            Ok(_) if waiting.revents & (libc::POLLERR | libc::POLLHUP) != 0 => {
-                let mut pending: libc::c_int = 0;
-                self.get_option(libc::SOL_SOCKET, libc::SO_ERROR, &mut pending)?;
-                Ok(Readiness::Failed)
-            }
-            Ok(_) => Ok(Readiness::Ready),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Readiness::NotYet),
-            Err(error) => Err(error),
-        }
-    }
-
     fn set_option<T: Plain>(&self, name: libc::c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the value is `size_of::<T>()` initialised bytes (`Plain`), which are only read.
-        checked(unsafe {
-            libc::setsockopt(
-                self.descriptor.as_raw_fd(),
-                libc::SOL_PACKET,
-                name,
-                ptr::from_ref(value).cast(),
-                size_of::<T>() as libc::socklen_t,
-            )
-        })?;
-        Ok(())
-    }
-
-    fn get_option<T: Plain>(
-        &self,
-        level: libc::c_int,
-        name: libc::c_int,
-        value: &mut T,
-    ) -> io::Result<()> {
-        let mut length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, which `value` has, and any bytes are
-        // a valid `T` (`Plain`).
-        checked(unsafe {
-            libc::getsockopt(
-                self.descriptor.as_raw_fd(),
-                level,
-                name,
-                ptr::from_mut(value).cast(),
-                &raw mut length,
-            )
-        })?;
-        Ok(())
+        set_option(self.as_fd(), libc::SOL_PACKET, name, value)
     }
 }
 
@@ -259,16 +200,6 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Values that the kernel may read and write as bytes.
-///
-/// # Safety
-/// The type has no padding, and all bytes are valid for it.
-unsafe trait Plain {}
-
-// SAFETY: an integer.
-unsafe impl Plain for libc::c_int {}
-// SAFETY: an integer.
-unsafe impl Plain for u32 {}
 // SAFETY: seven integers of 32 bits.
 unsafe impl Plain for libc::tpacket_req3 {}
 // SAFETY: three integers of 32 bits.

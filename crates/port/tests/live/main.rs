@@ -4,6 +4,8 @@
 //! `WEIR_REQUIRE_PEERS=1`.
 #![cfg(target_os = "linux")]
 
-mod namespace;
+mod packets;
 mod ports;
+mod relay;
 mod states;
+mod xdp;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use weir_netlab::until;
 use weir_port::{InterfaceRx, InterfaceTx, OpenError, Rx, RxOptions, Tx, TxOptions};
 
-use crate::namespace::{inside, packet, pool, receive, receive_bytes, send, take, until};
+use crate::packets::{inside, packet, pool, receive, receive_bytes, send, take, udp};
 
 #[test]
 fn packets_arrive_whole_and_in_order() {
@@ -127,28 +128,6 @@ fn two_queues_share_the_packets_by_flow() {
             sent.into_iter().collect()
         );
     });
-}
-
-/// A UDP packet with a source port and a number.
-fn udp(flow: u16, number: u16) -> Vec<u8> {
-    let mut packet = packet(u32::from(number), 60);
-    packet[12..14].copy_from_slice(&[0x08, 0x00]);
-    let ip = [
-        0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2,
-    ];
-    packet[14..34].copy_from_slice(&ip);
-    let sum: u32 = ip
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
-    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    packet[24..26].copy_from_slice(&checksum.to_be_bytes());
-    packet[34..36].copy_from_slice(&(1024 + flow).to_be_bytes());
-    packet[36..38].copy_from_slice(&9_u16.to_be_bytes());
-    packet[38..40].copy_from_slice(&26_u16.to_be_bytes());
-    packet[40..42].fill(0);
-    packet[42..44].copy_from_slice(&number.to_be_bytes());
-    packet
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use weir_netlab::{Cable, Namespace, until};
 use weir_port::{DownReason, InterfaceRx, InterfaceTx, PortState, Rx, RxOptions, Tx, TxOptions};
 
-use crate::namespace::{Namespace, inside, packet, pool, receive_bytes, send, take, until};
+use crate::packets::{inside, packet, pool, receive_bytes, send, take};
 
 fn down(reason: DownReason) -> PortState {
     PortState::Down { reason }
@@ -80,7 +81,7 @@ fn an_interface_made_again_is_opened_again() {
             until_state(&mut rx, &down(DownReason::Removed));
             assert_eq!(send(&mut tx, &[&packet(9, 60)]), 0);
             assert_eq!(tx.state(), &down(DownReason::Removed));
-            namespace.add_pair();
+            namespace.add_cable(Cable::default());
         }
         assert_passes(&mut tx, &mut rx, 4);
         assert_eq!((rx.counters().received, tx.counters().sent), (4, 4));
@@ -95,7 +96,7 @@ fn packets_of_a_removed_interface_are_still_lent() {
         assert_eq!(send(&mut tx, &[&last]), 1);
         until(|| rx.counters().received == 1);
         namespace.ip("link delete dev a");
-        namespace.add_pair();
+        namespace.add_cable(Cable::default());
         assert_eq!(receive_bytes(&mut rx, 1), [last]);
         assert_passes(&mut tx, &mut rx, 2);
     });
@@ -111,6 +112,7 @@ fn a_carrier_that_is_lost_is_a_state() {
         assert_eq!(tx.state(), &down(DownReason::NoCarrier));
         namespace.ip("link set dev b up");
         until_sent(&mut tx, &packet(2, 60));
+        assert_eq!(receive_bytes(&mut rx, 1), [packet(2, 60)]);
         namespace.ip("link set dev a down");
         until(|| {
             take(&mut rx);
