@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod events;
 mod failure;
 pub mod manual;
 pub mod messages;

@@ -103,9 +103,14 @@ pub fn notice(message: impl Display) {
     say(Level::Notice, &message.to_string());
 }
 
+/// Whether `--verbose` was given.
+pub(crate) fn shows_details() -> bool {
+    STYLE.get().is_some_and(|style| style.shows_details)
+}
+
 /// What only `--verbose` shows.
 pub fn detail(message: impl Display) {
-    if STYLE.get().is_some_and(|style| style.shows_details) {
+    if shows_details() {
         say(Level::Detail, &message.to_string());
     }
 }

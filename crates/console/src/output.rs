@@ -1,12 +1,11 @@
 //! Documents for scripts, and the files that results go to.
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use serde::Serialize;
-use weir_packet::file::{WholeFile, same_file};
+use weir_packet::file::{self, WholeFile};
 
 use crate::arguments::Common;
 use crate::failure::{Failure, Outcome};
@@ -150,25 +149,6 @@ fn members(object: &impl Serialize) -> Outcome<String> {
     Ok(text.strip_suffix("\n}").unwrap_or_default().to_owned())
 }
 
-/// Puts a whole file in the place of the one that is there.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> Outcome {
-    WholeFile::create(path)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.finish()
-        })
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::Running)
-}
-
-/// The same before the work is done, so that a wrong path is known early.
-pub fn begin_file(path: &Path, bytes: &[u8]) -> Outcome {
-    require_folder_of(path)?;
-    replace_file(path, bytes).map_err(|failure| match failure {
-        Failure::Usage(error) | Failure::Running(error) => Failure::Usage(error),
-    })
-}
-
 /// Writes to standard output.
 pub fn write_stdout(text: &[u8]) -> Outcome {
     let mut stdout = io::stdout().lock();
@@ -185,82 +165,12 @@ pub fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Refuses an output in a folder that is not there: a mistyped path makes none.
+/// Refuses an output in a folder that does not exist: a mistyped path makes none.
 pub fn require_folder_of(path: &Path) -> Outcome {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            Err(Failure::usage(anyhow!(
-                "cannot write {}: the folder {} does not exist; create it first",
-                path.display(),
-                folder.display()
-            )))
-        }
-        _ => Ok(()),
-    }
+    file::require_folder_of(path).map_err(Failure::usage)
 }
 
 /// Refuses outputs that would overwrite an input or one another.
 pub fn keep_apart(inputs: &[&Path], outputs: &[&Path]) -> Outcome {
-    for (index, output) in outputs.iter().enumerate() {
-        // An input that is not there yet, such as state, has only its name.
-        let is_input = |input: &&&Path| {
-            same_file(input, output) || (**input != Path::new("-") && meet(input, output))
-        };
-        if let Some(input) = inputs.iter().find(is_input) {
-            return Err(Failure::usage(anyhow!(
-                "{}: the output is the input {}: write to another file",
-                output.display(),
-                input.display()
-            )));
-        }
-        if outputs[..index].iter().any(|other| meet(output, other)) {
-            return Err(Failure::usage(anyhow!(
-                "{}: two outputs go there: give each a place of its own",
-                output.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether two outputs would mix. A terminal and `/dev/null` take many.
-pub fn meet(one: &Path, other: &Path) -> bool {
-    let is_device = |path: &Path| {
-        path.metadata()
-            .is_ok_and(|existing| existing.file_type().is_char_device())
-    };
-    place(one) == place(other) && !is_device(one)
-}
-
-/// An output's path without links, as far as it exists.
-fn place(path: &Path) -> PathBuf {
-    let whole = path.canonicalize().ok();
-    let in_folder = || {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        Some(folder.join(path.file_name()?))
-    };
-    whole.or_else(in_folder).unwrap_or_else(|| path.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn outputs_that_meet_are_found_through_links() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name);
-        fs::create_dir(path("sub")).expect("a folder");
-        std::os::unix::fs::symlink(path("sub"), path("link")).expect("a link");
-        assert!(meet(&path("new"), &path("sub/../new")));
-        assert!(meet(&path("sub/new"), &path("link/new")));
-        assert!(!meet(&path("new"), &path("sub/new")));
-        assert!(meet(Path::new("-"), Path::new("-")));
-        assert!(!meet(Path::new("/dev/null"), Path::new("/dev/null")));
-    }
+    file::keep_apart(inputs, outputs).map_err(Failure::usage)
 }

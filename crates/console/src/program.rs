@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGUSR2};
 use signal_hook::flag;
 
 use crate::arguments::Messages;
+use crate::events::Messenger;
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 
@@ -40,6 +41,8 @@ where
         verbose,
     } = *cli.as_ref();
     messages::configure(color, log_format, verbose);
+    // Only a second call could fail.
+    let _ = tracing::subscriber::set_global_default(Messenger);
     messages::detail(format_args!("version {}", env!("CARGO_PKG_VERSION")));
     match survive_requests().and_then(|()| work(cli)) {
         Ok(code) => code,

@@ -14,7 +14,7 @@ mod live;
 mod measure;
 
 #[cfg(target_os = "linux")]
-pub use live::{Rate, Record, Replay};
+pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};
 
 /// Filter, inspect, measure, encrypt and authenticate packet streams in one pass.

@@ -1,8 +1,7 @@
 //! The `weir` command: one gate for packet streams.
 //!
-//! `cli` says what can be asked for, `command` does it, `config` reads the
-//! file of `weir run`, `gateway` turns it into pipelines, `execute` runs them,
-//! and `report` shows what happened, to people and to scripts.
+//! `cli` says what can be asked for, `command` has it done by `weir_gateway`, and `tables` shows to
+//! people what happened.
 
 #![forbid(unsafe_code)]
 
@@ -10,26 +9,14 @@ use std::process::ExitCode;
 
 use weir_console::{Failure, messages};
 
-mod associations;
-mod changes;
 mod cli;
 mod command;
-mod config;
 mod execute;
-mod filter;
-mod gateway;
-mod input;
-mod inspected;
-mod measured;
-#[cfg(target_os = "linux")]
-mod pace;
-#[cfg(target_os = "linux")]
-mod recording;
-mod report;
+mod failure;
 mod rules;
 mod secrets;
 mod signals;
-mod values;
+mod tables;
 
 use cli::{Cli, Command};
 

@@ -21,10 +21,10 @@ pub fn stop_on_interrupt(stop: &StopFlag) -> Outcome {
             .context("cannot handle signals")
             .map_err(Failure::Running)?;
     }
+    let stop = stop.clone();
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .context("cannot handle signals")
         .map_err(Failure::Running)?;
-    let stop = stop.clone();
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             stop.stop();
@@ -35,19 +35,19 @@ pub fn stop_on_interrupt(stop: &StopFlag) -> Outcome {
 
 /// Calls `reload` whenever SIGUSR2 comes, the signal by which Suricata is told
 /// to read its rules again.
-pub fn on_reload(mut reload: impl FnMut() + Send + 'static) -> Outcome {
-    let mut signals = Signals::new([SIGUSR2])
-        .context("cannot handle signals")
-        .map_err(Failure::Running)?;
-    thread::spawn(move || signals.forever().for_each(|_| reload()));
-    Ok(())
+pub fn on_reload(reload: impl FnMut() + Send + 'static) -> Outcome {
+    on(SIGUSR2, reload)
 }
 
-/// A flag that SIGHUP raises: logs are to be opened again by their names.
-pub fn reopen_flag() -> Outcome<Arc<AtomicBool>> {
-    let reopen = Arc::new(AtomicBool::new(false));
-    flag::register(SIGHUP, Arc::clone(&reopen))
+/// Calls `reopen` whenever SIGHUP comes: logs are to be opened again by their names.
+pub fn on_reopen(reopen: impl FnMut() + Send + 'static) -> Outcome {
+    on(SIGHUP, reopen)
+}
+
+fn on(signal: i32, mut react: impl FnMut() + Send + 'static) -> Outcome {
+    let mut signals = Signals::new([signal])
         .context("cannot handle signals")
         .map_err(Failure::Running)?;
-    Ok(reopen)
+    thread::spawn(move || signals.forever().for_each(|_| react()));
+    Ok(())
 }

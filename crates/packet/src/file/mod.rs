@@ -26,6 +26,7 @@ mod input;
 mod pcap;
 mod pcapng;
 mod pcapng_time;
+mod places;
 mod reader;
 mod tsh;
 mod whole;
@@ -41,6 +42,7 @@ use std::path::Path;
 
 pub use block::{BLOCK_BYTES, Block};
 pub use error::CaptureError;
+pub use places::{PlaceError, keep_apart, meet, require_folder_of};
 pub use reader::Reader;
 pub use whole::WholeFile;
 pub use writer::Writer;

@@ -1,10 +1,10 @@
 //! Arguments of the commands that use network interfaces.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::Args;
 use weir_console::Common;
+use weir_gateway::Rate;
 
 /// Record the packets of a network interface in a capture.
 ///
@@ -70,29 +70,3 @@ pub struct Replay {
     #[command(flatten)]
     pub common: Common,
 }
-
-/// How fast packets are sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rate {
-    /// One after the other.
-    Max,
-    /// Evenly.
-    PerSecond(f64),
-}
-
-impl FromStr for Rate {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Rate, &'static str> {
-        if text == "max" {
-            return Ok(Rate::Max);
-        }
-        match text.parse() {
-            Ok(rate) if (SLOWEST..=FASTEST).contains(&rate) => Ok(Rate::PerSecond(rate)),
-            _ => Err("give packets per second, from 0.001 to 1000000000, or max"),
-        }
-    }
-}
-
-const SLOWEST: f64 = 1e-3;
-const FASTEST: f64 = 1e9;

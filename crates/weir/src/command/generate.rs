@@ -14,7 +14,7 @@ use weir_packet::wire::LinkType;
 use weir_stream::StopFlag;
 
 use crate::cli::Generate;
-use crate::input;
+use crate::failure::failure;
 use crate::signals;
 
 /// The document of `--json`.
@@ -88,7 +88,7 @@ pub fn generate(arguments: &Generate) -> Outcome<ExitCode> {
     ];
     keep_apart(&[], &outputs.into_iter().flatten().collect::<Vec<_>>())?;
     let json = output::Document::asked_for(&arguments.common)?;
-    let mut writer = input::create(&arguments.output)?;
+    let mut writer = weir_gateway::create(&arguments.output).map_err(failure)?;
     let interface = Interface {
         snap_bytes: MAX_RECORD_BYTES as u32,
         ..Interface::new(LinkType::Ethernet)

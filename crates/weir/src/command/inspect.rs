@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use weir_console::output::Document;
 use weir_console::{Failure, Outcome, messages, output, table};
+use weir_gateway::{Execution, LoadedRules, MetricsFile, Reopen, RuleSource, Traffic};
 use weir_inspect::{
     AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectSnapshot,
     InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
@@ -17,11 +18,10 @@ use weir_inspect::{
 use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::Inspect;
-use crate::execute::{Execution, execute, execute_telling};
-use crate::inspected::{self, MetricsFile};
-use crate::report::{self, Traffic, alerts_table, inspection_tables, profile_table};
-use crate::rules::{LoadedRules, RuleSource};
-use crate::{input, rules, signals};
+use crate::execute::{execute, execute_telling};
+use crate::failure::failure;
+use crate::tables::{self, alerts_table, inspection_tables, profile_table};
+use crate::{rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
     match &arguments.train {
@@ -45,7 +45,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         engine,
         allows_empty: arguments.allow_empty,
     };
-    let LoadedRules { live, report: load } = rule_source.load()?;
+    let LoadedRules { live, report: load } = rule_source.load().map_err(failure)?;
     if arguments.explain_plan {
         live.current().explain().lines().for_each(messages::notice);
     }
@@ -69,29 +69,40 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .chain(prometheus)
         .collect();
     output::keep_apart(&inputs, &outputs)?;
-    let (source, watched) = input::open(&arguments.inputs)?;
+    let (source, watched) = weir_gateway::open(&arguments.inputs).map_err(failure)?;
     let chains = (0..arguments.shards.shards)
         .map(|_| vec![Box::new(stage(&live, arguments)) as Box<dyn Stage>])
         .collect();
     let document = Document::asked_for(&arguments.common)?;
-    rule_source.reload_on_signal(Arc::clone(&live))?;
+    signals::on_reload({
+        let live = Arc::clone(&live);
+        move || rules::tell_reloaded(rule_source.reload(&live))
+    })?;
+    let reopen = Reopen::default();
+    signals::on_reopen({
+        let reopen = reopen.clone();
+        move || reopen.request()
+    })?;
     let stop = StopFlag::default();
     let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
     if let Some(path) = eve {
-        pipeline = pipeline.sink(open_lines(path)?);
+        pipeline = pipeline.sink(open_lines(path, &reopen)?);
     }
     if let Some(path) = alerted_pcap {
-        pipeline = pipeline.sink(AlertedPackets::new(input::create(path)?));
+        pipeline = pipeline.sink(AlertedPackets::new(
+            weir_gateway::create(path).map_err(failure)?,
+        ));
     }
     let metrics = prometheus
         .map(|path| MetricsFile::start(path, &live))
-        .transpose()?;
+        .transpose()
+        .map_err(failure)?;
     let quiet = arguments.common.quiet;
     let watched_rules = Arc::clone(&live);
-    let note = move || inspected::note(&watched_rules);
+    let note = move || rules::note(&watched_rules.snapshot());
     let mut execution = execute_telling(vec![pipeline], vec![watched], &stop, quiet, note)?;
     if let Some(metrics) = metrics {
-        metrics.finish()?;
+        metrics.finish().map_err(failure)?;
     }
 
     let traffic = Traffic::new(
@@ -128,18 +139,18 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
 
     // Standard output may carry the alerts: the tables go beside them.
     if !quiet {
-        let text = alerts_table(&alert_counts)
+        let text = alerts_table(alert_counts.iter())
             + &inspection_tables(&statistics, &summary.groups)
             + &profile_table(summary.rule_profile.as_deref().unwrap_or_default())
             + &table::table(
                 "whole run",
                 &[],
                 &[],
-                [report::traffic_rows(&traffic), report::speed_rows(&traffic)].concat(),
+                [tables::traffic_rows(&traffic), tables::speed_rows(&traffic)].concat(),
             );
         messages::show(&text);
     }
-    execution.check_captures()?;
+    execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -176,7 +187,7 @@ fn rule_profile(execution: &Execution, rules: &RuleSet) -> Option<Vec<ProfiledRu
 fn train(arguments: &Inspect, path: &Path) -> Outcome<ExitCode> {
     let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
     output::keep_apart(&inputs, &[path])?;
-    let (source, watched) = input::open(&arguments.inputs)?;
+    let (source, watched) = weir_gateway::open(&arguments.inputs).map_err(failure)?;
     let file = Document::create(path)?;
     let stop = StopFlag::default();
     let chain: Vec<Box<dyn Stage>> = vec![Box::new(ProfileStage::default())];
@@ -197,7 +208,7 @@ fn train(arguments: &Inspect, path: &Path) -> Outcome<ExitCode> {
             ));
         }
     }
-    execution.check_captures()?;
+    execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -214,14 +225,13 @@ fn read_profile(path: &Path) -> Outcome<Arc<Profile>> {
 
 /// Where lines go: standard output, or a file that begins anew and is opened
 /// again on SIGHUP.
-fn open_lines(path: &Path) -> Outcome<EveWriter> {
+fn open_lines(path: &Path, reopen: &Reopen) -> Outcome<EveWriter> {
     if path == Path::new("-") {
         return Ok(EveWriter::new(io::stdout()));
     }
     output::require_folder_of(path)?;
-    let reopen = signals::reopen_flag()?;
     File::create(path)
-        .and_then(|_| EveWriter::append_to(path, reopen))
+        .and_then(|_| EveWriter::append_to(path, reopen.flag()))
         .with_context(|| format!("cannot write {}", path.display()))
         .map_err(Failure::Usage)
 }

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use weir_console::output::RowDocument;
 use weir_console::{Failure, Outcome, messages, output, table};
+use weir_gateway::config::{Search, seconds};
+use weir_gateway::{Execution, Outputs, Places, Reopen, Traffic, Watched};
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_packet::wire::KeyKind;
 use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
 
-use crate::changes::Search;
 use crate::cli::{Changes, Measure};
-use crate::execute::{Execution, Watched, execute};
-use crate::measured::{Outputs, Places};
-use crate::report::{self, Traffic};
-use crate::{input, values};
+use crate::execute::execute;
+use crate::failure::{error, failure};
+use crate::{signals, tables};
 
 mod fit;
 
@@ -76,7 +76,13 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     let document = output::Document::asked_for(&arguments.common)?;
     let document = document.map(|document| document.with_rows("measure", &head, "intervals"));
     let stop = StopFlag::default();
-    let outputs = Outputs::open(places, &head.key, arguments.value, &stop)?;
+    let reopen = Reopen::default();
+    signals::on_reopen({
+        let reopen = reopen.clone();
+        move || reopen.request()
+    })?;
+    let outputs = Outputs::open(places, &head.key, arguments.value, &stop, &reopen);
+    let outputs = outputs.map_err(failure)?;
     let streams = places.json_lines == Some(Path::new("-"));
     let shows_tables = arguments.common.shows_tables() && !streams;
     let reports = Arc::new(Mutex::new(Reports {
@@ -88,7 +94,7 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     let observed = Arc::clone(&reports);
     let observer = outputs.observer(move |report| {
         let mut reports = observed.lock().unwrap_or_else(PoisonError::into_inner);
-        reports.write(&report)
+        reports.write(&report).map_err(error)
     });
     let measurement = config
         .build_observed(usize::from(arguments.shards.shards), Some(observer))
@@ -99,7 +105,7 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
     let document = reports.document.take();
     let execution = execution?;
-    outputs.finish()?;
+    outputs.finish().map_err(failure)?;
 
     let traffic = Traffic::new(
         &execution.statistics,
@@ -110,11 +116,11 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         document.finish(&traffic)?;
     }
     if shows_tables {
-        let rows = [report::traffic_rows(&traffic), report::speed_rows(&traffic)];
+        let rows = [tables::traffic_rows(&traffic), tables::speed_rows(&traffic)];
         let text = table::table("whole run", &[], &[], rows.concat());
         output::write_stdout(text.as_bytes())?;
     }
-    execution.check_captures()?;
+    execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,7 +128,7 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
 fn config(arguments: &Measure) -> Outcome<MeasureConfig> {
     Ok(MeasureConfig {
         value: arguments.value,
-        interval: Some(values::seconds(arguments.interval)?),
+        interval: Some(seconds(arguments.interval).map_err(failure)?),
         accuracy: Accuracy {
             epsilon: arguments.epsilon,
             delta: arguments.delta,
@@ -155,7 +161,7 @@ fn open(arguments: &Measure, places: Places<'_>) -> Outcome<(CaptureSource, Watc
         .chain(arguments.common.json.as_deref())
         .collect();
     output::keep_apart(&inputs, &outputs)?;
-    input::open(&arguments.inputs)
+    weir_gateway::open(&arguments.inputs).map_err(failure)
 }
 
 /// Measures captures to their end.

@@ -7,15 +7,15 @@ use std::slice;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Common, Failure, Outcome, messages, output, table};
+use weir_gateway::{AssociationRow, Execution, Traffic, Watched, associations};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
 use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, StopFlag};
 
-use crate::associations::{self, AssociationRow};
 use crate::cli::{self, Associations};
-use crate::execute::{Execution, Watched, execute};
-use crate::input;
-use crate::report::{self, Traffic};
+use crate::execute::execute;
+use crate::failure::failure;
+use crate::tables;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -32,7 +32,8 @@ struct Document {
 
 pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
-    let file = associations::load(&options.sa, options.allow_insecure_permissions)?;
+    let file =
+        associations::load(&options.sa, options.allow_insecure_permissions).map_err(failure)?;
     let state = arguments.state.as_deref();
     let command = Command {
         input: &arguments.input,
@@ -48,9 +49,11 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         state,
         associations::new_keys(&arguments.new_keys.new_key),
         arguments.repeatable_insecure,
-    )?;
+    )
+    .map_err(failure)?;
     let shards = usize::from(arguments.shards.shards);
-    let chains = associations::protect(&file, &sequences, state, shards)?
+    let chains = associations::protect(&file, &sequences, state, shards)
+        .map_err(failure)?
         .into_iter()
         .map(|protect| {
             vec![
@@ -85,7 +88,8 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
 
 pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
     let options = &arguments.associations;
-    let file = associations::load(&options.sa, options.allow_insecure_permissions)?;
+    let file =
+        associations::load(&options.sa, options.allow_insecure_permissions).map_err(failure)?;
     let command = Command {
         input: &arguments.input,
         output: &arguments.output,
@@ -97,7 +101,8 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
 
     let databases = file.databases().clone();
     let shards = usize::from(arguments.shards.shards);
-    let chains = associations::unprotect(&file, state, shards)?
+    let chains = associations::unprotect(&file, state, shards)
+        .map_err(failure)?
         .into_iter()
         .map(|unprotect| {
             vec![
@@ -156,11 +161,11 @@ impl<'a> Command<'a> {
             .flatten()
             .collect();
         output::keep_apart(&inputs, &outputs)?;
-        let (source, watched) = input::open(slice::from_ref(&input))?;
-        let writer = input::create(output)?;
+        let (source, watched) = weir_gateway::open(slice::from_ref(&input)).map_err(failure)?;
+        let writer = weir_gateway::create(output).map_err(failure)?;
         let json = output::Document::asked_for(common)?;
         if let Some(path) = keys {
-            associations::write_wireshark_keys(file, path)?;
+            associations::write_wireshark_keys(file, path).map_err(failure)?;
         }
         Ok(Conversion {
             source,
@@ -245,20 +250,20 @@ impl Converted<'_> {
                 ]
             };
             let rows = [
-                report::traffic_rows(&document.traffic),
+                tables::traffic_rows(&document.traffic),
                 vec![
                     row(&format!("{command}ed"), done),
                     row("bypassed", document.bypassed),
                 ],
-                report::speed_rows(&document.traffic),
+                tables::speed_rows(&document.traffic),
             ]
             .concat();
             let text = table::table("", &[], &[], rows)
-                + &report::associations_table(&document.associations);
+                + &tables::associations_table(&document.associations);
             // Standard output may carry the capture.
             messages::show(&text);
         }
-        self.execution.check_captures()
+        self.execution.check_captures().map_err(failure)
     }
 }
 

@@ -2,21 +2,23 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use serde::Serialize;
 use weir_console::output::{self, keep_apart};
 use weir_console::progress::{Bar, Extent, Place};
-use weir_console::{Failure, Outcome, messages, table};
+use weir_console::{Outcome, messages, table};
+use weir_gateway::config::seconds;
+use weir_gateway::{Counts, RecordedFile, Recorder, Recording, Reopen, Rotation};
 use weir_packet::file::Interface;
 use weir_packet::wire::LinkType;
-use weir_port::{FrameLayout, FramePool, Frames, InterfaceRx, Rx, RxOptions};
+use weir_port::{Rx, RxOptions};
 use weir_stream::StopFlag;
 
 use crate::cli::Record;
-use crate::recording::{RecordedFile, Recording, Rotation};
-use crate::{signals, values};
+use crate::failure::failure;
+use crate::signals;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -33,21 +35,21 @@ struct Document {
     interrupted: bool,
 }
 
-/// What was received, as the progress bar sees it too.
-#[derive(Default)]
-struct Counts {
-    packets: AtomicU64,
-    bytes: AtomicU64,
-    wire_bytes: AtomicU64,
-}
-
 pub fn record(arguments: &Record) -> Outcome<ExitCode> {
     let rotation = Rotation {
         bytes: arguments.rotate_bytes,
-        period: arguments.rotate_seconds.map(values::seconds).transpose()?,
+        period: arguments
+            .rotate_seconds
+            .map(seconds)
+            .transpose()
+            .map_err(failure)?,
         keep: arguments.keep,
     };
-    let limit = arguments.seconds.map(values::seconds).transpose()?;
+    let limit = arguments
+        .seconds
+        .map(seconds)
+        .transpose()
+        .map_err(failure)?;
     let outputs = [
         Some(arguments.output.as_path()),
         arguments.common.json.as_deref(),
@@ -57,20 +59,24 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
         promiscuous: !arguments.no_promiscuous,
         ..RxOptions::default()
     };
-    let pool = FramePool::new(FRAMES).map_err(Failure::running)?;
-    let rx = InterfaceRx::open(&arguments.interface, &pool, options);
-    let mut rx = rx.map_err(Failure::usage)?;
+    let opened = Recorder::receive_from(&arguments.interface, options);
+    let (mut rx, frames) = opened.map_err(failure)?;
     let json = output::Document::asked_for(&arguments.common)?;
     let interface = Interface {
         snap_bytes: arguments.snaplen,
         name: Some(arguments.interface.clone()),
         ..Interface::new(LinkType::Ethernet)
     };
-    let mut recording = Recording::create(&arguments.output, interface, rotation)?;
+    let mut recording =
+        Recording::create(&arguments.output, interface, rotation).map_err(failure)?;
 
     let stop = StopFlag::default();
     signals::stop_on_interrupt(&stop)?;
-    let reopen = signals::reopen_flag()?;
+    let reopen = Reopen::default();
+    signals::on_reopen({
+        let reopen = reopen.clone();
+        move || reopen.request()
+    })?;
     let counts = Arc::new(Counts::default());
     let bar = Bar::watch(Extent::Open, arguments.common.quiet, {
         let counts = Arc::clone(&counts);
@@ -81,15 +87,17 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
         }
     });
     let started = Instant::now();
-    let ended = Receiving {
-        arguments,
+    let ended = Recorder {
+        interface: &arguments.interface,
         rx: &mut rx,
-        frames: Frames::of(&pool),
+        frames,
         recording: &mut recording,
+        snap_bytes: arguments.snaplen as usize,
+        count: arguments.count,
+        until: limit.and_then(|limit| started.checked_add(limit)),
         counts: &counts,
         stop: &stop,
-        reopen: &reopen,
-        until: limit.and_then(|limit| started.checked_add(limit)),
+        reopen: &reopen.flag(),
     }
     .run();
     drop(bar);
@@ -113,7 +121,7 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
     if !arguments.common.quiet {
         messages::show(&summary(arguments, &document));
     }
-    ended.and(finished).and(reported)?;
+    ended.and(finished).map_err(failure).and(reported)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -142,97 +150,3 @@ fn summary(arguments: &Record, document: &Document) -> String {
     }
     line + "\n"
 }
-
-/// Packets on their way from the interface to the capture.
-struct Receiving<'a> {
-    arguments: &'a Record,
-    rx: &'a mut InterfaceRx,
-    frames: Frames,
-    recording: &'a mut Recording,
-    counts: &'a Counts,
-    stop: &'a StopFlag,
-    reopen: &'a AtomicBool,
-    until: Option<Instant>,
-}
-
-impl Receiving<'_> {
-    /// Records until something ends it.
-    fn run(mut self) -> Outcome {
-        let mut state = weir_port::PortState::Up;
-        let mut flush_at = Instant::now() + FLUSHED_EVERY;
-        while !self.stop.is_stopped() {
-            let received = self.take()?;
-            if self.is_counted_out() {
-                break;
-            }
-            let now = Instant::now();
-            if self.until.is_some_and(|until| now >= until) {
-                break;
-            }
-            if now >= flush_at {
-                self.recording.flush()?;
-                flush_at = now + FLUSHED_EVERY;
-            }
-            if self.reopen.swap(false, Ordering::Relaxed) {
-                self.recording.reopen()?;
-            }
-            let rotate_at = self.recording.rotate_by_clock()?;
-            if received {
-                continue;
-            }
-            if self.recording.is_live() {
-                self.recording.flush()?;
-            }
-            let due = [Some(flush_at), rotate_at, self.until];
-            let due = due.into_iter().flatten().min().unwrap_or(flush_at);
-            let timeout = due.saturating_duration_since(now).min(LONGEST_WAIT);
-            let found = self.rx.wait(timeout);
-            if *found != state {
-                state = found.clone();
-                messages::notice(format_args!("{} is {state}", self.arguments.interface));
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes packets that have arrived. Returns whether there were some.
-    fn take(&mut self) -> Outcome<bool> {
-        let snap_bytes = self.arguments.snaplen as usize;
-        let limit = self.left().min(u64::from(FRAMES.frames)) as usize;
-        self.frames.clear();
-        let received = self.rx.fill(&mut self.frames, limit);
-        for packet in self.frames.packets() {
-            // What is received counts, whether it can be written or not.
-            let bytes = packet.bytes.len().min(snap_bytes) as u64;
-            self.counts.packets.fetch_add(1, Ordering::Relaxed);
-            self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
-            let wire_bytes = u64::from(packet.arrival.wire_bytes);
-            self.counts
-                .wire_bytes
-                .fetch_add(wire_bytes, Ordering::Relaxed);
-            self.recording.write(&packet, snap_bytes)?;
-        }
-        Ok(received > 0)
-    }
-
-    /// Packets that are still wanted.
-    fn left(&self) -> u64 {
-        let packets = self.counts.packets.load(Ordering::Relaxed);
-        let count = self.arguments.count.unwrap_or(u64::MAX);
-        count.saturating_sub(packets)
-    }
-
-    fn is_counted_out(&self) -> bool {
-        self.left() == 0
-    }
-}
-
-/// Packets that are written at once, each of any length.
-const FRAMES: FrameLayout = FrameLayout {
-    frames: 256,
-    frame_bytes: 64 * 1024 + 4096,
-    headroom_bytes: 0,
-};
-const FLUSHED_EVERY: Duration = Duration::from_secs(1);
-/// A signal may come to another thread: it is noticed within this time.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);

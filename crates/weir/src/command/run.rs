@@ -1,150 +1,100 @@
 //! `weir run` and `weir check`.
 
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::anyhow;
 use serde::Serialize;
-use weir_console::{Failure, Outcome, messages, output, table};
-use weir_inspect::{
-    AlertCount, AlertCounts, FalseCandidates, GroupStatistics, InspectSnapshot, InspectStage,
-};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
-use weir_measure::IntervalReport;
-use weir_stream::{Stage, StopFlag};
+use weir_console::progress::{Bar, Extent, Place};
+use weir_console::{Outcome, messages, output, table};
+use weir_gateway::{Config, Finished, Gateway, Handle, Options, Report};
+use weir_measure::Value;
+use weir_packet::wire::KeyKind;
 
-use crate::associations::{self, AssociationRow, association_rows};
 use crate::cli::{Check, Run};
-use crate::config::{Config, MeasureConfig};
-use crate::execute::{Execution, execute_telling, was_truncated};
-use crate::filter::RuleCount;
-use crate::gateway::{self, Shared};
-use crate::inspected::{self, MetricsFile};
-use crate::measured::Recent;
-use crate::report::{self, Traffic};
-use crate::rules;
-
-/// The document of `--json` and `[report]`.
-#[derive(Serialize)]
-struct Document {
-    #[serde(flatten)]
-    traffic: Traffic,
-    /// The same of each pipeline.
-    pipelines: Vec<PipelineRow>,
-    alerts: u64,
-    alerts_by_rule: Vec<AlertCount>,
-    protected: u64,
-    unprotected: u64,
-    bypassed: u64,
-    associations: Vec<AssociationRow>,
-    filter: Vec<RuleCount>,
-    /// The last interval's top keys: of the whole run, where no interval is
-    /// set.
-    top: Vec<weir_measure::TopRow>,
-    /// The newest.
-    alarms: Vec<weir_measure::change::Alarm>,
-    alarms_total: u64,
-    /// The newest.
-    intervals: Vec<IntervalReport>,
-    intervals_total: u64,
-    inspected_payload_bytes: u64,
-    candidates: u64,
-    false_candidates: u64,
-    false_candidates_by_stage: FalseCandidates,
-    rule_groups: Vec<GroupStatistics>,
-}
-
-/// The accounts of one pipeline.
-#[derive(Serialize)]
-struct PipelineRow {
-    name: String,
-    #[serde(flatten)]
-    traffic: Traffic,
-}
+use crate::failure::failure;
+use crate::{rules, signals, tables};
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
-    let mut config = Config::load(&arguments.config)?;
+    let mut config = Config::load(&arguments.config).map_err(failure)?;
     config.allow_new_keys(&arguments.new_keys.new_key);
-    let mut shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
-    if let Some(rules) = &shared.rules
-        && !arguments.common.quiet
-    {
-        rules::tell_skipped(&rules.report, false);
-    }
-    config.keep_files_apart(
-        arguments.common.json.as_deref(),
-        &shared.kept_files(&config),
-    )?;
-    let stop = StopFlag::default();
-    let shards = usize::from(arguments.shards.shards);
-    let built = gateway::build(&config, &shared, shards, &stop)?;
-    let documents = config
-        .documents(arguments.common.json.as_deref())
-        .into_iter()
-        .map(output::Document::create)
-        .collect::<Outcome<Vec<_>>>()?;
+    let json = arguments.common.json.as_deref();
     let quiet = arguments.common.quiet;
-    shared.reload_on_signal()?;
-    let inspected = shared.rules.as_ref().map(|rules| Arc::clone(&rules.live));
-    let metrics = (config.inspect.as_ref())
-        .and_then(|inspect| inspect.prometheus.as_deref())
-        .zip(inspected.as_ref())
-        .map(|(path, live)| MetricsFile::start(path, live))
-        .transpose()?;
-    let watched_rules = inspected.clone();
-    let note = move || watched_rules.as_deref().map(inspected::note);
-    let note = move || note().unwrap_or_default();
-    let execution = execute_telling(built.pipelines, built.watched, &stop, quiet, note)?;
-    if let Some(metrics) = metrics {
-        metrics.finish()?;
+    let gateway = Gateway::from_config(
+        config,
+        &Options {
+            shards: usize::from(arguments.shards.shards),
+            allow_insecure_permissions: arguments.allow_insecure_permissions,
+            output: json.map(Path::to_owned),
+        },
+    );
+    let gateway = gateway.map_err(failure)?;
+    if let Some(loaded) = gateway.loaded_rules()
+        && !quiet
+    {
+        rules::tell_skipped(loaded, false);
     }
-
-    let alert_counts = alert_counts(&execution);
-    let mut recent = Recent::default();
-    for (collector, of_collector) in &built.collectors {
-        // The reports that are still open go to the observer too.
-        collector.finish();
-        recent.append(of_collector.take());
-    }
-    if let Some(measured) = &built.measured {
-        measured.finish()?;
-    }
-    let inspection = inspected.map(|live| live.snapshot()).unwrap_or_default();
-    let document = document(&config, &execution, inspection, &alert_counts, recent);
+    let documents = gateway.config().documents(json);
+    let documents = documents.into_iter().map(output::Document::create);
+    let documents = documents.collect::<Outcome<Vec<_>>>()?;
+    let uses_stdout = gateway.config().uses_stdout();
+    let measured = gateway.config().measure.as_ref();
+    let measured = measured.map(|measure| (measure.key, measure.value));
+    let handle = gateway.handle();
+    obey_signals(&handle)?;
+    let extent = Extent::of_captures(handle.total_bytes());
+    let bar = Bar::watch(extent, quiet, move || Place {
+        position: handle.bytes_read(),
+        packets: handle.packets(),
+        note: handle
+            .inspection()
+            .as_ref()
+            .map(rules::note)
+            .unwrap_or_default(),
+    });
+    let finished = gateway.run();
+    drop(bar);
+    let Finished { report, defect } = finished.map_err(failure)?;
     for json in documents {
-        json.write("run", &document)?;
+        json.write("run", &report)?;
     }
     if !quiet {
-        let text = tables(&config, &document, &alert_counts);
-        if config.uses_stdout() {
+        let text = summary(measured, &report);
+        if uses_stdout {
             messages::show(&text);
         } else if arguments.common.shows_tables() {
             output::write_stdout(text.as_bytes())?;
         }
     }
-    if let Some(error) = associations::ledger_error(&execution.pipelines) {
-        return Err(Failure::running(anyhow!("{error}")));
+    match defect {
+        Some(error) => Err(failure(error)),
+        None => Ok(ExitCode::SUCCESS),
     }
-    execution.check_captures()?;
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets signals stop the run, reload the rules, and open the logs again.
+fn obey_signals(handle: &Handle) -> Outcome {
+    signals::stop_on_interrupt(handle.stop_flag())?;
+    signals::on_reopen({
+        let handle = handle.clone();
+        move || handle.reopen_outputs()
+    })?;
+    let handle = handle.clone();
+    signals::on_reload(move || {
+        if let Some(reloaded) = handle.reload().transpose() {
+            rules::tell_reloaded(reloaded);
+        }
+    })
 }
 
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {
-    let mut config = Config::load(&arguments.config)?;
+    let mut config = Config::load(&arguments.config).map_err(failure)?;
     config.allow_new_keys(&arguments.new_keys.new_key);
-    let shared = Shared::load(&mut config, arguments.allow_insecure_permissions)?;
-    config.keep_files_apart(
-        arguments.common.json.as_deref(),
-        &shared.kept_files(&config),
-    )?;
-    config.require_folders(arguments.common.json.as_deref())?;
-    for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
-        // What a pipe holds is left to the run.
-        if path.as_os_str() != "-" && !path.metadata().is_ok_and(|found| !found.is_file()) {
-            weir_packet::file::Reader::open(path).map_err(Failure::usage)?;
-        }
-    }
-    shared.check_state(&config)?;
+    let options = Options {
+        allow_insecure_permissions: arguments.allow_insecure_permissions,
+        output: arguments.common.json.clone(),
+        ..Options::default()
+    };
+    let found = Gateway::check(config, &options).map_err(failure)?;
     let json = output::Document::asked_for(&arguments.common)?;
     #[derive(Serialize)]
     struct Checked {
@@ -152,9 +102,9 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
         rules_loaded: u64,
         rules_skipped: u64,
     }
-    let load = shared.rules.as_ref().map(|rules| &rules.report);
+    let load = found.rules.as_ref();
     let checked = Checked {
-        pipelines: config.pipelines.iter().map(|p| p.name.clone()).collect(),
+        pipelines: found.pipelines,
         rules_loaded: load.map_or(0, |load| load.loaded),
         rules_skipped: load.map_or(0, |load| load.skipped.values().sum()),
     };
@@ -180,69 +130,8 @@ pub fn check(arguments: &Check) -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn stages<S: Stage>(execution: &Execution) -> impl Iterator<Item = &S> {
-    execution
-        .pipelines
-        .iter()
-        .flat_map(|pipeline| pipeline.stages::<S>())
-}
-
-fn alert_counts(execution: &Execution) -> AlertCounts {
-    let mut sums = AlertCounts::default();
-    for stage in stages::<InspectStage>(execution) {
-        sums.merge(stage.alert_counts());
-    }
-    sums
-}
-
-fn document(
-    config: &Config,
-    execution: &Execution,
-    inspection: InspectSnapshot,
-    alert_counts: &AlertCounts,
-    recent: Recent,
-) -> Document {
-    let InspectSnapshot { statistics, groups } = inspection;
-    let bypassed = stages::<ClassifyOutbound>(execution)
-        .map(ClassifyOutbound::bypassed)
-        .chain(stages::<ClassifyInbound>(execution).map(ClassifyInbound::bypassed))
-        .sum();
-    Document {
-        traffic: Traffic::new(
-            &execution.statistics,
-            execution.truncated(),
-            execution.interrupted(),
-        ),
-        pipelines: (config.pipelines.iter().zip(&execution.pipelines))
-            .map(|(pipeline, ran)| PipelineRow {
-                name: pipeline.name.clone(),
-                traffic: Traffic::new(&ran.statistics, was_truncated(ran), ran.interrupted),
-            })
-            .collect(),
-        alerts: statistics.alerts,
-        alerts_by_rule: alert_counts.iter().cloned().collect(),
-        protected: stages(execution).map(Protect::protected).sum(),
-        unprotected: stages(execution).map(Unprotect::unprotected).sum(),
-        bypassed,
-        associations: association_rows(&execution.pipelines),
-        filter: gateway::filter_counts(stages(execution)),
-        top: (recent.intervals.back())
-            .map(|last| last.top.clone())
-            .unwrap_or_default(),
-        alarms: recent.alarms.into(),
-        alarms_total: recent.alarms_total,
-        intervals: recent.intervals.into(),
-        intervals_total: recent.intervals_total,
-        inspected_payload_bytes: statistics.payload_bytes,
-        candidates: statistics.candidates,
-        false_candidates: statistics.false_candidates,
-        false_candidates_by_stage: statistics.false_candidates_by_stage,
-        rule_groups: groups,
-    }
-}
-
 /// What a person reads at the end of a run.
-fn tables(config: &Config, document: &Document, alerts: &AlertCounts) -> String {
+fn summary(measured: Option<(KeyKind, Value)>, document: &Report) -> String {
     let row = |name: &str, packets: u64| {
         vec![
             name.to_owned(),
@@ -275,21 +164,21 @@ fn tables(config: &Config, document: &Document, alerts: &AlertCounts) -> String 
             .collect();
         text += &table::table("filter", &["rule", "packets", "bytes"], &[1, 2], rows);
     }
-    text += &report::alerts_table(alerts);
-    if let Some(MeasureConfig { key, value, .. }) = &config.measure {
+    text += &tables::alerts_table(&document.alerts_by_rule);
+    if let Some((key, value)) = measured {
         for interval in &document.intervals {
-            text += &super::measure::interval_table(*key, &value.to_string(), interval);
+            text += &super::measure::interval_table(key, &value.to_string(), interval);
         }
     }
-    text += &report::associations_table(&document.associations);
+    text += &tables::associations_table(&document.associations);
     text + &table::table(
         "whole run",
         &[],
         &[],
         [
-            report::traffic_rows(&document.traffic),
+            tables::traffic_rows(&document.traffic),
             done,
-            report::speed_rows(&document.traffic),
+            tables::speed_rows(&document.traffic),
         ]
         .concat(),
     )

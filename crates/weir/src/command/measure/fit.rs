@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, output, table};
+use weir_gateway::Places;
 use weir_measure::change::{ChangeConfig, ChangeReport, Fit, Model, SearchState, fit as search};
 use weir_measure::{IntervalReport, KAry, MeasureConfig, RealKAry, Shape};
 use weir_stream::StopFlag;
 
 use super::{config, open, run};
 use crate::cli::Measure;
-use crate::measured::Places;
+use crate::failure::failure;
 
 /// One row of so many counters knows F₂ to within 4 %, and keeps the thousands
 /// of passes short.
@@ -95,7 +96,7 @@ pub fn fit(arguments: &Measure) -> Outcome<ExitCode> {
     if arguments.common.shows_tables() {
         output::write_stdout(model_table(&document).as_bytes())?;
     }
-    execution.check_captures()?;
+    execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,4 +1,4 @@
-//! The configuration file of `weir run`.
+//! Configurations: the file of `weir run`, and what its keys mean.
 //!
 //! ```toml
 //! [[port]]                      # where packets come from and go to
@@ -24,49 +24,62 @@
 //! the comments of the fields here.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::Context;
 use serde::Deserialize;
-use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
-use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
-use weir_console::{Failure, Outcome, output};
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
+use weir_packet::file::{keep_apart, meet, require_folder_of};
 use weir_packet::wire::KeyKind;
 #[cfg(test)]
 use weir_reference::shapes;
 
-use crate::changes::Search;
+use crate::error::{Error, Result};
 use crate::filter::FilterConfig;
 use crate::measured::Places;
 
+mod change;
 mod resolve;
 #[cfg(test)]
-pub mod schema;
+mod schema;
+#[cfg(test)]
+mod value_shapes;
+mod words;
+
+pub use change::{Search, default_counters};
+pub use words::seconds;
+use words::{from_text, one_or_many, some_one_or_many};
 
 /// A checked configuration: every pipeline has its files and stages, every
 /// stage its settings, every path its folder.
 pub struct Config {
     /// The file itself.
     pub path: PathBuf,
+    /// The directions.
     pub pipelines: Vec<PipelineConfig>,
+    /// The firewall.
     pub filter: Option<FilterConfig>,
+    /// The search for threats.
     pub inspect: Option<InspectConfig>,
+    /// The measurement.
     pub measure: Option<MeasureConfig>,
+    /// Security associations and their state.
     pub ipsec: Option<IpsecConfig>,
+    /// Where the report goes.
     pub report: ReportConfig,
 }
 
 /// One direction.
 #[derive(Debug)]
 pub struct PipelineConfig {
+    /// Its name.
     pub name: String,
+    /// Captures to read, one after the other.
     pub read: Vec<PathBuf>,
+    /// Capture to write.
     pub write: Option<PathBuf>,
+    /// Stages in order.
     pub stages: Vec<StageName>,
 }
 
@@ -74,6 +87,7 @@ pub struct PipelineConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the tables that they name describe them")]
 pub enum StageName {
     Filter,
     Inspect,
@@ -136,14 +150,14 @@ pub struct MeasureConfig {
     #[serde(default = "default_key", deserialize_with = "from_text")]
     #[cfg_attr(
         test,
-        schemars(schema_with = "schema::key", extend("default" = default_key().to_string()))
+        schemars(schema_with = "value_shapes::key", extend("default" = default_key().to_string()))
     )]
     pub key: KeyKind,
     /// What is summed per key.
     #[serde(default, deserialize_with = "from_text")]
     #[cfg_attr(
         test,
-        schemars(schema_with = "schema::value", extend("default" = Value::default().name()))
+        schemars(schema_with = "value_shapes::value", extend("default" = Value::default().name()))
     )]
     pub value: Value,
     /// Seconds of capture time per interval. Default: the whole run.
@@ -201,51 +215,6 @@ fn default_epsilon() -> f64 {
 }
 fn default_delta() -> f64 {
     0.01
-}
-
-/// A value that is written as text.
-pub fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: FromStr<Err: std::fmt::Display>,
-{
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(serde::de::Error::custom)
-}
-
-/// A list of texts, or one of them alone.
-fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: DeserializeOwned,
-{
-    struct OneOrMany<T>(PhantomData<T>);
-
-    impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrMany<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a string or a list of strings")
-        }
-
-        fn visit_str<E: de::Error>(self, one: &str) -> Result<Vec<T>, E> {
-            T::deserialize(StrDeserializer::new(one)).map(|one| vec![one])
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, many: A) -> Result<Vec<T>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(many))
-        }
-    }
-
-    deserializer.deserialize_any(OneOrMany(PhantomData))
-}
-
-fn some_one_or_many<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: DeserializeOwned,
-{
-    one_or_many(deserializer).map(Some)
 }
 
 /// `[ipsec]`
@@ -390,12 +359,12 @@ struct NamedPipeline {
 
 impl Config {
     /// Reads and checks a configuration file.
-    pub fn load(path: &Path) -> Outcome<Config> {
+    pub fn load(path: &Path) -> Result<Config> {
         let contents = std::fs::read(path)
             .with_context(|| format!("cannot read {}", path.display()))
-            .map_err(Failure::Usage)?;
+            .map_err(Error::configuration)?;
         let text = std::str::from_utf8(&contents)
-            .map_err(|error| Failure::usage(ConfigError::not_text(path, &error)))?;
+            .map_err(|error| Error::configuration(ConfigError::not_text(path, &error)))?;
         Config::parse(path, text)
     }
 
@@ -409,7 +378,7 @@ impl Config {
     /// Refuses outputs that would overwrite a file that the run needs, or one
     /// another. `json` is one more output, `kept` are files that the
     /// configuration does not name itself.
-    pub fn keep_files_apart(&self, json: Option<&Path>, kept: &[PathBuf]) -> Outcome {
+    pub fn keep_files_apart(&self, json: Option<&Path>, kept: &[PathBuf]) -> Result {
         let mut inputs = vec![self.path.as_path()];
         inputs.extend(kept.iter().map(PathBuf::as_path));
         for pipeline in &self.pipelines {
@@ -423,13 +392,15 @@ impl Config {
         }
         let mut outputs = self.documents(json);
         outputs.extend(self.streams());
-        output::keep_apart(&inputs, &outputs)
+        keep_apart(&inputs, &outputs).map_err(Error::configuration)
     }
 
     /// Refuses outputs in folders that do not exist. `json` is one more output.
-    pub fn require_folders(&self, json: Option<&Path>) -> Outcome {
+    pub fn require_folders(&self, json: Option<&Path>) -> Result {
         let mut outputs = self.documents(json).into_iter().chain(self.streams());
-        outputs.try_for_each(output::require_folder_of)
+        outputs
+            .try_for_each(require_folder_of)
+            .map_err(Error::configuration)
     }
 
     /// Whether a capture, alerts or a report goes to standard output.
@@ -443,7 +414,7 @@ impl Config {
     /// the file, which may be one.
     pub fn documents<'a>(&'a self, json: Option<&'a Path>) -> Vec<&'a Path> {
         let configured = self.report.json.as_deref();
-        let configured = configured.filter(|one| !json.is_some_and(|json| output::meet(json, one)));
+        let configured = configured.filter(|one| !json.is_some_and(|json| meet(json, one)));
         json.into_iter().chain(configured).collect()
     }
 
@@ -462,12 +433,12 @@ impl Config {
     }
 
     /// Checks the text of the configuration file at `path`.
-    pub fn parse(path: &Path, text: &str) -> Outcome<Config> {
+    pub fn parse(path: &Path, text: &str) -> Result<Config> {
         let file: File = toml::from_str(text)
-            .map_err(|error| Failure::usage(ConfigError::of_toml(path, text, &error)))?;
+            .map_err(|error| Error::configuration(ConfigError::of_toml(path, text, &error)))?;
         resolve::resolve(file, path)
             .with_context(|| format!("{}", path.display()))
-            .map_err(Failure::Usage)
+            .map_err(Error::configuration)
     }
 }
 

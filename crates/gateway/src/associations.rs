@@ -7,37 +7,38 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use weir_console::output::{require_folder_of, write_stdout};
-use weir_console::{Failure, Outcome, messages};
+use tracing::{debug, info, warn};
 use weir_ipsec::{
     GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile, Sequences, Unprotect,
     Windows, default_ledger, ledger_files,
 };
+use weir_packet::file::require_folder_of;
 use weir_stream::Outcome as Finished;
 
+use crate::error::{Error, Result};
+use crate::files::unless_gone;
+
 /// Loads an SA file and shows its warnings, however quiet the command is.
-pub fn load(path: &Path, allow_insecure_permissions: bool) -> Outcome<SaFile> {
+pub fn load(path: &Path, allow_insecure_permissions: bool) -> Result<SaFile> {
     let options = LoadOptions {
         allow_insecure_permissions,
     };
-    let file = SaFile::load(path, options).map_err(Failure::usage)?;
+    let file = SaFile::load(path, options).map_err(Error::configuration)?;
     if allow_insecure_permissions {
-        messages::warning(
-            "--allow-insecure-permissions: other users of this machine may read the keys",
-        );
+        warn!("--allow-insecure-permissions: other users of this machine may read the keys");
     }
     for warning in file.warnings() {
-        messages::warning(warning);
+        warn!("{warning}");
     }
     Ok(file)
 }
 
 /// The ledger's directory: the machine's own, unless the command line or the
 /// configuration names another.
-pub fn ledger(state: Option<&Path>) -> Outcome<PathBuf> {
+pub fn ledger(state: Option<&Path>) -> Result<PathBuf> {
     match state {
         Some(path) => Ok(path.to_owned()),
-        None => default_ledger().ok_or_else(|| Failure::usage(GatewayError::NoLedgerPath)),
+        None => default_ledger().ok_or_else(|| Error::configuration(GatewayError::NoLedgerPath)),
     }
 }
 
@@ -61,17 +62,15 @@ pub fn sequences(
     state: Option<&Path>,
     new_keys: NewKeys,
     repeatable_insecure: bool,
-) -> Outcome<Sequences> {
+) -> Result<Sequences> {
     if repeatable_insecure {
-        messages::warning(
-            "repeatable_insecure: nonces repeat with each run, which gives the keys away",
-        );
+        warn!("repeatable_insecure: nonces repeat with each run, which gives the keys away");
     }
     if repeatable_insecure || file.is_insecure_example() {
         return Ok(Sequences::RepeatableInsecure);
     }
     let path = ledger(state)?;
-    messages::detail(format_args!("ledger {}", path.display()));
+    debug!("ledger {}", path.display());
     Ok(Sequences::Ledger {
         path,
         new_keys,
@@ -86,28 +85,29 @@ pub fn protect(
     sequences: &Sequences,
     state: Option<&Path>,
     shards: usize,
-) -> Outcome<Vec<Protect>> {
+) -> Result<Vec<Protect>> {
     let stages = file
         .protect(sequences, Output::Capture, shards)
-        .map_err(Failure::usage)?;
+        .map_err(Error::configuration)?;
     if let (Sequences::Ledger { path, .. }, Some(_)) = (sequences, state) {
-        messages::warning(format_args!(
+        warn!(
             "{}: keys that were used with another ledger are unknown to this one: seal \
              with each key by one ledger only",
             path.display()
-        ));
+        );
     }
     Ok(stages)
 }
 
 /// The stages that unprotect a capture.
-pub fn unprotect(file: &SaFile, state: Option<&Path>, shards: usize) -> Outcome<Vec<Unprotect>> {
+pub fn unprotect(file: &SaFile, state: Option<&Path>, shards: usize) -> Result<Vec<Unprotect>> {
     // Where no window is kept, no ledger is needed.
     let windows = ledger(state).map_or(Windows::Empty, |path| Windows::Ledger {
         path,
         input: Output::Capture,
     });
-    file.unprotect(&windows, shards).map_err(Failure::usage)
+    file.unprotect(&windows, shards)
+        .map_err(Error::configuration)
 }
 
 /// Why the ledger could not be written in a run.
@@ -123,21 +123,23 @@ pub fn ledger_error(pipelines: &[Finished]) -> Option<&LedgerError> {
 
 /// Writes the keys for Wireshark to a file that only its owner can read, or to
 /// standard output.
-pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Outcome {
+pub fn write_wireshark_keys(file: &SaFile, path: &Path) -> Result {
     let keys = file.wireshark_keys();
     if path == Path::new("-") {
-        write_stdout(keys.text.as_bytes())?;
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(keys.text.as_bytes());
+        unless_gone(written.and_then(|()| stdout.flush()))
     } else {
-        require_folder_of(path)?;
+        require_folder_of(path).map_err(Error::configuration)?;
         write_for_owner(path, keys.text.as_bytes())
-            .with_context(|| format!("cannot write the keys to {}", path.display()))
-            .map_err(Failure::Running)?;
     }
+    .with_context(|| format!("cannot write the keys to {}", path.display()))
+    .map_err(Error::running)?;
     if !keys.left_out.is_empty() {
-        messages::notice(format_args!(
+        info!(
             "Wireshark does not know the suites of: {}",
             keys.left_out.join(", ")
-        ));
+        );
     }
     Ok(())
 }
@@ -157,9 +159,13 @@ fn write_for_owner(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// What one association did.
 #[derive(Debug, Serialize)]
 pub struct AssociationRow {
+    /// Its name in the SA file.
     pub name: String,
+    /// Its security parameters index.
     pub spi: u32,
+    /// Its cipher suite.
     pub suite: String,
+    /// Packets that it protected or verified.
     pub packets: u64,
     /// Bytes that the cipher or MAC was applied to: payload and padding of ESP.
     pub payload_bytes: u64,

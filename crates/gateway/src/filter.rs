@@ -1,5 +1,6 @@
 //! The filter stage: a first-match firewall over selector tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ struct Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Action {
     Allow,
     Deny,
@@ -89,8 +91,11 @@ pub struct FilterRule {
 /// How often a rule decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RuleCount {
+    /// Its name.
     pub rule: String,
+    /// Packets that it decided about.
     pub packets: u64,
+    /// Their captured bytes.
     pub bytes: u64,
 }
 
@@ -105,6 +110,7 @@ pub struct FilterStage {
 }
 
 impl FilterStage {
+    /// A stage with its own counts.
     pub fn new(config: Arc<FilterConfig>) -> FilterStage {
         let named = |(index, rule): (usize, &FilterRule)| {
             let number = index + 1;
@@ -213,6 +219,31 @@ impl Stage for FilterStage {
         }
         Ok(())
     }
+}
+
+/// Counts of all filter stages, rule by rule.
+pub fn filter_counts<'a>(stages: impl Iterator<Item = &'a FilterStage>) -> Vec<RuleCount> {
+    let mut order: Vec<String> = Vec::new();
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for count in stages.flat_map(FilterStage::counts) {
+        if !sums.contains_key(&count.rule) {
+            order.push(count.rule.clone());
+        }
+        let sum = sums.entry(count.rule.clone()).or_default();
+        sum.0 += count.packets;
+        sum.1 += count.bytes;
+    }
+    order
+        .into_iter()
+        .map(|rule| {
+            let (packets, bytes) = sums.get(&rule).copied().unwrap_or_default();
+            RuleCount {
+                rule,
+                packets,
+                bytes,
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,36 +1,36 @@
 //! From a configuration to pipelines that can run.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_console::{Failure, Outcome, output};
 use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement, Seed};
+use weir_packet::file::require_folder_of;
 use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
 
-use crate::changes::Search;
-use crate::config::{self, Config, IpsecConfig, PipelineConfig, StageName};
-use crate::execute::Watched;
+use crate::associations;
+use crate::captures::{self, Watched};
+use crate::config::{self, Config, IpsecConfig, PipelineConfig, Search, StageName};
+use crate::error::{Error, Result};
 use crate::filter::{FilterConfig, FilterStage};
 use crate::measured::{Outputs, SharedRecent};
+use crate::reopen::Reopen;
 use crate::rules::{LoadedRules, RuleSource};
-use crate::{associations, input, signals, values};
 
 /// What is loaded once and serves all pipelines.
 pub struct Shared {
     pub rules: Option<LoadedRules>,
-    /// Where they come from, until [`Shared::reload_on_signal`].
-    source: Option<RuleSource>,
+    /// Where they come from.
+    pub source: Option<RuleSource>,
     filter: Option<Arc<FilterConfig>>,
     /// Read once, since a key that comes through a pipe is there only once.
     associations: Option<SaFile>,
 }
 
 /// Pipelines ready to run.
-pub struct Gateway {
+pub struct Built {
     pub pipelines: Vec<Pipeline>,
     pub watched: Vec<Watched>,
     /// The measurement of each pipeline that has one, and its newest reports.
@@ -42,8 +42,7 @@ pub struct Gateway {
 impl Shared {
     /// Loads the files that the configuration names. Loading finds what is
     /// wrong with them, so this is also the check.
-    /// Warnings are told unless `quiet`.
-    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Outcome<Shared> {
+    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Result<Shared> {
         let source = config.inspect.as_ref().map(|inspect| RuleSource {
             paths: inspect.rules.clone(),
             definitions: (inspect.set.iter())
@@ -54,7 +53,7 @@ impl Shared {
         });
         let load = |ipsec: &IpsecConfig| {
             let file = associations::load(&ipsec.sa, allow_insecure_permissions)?;
-            file.require_directions().map_err(Failure::usage)?;
+            file.require_directions().map_err(Error::configuration)?;
             Ok(file)
         };
         let shared = Shared {
@@ -64,17 +63,11 @@ impl Shared {
             associations: config.ipsec.as_ref().map(load).transpose()?,
         };
         if let Some(measure) = &config.measure {
-            measure_config(measure)?.check().map_err(Failure::usage)?;
+            measure_config(measure)?
+                .check()
+                .map_err(Error::configuration)?;
         }
         Ok(shared)
-    }
-
-    /// Reads the rules again whenever SIGUSR2 comes.
-    pub fn reload_on_signal(&mut self) -> Outcome {
-        match (self.source.take(), &self.rules) {
-            (Some(source), Some(rules)) => source.reload_on_signal(Arc::clone(&rules.live)),
-            _ => Ok(()),
-        }
     }
 
     /// Files that no output may replace: keys, and the ledger of their sequence
@@ -88,7 +81,7 @@ impl Shared {
     }
 
     /// Whether a pipeline that protects would find its keys in the ledger.
-    pub fn check_state(&self, config: &Config) -> Outcome {
+    pub fn check_state(&self, config: &Config) -> Result {
         let protects = config
             .pipelines
             .iter()
@@ -98,21 +91,27 @@ impl Shared {
             return Ok(());
         };
         match sequences(ipsec, file)? {
-            Sequences::Ledger { path, new_keys, .. } => {
-                file.check_ledger(&path, &new_keys).map_err(Failure::usage)
-            }
+            Sequences::Ledger { path, new_keys, .. } => file
+                .check_ledger(&path, &new_keys)
+                .map_err(Error::configuration),
             Sequences::RepeatableInsecure => Ok(()),
         }
     }
 }
 
 /// Builds every pipeline of a configuration, `shards` chains each.
-pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -> Outcome<Gateway> {
-    let mut gateway = Gateway {
+pub fn build(
+    config: &Config,
+    shared: &Shared,
+    shards: usize,
+    stop: &StopFlag,
+    reopen: &Reopen,
+) -> Result<Built> {
+    let mut built = Built {
         pipelines: Vec::new(),
         watched: Vec::new(),
         collectors: Vec::new(),
-        measured: measured(config, stop)?,
+        measured: measured(config, stop, reopen)?,
     };
     for pipeline in &config.pipelines {
         let direction = Direction {
@@ -120,10 +119,11 @@ pub fn build(config: &Config, shared: &Shared, shards: usize, stop: &StopFlag) -
             shared,
             pipeline,
             shards,
+            reopen,
         };
-        direction.build(&mut gateway, stop)?;
+        direction.build(&mut built, stop)?;
     }
-    Ok(gateway)
+    Ok(built)
 }
 
 /// One pipeline in the making.
@@ -132,11 +132,12 @@ struct Direction<'a> {
     shared: &'a Shared,
     pipeline: &'a PipelineConfig,
     shards: usize,
+    reopen: &'a Reopen,
 }
 
 impl Direction<'_> {
-    fn build(&self, gateway: &mut Gateway, stop: &StopFlag) -> Outcome {
-        let (source, watched) = input::open(&self.pipeline.read)?;
+    fn build(&self, built: &mut Built, stop: &StopFlag) -> Result {
+        let (source, watched) = captures::open(&self.pipeline.read)?;
         let mut chains: Vec<Vec<Box<dyn Stage>>> = (0..self.shards).map(|_| Vec::new()).collect();
         let (mut timeline, recent) = (None, SharedRecent::default());
         for name in &self.pipeline.stages {
@@ -148,9 +149,9 @@ impl Direction<'_> {
                         meters,
                         timeline: watching,
                         collector,
-                    } = self.measurement(gateway.measured.as_ref(), &recent)?;
+                    } = self.measurement(built.measured.as_ref(), &recent)?;
                     timeline = watching;
-                    gateway.collectors.push((collector, recent.clone()));
+                    built.collectors.push((collector, recent.clone()));
                     for (chain, meter) in chains.iter_mut().zip(meters) {
                         chain.push(Box::new(MeasureStage::new(meter)));
                     }
@@ -164,33 +165,33 @@ impl Direction<'_> {
             pipeline = pipeline.watch(timeline.watcher());
         }
         if let Some(path) = &self.pipeline.write {
-            pipeline = pipeline.sink(CaptureSink::new(input::create(path)?));
+            pipeline = pipeline.sink(CaptureSink::new(captures::create(path)?));
         }
         for writer in self.event_writers()? {
             pipeline = pipeline.sink(writer);
         }
-        gateway.pipelines.push(pipeline);
-        gateway.watched.push(watched);
+        built.pipelines.push(pipeline);
+        built.watched.push(watched);
         Ok(())
     }
 
     /// Writers of what is noticed: of alarms where the configuration says, or
     /// else with the alerts.
-    fn event_writers(&self) -> Outcome<Vec<EveWriter>> {
+    fn event_writers(&self) -> Result<Vec<EveWriter>> {
         let inspect = self.settings(StageName::Inspect, self.config.inspect.as_ref());
         let measure = self.settings(StageName::Measure, self.config.measure.as_ref());
         let alerts = inspect.and_then(|inspect| inspect.alerts.as_deref());
         let alarms = measure.and_then(|measure| measure.alarms.as_deref());
         let mut writers = Vec::new();
         if let Some(path) = alerts {
-            let writer = open_events(path)?;
+            let writer = open_events(path, self.reopen)?;
             writers.push(match alarms {
                 None => writer.only(|kind| is_alert(kind) || is_alarm(kind)),
                 Some(_) => writer.only(is_alert),
             });
         }
         if let Some(path) = alarms {
-            writers.push(open_events(path)?.only(is_alarm));
+            writers.push(open_events(path, self.reopen)?.only(is_alarm));
         }
         Ok(writers)
     }
@@ -205,7 +206,7 @@ impl Direction<'_> {
         &self,
         measured: Option<&Outputs>,
         recent: &SharedRecent,
-    ) -> Outcome<Measurement> {
+    ) -> Result<Measurement> {
         let recent = recent.clone();
         let keep = move |report| {
             recent.note(report);
@@ -214,10 +215,10 @@ impl Direction<'_> {
         let measure = self.config.measure.as_ref();
         let measure = measure
             .context("there is no table [measure]")
-            .map_err(Failure::Usage)?;
+            .map_err(Error::configuration)?;
         measure_config(measure)?
             .build_observed(self.shards, measured.map(|outputs| outputs.observer(keep)))
-            .map_err(Failure::usage)
+            .map_err(Error::configuration)
     }
 
     fn add_filter(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
@@ -237,7 +238,7 @@ impl Direction<'_> {
         }
     }
 
-    fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome {
+    fn add_protect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Result {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases().clone();
         let sequences = sequences(ipsec, file)?;
@@ -250,7 +251,7 @@ impl Direction<'_> {
         Ok(())
     }
 
-    fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Outcome {
+    fn add_unprotect(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Result {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases();
         let state = ipsec.state.as_deref();
@@ -262,17 +263,17 @@ impl Direction<'_> {
         Ok(())
     }
 
-    fn ipsec(&self) -> Outcome<(&IpsecConfig, &SaFile)> {
+    fn ipsec(&self) -> Result<(&IpsecConfig, &SaFile)> {
         let settings = self.config.ipsec.as_ref();
         settings
             .zip(self.shared.associations.as_ref())
             .context("there is no table [ipsec]")
-            .map_err(Failure::Usage)
+            .map_err(Error::configuration)
     }
 }
 
 /// Where the sequence numbers of pipelines that protect come from.
-fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Outcome<Sequences> {
+fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Result<Sequences> {
     associations::sequences(
         file,
         ipsec.state.as_deref(),
@@ -282,10 +283,10 @@ fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Outcome<Sequences> {
 }
 
 /// What is to be measured.
-fn measure_config(measure: &config::MeasureConfig) -> Outcome<MeasureConfig> {
+fn measure_config(measure: &config::MeasureConfig) -> Result<MeasureConfig> {
     Ok(MeasureConfig {
         value: measure.value,
-        interval: measure.interval.map(values::seconds).transpose()?,
+        interval: measure.interval.map(config::seconds).transpose()?,
         accuracy: Accuracy {
             epsilon: measure.epsilon,
             delta: measure.delta,
@@ -299,28 +300,25 @@ fn measure_config(measure: &config::MeasureConfig) -> Outcome<MeasureConfig> {
 }
 
 /// Opens the outputs of measurements, where a pipeline measures.
-fn measured(config: &Config, stop: &StopFlag) -> Outcome<Option<Outputs>> {
+fn measured(config: &Config, stop: &StopFlag, reopen: &Reopen) -> Result<Option<Outputs>> {
     let measures = |pipeline: &PipelineConfig| pipeline.stages.contains(&StageName::Measure);
     let measure = config.measure.as_ref();
     let measure = measure.filter(|_| config.pipelines.iter().any(measures));
     let open = |measure: &config::MeasureConfig| {
         let key = measure.key.to_string();
-        Outputs::open(measure.places(), &key, measure.value, stop)
+        Outputs::open(measure.places(), &key, measure.value, stop, reopen)
     };
     measure.map(open).transpose()
 }
 
-/// Every writer has a flag of its own for SIGHUP: whoever opens its file again
-/// lowers it.
-fn open_events(path: &Path) -> Outcome<EveWriter> {
+fn open_events(path: &Path, reopen: &Reopen) -> Result<EveWriter> {
     if path == Path::new("-") {
         return Ok(EveWriter::new(std::io::stdout()));
     }
-    output::require_folder_of(path)?;
-    let reopen = signals::reopen_flag()?;
-    EveWriter::append_to(path, reopen)
+    require_folder_of(path).map_err(Error::configuration)?;
+    EveWriter::append_to(path, reopen.flag())
         .with_context(|| format!("cannot append to {}", path.display()))
-        .map_err(Failure::Usage)
+        .map_err(Error::configuration)
 }
 
 fn is_alert(kind: EventKind) -> bool {
@@ -329,33 +327,6 @@ fn is_alert(kind: EventKind) -> bool {
 
 fn is_alarm(kind: EventKind) -> bool {
     kind.is(&weir_measure::ALARM)
-}
-
-/// Counts of all filter stages, rule by rule.
-pub fn filter_counts<'a>(
-    stages: impl Iterator<Item = &'a FilterStage>,
-) -> Vec<crate::filter::RuleCount> {
-    let mut order: Vec<String> = Vec::new();
-    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for count in stages.flat_map(FilterStage::counts) {
-        if !sums.contains_key(&count.rule) {
-            order.push(count.rule.clone());
-        }
-        let sum = sums.entry(count.rule.clone()).or_default();
-        sum.0 += count.packets;
-        sum.1 += count.bytes;
-    }
-    order
-        .into_iter()
-        .map(|rule| {
-            let (packets, bytes) = sums.get(&rule).copied().unwrap_or_default();
-            crate::filter::RuleCount {
-                rule,
-                packets,
-                bytes,
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,44 +6,33 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
 use anyhow::anyhow;
-use indicatif::HumanCount;
-use weir_console::{Failure, Outcome, output};
 use weir_export::InspectMetrics;
 use weir_inspect::LiveRules;
 
+use crate::error::{Error, Result};
+use crate::files::{begin_file, replace_file};
 use crate::measured::METRICS_EVERY;
-
-/// What is put beside a progress bar.
-pub fn note(rules: &LiveRules) -> String {
-    let statistics = rules.snapshot().statistics;
-    format!(
-        "{} alerts, {} of {} candidates false",
-        HumanCount(statistics.alerts),
-        HumanCount(statistics.false_candidates),
-        HumanCount(statistics.candidates)
-    )
-}
 
 /// Keeps a file of metrics up to date until it is finished.
 pub struct MetricsFile {
     /// Hung up to end the thread.
     stop: Sender<()>,
-    thread: JoinHandle<Outcome>,
+    thread: JoinHandle<Result>,
 }
 
 impl MetricsFile {
     /// Writes the file at once, so that a wrong path is known early, and every
     /// second from now on.
-    pub fn start(path: &Path, rules: &Arc<LiveRules>) -> Outcome<MetricsFile> {
+    pub fn start(path: &Path, rules: &Arc<LiveRules>) -> Result<MetricsFile> {
         let (path, rules): (PathBuf, _) = (path.to_owned(), Arc::clone(rules));
         let mut metrics = InspectMetrics::default();
-        output::begin_file(&path, metrics.text().as_bytes())?;
+        begin_file(&path, metrics.text().as_bytes())?;
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
             loop {
                 let waited = stopped.recv_timeout(METRICS_EVERY);
                 metrics.observe(&rules.snapshot());
-                output::replace_file(&path, metrics.text().as_bytes())?;
+                replace_file(&path, metrics.text().as_bytes())?;
                 if waited == Err(RecvTimeoutError::Disconnected) {
                     return Ok(());
                 }
@@ -53,9 +42,9 @@ impl MetricsFile {
     }
 
     /// Writes the last counts; returns the first failure there was.
-    pub fn finish(self) -> Outcome {
+    pub fn finish(self) -> Result {
         drop(self.stop);
         let done = self.thread.join();
-        done.unwrap_or_else(|_| Err(Failure::running(anyhow!("the metrics were not written"))))
+        done.unwrap_or_else(|_| Err(Error::running(anyhow!("the metrics were not written"))))
     }
 }

@@ -1,8 +1,30 @@
 //! When packets of a capture are to be sent.
 
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::cli::Rate;
+/// How fast packets are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// One after the other.
+    Max,
+    /// Evenly.
+    PerSecond(f64),
+}
+
+impl FromStr for Rate {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Rate, &'static str> {
+        if text == "max" {
+            return Ok(Rate::Max);
+        }
+        match text.parse() {
+            Ok(rate) if (SLOWEST..=FASTEST).contains(&rate) => Ok(Rate::PerSecond(rate)),
+            _ => Err("give packets per second, from 0.001 to 1000000000, or max"),
+        }
+    }
+}
 
 /// The schedule of a capture that is sent.
 pub struct Pace {
@@ -74,6 +96,9 @@ impl Pace {
         None
     }
 }
+
+const SLOWEST: f64 = 1e-3;
+const FASTEST: f64 = 1e9;
 
 /// A longer step between two packets is a jump of the clock.
 const LONGEST_STEP_NS: u64 = 3600 * 1_000_000_000;

@@ -1,13 +1,22 @@
-//! Capture files that a command names.
+//! Capture files in and out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
-use weir_console::{Failure, Outcome, messages, output};
-use weir_packet::file::{CaptureError, Format, Reader, Writer};
-use weir_stream::CaptureSource;
+use tracing::debug;
+use weir_packet::file::{CaptureError, Format, Reader, Writer, require_folder_of};
+use weir_stream::{CaptureSource, Progress};
 
-use crate::execute::Watched;
+use crate::error::{Error, Result};
+
+/// How far a source of captures has come.
+pub struct Watched {
+    /// Counts that grow while it is read.
+    pub progress: Arc<Progress>,
+    /// Bytes of all captures, where each has a size.
+    pub total_bytes: Option<u64>,
+}
 
 /// So many files are kept open until their turn comes. The others are looked
 /// at and opened again: they would take a block of memory each.
@@ -20,13 +29,13 @@ enum Input {
 }
 
 /// Opens captures to be read one after the other.
-pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
+pub fn open(paths: &[impl AsRef<Path>]) -> Result<(CaptureSource, Watched)> {
     let mut inputs = Vec::with_capacity(paths.len());
     let mut total_bytes = Some(0);
     for path in paths {
         let path = path.as_ref();
-        let reader = Reader::open(path).map_err(Failure::usage)?;
-        messages::detail(format_args!("reading {}", path.display()));
+        let reader = Reader::open(path).map_err(Error::configuration)?;
+        debug!("reading {}", path.display());
         let bytes = reader.total_bytes();
         total_bytes = total_bytes.zip(bytes).map(|(sum, bytes)| sum + bytes);
         inputs.push(if bytes.is_some() && inputs.len() >= KEPT_OPEN {
@@ -47,30 +56,30 @@ pub fn open(paths: &[impl AsRef<Path>]) -> Outcome<(CaptureSource, Watched)> {
 }
 
 /// Creates a capture for writing, in the format that its name asks for.
-pub fn create(path: &Path) -> Outcome<Writer> {
+pub fn create(path: &Path) -> Result<Writer> {
     create_by(path, Writer::create)
 }
 
 /// The same for a capture that can be read while it grows.
-pub fn create_in_place(path: &Path) -> Outcome<Writer> {
+pub fn create_in_place(path: &Path) -> Result<Writer> {
     create_by(path, Writer::create_in_place)
 }
 
 fn create_by(
     path: &Path,
     create: impl FnOnce(&Path, Format) -> Result<Writer, CaptureError>,
-) -> Outcome<Writer> {
+) -> Result<Writer> {
     if let Some(ending) = path.extension().and_then(|ending| ending.to_str())
         && NOT_WRITTEN.contains(&ending.to_ascii_lowercase().as_str())
     {
-        return Err(Failure::usage(anyhow!(
+        return Err(Error::configuration(anyhow!(
             "{}: .{ending} is read but not written: name the output *.pcapng or *.pcap",
             path.display()
         )));
     }
-    output::require_folder_of(path)?;
-    let writer = create(path, Writer::format_for(path)).map_err(Failure::usage)?;
-    messages::detail(format_args!("writing {}", path.display()));
+    require_folder_of(path).map_err(Error::configuration)?;
+    let writer = create(path, Writer::format_for(path)).map_err(Error::configuration)?;
+    debug!("writing {}", path.display());
     Ok(writer)
 }
 

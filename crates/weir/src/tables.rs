@@ -1,86 +1,10 @@
-//! What happened, for scripts and for people.
+//! What happened, for people.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
-use serde::Serialize;
 use weir_console::table;
-use weir_inspect::{AlertCount, AlertCounts, GroupStatistics, InspectStatistics, ProfiledRule};
-use weir_stream::Statistics;
-
-use crate::associations::AssociationRow;
-
-/// The accounts that every report begins with.
-#[derive(Debug, Serialize)]
-pub struct Traffic {
-    /// Packets read.
-    pub packets: u64,
-    /// Their bytes, as far as they were captured.
-    pub bytes: u64,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
-    /// Packets whose timestamps were not believed.
-    pub time_implausible: u64,
-    /// Jumps of the capture's clock by more than an hour.
-    pub clock_jumps: u64,
-    /// Packets said to have been longer than any packet can be.
-    pub length_implausible: u64,
-    /// Packets written.
-    pub forwarded: u64,
-    /// Their bytes.
-    pub forwarded_bytes: u64,
-    /// Packets dropped, by reason.
-    pub drops: BTreeMap<&'static str, u64>,
-    /// Time that the run took, in seconds.
-    pub seconds: f64,
-    /// Captured bits read per nanosecond.
-    pub gbit_per_s: f64,
-    /// Time that packets spent in the pipeline.
-    pub latency_ns: Latency,
-    /// Whether a capture ended in the middle of a record.
-    pub truncated: bool,
-    /// Whether the run was ended by a signal.
-    pub interrupted: bool,
-}
-
-/// Quantiles of the time between a packet's being read and its being done.
-#[derive(Debug, Serialize)]
-pub struct Latency {
-    pub p50: u64,
-    pub p99: u64,
-}
-
-impl Traffic {
-    pub fn new(statistics: &Statistics, truncated: bool, interrupted: bool) -> Traffic {
-        Traffic {
-            packets: statistics.packets(),
-            bytes: statistics.bytes(),
-            wire_bytes: statistics.wire_bytes(),
-            time_implausible: statistics.time_implausible(),
-            clock_jumps: statistics.clock_jumps(),
-            length_implausible: statistics.length_implausible(),
-            forwarded: statistics.forwarded(),
-            forwarded_bytes: statistics.forwarded_bytes(),
-            drops: statistics
-                .drops_by_reason()
-                .map(|(reason, count)| (reason.name, count))
-                .collect(),
-            seconds: statistics.elapsed().as_secs_f64(),
-            gbit_per_s: statistics.gbit_per_s(),
-            latency_ns: Latency {
-                p50: statistics.latency_ns(0.5),
-                p99: statistics.latency_ns(0.99),
-            },
-            truncated,
-            interrupted,
-        }
-    }
-
-    /// Packets dropped for any reason.
-    pub fn dropped(&self) -> u64 {
-        self.drops.values().sum()
-    }
-}
+use weir_gateway::{AssociationRow, Traffic};
+use weir_inspect::{AlertCount, GroupStatistics, InspectStatistics, ProfiledRule};
 
 /// The rows that every run's table begins with.
 pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
@@ -169,8 +93,8 @@ pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
 }
 
 /// Alerts by rule, most frequent first.
-pub fn alerts_table(counts: &AlertCounts) -> String {
-    let mut rows: Vec<&AlertCount> = counts.iter().collect();
+pub fn alerts_table<'a>(counts: impl IntoIterator<Item = &'a AlertCount>) -> String {
+    let mut rows: Vec<&AlertCount> = counts.into_iter().collect();
     rows.sort_by_key(|count| Reverse(count.alerts));
     if rows.is_empty() {
         return String::new();

@@ -10,14 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use weir_console::{Failure, Outcome, output};
 use weir_export::{Metrics, ParquetWriter};
 use weir_measure::change::Alarm;
 use weir_measure::{IntervalReport, Observer, Value};
-use weir_packet::file::WholeFile;
+use weir_packet::file::{WholeFile, require_folder_of};
 use weir_stream::StopFlag;
 
-use crate::signals;
+use crate::error::{Error, Result};
+use crate::files::{begin_file, replace_file, unless_gone};
+use crate::reopen::Reopen;
 
 /// A file of metrics is not written more often than this.
 pub const METRICS_EVERY: Duration = Duration::from_secs(1);
@@ -25,8 +26,11 @@ pub const METRICS_EVERY: Duration = Duration::from_secs(1);
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places<'a> {
+    /// A JSON line per interval.
     pub json_lines: Option<&'a Path>,
+    /// A Parquet table of all intervals.
     pub parquet: Option<&'a Path>,
+    /// A file of metrics.
     pub prometheus: Option<&'a Path>,
 }
 
@@ -51,20 +55,32 @@ struct Open {
     parquet: Option<(PathBuf, ParquetWriter<WholeFile>)>,
     prometheus: Option<MetricsFile>,
     /// The first failure. Nothing is written after it.
-    failure: Option<Failure>,
+    failure: Option<Error>,
 }
 
 impl Outputs {
     /// Opens what is asked for, before the work is done, so that a wrong path
     /// is known early. A failure later on raises `stop`.
-    pub fn open(places: Places<'_>, key: &str, unit: Value, stop: &StopFlag) -> Outcome<Outputs> {
-        let parquet = places.parquet.map(|path| -> Outcome<_> {
+    ///
+    /// # Errors
+    /// A place where nothing can be written.
+    pub fn open(
+        places: Places<'_>,
+        key: &str,
+        unit: Value,
+        stop: &StopFlag,
+        reopen: &Reopen,
+    ) -> Result<Outputs> {
+        let parquet = places.parquet.map(|path| -> Result<_> {
             let file = whole_file(path)?;
-            let writer = ParquetWriter::new(file, key, unit).map_err(Failure::usage)?;
+            let writer = ParquetWriter::new(file, key, unit).map_err(Error::configuration)?;
             Ok((path.to_owned(), writer))
         });
         let open = Open {
-            json_lines: places.json_lines.map(LineLog::open).transpose()?,
+            json_lines: places
+                .json_lines
+                .map(|path| LineLog::open(path, reopen))
+                .transpose()?,
             parquet: parquet.transpose()?,
             prometheus: places
                 .prometheus
@@ -82,7 +98,7 @@ impl Outputs {
     /// without its sketches, which are large.
     pub fn observer(
         &self,
-        mut next: impl FnMut(IntervalReport) -> Outcome + Send + 'static,
+        mut next: impl FnMut(IntervalReport) -> Result + Send + 'static,
     ) -> Observer {
         let outputs = self.clone();
         Box::new(move |mut report| {
@@ -99,8 +115,11 @@ impl Outputs {
         })
     }
 
-    /// Completes the files; returns the first failure there was.
-    pub fn finish(&self) -> Outcome {
+    /// Completes the files.
+    ///
+    /// # Errors
+    /// The first failure there was.
+    pub fn finish(&self) -> Result {
         let mut open = self.lock();
         if let Some(failure) = open.failure.take() {
             return Err(failure);
@@ -110,10 +129,10 @@ impl Outputs {
             let file = writer
                 .finish()
                 .with_context(writing)
-                .map_err(Failure::Running)?;
+                .map_err(Error::running)?;
             file.finish()
                 .with_context(writing)
-                .map_err(Failure::Running)?;
+                .map_err(Error::running)?;
         }
         if let Some(metrics) = &mut open.prometheus {
             metrics.write()?;
@@ -128,7 +147,7 @@ impl Outputs {
 }
 
 impl Open {
-    fn write(&mut self, report: &IntervalReport) -> Outcome {
+    fn write(&mut self, report: &IntervalReport) -> Result {
         if let Some(log) = &mut self.json_lines {
             log.write(report)?;
         }
@@ -136,7 +155,7 @@ impl Open {
             writer
                 .write(report)
                 .with_context(|| format!("cannot write {}", path.display()))
-                .map_err(Failure::Running)?;
+                .map_err(Error::running)?;
         }
         if let Some(metrics) = &mut self.prometheus {
             metrics.observe(report)?;
@@ -154,15 +173,18 @@ const RECENT_ALARMS: usize = 1000;
 /// The newest intervals and alarms of a measurement that may go on for ever.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
+    /// The newest intervals.
     pub intervals: VecDeque<IntervalReport>,
     /// All that there were.
     pub intervals_total: u64,
+    /// The newest alarms.
     pub alarms: VecDeque<Alarm>,
     /// All that there were.
     pub alarms_total: u64,
 }
 
 impl Recent {
+    /// Adds a report, and forgets the oldest ones.
     pub fn note(&mut self, report: IntervalReport) {
         self.intervals_total += 1;
         self.alarms_total += report.alarms.len() as u64;
@@ -192,10 +214,12 @@ impl Recent {
 pub struct SharedRecent(Arc<Mutex<Recent>>);
 
 impl SharedRecent {
+    /// Adds a report.
     pub fn note(&self, report: IntervalReport) {
         self.lock().note(report);
     }
 
+    /// The reports, which are forgotten here.
     pub fn take(&self) -> Recent {
         mem::take(&mut *self.lock())
     }
@@ -214,7 +238,7 @@ struct LineLog {
 }
 
 impl LineLog {
-    fn open(path: &Path) -> Outcome<LineLog> {
+    fn open(path: &Path, reopen: &Reopen) -> Result<LineLog> {
         if path == Path::new("-") {
             return Ok(LineLog {
                 path: path.to_owned(),
@@ -222,25 +246,25 @@ impl LineLog {
                 reopen: None,
             });
         }
-        output::require_folder_of(path)?;
+        require_folder_of(path).map_err(Error::configuration)?;
         let file = append_to(path)
             .with_context(|| format!("cannot append to {}", path.display()))
-            .map_err(Failure::Usage)?;
+            .map_err(Error::configuration)?;
         Ok(LineLog {
             path: path.to_owned(),
             output: Box::new(file),
-            reopen: Some(signals::reopen_flag()?),
+            reopen: Some(reopen.flag()),
         })
     }
 
-    fn write(&mut self, report: &IntervalReport) -> Outcome {
+    fn write(&mut self, report: &IntervalReport) -> Result {
         let mut line = serde_json::to_vec(report)
             .context("cannot write JSON")
-            .map_err(Failure::Running)?;
+            .map_err(Error::running)?;
         line.push(b'\n');
         self.append(&line)
             .with_context(|| format!("cannot append to {}", self.path.display()))
-            .map_err(Failure::Running)
+            .map_err(Error::running)
     }
 
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
@@ -249,7 +273,7 @@ impl LineLog {
         {
             self.output = Box::new(append_to(&self.path)?);
         }
-        output::unless_gone(
+        unless_gone(
             self.output
                 .write_all(line)
                 .and_then(|()| self.output.flush()),
@@ -269,9 +293,9 @@ struct MetricsFile {
 }
 
 impl MetricsFile {
-    fn open(path: &Path, key: &str, unit: Value) -> Outcome<MetricsFile> {
+    fn open(path: &Path, key: &str, unit: Value) -> Result<MetricsFile> {
         let metrics = Metrics::new(key, unit);
-        output::begin_file(path, metrics.text().as_bytes())?;
+        begin_file(path, metrics.text().as_bytes())?;
         Ok(MetricsFile {
             path: path.to_owned(),
             metrics,
@@ -279,7 +303,7 @@ impl MetricsFile {
         })
     }
 
-    fn observe(&mut self, report: &IntervalReport) -> Outcome {
+    fn observe(&mut self, report: &IntervalReport) -> Result {
         self.metrics.observe(report);
         if self.written.elapsed() >= METRICS_EVERY {
             self.write()?;
@@ -287,15 +311,15 @@ impl MetricsFile {
         Ok(())
     }
 
-    fn write(&mut self) -> Outcome {
+    fn write(&mut self) -> Result {
         self.written = Instant::now();
-        output::replace_file(&self.path, self.metrics.text().as_bytes())
+        replace_file(&self.path, self.metrics.text().as_bytes())
     }
 }
 
-fn whole_file(path: &Path) -> Outcome<WholeFile> {
-    output::require_folder_of(path)?;
+fn whole_file(path: &Path) -> Result<WholeFile> {
+    require_folder_of(path).map_err(Error::configuration)?;
     WholeFile::create(path)
         .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::Usage)
+        .map_err(Error::configuration)
 }

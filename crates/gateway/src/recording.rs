@@ -9,21 +9,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use serde::Serialize;
-use weir_console::{Failure, Outcome};
 use weir_packet::file::{Interface, Writer};
 use weir_port::Packet;
 
-use crate::input;
+use crate::captures;
+use crate::error::{Error, Result};
 
 /// When the next file begins, and how many are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rotation {
+    /// Most bytes of a file.
     pub bytes: Option<u64>,
+    /// Longest time that a file takes.
     pub period: Option<Duration>,
+    /// How many files are kept.
     pub keep: Option<u32>,
 }
 
 impl Rotation {
+    /// Whether there is more than one file.
     pub fn is_wanted(&self) -> bool {
         self.bytes.is_some() || self.period.is_some()
     }
@@ -32,8 +36,11 @@ impl Rotation {
 /// One file of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecordedFile {
+    /// Its path.
     pub file: String,
+    /// Packets in it.
     pub packets: u64,
+    /// Its size.
     pub bytes: u64,
 }
 
@@ -73,12 +80,12 @@ struct Numbers {
 
 impl Recording {
     /// Creates the first file.
-    pub fn create(path: &Path, interface: Interface, rotation: Rotation) -> Outcome<Recording> {
+    pub fn create(path: &Path, interface: Interface, rotation: Rotation) -> Result<Recording> {
         let mut numbers = None;
         let mut first = path.to_owned();
         if rotation.is_wanted() {
             if is_stream(path) {
-                return Err(Failure::usage(anyhow!(
+                return Err(Error::configuration(anyhow!(
                     "{}: only files can be rotated: leave out --rotate-bytes and --rotate-seconds",
                     path.display()
                 )));
@@ -87,7 +94,7 @@ impl Recording {
             first = found.take(path);
             numbers = Some(found);
         } else if rotation.keep.is_some() {
-            return Err(Failure::usage(anyhow!(
+            return Err(Error::configuration(anyhow!(
                 "--keep is for rotated files: add --rotate-bytes or --rotate-seconds"
             )));
         }
@@ -106,7 +113,7 @@ impl Recording {
     }
 
     /// Appends at most `snap_bytes` bytes of a packet.
-    pub fn write(&mut self, packet: &Packet<'_>, snap_bytes: usize) -> Outcome {
+    pub fn write(&mut self, packet: &Packet<'_>, snap_bytes: usize) -> Result {
         let bytes = &packet.bytes[..packet.bytes.len().min(snap_bytes)];
         let file_bytes = self.current.writer.offset() + (bytes.len() + RECORD_BYTES) as u64;
         if self.current.packets > 0 && self.rotation.bytes.is_some_and(|limit| file_bytes > limit) {
@@ -120,7 +127,7 @@ impl Recording {
                 packet.arrival.wire_bytes,
                 bytes,
             )
-            .map_err(Failure::running)?;
+            .map_err(Error::running)?;
         self.current.packets += 1;
         Ok(())
     }
@@ -131,12 +138,12 @@ impl Recording {
     }
 
     /// Hands everything to the operating system.
-    pub fn flush(&mut self) -> Outcome {
-        self.current.writer.flush().map_err(Failure::running)
+    pub fn flush(&mut self) -> Result {
+        self.current.writer.flush().map_err(Error::running)
     }
 
     /// Begins the next file where its time has come. Returns when that will be.
-    pub fn rotate_by_clock(&mut self) -> Outcome<Option<Instant>> {
+    pub fn rotate_by_clock(&mut self) -> Result<Option<Instant>> {
         let Some(period) = self.rotation.period else {
             return Ok(None);
         };
@@ -147,7 +154,7 @@ impl Recording {
     }
 
     /// Begins the next file of a rotation, or the same one again if it was moved away.
-    pub fn reopen(&mut self) -> Outcome {
+    pub fn reopen(&mut self) -> Result {
         let existing = identity(self.current.path.metadata());
         let is_moved = self.current.identity.is_some() && existing != self.current.identity;
         match self.numbers.is_some() || is_moved {
@@ -157,7 +164,7 @@ impl Recording {
     }
 
     /// Completes the last file.
-    pub fn finish(mut self) -> (Recorded, Outcome) {
+    pub fn finish(mut self) -> (Recorded, Result) {
         // A failure must not hide what was written before it.
         let flushed = self.flush();
         let (packets, rows) = self.counts();
@@ -167,7 +174,7 @@ impl Recording {
             files: rows,
         };
         let finished = match flushed {
-            Ok(()) => self.current.writer.finish().map_err(Failure::running),
+            Ok(()) => self.current.writer.finish().map_err(Error::running),
             Err(failure) => Err(failure),
         };
         (recorded, finished.map(|_| ()))
@@ -182,16 +189,16 @@ impl Recording {
         (packets, rows)
     }
 
-    fn begin_next(&mut self) -> Outcome {
+    fn begin_next(&mut self) -> Result {
         self.flush()?;
         let path = match &mut self.numbers {
             Some(numbers) => numbers.take(&self.path),
             None => self.path.clone(),
         };
-        let next = Current::create(&path, &self.interface).map_err(while_running)?;
+        let next = Current::create(&path, &self.interface).map_err(Error::while_running)?;
         let row = self.current.row();
         let finished = std::mem::replace(&mut self.current, next);
-        finished.writer.finish().map_err(Failure::running)?;
+        finished.writer.finish().map_err(Error::running)?;
         self.finished_total += 1;
         self.finished_packets += row.packets;
         self.finished.push_back(row);
@@ -201,7 +208,7 @@ impl Recording {
         self.remove_old()
     }
 
-    fn remove_old(&mut self) -> Outcome {
+    fn remove_old(&mut self) -> Result {
         let (Some(numbers), Some(keep)) = (&mut self.numbers, self.rotation.keep) else {
             return Ok(());
         };
@@ -213,7 +220,7 @@ impl Recording {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(error)
                         .with_context(|| format!("cannot remove {}", path.display()))
-                        .map_err(Failure::Running);
+                        .map_err(Error::running);
                 }
                 _ => {}
             }
@@ -233,9 +240,9 @@ pub struct Recorded {
 }
 
 impl Current {
-    fn create(path: &Path, interface: &Interface) -> Outcome<Current> {
-        let mut writer = input::create_in_place(path)?;
-        writer.add_interface(interface).map_err(Failure::running)?;
+    fn create(path: &Path, interface: &Interface) -> Result<Current> {
+        let mut writer = captures::create_in_place(path)?;
+        writer.add_interface(interface).map_err(Error::running)?;
         Ok(Current {
             path: path.to_owned(),
             identity: identity(path.metadata()),
@@ -257,14 +264,14 @@ impl Current {
 
 impl Numbers {
     /// Those of the files that exist, in order.
-    fn of_existing(path: &Path) -> Outcome<Numbers> {
+    fn of_existing(path: &Path) -> Result<Numbers> {
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let entries = fs::read_dir(folder)
             .with_context(|| format!("cannot read the folder {}", folder.display()))
-            .map_err(Failure::Usage)?;
+            .map_err(Error::configuration)?;
         let mut kept: Vec<u64> = entries
             .flatten()
             .filter_map(|entry| number_of(path, Path::new(&entry.file_name())))
@@ -319,13 +326,6 @@ fn is_stream(path: &Path) -> bool {
 fn identity(metadata: io::Result<Metadata>) -> Option<(u64, u64)> {
     let file = metadata.ok().filter(Metadata::is_file)?;
     Some((file.dev(), file.ino()))
-}
-
-/// A file that cannot be created later on fails the run.
-fn while_running(failure: Failure) -> Failure {
-    match failure {
-        Failure::Usage(error) | Failure::Running(error) => Failure::Running(error),
-    }
 }
 
 /// Most bytes that a format adds to a packet.

@@ -18,9 +18,15 @@ fn vocabulary() -> Vocabulary {
     let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
     config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
     let shared = Shared::load(&mut config, true).expect("rules and associations");
-    let gateway = build(&config, &shared, 2, &StopFlag::default()).expect("pipelines");
+    let built = build(
+        &config,
+        &shared,
+        2,
+        &StopFlag::default(),
+        &Reopen::default(),
+    );
     let mut vocabulary = Vocabulary::default();
-    for mut pipeline in gateway.pipelines {
+    for mut pipeline in built.expect("pipelines").pipelines {
         pipeline.register(&mut vocabulary).expect("no clash");
     }
     vocabulary

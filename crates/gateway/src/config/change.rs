@@ -4,9 +4,9 @@
 use serde::Deserialize;
 use weir_measure::change::{ChangeConfig, Difference, KeySource, Model, Rule};
 
-use crate::config::from_text;
 #[cfg(test)]
-use crate::config::schema;
+use super::value_shapes;
+use super::words::from_text;
 
 /// `[measure.change]`
 #[derive(Clone, Debug, Deserialize)]
@@ -15,14 +15,14 @@ use crate::config::schema;
 pub struct Search {
     /// Forecast model, as in `ewma:0.5` ([changes](measure.md#changes)).
     #[serde(deserialize_with = "from_text")]
-    #[cfg_attr(test, schemars(schema_with = "schema::model"))]
+    #[cfg_attr(test, schemars(schema_with = "value_shapes::model"))]
     pub model: Model,
     /// How an observation is compared with its forecast.
     #[serde(default, deserialize_with = "from_text")]
     #[cfg_attr(
         test,
         schemars(
-            schema_with = "schema::difference",
+            schema_with = "value_shapes::difference",
             extend("default" = Difference::default().name()),
         )
     )]
@@ -35,7 +35,7 @@ pub struct Search {
     #[cfg_attr(
         test,
         schemars(
-            schema_with = "schema::key_source",
+            schema_with = "value_shapes::key_source",
             extend("default" = KeySource::default().to_string()),
         )
     )]
