@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Deserialize;
+use weir_inspect::InspectOptions;
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
 use weir_packet::file::{keep_apart, meet, require_folder_of};
@@ -135,10 +136,23 @@ pub struct InspectConfig {
     /// networks.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+    /// Whether rules with the actions `drop` and `reject` [stop packets](inspect.md#inline).
+    #[serde(default)]
+    pub inline: bool,
     /// Where alerts go, as EVE JSON lines, appended; SIGHUP reopens the file.
     pub alerts: Option<PathBuf>,
     /// A file of [metrics](metrics.md) that is kept up to date.
     pub prometheus: Option<PathBuf>,
+}
+
+impl InspectConfig {
+    /// How packets are inspected.
+    pub fn options(&self) -> InspectOptions {
+        InspectOptions {
+            is_inline: self.inline,
+            ..InspectOptions::default()
+        }
+    }
 }
 
 /// `[measure]`

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_inspect::{EngineChoice, EveWriter, FlowLimits, InspectStage};
+use weir_inspect::{EngineChoice, EveWriter, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
 use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_packet::file::require_folder_of;
@@ -230,10 +230,10 @@ impl Direction<'_> {
     }
 
     fn add_inspect(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
-        if let Some(rules) = &self.shared.rules {
+        if let (Some(rules), Some(inspect)) = (&self.shared.rules, &self.config.inspect) {
+            let options = inspect.options();
             for chain in chains {
-                let limits = FlowLimits::default();
-                chain.push(Box::new(InspectStage::following(&rules.live, limits)));
+                chain.push(Box::new(InspectStage::following(&rules.live, &options)));
             }
         }
     }

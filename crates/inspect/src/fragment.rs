@@ -48,6 +48,19 @@ struct Piece<'a> {
     bytes: &'a [u8],
 }
 
+impl<'a> Piece<'a> {
+    fn of(packet: &Packet<'a>) -> Option<Piece<'a>> {
+        let bytes = packet.headers.ip_packet(packet.bytes);
+        let piece = match packet.headers.network {
+            Network::Ipv4 => ipv4_piece(bytes),
+            _ => ipv6_piece(bytes),
+        };
+        let mut piece = piece?;
+        piece.key.tunnel = packet.tunnel;
+        Some(piece)
+    }
+}
+
 #[derive(Debug)]
 struct Datagram {
     key: Key,
@@ -59,6 +72,19 @@ struct Datagram {
     covered: Vec<(usize, usize)>,
     /// Length of the whole, once the last fragment came.
     length: Option<usize>,
+    /// It was dropped: its fragments are dropped when they come again.
+    is_dropped: bool,
+}
+
+/// What a packet is to the datagrams that wait for fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// No fragment, or not the last that is missing.
+    Nothing,
+    /// A fragment that completes a datagram.
+    Completes,
+    /// A fragment of a datagram that was dropped.
+    Dropped,
 }
 
 /// Counts of a reassembler.
@@ -84,54 +110,63 @@ impl Reassembler {
     }
 
     /// Takes in a packet. If it is the fragment that completes a datagram,
-    /// writes that, from its IP header on, to `whole` and says so.
-    pub(crate) fn take(&mut self, packet: &Packet<'_>, whole: &mut Vec<u8>) -> bool {
+    /// writes that, from its IP header on, to `whole`.
+    pub(crate) fn take(&mut self, packet: &Packet<'_>, whole: &mut Vec<u8>) -> Taken {
         let (headers, now_ns) = (&packet.headers, packet.timestamp_ns);
         if headers.fragment == Fragment::Whole || !headers.is_whole_ip() {
-            return false;
+            return Taken::Nothing;
         }
-        let bytes = headers.ip_packet(packet.bytes);
-        let piece = match headers.network {
-            Network::Ipv4 => ipv4_piece(bytes),
-            _ => ipv6_piece(bytes),
-        };
-        let Some(mut piece) = piece else {
+        let Some(piece) = Piece::of(packet) else {
             self.counts.refused += 1;
-            return false;
+            return Taken::Nothing;
         };
-        piece.key.tunnel = packet.tunnel;
         self.make_room(now_ns, piece.bytes.len());
-        let known = self
-            .datagrams
-            .iter()
-            .position(|datagram| datagram.key == piece.key);
-        let index = known.unwrap_or_else(|| {
-            self.datagrams.push_back(Datagram {
-                key: piece.key,
-                first_seen_ns: now_ns,
-                header: Vec::new(),
-                bytes: Vec::new(),
-                covered: Vec::new(),
-                length: None,
-            });
-            self.datagrams.len() - 1
-        });
+        let index = self.find_or_open(piece.key, now_ns);
         let datagram = &mut self.datagrams[index];
+        if datagram.is_dropped {
+            return Taken::Dropped;
+        }
         let before = datagram.bytes.capacity();
         let fits = datagram.insert(&piece);
         self.bytes = self.bytes + datagram.bytes.capacity() - before;
         if !fits {
             self.counts.refused += 1;
             self.forget(index);
-            return false;
+            return Taken::Nothing;
         }
         if !self.datagrams[index].is_whole() {
-            return false;
+            return Taken::Nothing;
         }
         self.datagrams[index].write(whole);
         self.forget(index);
         self.counts.reassembled += 1;
-        true
+        Taken::Completes
+    }
+
+    /// The datagram that a fragment completed was dropped with that fragment. The
+    /// others went on: one that comes again must not complete it elsewhere.
+    pub(crate) fn note_dropped(&mut self, packet: &Packet<'_>) {
+        if let Some(piece) = Piece::of(packet) {
+            self.make_room(packet.timestamp_ns, 0);
+            let index = self.find_or_open(piece.key, packet.timestamp_ns);
+            self.datagrams[index].is_dropped = true;
+        }
+    }
+
+    fn find_or_open(&mut self, key: Key, now_ns: u64) -> usize {
+        let known = self.datagrams.iter().position(|known| known.key == key);
+        known.unwrap_or_else(|| {
+            self.datagrams.push_back(Datagram {
+                key,
+                first_seen_ns: now_ns,
+                header: Vec::new(),
+                bytes: Vec::new(),
+                covered: Vec::new(),
+                length: None,
+                is_dropped: false,
+            });
+            self.datagrams.len() - 1
+        })
     }
 
     fn forget(&mut self, index: usize) {

@@ -71,6 +71,7 @@ mod message;
 mod payload;
 mod profile_stage;
 mod rate;
+mod reject;
 mod rule;
 mod rule_set;
 mod stage;
@@ -93,8 +94,8 @@ pub use engine::{
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{
-    Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectStatistics, Inspector,
-    MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, RuleCost,
+    Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectDrop, InspectOptions,
+    InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, Refusal, RuleCost,
 };
 pub use live::{ForeignRules, InspectSnapshot, LiveRules};
 pub use message::{
@@ -102,11 +103,12 @@ pub use message::{
 };
 pub use payload::{MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
+pub use reject::{Reply, Towards};
 pub use rule::{
     Action, BitAction, BufferTest, Description, Direction, FaultKind, FlagsTest, FlowCondition,
-    HostBit, PacketConditions, PayloadBytes, Rate, RateKind, Rule, RuleFault, RuleProtocol,
-    StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track, Unsupported,
-    VariableError, Variables,
+    HostBit, PacketConditions, PayloadBytes, Rate, RateKind, RejectTo, Rule, RuleFault,
+    RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track,
+    Unsupported, VariableError, Variables,
 };
 pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
 pub use stage::{ALERT, INSPECT, InspectStage};

@@ -18,6 +18,17 @@ const MAX_ENTRIES: usize = 1 << 16;
 /// By what something is counted: whose, and of whom.
 type Key = (u32, u128, u128);
 
+/// What becomes of a match that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// It is an alert.
+    Alert,
+    /// No alert, because there were enough; the rule's action is carried out.
+    Suppressed,
+    /// Nothing: there were too few.
+    TooFew,
+}
+
 /// Both addresses of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -85,8 +96,8 @@ pub(crate) struct Trackers {
 }
 
 impl Trackers {
-    /// Counts a match of a rule, and says whether it is an alert.
-    pub(crate) fn is_alert(&mut self, rule: u32, rate: &Rate, ends: Ends, now_ns: u64) -> bool {
+    /// Counts a match of a rule.
+    pub(crate) fn count(&mut self, rule: u32, rate: &Rate, ends: Ends, now_ns: u64) -> Counted {
         self.evicted += self.rates.make_room(now_ns);
         let window_ns = u64::from(rate.seconds) * SECOND_NS;
         let (matches, until_ns) = self
@@ -101,16 +112,16 @@ impl Trackers {
         }
         *matches = matches.saturating_add(1);
         match rate.kind {
-            RateKind::Limit => *matches <= rate.count,
-            RateKind::Threshold => {
-                let is_alert = *matches >= rate.count;
-                if is_alert {
-                    *matches = 0;
-                }
-                is_alert
+            RateKind::Limit if *matches > rate.count => Counted::Suppressed,
+            RateKind::Limit => Counted::Alert,
+            RateKind::Threshold if *matches >= rate.count => {
+                *matches = 0;
+                Counted::Alert
             }
-            RateKind::Both => *matches == rate.count,
-            RateKind::Filter => *matches > rate.count,
+            RateKind::Both if *matches > rate.count => Counted::Suppressed,
+            RateKind::Both if *matches == rate.count => Counted::Alert,
+            RateKind::Filter if *matches > rate.count => Counted::Alert,
+            RateKind::Threshold | RateKind::Both | RateKind::Filter => Counted::TooFew,
         }
     }
 
@@ -167,7 +178,7 @@ mod tests {
             seconds: 10,
         };
         let mut trackers = Trackers::default();
-        let alert = |time: &u64| trackers.is_alert(7, &rate, ENDS, time * SECOND_NS);
+        let alert = |time: &u64| trackers.count(7, &rate, ENDS, time * SECOND_NS) == Counted::Alert;
         times_s.iter().map(alert).collect()
     }
 
@@ -225,7 +236,7 @@ mod tests {
                 source,
                 destination: 0,
             };
-            assert!(trackers.is_alert(1, &rate, ends, 0));
+            assert_eq!(trackers.count(1, &rate, ends, 0), Counted::Alert);
             assert!(trackers.rates.0.len() <= MAX_ENTRIES);
         }
         assert_eq!(trackers.evicted, 2 * MAX_ENTRIES as u64);

@@ -4,16 +4,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_stream::{
-    BATCH_RECORDS, Batch, Context, EventKind, Stage, StageError, Steering, SteeringRule,
-    Vocabulary, VocabularyError, Word, WorkBit,
+    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, EventKind, Stage, StageError, Steering,
+    SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 use crate::eve::AlertText;
-use crate::flow::FlowLimits;
 use crate::inspector::{
-    Alert, GroupStatistics, InspectStatistics, Inspector, Packet, RuleCost, pair_number,
+    Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, Packet,
+    RuleCost, pair_number,
 };
 use crate::live::{LiveRules, SharedSnapshot};
+use crate::reject::Reply;
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
 
@@ -32,6 +33,7 @@ pub const ALERT: Word = Word::new(OWNER, "alert", "An inspection rule matched.")
 struct Words {
     inspect: WorkBit,
     alert: EventKind,
+    drops: DropCodes<InspectDrop>,
 }
 
 /// What a stage did is told so often, as long as batches come.
@@ -48,7 +50,9 @@ struct Following {
 
 /// Inspects the records whose work asks for it ([`INSPECT`]), and notes an
 /// [`ALERT`] for every rule that one matches. Records go on as they
-/// are. Every shard has a stage of its own over the same rules.
+/// are, unless the stage is inline ([`InspectOptions::is_inline`]): then rules
+/// drop some, and the stage creates the packets that tell their ends. Every
+/// shard has a stage of its own over the same rules.
 pub struct InspectStage {
     words: Option<Words>,
     inspector: Inspector,
@@ -59,36 +63,38 @@ pub struct InspectStage {
     indices: Vec<usize>,
     /// Alerts of the batch, by index in the batch.
     alerts: Vec<Alert>,
+    replies: ReplyCounts,
 }
 
 impl InspectStage {
     /// A stage over shared rules.
     pub fn new(rules: Arc<RuleSet>) -> InspectStage {
-        InspectStage::with_limits(rules, FlowLimits::default())
+        InspectStage::with_options(rules, &InspectOptions::default())
     }
 
-    /// A stage whose flow table has other bounds.
-    pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> InspectStage {
-        InspectStage::over(Inspector::with_limits(rules, limits))
+    /// A stage with other options than the default ones.
+    pub fn with_options(rules: Arc<RuleSet>, options: &InspectOptions) -> InspectStage {
+        InspectStage::over(Inspector::with_options(rules, options), options)
     }
 
-    fn over(inspector: Inspector) -> InspectStage {
+    fn over(inspector: Inspector, options: &InspectOptions) -> InspectStage {
         InspectStage {
             words: None,
             inspector,
             live: None,
             alert_counts: AlertCounts::default(),
-            text: AlertText::default(),
+            text: AlertText::new(options.is_inline),
             indices: Vec::with_capacity(BATCH_RECORDS),
             alerts: Vec::new(),
+            replies: ReplyCounts::default(),
         }
     }
 
     /// A stage that takes other rules, whenever there are, between two batches,
     /// and counts rates together with the others that follow the same.
-    pub fn following(rules: &Arc<LiveRules>, limits: FlowLimits) -> InspectStage {
-        let inspector = Inspector::counting_with(rules.trackers(), rules.current(), limits);
-        let mut stage = InspectStage::over(inspector);
+    pub fn following(rules: &Arc<LiveRules>, options: &InspectOptions) -> InspectStage {
+        let inspector = Inspector::counting_with(rules.trackers(), rules.current(), options);
+        let mut stage = InspectStage::over(inspector, options);
         stage.live = Some(Following {
             rules: Arc::clone(rules),
             // The first batch takes whatever came in between.
@@ -101,7 +107,11 @@ impl InspectStage {
 
     /// What was done so far.
     pub fn statistics(&self) -> InspectStatistics {
-        self.inspector.statistics()
+        InspectStatistics {
+            replies_created: self.replies.created,
+            replies_lost: self.replies.lost,
+            ..self.inspector.statistics()
+        }
     }
 
     /// What the groups of rules were searched for.
@@ -143,13 +153,34 @@ impl InspectStage {
 
     /// Tells those who watch what was done.
     fn tell(&mut self) {
+        let statistics = self.statistics();
         if let Some(live) = &mut self.live {
             live.told = Instant::now();
             let mut snapshot = live.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-            snapshot.statistics = self.inspector.statistics();
+            snapshot.statistics = statistics;
             snapshot.groups = self.inspector.group_statistics();
         }
     }
+}
+
+/// Packets for the ends of rejected ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct ReplyCounts {
+    created: u64,
+    /// The batch had no room for them.
+    lost: u64,
+}
+
+/// Adds a packet for one end of a rejected one. It is not inspected.
+fn create(
+    batch: &mut Batch,
+    origin: usize,
+    reply: &Reply,
+    inspect: WorkBit,
+) -> Result<(), BatchFull> {
+    let created = batch.create(origin, &reply.bytes)?;
+    batch.set_work(created, batch.work(created).without(inspect));
+    Ok(())
 }
 
 /// A number for a record's pair of addresses, whatever the direction: so
@@ -175,6 +206,7 @@ impl Stage for InspectStage {
         self.words = Some(Words {
             inspect: vocabulary.work_bit(&INSPECT)?,
             alert: vocabulary.event_kind(&ALERT)?,
+            drops: vocabulary.drop_reasons()?,
         });
         Ok(())
     }
@@ -196,6 +228,7 @@ impl Stage for InspectStage {
                 bytes: batch.record(index),
                 timestamp_ns: arrival.clock_ns(),
                 interface: arrival.interface,
+                link: arrival.link,
                 tunnel: 0,
             };
             self.indices.push(index);
@@ -213,6 +246,16 @@ impl Stage for InspectStage {
             let event = batch.notice(alert.packet, words.alert);
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
             event.members = Some(self.text.members(rule, alert));
+        }
+        for refusal in self.inspector.refusals() {
+            let index = self.indices[refusal.packet];
+            for reply in &refusal.replies {
+                match create(batch, index, reply, words.inspect) {
+                    Ok(()) => self.replies.created += 1,
+                    Err(BatchFull) => self.replies.lost += 1,
+                }
+            }
+            batch.drop_record(index, words.drops.code(refusal.reason));
         }
         if (self.live.as_ref()).is_some_and(|live| live.told.elapsed() >= TOLD_EVERY) {
             self.tell();

@@ -9,16 +9,25 @@ use weir_packet::wire::FlowKey;
 use super::line::{has_ports, timestamp};
 use crate::flow::AppProtocol;
 use crate::inspector::{Alert, FlowRecord};
-use crate::rule::{Direction, Rule, Target};
+use crate::rule::{Action, Direction, Rule, Target};
 
 /// Writes what alerts say beside the line's own members.
 #[derive(Debug, Default)]
 pub(crate) struct AlertText {
     /// The `alert` object of each rule, made when it is first raised.
     objects: Vec<Option<String>>,
+    is_inline: bool,
 }
 
 impl AlertText {
+    /// For alerts of an inspector that is inline, or not.
+    pub(crate) fn new(is_inline: bool) -> AlertText {
+        AlertText {
+            objects: Vec::new(),
+            is_inline,
+        }
+    }
+
     /// Forgets the rules: others take their places.
     pub(crate) fn clear(&mut self) {
         self.objects.clear();
@@ -30,7 +39,8 @@ impl AlertText {
         if self.objects.len() <= place {
             self.objects.resize(place + 1, None);
         }
-        let object = self.objects[place].get_or_insert_with(|| json(&Object::new(rule)));
+        let is_inline = self.is_inline;
+        let object = self.objects[place].get_or_insert_with(|| json(&Object::new(rule, is_inline)));
         let mut text = format!("\"alert\":{object}");
         if let Some(target) = rule.description.target {
             text.pop();
@@ -109,7 +119,7 @@ fn json(value: &impl Serialize) -> String {
 /// What a line says of the rule.
 #[derive(Serialize)]
 struct Object<'a> {
-    /// Nothing stands in the way of packets.
+    /// Whether the packet goes on.
     action: &'static str,
     gid: u32,
     signature_id: u32,
@@ -122,7 +132,7 @@ struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    fn new(rule: &'a Rule) -> Object<'a> {
+    fn new(rule: &'a Rule, is_inline: bool) -> Object<'a> {
         let description = &rule.description;
         let mut metadata: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (key, value) in &description.metadata {
@@ -131,7 +141,10 @@ impl<'a> Object<'a> {
             }
         }
         Object {
-            action: "allowed",
+            action: match rule.action {
+                Action::Drop | Action::Reject(_) if is_inline => "blocked",
+                _ => "allowed",
+            },
             gid: description.gid,
             signature_id: description.sid,
             rev: description.rev,

@@ -150,6 +150,10 @@ pub(crate) struct Brought {
     pub(crate) arrival: Arrival,
     /// To the other one, by what it acknowledges.
     pub(crate) answered: Arrival,
+    /// A rule dropped its flow.
+    pub(crate) is_dropped: bool,
+    /// Sequence number that the receiver expects next, without this packet.
+    pub(crate) receiver_next: Option<u32>,
 }
 
 /// Of the two directions of a flow the one that sorts first, and the tunnel
@@ -174,6 +178,8 @@ pub(crate) struct Flow {
     pub(crate) streams: Option<Box<Streams>>,
     /// The streams were given up.
     pub(super) is_shed: bool,
+    /// A rule dropped it: its packets are not forwarded any more.
+    pub(crate) is_dropped: bool,
     /// What the table knows of the streams' memory.
     pub(super) memory_bytes: usize,
     start_ns: u64,
@@ -197,6 +203,7 @@ impl Flow {
             bits: FlowBits::default(),
             streams: None,
             is_shed: false,
+            is_dropped: false,
             memory_bytes: 0,
             start_ns: now_ns,
             to_server: (0, 0),
@@ -262,6 +269,11 @@ impl Flow {
         };
         *sums = (sums.0 + 1, sums.1 + packet.captured_bytes());
         let mut brought = Brought::default();
+        if self.is_dropped {
+            // The receiver does not see it.
+            brought.is_dropped = true;
+            return brought;
+        }
         let both_spoke = self.seen_from_client && self.seen_from_server;
         let is_established = match (&mut self.connection, segment) {
             (Some(connection), Some(segment)) => {
@@ -323,6 +335,7 @@ impl Flow {
             _ => streams.of(direction).0.open(segment.sequence),
         }
         let first = segment.first_byte();
+        brought.receiver_next = streams.of(direction).0.next_sequence();
         brought.arrival = streams.of(direction).0.segment(first, payload);
         if segment.acknowledges() {
             let (other, _) = streams.of(direction.opposite());

@@ -103,6 +103,12 @@ impl Stream {
         self.finish.get_or_insert(place);
     }
 
+    /// Sequence number of the next byte in order.
+    pub(super) fn next_sequence(&self) -> Option<u32> {
+        let first = self.first_sequence?;
+        Some(first.wrapping_add(self.end() as u32))
+    }
+
     /// Whether all bytes up to the end were seen.
     pub(super) fn is_finished(&self) -> bool {
         self.finish.is_some_and(|finish| self.end() >= finish)

@@ -17,7 +17,8 @@ fn take(reassembler: &mut Reassembler, packet: &[u8], now_ns: u64) -> Option<Vec
         ..Packet::default()
     };
     let mut whole = Vec::new();
-    reassembler.take(&packet, &mut whole).then_some(whole)
+    let taken = reassembler.take(&packet, &mut whole);
+    (taken == Taken::Completes).then_some(whole)
 }
 
 /// A fragment of `payload` from `start` to `end`.

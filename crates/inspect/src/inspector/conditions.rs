@@ -6,10 +6,14 @@ use std::sync::Arc;
 use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP};
 
 use super::trial::{Subject, Trial};
+use super::verdict::Matched;
 use crate::flow::{FlowBits, StreamSizes};
 use crate::message::Transaction;
-use crate::rate::Ends;
-use crate::rule::{BitAction, PayloadBytes, Rule, RuleProtocol, StreamBytes, StreamEnd};
+use crate::rate::{Counted, Ends};
+use crate::rule::{
+    Action, BitAction, FlowCondition, PacketConditions, PayloadBytes, Rule, RuleProtocol,
+    StreamBytes, StreamEnd,
+};
 
 impl Trial<'_> {
     /// Whether the rule is of a protocol that the stream may still turn out to
@@ -93,11 +97,12 @@ impl Trial<'_> {
         host_bits.all(|bit| trackers.holds(bit, self.ends(), now_ns))
     }
 
-    /// A rule matched: what it remembers, and whether it is an alert, which
-    /// tells of the transaction.
+    /// A rule matched: what it remembers, what it does to the packet and to its
+    /// flow, and whether it is an alert, which tells of the transaction.
     pub(super) fn matched(
         &mut self,
         index: u32,
+        subject: Matched,
         bits: Option<&mut FlowBits>,
         transaction: Option<&Arc<Transaction>>,
     ) {
@@ -119,23 +124,40 @@ impl Trial<'_> {
                 }
             }
         }
-        let is_alert = match (&rule.state.rate, &rule.state.host_bits[..]) {
-            (None, []) => true,
+        let counted = match (&rule.state.rate, &rule.state.host_bits[..]) {
+            (None, []) => Counted::Alert,
             _ => self.count(index, now_ns),
         };
+        if counted != Counted::TooFew {
+            self.carry_out(rule, subject);
+        }
         if rule.state.is_silent {
             return;
         }
-        if is_alert {
+        if counted == Counted::Alert {
             self.scratch.matched.push((index, transaction.cloned()));
         } else {
             self.statistics.alerts_suppressed += 1;
         }
     }
 
-    /// Changes the bits of hosts as a rule says, counts its match, and says
-    /// whether that is an alert.
-    fn count(&mut self, index: u32, now_ns: u64) -> bool {
+    /// Notes what a rule that matched does to the packet and to its flow.
+    fn carry_out(&mut self, rule: &Rule, subject: Matched) {
+        let reject = match rule.action {
+            Action::Drop => None,
+            Action::Reject(to) => Some(to),
+            Action::Alert | Action::Pass => return,
+        };
+        let verdict = self.verdict.get_or_insert_default();
+        verdict.drops_flow |= subject == Matched::Flow || rule.is_about_flow_alone();
+        verdict.reject = match (verdict.reject, reject) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
+    }
+
+    /// Changes the bits of hosts as a rule says, and counts its match.
+    fn count(&mut self, index: u32, now_ns: u64) -> Counted {
         let rule = &self.rules.rules()[index as usize];
         let (number, ends) = (self.rules.number(index), self.ends());
         let mut trackers = self.trackers.lock();
@@ -144,9 +166,25 @@ impl Trial<'_> {
             trackers.change(bit, ends, now_ns);
         }
         let rate = rule.state.rate.as_ref().filter(|_| !rule.state.is_silent);
-        let is_alert = rate.is_none_or(|rate| trackers.is_alert(number, rate, ends, now_ns));
+        let counted = rate.map_or(Counted::Alert, |rate| {
+            trackers.count(number, rate, ends, now_ns)
+        });
         self.statistics.trackers_evicted += trackers.evicted - evicted;
-        is_alert
+        counted
+    }
+}
+
+impl Rule {
+    /// Whether nothing but addresses and protocols decides, which all packets of
+    /// a flow have in common.
+    fn is_about_flow_alone(&self) -> bool {
+        let has_ports =
+            !(self.selector.source_port.is_any() && self.selector.destination_port.is_any());
+        self.payload.is_empty()
+            && self.buffers.is_empty()
+            && self.packet == PacketConditions::default()
+            && self.flow == FlowCondition::default()
+            && (!has_ports || matches!(self.protocol, RuleProtocol::Application(_)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::trial::{Outcome, Trial};
+use super::verdict::Matched;
 use crate::buffer::Buffer;
 use crate::engine;
 use crate::flow::{AppProtocol, FlowBits};
@@ -108,7 +109,7 @@ impl Trial<'_> {
                     memory.waiting.retain(|waiting| *waiting != number);
                     let told =
                         transaction.get_or_insert_with(|| content.transaction().map(Arc::new));
-                    self.matched(*rule, Some(bits), told.as_ref());
+                    self.matched(*rule, Matched::Flow, Some(bits), told.as_ref());
                 }
                 Outcome::Later => {
                     self.statistics.waiting_evicted += u64::from(memory.note_waiting(number));

@@ -18,10 +18,12 @@ mod alert;
 mod conditions;
 mod cost;
 mod messages;
+mod options;
 mod packet;
 mod statistics;
 mod streams;
 mod trial;
+mod verdict;
 
 use std::sync::Arc;
 
@@ -29,20 +31,24 @@ use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
 use crate::engine::Hits;
-use crate::flow::{Arrival, FlowLimits, FlowTable, Missing};
-use crate::fragment::Reassembler;
+use crate::flow::{Arrival, FlowTable, Missing};
+use crate::fragment::{Reassembler, Taken};
 use crate::live::ForeignRules;
 use crate::message::{Derived, Transaction};
 use crate::payload::Cursors;
 use crate::rate::SharedTrackers;
+use crate::reject::{self, Reply};
 use crate::rule::Direction;
 use crate::rule_set::RuleSet;
 pub use alert::{Alert, FlowRecord};
 pub use cost::{GroupStatistics, RuleCost};
+pub use options::InspectOptions;
 pub(crate) use packet::pair_number;
 pub use packet::{MAX_TUNNELS, Packet};
 pub use statistics::{FalseCandidates, InspectStatistics};
 use trial::{Subject, Trial};
+use verdict::Verdict;
+pub use verdict::{InspectDrop, Refusal};
 
 /// Most alerts that one packet raises; more are counted as suppressed.
 pub const MAX_ALERTS_PER_PACKET: usize = 255;
@@ -55,6 +61,9 @@ pub struct Inspector {
     fragments: Reassembler,
     trackers: SharedTrackers,
     statistics: InspectStatistics,
+    is_inline: bool,
+    /// Of the packets that were inspected together last.
+    refusals: Vec<Refusal>,
     scratch: Scratch,
     /// A datagram put together from fragments.
     datagram: Vec<u8>,
@@ -98,12 +107,12 @@ struct Scratch {
 impl Inspector {
     /// An inspector that has seen no packet.
     pub fn new(rules: Arc<RuleSet>) -> Inspector {
-        Inspector::with_limits(rules, FlowLimits::default())
+        Inspector::with_options(rules, &InspectOptions::default())
     }
 
-    /// An inspector whose flow table has other bounds.
-    pub fn with_limits(rules: Arc<RuleSet>, limits: FlowLimits) -> Inspector {
-        Inspector::counting_with(SharedTrackers::default(), rules, limits)
+    /// An inspector with other options than the default ones.
+    pub fn with_options(rules: Arc<RuleSet>, options: &InspectOptions) -> Inspector {
+        Inspector::counting_with(SharedTrackers::default(), rules, options)
     }
 
     /// An inspector that counts rates and keeps bits of hosts together with
@@ -111,7 +120,7 @@ impl Inspector {
     pub(crate) fn counting_with(
         trackers: SharedTrackers,
         rules: Arc<RuleSet>,
-        limits: FlowLimits,
+        options: &InspectOptions,
     ) -> Inspector {
         Inspector {
             scratch: Scratch {
@@ -121,10 +130,12 @@ impl Inspector {
                 ..Scratch::default()
             },
             rules,
-            flows: FlowTable::new(limits),
+            flows: FlowTable::new(options.limits),
             fragments: Reassembler::default(),
             trackers,
             statistics: InspectStatistics::default(),
+            is_inline: options.is_inline,
+            refusals: Vec::new(),
             datagram: Vec::new(),
         }
     }
@@ -212,47 +223,112 @@ impl Inspector {
     /// tunnel; of these ascending by rule, each rule once. Packets that are
     /// not IP match nothing.
     pub fn inspect(&mut self, packets: &[Packet<'_>], mut raise: impl FnMut(Alert)) {
+        self.refusals.clear();
         for (index, packet) in packets.iter().enumerate() {
-            self.inspect_levels(index, *packet, &mut raise);
-        }
-    }
-
-    /// A packet, and the packets in it.
-    fn inspect_levels(&mut self, index: usize, packet: Packet<'_>, raise: &mut impl FnMut(Alert)) {
-        for packet in packet.levels() {
-            self.inspect_one(index, &packet, raise);
-            if packet.headers.fragment != Fragment::Whole {
-                self.take_fragment(index, &packet, raise);
+            let record = Record { index, packet };
+            if let Some(refused) = self.inspect_levels(&record, *packet, &mut raise) {
+                self.refusals.push(Refusal {
+                    packet: index,
+                    reason: refused.reason,
+                    replies: refused.replies,
+                });
             }
         }
     }
 
+    /// Those of the packets that were inspected together last which an inline
+    /// inspector does not let through, in their order. There are none where it
+    /// is not inline.
+    pub fn refusals(&self) -> &[Refusal] {
+        &self.refusals
+    }
+
+    /// A packet, and the packets in it. Behind one that is refused, none is
+    /// looked at.
+    fn inspect_levels(
+        &mut self,
+        record: &Record<'_>,
+        packet: Packet<'_>,
+        raise: &mut impl FnMut(Alert),
+    ) -> Option<Refused> {
+        packet.levels().find_map(|packet| {
+            let refused = self.inspect_one(record, &packet, raise);
+            if refused.is_some() || packet.headers.fragment == Fragment::Whole {
+                return refused;
+            }
+            self.take_fragment(record, &packet, raise)
+        })
+    }
+
     /// A datagram that this fragment completes is inspected as well, with the
     /// fragment's time and interface.
-    fn take_fragment(&mut self, index: usize, packet: &Packet<'_>, raise: &mut impl FnMut(Alert)) {
+    fn take_fragment(
+        &mut self,
+        record: &Record<'_>,
+        packet: &Packet<'_>,
+        raise: &mut impl FnMut(Alert),
+    ) -> Option<Refused> {
         let mut datagram = std::mem::take(&mut self.datagram);
-        if self.fragments.take(packet, &mut datagram) {
-            let whole = Packet {
-                headers: Headers::parse(LinkType::RawIp, &datagram),
-                bytes: &datagram,
-                ..*packet
-            };
-            self.inspect_levels(index, whole, raise);
-        }
+        let refused = match self.fragments.take(packet, &mut datagram) {
+            Taken::Nothing => None,
+            Taken::Dropped => Some(Refused::silently(InspectDrop::DatagramDropped)),
+            Taken::Completes => {
+                let whole = Packet {
+                    headers: Headers::parse(LinkType::RawIp, &datagram),
+                    bytes: &datagram,
+                    ..*packet
+                };
+                let refused = self.inspect_levels(record, whole, raise);
+                if refused.is_some() {
+                    self.fragments.note_dropped(packet);
+                }
+                refused
+            }
+        };
         self.datagram = datagram;
+        refused
     }
 
     /// Inspects one packet by itself and as part of its flow.
-    fn inspect_one(&mut self, index: usize, packet: &Packet<'_>, raise: &mut impl FnMut(Alert)) {
+    fn inspect_one(
+        &mut self,
+        record: &Record<'_>,
+        packet: &Packet<'_>,
+        raise: &mut impl FnMut(Alert),
+    ) -> Option<Refused> {
         self.statistics.packets += 1;
         self.scratch.packet_number += 1;
         self.scratch.cursors.start_packet();
         self.scratch.matched.clear();
-        let (is_passed, place) = self.try_rules(packet);
-        if is_passed {
+        let judged = self.try_rules(packet);
+        if judged.is_passed {
             self.statistics.passed_packets += 1;
-            return;
+            return None;
         }
+        self.raise_matched(record.index, packet, judged.place, raise);
+        if !self.is_inline {
+            return None;
+        }
+        let refused = match judged.verdict {
+            Some(verdict) => Refused {
+                reason: verdict.reason(),
+                replies: verdict.reject.map_or_else(Vec::new, |to| {
+                    reject::replies(record.packet, packet, to, judged.receiver_next)
+                }),
+            },
+            None => Refused::silently(judged.refused?),
+        };
+        Some(refused)
+    }
+
+    /// Raises an alert for every rule in [`Scratch::matched`].
+    fn raise_matched(
+        &mut self,
+        index: usize,
+        packet: &Packet<'_>,
+        place: Option<(usize, Direction)>,
+        raise: &mut impl FnMut(Alert),
+    ) {
         let matched = &mut self.scratch.matched;
         if matched.is_empty() {
             return;
@@ -278,10 +354,15 @@ impl Inspector {
         }
     }
 
-    /// Matches one packet: the rules go to [`Scratch::matched`]. Says whether
-    /// a rule lets it pass, and which flow it belongs to and how.
-    fn try_rules(&mut self, packet: &Packet<'_>) -> (bool, Option<(usize, Direction)>) {
+    /// Matches one packet: the rules go to [`Scratch::matched`].
+    fn try_rules(&mut self, packet: &Packet<'_>) -> Judged {
         let (index, brought) = self.flows.track(packet);
+        if brought.is_dropped {
+            return Judged {
+                refused: Some(InspectDrop::FlowDropped),
+                ..Judged::default()
+            };
+        }
         let mut trial = Trial {
             rules: &self.rules,
             trackers: &self.trackers,
@@ -294,21 +375,71 @@ impl Inspector {
                 tuple: Tuple::from_headers(&packet.headers, packet.bytes, packet.interface),
             },
             is_passed: false,
+            verdict: None,
         };
         match index {
-            Some(index) => {
-                trial.flow(self.flows.flow(index), &brought);
-                let is_passed = trial.is_passed;
-                self.flows.settle(index);
-                let direction = brought.state.direction.unwrap_or(Direction::ToServer);
-                (is_passed, Some((index, direction)))
+            Some(index) => trial.flow(self.flows.flow(index), &brought),
+            None => trial.packet(&Arrival::default(), None),
+        }
+        let Trial {
+            is_passed, verdict, ..
+        } = trial;
+        if let Some(index) = index {
+            let drops_flow = verdict.is_some_and(|verdict| verdict.drops_flow);
+            if self.is_inline && drops_flow && !is_passed {
+                self.flows.flow(index).is_dropped = true;
             }
-            None => {
-                trial.packet(&Arrival::default(), None);
-                (trial.is_passed, None)
-            }
+            self.flows.settle(index);
+        }
+        let direction = brought.state.direction.unwrap_or(Direction::ToServer);
+        Judged {
+            is_passed,
+            place: index.map(|index| (index, direction)),
+            verdict,
+            refused: brought
+                .arrival
+                .differs
+                .then_some(InspectDrop::StreamConflict),
+            receiver_next: brought.receiver_next,
         }
     }
+}
+
+/// A record whose packets are inspected.
+struct Record<'a> {
+    /// Its index among those inspected together.
+    index: usize,
+    packet: &'a Packet<'a>,
+}
+
+/// Why a packet is not let through, and what the ends are sent.
+struct Refused {
+    reason: InspectDrop,
+    replies: Vec<Reply>,
+}
+
+impl Refused {
+    fn silently(reason: InspectDrop) -> Refused {
+        Refused {
+            reason,
+            replies: Vec::new(),
+        }
+    }
+}
+
+/// What comes of a packet.
+#[derive(Default)]
+struct Judged {
+    /// A rule lets it pass.
+    is_passed: bool,
+    /// Its flow, and which way it goes there.
+    place: Option<(usize, Direction)>,
+    /// Of the rules that drop and reject.
+    verdict: Option<Verdict>,
+    /// Why it is not let through, whatever the rules say.
+    refused: Option<InspectDrop>,
+    /// Sequence number that its receiver expects.
+    receiver_next: Option<u32>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Packets as the inspector sees them.
 
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
-use weir_packet::wire::{Fault, FlowKey, Fragment, Headers};
+use weir_packet::wire::{Fault, FlowKey, Fragment, Headers, LinkType};
 
 /// Most tunnels in tunnels that a packet is followed through: each is one more
 /// text to search, so a sender must not be free to choose how many.
@@ -18,6 +18,8 @@ pub struct Packet<'a> {
     pub timestamp_ns: u64,
     /// Interface on which it arrived.
     pub interface: u16,
+    /// Its link header.
+    pub link: LinkType,
     /// The tunnel that it came through, by the addresses of its ends; 0 for
     /// none. Flows in different tunnels are different flows.
     pub tunnel: u64,

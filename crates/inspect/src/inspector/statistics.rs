@@ -149,6 +149,10 @@ pub struct InspectStatistics {
     /// Counters of rates and bits of hosts that were forgotten because there
     /// were too many.
     pub trackers_evicted: u64,
+    /// TCP RSTs and ICMP errors made for the ends of rejected packets.
+    pub replies_created: u64,
+    /// Those that were not made because a batch had no room for them.
+    pub replies_lost: u64,
 }
 
 impl InspectStatistics {
@@ -177,6 +181,8 @@ impl InspectStatistics {
             fragments_refused,
             alerts_suppressed,
             trackers_evicted,
+            replies_created,
+            replies_lost,
         } = other;
         self.packets += packets;
         self.payload_bytes += payload_bytes;
@@ -200,5 +206,7 @@ impl InspectStatistics {
         self.fragments_refused += fragments_refused;
         self.alerts_suppressed += alerts_suppressed;
         self.trackers_evicted += trackers_evicted;
+        self.replies_created += replies_created;
+        self.replies_lost += replies_lost;
     }
 }

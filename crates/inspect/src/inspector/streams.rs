@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Scratch;
 use super::trial::{Outcome, Trial};
+use super::verdict::Matched;
 use crate::flow::{Arrival, FlowBits, Missing, Stream};
 use crate::group::GroupKey;
 use crate::message::Conversation;
@@ -69,7 +70,7 @@ impl Trial<'_> {
                         let newest = conversation?.newest(direction)?;
                         Some(Arc::new(newest))
                     });
-                    self.matched(*rule, Some(bits), told.as_ref());
+                    self.matched(*rule, Matched::Flow, Some(bits), told.as_ref());
                 }
                 Outcome::Later => {
                     let is_full = stream.note_waiting(number, missing);

@@ -7,6 +7,7 @@ use weir_packet::wire::protocol::{TCP, UDP};
 use weir_select::Tuple;
 
 use super::statistics::RuleStage;
+use super::verdict::{Matched, Verdict};
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
 use crate::engine;
 use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Streams};
@@ -54,6 +55,8 @@ pub(super) struct Trial<'a> {
     pub(super) subject: Subject<'a>,
     /// A rule with action `pass` matched.
     pub(super) is_passed: bool,
+    /// What the rules with actions `drop` and `reject` that matched say.
+    pub(super) verdict: Option<Verdict>,
 }
 
 impl Trial<'_> {
@@ -149,7 +152,7 @@ impl Trial<'_> {
             }
             let outcome = self.judge(*rule, Text::whole(payload), None, bits.as_deref());
             if outcome == Outcome::Match {
-                self.matched(*rule, bits.as_deref_mut(), None);
+                self.matched(*rule, Matched::Packet, bits.as_deref_mut(), None);
             }
         }
         self.scratch.candidates = candidates;

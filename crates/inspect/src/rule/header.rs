@@ -8,7 +8,7 @@ use weir_select::{ProtocolSet, Selector, SetError};
 use super::fault::{Fault, FaultKind, Unsupported};
 use super::text::unfold;
 use super::variables::{HeaderSets, Variables};
-use super::{Action, RuleProtocol};
+use super::{Action, RejectTo, RuleProtocol};
 use crate::flow::AppProtocol;
 
 /// What a header means.
@@ -141,7 +141,9 @@ fn action(offset: usize, word: &[u8]) -> Result<Action, Fault> {
     match word {
         b"alert" => Ok(Action::Alert),
         b"drop" | b"sdrop" | b"block" => Ok(Action::Drop),
-        b"reject" | b"rejectsrc" | b"rejectdst" | b"rejectboth" => Ok(Action::Reject),
+        b"reject" | b"rejectsrc" => Ok(Action::Reject(RejectTo::Source)),
+        b"rejectdst" => Ok(Action::Reject(RejectTo::Destination)),
+        b"rejectboth" => Ok(Action::Reject(RejectTo::Both)),
         b"pass" => Ok(Action::Pass),
         b"log" | b"activate" | b"dynamic" | b"react" | b"rewrite" => {
             let name = String::from_utf8_lossy(word).into_owned();

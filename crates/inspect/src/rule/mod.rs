@@ -47,13 +47,30 @@ use crate::payload::Payload;
 pub enum Action {
     /// Raise an alert.
     Alert,
-    /// Drop the packet: here, where nothing stands in the way of packets, an
-    /// alert.
+    /// Drop the packet where the inspector is inline, and raise an alert.
     Drop,
-    /// Drop the packet and tell its sender: here an alert.
-    Reject,
+    /// The same, and send a TCP RST or an ICMP error.
+    Reject(RejectTo),
     /// Raise no alert for this packet, whatever other rules say.
     Pass,
+}
+
+/// Which end of a rejected packet gets a TCP RST or an ICMP error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RejectTo {
+    /// The sender (`reject`, `rejectsrc`).
+    Source,
+    /// The receiver (`rejectdst`).
+    Destination,
+    /// Both (`rejectboth`).
+    Both,
+}
+
+impl RejectTo {
+    /// The ends that two rules name together.
+    pub(crate) fn and(self, other: RejectTo) -> RejectTo {
+        if self == other { self } else { RejectTo::Both }
+    }
 }
 
 /// Part of a rule's header that its selector cannot say.

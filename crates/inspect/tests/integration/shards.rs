@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use weir_inspect::{EveWriter, FlowLimits, InspectStage, LiveRules, RuleFile, RuleSet, Variables};
+use weir_inspect::{
+    EveWriter, InspectOptions, InspectStage, LiveRules, RuleFile, RuleSet, Variables,
+};
 use weir_packet::wire::build::{self, TcpHeader, flags};
 use weir_packet::wire::{FlowKey, LinkType, protocol};
 use weir_stream::{MemorySource, Pipeline, Stage};
@@ -101,7 +103,7 @@ fn alerts(shards: usize) -> (Vec<(u64, u64)>, BTreeMap<u64, usize>) {
     let live = LiveRules::new(Arc::new(rules));
     let lines = Lines::default();
     let chain = |_| {
-        let stage = InspectStage::following(&live, FlowLimits::default());
+        let stage = InspectStage::following(&live, &InspectOptions::default());
         vec![Box::new(stage) as Box<dyn Stage>]
     };
     Pipeline::new(MemorySource::new(LinkType::RawIp, &records()))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    EngineChoice, EveWriter, FlowLimits, INSPECT, InspectStage, InspectSummary, LiveRules,
+    EngineChoice, EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules,
     LoadReport, RuleFile, RuleSet, Variables,
 };
 use weir_packet::wire::LinkType;
@@ -109,6 +109,59 @@ fn only_what_is_on_its_way_and_asks_for_it_is_inspected() {
     assert!(line["seconds"].is_f64() && line["gbit_per_s"].is_f64());
 }
 
+/// Inline, a packet that is rejected is replaced by one that tells its sender.
+#[test]
+fn rejected_packets_are_dropped_and_their_senders_told() {
+    let text = b"reject udp any any -> any any (content:\"x\"; sid:1;)\n";
+    let file = RuleFile {
+        name: "a.rules",
+        text,
+    };
+    let (rules, _) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    let options = InspectOptions {
+        is_inline: true,
+        ..InspectOptions::default()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("eve.jsonl");
+    let eve = fs::File::create(&path).expect("a file");
+    let outcome = Pipeline::new(source())
+        .stage(Classifier::default())
+        .stage(InspectStage::with_options(Arc::new(rules), &options))
+        .sink(Protocols::default())
+        .sink(EveWriter::new(eve))
+        .run()
+        .expect("a run");
+    let drops = outcome.statistics.drops_by_reason();
+    let drops: Vec<(&str, u64)> = drops.map(|(word, packets)| (word.name, packets)).collect();
+    assert_eq!(drops, [("surplus", 2), ("rule_reject", 5)]);
+    let stage = outcome.stages::<InspectStage>().next().expect("the stage");
+    let statistics = stage.statistics();
+    assert_eq!((statistics.packets, statistics.replies_created), (5, 5));
+    let eve = fs::read_to_string(&path).expect("alerts");
+    assert_eq!(eve.matches(r#""action":"blocked""#).count(), 5);
+
+    // Three datagrams that are not inspected, and five errors to their sender.
+    let Protocols(seen) = outcome.stages().next().expect("the sink");
+    assert_eq!(seen[..], [[(17, 2); 3].as_slice(), &[(1, 1); 5]].concat());
+}
+
+/// Protocol and last byte of the destination of what is forwarded.
+#[derive(Default)]
+struct Protocols(Vec<(u8, u8)>);
+
+impl Stage for Protocols {
+    fn name(&self) -> &str {
+        "protocols"
+    }
+
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        let packets = batch.live().map(|index| batch.record(index));
+        self.0.extend(packets.map(|packet| (packet[9], packet[19])));
+        Ok(())
+    }
+}
+
 /// The same capture many times over, in small batches, while another thread
 /// replaces the rules a hundred times.
 #[test]
@@ -133,7 +186,7 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
     };
     let (batches, reloads) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mut stages: Vec<InspectStage> = (0..2)
-        .map(|_| InspectStage::following(&live, FlowLimits::default()))
+        .map(|_| InspectStage::following(&live, &InspectOptions::default()))
         .collect();
     let mut vocabulary = Vocabulary::default();
     for stage in &mut stages {

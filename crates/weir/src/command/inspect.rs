@@ -11,9 +11,9 @@ use weir_console::output::Document;
 use weir_console::{Failure, Outcome, messages, output, table};
 use weir_gateway::{Execution, LoadedRules, MetricsFile, Reopen, RuleSource, Traffic};
 use weir_inspect::{
-    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectSnapshot,
-    InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule, RuleCost,
-    RuleSet,
+    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectOptions,
+    InspectSnapshot, InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule,
+    RuleCost, RuleSet,
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
@@ -155,11 +155,14 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
 }
 
 fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
-    let limits = FlowLimits {
-        midstream: arguments.midstream,
-        ..FlowLimits::default()
+    let options = InspectOptions {
+        limits: FlowLimits {
+            midstream: arguments.midstream,
+            ..FlowLimits::default()
+        },
+        ..InspectOptions::default()
     };
-    let mut stage = InspectStage::following(rules, limits);
+    let mut stage = InspectStage::following(rules, &options);
     if arguments.rule_costs {
         stage.profile_rules();
     }

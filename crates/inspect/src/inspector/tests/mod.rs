@@ -1,5 +1,6 @@
 //! The inspector against one rule after the other.
 
+mod inline;
 mod keywords;
 mod pairs;
 mod reload;
@@ -10,6 +11,7 @@ use proptest::prelude::*;
 use weir_packet::wire::LinkType;
 
 use super::*;
+use crate::flow::FlowLimits;
 use crate::rule::Variables;
 use crate::rule_set::RuleFile;
 use crate::test_packets::{TcpFields, as_packet, icmp, ipv4, tcp, udp};
@@ -78,6 +80,7 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
                 tuple: Tuple::from_headers(&packet.headers, record, 0),
             },
             is_passed: false,
+            verdict: None,
         };
         let numbers = 0..rules.rules().len() as u32;
         let matching: Vec<u32> = numbers.filter(|rule| trial.matches_packet(*rule)).collect();

@@ -65,7 +65,7 @@ impl Talk {
     }
 
     /// Client's bytes at a place of its stream.
-    fn places(mut self, place: u32, payload: &[u8]) -> Talk {
+    pub(super) fn places(mut self, place: u32, payload: &[u8]) -> Talk {
         self.client_sends(ACK, 1001 + place, payload);
         self
     }
@@ -186,11 +186,14 @@ fn connections_without_a_beginning_are_packets_unless_picked_up() {
     let any_state = r#"alert tcp any any -> any 80 (content:"secret word"; sid:2;)"#;
     assert_eq!(talk.sids(&[SECRET, any_state].join("\n")), [(2, 2)]);
     let rules = load(SECRET);
-    let limits = FlowLimits {
-        midstream: true,
-        ..FlowLimits::default()
+    let options = InspectOptions {
+        limits: FlowLimits {
+            midstream: true,
+            ..FlowLimits::default()
+        },
+        ..InspectOptions::default()
     };
-    let mut inspector = Inspector::with_limits(rules, limits);
+    let mut inspector = Inspector::with_options(rules, &options);
     let packets: Vec<Packet<'_>> = talk.records.iter().map(|r| as_packet(r, 1)).collect();
     let mut alerts = Vec::new();
     inspector.inspect(&packets, |alert| alerts.push((alert.packet, alert.rule)));
@@ -306,11 +309,14 @@ fn a_content_over_fragments() {
 #[test]
 fn floods_of_streams_stay_bounded_and_are_counted() {
     let rules = load(SECRET);
-    let limits = FlowLimits {
-        stream_bytes: 1 << 20,
-        ..FlowLimits::default()
+    let options = InspectOptions {
+        limits: FlowLimits {
+            stream_bytes: 1 << 20,
+            ..FlowLimits::default()
+        },
+        ..InspectOptions::default()
     };
-    let mut inspector = Inspector::with_limits(rules, limits);
+    let mut inspector = Inspector::with_options(rules, &options);
     let talk = Talk::new().places(1, &[7; 1400]).places(3000, &[7; 1400]);
     for client in 0..2000u32 {
         let records: Vec<Vec<u8>> = (talk.records.iter().cloned())
