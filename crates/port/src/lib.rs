@@ -3,7 +3,8 @@
 //! A port that receives is an [`Rx`]: [`Rx::fill`] adds the packets that have arrived to a set of
 //! [`Frames`], and [`Rx::wait`] waits for more. A port that sends is a [`Tx`]. On Linux,
 //! `InterfaceRx` and `InterfaceTx` are the two ends of a network interface (packet sockets,
-//! AF_PACKET); [`memory_queue`] connects a sender and a receiver in memory, for tests.
+//! AF_PACKET), and `udp_port` opens those of a UDP socket, whose datagrams are packets with their
+//! headers; [`memory_queue`] connects a sender and a receiver in memory, for tests.
 //!
 //! ```
 //! use std::time::Duration;
@@ -53,6 +54,8 @@ mod interface;
 #[allow(unsafe_code)]
 mod sys;
 #[cfg(target_os = "linux")]
+mod udp;
+#[cfg(target_os = "linux")]
 mod watch;
 #[cfg(target_os = "linux")]
 mod xdp;
@@ -65,6 +68,8 @@ pub use port::{
     Arrival, ChecksumState, DownReason, LinkLayer, Offload, Outgoing, Packet, PortState, Rx,
     RxCounters, Segments, Transport, Tx, TxCounters,
 };
+#[cfg(target_os = "linux")]
+pub use udp::{UdpOpenError, UdpOptions, UdpRx, UdpTx, udp_port};
 #[cfg(target_os = "linux")]
 pub use watch::OpenError;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::block::BlockWalk;
 use crate::frames::{FramePool, Frames};
 use crate::port::{DownReason, LinkLayer, PortState, Rx, RxCounters};
-use crate::sys::{BlockGeometry, Link, PacketSocket, Readiness, Ring};
+use crate::sys::{self, BlockGeometry, Link, PacketSocket, Readiness, Ring};
 use crate::watch::{EXAMINED_EVERY, OpenError, Watched, down, failed, refused, state_of};
 
 /// How an interface is received from.
@@ -197,7 +197,7 @@ impl Rx for InterfaceRx {
         };
         let waited = match &self.open {
             Some(open) if open.is_ready() => Ok(Readiness::Ready),
-            Some(open) => open.socket.wait_readable(timeout),
+            Some(open) => sys::wait_readable(open.socket.as_fd(), timeout),
             None => {
                 thread::sleep(timeout);
                 Ok(Readiness::NotYet)

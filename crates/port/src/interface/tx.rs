@@ -1,12 +1,13 @@
 //! Sending to an interface.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::frames::Frames;
 use crate::port::{Fit, LinkLayer, Outgoing, PortState, Tx, TxCounters, fit};
-use crate::sys::{Link, PacketSocket};
+use crate::sys::{self, Link, PacketSocket};
 use crate::watch::{OpenError, Watched, failed, refused, state_of};
 
 /// How an interface is sent to.
@@ -164,7 +165,10 @@ impl Tx for InterfaceTx {
     fn flush(&mut self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         loop {
-            let unsent = self.open.as_ref().map(|open| open.socket.unsent_bytes());
+            let unsent = self
+                .open
+                .as_ref()
+                .map(|open| sys::unsent_bytes(open.socket.as_fd()));
             match unsent {
                 None | Some(Ok(0)) => return true,
                 Some(Err(_)) => return false,
@@ -227,7 +231,7 @@ impl Patience {
         // that queue, which has to be waited for by the clock.
         thread::sleep(RETRIED_AFTER);
         // Whatever this finds, the packet is tried again.
-        let _ = socket.wait_writable(SPACE_WAITED_FOR);
+        let _ = sys::wait_writable(socket.as_fd(), SPACE_WAITED_FOR);
         true
     }
 }

@@ -46,6 +46,24 @@ pub fn wait(
     }
 }
 
+/// Waits until something can be read.
+pub fn wait_readable(descriptor: BorrowedFd<'_>, timeout: Duration) -> io::Result<Readiness> {
+    wait(descriptor, libc::POLLIN, timeout)
+}
+
+/// Waits until something can be sent.
+pub fn wait_writable(descriptor: BorrowedFd<'_>, timeout: Duration) -> io::Result<Readiness> {
+    wait(descriptor, libc::POLLOUT, timeout)
+}
+
+/// Bytes that were sent and have not left the socket's buffer.
+pub fn unsent_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: this request writes one `int`, which outlives the call.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
 /// Sets an option of a socket.
 pub fn set_option<T: Plain>(
     socket: BorrowedFd<'_>,

@@ -4,9 +4,8 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
-use std::time::Duration;
 
-use super::descriptor::{Plain, Readiness, get_option, set_option, wait};
+use super::descriptor::{Plain, get_option, set_option};
 use super::{BlockGeometry, checked};
 
 /// A socket of raw packets (AF_PACKET, SOCK_RAW). It receives nothing until it is bound with
@@ -122,16 +121,6 @@ impl PacketSocket {
         })
     }
 
-    /// Waits until something can be read.
-    pub fn wait_readable(&self, timeout: Duration) -> io::Result<Readiness> {
-        wait(self.as_fd(), libc::POLLIN, timeout)
-    }
-
-    /// Waits until something can be sent.
-    pub fn wait_writable(&self, timeout: Duration) -> io::Result<Readiness> {
-        wait(self.as_fd(), libc::POLLOUT, timeout)
-    }
-
     /// Sends up to [`MAX_MESSAGES`] of the packets and returns how many were taken, at least
     /// one. Does not wait.
     ///
@@ -160,16 +149,6 @@ impl PacketSocket {
             )
         })?;
         Ok((sent as usize).min(count))
-    }
-
-    /// Bytes that were sent and have not left the socket's buffer.
-    pub fn unsent_bytes(&self) -> io::Result<usize> {
-        let mut bytes: libc::c_int = 0;
-        // SAFETY: this request writes one `int`, which outlives the call.
-        checked(unsafe {
-            libc::ioctl(self.descriptor.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes)
-        })?;
-        Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
     fn bind(&self, interface: i32, protocol: u16) -> io::Result<()> {
