@@ -30,14 +30,14 @@ pub(crate) enum Kernel<C> {
     Mac(Box<MacKey>),
 }
 
-/// Which kernels process a packet.
+/// Which kernels process a packet: bits, of which a set is a byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    Gcm,
-    Etm,
+    Gcm = 1,
+    Etm = 2,
     /// OCB3, CCM, ChaCha20-Poly1305, and ciphers with a MAC of [`crate::mac`].
-    Aead,
-    Mac,
+    Aead = 4,
+    Mac = 8,
 }
 
 /// A kernel that encrypts and tags.
@@ -120,7 +120,7 @@ impl<C> Kernel<C> {
             Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
             Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
             Kernel::MacSuite(key) => Some(AeadKey::MacSuite(key)),
-            Kernel::ChaCha20Poly1305(key) => Some(AeadKey::ChaCha20Poly1305(key)),
+            Kernel::ChaCha20Poly1305(key) => Some(AeadKey::ChaCha20Poly1305(key.bytes())),
             Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::Mac(_) => None,
         }
     }

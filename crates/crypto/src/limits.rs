@@ -210,9 +210,8 @@ pub(crate) struct Lengths {
     partial_block: u8,
     /// Whether packets may have extended sequence numbers.
     allows_esn: bool,
-    max_aad_bytes: u32,
+    max_aad_bytes: u16,
     max_payload_bytes: u32,
-    suite: Suite,
 }
 
 impl Lengths {
@@ -228,9 +227,8 @@ impl Lengths {
             // Blocks are powers of two.
             partial_block: (suite.block_bytes() - 1) as u8,
             allows_esn: rule.is_explicit() && !matches!(suite, Suite::Mac(_)),
-            max_aad_bytes: u32::try_from(suite.max_aad_bytes()).unwrap_or(u32::MAX),
+            max_aad_bytes: u16::try_from(suite.max_aad_bytes()).unwrap_or(u16::MAX),
             max_payload_bytes: u32::try_from(max_payload_bytes).unwrap_or(u32::MAX),
-            suite,
         }
     }
 
@@ -239,7 +237,7 @@ impl Lengths {
     pub(crate) fn place(&self, offset: u32, layout: Layout) -> Result<(Place, u64), Refusal> {
         let is_right = layout.payload_bytes & u32::from(self.partial_block) == 0
             && layout.payload_bytes <= self.max_payload_bytes
-            && u32::from(layout.aad_bytes) <= self.max_aad_bytes
+            && layout.aad_bytes <= self.max_aad_bytes
             && (!layout.esn || self.allows_esn && layout.aad_bytes == ESN_AAD_BYTES);
         match is_right {
             true => Ok(Place::new(offset, layout, self.iv_bytes, self.tag_bytes)),
@@ -250,10 +248,9 @@ impl Lengths {
     #[cold]
     fn refusal(&self, layout: Layout) -> Refusal {
         let payload_bytes = u64::from(layout.payload_bytes);
-        let aad_bytes = usize::from(layout.aad_bytes);
         if layout.payload_bytes & u32::from(self.partial_block) != 0 {
             Refusal::PartialBlock {
-                block_bytes: self.suite.block_bytes(),
+                block_bytes: usize::from(self.partial_block) + 1,
                 payload_bytes,
             }
         } else if layout.payload_bytes > self.max_payload_bytes {
@@ -261,10 +258,10 @@ impl Lengths {
                 max_bytes: self.max_payload_bytes.into(),
                 payload_bytes,
             }
-        } else if aad_bytes > self.suite.max_aad_bytes() {
+        } else if layout.aad_bytes > self.max_aad_bytes {
             Refusal::AadTooLong {
-                max_bytes: self.suite.max_aad_bytes(),
-                aad_bytes,
+                max_bytes: self.max_aad_bytes.into(),
+                aad_bytes: layout.aad_bytes.into(),
             }
         } else {
             Refusal::NotEsp

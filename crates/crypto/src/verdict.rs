@@ -5,12 +5,19 @@
 /// secrets through the program, is told so; see [`crate::memcheck`].
 #[inline]
 pub(crate) fn publish(agrees: bool) -> bool {
+    publish_lanes(u8::from(agrees)) != 0
+}
+
+/// The same of several tags, a bit each.
+#[inline]
+pub(crate) fn publish_lanes(agree: u8) -> u8 {
     #[cfg(feature = "memcheck")]
     {
-        let mut byte = [u8::from(agrees)];
+        let mut byte = [agree];
         crate::memcheck::publish(&mut byte);
-        byte != [0]
+        let [agree] = byte;
+        agree
     }
     #[cfg(not(feature = "memcheck"))]
-    agrees
+    agree
 }

@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use super::ccm::{self, CcmKey};
-use super::chacha20_poly1305::{self, ChaCha20Poly1305Key};
+use super::chacha20_poly1305;
 use super::gcm;
 use super::mac_suite::{self, MacSuiteKey};
 use super::ocb3::{self, Ocb3Key};
@@ -34,7 +34,7 @@ pub(crate) enum AeadKey<'a> {
     Ocb3(&'a Ocb3Key),
     Ccm(&'a CcmKey),
     MacSuite(&'a MacSuiteKey),
-    ChaCha20Poly1305(&'a ChaCha20Poly1305Key),
+    ChaCha20Poly1305(&'a [u8; 32]),
 }
 
 impl AeadPacket<'_> {

@@ -6,12 +6,12 @@ use weir_simd::Tier;
 
 use super::cut::{Cut, Remainder};
 use super::descriptor::Descriptor;
-use super::one_time::{OneTime, OneTimeKeys, OneTimeKind};
+use super::one_time::{OneTime, OneTimeKeys};
 use super::pending::{Packet, Pending};
 use super::{BATCH_PACKETS, Refusal, Verdicts};
-use crate::aead::{self, AeadPacket, gcm};
+use crate::aead::{self, AeadKey, AeadPacket, gcm};
 use crate::cipher::Block;
-use crate::engine::{Family, tier_in_use, trusted_tier};
+use crate::engine::{Family, tier_in_use};
 use crate::etm::EtmPacket;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
@@ -56,7 +56,7 @@ impl<K: Key> Core<K> {
     pub(super) fn new(tier: Option<Tier>) -> Core<K> {
         Core {
             table: Table::new(),
-            one_time: OneTimeKeys::new(),
+            one_time: OneTimeKeys::new(tier),
             pending: Pending::new(),
             tier,
         }
@@ -70,11 +70,7 @@ impl<K: Key> Core<K> {
         key: &[u8],
         integrity_key: &[u8],
     ) -> Result<KeyId, KeyError> {
-        // Also for a key that is kept as it came: its kernels prove themselves first.
-        let tier = self.tier.or_else(|| trusted_tier(Family::of(suite)));
-        let tier = tier.ok_or(KeyError::NoEngine)?;
-        self.one_time
-            .add(suite, key, integrity_key, |key| K::one_time(&key, tier))
+        self.one_time.add(suite, key, integrity_key)
     }
 
     /// Takes a packet into the batch. Under a held key, `number_of` says which number and
@@ -107,7 +103,7 @@ impl<K: Key> Core<K> {
         Ok(number)
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_one_time(
         &mut self,
         buffer: &[u8],
@@ -209,14 +205,22 @@ impl<K: Key> Core<K> {
     fn key_at(&self, slot: u32) -> Option<&K> {
         match KeyId::one_time_index(slot) {
             None => self.table.at(slot),
-            Some(index) => match self.one_time.kind(index as usize)? {
-                OneTimeKind::Raw(_) => None,
-                OneTimeKind::Expanded(at) => self.one_time.expanded(at),
-            },
+            Some(index) => self.one_time.expanded(index as usize),
         }
     }
 
-    /// Writes the IV of a packet that is sealed, and says whether there is one now.
+    /// The key in a slot, of [`Kind::Aead`].
+    #[inline]
+    fn aead_key_at(&self, slot: u32) -> Option<AeadKey<'_>> {
+        let raw = KeyId::one_time_index(slot).and_then(|at| self.one_time.chacha(at as usize));
+        match raw {
+            Some(key) => Some(AeadKey::ChaCha20Poly1305(key)),
+            None => self.key_at(slot)?.kernel().aead(),
+        }
+    }
+
+    /// Writes the IV of a packet of encrypt-then-MAC that is sealed, and says whether there is
+    /// one now.
     #[inline]
     fn write_iv(&self, key: &K, index: usize, iv: &mut [u8]) -> bool {
         if K::OPEN || iv.is_empty() {
@@ -249,20 +253,24 @@ impl<K: Key> Core<K> {
             pending,
             ..
         } = self;
+        let raw = gcm::takes_raw_keys(tier, pending.uniform());
         let mut keys = ArrayVec::<_, BATCH_PACKETS>::new();
         let mut forms = ArrayVec::<_, BATCH_PACKETS>::new();
-        for (index, slot) in pending.slots().iter().enumerate() {
+        for slot in pending.slots() {
             let key = match KeyId::one_time_index(*slot) {
-                Some(index) => one_time.view(index as usize),
+                Some(index) => one_time.gcm(index as usize),
                 None => match table.at(*slot).map(K::kernel) {
+                    Some(Kernel::Gcm(key)) if raw => Some(key.raw_view()),
                     Some(Kernel::Gcm(key)) => Some(key.view()),
                     _ => None,
                 },
             };
-            let key = key.filter(|_| K::OPEN || pending.write_gcm_iv(index, buffer));
             let (form, key) = key.unwrap_or((gcm::KeyForm::NONE, &[]));
             keys.push(key);
             forms.push(form);
+        }
+        if !K::OPEN {
+            pending.write_ivs(buffer, &mut forms);
         }
         let columns = pending.gcm_columns(buffer, &keys, &forms);
         gcm::process(tier, K::OPEN, &columns, verdicts);
@@ -272,8 +280,10 @@ impl<K: Key> Core<K> {
     fn run_aead(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
         let pending = &*self.pending;
         let mut packets = ArrayVec::<AeadPacket<'_>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Aead, buffer, |index, key, cut| {
-            if let Some(key) = key.kernel().aead() {
+        self.for_each_cut(Kind::Aead, buffer, |index, slot, cut| {
+            if let Some(key) = self.aead_key_at(slot)
+                && (K::OPEN || pending.write_iv_to(index, cut.iv))
+            {
                 packets.push(AeadPacket {
                     index,
                     key,
@@ -297,8 +307,11 @@ impl<K: Key> Core<K> {
     fn run_etm(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
         let pending = &*self.pending;
         let mut packets = ArrayVec::<EtmPacket<'_, K::Direction>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Etm, buffer, |index, key, cut| {
-            if let Kernel::Etm(key) = key.kernel() {
+        self.for_each_cut(Kind::Etm, buffer, |index, slot, cut| {
+            if let Some(sealing) = self.key_at(slot)
+                && let Kernel::Etm(key) = sealing.kernel()
+                && self.write_iv(sealing, index, cut.iv)
+            {
                 packets.push(EtmPacket {
                     index,
                     key,
@@ -323,8 +336,8 @@ impl<K: Key> Core<K> {
     fn run_mac(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
         let pending = &*self.pending;
         let mut packets = ArrayVec::<MacPacket<'_>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Mac, buffer, |index, key, cut| {
-            if let Kernel::Mac(key) = key.kernel() {
+        self.for_each_cut(Kind::Mac, buffer, |index, slot, cut| {
+            if let Some(Kernel::Mac(key)) = self.key_at(slot).map(K::kernel) {
                 packets.push(MacPacket {
                     index,
                     key,
@@ -341,12 +354,13 @@ impl<K: Key> Core<K> {
         verdicts.set_all_good(good.map(|packet| packet.index));
     }
 
-    /// Cuts the packets of a kind and writes their IVs.
+    /// Cuts the packets of a kind, and calls `each` with the index, the slot of the key, and the
+    /// parts of each.
     fn for_each_cut<'b>(
         &'b self,
         kind: Kind,
         buffer: &'b mut [u8],
-        mut each: impl FnMut(usize, &'b K, Cut<'b>),
+        mut each: impl FnMut(usize, u32, Cut<'b>),
     ) {
         let pending = &*self.pending;
         let order = pending.in_order_of_offsets();
@@ -356,10 +370,8 @@ impl<K: Key> Core<K> {
                 let index = usize::from(*index);
                 if pending.kind(index) == kind
                     && let Some(cut) = remainder.cut(pending.place(index))
-                    && let Some(key) = self.key_at(pending.slots()[index])
-                    && self.write_iv(key, index, cut.iv)
                 {
-                    each(index, key, cut);
+                    each(index, pending.slots()[index], cut);
                 }
             }
         });

@@ -21,7 +21,8 @@
 //! batch as it was. A packet that was taken is bad until its tag has been written or compared.
 //! A packet that is not authentic has zeros for a payload when `run` returns.
 //!
-//! Nothing is allocated per batch, except by one-time keys of suites other than AES-GCM.
+//! Nothing is allocated per batch, except by one-time keys of suites other than AES-GCM and
+//! ChaCha20-Poly1305.
 
 mod core;
 mod cut;

@@ -1,28 +1,40 @@
 //! Keys that protect one packet each.
 
+use weir_simd::Tier;
+
 use super::core::Key;
 use super::{BATCH_PACKETS, Refusal};
 use crate::aead::gcm::{KeyForm, KeyView};
+use crate::engine::{Family, trusted_tier};
 use crate::kernel::Kind;
 use crate::keys::{KeyError, KeyId, KeyMaterial, NonceRule};
 use crate::limits::Lengths;
-use crate::simd::{Wiped, wipe};
+use crate::simd::wipe;
 use crate::suite::{Aead, AesKeySize, Suite};
 
-/// The one-time keys of a batch. Those of AES-GCM are kept as they came: kernels expand them
-/// in lanes.
+/// The one-time keys of a batch. Those of AES-GCM and ChaCha20-Poly1305 are kept as they came:
+/// kernels expand them in lanes, or take them as they are.
 pub(super) struct OneTimeKeys<K> {
     len: usize,
     /// In the names of this batch's keys, so that those of earlier batches name nothing.
     generation: u32,
-    kinds: [OneTimeKind; BATCH_PACKETS],
+    forms: [Form; BATCH_PACKETS],
     is_spent: [bool; BATCH_PACKETS],
-    raw: Box<Wiped<[[u8; MAX_KEY_BYTES]; BATCH_PACKETS]>>,
+    raw: Box<RawKeys>,
     salts: [[u8; SALT_BYTES]; BATCH_PACKETS],
-    expanded: Vec<K>,
-    /// Of AES-GCM.
-    raw_lengths: Lengths,
+    /// With the index of each among all keys, in ascending order.
+    expanded: Vec<(usize, K)>,
+    /// For all packets; `None` for the tier that each family of suites has proved.
+    tier: Option<Tier>,
+    /// The suite of the last raw key, for which there is a tier.
+    proved: Option<RawSuite>,
+    gcm_lengths: Lengths,
+    chacha_lengths: Lengths,
 }
+
+/// Raw keys, each in one cache line. They are wiped when the batch has run.
+#[repr(align(64))]
+struct RawKeys([[u8; MAX_KEY_BYTES]; BATCH_PACKETS]);
 
 /// What of a key its descriptor is held against.
 pub(super) struct OneTime<'k> {
@@ -32,69 +44,92 @@ pub(super) struct OneTime<'k> {
     pub(super) kind: Kind,
 }
 
-/// Where a key is.
-#[derive(Clone, Copy)]
-pub(super) enum OneTimeKind {
-    Raw(AesKeySize),
-    /// Index among the expanded ones.
-    Expanded(usize),
+/// How a key is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Raw(RawSuite),
+    Expanded,
+}
+
+/// Suites whose keys are kept raw.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RawSuite {
+    Gcm(AesKeySize),
+    ChaCha20Poly1305,
 }
 
 const MAX_KEY_BYTES: usize = 32;
 const SALT_BYTES: usize = 4;
 
+impl RawSuite {
+    #[inline(always)]
+    fn of(suite: Suite) -> Option<RawSuite> {
+        match suite {
+            Suite::Aead(Aead::AesGcm16(size)) => Some(RawSuite::Gcm(size)),
+            Suite::Aead(Aead::ChaCha20Poly1305) => Some(RawSuite::ChaCha20Poly1305),
+            _ => None,
+        }
+    }
+}
+
 impl<K: Key> OneTimeKeys<K> {
-    pub(super) fn new() -> OneTimeKeys<K> {
+    pub(super) fn new(tier: Option<Tier>) -> OneTimeKeys<K> {
+        let lengths = |aead| Lengths::of(Suite::Aead(aead), &NonceRule::Explicit);
         OneTimeKeys {
             len: 0,
             generation: 0,
-            kinds: [OneTimeKind::Expanded(0); BATCH_PACKETS],
+            forms: [Form::Expanded; BATCH_PACKETS],
             is_spent: [true; BATCH_PACKETS],
-            raw: Box::new(Wiped([[0; MAX_KEY_BYTES]; BATCH_PACKETS])),
+            raw: Box::new(RawKeys([[0; MAX_KEY_BYTES]; BATCH_PACKETS])),
             salts: [[0; SALT_BYTES]; BATCH_PACKETS],
             expanded: Vec::new(),
-            raw_lengths: Lengths::of(
-                Suite::Aead(Aead::AesGcm16(AesKeySize::Aes128)),
-                &NonceRule::Explicit,
-            ),
+            tier,
+            proved: None,
+            gcm_lengths: lengths(Aead::AesGcm16(AesKeySize::Aes128)),
+            chacha_lengths: lengths(Aead::ChaCha20Poly1305),
         }
     }
 
-    /// Adds a key; `expand` is for suites whose kernels take expanded ones.
+    /// Adds a key for one packet of the present batch.
     #[inline]
     pub(super) fn add(
         &mut self,
         suite: Suite,
         key: &[u8],
         integrity_key: &[u8],
-        expand: impl FnOnce(KeyMaterial) -> Result<K, KeyError>,
     ) -> Result<KeyId, KeyError> {
         let index = self.len;
-        if index == BATCH_PACKETS {
+        if index >= BATCH_PACKETS {
             return Err(KeyError::TooManyOneTimeKeys { max: BATCH_PACKETS });
         }
-        self.kinds[index] = match suite {
-            Suite::Aead(Aead::AesGcm16(size)) if integrity_key.is_empty() => {
+        let form = match RawSuite::of(suite) {
+            Some(raw_suite) if integrity_key.is_empty() => {
+                if self.proved != Some(raw_suite) {
+                    self.tier_for(suite)?;
+                    self.proved = Some(raw_suite);
+                }
                 // Copies of constant lengths are instructions and no calls.
-                let is_added = match size {
-                    AesKeySize::Aes128 => self.add_raw::<16>(index, key),
-                    AesKeySize::Aes192 => self.add_raw::<24>(index, key),
-                    AesKeySize::Aes256 => self.add_raw::<32>(index, key),
+                let is_added = match raw_suite {
+                    RawSuite::Gcm(AesKeySize::Aes128) => self.add_raw::<16>(index, key),
+                    RawSuite::Gcm(AesKeySize::Aes192) => self.add_raw::<24>(index, key),
+                    RawSuite::Gcm(AesKeySize::Aes256) | RawSuite::ChaCha20Poly1305 => {
+                        self.add_raw::<32>(index, key)
+                    }
                 };
                 is_added.ok_or(KeyError::CipherKey {
-                    needed_bytes: size.key_bytes() + SALT_BYTES,
+                    needed_bytes: suite.key_bytes() + SALT_BYTES,
                     given_bytes: key.len(),
                 })?;
-                OneTimeKind::Raw(size)
+                Form::Raw(raw_suite)
             }
             _ => {
-                let key = expand(KeyMaterial::new(suite, key, integrity_key)?)?;
-                self.expanded.push(key);
-                OneTimeKind::Expanded(self.expanded.len() - 1)
+                self.add_expanded(suite, key, integrity_key)?;
+                Form::Expanded
             }
         };
+        self.forms[index] = form;
         self.is_spent[index] = false;
-        self.len += 1;
+        self.len = index + 1;
         // At most 256.
         Ok(KeyId::one_time(index as u32, self.generation))
     }
@@ -103,38 +138,61 @@ impl<K: Key> OneTimeKeys<K> {
     fn add_raw<const BYTES: usize>(&mut self, index: usize, key: &[u8]) -> Option<()> {
         let (raw, salt) = key.split_last_chunk::<SALT_BYTES>()?;
         let raw: &[u8; BYTES] = raw.try_into().ok()?;
-        self.raw[index][..BYTES].copy_from_slice(raw);
+        self.raw.0[index][..BYTES].copy_from_slice(raw);
         self.salts[index] = *salt;
         Some(())
+    }
+
+    /// Adds a key whose kernels take it expanded.
+    #[inline(never)]
+    fn add_expanded(
+        &mut self,
+        suite: Suite,
+        key: &[u8],
+        integrity_key: &[u8],
+    ) -> Result<(), KeyError> {
+        let tier = self.tier_for(suite)?;
+        let key = K::one_time(&KeyMaterial::new(suite, key, integrity_key)?, tier)?;
+        self.expanded.push((self.len, key));
+        Ok(())
+    }
+
+    /// The tier of a suite's kernels, which prove themselves first.
+    #[cold]
+    fn tier_for(&self, suite: Suite) -> Result<Tier, KeyError> {
+        let tier = self.tier.or_else(|| trusted_tier(Family::of(suite)));
+        tier.ok_or(KeyError::NoEngine)
     }
 
     /// Finds a key that has no packet yet.
     #[inline]
     pub(super) fn find(&self, id: KeyId) -> Result<OneTime<'_>, Refusal> {
         let index = KeyId::one_time_index(id.slot).ok_or(Refusal::NoKey)? as usize;
-        if index >= self.len || id.generation() != self.generation {
+        if index >= self.len.min(BATCH_PACKETS) || id.generation() != self.generation {
             return Err(Refusal::NoKey);
         }
         if self.is_spent[index] {
             return Err(Refusal::KeySpent);
         }
-        match self.kinds[index] {
-            OneTimeKind::Raw(_) => Ok(OneTime {
-                index,
-                lengths: &self.raw_lengths,
-                salt: self.salts[index],
-                kind: Kind::Gcm,
-            }),
-            OneTimeKind::Expanded(at) => {
-                let key = self.expanded.get(at).ok_or(Refusal::NoKey)?;
-                Ok(OneTime {
+        let (lengths, kind) = match self.forms[index] {
+            Form::Raw(RawSuite::Gcm(_)) => (&self.gcm_lengths, Kind::Gcm),
+            Form::Raw(RawSuite::ChaCha20Poly1305) => (&self.chacha_lengths, Kind::Aead),
+            Form::Expanded => {
+                let key = self.expanded(index).ok_or(Refusal::NoKey)?;
+                return Ok(OneTime {
                     index,
                     lengths: key.lengths(),
                     salt: key.salt(),
                     kind: key.kernel().kind(),
-                })
+                });
             }
-        }
+        };
+        Ok(OneTime {
+            index,
+            lengths,
+            salt: self.salts[index],
+            kind,
+        })
     }
 
     /// The key has its packet.
@@ -145,34 +203,54 @@ impl<K: Key> OneTimeKeys<K> {
         }
     }
 
+    /// An expanded key.
     #[inline]
     pub(super) fn expanded(&self, index: usize) -> Option<&K> {
-        self.expanded.get(index)
+        let at = self
+            .expanded
+            .binary_search_by_key(&index, |(index, _)| *index);
+        self.expanded.get(at.ok()?).map(|(_, key)| key)
     }
 
+    /// How a key is kept.
     #[inline]
-    pub(super) fn kind(&self, index: usize) -> Option<OneTimeKind> {
-        self.kinds[..self.len].get(index).copied()
+    fn form(&self, index: usize) -> Option<Form> {
+        self.forms[..self.len].get(index).copied()
     }
 
-    /// A raw key as kernels see it.
+    /// A raw key of AES-GCM as kernels see it.
     #[inline]
-    pub(super) fn view(&self, index: usize) -> Option<KeyView<'_>> {
-        let OneTimeKind::Raw(size) = self.kind(index)? else {
+    pub(super) fn gcm(&self, index: usize) -> Option<KeyView<'_>> {
+        let Form::Raw(RawSuite::Gcm(size)) = self.form(index)? else {
             return None;
         };
-        let key = self.raw[index].get(..size.key_bytes())?;
+        let key = self.raw.0[index].get(..size.key_bytes())?;
         Some((KeyForm::raw(size), key))
+    }
+
+    /// A raw key of ChaCha20-Poly1305.
+    #[inline]
+    pub(super) fn chacha(&self, index: usize) -> Option<&[u8; 32]> {
+        match self.form(index)? {
+            Form::Raw(RawSuite::ChaCha20Poly1305) => self.raw.0.get(index),
+            _ => None,
+        }
     }
 
     /// Wipes all keys. Their names name nothing from here on.
     #[inline]
     pub(super) fn clear(&mut self) {
         if self.len > 0 {
-            wipe(&mut self.raw[..self.len]);
+            wipe(&mut self.raw.0[..self.len]);
             self.expanded.clear();
             self.len = 0;
             self.generation = self.generation.wrapping_add(1);
         }
+    }
+}
+
+impl Drop for RawKeys {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
     }
 }

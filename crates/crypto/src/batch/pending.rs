@@ -12,7 +12,7 @@ use crate::kernel::Kind;
 /// Packets in columns, numbered as they came.
 pub(super) struct Pending {
     len: usize,
-    /// Kinds of packets, a bit for each.
+    /// Which kinds of packets there are.
     kinds: u8,
     /// Whether packets lie in the buffer in the order in which they came.
     is_ascending: bool,
@@ -143,7 +143,7 @@ impl Pending {
             self.has_esn = true;
         }
         self.len += 1;
-        self.kinds |= 1 << packet.kind as u8;
+        self.kinds |= packet.kind as u8;
         self.is_ascending &= place.offset() >= self.end;
         self.is_alike &= place.is_like(self.places[0]);
         self.end = self.end.max(place.end());
@@ -151,7 +151,7 @@ impl Pending {
 
     #[inline]
     pub(super) fn has(&self, kind: Kind) -> bool {
-        self.kinds >> kind as u8 & 1 == 1
+        self.kinds & kind as u8 != 0
     }
 
     #[inline]
@@ -219,19 +219,44 @@ impl Pending {
         self.is_esn[index].then_some(&self.esn[index])
     }
 
-    /// Writes the IV of an AES-GCM packet, if it carries one, and says whether it needs none now.
+    /// Writes the IVs of packets of AES-GCM that carry one; where that fails, takes the key away.
     #[inline]
-    pub(super) fn write_gcm_iv(&self, index: usize, buffer: &mut [u8]) -> bool {
+    pub(super) fn write_ivs(&self, buffer: &mut [u8], forms: &mut [gcm::KeyForm]) {
+        for (index, form) in forms.iter_mut().enumerate() {
+            if *form != gcm::KeyForm::NONE {
+                let iv = buffer.get_mut(self.places[index].iv());
+                if !self.write_iv_to(index, iv.unwrap_or_default()) {
+                    *form = gcm::KeyForm::NONE;
+                }
+            }
+        }
+    }
+
+    /// Writes the IV of a packet under an AEAD, if it carries one, and says whether it needs none
+    /// now.
+    #[inline]
+    pub(super) fn write_iv_to(&self, index: usize, iv: &mut [u8]) -> bool {
         if happens(Impossible::NoIv) {
             return false;
         }
-        let iv = buffer.get_mut(self.places[index].iv()).unwrap_or_default();
         let Some(iv) = iv.as_mut_array::<8>() else {
             return iv.is_empty();
         };
         let nonce = &self.nonces[index];
         *iv = std::array::from_fn(|at| nonce[4 + at]);
         true
+    }
+
+    /// Whether all packets have the same lengths and no extended sequence number.
+    #[inline]
+    fn is_uniform(&self) -> bool {
+        self.is_alike && !self.has_esn
+    }
+
+    /// The first packet's place, and how many packets have its lengths, if all do.
+    #[inline]
+    pub(super) fn uniform(&self) -> Option<(Place, usize)> {
+        (self.is_uniform() && self.len > 0).then_some((self.places[0], self.len))
     }
 
     /// The packets as kernels of AES-GCM see them.
@@ -246,7 +271,7 @@ impl Pending {
             buffer: gcm::cells(buffer),
             places: &self.places[..self.len],
             nonces: &self.nonces[..self.len],
-            is_alike: self.is_alike && !self.has_esn,
+            is_alike: self.is_uniform(),
             is_esn: &self.is_esn,
             esn: Cell::from_mut(&mut self.esn[..]).as_slice_of_cells(),
             keys,

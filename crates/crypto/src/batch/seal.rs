@@ -133,7 +133,8 @@ impl SealBatch<'_> {
     /// Adds a key for one packet of this batch: the cipher's key with its salt, and the
     /// integrity key, as in [`KeyMaterial::new`]. The packet gets the number that it is pushed
     /// with, or 0. Keys that come with their packets are cheapest so: those of AES-GCM are
-    /// expanded in lanes, on the way. They are wiped when the batch has run.
+    /// expanded in lanes, on the way, and those of ChaCha20-Poly1305 need no expansion. They are
+    /// wiped when the batch has run.
     ///
     /// No key may come twice with one number: the caller has drawn it for this packet.
     ///

@@ -33,6 +33,14 @@ impl Verdicts {
         }
     }
 
+    /// Of the four packets from `first` on, a multiple of four, those are good whose bit is set.
+    #[inline(always)]
+    pub(crate) fn set_four_good(&mut self, first: usize, good: u8) {
+        if let Some(word) = self.good.get_mut(first / 64) {
+            *word |= u64::from(good & 0xf) << ((first % 64) & !3);
+        }
+    }
+
     /// The packets with these indexes are good.
     pub(super) fn set_all_good(&mut self, indexes: impl Iterator<Item = usize>) {
         indexes.for_each(|index| self.set_good(index));

@@ -308,8 +308,11 @@ impl Packet {
     }
 
     fn check(&self, suite: Suite, tier: Tier) -> Result<usize, &'static str> {
-        // Only those of GCM have kernels of their own.
-        let has_one_time = matches!(suite, Suite::Aead(Aead::AesGcm16(_)));
+        // Other suites expand one-time keys as held ones.
+        let has_one_time = matches!(
+            suite,
+            Suite::Aead(Aead::AesGcm16(_) | Aead::ChaCha20Poly1305)
+        );
         let mut compared = 0;
         for one_time in [false, true]
             .into_iter()

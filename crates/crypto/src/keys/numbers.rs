@@ -7,6 +7,7 @@ use crate::batch::Refusal;
 
 /// Numbers of one context of a key: each is used once, in order, and none that was not reserved.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Numbers {
     /// The lowest number that may be used.
     next: u64,

@@ -27,15 +27,16 @@ pub enum IvSource {
 
 /// A key for encryption, expanded once. It owns the numbers that its nonces are made from, is
 /// neither `Clone` nor serializable, and is wiped when dropped; `Debug` shows no secret.
-#[repr(align(64))]
+// What every packet needs lies in the first cache line.
+#[repr(C, align(64))]
 pub struct SealingKey {
     pub(crate) kernel: SealKernel,
-    numbers: Numbers,
-    pub(crate) lengths: Lengths,
-    pub(crate) salt: [u8; 4],
-    pub(crate) rule: NonceRule,
     /// Numbers of keys that count in several contexts.
     contexts: Option<Box<Contexts>>,
+    pub(crate) lengths: Lengths,
+    pub(crate) salt: [u8; 4],
+    numbers: Numbers,
+    pub(crate) rule: NonceRule,
     /// Of CBC.
     pub(crate) iv_key: Option<Box<CbcIvKey>>,
     suite: Suite,

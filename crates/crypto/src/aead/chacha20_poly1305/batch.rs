@@ -1,11 +1,11 @@
 //! The packets of a batch on their way to the kernels, and their tags back.
 
-use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
-use super::{Packet, compute_tags};
+use super::{scalar, simd};
+use crate::aead::AeadPacket;
 use crate::aead::plan::MOST_PACKETS;
-use crate::aead::{AeadKey, AeadPacket};
+use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::tags::Tags;
 
@@ -13,27 +13,28 @@ use crate::tags::Tags;
 /// of `tier`.
 pub(crate) fn process(tier: Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
     let mut tags = Tags::new();
-    let mut taken = ArrayVec::<_, MOST_PACKETS>::new();
-    let mut indexes = ArrayVec::<usize, MOST_PACKETS>::new();
-    for (index, packet) in packets.iter_mut().enumerate() {
-        let nonce = packet.nonce();
-        if let AeadKey::ChaCha20Poly1305(key) = packet.key
-            && !happens(Impossible::CipherRefuses)
-            && indexes.try_push(index).is_ok()
-        {
-            taken.push(Packet {
-                key,
-                nonce,
-                associated: packet.associated,
-                text: packet.text,
-            });
-        }
-    }
-    compute_tags(tier, open, &mut taken, &mut tags);
-    drop(taken);
-    for (number, index) in indexes.into_iter().enumerate() {
-        if let (Some(tag), Some(packet)) = (tags.get(number), packets.get_mut(index)) {
+    compute_tags(tier, open, packets, &mut tags);
+    for (place, packet) in packets.iter_mut().enumerate() {
+        if let Some(tag) = tags.get(place) {
             packet.finish(open, tag);
         }
+    }
+}
+
+/// Encrypts the texts of ChaCha20-Poly1305's packets, or decrypts them where `open`, and writes
+/// their tags in the order of the packets. A packet beyond the last possible one gets no tag.
+///
+/// Branches and addresses depend on lengths alone.
+pub(super) fn compute_tags(
+    tier: Tier,
+    open: bool,
+    packets: &mut [AeadPacket<'_>],
+    tags: &mut Tags<MOST_PACKETS>,
+) {
+    if happens(Impossible::KernelReturns) {
+        return;
+    }
+    if !simd::run(tier, open, packets, tags) {
+        frames::cleared(|| scalar::run(open, packets, tags));
     }
 }

@@ -19,7 +19,7 @@ impl ChaCha20Poly1305Key {
     }
 
     #[inline]
-    pub(super) fn bytes(&self) -> &[u8; 32] {
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }

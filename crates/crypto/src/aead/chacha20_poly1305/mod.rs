@@ -28,28 +28,5 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-use weir_simd::Tier;
-
 pub(crate) use batch::process;
 pub(crate) use key::ChaCha20Poly1305Key;
-use packet::Packet;
-
-use super::plan::MOST_PACKETS;
-use crate::frames;
-use crate::impossible::{Impossible, happens};
-use crate::tags::Tags;
-
-/// Encrypts the texts of up to [`MOST_PACKETS`] packets, or decrypts them where
-/// `open`, with the kernels of `tier`, and writes their tags in the order of the
-/// packets. Lengths and keys may differ. A packet beyond the last possible one gets no
-/// tag.
-///
-/// Branches and addresses depend on lengths alone.
-fn compute_tags(tier: Tier, open: bool, packets: &mut [Packet<'_>], tags: &mut Tags<MOST_PACKETS>) {
-    if happens(Impossible::KernelReturns) {
-        return;
-    }
-    if !simd::run(tier, open, packets, tags) {
-        frames::cleared(|| scalar::run(open, packets, tags));
-    }
-}

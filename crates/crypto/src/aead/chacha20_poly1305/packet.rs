@@ -1,23 +1,12 @@
-//! Packets, and the form and order in which vector kernels take them.
+//! The form and order in which vector kernels take packets.
 
 use std::cell::Cell;
 
-use super::ChaCha20Poly1305Key;
-use crate::aead::gcm;
 use crate::aead::plan::{MOST_PACKETS, Plan, Planned};
+use crate::aead::{AeadKey, AeadPacket, gcm};
 use crate::cipher::Block;
+use crate::impossible::{Impossible, happens};
 use crate::tags::Tags;
-
-/// One packet.
-pub(super) struct Packet<'a> {
-    pub(super) key: &'a ChaCha20Poly1305Key,
-    /// Never twice under one key.
-    pub(super) nonce: [u8; 12],
-    /// Authenticated, not encrypted.
-    pub(super) associated: &'a [u8],
-    /// Encrypted or decrypted in place; at most 2³⁸ - 64 bytes.
-    pub(super) text: &'a mut [u8],
-}
 
 /// A packet as vector kernels take it. They hold several at once, so that the text,
 /// which is borrowed for writing, is a slice of cells.
@@ -27,11 +16,14 @@ pub(super) struct Packet<'a> {
     expect(dead_code, reason = "for kernels of x86-64")
 )]
 pub(super) struct Shared<'a> {
-    pub(super) key: &'a ChaCha20Poly1305Key,
+    pub(super) key: &'a [u8; 32],
+    /// Never twice under one key.
     pub(super) nonce: [u8; 12],
     /// Where its tag goes.
     place: u8,
+    /// Authenticated, not encrypted.
     pub(super) associated: &'a [u8],
+    /// Encrypted or decrypted in place; at most 2³⁸ - 64 bytes.
     pub(super) text: &'a [Cell<u8>],
 }
 
@@ -72,27 +64,32 @@ impl Task<'_, '_> {
     }
 }
 
-/// Calls `run` with the packets in the order in which kernels take them.
+/// Calls `run` with the ChaCha20-Poly1305 packets among these, in the order in which kernels
+/// take them. A packet that is not planned gets no tag.
 #[inline]
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(dead_code, reason = "for kernels of x86-64")
 )]
 pub(super) fn in_order(
-    packets: &mut [Packet<'_>],
+    packets: &mut [AeadPacket<'_>],
     tags: &mut Tags<MOST_PACKETS>,
     run: impl Fn(&mut Task<'_, '_>),
 ) {
     let mut plan = Plan::<_, 1>::new();
     for (place, packet) in (0..=u8::MAX).zip(packets) {
-        // One that is not added gets no tag.
-        plan.add(Shared {
-            key: packet.key,
-            nonce: packet.nonce,
-            place,
-            associated: packet.associated,
-            text: gcm::cells(packet.text),
-        });
+        let nonce = packet.nonce();
+        if let AeadKey::ChaCha20Poly1305(key) = packet.key
+            && !happens(Impossible::CipherRefuses)
+        {
+            plan.add(Shared {
+                key,
+                nonce,
+                place,
+                associated: packet.associated,
+                text: gcm::cells(packet.text),
+            });
+        }
     }
     plan.for_each(
         |_| 0,

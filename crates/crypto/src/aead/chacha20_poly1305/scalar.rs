@@ -7,8 +7,8 @@ use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
 use zeroize::Zeroizing;
 
-use super::Packet;
 use crate::aead::plan::MOST_PACKETS;
+use crate::aead::{AeadKey, AeadPacket};
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::tags::Tags;
@@ -17,17 +17,20 @@ use crate::tags::Tags;
 const BLOCK_BYTES: usize = 64;
 
 /// Processes packets one after the other.
-pub(super) fn run(open: bool, packets: &mut [Packet<'_>], tags: &mut Tags<MOST_PACKETS>) {
+pub(super) fn run(open: bool, packets: &mut [AeadPacket<'_>], tags: &mut Tags<MOST_PACKETS>) {
     for (place, packet) in packets.iter_mut().enumerate() {
-        if !happens(Impossible::NotPlanned) {
-            tags.set(place, process(open, packet));
+        if let AeadKey::ChaCha20Poly1305(key) = packet.key
+            && !happens(Impossible::CipherRefuses)
+            && !happens(Impossible::NotPlanned)
+        {
+            tags.set(place, process(open, key, packet));
         }
     }
 }
 
 /// Encrypts or decrypts the text and returns the tag.
-fn process(open: bool, packet: &mut Packet<'_>) -> Block {
-    let mut stream = ChaCha20::new(packet.key.bytes().into(), (&packet.nonce).into());
+fn process(open: bool, key: &[u8; 32], packet: &mut AeadPacket<'_>) -> Block {
+    let mut stream = ChaCha20::new(key.into(), (&packet.nonce()).into());
     let mut first = Zeroizing::new([0; BLOCK_BYTES]);
     stream.apply_keystream(&mut *first);
     let mut one_time = Zeroizing::new([0; 32]);

@@ -2,9 +2,11 @@
 
 use weir_simd::{Tier, for_each_tier};
 
-use super::{ChaCha20Poly1305Key, Packet, compute_tags, scalar, simd};
+use super::batch::compute_tags;
+use super::{scalar, simd};
 use crate::aead::agreement::{self, Mode, Random, TestKey, TestPacket};
 use crate::aead::plan::MOST_PACKETS;
+use crate::aead::{AeadKey, AeadPacket};
 use crate::cipher::Block;
 use crate::engine::unhex;
 use crate::suite::{Aead, AesKeySize, Suite};
@@ -74,8 +76,7 @@ fn packets_that_are_all_alike_agree() {
 
 /// A packet with a key and a nonce of its own.
 struct Owned {
-    key: Box<ChaCha20Poly1305Key>,
-    key_bytes: Vec<u8>,
+    key: [u8; 32],
     nonce: [u8; 12],
     associated: Vec<u8>,
     text: Vec<u8>,
@@ -83,10 +84,8 @@ struct Owned {
 
 impl Owned {
     fn new(random: &mut Random, associated_bytes: usize, text_bytes: usize) -> Owned {
-        let key_bytes = random.bytes(32);
         Owned {
-            key: ChaCha20Poly1305Key::new(&key_bytes).expect("32 bytes"),
-            key_bytes,
+            key: random.bytes(32).try_into().expect("32 bytes"),
             nonce: random.bytes(12).try_into().expect("12 bytes"),
             associated: random.bytes(associated_bytes),
             text: random.bytes(text_bytes),
@@ -94,21 +93,29 @@ impl Owned {
     }
 
     fn sealed(&self) -> (Vec<u8>, Block) {
-        sealed(&self.key_bytes, self.nonce, &self.associated, &self.text)
+        sealed(&self.key, self.nonce, &self.associated, &self.text)
     }
 }
 
 /// The tags of packets, whose texts are sealed or opened.
 fn run(tier: Tier, open: bool, packets: &[Owned], texts: &mut [Vec<u8>]) -> Vec<Option<Block>> {
     let mut tags = Tags::<MOST_PACKETS>::new();
-    let mut batch: Vec<Packet<'_>> = packets
+    let mut batch: Vec<AeadPacket<'_>> = packets
         .iter()
         .zip(texts)
-        .map(|(packet, text)| Packet {
-            key: &packet.key,
-            nonce: packet.nonce,
-            associated: &packet.associated,
-            text,
+        .enumerate()
+        .map(|(index, (packet, text))| {
+            let mut nonce = [0; 16];
+            nonce[..12].copy_from_slice(&packet.nonce);
+            AeadPacket {
+                index,
+                key: AeadKey::ChaCha20Poly1305(&packet.key),
+                nonce,
+                associated: &packet.associated,
+                text,
+                tag: &mut [],
+                is_good: false,
+            }
         })
         .collect();
     compute_tags(tier, open, &mut batch, &mut tags);

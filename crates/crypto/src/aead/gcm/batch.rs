@@ -64,9 +64,9 @@ impl<'t, 'a> Task<'t, 'a> {
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "for kernels of x86-64")
     )]
-    pub(super) fn uniform(&self) -> Option<&'t Columns<'a>> {
+    pub(super) fn uniform(&mut self) -> Option<(&'t Columns<'a>, &mut Verdicts)> {
         let is_whole = self.indexes.len() == self.columns.places.len();
-        (self.alike && is_whole).then_some(self.columns)
+        (self.alike && is_whole).then_some((self.columns, &mut *self.verdicts))
     }
 
     /// The key of the packet at `position` of the order.

@@ -96,6 +96,15 @@ impl GcmKey {
         (KeyForm::full(self.size), simd::bytes_of(&self.lines))
     }
 
+    /// As [`GcmKey::view`], but a key of 128 bits as a raw one: it is its first round key.
+    #[inline]
+    pub(crate) fn raw_view(&self) -> KeyView<'_> {
+        match self.schedule().get(POWERS) {
+            Some(raw) if self.size == AesKeySize::Aes128 => (KeyForm::raw(self.size), raw),
+            _ => self.view(),
+        }
+    }
+
     /// The blocks of an expanded key.
     #[inline]
     pub(super) fn schedule(&self) -> &[Block] {

@@ -1,5 +1,7 @@
 //! By which route a packet goes through the kernels.
 
+use weir_simd::Tier;
+
 use super::key::KeyForm;
 use super::simd::LaneLimits;
 use crate::batch::Place;
@@ -61,6 +63,19 @@ impl ShortTexts {
     pub(super) fn of(lanes: &LaneLimits) -> ShortTexts {
         ShortTexts([lanes.raw_text_bytes, SHORT_TEXT_BYTES])
     }
+}
+
+/// Whether kernels of `tier` take keys of 128 bits raw though they are expanded, for a batch of
+/// this many packets that are all alike: with one chunk of payload per packet, round keys are
+/// expanded faster in lanes than a lane's are loaded.
+#[inline]
+pub(crate) fn takes_raw_keys(tier: Tier, uniform: Option<(Place, usize)>) -> bool {
+    let lanes = LaneLimits::of(tier);
+    uniform.is_some_and(|(place, packets)| {
+        packets >= lanes.single_packets
+            && place.payload_bytes() <= lanes.single_text_bytes
+            && place.aad_bytes() <= SHORT_ASSOCIATED_BYTES
+    })
 }
 
 impl Kind {

@@ -13,9 +13,9 @@ mod pieces;
 
 use weir_simd::Tier;
 
-use super::Packet;
 #[cfg(target_arch = "x86_64")]
 use super::packet::in_order;
+use crate::aead::AeadPacket;
 use crate::aead::plan::MOST_PACKETS;
 #[cfg(target_arch = "x86_64")]
 use crate::frames;
@@ -30,7 +30,7 @@ const FRAMES_BYTES: usize = 16 * 1024;
 pub(super) fn run(
     tier: Tier,
     open: bool,
-    packets: &mut [Packet<'_>],
+    packets: &mut [AeadPacket<'_>],
     tags: &mut Tags<MOST_PACKETS>,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]

@@ -26,6 +26,9 @@ use crate::tags::Tags;
 pub(super) struct LaneLimits {
     /// Where each packet's key is expanded on the way.
     pub(super) raw_text_bytes: usize,
+    /// Where the kernel for one chunk of text does, and from how many packets on, all alike.
+    pub(super) single_text_bytes: usize,
+    pub(super) single_packets: usize,
 }
 
 impl LaneLimits {
@@ -37,10 +40,16 @@ impl LaneLimits {
     }
 }
 
-const NO_LANES: LaneLimits = LaneLimits { raw_text_bytes: 0 };
+const NO_LANES: LaneLimits = LaneLimits {
+    raw_text_bytes: 0,
+    single_text_bytes: 0,
+    single_packets: usize::MAX,
+};
 
 const AVX512_LANES: LaneLimits = LaneLimits {
     raw_text_bytes: 3072,
+    single_text_bytes: 64,
+    single_packets: 8,
 };
 
 /// Lanes count their blocks, the first of which is number 2, in one byte.

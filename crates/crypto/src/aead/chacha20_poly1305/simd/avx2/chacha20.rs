@@ -3,7 +3,6 @@
 
 use std::arch::x86_64::*;
 
-use super::super::super::ChaCha20Poly1305Key;
 use super::transpose;
 
 /// Blocks that are computed together.
@@ -34,7 +33,7 @@ macro_rules! quarter_rounds {
 
 /// What the states of eight blocks are made of.
 pub(super) struct Blocks<'a> {
-    keys: [&'a ChaCha20Poly1305Key; BLOCKS],
+    keys: [&'a [u8; 32]; BLOCKS],
     /// Counters, and the words of the nonces.
     ends: [[u32; BLOCKS]; 4],
 }
@@ -42,7 +41,7 @@ pub(super) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     /// Blocks 0 under a key and a nonce of zeros.
     #[inline]
-    pub(super) fn new(key: &'a ChaCha20Poly1305Key) -> Blocks<'a> {
+    pub(super) fn new(key: &'a [u8; 32]) -> Blocks<'a> {
         Blocks {
             keys: [key; BLOCKS],
             ends: [[0; BLOCKS]; 4],
@@ -51,13 +50,7 @@ impl<'a> Blocks<'a> {
 
     /// Sets what a lane computes.
     #[inline]
-    pub(super) fn set(
-        &mut self,
-        lane: usize,
-        key: &'a ChaCha20Poly1305Key,
-        counter: u32,
-        nonce: &[u8; 12],
-    ) {
+    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &[u8; 12]) {
         let lane = lane % BLOCKS;
         self.keys[lane] = key;
         let [counters, nonces @ ..] = &mut self.ends;
@@ -73,7 +66,7 @@ impl<'a> Blocks<'a> {
     fn states(&self) -> [__m256i; 16] {
         // SAFETY: 32 bytes of each are readable.
         let load = |at: *const u8| unsafe { _mm256_loadu_si256(at.cast()) };
-        let keys = transpose::words(self.keys.map(|key| load(key.bytes().as_ptr())));
+        let keys = transpose::words(self.keys.map(|key| load(key.as_ptr())));
         std::array::from_fn(|word| match word {
             0..4 => _mm256_set1_epi32(CONSTANTS[word]),
             4..12 => keys[word - 4],

@@ -10,7 +10,6 @@ use std::arch::x86_64::*;
 
 use weir_simd::Lanes;
 
-use super::super::super::ChaCha20Poly1305Key;
 use super::transpose;
 
 /// Blocks that are computed together.
@@ -56,7 +55,7 @@ macro_rules! double_round {
 
 /// What the states of 16 blocks are made of.
 pub(super) struct Blocks<'a> {
-    keys: [&'a ChaCha20Poly1305Key; BLOCKS],
+    keys: [&'a [u8; 32]; BLOCKS],
     /// Counter and nonce of each block, in the order in which they are transposed.
     ends: Lanes<[u8; 16], BLOCKS>,
 }
@@ -64,7 +63,7 @@ pub(super) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     /// Blocks 0 under a key and a nonce of zeros.
     #[inline]
-    pub(super) fn new(key: &'a ChaCha20Poly1305Key) -> Blocks<'a> {
+    pub(super) fn new(key: &'a [u8; 32]) -> Blocks<'a> {
         Blocks {
             keys: [key; BLOCKS],
             ends: Lanes::default(),
@@ -73,13 +72,7 @@ impl<'a> Blocks<'a> {
 
     /// Sets what a lane computes.
     #[inline(always)]
-    pub(super) fn set(
-        &mut self,
-        lane: usize,
-        key: &'a ChaCha20Poly1305Key,
-        counter: u32,
-        nonce: &[u8; 12],
-    ) {
+    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &[u8; 12]) {
         let lane = lane % BLOCKS;
         self.keys[lane] = key;
         let end = &mut self.ends[4 * (lane % 4) + lane / 4];
@@ -92,7 +85,7 @@ impl<'a> Blocks<'a> {
     #[target_feature(enable = "avx512f")]
     fn states(&self) -> [__m512i; 16] {
         let pair = |a: usize, b: usize| {
-            let (a, b) = (self.keys[a].bytes(), self.keys[b].bytes());
+            let (a, b) = (self.keys[a], self.keys[b]);
             // SAFETY: 32 bytes of each are readable.
             unsafe {
                 let a = _mm512_castsi256_si512(_mm256_loadu_si256(a.as_ptr().cast()));

@@ -391,7 +391,7 @@ impl Group {
 }
 
 /// Which of four packets have their keys, a bit for each lane.
-pub(super) type Keyed = u32;
+pub(super) type Keyed = u8;
 
 #[inline(always)]
 pub(super) fn keyed(lanes: [bool; LANES]) -> Keyed {

@@ -10,9 +10,11 @@ use super::super::schedules::join;
 use super::super::{aes_round, transpose};
 use super::group::{Keyed, keyed};
 use super::hash::{Hash, NOTHING, REST};
-use super::{CHUNK, FLIGHT, LANES, aes_last_round, finish};
+use super::{CHUNK, FLIGHT, LANES, aes_last_round};
+use crate::batch::Verdicts;
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::impossible::{Impossible, happens};
+use crate::verdict::publish_lanes;
 
 /// What all packets have in common.
 struct Shape {
@@ -33,7 +35,7 @@ struct Shape {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
     const PACKETS: usize = FLIGHT * LANES;
-    let Some(columns) = task.uniform() else {
+    let Some((columns, verdicts)) = task.uniform() else {
         return 0;
     };
     let Some(first) = columns.places.first() else {
@@ -63,7 +65,8 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
                 encipher::<NOTHING>([one.keys, two.keys], &mut states, &mut hashes);
             } else {
                 encipher::<REST>([one.keys, two.keys], &mut states, &mut hashes);
-                finish(task, position - PACKETS, &hashes, &keyed_before);
+                let before = position - PACKETS;
+                finish::<OPEN>(columns, verdicts, before, &hashes, keyed_before);
             }
             keyed_before = [one_keyed, two_keyed];
             hashes = [
@@ -77,7 +80,8 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
         unsafe {
             hashes[0].finish();
             hashes[1].finish();
-            finish(task, PACKETS * (flights - 1), &hashes, &keyed_before);
+            let last = PACKETS * (flights - 1);
+            finish::<OPEN>(columns, verdicts, last, &hashes, keyed_before);
         }
     }
     PACKETS * flights
@@ -256,4 +260,60 @@ unsafe fn encipher<const PENDING: u8>(
         aes_last_round(&mut states[0], next_128_lanes(keys[0], ROUND_CONSTANTS[10]));
         aes_last_round(&mut states[1], next_128_lanes(keys[1], ROUND_CONSTANTS[10]));
     }
+}
+
+/// Writes or compares the tags of the packets from `position` on that have keys, four at a time.
+///
+/// # Safety
+/// The caller has the features of [`run`], and the packets lie in the buffer.
+#[inline(always)]
+unsafe fn finish<const OPEN: bool>(
+    columns: &Columns<'_>,
+    verdicts: &mut Verdicts,
+    position: usize,
+    hashes: &[Hash; FLIGHT],
+    keyed: [Keyed; FLIGHT],
+) {
+    let buffer = columns.buffer.as_ptr().cast::<u8>().cast_mut();
+    for (at, (hash, keyed)) in hashes.iter().zip(keyed).enumerate() {
+        let first = position + LANES * at;
+        let mut good = keyed;
+        for lane in 0..LANES {
+            good &= !(u8::from(happens(Impossible::TagLost)) << lane);
+        }
+        let tag = |lane: usize| buffer.wrapping_add(columns.places[first + lane].tag().start);
+        let tags_at = [tag(0), tag(1), tag(2), tag(3)];
+        // SAFETY: the caller's; tags have 16 bytes.
+        unsafe {
+            let tags = _mm512_xor_si512(reverse(hash.sum), hash.tag_pad);
+            if OPEN {
+                let received = join(tags_at.map(|at| _mm_loadu_si128(at.cast())));
+                good &= publish_lanes(agreeing_lanes(received, tags));
+            } else {
+                let tags = [
+                    _mm512_castsi512_si128(tags),
+                    _mm512_extracti32x4_epi32::<1>(tags),
+                    _mm512_extracti32x4_epi32::<2>(tags),
+                    _mm512_extracti32x4_epi32::<3>(tags),
+                ];
+                for (lane, (at, tag)) in tags_at.into_iter().zip(tags).enumerate() {
+                    if good >> lane & 1 == 1 {
+                        _mm_storeu_si128(at.cast(), tag);
+                    }
+                }
+            }
+        }
+        verdicts.set_four_good(first, good);
+    }
+}
+
+/// Which lanes are equal, a bit each. No branch depends on what is in them.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn agreeing_lanes(x: __m512i, y: __m512i) -> u8 {
+    let equal = _mm512_cmpeq_epi64_mask(x, y);
+    // Of each pair of words both; then the pairs' bits side by side.
+    let pairs = equal & equal >> 1 & 0b0101_0101;
+    let halves = (pairs | pairs >> 1) & 0b0011_0011;
+    (halves | halves >> 2) & 0xf
 }
