@@ -143,7 +143,7 @@ impl Batch {
         self.blocks.clear();
         self.slab.clear();
         self.events.clear();
-        self.tally = Tally::default();
+        self.tally.reset();
         self.last = false;
     }
 

@@ -17,6 +17,8 @@ pub enum Disposition {
     /// Consumed by a stage: it went into other records, or was addressed to
     /// the gateway itself.
     Absorbed,
+    /// Went to another worker, which counts what became of it.
+    HandedOver,
 }
 
 /// The most drop reasons in a pipeline. Every batch has a counter for each.

@@ -36,6 +36,8 @@ mod batch;
 mod context;
 mod disposition;
 mod event;
+mod latency;
+mod meters;
 mod pipeline;
 mod stage;
 mod statistics;
@@ -52,6 +54,7 @@ pub use batch::{
 pub use context::Context;
 pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
 pub use event::{Event, EventKind};
+pub use meters::Meters;
 pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};
 pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
 pub use statistics::{Conservation, Statistics};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::Instant;
 
 use crate::batch::{Batch, BatchLimits};
 use crate::context::Clock;
+use crate::meters::Meters;
 use crate::stage::{Stage, StageError};
 use crate::statistics::{Conservation, Statistics};
 use crate::vocabulary::{Vocabulary, VocabularyError};
@@ -206,13 +206,13 @@ impl Pipeline {
             1 => self.run_in_one_thread(vocabulary)?,
             _ => self.run_sharded(vocabulary)?,
         };
-        outcome.statistics.check_conservation()?;
+        outcome.statistics.check_conservation_at_end()?;
         Ok(outcome)
     }
 
     fn run_in_one_thread(mut self, vocabulary: &Arc<Vocabulary>) -> Result<Outcome, PipelineError> {
-        let started = Instant::now();
-        let mut statistics = Statistics::new(vocabulary);
+        let (meters, mut writers) = Meters::new(vocabulary, 1);
+        let meter = &mut writers[0];
         let mut batch = Batch::new(self.limits);
         let mut stages = self.shards.pop().unwrap_or_default();
         let stages_of_shard = stages.len();
@@ -221,36 +221,40 @@ impl Pipeline {
 
         let mut clock = Clock::start();
         let mut now_ns = clock.now_ns();
+        let mut batches = 0;
         let mut interrupted = false;
         let mut result = Ok(());
         while result.is_ok() && !batch.is_last() {
             batch.clear();
-            let mut cx = clock.context(now_ns, statistics.batches(), false);
+            let mut cx = clock.context(now_ns, batches, false);
             result = self.source.process(&mut batch, &mut cx);
             let filled_ns = clock.now_ns();
             if let Some(watcher) = &mut self.watcher {
                 watcher(&batch);
             }
-            cx = clock.context(filled_ns, statistics.batches(), false);
+            cx = clock.context(filled_ns, batches, false);
+            batches += 1;
             result = result.and_then(|()| chain.process(&mut batch, &mut cx));
             now_ns = clock.now_ns();
-            statistics.add_batch(&batch.settle_accounts(), now_ns - filled_ns);
+            let tally = batch.settle_accounts();
+            meter.add(tally);
+            meter.add_latency(now_ns - filled_ns, tally.ended());
             if self.stop.is_stopped() {
                 interrupted = !batch.is_last();
                 break;
             }
         }
         if result.is_ok() {
-            let mut cx = clock.context(now_ns, statistics.batches(), false);
+            let mut cx = clock.context(now_ns, batches, false);
             result = chain.drain(&mut batch, &mut cx, |batch| {
-                statistics.add_batch(&batch.settle_accounts(), 0);
+                meter.add(batch.settle_accounts());
                 Ok(())
             });
         }
         let finished = self.source.finish().and(chain.finish());
         result.and(finished)?;
 
-        statistics.set_elapsed(started.elapsed());
+        let statistics = meters.snapshot()?;
         let mut stages = chain.into_stages();
         let sinks = stages.split_off(stages_of_shard);
         Ok(Outcome {

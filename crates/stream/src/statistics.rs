@@ -4,15 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
 use crate::arrival::Arrival;
-use crate::disposition::{DropReason, MAX_DROP_REASONS};
+use crate::disposition::{DropCode, DropReason, MAX_DROP_REASONS};
+use crate::latency::{Latencies, LatencyMeter};
 use crate::vocabulary::Vocabulary;
 use crate::word::Word;
-
-/// Latencies above this are recorded as this: one minute.
-const MAX_LATENCY_NS: u64 = 60_000_000_000;
 
 /// What is known of received records besides their bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +52,9 @@ pub(crate) struct Tally {
     pub created: u64,
     pub forwarded: u64,
     pub forwarded_bytes: u64,
-    pub drops: [u64; MAX_DROP_REASONS],
+    /// By code. Those without a bit in `dropped` are 0.
+    drops: [u64; MAX_DROP_REASONS],
+    dropped: u128,
     pub held: u64,
     pub released: u64,
     pub absorbed: u64,
@@ -65,11 +63,129 @@ pub(crate) struct Tally {
     pub taken_over: u64,
     /// Records that went to another shard there.
     pub handed_over: u64,
+    pub batches: u64,
 }
 
+/// Counters of a tally besides those of drops.
+pub(crate) const COUNTS: usize = 16;
+
+/// A code is a bit of `Tally::dropped`.
+const _: () = assert!(MAX_DROP_REASONS == u128::BITS as usize);
+
 impl Tally {
+    /// Counts records that were dropped.
+    #[inline]
+    pub fn add_drops(&mut self, code: DropCode, records: u64) {
+        self.drops[code.index()] += records;
+        self.dropped |= 1 << code.index();
+    }
+
+    /// The codes for which records were dropped, with their numbers.
+    #[inline]
+    pub fn drops_by_code(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = self.dropped;
+        std::iter::from_fn(move || {
+            let code = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (code < MAX_DROP_REASONS).then(|| (code, self.drops[code]))
+        })
+    }
+
+    /// Empties the accounts. Most of the drops are zero already.
+    pub fn reset(&mut self) {
+        let mut left = self.dropped;
+        while left != 0 {
+            self.drops[left.trailing_zeros() as usize] = 0;
+            left &= left - 1;
+        }
+        self.dropped = 0;
+        (self.packets, self.bytes, self.arrivals) = (0, 0, ArrivalTally::default());
+        (self.created, self.absorbed) = (0, 0);
+        (self.forwarded, self.forwarded_bytes) = (0, 0);
+        (self.held, self.released) = (0, 0);
+        (self.taken_over, self.handed_over) = (0, 0);
+        (self.events, self.batches) = (0, 0);
+    }
+
+    /// All counters but those of drops, for meters.
+    #[inline]
+    pub fn counts(&self) -> [u64; COUNTS] {
+        [
+            self.packets,
+            self.bytes,
+            self.arrivals.wire_bytes,
+            self.arrivals.time_implausible,
+            self.arrivals.clock_jumps,
+            self.arrivals.length_implausible,
+            self.created,
+            self.forwarded,
+            self.forwarded_bytes,
+            self.held,
+            self.released,
+            self.absorbed,
+            self.events,
+            self.taken_over,
+            self.handed_over,
+            self.batches,
+        ]
+    }
+
+    /// The accounts with these counters.
+    pub fn of_counts(counts: [u64; COUNTS], drops: [u64; MAX_DROP_REASONS]) -> Tally {
+        let [
+            packets,
+            bytes,
+            wire_bytes,
+            time_implausible,
+            clock_jumps,
+            length_implausible,
+            created,
+            forwarded,
+            forwarded_bytes,
+            held,
+            released,
+            absorbed,
+            events,
+            taken_over,
+            handed_over,
+            batches,
+        ] = counts;
+        Tally {
+            packets,
+            bytes,
+            arrivals: ArrivalTally {
+                wire_bytes,
+                time_implausible,
+                clock_jumps,
+                length_implausible,
+            },
+            created,
+            forwarded,
+            forwarded_bytes,
+            drops,
+            dropped: u128::MAX,
+            held,
+            released,
+            absorbed,
+            events,
+            taken_over,
+            handed_over,
+            batches,
+        }
+    }
+
+    /// Adds the accounts of others.
+    fn add(&mut self, other: &Tally) {
+        let (mine, theirs) = (self.counts(), other.counts());
+        let mut drops = self.drops;
+        for (sum, drops) in drops.iter_mut().zip(&other.drops) {
+            *sum += drops;
+        }
+        *self = Tally::of_counts(std::array::from_fn(|at| mine[at] + theirs[at]), drops);
+    }
+
     /// Records that came to their end here, as far as none was made or held.
-    fn ended(&self) -> u64 {
+    pub fn ended(&self) -> u64 {
         (self.packets + self.taken_over).saturating_sub(self.handed_over)
     }
 }
@@ -84,33 +200,15 @@ impl Default for Tally {
             forwarded: 0,
             forwarded_bytes: 0,
             drops: [0; MAX_DROP_REASONS],
+            dropped: 0,
             held: 0,
             released: 0,
             absorbed: 0,
             events: 0,
             taken_over: 0,
             handed_over: 0,
+            batches: 0,
         }
-    }
-}
-
-impl Tally {
-    pub fn add(&mut self, other: &Tally) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
-        self.arrivals.add(&other.arrivals);
-        self.created += other.created;
-        self.forwarded += other.forwarded;
-        self.forwarded_bytes += other.forwarded_bytes;
-        for (sum, drops) in self.drops.iter_mut().zip(&other.drops) {
-            *sum += drops;
-        }
-        self.held += other.held;
-        self.released += other.released;
-        self.absorbed += other.absorbed;
-        self.events += other.events;
-        self.taken_over += other.taken_over;
-        self.handed_over += other.handed_over;
     }
 }
 
@@ -120,52 +218,43 @@ pub struct Statistics {
     /// What the counters of drops count.
     vocabulary: Arc<Vocabulary>,
     tally: Tally,
-    batches: u64,
-    latency_ns: Histogram<u64>,
+    latencies: Latencies,
     elapsed: Duration,
 }
 
 impl Statistics {
     /// Accounts of nothing, for a pipeline with this vocabulary.
     pub(crate) fn new(vocabulary: &Arc<Vocabulary>) -> Statistics {
-        // Two significant digits over a minute: bounds that cannot be wrong.
-        let latency_ns = Histogram::new_with_bounds(1, MAX_LATENCY_NS, 2)
-            .unwrap_or_else(|_| unreachable!("1 < one minute, 2 <= 5 digits"));
         Statistics {
             vocabulary: Arc::clone(vocabulary),
             tally: Tally::default(),
-            batches: 0,
-            latency_ns,
+            latencies: Latencies::none(),
             elapsed: Duration::ZERO,
         }
     }
 
-    pub(crate) fn add_batch(&mut self, tally: &Tally, latency_ns: u64) {
-        self.batches += 1;
-        self.add_handed_over(tally, latency_ns);
-    }
-
-    /// Adds the accounts of a batch whose records went on in others.
-    pub(crate) fn add_handed_over(&mut self, tally: &Tally, latency_ns: u64) {
-        self.tally.add(tally);
-        let ended = tally.ended();
-        if ended > 0 {
-            self.latency_ns
-                .saturating_record_n(latency_ns.clamp(1, MAX_LATENCY_NS), ended);
+    /// What meters show.
+    pub(crate) fn read(
+        vocabulary: &Arc<Vocabulary>,
+        tally: Tally,
+        latency: &LatencyMeter,
+        elapsed: Duration,
+    ) -> Statistics {
+        let mut latencies = Latencies::none();
+        latencies.add_meter(latency);
+        Statistics {
+            vocabulary: Arc::clone(vocabulary),
+            tally,
+            latencies,
+            elapsed,
         }
     }
 
-    pub(crate) fn set_elapsed(&mut self, elapsed: Duration) {
-        self.elapsed = elapsed;
-    }
-
-    /// Adds the accounts of another shard, or of another pipeline with the same vocabulary,
+    /// Adds the accounts of another thread, or of another pipeline with the same vocabulary,
     /// that ran at the same time.
     pub(crate) fn merge(&mut self, other: &Statistics) {
         self.tally.add(&other.tally);
-        self.batches += other.batches;
-        // Histograms of equal bounds always add up.
-        let _ = self.latency_ns.add(&other.latency_ns);
+        self.latencies.add(&other.latencies);
         self.elapsed = self.elapsed.max(other.elapsed);
     }
 
@@ -231,7 +320,7 @@ impl Statistics {
 
     /// Batches run.
     pub fn batches(&self) -> u64 {
-        self.batches
+        self.tally.batches
     }
 
     /// Records dropped for one reason.
@@ -267,7 +356,7 @@ impl Statistics {
     /// from the moment its batch was filled, in nanoseconds; good to one part
     /// in a hundred.
     pub fn latency_ns(&self, quantile: f64) -> u64 {
-        self.latency_ns.value_at_quantile(quantile)
+        self.latencies.quantile(quantile)
     }
 
     /// Checks that no record was lost or counted twice.
@@ -275,8 +364,25 @@ impl Statistics {
     /// # Errors
     /// The accounts that do not balance.
     pub fn check_conservation(&self) -> Result<(), Conservation> {
+        let conservation = self.conservation();
+        match conservation.balances() {
+            true => Ok(()),
+            false => Err(conservation),
+        }
+    }
+
+    /// The same at the end of a run, when no record is on its way between two threads.
+    pub(crate) fn check_conservation_at_end(&self) -> Result<(), Conservation> {
+        let conservation = self.conservation();
+        match conservation.handed_over == conservation.taken_over {
+            true => self.check_conservation(),
+            false => Err(conservation),
+        }
+    }
+
+    fn conservation(&self) -> Conservation {
         let tally = &self.tally;
-        let conservation = Conservation {
+        Conservation {
             packets: tally.packets,
             created: tally.created,
             forwarded: tally.forwarded,
@@ -284,11 +390,8 @@ impl Statistics {
             held: tally.held,
             released: tally.released,
             absorbed: tally.absorbed,
-        };
-        if conservation.balances() {
-            Ok(())
-        } else {
-            Err(conservation)
+            taken_over: tally.taken_over,
+            handed_over: tally.handed_over,
         }
     }
 }
@@ -304,13 +407,15 @@ pub struct Conservation {
     pub held: u64,
     pub released: u64,
     pub absorbed: u64,
+    pub taken_over: u64,
+    pub handed_over: u64,
 }
 
 impl Conservation {
     fn balances(&self) -> bool {
-        self.released <= self.held
-            && self.packets + self.created + self.released
-                == self.forwarded + self.drops + self.held + self.absorbed
+        let came = self.packets + self.created + self.released + self.taken_over;
+        let went = self.forwarded + self.drops + self.held + self.absorbed + self.handed_over;
+        came == went
     }
 }
 
@@ -318,15 +423,17 @@ impl fmt::Display for Conservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "records were lost or counted twice: packets {} + created {} + released {} is not \
-             forwarded {} + drops {} + held {} + absorbed {}",
+            "records were lost or counted twice: packets {} + created {} + released {} + taken \
+             over {} is not forwarded {} + drops {} + held {} + absorbed {} + handed over {}",
             self.packets,
             self.created,
             self.released,
+            self.taken_over,
             self.forwarded,
             self.drops,
             self.held,
-            self.absorbed
+            self.absorbed,
+            self.handed_over
         )
     }
 }

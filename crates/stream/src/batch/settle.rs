@@ -65,21 +65,20 @@ impl Batch {
 
     /// The accounts of a batch whose live records and events go on in batches
     /// of other shards.
-    pub(crate) fn settle_handed_over(&self) -> Tally {
-        let tally = self.settle_accounts();
-        Tally {
-            handed_over: tally.forwarded,
-            forwarded: 0,
-            forwarded_bytes: 0,
-            events: 0,
-            ..tally
-        }
+    pub(crate) fn settle_handed_over(&mut self) -> &Tally {
+        self.settle_accounts();
+        let tally = &mut self.tally;
+        tally.handed_over += tally.forwarded;
+        (tally.forwarded, tally.forwarded_bytes) = (0, 0);
+        (tally.events, tally.batches) = (0, 0);
+        tally
     }
 
-    /// The batch's accounts, with the fate of every record.
-    pub(crate) fn settle_accounts(&self) -> Tally {
-        let mut tally = self.tally.clone();
+    /// The batch's accounts, with the fate of every record. Once, when all is decided.
+    pub(crate) fn settle_accounts(&mut self) -> &mut Tally {
+        let tally = &mut self.tally;
         tally.events = self.events.len() as u64;
+        tally.batches = 1;
         let columns = &*self.columns;
         let places = &columns.place[..self.len];
         for (place, disposition) in places.iter().zip(&columns.disposition[..self.len]) {
@@ -88,9 +87,10 @@ impl Batch {
                     tally.forwarded += 1;
                     tally.forwarded_bytes += place.len() as u64;
                 }
-                Disposition::Drop(reason) => tally.drops[reason.index()] += 1,
+                Disposition::Drop(reason) => tally.add_drops(*reason, 1),
                 Disposition::Held => tally.held += 1,
                 Disposition::Absorbed => tally.absorbed += 1,
+                Disposition::HandedOver => tally.handed_over += 1,
             }
         }
         tally

@@ -10,7 +10,6 @@ use super::sharded::Pool;
 use crate::batch::{BATCH_RECORDS, Batch};
 use crate::disposition::Disposition;
 use crate::event::Event;
-use crate::statistics::Tally;
 use crate::steering::SteeringRule;
 
 /// What a shard hands over in a round.
@@ -73,11 +72,6 @@ impl Parcel {
             filled_ns,
             ends_round,
         }
-    }
-
-    /// The accounts of the batches.
-    pub fn tallies(&self) -> impl Iterator<Item = Tally> {
-        self.batches.iter().map(|b| b.batch.settle_handed_over())
     }
 
     pub fn recycle(self, pool: &Pool) {

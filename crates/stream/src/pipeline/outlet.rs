@@ -7,8 +7,8 @@ use super::chain::Chain;
 use super::sharded::Pool;
 use crate::batch::Batch;
 use crate::context::Clock;
+use crate::meters::MeterWriter;
 use crate::stage::StageError;
-use crate::statistics::Statistics;
 
 /// What a shard has finished.
 pub(super) struct Done {
@@ -22,7 +22,7 @@ pub(super) struct Done {
 pub(super) struct Outlet {
     pub sinks: Chain,
     /// Of each shard.
-    pub statistics: Vec<Statistics>,
+    pub meters: Vec<MeterWriter>,
     pub at_sinks: Receiver<Done>,
     pub permits: Sender<()>,
     pub pool: Pool,
@@ -31,7 +31,7 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    pub fn run(mut self) -> Result<(Chain, Vec<Statistics>), PipelineError> {
+    pub fn run(mut self) -> Result<Chain, PipelineError> {
         let mut result = Ok(());
         while result.is_ok()
             && let Ok(done) = self.at_sinks.recv()
@@ -39,16 +39,16 @@ impl Outlet {
             result = self.write(done);
         }
         if result.is_ok() {
-            let statistics = &mut self.statistics[0];
+            let meter = &mut self.meters[0];
             let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
             result = self.sinks.drain(&mut self.pool.take(), &mut cx, |batch| {
-                statistics.add_batch(&batch.settle_accounts(), 0);
+                meter.add(batch.settle_accounts());
                 Ok(())
             });
         }
         let finished: Result<(), StageError> = self.sinks.finish();
         result.and(finished)?;
-        Ok((self.sinks, self.statistics))
+        Ok(self.sinks)
     }
 
     fn write(&mut self, done: Done) -> Result<(), StageError> {
@@ -58,7 +58,9 @@ impl Outlet {
             self.sinks.process(&mut batch, &mut cx)?;
             let tally = batch.settle_accounts();
             let latency_ns = self.clock.now_ns() - done.filled_ns;
-            self.statistics[done.shard].add_batch(&tally, latency_ns);
+            let meter = &mut self.meters[done.shard];
+            meter.add(tally);
+            meter.add_latency(latency_ns, tally.ended());
             self.pool.put(batch);
         }
         if done.ends_round {

@@ -23,7 +23,6 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 use super::chain::Chain;
 use super::intake::Intake;
@@ -32,8 +31,8 @@ use super::worker::{Alarm, Message, SegmentOfShard, Worker};
 use super::{Outcome, Pipeline, PipelineError, join};
 use crate::batch::{Batch, BatchLimits};
 use crate::context::Clock;
+use crate::meters::Meters;
 use crate::stage::Stage;
-use crate::statistics::Statistics;
 use crate::steering::{Segment, segments};
 use crate::vocabulary::Vocabulary;
 
@@ -77,8 +76,10 @@ impl Pipeline {
         self,
         vocabulary: &Arc<Vocabulary>,
     ) -> Result<Outcome, PipelineError> {
-        let started = Instant::now();
         let shard_count = self.shards.len();
+        // The sinks write a shard's accounts, the shard those of what it hands over.
+        let (meters, mut at_shards) = Meters::new(vocabulary, 2 * shard_count);
+        let at_outlet = at_shards.split_off(shard_count);
         let pool = Pool::new(self.limits);
         let cuts = segments(self.shards.first().map_or(&[], Vec::as_slice));
         let (inboxes, receivers): (Vec<Sender<Message>>, Vec<Receiver<Message>>) =
@@ -93,6 +94,7 @@ impl Pipeline {
         thread::scope(|scope| {
             let mut shard_threads = Vec::with_capacity(shard_count);
             for ((shard, stages), inbox) in self.shards.into_iter().enumerate().zip(receivers) {
+                let meter = at_shards.remove(0);
                 let worker = Worker {
                     shard,
                     segments: cut(stages, &cuts, shard_count),
@@ -100,7 +102,7 @@ impl Pipeline {
                     peers: inboxes.clone(),
                     to_sinks: to_sinks.clone(),
                     pool: pool.clone(),
-                    statistics: Statistics::new(vocabulary),
+                    meter,
                     clock: Clock::start(),
                     batches: 0,
                 };
@@ -109,7 +111,7 @@ impl Pipeline {
             drop(to_sinks);
             let outlet = Outlet {
                 sinks: Chain::new(self.sinks),
-                statistics: vec![Statistics::new(vocabulary); shard_count],
+                meters: at_outlet,
                 at_sinks,
                 permits: give_permit,
                 pool: pool.clone(),
@@ -134,19 +136,17 @@ impl Pipeline {
             let source = intake.run();
             // All are joined before the first error is looked for.
             let chains: Vec<_> = shard_threads.into_iter().map(join).collect();
-            let (sinks, mut shard_statistics) = join(sink_thread)?;
-            let chains = chains.into_iter().collect::<Result<Vec<_>, _>>()?;
+            let sinks = join(sink_thread)?;
+            let shards = chains.into_iter().collect::<Result<Vec<_>, _>>()?;
             let (source, interrupted) = source?;
 
-            let elapsed = started.elapsed();
-            let mut statistics = Statistics::new(vocabulary);
-            let mut shards = Vec::with_capacity(shard_count);
-            for (of_shard, (stages, handed_over)) in shard_statistics.iter_mut().zip(chains) {
-                of_shard.merge(&handed_over);
-                of_shard.set_elapsed(elapsed);
-                statistics.merge(of_shard);
-                shards.push(stages);
-            }
+            let statistics = meters.snapshot()?;
+            let shard_statistics = (0..shard_count).map(|shard| {
+                let mut of_shard = meters.of_thread(shard);
+                of_shard.merge(&meters.of_thread(shard_count + shard));
+                of_shard
+            });
+            let shard_statistics = shard_statistics.collect();
             Ok(Outcome {
                 statistics,
                 shard_statistics,

@@ -11,8 +11,8 @@ use super::outlet::Done;
 use super::sharded::Pool;
 use crate::batch::Batch;
 use crate::context::{Clock, Context};
+use crate::meters::MeterWriter;
 use crate::stage::{Stage, StageError};
-use crate::statistics::Statistics;
 use crate::steering::SteeringRule;
 
 /// What comes to a shard.
@@ -138,7 +138,7 @@ pub(super) struct Worker {
     pub to_sinks: Sender<Done>,
     pub pool: Pool,
     /// Of what was handed over.
-    pub statistics: Statistics,
+    pub meter: MeterWriter,
     pub clock: Clock,
     pub batches: u64,
 }
@@ -157,9 +157,8 @@ impl From<StageError> for Halted {
 }
 
 impl Worker {
-    /// Runs to the end; returns the stages and the accounts of what was handed
-    /// over.
-    pub fn run(mut self) -> Result<(Vec<Box<dyn Stage>>, Statistics), PipelineError> {
+    /// Runs to the end; returns the stages.
+    pub fn run(mut self) -> Result<Vec<Box<dyn Stage>>, PipelineError> {
         let mut alarm = Alarm::new(&self.peers);
         let halted = self.work();
         if halted.is_ok() {
@@ -174,8 +173,7 @@ impl Worker {
         let finished = chains.map(Chain::finish).fold(Ok(()), Result::and);
         result.and(finished)?;
         let chains = self.segments.into_iter().map(|segment| segment.chain);
-        let stages = chains.flat_map(Chain::into_stages).collect();
-        Ok((stages, self.statistics))
+        Ok(chains.flat_map(Chain::into_stages).collect())
     }
 
     fn work(&mut self) -> Result<(), Halted> {
@@ -272,7 +270,7 @@ impl Worker {
     fn pass_on(
         &mut self,
         number: usize,
-        batches: Vec<Batch>,
+        mut batches: Vec<Batch>,
         filled_ns: u64,
         ends_round: bool,
     ) -> Result<(), Halted> {
@@ -285,12 +283,14 @@ impl Worker {
             };
             return self.to_sinks.send(done).map_err(|_| Halted::Elsewhere);
         };
+        let latency_ns = self.clock.now_ns() - filled_ns;
+        for batch in &mut batches {
+            let tally = batch.settle_handed_over();
+            self.meter.add(tally);
+            self.meter.add_latency(latency_ns, tally.ended());
+        }
         let shard_count = self.peers.len();
         let parcel = Parcel::new(batches, rule, shard_count, filled_ns, ends_round);
-        let latency_ns = self.clock.now_ns() - filled_ns;
-        for tally in parcel.tallies() {
-            self.statistics.add_handed_over(&tally, latency_ns);
-        }
         let parcel = Arc::new(parcel);
         for peer in &self.peers {
             self.send(peer, number + 1, Item::Parcel(Arc::clone(&parcel)))?;
