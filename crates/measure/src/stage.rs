@@ -94,6 +94,7 @@ fn event(alarm: &Alarm, key: KeyKind, kind: EventKind) -> Event {
         vlan_tci: None,
         interface: None,
         kind,
+        generation: None,
         members: Some(format!("\"alarm\":{object}").into()),
     }
 }

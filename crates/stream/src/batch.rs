@@ -1,17 +1,20 @@
 //! Batches: up to 256 records, their metadata in columns.
 //!
-//! A record's bytes lie either in a shared block that the source read (nobody
-//! writes there) or in the batch's own slab, into which a record is copied
-//! once, when a stage first rewrites it, with room in front and behind for
-//! the headers and trailers to come.
+//! A record's bytes lie in one of three places: in a shared block that the source
+//! read (nobody writes there); in a frame of a live port that the batch owns, where
+//! they are rewritten in place; or in the batch's own slab, into which a record is
+//! copied once, when a stage first rewrites it and it does not lie in a frame with
+//! space for it, with room in front and behind for the headers and trailers to come.
 
 use std::sync::Arc;
 
 use weir_packet::file::{Block, Interface};
 use weir_packet::wire::{FlowKey, Headers, Ipv4Flow, LinkType};
+use weir_port::{Frames, Offload};
 
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
+use crate::egress::Egress;
 use crate::event::Event;
 use crate::statistics::Tally;
 use crate::work::{Work, WorkArgument};
@@ -20,6 +23,7 @@ mod add;
 mod copies;
 mod held;
 mod limits;
+mod live;
 mod rewrite;
 mod settle;
 mod slab;
@@ -27,6 +31,7 @@ mod slab;
 pub use copies::{Copies, CopyShape, OuterHeader, RecordCopy, RecordRow};
 pub use held::HeldRecord;
 pub use limits::BatchLimits;
+pub(crate) use live::{Ingress, link_type};
 use slab::{Place, Room, Slab};
 
 /// The most records that a source puts into a batch.
@@ -53,13 +58,15 @@ struct Row {
     flow_hash: u32,
     ipv4_flow: Ipv4Flow,
     work: Work,
+    egress: Egress,
+    offload: Offload,
 }
 
 /// The columns: one array per field, so that a kernel loads only what it
 /// reads.
 struct Columns {
     place: [Place; BATCH_RECORDS],
-    /// Only of records in the slab.
+    /// Only of records in the slab and in frames.
     room: [Room; BATCH_RECORDS],
     arrival: [Arrival; BATCH_RECORDS],
     number: [u64; BATCH_RECORDS],
@@ -70,6 +77,9 @@ struct Columns {
     ipv4_flow: [Ipv4Flow; BATCH_RECORDS],
     work: [Work; BATCH_RECORDS],
     disposition: [Disposition; BATCH_RECORDS],
+    egress: [Egress; BATCH_RECORDS],
+    /// None, unless the batch has offloads.
+    offload: [Offload; BATCH_RECORDS],
 }
 
 impl Columns {
@@ -101,6 +111,9 @@ pub struct Batch {
     limits: BatchLimits,
     blocks: Vec<Arc<Block>>,
     slab: Slab,
+    frames: Frames,
+    /// Whether a record may have an offload.
+    has_offloads: bool,
     interfaces: Arc<[Interface]>,
     events: Vec<Event>,
     tally: Tally,
@@ -122,12 +135,16 @@ impl Batch {
                 ipv4_flow: [Ipv4Flow::default(); BATCH_RECORDS],
                 work: [Work::default(); BATCH_RECORDS],
                 disposition: [Disposition::Forward; BATCH_RECORDS],
+                egress: [Egress::NONE; BATCH_RECORDS],
+                offload: [Offload::default(); BATCH_RECORDS],
             }),
             len: 0,
             bytes: 0,
             limits,
             blocks: Vec::with_capacity(BATCH_BLOCKS),
             slab: Slab::default(),
+            frames: Frames::default(),
+            has_offloads: false,
             interfaces: Arc::new([]),
             events: Vec::new(),
             tally: Tally::default(),
@@ -138,6 +155,10 @@ impl Batch {
 
     /// Empties the batch for its next use; its memory stays.
     pub fn clear(&mut self) {
+        if std::mem::take(&mut self.has_offloads) {
+            self.columns.offload[..self.len].fill(Offload::default());
+            self.frames.clear();
+        }
         self.len = 0;
         self.bytes = 0;
         self.blocks.clear();
@@ -224,11 +245,13 @@ impl Batch {
     pub fn record(&self, index: usize) -> &[u8] {
         self.check(index);
         let place = self.columns.place[index];
-        let memory: &[u8] = match self.blocks.get(place.block_index()) {
-            Some(block) => block,
-            None => self.slab.bytes(),
-        };
-        &memory[place.range()]
+        match self.blocks.get(place.block_index()) {
+            Some(block) => &block[place.range()],
+            None => match place.frame(self.columns.room[index]) {
+                Some(frame) => self.frames.bytes(frame),
+                None => &self.slab.bytes()[place.range()],
+            },
+        }
     }
 
     /// How many of a record's bytes there are: the length of [`Batch::record`].
@@ -325,6 +348,8 @@ impl Batch {
             flow_hash: self.columns.flow_hash[index],
             ipv4_flow: self.columns.ipv4_flow[index],
             work: self.columns.work[index],
+            egress: self.columns.egress[index],
+            offload: self.columns.offload[index],
         }
     }
 

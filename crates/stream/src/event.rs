@@ -28,6 +28,9 @@ pub struct Event {
     pub interface: Option<u16>,
     /// What was noticed.
     pub kind: EventKind,
+    /// Generation of the rules, the policy or the association under which it was noticed, where
+    /// the stage takes such while it runs ([`Mailbox::generation`](crate::Mailbox::generation)).
+    pub generation: Option<u64>,
     /// What else the stage says of it: members of a JSON object, as in
     /// `"a":1,"b":{}`, for sinks that write such. Made when it is noticed,
     /// since what it speaks of may be gone when it is written.

@@ -35,10 +35,15 @@ mod arrival;
 mod batch;
 mod context;
 mod disposition;
+mod egress;
 mod event;
 mod latency;
+#[cfg(unix)]
+mod live;
+mod mailbox;
 mod meters;
 mod pipeline;
+mod ring;
 mod stage;
 mod statistics;
 mod steering;
@@ -53,9 +58,16 @@ pub use batch::{
 };
 pub use context::Context;
 pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
+pub use egress::{Egress, MAX_PORTS};
 pub use event::{Event, EventKind};
+#[cfg(unix)]
+pub use live::{
+    ControlPacket, FrameDrop, Live, LivePort, LiveReport, QueueReading, Running, StageFactory,
+};
+pub use mailbox::{Commands, Mailbox, MailboxFull};
 pub use meters::Meters;
 pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};
+pub use ring::{Received, RingReceiver, RingSender, ring};
 pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
 pub use statistics::{Conservation, Statistics};
 pub use steering::{Steering, SteeringRule};

@@ -11,6 +11,8 @@ use std::time::Instant;
 
 use crate::disposition::MAX_DROP_REASONS;
 use crate::latency::LatencyMeter;
+#[cfg(unix)]
+use crate::live::{QueueMeter, QueueReading};
 use crate::statistics::{COUNTS, Conservation, Statistics, Tally};
 use crate::vocabulary::Vocabulary;
 
@@ -63,6 +65,8 @@ impl MeterWriter {
 pub struct Meters {
     vocabulary: Arc<Vocabulary>,
     blocks: Arc<[Arc<Block>]>,
+    #[cfg(unix)]
+    queues: Arc<[Arc<QueueMeter>]>,
     started: Instant,
 }
 
@@ -88,9 +92,25 @@ impl Meters {
         let meters = Meters {
             vocabulary: Arc::clone(vocabulary),
             blocks,
+            #[cfg(unix)]
+            queues: Arc::new([]),
             started: Instant::now(),
         };
         (meters, writers)
+    }
+
+    /// The same, with those of ports.
+    #[cfg(unix)]
+    pub(crate) fn with_queues(self, queues: Vec<Arc<QueueMeter>>) -> Meters {
+        let queues = queues.into();
+        Meters { queues, ..self }
+    }
+
+    /// What the queues of a live pipeline's ports have counted; a worker renews it ten times a
+    /// second, and at the end.
+    #[cfg(unix)]
+    pub fn queues(&self) -> Vec<QueueReading> {
+        self.queues.iter().map(|queue| queue.read()).collect()
     }
 
     /// The words that the counters have.

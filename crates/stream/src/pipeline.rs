@@ -1,5 +1,7 @@
 //! Pipelines: a source, shards, sinks, and the run that joins them.
 
+use std::any::Any;
+use std::io;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +10,7 @@ use std::thread;
 
 use crate::batch::{Batch, BatchLimits};
 use crate::context::Clock;
+use crate::egress::MAX_PORTS;
 use crate::meters::Meters;
 use crate::stage::{Stage, StageError};
 use crate::statistics::{Conservation, Statistics};
@@ -20,7 +23,7 @@ mod outlet;
 mod sharded;
 mod worker;
 
-use chain::Chain;
+pub(crate) use chain::Chain;
 
 /// Asks a running pipeline to end: it finishes the batches in flight, writes
 /// everything, and reports itself as interrupted.
@@ -106,6 +109,26 @@ pub enum PipelineError {
     /// A thread could not be started or died.
     #[error("shard thread: {0}")]
     Thread(String),
+    /// The operating system gives no thread, no processor, or no descriptor.
+    #[error("starting a worker: {0}")]
+    System(#[from] io::Error),
+    /// A path begins or ends at a port that there is not.
+    #[error("no port has number {number}")]
+    NoPort {
+        /// The number.
+        number: usize,
+    },
+    /// A worker has nothing to send by.
+    #[error("port {port} has no send queue for worker {worker}: open one for each worker")]
+    NoQueue {
+        /// Name of the port.
+        port: String,
+        /// Number of the worker.
+        worker: usize,
+    },
+    /// There are more ports than a record's egress can name.
+    #[error("a pipeline has at most {MAX_PORTS} ports")]
+    TooManyPorts,
     /// No shard was given.
     #[error("a pipeline needs at least one shard")]
     NoShard,
@@ -341,16 +364,20 @@ impl Drop for EndOfThread {
 fn join<T>(
     thread: thread::ScopedJoinHandle<'_, Result<T, PipelineError>>,
 ) -> Result<T, PipelineError> {
-    match thread.join() {
-        Ok(result) => result,
-        Err(panic) => Err(PipelineError::Thread(
-            panic
-                .downcast_ref::<&str>()
-                .map(|message| (*message).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "panicked".to_owned()),
-        )),
-    }
+    joined(thread.join())
+}
+
+pub(crate) fn joined<T>(
+    result: thread::Result<Result<T, PipelineError>>,
+) -> Result<T, PipelineError> {
+    result.unwrap_or_else(|panic| Err(PipelineError::Thread(panic_message(&*panic))))
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("panicked").to_owned()
 }
 
 #[cfg(test)]

@@ -163,6 +163,7 @@ mod tests {
                 interface: None,
                 key,
                 kind,
+                generation: None,
                 members: None,
             };
             let line = serde_json::to_value(Line::new(&event, &[])).expect("JSON");

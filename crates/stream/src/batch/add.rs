@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow};
+use weir_port::Offload;
 
 use super::slab::Place;
 use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
+use crate::egress::Egress;
 use crate::statistics::ArrivalTally;
 use crate::work::Work;
 
@@ -54,6 +56,7 @@ impl Batch {
         }
         columns.work[first..index].fill(Work::default());
         columns.disposition[first..index].fill(Disposition::Forward);
+        columns.egress[first..index].fill(Egress::NONE);
         let added = index - first;
         self.len = index;
         self.bytes += record_bytes;
@@ -78,7 +81,7 @@ impl Batch {
     }
 
     /// Adds a record that a stage made; its bytes are copied into the slab.
-    /// It takes number, time and interface from `origin`, the record that
+    /// It takes number, time, interface and egress from `origin`, the record that
     /// occasioned it.
     ///
     /// # Errors
@@ -89,6 +92,7 @@ impl Batch {
         row.headers = Headers::parse(row.arrival.link, bytes);
         row.flow_hash = row.headers.symmetric_flow_hash(bytes);
         row.ipv4_flow = Ipv4Flow::default();
+        row.offload = Offload::default();
         let index = self.push_copy(&row, bytes)?;
         self.tally.created += 1;
         Ok(index)
@@ -150,6 +154,11 @@ impl Batch {
         columns.ipv4_flow[index] = row.ipv4_flow;
         columns.work[index] = row.work;
         columns.disposition[index] = Disposition::Forward;
+        columns.egress[index] = row.egress;
+        if row.offload != Offload::default() {
+            columns.offload[index] = row.offload;
+            self.has_offloads = true;
+        }
         self.len = index + 1;
         self.bytes += place.len();
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow, Network};
+use weir_port::Frames;
 
 use super::slab::{Place, Reserved, Room, copy_link_header, copy_packet};
 use super::{BATCH_RECORDS, Batch, Columns};
@@ -17,6 +18,7 @@ pub struct Copies<'a> {
     columns: &'a mut Columns,
     len: usize,
     blocks: &'a [Arc<Block>],
+    frames: &'a Frames,
     reserved: Reserved<'a>,
 }
 
@@ -100,6 +102,7 @@ impl Batch {
             columns: &mut self.columns,
             len: self.len,
             blocks: &self.blocks,
+            frames: &self.frames,
             reserved,
         };
         (copies, memory)
@@ -124,9 +127,11 @@ impl Batch {
         }
         let place = self.columns.place[index];
         let memory = self.slab.bytes_mut();
-        let (record, copy) = match self.blocks.get(place.block_index()) {
-            Some(block) => (block.get(place.range())?, memory.get_mut(copy.range())?),
-            None => {
+        let frame = place.frame(self.columns.room[index]);
+        let (record, copy) = match (self.blocks.get(place.block_index()), frame) {
+            (Some(block), _) => (block.get(place.range())?, memory.get_mut(copy.range())?),
+            (None, Some(frame)) => (self.frames.bytes(frame), memory.get_mut(copy.range())?),
+            (None, None) => {
                 // A copy lies behind the record that it was made of.
                 let range = copy.range();
                 let (front, back) = memory.split_at_mut_checked(range.start)?;
@@ -193,12 +198,15 @@ impl Copies<'_> {
         }
         let columns = &*self.columns;
         let place = columns.place[index];
-        let memory: &[u8] = match self.blocks.get(place.block_index()) {
-            Some(block) => block,
-            None => memory,
+        let record = match self.blocks.get(place.block_index()) {
+            Some(block) => block.get(place.range())?,
+            None => match place.frame(columns.room[index]) {
+                Some(frame) => self.frames.bytes(frame),
+                None => memory.get(place.range())?,
+            },
         };
         Some(RecordRow {
-            record: memory.get(place.range())?,
+            record,
             headers: &columns.headers[index],
             arrival: &columns.arrival[index],
         })
@@ -236,9 +244,15 @@ impl Copies<'_> {
         let aligned_at = ahead_bytes + shape.aligned_at;
         let (place, room) = self.reserved.take(aligned_at, shape.bytes())?;
         let range = place.range();
-        match self.blocks.get(source.block_index()) {
-            Some(block) => {
-                let record = block.get(source.range())?;
+        let elsewhere = match self.blocks.get(source.block_index()) {
+            Some(block) => Some(block.get(source.range())?),
+            None => {
+                let frame = source.frame(self.columns.room[index]);
+                frame.map(|frame| self.frames.bytes(frame))
+            }
+        };
+        match elsewhere {
+            Some(record) => {
                 let copy = memory.get_mut(range)?;
                 let (front, rest) = copy.split_at_mut_checked(ahead_bytes)?;
                 let (kept, packet) = (&record[..shape.kept_bytes], &record[shape.from..shape.to]);

@@ -20,6 +20,16 @@ impl Batch {
         self.settle(index, Disposition::Absorbed);
     }
 
+    /// Says that another worker has a copy of a record, and goes on with it.
+    pub(crate) fn hand_over(&mut self, index: usize) {
+        self.settle(index, Disposition::HandedOver);
+    }
+
+    /// Takes the events out.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
     /// A record's fate is decided once: the first decision stands.
     pub(super) fn settle(&mut self, index: usize, fate: Disposition) {
         let disposition = &mut self.columns.disposition[..self.len][index];
@@ -46,6 +56,7 @@ impl Batch {
             vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
             interface: Some(self.arrival(index).interface),
             kind,
+            generation: None,
             members: None,
         };
         self.events.push(event);

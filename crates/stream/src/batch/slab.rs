@@ -18,6 +18,9 @@ const SHORT_BYTES: usize = 160;
 /// Marks a place in the slab.
 const IN_SLAB: u8 = u8::MAX;
 
+/// Marks a record in a frame of a port; its room names the frame.
+const IN_FRAME: u8 = u8::MAX - 1;
+
 /// Where a record's bytes lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -42,12 +45,29 @@ impl Place {
         }
     }
 
+    /// A whole record in a frame.
+    #[inline]
+    pub fn in_frame(frame: usize, bytes: usize) -> (Place, Room) {
+        let (start, frame) = (0, frame as u32);
+        let room = Room {
+            start: frame,
+            end: 0,
+        };
+        (Place::in_block(IN_FRAME, start, bytes as u32), room)
+    }
+
+    /// The frame that it lies in, if it does; `room` belongs to the same record.
+    #[inline]
+    pub fn frame(self, room: Room) -> Option<usize> {
+        (self.block == IN_FRAME).then_some(room.start as usize)
+    }
+
     /// The same range of a block that has another handle here.
     pub fn moved_to(self, block: u8) -> Place {
         Place { block, ..self }
     }
 
-    /// Index of its block; out of range for a place in the slab.
+    /// Index of its block; out of range for a place in the slab or in a frame.
     #[inline]
     pub fn block_index(self) -> usize {
         usize::from(self.block)
@@ -99,7 +119,8 @@ impl Place {
     }
 }
 
-/// The part of the slab that belongs to a record, room around it included.
+/// The part of the slab that belongs to a record, room around it included; or the number of its
+/// frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Room {
     start: u32,

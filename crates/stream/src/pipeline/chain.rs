@@ -4,7 +4,8 @@ use crate::batch::Batch;
 use crate::context::Context;
 use crate::stage::{Stage, StageError};
 
-pub(super) struct Chain {
+#[derive(Default)]
+pub(crate) struct Chain {
     stages: Vec<Box<dyn Stage>>,
 }
 

@@ -215,6 +215,7 @@ impl Stage for Teller {
                 vlan_tci: None,
                 interface: None,
                 kind: self.noted.expect("registered"),
+                generation: None,
                 members: None,
             });
         }

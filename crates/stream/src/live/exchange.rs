@@ -1,0 +1,196 @@
+//! Records on their way from one worker to another.
+//!
+//! Every pair of workers has a queue in each direction, with one sender and one receiver. The
+//! records are copied into batches that go back to their sender when they are done with.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::waker::{Wakened, Waker, waker};
+use crate::batch::Batch;
+use crate::ring::{RingReceiver, RingSender, ring};
+
+/// Batches that may be under way between two workers.
+const PARCELS: usize = 16;
+
+/// Records for another worker.
+pub(super) struct Parcel {
+    pub path: usize,
+    /// The segment that the records go on with.
+    pub segment: usize,
+    pub batch: Batch,
+}
+
+/// What a worker has to do with the others.
+pub(super) struct Exchange {
+    outgoing: Vec<Option<Outgoing>>,
+    incoming: Vec<Incoming>,
+    /// What wakes this worker; there is nobody to do so where it is the only one.
+    pub wakened: Option<Wakened>,
+    /// The one of the others that is looked at first, for each its turn.
+    first: usize,
+}
+
+/// To one of the others.
+struct Outgoing {
+    parcels: RingSender<Parcel>,
+    returned: RingReceiver<Batch>,
+    waker: Waker,
+    /// Records that were put together.
+    open: Option<Batch>,
+}
+
+/// From one of the others.
+struct Incoming {
+    parcels: RingReceiver<Parcel>,
+    returned: RingSender<Batch>,
+}
+
+impl Exchange {
+    /// The parts of all workers.
+    pub fn between(workers: usize) -> io::Result<Vec<Exchange>> {
+        let mut all: Vec<Exchange> = Vec::with_capacity(workers);
+        let mut wakers = Vec::with_capacity(workers);
+        for _ in 0..workers {
+            let (waker, wakened) = match workers {
+                1 => (None, None),
+                _ => waker().map(|(waker, wakened)| (Some(waker), Some(wakened)))?,
+            };
+            wakers.push(waker);
+            all.push(Exchange {
+                outgoing: Vec::with_capacity(workers),
+                incoming: Vec::with_capacity(workers - 1),
+                wakened,
+                first: 0,
+            });
+        }
+        for from in 0..workers {
+            for (to, waker) in wakers.iter().enumerate() {
+                let outgoing = waker.as_ref().filter(|_| from != to).map(|waker| {
+                    let (parcels, incoming) = ring(PARCELS);
+                    let (give_back, returned) = ring(PARCELS);
+                    all[to].incoming.push(Incoming {
+                        parcels: incoming,
+                        returned: give_back,
+                    });
+                    Outgoing {
+                        parcels,
+                        returned,
+                        waker: waker.clone(),
+                        open: None,
+                    }
+                });
+                all[from].outgoing.push(outgoing);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether there are other workers.
+    pub fn has_others(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// Puts a record aside for another worker. False, and nothing has changed, where that is
+    /// this one.
+    pub fn put(
+        &mut self,
+        to: usize,
+        batch: &Batch,
+        index: usize,
+        new: impl FnOnce() -> Batch,
+    ) -> bool {
+        let Some(Some(outgoing)) = self.outgoing.get_mut(to) else {
+            return false;
+        };
+        let returned = &outgoing.returned;
+        let open = (outgoing.open).get_or_insert_with(|| match returned.try_receive() {
+            Some(mut batch) => {
+                batch.clear();
+                batch
+            }
+            None => new(),
+        });
+        open.set_interfaces(batch.interfaces());
+        // A batch has space for the records of another one.
+        open.take_over(batch, index).is_ok()
+    }
+
+    /// Sends what was put aside on its way. What finds no space is given to `full`.
+    pub fn send(&mut self, path: usize, segment: usize, mut full: impl FnMut(Batch)) {
+        for outgoing in self.outgoing.iter_mut().flatten() {
+            let Some(batch) = outgoing.open.take() else {
+                continue;
+            };
+            let parcel = Parcel {
+                path,
+                segment,
+                batch,
+            };
+            match outgoing.parcels.try_send(parcel) {
+                Ok(()) => outgoing.waker.wake(),
+                Err(parcel) => full(parcel.batch),
+            }
+        }
+    }
+
+    /// The next records that came from others, with the number of the sender.
+    pub fn take(&mut self) -> Option<(usize, Parcel)> {
+        let senders = self.incoming.len();
+        for offset in 0..senders {
+            let sender = (self.first + offset) % senders;
+            if let Some(parcel) = self.incoming[sender].parcels.try_receive() {
+                self.first = sender + 1;
+                return Some((sender, parcel));
+            }
+        }
+        None
+    }
+
+    /// Gives a batch back to where it came from.
+    pub fn give_back(&mut self, sender: usize, batch: Batch) {
+        // One that finds no space is one too many.
+        let _ = self.incoming[sender].returned.try_send(batch);
+    }
+}
+
+/// Where workers wait for each other at the end.
+pub(super) struct Rendezvous {
+    workers: usize,
+    arrived: AtomicUsize,
+    /// A worker will never arrive.
+    is_broken: AtomicBool,
+}
+
+impl Rendezvous {
+    pub fn of(workers: usize) -> Rendezvous {
+        Rendezvous {
+            workers,
+            arrived: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Arrives for the `round`-th time, from 0 on, and does `meanwhile` until all others have.
+    pub fn meet(&self, round: usize, mut meanwhile: impl FnMut()) {
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        let all = self.workers * (round + 1);
+        while self.arrived.load(Ordering::Acquire) < all && !self.is_broken.load(Ordering::Acquire)
+        {
+            meanwhile();
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Says that a worker does not come any more.
+    pub fn leave(&self) {
+        self.is_broken.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,178 @@
+//! Commands, events, and packets for control.
+
+use super::*;
+
+const JUDGED: Word = Word::new("tests", "judged", "A packet was judged.");
+
+/// What packets are judged by: two halves that belong together.
+#[derive(Clone)]
+struct Policy {
+    first: u64,
+    second: u64,
+}
+
+/// Notes under which generation it judged every hundredth packet.
+struct Judge {
+    mailbox: Mailbox<Arc<Policy>>,
+    policy: Arc<Policy>,
+    judged: Option<EventKind>,
+}
+
+impl Stage for Judge {
+    fn name(&self) -> &str {
+        "judge"
+    }
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.judged = Some(vocabulary.event_kind(&JUDGED)?);
+        Ok(())
+    }
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        while let Some(policy) = self.mailbox.take() {
+            self.policy = policy;
+        }
+        let judged = self
+            .judged
+            .ok_or_else(|| StageError::unregistered("judge"))?;
+        for index in batch.live() {
+            if number(batch.record(index)).is_multiple_of(100) {
+                let event = batch.notice(index, judged);
+                event.generation = Some(self.mailbox.generation());
+                let (first, second) = (self.policy.first, self.policy.second);
+                event.members = Some(format!("{first} {second}").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn commands_under_load_lose_no_packet_and_none_is_judged_by_half() {
+    const COMMANDS: u64 = 1000;
+    let (left, mut at_left) = port("left", 2, 1 << 16);
+    let (right, mut at_right) = port("right", 2, 1 << 16);
+    let commands = Commands::new(4);
+    let subscribed = commands.clone();
+    let factory = move |_worker, _path| {
+        let judge = Judge {
+            mailbox: subscribed.subscribe(),
+            policy: Arc::new(Policy {
+                first: 0,
+                second: 0,
+            }),
+            judged: None,
+        };
+        Ok(vec![Box::new(judge) as _])
+    };
+    let mut running = Live::new(2, factory)
+        .port(left)
+        .port(right)
+        .path(0, Egress::port(1))
+        .start()
+        .expect("a start");
+    let events = running.take_events().expect("once");
+    let (mut sent, mut received, mut posted) = (0, 0, 0);
+    while posted < COMMANDS {
+        let policy = Policy {
+            first: posted + 1,
+            second: 7 * (posted + 1),
+        };
+        if commands.post(Arc::new(policy)).is_ok() {
+            posted += 1;
+        }
+        if sent - received < 10_000 {
+            let more = packets(sent..sent + 200, 10);
+            at_left.send(0, &more[..100]);
+            at_left.send(1, &more[100..]);
+            sent += 200;
+        }
+        received += (at_right.receive(0).len() + at_right.receive(1).len()) as u32;
+    }
+    wait_until(|| commands.adopted() == COMMANDS);
+    let count = at_right.receive_all((sent - received) as usize);
+    assert_eq!(
+        received + count.iter().map(Vec::len).sum::<usize>() as u32,
+        sent
+    );
+    let statistics = stop(running);
+    assert_eq!(statistics.forwarded(), u64::from(sent));
+    assert_eq!(statistics.drops_by_reason().count(), 0);
+
+    let (mut judged, mut last) = (0, 0);
+    while let Some(events) = events.try_receive() {
+        for event in events {
+            let generation = event.generation.expect("a judge says it");
+            let members = event.members.expect("a judge says them");
+            assert_eq!(*members, *format!("{generation} {}", 7 * generation));
+            (judged, last) = (judged + 1, last.max(generation));
+        }
+    }
+    assert_eq!((judged, events.lost()), (sent / 100, 0));
+    assert!(last > 0);
+}
+
+#[test]
+fn events_that_nobody_takes_are_lost_and_counted() {
+    let (left, mut at_left) = port("left", 1, 16);
+    let commands = Commands::new(1);
+    let factory = move |_worker, _path| {
+        let judge = Judge {
+            mailbox: commands.subscribe(),
+            policy: Arc::new(Policy {
+                first: 0,
+                second: 0,
+            }),
+            judged: None,
+        };
+        Ok(vec![Box::new(judge) as _])
+    };
+    let mut running = Live::new(1, factory)
+        .port(left)
+        .path(0, Egress::NONE)
+        .ring_capacity(1)
+        .start()
+        .expect("a start");
+    let events = running.take_events().expect("once");
+    at_left.send(0, &packets(0..50_000, 10));
+    balanced_until(&running, |snapshot| snapshot.packets() == 50_000);
+    let statistics = stop(running);
+    assert_eq!((statistics.events(), statistics.forwarded()), (500, 50_000));
+    let kept = events.try_receive().expect("one batch's").len() as u64;
+    assert_eq!(kept + events.lost(), 500);
+}
+
+#[test]
+fn packets_for_control_leave_by_a_queue_of_their_own() {
+    let (left, mut at_left) = port("left", 1, 16);
+    let factory = |_worker, _path| {
+        Ok(vec![does(|batch, _cx| {
+            for index in batch.live() {
+                match number(batch.record(index)) % 4 {
+                    0 => batch.set_egress(index, Egress::CONTROL),
+                    1 => batch.set_egress(index, Egress::NONE),
+                    _ => {}
+                }
+            }
+            Ok(())
+        })])
+    };
+    // Back to where they came from.
+    let mut running = Live::new(1, factory)
+        .port(left)
+        .path(0, Egress::port(0))
+        .ring_capacity(5)
+        .start()
+        .expect("a start");
+    let control = running.take_control().expect("once");
+    at_left.send(0, &packets(0..40, 1));
+    balanced_until(&running, |snapshot| snapshot.packets() == 40);
+    let statistics = stop(running);
+    assert_eq!(statistics.drops(FrameDrop::ControlFull), 5);
+    // 5 to control, 10 nowhere; the port has space for 16 of 20.
+    assert_eq!(statistics.drops(FrameDrop::OutputFull), 4);
+    assert_eq!(statistics.forwarded(), 31);
+    let numbers: Vec<u32> = std::iter::from_fn(|| control.try_receive())
+        .map(|packet| number(&packet.bytes))
+        .collect();
+    assert_eq!(numbers, [0, 4, 8, 12, 16]);
+    assert_eq!(at_left.receive(0).len(), 16);
+}
