@@ -318,10 +318,10 @@ struct Plan {
 impl Plan {
     fn new(path: PathPlan, stages: &[Box<dyn Stage>], port: &LivePort, workers: usize) -> Plan {
         let segments = segments(stages);
-        let needs_flows = |stage: &Box<dyn Stage>| !matches!(stage.steering(), Steering::Any);
         let by_flow = segments[0].rule.name() == SteeringRule::by_flow().name();
         let is_spread = port.rx.len() == workers;
-        let is_steered = match stages.iter().any(needs_flows) {
+        let mut steerings = stages.iter().map(|stage| stage.steering());
+        let is_steered = match steerings.any(|steering| !matches!(steering, Steering::Any)) {
             true => by_flow && port.keeps_flows && is_spread,
             false => true,
         };

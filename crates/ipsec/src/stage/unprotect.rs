@@ -247,7 +247,9 @@ impl Unprotect {
                 let reason = words.reasons().reason(code);
                 Err(reason.unwrap_or(DropReason::MalformedHeaders))
             }
-            Disposition::Held | Disposition::Absorbed => Err(DropReason::FirstFragmentMissing),
+            Disposition::Held | Disposition::Absorbed | Disposition::HandedOver => {
+                Err(DropReason::FirstFragmentMissing)
+            }
         }
     }
 
