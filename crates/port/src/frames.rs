@@ -233,19 +233,30 @@ impl Frames {
         arrival: Arrival,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> Option<usize> {
+        self.try_push(|space| {
+            let written = write(space).min(space.len());
+            Some((written, arrival))
+        })
+    }
+
+    /// Adds a packet that `write` puts at the beginning of the space it is given, unless it has
+    /// none: how many bytes it wrote, not more than the space, and how the packet came.
+    pub(crate) fn try_push(
+        &mut self,
+        write: impl FnOnce(&mut [u8]) -> Option<(usize, Arrival)>,
+    ) -> Option<usize> {
         let pool = self.pool.as_ref()?;
         if self.spare.is_empty() {
             pool.take(1, &mut self.spare);
         }
-        let mut token = self.spare.pop()?;
+        let token = self.spare.last_mut()?;
         let start = pool.headroom_bytes();
-        let space = pool
-            .region()
-            .bytes_mut(&mut token, start..pool.frame_bytes());
+        let space = pool.region().bytes_mut(token, start..pool.frame_bytes());
         let space_bytes = space.len();
-        let written = write(space).min(space_bytes);
+        let (written, arrival) = write(space)?;
+        assert!(written <= space_bytes, "more than the space was written");
         self.slots.push(Slot {
-            token: Some(token),
+            token: self.spare.pop(),
             place: Place {
                 start: start as u32,
                 end: (start + written) as u32,

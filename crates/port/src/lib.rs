@@ -1,10 +1,18 @@
 //! Live ports: packets from network interfaces and to them, in batches.
 //!
 //! A port that receives is an [`Rx`]: [`Rx::fill`] adds the packets that have arrived to a set of
-//! [`Frames`], and [`Rx::wait`] waits for more. A port that sends is a [`Tx`]. On Linux,
-//! `InterfaceRx` and `InterfaceTx` are the two ends of a network interface (packet sockets,
-//! AF_PACKET), and `udp_port` opens those of a UDP socket, whose datagrams are packets with their
-//! headers; [`memory_queue`] connects a sender and a receiver in memory, for tests.
+//! [`Frames`], and [`Rx::wait`] waits for more. A port that sends is a [`Tx`]. All are trait
+//! objects, so that a worker has a list of them:
+//!
+//! | port | packets |
+//! | --- | --- |
+//! | `InterfaceRx`, `InterfaceTx` | of a network interface, beside the kernel's network stack (AF_PACKET) |
+//! | `open_xdp` | of the receive queues of a network interface, before the kernel's network stack (AF_XDP) |
+//! | `open_tun` | that the kernel routes to a device of its own, whole or in packets of up to 64 KiB (TUN) |
+//! | `udp_port` | of a UDP socket, whose datagrams are packets with their headers |
+//! | [`memory_queue`] | of a sender in memory, for tests |
+//!
+//! All but the last need Linux; the first three need root or a capability.
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,19 +48,22 @@
 //!
 //! # Units
 //!
-//! Times are nanoseconds since 1970-01-01 UTC. Lengths are bytes and begin with the Ethernet
-//! header, without the frame check sequence; an MTU counts what follows that header.
+//! Times are nanoseconds since 1970-01-01 UTC. Lengths are bytes and begin with the link header
+//! ([`LinkLayer`]), without the frame check sequence; an MTU counts what follows that header.
 
 #![deny(unsafe_code)]
 
 mod frames;
 mod memory;
+mod offload;
 mod port;
 
 #[cfg(target_os = "linux")]
 mod interface;
 #[allow(unsafe_code)]
 mod sys;
+#[cfg(target_os = "linux")]
+mod tun;
 #[cfg(target_os = "linux")]
 mod udp;
 #[cfg(target_os = "linux")]
@@ -64,10 +75,13 @@ pub use frames::{Frame, FrameLayout, FramePool, Frames};
 #[cfg(target_os = "linux")]
 pub use interface::{InterfaceRx, InterfaceTx, RxOptions, TxOptions};
 pub use memory::{MemoryRx, MemoryTx, memory_queue};
+pub use offload::{Merged, Split, complete_checksum, merge, verify_checksum};
 pub use port::{
     Arrival, ChecksumState, DownReason, LinkLayer, Offload, Outgoing, Packet, PortState, Rx,
     RxCounters, Segments, Transport, Tx, TxCounters,
 };
+#[cfg(target_os = "linux")]
+pub use tun::{TunOptions, TunRx, TunTx, open_tun};
 #[cfg(target_os = "linux")]
 pub use udp::{UdpOpenError, UdpOptions, UdpRx, UdpTx, udp_port};
 #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::port::{DownReason, PortState};
+use crate::port::{DownReason, LinkLayer, PortState};
 use crate::sys::{Link, LinkQuery};
 
 /// Why a port cannot be opened.
@@ -70,6 +70,28 @@ pub enum OpenError {
         /// The largest MTU that frames are long enough for.
         largest: usize,
     },
+    /// Packets of a TUN device may be longer than frames.
+    #[error(
+        "frames of {frame_bytes} bytes, of which {headroom_bytes} are headroom, are too short for packets of {needed} bytes"
+    )]
+    FramesTooShort {
+        /// Bytes of a frame.
+        frame_bytes: usize,
+        /// Of which the port leaves so many free.
+        headroom_bytes: usize,
+        /// Longest packet that may come.
+        needed: usize,
+    },
+    /// A TUN device cannot be made.
+    #[error("the TUN device {name} cannot be made: {source}; {advice}")]
+    Tun {
+        /// The name wanted.
+        name: String,
+        /// The system's reason.
+        source: io::Error,
+        /// What may help.
+        advice: &'static str,
+    },
     /// The operating system refuses AF_XDP.
     #[error(
         "AF_XDP cannot be used at the interface {name}: {source}; it needs Linux 5.9 or later, an MTU that the driver allows, and memory that may be locked (`ulimit -l`)"
@@ -95,6 +117,7 @@ pub enum OpenError {
 /// An interface by its name, whatever becomes of it.
 pub(crate) struct Watched {
     query: LinkQuery,
+    layer: LinkLayer,
     /// When it is to be looked at again.
     due: Instant,
 }
@@ -103,8 +126,13 @@ pub(crate) struct Watched {
 pub(crate) const EXAMINED_EVERY: Duration = Duration::from_millis(100);
 
 impl Watched {
-    /// Finds an interface.
+    /// Finds an interface whose packets begin with an Ethernet header.
     pub(crate) fn find(name: &str) -> Result<(Watched, Link), OpenError> {
+        Watched::find_with(name, LinkLayer::Ethernet)
+    }
+
+    /// Finds an interface.
+    pub(crate) fn find_with(name: &str, layer: LinkLayer) -> Result<(Watched, Link), OpenError> {
         let no_interface = || OpenError::NoInterface {
             name: name.to_owned(),
         };
@@ -118,13 +146,14 @@ impl Watched {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Err(no_interface()),
             Err(source) => return Err(refused(name, source)),
         };
-        if !link.is_ethernet {
+        if link.is_ethernet != (layer == LinkLayer::Ethernet) {
             return Err(OpenError::NotEthernet {
                 name: name.to_owned(),
             });
         }
         let watched = Watched {
             query,
+            layer,
             due: Instant::now() + EXAMINED_EVERY,
         };
         Ok((watched, link))
@@ -142,9 +171,9 @@ impl Watched {
     pub(crate) fn ask(&mut self) -> Result<Link, PortState> {
         self.due = Instant::now() + EXAMINED_EVERY;
         match self.query.ask() {
-            Ok(Some(link)) if link.is_ethernet => Ok(link),
+            Ok(Some(link)) if link.is_ethernet == (self.layer == LinkLayer::Ethernet) => Ok(link),
             Ok(Some(_)) => Err(down(DownReason::Failed {
-                error: "the interface has no Ethernet headers any more".to_owned(),
+                error: "the interface is of another kind now".to_owned(),
             })),
             Ok(None) => Err(down(DownReason::Removed)),
             Err(error) => Err(failed(&error)),
@@ -195,5 +224,19 @@ pub(crate) fn refused_xdp(name: &str, source: io::Error) -> OpenError {
         },
         io::ErrorKind::ResourceBusy => OpenError::Busy { name },
         _ => OpenError::Xdp { name, source },
+    }
+}
+
+pub(crate) fn refused_tun(name: &str, source: io::Error) -> OpenError {
+    let advice = match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "run as root or with CAP_NET_ADMIN (`setcap`)",
+        Some(libc::EBUSY) => "an interface of that name exists; choose another name",
+        Some(libc::ENOENT | libc::ENODEV) => "the kernel has no /dev/net/tun",
+        _ => "a name has at most 15 bytes, without `/` and spaces",
+    };
+    OpenError::Tun {
+        name: name.to_owned(),
+        source,
+        advice,
     }
 }

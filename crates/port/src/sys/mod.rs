@@ -13,6 +13,8 @@ mod ring;
 #[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
 pub mod xdp;
 
 #[cfg(target_os = "linux")]
@@ -25,6 +27,8 @@ pub use link::{Link, LinkQuery};
 pub use ring::{BlockGeometry, Ring};
 #[cfg(target_os = "linux")]
 pub use socket::PacketSocket;
+#[cfg(target_os = "linux")]
+pub use tun::{TunFlags, TunQueue, set_queue_packets};
 
 /// The result of a system call that returns -1 on failure.
 #[cfg(target_os = "linux")]

@@ -8,4 +8,5 @@ mod packets;
 mod ports;
 mod relay;
 mod states;
+mod tun;
 mod xdp;
