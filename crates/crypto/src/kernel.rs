@@ -34,10 +34,12 @@ pub(crate) enum Kernel<C> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Gcm = 1,
-    Etm = 2,
-    /// OCB3, CCM, ChaCha20-Poly1305, and ciphers with a MAC of [`crate::mac`].
-    Aead = 4,
-    Mac = 8,
+    Ocb3 = 2,
+    ChaCha20Poly1305 = 4,
+    /// CCM, and ciphers with a MAC of [`crate::mac`].
+    Aead = 8,
+    Etm = 16,
+    Mac = 32,
 }
 
 /// A kernel that encrypts and tags.
@@ -67,7 +69,7 @@ impl<C: CbcKey> Kernel<C> {
                 Kernel::MacSuite(Box::new(MacSuiteKey::new(tier, mac, key)?))
             }
             Suite::Aead(Aead::AesOcb3(size)) => {
-                Kernel::Ocb3(Ocb3Key::new(tier, size, key, salt, C::DECRYPTS)?)
+                Kernel::Ocb3(Ocb3Key::new(tier, size, key, C::DECRYPTS)?)
             }
             Suite::EncryptThenMac(cipher, mac) => {
                 Kernel::Etm(Box::new(EtmKey::new(material, (cipher, mac), tier)?))
@@ -105,10 +107,9 @@ impl<C> Kernel<C> {
         match self {
             Kernel::Gcm(_) => Kind::Gcm,
             Kernel::Etm(_) => Kind::Etm,
-            Kernel::Ocb3(_)
-            | Kernel::Ccm(_)
-            | Kernel::MacSuite(_)
-            | Kernel::ChaCha20Poly1305(_) => Kind::Aead,
+            Kernel::Ocb3(_) => Kind::Ocb3,
+            Kernel::ChaCha20Poly1305(_) => Kind::ChaCha20Poly1305,
+            Kernel::Ccm(_) | Kernel::MacSuite(_) => Kind::Aead,
             Kernel::Mac(_) => Kind::Mac,
         }
     }
@@ -117,11 +118,13 @@ impl<C> Kernel<C> {
     #[inline]
     pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {
         match self {
-            Kernel::Ocb3(key) => Some(AeadKey::Ocb3(key)),
             Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
             Kernel::MacSuite(key) => Some(AeadKey::MacSuite(key)),
-            Kernel::ChaCha20Poly1305(key) => Some(AeadKey::ChaCha20Poly1305(key.bytes())),
-            Kernel::Gcm(_) | Kernel::Etm(_) | Kernel::Mac(_) => None,
+            Kernel::Gcm(_)
+            | Kernel::Ocb3(_)
+            | Kernel::ChaCha20Poly1305(_)
+            | Kernel::Etm(_)
+            | Kernel::Mac(_) => None,
         }
     }
 }

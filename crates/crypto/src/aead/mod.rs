@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod agreement;
 mod ccm;
-mod chacha20_poly1305;
+pub(crate) mod chacha20_poly1305;
 pub(crate) mod gcm;
 mod mac_suite;
-mod ocb3;
+pub(crate) mod ocb3;
 mod packet;
 mod plan;
 
@@ -14,4 +14,5 @@ pub(crate) use ccm::CcmKey;
 pub(crate) use chacha20_poly1305::ChaCha20Poly1305Key;
 pub(crate) use mac_suite::{IV_BYTES, MOST_ASSOCIATED_BYTES, MacSuiteKey};
 pub(crate) use ocb3::Ocb3Key;
-pub(crate) use packet::{AeadKey, AeadPacket, process};
+pub(crate) use packet::{AeadKey, AeadPacket, process, tags_agree};
+pub(crate) use plan::{Packet, Plan};

@@ -5,57 +5,68 @@
 //! lengths go the same way many times in a row. A batch of packets that are all
 //! alike stays in the order that it came in.
 
+use std::cell::Cell;
+
 use arrayvec::ArrayVec;
 
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::tags::Tags;
 
-/// What is planned: something with lengths.
-pub(crate) trait Planned: Copy {
-    /// Bytes that are encrypted or decrypted.
-    fn text_bytes(&self) -> usize;
-
-    /// Bytes that are only authenticated.
-    fn associated_bytes(&self) -> usize;
-
-    /// Whether the other's key is in the same form and of the same size.
-    fn has_key_like(&self, other: &Self) -> bool;
+/// One packet. Kernels hold several at once, so that the text, which is borrowed for writing,
+/// is a slice of cells.
+pub(crate) struct Packet<'a, K> {
+    pub(crate) key: &'a K,
+    /// 12 bytes, and zeros. It lies where it was written: a copy would wait in the store buffer.
+    pub(crate) nonce: &'a Block,
+    /// In the batch.
+    pub(crate) index: u8,
+    /// Authenticated, not encrypted.
+    pub(crate) associated: &'a [Cell<u8>],
+    /// Encrypted or decrypted in place.
+    pub(crate) text: &'a [Cell<u8>],
 }
 
+impl<K> Clone for Packet<'_, K> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Packet<'_, K> {}
+
 /// The packets of a kind, in the order in which a kernel takes them.
-pub(super) struct Task<'t, P, K> {
+pub(super) struct Task<'t, 'a, K, Kind> {
     /// What they have in common.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "for kernels of x86-64")
     )]
-    pub(super) kind: K,
+    pub(super) kind: Kind,
     /// Whether they are opened, not sealed.
     pub(super) open: bool,
-    pub(super) packets: &'t [P],
-    /// Where among the tags that of each packet goes.
-    pub(super) places: &'t [u8],
-    /// Tags of packets of all kinds.
+    pub(super) packets: &'t [Packet<'a, K>],
+    /// Tags of all packets of the batch.
     pub(super) tags: &'t mut Tags<MOST_PACKETS>,
 }
 
-impl<'t, P, K> Task<'t, P, K> {
+impl<'t, 'a, K, Kind> Task<'t, 'a, K, Kind> {
     /// The packet at `position` of the order.
     #[inline]
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "for kernels of x86-64")
     )]
-    pub(super) fn packet(&self, position: usize) -> Option<&'t P> {
+    pub(super) fn packet(&self, position: usize) -> Option<&'t Packet<'a, K>> {
         self.packets.get(position)
     }
 
     /// Keeps the tag of the packet at `position` of the order.
     #[inline]
     pub(super) fn finish(&mut self, position: usize, tag: Block) {
-        if let Some(place) = self.places.get(position) {
-            self.tags.set(usize::from(*place), tag);
+        if let Some(packet) = self.packets.get(position) {
+            self.tags.set(usize::from(packet.index), tag);
         }
     }
 }
@@ -77,23 +88,13 @@ pub(super) static INDEXES: [u8; MOST_PACKETS] = {
 /// Lengths that are told apart.
 const CLASSES: usize = 64;
 
-/// Packets of one kind.
-pub(super) struct OfKind<'p, P> {
-    /// Its number.
-    pub(super) kind: usize,
-    /// As in [`Task`].
-    pub(super) packets: &'p [P],
-    /// As in [`Task`].
-    pub(super) places: &'p [u8],
-}
-
 /// Up to [`MOST_PACKETS`] packets of up to `KINDS` kinds, and which of them go
 /// together.
-pub(crate) struct Plan<P, const KINDS: usize> {
-    packets: ArrayVec<P, MOST_PACKETS>,
+pub(crate) struct Plan<'a, K, const KINDS: usize> {
+    packets: ArrayVec<Packet<'a, K>, MOST_PACKETS>,
 }
 
-impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
+impl<'a, K, const KINDS: usize> Plan<'a, K, KINDS> {
     /// No packets yet.
     #[inline]
     pub(crate) fn new() -> Self {
@@ -105,8 +106,14 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
     /// Adds a packet and returns true; or returns false where there are
     /// [`MOST_PACKETS`] already.
     #[inline]
-    pub(super) fn add(&mut self, packet: P) -> bool {
+    pub(crate) fn add(&mut self, packet: Packet<'a, K>) -> bool {
         !happens(Impossible::NotPlanned) && self.packets.try_push(packet).is_ok()
+    }
+
+    /// The packets, in the order in which they were added.
+    #[inline]
+    pub(crate) fn packets(&self) -> &[Packet<'a, K>] {
+        &self.packets
     }
 
     /// Calls `run` for each kind with its packets, shortest first; `kind_of`
@@ -114,42 +121,38 @@ impl<P: Planned, const KINDS: usize> Plan<P, KINDS> {
     #[inline]
     pub(super) fn for_each(
         &self,
-        kind_of: impl Fn(&P) -> usize,
-        mut run: impl FnMut(OfKind<'_, P>),
+        kind_of: impl Fn(&K) -> usize,
+        mut run: impl FnMut(usize, &[Packet<'a, K>]),
     ) {
         let Some(first) = self.packets.first() else {
             return;
         };
-        let is_like_first = |packet: &P| {
-            packet.has_key_like(first)
-                && packet.text_bytes() == first.text_bytes()
-                && packet.associated_bytes() == first.associated_bytes()
+        let is_like_first = |packet: &Packet<'_, K>| {
+            kind_of(packet.key) == kind_of(first.key)
+                && packet.text.len() == first.text.len()
+                && packet.associated.len() == first.associated.len()
         };
         if self.packets.iter().all(is_like_first) {
-            run(OfKind {
-                kind: kind_of(first),
-                packets: &self.packets,
-                places: &INDEXES[..self.packets.len()],
-            });
+            run(kind_of(first.key), &self.packets);
         } else {
             self.sort_and_run(kind_of, &mut run);
         }
     }
 
     #[inline(never)]
-    fn sort_and_run(&self, kind_of: impl Fn(&P) -> usize, run: &mut impl FnMut(OfKind<'_, P>)) {
+    fn sort_and_run(
+        &self,
+        kind_of: impl Fn(&K) -> usize,
+        run: &mut impl FnMut(usize, &[Packet<'a, K>]),
+    ) {
         let sorted = Sorted::<KINDS>::new(&INDEXES[..self.packets.len()], |place| {
             let packet = &self.packets[usize::from(place)];
-            Some((kind_of(packet), packet.text_bytes()))
+            Some((kind_of(packet.key), packet.text.len()))
         });
         sorted.for_each(|kind, places| {
             let packets = places.iter().map(|place| self.packets[usize::from(*place)]);
-            let packets: ArrayVec<P, MOST_PACKETS> = packets.collect();
-            run(OfKind {
-                kind,
-                packets: &packets,
-                places,
-            });
+            let packets: ArrayVec<_, MOST_PACKETS> = packets.collect();
+            run(kind, &packets);
         });
     }
 }

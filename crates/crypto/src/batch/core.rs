@@ -4,12 +4,13 @@
 use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
+use super::cells::Cells;
 use super::cut::{Cut, Remainder};
 use super::descriptor::Descriptor;
 use super::one_time::{OneTime, OneTimeKeys};
 use super::pending::{Packet, Pending};
 use super::{BATCH_PACKETS, Refusal, Verdicts};
-use crate::aead::{self, AeadKey, AeadPacket, gcm};
+use crate::aead::{self, AeadPacket, Plan, chacha20_poly1305, gcm, ocb3};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::EtmPacket;
@@ -20,6 +21,7 @@ use crate::keys::{KeyError, KeyId, KeyMaterial, NonceRule, Table};
 use crate::limits::Lengths;
 use crate::mac::{self, MacPacket};
 use crate::suite::Suite;
+use crate::tags::Tags;
 
 /// A sealing or an opening key.
 pub(crate) trait Key: Sized {
@@ -158,6 +160,12 @@ impl<K: Key> Core<K> {
         if self.pending.has(Kind::Gcm) {
             self.run_gcm(buffer, &mut verdicts);
         }
+        if self.pending.has(Kind::Ocb3) {
+            self.run_ocb3(buffer, &mut verdicts);
+        }
+        if self.pending.has(Kind::ChaCha20Poly1305) {
+            self.run_chacha20_poly1305(buffer, &mut verdicts);
+        }
         if self.pending.has(Kind::Aead) {
             self.run_aead(buffer, &mut verdicts);
         }
@@ -209,16 +217,6 @@ impl<K: Key> Core<K> {
         }
     }
 
-    /// The key in a slot, of [`Kind::Aead`].
-    #[inline]
-    fn aead_key_at(&self, slot: u32) -> Option<AeadKey<'_>> {
-        let raw = KeyId::one_time_index(slot).and_then(|at| self.one_time.chacha(at as usize));
-        match raw {
-            Some(key) => Some(AeadKey::ChaCha20Poly1305(key)),
-            None => self.key_at(slot)?.kernel().aead(),
-        }
-    }
-
     /// Writes the IV of a packet of encrypt-then-MAC that is sealed, and says whether there is
     /// one now.
     #[inline]
@@ -254,9 +252,10 @@ impl<K: Key> Core<K> {
             ..
         } = self;
         let raw = gcm::takes_raw_keys(tier, pending.uniform());
+        let cells = pending.cells(buffer);
         let mut keys = ArrayVec::<_, BATCH_PACKETS>::new();
         let mut forms = ArrayVec::<_, BATCH_PACKETS>::new();
-        for slot in pending.slots() {
+        for slot in cells.slots {
             let key = match KeyId::one_time_index(*slot) {
                 Some(index) => one_time.gcm(index as usize),
                 None => match table.at(*slot).map(K::kernel) {
@@ -270,10 +269,67 @@ impl<K: Key> Core<K> {
             forms.push(form);
         }
         if !K::OPEN {
-            pending.write_ivs(buffer, &mut forms);
+            for (index, form) in forms.iter_mut().enumerate() {
+                if *form != gcm::KeyForm::NONE && !cells.write_iv(index) {
+                    *form = gcm::KeyForm::NONE;
+                }
+            }
         }
-        let columns = pending.gcm_columns(buffer, &keys, &forms);
+        let columns = gcm::Columns {
+            cells,
+            keys: &keys,
+            forms: &forms,
+        };
         gcm::process(tier, K::OPEN, &columns, verdicts);
+    }
+
+    #[inline(never)]
+    fn run_ocb3(&mut self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let tier = self.tier_of(Family::Ocb3);
+        let Core {
+            table,
+            one_time,
+            pending,
+            ..
+        } = self;
+        let key_at = |slot| {
+            let key = match KeyId::one_time_index(slot) {
+                Some(index) => one_time.expanded(index as usize),
+                None => table.at(slot),
+            };
+            match key?.kernel() {
+                Kernel::Ocb3(key) => Some(key),
+                _ => None,
+            }
+        };
+        let (cells, mut plan) = (pending.cells(buffer), Plan::<_, { ocb3::KINDS }>::new());
+        plan_packets::<K, _, _>(&cells, Kind::Ocb3, key_at, &mut plan);
+        let mut tags = Tags::new();
+        ocb3::compute_tags(tier, K::OPEN, &plan, &mut tags);
+        finish::<K, _, _>(&cells, &plan, &tags, verdicts);
+    }
+
+    #[inline(never)]
+    fn run_chacha20_poly1305(&mut self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let tier = self.tier_of(Family::ChaCha20Poly1305);
+        let Core {
+            table,
+            one_time,
+            pending,
+            ..
+        } = self;
+        let key_at = |slot| match KeyId::one_time_index(slot) {
+            Some(index) => one_time.chacha20(index as usize),
+            None => match table.at(slot)?.kernel() {
+                Kernel::ChaCha20Poly1305(key) => Some(key.bytes()),
+                _ => None,
+            },
+        };
+        let (cells, mut plan) = (pending.cells(buffer), Plan::<_, 1>::new());
+        plan_packets::<K, _, _>(&cells, Kind::ChaCha20Poly1305, key_at, &mut plan);
+        let mut tags = Tags::new();
+        chacha20_poly1305::compute_tags(tier, K::OPEN, &plan, &mut tags);
+        finish::<K, _, _>(&cells, &plan, &tags, verdicts);
     }
 
     #[inline(never)]
@@ -281,8 +337,8 @@ impl<K: Key> Core<K> {
         let pending = &*self.pending;
         let mut packets = ArrayVec::<AeadPacket<'_>, BATCH_PACKETS>::new();
         self.for_each_cut(Kind::Aead, buffer, |index, slot, cut| {
-            if let Some(key) = self.aead_key_at(slot)
-                && (K::OPEN || pending.write_iv_to(index, cut.iv))
+            if let Some(key) = self.key_at(slot).and_then(|key| key.kernel().aead())
+                && (K::OPEN || pending.write_iv(index, cut.iv))
             {
                 packets.push(AeadPacket {
                     index,
@@ -375,5 +431,44 @@ impl<K: Key> Core<K> {
                 }
             }
         });
+    }
+}
+
+/// Plans the packets of a kind whose keys `key_at` finds in their slots, and writes the IVs of
+/// those that are sealed.
+#[inline(always)]
+fn plan_packets<'a, K: Key, T, const KINDS: usize>(
+    cells: &Cells<'a>,
+    kind: Kind,
+    key_at: impl Fn(u32) -> Option<&'a T>,
+    plan: &mut Plan<'a, T, KINDS>,
+) {
+    for ((index, slot), kind_of) in (0..=u8::MAX).zip(cells.slots).zip(cells.kinds) {
+        if *kind_of == kind
+            && let Some(key) = key_at(*slot)
+            && let Some(packet) = cells.packet(index, key)
+            && (K::OPEN || cells.write_iv(index.into()))
+        {
+            // One that is not planned gets no tag.
+            plan.add(packet);
+        }
+    }
+}
+
+/// Writes or compares the tags of the planned packets that have one.
+#[inline(always)]
+fn finish<K: Key, T, const KINDS: usize>(
+    cells: &Cells<'_>,
+    plan: &Plan<'_, T, KINDS>,
+    tags: &Tags<BATCH_PACKETS>,
+    verdicts: &mut Verdicts,
+) {
+    for packet in plan.packets() {
+        let index = usize::from(packet.index);
+        if let Some(tag) = tags.get(index)
+            && cells.finish(index, K::OPEN, tag)
+        {
+            verdicts.set_good(index);
+        }
     }
 }

@@ -24,6 +24,7 @@
 //! Nothing is allocated per batch, except by one-time keys of suites other than AES-GCM and
 //! ChaCha20-Poly1305.
 
+mod cells;
 mod core;
 mod cut;
 mod descriptor;
@@ -34,6 +35,7 @@ mod refusal;
 mod seal;
 mod verdicts;
 
+pub(crate) use cells::Cells;
 pub(crate) use descriptor::Place;
 pub use descriptor::{Descriptor, Layout};
 pub use open::{OpenBatch, Opener};

@@ -176,7 +176,7 @@ impl<K: Key> OneTimeKeys<K> {
         }
         let (lengths, kind) = match self.forms[index] {
             Form::Raw(RawSuite::Gcm(_)) => (&self.gcm_lengths, Kind::Gcm),
-            Form::Raw(RawSuite::ChaCha20Poly1305) => (&self.chacha_lengths, Kind::Aead),
+            Form::Raw(RawSuite::ChaCha20Poly1305) => (&self.chacha_lengths, Kind::ChaCha20Poly1305),
             Form::Expanded => {
                 let key = self.expanded(index).ok_or(Refusal::NoKey)?;
                 return Ok(OneTime {
@@ -230,7 +230,7 @@ impl<K: Key> OneTimeKeys<K> {
 
     /// A raw key of ChaCha20-Poly1305.
     #[inline]
-    pub(super) fn chacha(&self, index: usize) -> Option<&[u8; 32]> {
+    pub(super) fn chacha20(&self, index: usize) -> Option<&[u8; 32]> {
         match self.form(index)? {
             Form::Raw(RawSuite::ChaCha20Poly1305) => self.raw.0.get(index),
             _ => None,

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
+use super::cells::Cells;
 use super::descriptor::Place;
 use super::{BATCH_PACKETS, Refusal};
-use crate::aead::gcm;
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Kind;
@@ -219,23 +219,9 @@ impl Pending {
         self.is_esn[index].then_some(&self.esn[index])
     }
 
-    /// Writes the IVs of packets of AES-GCM that carry one; where that fails, takes the key away.
+    /// Writes the IV of a packet, if it carries one, and says whether it needs none now.
     #[inline]
-    pub(super) fn write_ivs(&self, buffer: &mut [u8], forms: &mut [gcm::KeyForm]) {
-        for (index, form) in forms.iter_mut().enumerate() {
-            if *form != gcm::KeyForm::NONE {
-                let iv = buffer.get_mut(self.places[index].iv());
-                if !self.write_iv_to(index, iv.unwrap_or_default()) {
-                    *form = gcm::KeyForm::NONE;
-                }
-            }
-        }
-    }
-
-    /// Writes the IV of a packet under an AEAD, if it carries one, and says whether it needs none
-    /// now.
-    #[inline]
-    pub(super) fn write_iv_to(&self, index: usize, iv: &mut [u8]) -> bool {
+    pub(super) fn write_iv(&self, index: usize, iv: &mut [u8]) -> bool {
         if happens(Impossible::NoIv) {
             return false;
         }
@@ -259,23 +245,18 @@ impl Pending {
         (self.is_uniform() && self.len > 0).then_some((self.places[0], self.len))
     }
 
-    /// The packets as kernels of AES-GCM see them.
+    /// The packets as kernels see them that hold several at once.
     #[inline]
-    pub(super) fn gcm_columns<'a>(
-        &'a mut self,
-        buffer: &'a mut [u8],
-        keys: &'a [&'a [u8]],
-        forms: &'a [gcm::KeyForm],
-    ) -> gcm::Columns<'a> {
-        gcm::Columns {
-            buffer: gcm::cells(buffer),
+    pub(super) fn cells<'a>(&'a mut self, buffer: &'a mut [u8]) -> Cells<'a> {
+        Cells {
+            buffer: Cell::from_mut(buffer).as_slice_of_cells(),
             places: &self.places[..self.len],
             nonces: &self.nonces[..self.len],
-            is_alike: self.is_uniform(),
+            slots: &self.slots[..self.len],
+            kinds: &self.kind_of[..self.len],
+            is_uniform: self.is_uniform(),
             is_esn: &self.is_esn,
             esn: Cell::from_mut(&mut self.esn[..]).as_slice_of_cells(),
-            keys,
-            forms,
         }
     }
 

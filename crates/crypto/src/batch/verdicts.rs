@@ -35,6 +35,10 @@ impl Verdicts {
 
     /// Of the four packets from `first` on, a multiple of four, those are good whose bit is set.
     #[inline(always)]
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for kernels of x86-64")
+    )]
     pub(crate) fn set_four_good(&mut self, first: usize, good: u8) {
         if let Some(word) = self.good.get_mut(first / 64) {
             *word |= u64::from(good & 0xf) << ((first % 64) & !3);

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+mod cells;
 mod wipe;
 
+pub(crate) use cells::block_of;
 pub(crate) use wipe::{Numbers, Wiped, wipe};

@@ -28,5 +28,5 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::process;
+pub(crate) use batch::compute_tags;
 pub(crate) use key::ChaCha20Poly1305Key;

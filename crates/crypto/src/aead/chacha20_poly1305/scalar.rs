@@ -7,51 +7,67 @@ use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
 use zeroize::Zeroizing;
 
-use crate::aead::plan::MOST_PACKETS;
-use crate::aead::{AeadKey, AeadPacket};
+use super::packet::{Packet, Task};
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
-use crate::tags::Tags;
 
 /// Bytes of a block of the key stream.
 const BLOCK_BYTES: usize = 64;
 
 /// Processes packets one after the other.
-pub(super) fn run(open: bool, packets: &mut [AeadPacket<'_>], tags: &mut Tags<MOST_PACKETS>) {
-    for (place, packet) in packets.iter_mut().enumerate() {
-        if let AeadKey::ChaCha20Poly1305(key) = packet.key
-            && !happens(Impossible::CipherRefuses)
-            && !happens(Impossible::NotPlanned)
-        {
-            tags.set(place, process(open, key, packet));
+pub(super) fn run(task: &mut Task<'_, '_>) {
+    for (position, packet) in task.packets.iter().enumerate() {
+        if !happens(Impossible::CipherRefuses) {
+            task.finish(position, process(task.open, packet));
         }
     }
 }
 
 /// Encrypts or decrypts the text and returns the tag.
-fn process(open: bool, key: &[u8; 32], packet: &mut AeadPacket<'_>) -> Block {
-    let mut stream = ChaCha20::new(key.into(), (&packet.nonce()).into());
+fn process(open: bool, packet: &Packet<'_>) -> Block {
+    let [nonce @ .., _, _, _, _] = packet.nonce;
+    let mut stream = ChaCha20::new(packet.key.into(), nonce.into());
     let mut first = Zeroizing::new([0; BLOCK_BYTES]);
     stream.apply_keystream(&mut *first);
     let mut one_time = Zeroizing::new([0; 32]);
     one_time.copy_from_slice(&first[..32]);
+    let mut apply_keystream = || {
+        for piece in packet.text.chunks(BLOCK_BYTES) {
+            let mut block = [0; BLOCK_BYTES];
+            let block = &mut block[..piece.len()];
+            for (byte, cell) in block.iter_mut().zip(piece) {
+                *byte = cell.get();
+            }
+            stream.apply_keystream(block);
+            for (byte, cell) in block.iter().zip(piece) {
+                cell.set(*byte);
+            }
+        }
+    };
     if open {
-        let tag = tag(&one_time, packet.associated, packet.text);
-        stream.apply_keystream(packet.text);
+        let tag = tag(&one_time, packet);
+        apply_keystream();
         return tag;
     }
-    stream.apply_keystream(packet.text);
-    tag(&one_time, packet.associated, packet.text)
+    apply_keystream();
+    tag(&one_time, packet)
 }
 
 /// Poly1305 of associated data and ciphertext, each padded, and their lengths.
-fn tag(one_time: &[u8; 32], associated: &[u8], ciphertext: &[u8]) -> Block {
-    let mut lengths = [0; 16];
-    lengths[..8].copy_from_slice(&(associated.len() as u64).to_le_bytes());
-    lengths[8..].copy_from_slice(&(ciphertext.len() as u64).to_le_bytes());
+fn tag(one_time: &[u8; 32], packet: &Packet<'_>) -> Block {
     let mut hash = Poly1305::new(one_time.into());
-    hash.update_padded(associated);
-    hash.update_padded(ciphertext);
+    for part in [packet.associated, packet.text] {
+        for piece in part.chunks(16) {
+            let mut block = [0; 16];
+            for (byte, cell) in block.iter_mut().zip(piece) {
+                *byte = cell.get();
+            }
+            hash.update_padded(&block);
+        }
+    }
+    let mut lengths = [0; 16];
+    lengths[..8].copy_from_slice(&(packet.associated.len() as u64).to_le_bytes());
+    lengths[8..].copy_from_slice(&(packet.text.len() as u64).to_le_bytes());
     hash.update_padded(&lengths);
     hash.finalize().into()
 }

@@ -1,12 +1,12 @@
 //! Every tier against an independent library, over batches.
 
+use std::cell::Cell;
+
 use weir_simd::{Tier, for_each_tier};
 
-use super::batch::compute_tags;
-use super::{scalar, simd};
+use super::{compute_tags, scalar, simd};
 use crate::aead::agreement::{self, Mode, Random, TestKey, TestPacket};
-use crate::aead::plan::MOST_PACKETS;
-use crate::aead::{AeadKey, AeadPacket};
+use crate::aead::plan::{MOST_PACKETS, Packet, Plan};
 use crate::cipher::Block;
 use crate::engine::unhex;
 use crate::suite::{Aead, AesKeySize, Suite};
@@ -99,26 +99,24 @@ impl Owned {
 
 /// The tags of packets, whose texts are sealed or opened.
 fn run(tier: Tier, open: bool, packets: &[Owned], texts: &mut [Vec<u8>]) -> Vec<Option<Block>> {
-    let mut tags = Tags::<MOST_PACKETS>::new();
-    let mut batch: Vec<AeadPacket<'_>> = packets
+    let nonces: Vec<Block> = packets
         .iter()
-        .zip(texts)
-        .enumerate()
-        .map(|(index, (packet, text))| {
-            let mut nonce = [0; 16];
-            nonce[..12].copy_from_slice(&packet.nonce);
-            AeadPacket {
-                index,
-                key: AeadKey::ChaCha20Poly1305(&packet.key),
-                nonce,
-                associated: &packet.associated,
-                text,
-                tag: &mut [],
-                is_good: false,
-            }
-        })
+        .map(|packet| std::array::from_fn(|at| packet.nonce.get(at).copied().unwrap_or(0)))
         .collect();
-    compute_tags(tier, open, &mut batch, &mut tags);
+    let mut associated: Vec<Vec<u8>> = packets.iter().map(|p| p.associated.clone()).collect();
+    let mut plan = Plan::<_, 1>::new();
+    let parts = associated.iter_mut().zip(texts);
+    for ((index, packet), (associated, text)) in packets.iter().enumerate().zip(parts) {
+        plan.add(Packet {
+            key: &packet.key,
+            nonce: &nonces[index],
+            index: index as u8,
+            associated: Cell::from_mut(&mut associated[..]).as_slice_of_cells(),
+            text: Cell::from_mut(&mut text[..]).as_slice_of_cells(),
+        });
+    }
+    let mut tags = Tags::<MOST_PACKETS>::new();
+    compute_tags(tier, open, &plan, &mut tags);
     (0..packets.len())
         .map(|place| tags.get(place).copied())
         .collect()

@@ -1,16 +1,14 @@
 //! The packets of a batch on their way to the kernels.
 
-use std::cell::Cell;
-
 use weir_simd::Tier;
 
 use super::key::KeyForm;
-use super::packet::{Packet, tags_agree};
+use super::packet::Packet;
 use super::plan::{KINDS, Kind, ShortTexts};
 use super::simd::LaneLimits;
 use super::{scalar, simd};
 use crate::aead::plan::{INDEXES, Sorted};
-use crate::batch::{Place, Verdicts};
+use crate::batch::{Cells, Verdicts};
 use crate::cipher::Block;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
@@ -18,14 +16,7 @@ use crate::impossible::{Impossible, happens};
 /// The packets of a batch, in columns. Kernels see a packet when they come to it
 /// ([`Task::packet`]): nothing is gathered before.
 pub(crate) struct Columns<'a> {
-    pub(crate) buffer: &'a [Cell<u8>],
-    pub(crate) places: &'a [Place],
-    pub(crate) nonces: &'a [Block],
-    /// Whether all places are alike and no number is extended.
-    pub(crate) is_alike: bool,
-    /// Packets with extended sequence numbers, and their associated data.
-    pub(crate) is_esn: &'a [bool],
-    pub(crate) esn: &'a [Cell<[u8; 12]>],
+    pub(crate) cells: Cells<'a>,
     /// Keys of the packets that are AES-GCM's.
     pub(crate) keys: &'a [&'a [u8]],
     pub(crate) forms: &'a [KeyForm],
@@ -65,7 +56,7 @@ impl<'t, 'a> Task<'t, 'a> {
         expect(dead_code, reason = "for kernels of x86-64")
     )]
     pub(super) fn uniform(&mut self) -> Option<(&'t Columns<'a>, &mut Verdicts)> {
-        let is_whole = self.indexes.len() == self.columns.places.len();
+        let is_whole = self.indexes.len() == self.columns.cells.places.len();
         (self.alike && is_whole).then_some((self.columns, &mut *self.verdicts))
     }
 
@@ -88,7 +79,7 @@ impl<'t, 'a> Task<'t, 'a> {
     )]
     pub(super) fn payload_bytes(&self, position: usize) -> Option<usize> {
         let index = *self.indexes.get(position)?;
-        let place = self.columns.places.get(usize::from(index))?;
+        let place = self.columns.cells.places.get(usize::from(index))?;
         Some(place.payload_bytes())
     }
 
@@ -102,15 +93,9 @@ impl<'t, 'a> Task<'t, 'a> {
         if happens(Impossible::TagLost) {
             return;
         }
-        let Some(place) = self.columns.tag(index) else {
-            return;
-        };
-        if !self.open {
-            place.set(tag);
-        } else if !tags_agree(&place.get(), &tag) {
-            return;
+        if self.columns.cells.finish(index.into(), self.open, &tag) {
+            self.verdicts.set_good(index.into());
         }
-        self.verdicts.set_good(index.into());
     }
 }
 
@@ -118,34 +103,23 @@ impl<'a> Columns<'a> {
     #[inline(always)]
     fn packet(&self, index: u8) -> Option<Packet<'a>> {
         let at = usize::from(index);
-        let place = *self.places.get(at)?;
-        let associated = match self.is_alike || !self.is_esn[at] {
-            true => self.buffer.get(place.aad())?,
-            false => self.esn.get(at)?.as_array_of_cells(),
-        };
         Some(Packet {
             key: self.keys.get(at)?,
-            nonce: self.nonces.get(at)?,
-            associated,
-            text: self.buffer.get(place.payload())?,
+            nonce: self.cells.nonces.get(at)?,
+            associated: self.cells.associated(at)?,
+            text: self.cells.text(at)?,
         })
-    }
-
-    #[inline(always)]
-    fn tag(&self, index: u8) -> Option<&'a Cell<Block>> {
-        let place = self.places.get(usize::from(index))?;
-        simd::block_of(self.buffer.get(place.tag())?)
     }
 
     /// The kind of all packets, if they have one.
     #[inline]
     fn kind(&self, short: &ShortTexts) -> Option<Kind> {
-        if !self.is_alike {
+        if !self.cells.is_uniform {
             return None;
         }
         let first = *self.forms.first()?;
         let are_alike = first != KeyForm::NONE && self.forms.iter().all(|form| *form == first);
-        let place = *self.places.first()?;
+        let place = *self.cells.places.first()?;
         are_alike.then(|| Kind::of(Kind::number(short, first, place)))
     }
 }
@@ -167,7 +141,7 @@ pub(crate) fn process(tier: Tier, open: bool, columns: &Columns<'_>, verdicts: &
     }
     let sorted = Sorted::<KINDS>::new(all, |index| {
         let (place, form) = (
-            columns.places[usize::from(index)],
+            columns.cells.places[usize::from(index)],
             columns.forms[usize::from(index)],
         );
         (form != KeyForm::NONE).then(|| {

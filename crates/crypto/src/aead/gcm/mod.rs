@@ -31,5 +31,4 @@ mod tests;
 
 pub(crate) use batch::{Columns, process};
 pub(crate) use key::{GcmKey, KeyForm, KeyView};
-pub(crate) use packet::{cells, tags_agree};
 pub(crate) use plan::takes_raw_keys;

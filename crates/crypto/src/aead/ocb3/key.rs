@@ -35,13 +35,12 @@ pub(super) const fn inverse_keys(rounds: usize) -> usize {
 /// Blocks of the longest schedule.
 const MOST_BLOCKS: usize = inverse_keys(MOST_ROUND_KEYS - 1) + MOST_ROUND_KEYS;
 
-/// One key of OCB3, and the salt that starts its nonces:
+/// One key of OCB3:
 /// `L⁎, L$, L₀, L₁, round keys, L₂, …, L₉`, and for opening the round keys of the
 /// inverse cipher. In a box of its own, and wiped when dropped.
 pub(crate) struct Ocb3Key {
     lines: Box<[Line]>,
     size: AesKeySize,
-    salt: [u8; 4],
 }
 
 /// A cache line.
@@ -55,7 +54,6 @@ impl Ocb3Key {
         tier: Tier,
         size: AesKeySize,
         key: &[u8],
-        salt: [u8; 4],
         opening: bool,
     ) -> Result<Ocb3Key, InvalidLength> {
         let rounds = rounds(size);
@@ -80,7 +78,7 @@ impl Ocb3Key {
         for (line, blocks) in lines.iter_mut().zip(blocks[..used].chunks(4)) {
             line.0[..blocks.len()].copy_from_slice(blocks);
         }
-        Ok(Ocb3Key { lines, size, salt })
+        Ok(Ocb3Key { lines, size })
     }
 
     #[inline]
@@ -111,14 +109,6 @@ impl Ocb3Key {
     /// One of the blocks; zeros where there is none.
     pub(super) fn block(&self, at: usize) -> Block {
         self.lines.get(at / 4).map_or([0; 16], |line| line[at % 4])
-    }
-
-    /// The block that the nonce makes, as two little-endian words: RFC 7253
-    /// section 4.2, with TAGLEN = 128 and a nonce of 96 bits.
-    #[inline]
-    pub(super) fn nonce(&self, iv: [u8; 8]) -> [u64; 2] {
-        let salt = u64::from(u32::from_le_bytes(self.salt));
-        [1 << 24 | salt << 32, u64::from_le_bytes(iv)]
     }
 }
 

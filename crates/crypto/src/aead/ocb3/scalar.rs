@@ -6,7 +6,7 @@ use std::cell::Cell;
 use zeroize::Zeroizing;
 
 use super::key::{LAST_L, Ocb3Key, ROUND_KEYS, l_beyond, place_of_l};
-use super::packet::{Packet, Task};
+use super::packet::{Packet, Task, top_and_bottom};
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
 use crate::cipher::{Block, MOST_ROUND_KEYS, rounds};
 use crate::impossible::{Impossible, happens};
@@ -114,7 +114,7 @@ impl Keys<'_> {
 
     /// Offset₀: 128 bits out of Ktop and its differences, from `bottom` on.
     fn first_offset(&self, packet: &Packet<'_>) -> u128 {
-        let ([low, high], bottom) = packet.top_and_bottom();
+        let ([low, high], bottom) = top_and_bottom(packet.nonce);
         let top = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
         let k_top = self.encipher(u128::from_be_bytes(top));
         let differences = (k_top ^ k_top << 8) >> 64;
@@ -122,16 +122,18 @@ impl Keys<'_> {
     }
 
     /// HASH: RFC 7253 section 4.1.
-    fn hash(&self, associated: &[u8]) -> u128 {
+    fn hash(&self, associated: &[Cell<u8>]) -> u128 {
         let (whole, partial) = associated.as_chunks::<16>();
         let (mut sum, mut offset) = (0, 0);
         for (number, block) in (1..).zip(whole) {
             offset ^= self.l_of(number);
-            sum ^= self.encipher(u128::from_be_bytes(*block) ^ offset);
+            sum ^= self.encipher(number_in(block) ^ offset);
         }
         if !partial.is_empty() {
             let mut block = [0; 16];
-            block[..partial.len()].copy_from_slice(partial);
+            for (byte, cell) in block.iter_mut().zip(partial) {
+                *byte = cell.get();
+            }
             block[partial.len()] = 0x80;
             sum ^= self.encipher(u128::from_be_bytes(block) ^ offset ^ self.l_star());
         }
@@ -139,7 +141,7 @@ impl Keys<'_> {
     }
 }
 
-/// The big-endian number of a block of text.
+/// The big-endian number of a block.
 fn number_in(text: &[Cell<u8>; 16]) -> u128 {
     u128::from_be_bytes(std::array::from_fn(|i| text[i].get()))
 }

@@ -13,51 +13,33 @@ mod pieces;
 
 use weir_simd::Tier;
 
-#[cfg(target_arch = "x86_64")]
-use super::packet::in_order;
-use crate::aead::AeadPacket;
-use crate::aead::plan::MOST_PACKETS;
+use super::packet::Task;
 #[cfg(target_arch = "x86_64")]
 use crate::frames;
-use crate::tags::Tags;
 
 /// More than the frames of kernels, which have key streams and one-time keys of 16 packets.
 #[cfg(target_arch = "x86_64")]
 const FRAMES_BYTES: usize = 16 * 1024;
 
-/// Processes packets and returns true; or returns false where `tier` has no kernel or
-/// the processor no `tier`.
-pub(super) fn run(
-    tier: Tier,
-    open: bool,
-    packets: &mut [AeadPacket<'_>],
-    tags: &mut Tags<MOST_PACKETS>,
-) -> bool {
+/// Processes the packets of a task and returns true; or returns false where `tier` has no kernel
+/// or the processor no `tier`.
+pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
-        match (tier, open) {
+    if tier.is_available() && matches!(tier, Tier::Avx512 | Tier::Aesni) {
+        frames::cleared_of::<FRAMES_BYTES, _>(|| match (tier, task.open) {
             // SAFETY: the tier, and with it every feature that its kernels enable, is
             // there.
-            (Tier::Avx512, false) => in_order(packets, tags, |task| {
-                frames::cleared_of::<FRAMES_BYTES, _>(|| unsafe { avx512::run::<false>(task) });
-            }),
+            (Tier::Avx512, false) => unsafe { avx512::run::<false>(task) },
             // SAFETY: as above.
-            (Tier::Avx512, true) => in_order(packets, tags, |task| {
-                frames::cleared_of::<FRAMES_BYTES, _>(|| unsafe { avx512::run::<true>(task) });
-            }),
+            (Tier::Avx512, true) => unsafe { avx512::run::<true>(task) },
             // SAFETY: as above.
-            (Tier::Aesni, false) => in_order(packets, tags, |task| {
-                frames::cleared_of::<FRAMES_BYTES, _>(|| unsafe { avx2::run::<false>(task) });
-            }),
+            (_, false) => unsafe { avx2::run::<false>(task) },
             // SAFETY: as above.
-            (Tier::Aesni, true) => in_order(packets, tags, |task| {
-                frames::cleared_of::<FRAMES_BYTES, _>(|| unsafe { avx2::run::<true>(task) });
-            }),
-            (Tier::Scalar | Tier::NeonAes, _) => return false,
-        }
+            (_, true) => unsafe { avx2::run::<true>(task) },
+        });
         return true;
     }
-    let _ = (tier, open, packets, tags);
+    let _ = (tier, task);
     false
 }
 

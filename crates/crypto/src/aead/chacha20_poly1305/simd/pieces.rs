@@ -1,13 +1,13 @@
 //! Texts in pieces that a block of the key stream covers.
 
-use super::super::packet::Shared;
+use super::super::packet::Packet;
 
 /// Bytes of a block of the key stream.
 pub(super) const BLOCK_BYTES: usize = 64;
 
 /// A piece of a text.
 pub(super) struct Piece<'t, 'a> {
-    pub(super) packet: &'t Shared<'a>,
+    pub(super) packet: &'t Packet<'a>,
     /// The number of the block that covers it.
     pub(super) counter: u32,
     pub(super) at: *mut u8,
@@ -18,11 +18,11 @@ pub(super) struct Piece<'t, 'a> {
 /// The pieces of some packets' texts, or of a window of each of them.
 pub(super) struct Pieces<'t, 'a> {
     /// The packet that pieces are taken of, from `next` to `text_end`.
-    packet: &'t Shared<'a>,
+    packet: &'t Packet<'a>,
     next: usize,
     text_end: usize,
     /// Those behind it.
-    packets: &'t [Shared<'a>],
+    packets: &'t [Packet<'a>],
     begin: usize,
     end: usize,
 }
@@ -30,7 +30,7 @@ pub(super) struct Pieces<'t, 'a> {
 impl<'t, 'a> Pieces<'t, 'a> {
     /// Of no packets; `any` is not looked at.
     #[inline]
-    pub(super) fn none(any: &'t Shared<'a>) -> Pieces<'t, 'a> {
+    pub(super) fn none(any: &'t Packet<'a>) -> Pieces<'t, 'a> {
         Pieces {
             packet: any,
             next: 0,
@@ -44,7 +44,7 @@ impl<'t, 'a> Pieces<'t, 'a> {
     /// Begins with the bytes from `begin` to `end` of the packets' texts, as far as they
     /// have any; `begin` is a multiple of 64.
     #[inline]
-    pub(super) fn begin(&mut self, packets: &'t [Shared<'a>], begin: usize, end: usize) {
+    pub(super) fn begin(&mut self, packets: &'t [Packet<'a>], begin: usize, end: usize) {
         self.packets = packets;
         (self.begin, self.end) = (begin, end);
         (self.next, self.text_end) = (0, 0);

@@ -9,9 +9,6 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon_aes;
 
-use std::cell::Cell;
-use std::ptr;
-
 use weir_simd::Tier;
 
 use super::batch::Task;
@@ -136,15 +133,6 @@ pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> 
     }
     let _ = (tier, key, sum, blocks);
     None
-}
-
-/// Sixteen bytes that are borrowed for writing, as one block.
-#[inline(always)]
-pub(super) fn block_of(cells: &[Cell<u8>]) -> Option<&Cell<Block>> {
-    let cells: &[Cell<u8>; 16] = cells.as_array()?;
-    // SAFETY: a cell has the layout of what is in it, so that sixteen cells of bytes have that
-    // of one cell of sixteen bytes; the result borrows what `cells` borrows.
-    Some(unsafe { &*ptr::from_ref(cells).cast() })
 }
 
 /// The bytes of cache lines.

@@ -1,8 +1,9 @@
 //! One block per vector, up to eight in an unroll group.
 
 use std::arch::x86_64::*;
+use std::cell::Cell;
 
-use super::super::packet::{Packet, Task};
+use super::super::packet::{Packet, Task, top_and_bottom};
 use super::schedule::{Schedule, bytes, first_offset, load, padded};
 use crate::cipher::{Block, rounds};
 
@@ -36,10 +37,13 @@ unsafe fn process<const OPEN: bool>(schedule: Schedule<'_>, packet: &Packet<'_>)
         round_keys: schedule.round_keys(),
         rounds: schedule.rounds,
     };
-    let ([low, high], bottom) = packet.top_and_bottom();
+    let ([low, high], bottom) = top_and_bottom(packet.nonce);
     let (sum, last, last_offset) = hash_head(&schedule, &cipher, packet.associated);
     let nonce = _mm_set_epi64x(high as i64, low as i64);
-    let mut states = [nonce, _mm_xor_si128(padded(last), last_offset)];
+    let mut states = [
+        nonce,
+        _mm_xor_si128(padded(last.iter().map(Cell::get)), last_offset),
+    ];
     // SAFETY: the caller's; texts are `bytes` long from `at` on.
     unsafe {
         cipher.apply::<2, false>(&mut states);
@@ -86,8 +90,8 @@ unsafe fn process<const OPEN: bool>(schedule: Schedule<'_>, packet: &Packet<'_>)
 fn hash_head<'a>(
     schedule: &Schedule<'_>,
     cipher: &Cipher,
-    associated: &'a [u8],
-) -> (__m128i, &'a [u8], __m128i) {
+    associated: &'a [Cell<u8>],
+) -> (__m128i, &'a [Cell<u8>], __m128i) {
     let before = associated.len().saturating_sub(1) / 16 * 16;
     let (before, last) = associated.split_at(before);
     let (mut sum, mut offset) = (_mm_setzero_si128(), _mm_setzero_si128());
@@ -97,7 +101,7 @@ fn hash_head<'a>(
         number += 1;
         // SAFETY: a block is readable, and the keys are the cipher's.
         unsafe {
-            let mut state = [_mm_xor_si128(load(block), offset)];
+            let mut state = [_mm_xor_si128(load(block.as_ptr().cast()), offset)];
             cipher.apply::<1, false>(&mut state);
             sum = _mm_xor_si128(sum, state[0]);
         }
@@ -226,7 +230,7 @@ impl Text<'_> {
             self.at
                 .copy_from_nonoverlapping(output.as_ptr(), self.bytes);
             let plain = if OPEN { output } else { block };
-            let plain = padded(&plain[..self.bytes]);
+            let plain = padded(plain[..self.bytes].iter().copied());
             self.checksum = _mm_xor_si128(self.checksum, plain);
         }
     }

@@ -154,11 +154,10 @@ pub(super) fn first_offset(k_top: __m128i, bottom: u32) -> __m128i {
 /// A block of up to 16 bytes; shorter ones with a one bit behind their last.
 #[inline]
 #[target_feature(enable = "sse2")]
-pub(super) fn padded(bytes: &[u8]) -> __m128i {
+pub(super) fn padded(bytes: impl Iterator<Item = u8>) -> __m128i {
     let mut block = [0; 16];
-    block[..bytes.len()].copy_from_slice(bytes);
-    if let Some(behind) = block.get_mut(bytes.len()) {
-        *behind = 0x80;
+    for (place, byte) in block.iter_mut().zip(bytes.chain([0x80])) {
+        *place = byte;
     }
     // SAFETY: a block is readable.
     unsafe { load(&block) }

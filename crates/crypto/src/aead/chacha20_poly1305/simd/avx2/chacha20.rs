@@ -4,6 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::transpose;
+use crate::cipher::Block;
 
 /// Blocks that are computed together.
 pub(super) const BLOCKS: usize = 8;
@@ -50,7 +51,7 @@ impl<'a> Blocks<'a> {
 
     /// Sets what a lane computes.
     #[inline]
-    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &[u8; 12]) {
+    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &Block) {
         let lane = lane % BLOCKS;
         self.keys[lane] = key;
         let [counters, nonces @ ..] = &mut self.ends;

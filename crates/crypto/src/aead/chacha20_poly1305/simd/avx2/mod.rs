@@ -6,7 +6,7 @@ mod transpose;
 
 use std::arch::x86_64::*;
 
-use super::super::packet::{Shared, Task};
+use super::super::packet::{Packet, Task};
 use super::parts::{Part, associated, lengths, text};
 use super::pieces::{BLOCK_BYTES, Pieces};
 use crate::cipher::Block;
@@ -63,7 +63,7 @@ pub(super) fn poly1305_of(keys: &[[u8; 32]; GROUP], messages: &[Vec<u8>; GROUP])
 
 /// Encrypts or decrypts the texts of one to eight packets, and returns the tags.
 #[target_feature(enable = "avx2")]
-fn process<const OPEN: bool>(packets: &[Shared<'_>]) -> [Block; GROUP] {
+fn process<const OPEN: bool>(packets: &[Packet<'_>]) -> [Block; GROUP] {
     let mut hashes = hashes(packets);
     absorb(&mut hashes, packets, 0, usize::MAX, associated);
     let most = packets.iter().map(|packet| packet.text.len()).max();
@@ -92,10 +92,10 @@ fn joined([low, high]: [[Block; MESSAGES]; 2]) -> [Block; GROUP] {
 /// without a packet hash under a key of the first one.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn hashes(packets: &[Shared<'_>]) -> GroupHashes {
+fn hashes(packets: &[Packet<'_>]) -> GroupHashes {
     let mut blocks = Blocks::new(packets[0].key);
     for (packet, lane) in packets.iter().zip(LANE_OF_KEY) {
-        blocks.set(lane, packet.key, 0, &packet.nonce);
+        blocks.set(lane, packet.key, 0, packet.nonce);
     }
     let words = blocks.words();
     let low = |at: usize| _mm256_unpacklo_epi32(words[2 * at], words[2 * at + 1]);
@@ -111,10 +111,10 @@ fn hashes(packets: &[Shared<'_>]) -> GroupHashes {
 #[target_feature(enable = "avx2")]
 fn absorb<'a>(
     hashes: &mut GroupHashes,
-    packets: &[Shared<'a>],
+    packets: &[Packet<'a>],
     begin: usize,
     end: usize,
-    part: impl Fn(&Shared<'a>) -> Part,
+    part: impl Fn(&Packet<'a>) -> Part,
 ) {
     for (hashes, packets) in hashes.iter_mut().zip(packets.chunks(MESSAGES)) {
         let parts = Parts::of(packets, begin, end, &part);
@@ -126,7 +126,7 @@ fn absorb<'a>(
 /// Hashes the last block: the lengths of associated data and text.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn absorb_lengths(hashes: &mut GroupHashes, packets: &[Shared<'_>]) {
+fn absorb_lengths(hashes: &mut GroupHashes, packets: &[Packet<'_>]) {
     for (hashes, packets) in hashes.iter_mut().zip(packets.chunks(MESSAGES)) {
         hashes.block(lengths(packets));
     }
@@ -136,7 +136,7 @@ fn absorb_lengths(hashes: &mut GroupHashes, packets: &[Shared<'_>]) {
 /// in each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn apply_key_stream(packets: &[Shared<'_>], begin: usize, end: usize) {
+fn apply_key_stream(packets: &[Packet<'_>], begin: usize, end: usize) {
     let mut pieces = Pieces::none(&packets[0]);
     pieces.begin(packets, begin, end);
     let mut blocks = Blocks::new(packets[0].key);
@@ -146,7 +146,7 @@ fn apply_key_stream(packets: &[Shared<'_>], begin: usize, end: usize) {
         while filled < BLOCKS
             && let Some(piece) = pieces.take()
         {
-            let Shared { key, nonce, .. } = piece.packet;
+            let Packet { key, nonce, .. } = *piece.packet;
             blocks.set(filled, key, piece.counter, nonce);
             (at[filled], bytes[filled]) = (piece.at, piece.bytes);
             filled += 1;

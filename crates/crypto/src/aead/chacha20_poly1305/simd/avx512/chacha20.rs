@@ -11,6 +11,7 @@ use std::arch::x86_64::*;
 use weir_simd::Lanes;
 
 use super::transpose;
+use crate::cipher::Block;
 
 /// Blocks that are computed together.
 pub(super) const BLOCKS: usize = 16;
@@ -72,12 +73,11 @@ impl<'a> Blocks<'a> {
 
     /// Sets what a lane computes.
     #[inline(always)]
-    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &[u8; 12]) {
+    pub(super) fn set(&mut self, lane: usize, key: &'a [u8; 32], counter: u32, nonce: &Block) {
         let lane = lane % BLOCKS;
         self.keys[lane] = key;
-        let end = &mut self.ends[4 * (lane % 4) + lane / 4];
-        end[..4].copy_from_slice(&counter.to_le_bytes());
-        end[4..].copy_from_slice(nonce);
+        let end = u128::from_le_bytes(*nonce) << 32 | u128::from(counter);
+        self.ends[4 * (lane % 4) + lane / 4] = end.to_le_bytes();
     }
 
     /// The states at the beginning.

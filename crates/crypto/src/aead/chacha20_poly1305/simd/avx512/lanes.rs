@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::super::packet::Shared;
+use super::super::super::packet::Packet;
 use super::super::pieces::{BLOCK_BYTES, Pieces};
 use super::chacha20::{BLOCKS, Blocks};
 use super::poly1305::{Hashes, MESSAGES};
@@ -16,7 +16,7 @@ const LANE_OF_KEY: [usize; GROUP] = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 1
 /// Block 0 of each packet of a group.
 pub(super) struct OneTimeKeys<'t, 'a> {
     blocks: Blocks<'a>,
-    packets: &'t [Shared<'a>],
+    packets: &'t [Packet<'a>],
     /// Those that are in their lanes.
     moved: usize,
 }
@@ -24,7 +24,7 @@ pub(super) struct OneTimeKeys<'t, 'a> {
 impl<'t, 'a> OneTimeKeys<'t, 'a> {
     /// Of no packets.
     #[inline]
-    pub(super) fn new(any: &Shared<'a>) -> OneTimeKeys<'t, 'a> {
+    pub(super) fn new(any: &Packet<'a>) -> OneTimeKeys<'t, 'a> {
         OneTimeKeys {
             blocks: Blocks::new(any.key),
             packets: &[],
@@ -35,7 +35,7 @@ impl<'t, 'a> OneTimeKeys<'t, 'a> {
     /// Begins with the packets of another group, of which none is in its lane yet. Lanes
     /// without a packet compute what they did before.
     #[inline]
-    pub(super) fn begin(&mut self, packets: &'t [Shared<'a>]) {
+    pub(super) fn begin(&mut self, packets: &'t [Packet<'a>]) {
         self.packets = packets;
         self.moved = 0;
     }
@@ -47,7 +47,7 @@ impl<'t, 'a> OneTimeKeys<'t, 'a> {
         let (Some(lane), Some(packet)) = (lane, self.packets.get(self.moved)) else {
             return false;
         };
-        self.blocks.set(*lane, packet.key, 0, &packet.nonce);
+        self.blocks.set(*lane, packet.key, 0, packet.nonce);
         self.moved += 1;
         true
     }
@@ -85,7 +85,7 @@ impl<'t, 'a> Texts<'t, 'a> {
     /// Of no packets.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn new(any: &'t Shared<'a>) -> Texts<'t, 'a> {
+    pub(super) fn new(any: &'t Packet<'a>) -> Texts<'t, 'a> {
         let lanes = || Lanes {
             blocks: Blocks::new(any.key),
             filled: 0,
@@ -101,7 +101,7 @@ impl<'t, 'a> Texts<'t, 'a> {
     /// Begins with the bytes from `begin` to `end` of the packets' texts, as far as they
     /// have any; `begin` is a multiple of 64.
     #[inline]
-    pub(super) fn begin(&mut self, packets: &'t [Shared<'a>], begin: usize, end: usize) {
+    pub(super) fn begin(&mut self, packets: &'t [Packet<'a>], begin: usize, end: usize) {
         self.pieces.begin(packets, begin, end);
         self.lanes[0].filled = 0;
     }
@@ -167,7 +167,7 @@ impl<'a> Lanes<'a> {
         let Some(piece) = pieces.take() else {
             return false;
         };
-        let Shared { key, nonce, .. } = piece.packet;
+        let Packet { key, nonce, .. } = *piece.packet;
         self.blocks.set(lane, key, piece.counter, nonce);
         (self.at[lane], self.bytes[lane]) = (piece.at, piece.bytes);
         self.filled += 1;

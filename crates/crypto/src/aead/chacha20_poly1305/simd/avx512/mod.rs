@@ -7,7 +7,7 @@ mod transpose;
 
 use weir_simd::prefetch;
 
-use super::super::packet::{Shared, Task};
+use super::super::packet::{Packet, Task};
 use super::parts::{Part, associated, lengths, text};
 use crate::cipher::Block;
 use chacha20::BLOCKS;
@@ -76,7 +76,7 @@ pub(super) fn poly1305_of(
 
 /// One to 16 packets.
 struct Group<'t, 'a> {
-    packets: &'t [Shared<'a>],
+    packets: &'t [Packet<'a>],
 }
 
 impl<'t, 'a> Group<'t, 'a> {
@@ -86,7 +86,7 @@ impl<'t, 'a> Group<'t, 'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx512ifma,bmi2")]
     fn process<const OPEN: bool>(
         &self,
-        next: &'t [Shared<'a>],
+        next: &'t [Packet<'a>],
         keys: &mut OneTimeKeys<'t, 'a>,
         texts: &mut Texts<'t, 'a>,
     ) -> [Block; GROUP] {
@@ -133,7 +133,7 @@ impl<'t, 'a> Group<'t, 'a> {
         hashes: &mut GroupHashes,
         begin: usize,
         end: usize,
-        part: impl Fn(&Shared<'a>) -> Part,
+        part: impl Fn(&Packet<'a>) -> Part,
     ) {
         let mut parts = [Parts::default(), Parts::default()];
         let mut used = 0;

@@ -69,8 +69,20 @@ fn bytes_left(parts: &Parts, offset: usize) -> __m512i {
     unsafe { _mm512_loadu_si512(left.as_ptr().cast()) }
 }
 
-/// Hashes a part of each message. Hashes take turns, so that one's steps run while another's
-/// wait.
+/// The words of the chunk at `offset` of each message.
+///
+/// # Safety
+/// The parts have it.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn words(parts: &Parts, offset: usize) -> [__m512i; 8] {
+    // SAFETY: the caller's.
+    let load = |at: *const u8| unsafe { _mm512_loadu_si512(at.wrapping_add(offset).cast()) };
+    transpose::eight(parts.at.map(load))
+}
+
+/// Hashes a part of each message. Two hashes are interleaved, two blocks at a time, so that the
+/// steps of one run while the other's wait.
 ///
 /// # Safety
 /// The bytes of the parts are readable.
@@ -82,12 +94,21 @@ pub(super) unsafe fn absorb(hashes: &mut [Hashes], parts: &[Parts]) {
         (least, most) = (least.min(*bytes), most.max(*bytes));
     }
     let mut offset = 0;
-    while offset + CHUNK_BYTES <= least {
-        for (hashes, parts) in hashes.iter_mut().zip(parts) {
+    if let ([low, high], [low_parts, high_parts]) = (&mut *hashes, parts) {
+        while offset + CHUNK_BYTES <= least {
             // SAFETY: as much is left of each.
-            unsafe { hashes.chunk(parts, offset) };
+            unsafe {
+                let [a, b, c, d, low_rest @ ..] = words(low_parts, offset);
+                low.two_blocks([a, b], [c, d]);
+                let [a, b, c, d, high_rest @ ..] = words(high_parts, offset);
+                high.two_blocks([a, b], [c, d]);
+                let [a, b, c, d] = low_rest;
+                low.two_blocks([a, b], [c, d]);
+                let [a, b, c, d] = high_rest;
+                high.two_blocks([a, b], [c, d]);
+            }
+            offset += CHUNK_BYTES;
         }
-        offset += CHUNK_BYTES;
     }
     while offset + BLOCK_BYTES < most {
         for (hashes, parts) in hashes.iter_mut().zip(parts) {
@@ -119,20 +140,6 @@ impl Hashes {
             r_squared: Multiplier::new(squared),
             s: [s_low, s_high],
         }
-    }
-
-    /// Hashes the chunk at `offset` of each message.
-    ///
-    /// # Safety
-    /// The parts have it.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vbmi2,avx512ifma")]
-    unsafe fn chunk(&mut self, parts: &Parts, offset: usize) {
-        // SAFETY: the caller's.
-        let load = |at: *const u8| unsafe { _mm512_loadu_si512(at.wrapping_add(offset).cast()) };
-        let [a, b, c, d, e, f, g, h] = transpose::eight(parts.at.map(load));
-        self.two_blocks([a, b], [c, d]);
-        self.two_blocks([e, f], [g, h]);
     }
 
     /// Hashes the chunk at `offset` of each message, or what there is of it; the longest has

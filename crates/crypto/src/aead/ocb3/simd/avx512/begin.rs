@@ -9,6 +9,7 @@
 //! Offset₀ is then made of the Ktop of four packets at once.
 
 use std::arch::x86_64::*;
+use std::cell::Cell;
 
 use super::super::super::packet::{BOTTOM, BOTTOM_AT, Packet};
 use super::super::schedule::{Schedule, load};
@@ -137,8 +138,12 @@ impl Begun {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn nonce(packet: &Packet<'_>) -> __m128i {
-    // SAFETY: two words are 16 readable bytes.
-    unsafe { load((&raw const packet.nonce).cast()) }
+    // SAFETY: a block is readable.
+    let salt_and_iv = unsafe { load(packet.nonce) };
+    _mm_or_si128(
+        _mm_slli_si128::<4>(salt_and_iv),
+        _mm_set_epi32(0, 0, 0, 1 << 24),
+    )
 }
 
 /// The last block of associated data, padded, and its offset.
@@ -155,7 +160,7 @@ fn last_block(packet: &Packet<'_>, schedule: &Schedule<'_>) -> __m128i {
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn last_of_many(associated: &[u8], schedule: Schedule<'_>) -> __m128i {
+fn last_of_many(associated: &[Cell<u8>], schedule: Schedule<'_>) -> __m128i {
     let before = (associated.len() - 1) / 16;
     let offset = schedule.offset_behind(_mm_setzero_si128(), before);
     let partial = _mm_xor_si128(offset, schedule.l_star());
@@ -167,7 +172,7 @@ fn last_of_many(associated: &[u8], schedule: Schedule<'_>) -> __m128i {
 /// or as a whole one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn padded_with_offset(last: &[u8], partial: __m128i, whole: __m128i) -> __m128i {
+fn padded_with_offset(last: &[Cell<u8>], partial: __m128i, whole: __m128i) -> __m128i {
     let bytes = last.len() as u32;
     let mask = ((1u32 << bytes) - 1) as __mmask16;
     // SAFETY: the mask leaves out what lies behind.
@@ -183,14 +188,14 @@ fn padded_with_offset(last: &[u8], partial: __m128i, whole: __m128i) -> __m128i 
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,aes")]
-fn hash_head(schedule: Schedule<'_>, associated: &[u8]) -> __m128i {
+fn hash_head(schedule: Schedule<'_>, associated: &[Cell<u8>]) -> __m128i {
     let before = associated.len().saturating_sub(1) / 16 * 16;
     let (mut sum, mut offset) = (_mm_setzero_si128(), _mm_setzero_si128());
     for (number, block) in (1u64..).zip(associated[..before].as_chunks::<16>().0) {
         offset = _mm_xor_si128(offset, schedule.l(number.trailing_zeros()));
         // SAFETY: a block is readable, and a schedule has its round keys.
         unsafe {
-            let mut state = _mm_xor_si128(load(block), offset);
+            let mut state = _mm_xor_si128(load(block.as_ptr().cast()), offset);
             state = _mm_xor_si128(state, load(schedule.round_keys()));
             for round in 1..schedule.rounds {
                 state = _mm_aesenc_si128(state, load(schedule.round_keys().add(round)));

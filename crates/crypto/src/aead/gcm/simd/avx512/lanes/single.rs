@@ -38,11 +38,12 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
     let Some((columns, verdicts)) = task.uniform() else {
         return 0;
     };
-    let Some(first) = columns.places.first() else {
+    let Some(first) = columns.cells.places.first() else {
         return 0;
     };
-    let is_in_buffer = |end: usize| end <= columns.buffer.len();
+    let is_in_buffer = |end: usize| end <= columns.cells.buffer.len();
     let is_sound = columns
+        .cells
         .places
         .iter()
         .all(|place| place.is_like(*first) && is_in_buffer(place.end()));
@@ -50,7 +51,7 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
         return 0;
     }
     let shape = Shape::new(first.payload_bytes(), first.aad_bytes());
-    let flights = columns.places.len() / PACKETS;
+    let flights = columns.cells.places.len() / PACKETS;
     let mut hashes = [Hash::nothing(); FLIGHT];
     let mut keyed_before: [Keyed; FLIGHT] = [0; FLIGHT];
     for flight in 0..flights {
@@ -125,8 +126,8 @@ impl Group {
     /// lie in the buffer and have the lengths of `shape`.
     #[inline(always)]
     unsafe fn load(columns: &Columns<'_>, shape: &Shape, position: usize) -> (Group, Keyed) {
-        let buffer = columns.buffer.as_ptr().cast::<u8>().cast_mut();
-        let place = |lane: usize| columns.places[position + lane];
+        let buffer = columns.cells.buffer.as_ptr().cast::<u8>().cast_mut();
+        let place = |lane: usize| columns.cells.places[position + lane];
         // SAFETY: the caller's; the mask covers no more than the associated data.
         let associated = |lane: usize| unsafe {
             let at = buffer.wrapping_add(place(lane).offset());
@@ -148,7 +149,7 @@ impl Group {
         unsafe {
             let none = _mm_setzero_si128();
             let [a, b, c, d] = raw;
-            let nonces = &columns.nonces[position..position + LANES];
+            let nonces = &columns.cells.nonces[position..position + LANES];
             let group = Group {
                 keys: join([
                     a.unwrap_or(none),
@@ -274,14 +275,14 @@ unsafe fn finish<const OPEN: bool>(
     hashes: &[Hash; FLIGHT],
     keyed: [Keyed; FLIGHT],
 ) {
-    let buffer = columns.buffer.as_ptr().cast::<u8>().cast_mut();
+    let buffer = columns.cells.buffer.as_ptr().cast::<u8>().cast_mut();
     for (at, (hash, keyed)) in hashes.iter().zip(keyed).enumerate() {
         let first = position + LANES * at;
         let mut good = keyed;
         for lane in 0..LANES {
             good &= !(u8::from(happens(Impossible::TagLost)) << lane);
         }
-        let tag = |lane: usize| buffer.wrapping_add(columns.places[first + lane].tag().start);
+        let tag = |lane: usize| buffer.wrapping_add(columns.cells.places[first + lane].tag().start);
         let tags_at = [tag(0), tag(1), tag(2), tag(3)];
         // SAFETY: the caller's; tags have 16 bytes.
         unsafe {
