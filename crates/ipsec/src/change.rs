@@ -1,7 +1,7 @@
 //! What changes in stages while they run.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::databases::Databases;
 use crate::inbound::InboundAssociation;
@@ -9,32 +9,51 @@ use crate::ledger::{LedgerError, Progress, Reservations, SeenBound};
 use crate::outbound::OutboundAssociation;
 use crate::sa::Parameters;
 
-/// What changes in the stages of a shard.
+/// What changes in the stages of a shard; `None` where nothing does.
 #[derive(Default)]
-pub struct ShardChange {
-    /// For the stage that protects; `None` where nothing changes.
+pub(crate) struct ShardChange {
     pub protect: Option<ProtectChange>,
-    /// For the stage that unprotects; `None` where nothing changes.
     pub unprotect: Option<UnprotectChange>,
 }
 
-/// What changes in a stage that protects ([`Protect::change`]).
-#[derive(Default)]
-pub struct ProtectChange {
-    pub(crate) installed: Vec<(u32, OutboundAssociation)>,
-    pub(crate) amended: Vec<(u32, Arc<Parameters>)>,
-    pub(crate) retired: Vec<u32>,
-    pub(crate) settled: Option<Sender<Settled>>,
+/// The change of each shard, in one command for all of them.
+pub(crate) struct ByShard<C>(Arc<[Mutex<Option<C>>]>);
+
+impl<C> ByShard<C> {
+    pub fn new(changes: Vec<Option<C>>) -> ByShard<C> {
+        ByShard(changes.into_iter().map(Mutex::new).collect())
+    }
+
+    /// That of one shard, once.
+    pub fn take(&self, shard: usize) -> Option<C> {
+        let change = self.0.get(shard)?;
+        change.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
-/// What changes in a stage that unprotects ([`Unprotect::change`]).
+impl<C> Clone for ByShard<C> {
+    fn clone(&self) -> ByShard<C> {
+        ByShard(Arc::clone(&self.0))
+    }
+}
+
+/// What changes in a stage that protects.
 #[derive(Default)]
-pub struct UnprotectChange {
-    pub(crate) expected: Option<Arc<Databases>>,
-    pub(crate) installed: Vec<(u32, InboundAssociation)>,
-    pub(crate) amended: Vec<(u32, Arc<Parameters>)>,
-    pub(crate) retired: Vec<u32>,
-    pub(crate) settled: Option<Sender<Settled>>,
+pub(crate) struct ProtectChange {
+    pub installed: Vec<(u32, OutboundAssociation)>,
+    pub amended: Vec<(u32, Arc<Parameters>)>,
+    pub retired: Vec<u32>,
+    pub settled: Option<Sender<Settled>>,
+}
+
+/// What changes in a stage that unprotects.
+#[derive(Default)]
+pub(crate) struct UnprotectChange {
+    pub expected: Option<Arc<Databases>>,
+    pub installed: Vec<(u32, InboundAssociation)>,
+    pub amended: Vec<(u32, Arc<Parameters>)>,
+    pub retired: Vec<u32>,
+    pub settled: Option<Sender<Settled>>,
 }
 
 /// How far a retired association has come.
@@ -44,10 +63,10 @@ pub(crate) enum Settled {
 }
 
 /// What retired associations leave to the ledger.
-pub struct Settlement(Receiver<Settled>);
+pub(crate) struct Settlement(Receiver<Settled>);
 
 impl Settlement {
-    pub(crate) fn new(of: Receiver<Settled>) -> Settlement {
+    pub fn new(of: Receiver<Settled>) -> Settlement {
         Settlement(of)
     }
 
@@ -68,11 +87,11 @@ impl Settlement {
 }
 
 impl ShardChange {
-    pub(crate) fn protect(&mut self) -> &mut ProtectChange {
+    pub fn protect(&mut self) -> &mut ProtectChange {
         self.protect.get_or_insert_default()
     }
 
-    pub(crate) fn unprotect(&mut self) -> &mut UnprotectChange {
+    pub fn unprotect(&mut self) -> &mut UnprotectChange {
         self.unprotect.get_or_insert_default()
     }
 }

@@ -1,8 +1,11 @@
 //! Policies and associations together: what becomes of a packet.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use weir_packet::wire::protocol::{ESP, UDP};
 use weir_packet::wire::{Fragment, Headers};
@@ -77,23 +80,21 @@ impl Databases {
     /// flow, so that it belongs to one shard, or else by flow. Both directions
     /// of a flow go to one shard, also where policies protect only one.
     pub fn outbound_steering(self: &Arc<Databases>) -> SteeringRule {
-        let databases = Arc::clone(self);
-        SteeringRule::new("outbound associations", move |batch, index| {
-            databases.home_of_flow(batch, index)
-        })
+        Arc::new(Newest::new(Arc::clone(self))).outbound_steering()
     }
 
     /// How packets are steered that are to be unprotected: ESP by its association,
     /// the rest as by [`outbound_steering`](Databases::outbound_steering).
     pub fn inbound_steering(self: &Arc<Databases>) -> SteeringRule {
-        let databases = Arc::clone(self);
-        SteeringRule::new("inbound associations", move |batch, index| {
-            let (headers, record) = (batch.headers(index), batch.record(index));
-            match databases.esp_for_us(headers, record) {
-                Some(Ok(association)) => databases.sad.home(association),
-                _ => databases.home_of_flow(batch, index),
-            }
-        })
+        Arc::new(Newest::new(Arc::clone(self))).inbound_steering()
+    }
+
+    fn home_of_esp(&self, batch: &Batch, index: usize) -> u32 {
+        let (headers, record) = (batch.headers(index), batch.record(index));
+        match self.esp_for_us(headers, record) {
+            Some(Ok(association)) => self.sad.home(association),
+            _ => self.home_of_flow(batch, index),
+        }
     }
 
     fn home_of_flow(&self, batch: &Batch, index: usize) -> u32 {
@@ -205,6 +206,81 @@ impl Databases {
         let tuple = Tuple::from_headers(headers, record, 0);
         self.transport_ends.first(&tuple).is_some()
     }
+}
+
+/// The databases in force, for steering, which is decided before a packet meets a stage.
+pub(crate) struct Newest {
+    generation: AtomicU32,
+    databases: RwLock<Arc<Databases>>,
+}
+
+impl Newest {
+    pub fn new(databases: Arc<Databases>) -> Newest {
+        Newest {
+            generation: AtomicU32::new(databases.generation),
+            databases: RwLock::new(databases),
+        }
+    }
+
+    pub fn set(&self, databases: Arc<Databases>) {
+        let generation = databases.generation;
+        *self
+            .databases
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = databases;
+        self.generation.store(generation, Ordering::Release);
+    }
+
+    /// As [`Databases::outbound_steering`], by those in force.
+    pub fn outbound_steering(self: &Arc<Newest>) -> SteeringRule {
+        let newest = Arc::clone(self);
+        SteeringRule::new("outbound associations", move |batch, index| {
+            newest.read(|databases| databases.home_of_flow(batch, index))
+        })
+    }
+
+    /// As [`Databases::inbound_steering`], by those in force.
+    pub fn inbound_steering(self: &Arc<Newest>) -> SteeringRule {
+        let newest = Arc::clone(self);
+        SteeringRule::new("inbound associations", move |batch, index| {
+            newest.read(|databases| databases.home_of_esp(batch, index))
+        })
+    }
+
+    /// Shows them to `look`. A thread that did so before for the same generation touches no
+    /// memory that others write.
+    fn read<R>(self: &Arc<Newest>, look: impl FnOnce(&Databases) -> R) -> R {
+        LAST_READ.with_borrow_mut(|last| {
+            let generation = self.generation.load(Ordering::Acquire);
+            let is_newest = |last: &&LastRead| {
+                last.generation == generation && ptr::eq(last.of.as_ptr(), Arc::as_ptr(self))
+            };
+            if let Some(last) = last.as_ref().filter(is_newest) {
+                return look(&last.databases);
+            }
+            let databases = self
+                .databases
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
+            let last = last.insert(LastRead {
+                of: Arc::downgrade(self),
+                generation: databases.generation,
+                databases: Arc::clone(&databases),
+            });
+            look(&last.databases)
+        })
+    }
+}
+
+/// The databases that a thread has read last.
+struct LastRead {
+    of: Weak<Newest>,
+    generation: u32,
+    databases: Arc<Databases>,
+}
+
+thread_local! {
+    static LAST_READ: RefCell<Option<LastRead>> = const { RefCell::new(None) };
 }
 
 /// The addresses between which inbound policies name associations in transport

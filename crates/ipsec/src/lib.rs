@@ -89,7 +89,6 @@ pub mod sequence;
 mod slots;
 mod stage;
 
-pub use change::{ProtectChange, Settlement, ShardChange, UnprotectChange};
 pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
 pub use databases::Databases;
 pub use error::GatewayError;
@@ -104,7 +103,7 @@ pub use policy::{
 pub use reason::DropReason;
 pub use replay::ReplayWindow;
 pub use report::{AssociationReport, Traffic};
-pub use running::{Replacement, Running};
+pub use running::{ReplaceError, Replaced, Running};
 pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
 pub use stage::{

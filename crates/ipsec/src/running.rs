@@ -1,4 +1,4 @@
-//! A gateway that runs, and the SA file that takes the place of its present one.
+//! A gateway that runs, and SA files that take the place of its present one.
 //!
 //! Associations that both files have go on: with their counters, their windows, their
 //! reservations and their shard. A replacement has three steps, each of which every shard has
@@ -12,25 +12,43 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::change::{Settlement, ShardChange};
-use crate::config::SaFile;
-use crate::databases::Databases;
-use crate::error::GatewayError;
-use crate::ledger::Fingerprint;
-use crate::numbers::{NewKeys, Output, Sequences, Windows};
-use crate::slots::MOST_SLOTS;
-use crate::stage::{Protect, Unprotect};
+use weir_stream::Commands;
 
-/// The associations and policies of a gateway that runs.
+use crate::change::{ByShard, ProtectChange, Settlement, ShardChange, UnprotectChange};
+use crate::config::SaFile;
+use crate::databases::{Databases, Newest};
+use crate::error::GatewayError;
+use crate::ledger::{Fingerprint, LedgerError};
+use crate::numbers::{NewKeys, Output, Sequences, Windows};
+use crate::policy::{Action, Policy};
+use crate::sa::Parameters;
+use crate::slots::MOST_SLOTS;
+use crate::stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+
+/// The associations and policies of a gateway that runs, and the stages that work by them.
+///
+/// A worker makes its stages here, at the start and again where one of them has failed; another
+/// thread replaces the SA file.
 pub struct Running {
-    file: SaFile,
+    present: Mutex<Present>,
+    newest: Arc<Newest>,
     sequences: Option<Sequences>,
     windows: Option<Windows>,
     shards: usize,
+    outbound: Commands<Arc<Databases>>,
+    inbound: Commands<Arc<Databases>>,
+    protect: Commands<ByShard<ProtectChange>>,
+    unprotect: Commands<ByShard<UnprotectChange>>,
+}
+
+/// The file in force, and what became of others.
+struct Present {
+    file: SaFile,
     /// Slots without an association, and since when; the oldest first.
     empty: VecDeque<(u32, Instant)>,
     capacity: u32,
@@ -42,72 +60,238 @@ const EMPTY_AT_LEAST: Duration = Duration::from_secs(60);
 /// So many slots may wait, beside as many as there are associations.
 const MOST_WAITING: u32 = 1 << 16;
 
-/// What takes the place of what, in three steps. It is dropped where the first could not be
-/// taken; from then on it must be finished.
-#[must_use = "nothing is replaced before its steps are taken"]
-pub struct Replacement {
-    /// Of each shard.
-    pub prepare: Vec<ShardChange>,
-    /// For the classifiers of all shards, once all have prepared.
-    pub switch: Arc<Databases>,
-    /// Of each shard, once all have switched and what was classified before is gone.
-    pub retire: Vec<ShardChange>,
-    /// What is written to the ledger, once all have retired.
-    pub settle: Settlement,
+/// Commands that may wait for a stage: those of one replacement.
+const MOST_COMMANDS: usize = 8;
+
+/// How long packets that were classified are under way to the stages behind, at most, unless a
+/// worker stands still.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// How long a step waits for a worker that stands still.
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a replacement did.
+#[derive(Clone, Debug, Default)]
+pub struct Replaced {
+    /// The generation of the file that is in force now.
+    pub generation: u32,
+    /// Associations that both files have.
+    pub kept: usize,
+    /// Of these, those with other parameters.
+    pub amended: usize,
+    /// Associations that are new.
+    pub added: usize,
+    /// Associations that are gone.
+    pub retired: usize,
+    /// Whether all workers have taken it in. One that stands still does so later.
+    pub is_complete: bool,
+    /// Why the ledger does not know how far retired associations came: numbers that were
+    /// reserved for them are skipped.
+    pub ledger_error: Option<Arc<LedgerError>>,
+}
+
+/// Why a file is not replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// The new file is refused; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] GatewayError),
+    /// A replacement is under way, or stages are being made.
+    #[error("the associations are being changed at this moment: try again")]
+    Busy,
+    /// A worker has not taken the last replacements.
+    #[error("a worker stands still and has not taken the last change: nothing has changed")]
+    Stuck,
+}
+
+/// What takes the place of what, in three steps.
+struct Replacement {
+    prepare: Vec<ShardChange>,
+    switch: Arc<Databases>,
+    retire: Vec<ShardChange>,
+    settle: Settlement,
+    replaced: Replaced,
 }
 
 impl Running {
-    /// Starts with an SA file: its stages that protect, one per shard, where `sequences` says
-    /// where their numbers come from, and those that unprotect, where `windows` says where
-    /// their windows begin.
-    ///
-    /// # Errors
-    /// As [`SaFile::protect`] and [`SaFile::unprotect`].
-    pub fn start(
+    /// Begins with an SA file, for `shards` workers. `sequences` says where the numbers of those
+    /// that protect come from, `windows` where the windows of those that unprotect begin.
+    pub fn new(
         file: SaFile,
         sequences: Option<Sequences>,
         windows: Option<Windows>,
         shards: usize,
-    ) -> Result<(Running, Vec<Protect>, Vec<Unprotect>), GatewayError> {
-        let shards = shards.max(1);
-        let protect = match &sequences {
-            Some(sequences) => file.protect(sequences, Output::Live, shards)?,
-            None => Vec::new(),
-        };
-        let unprotect = match &windows {
-            Some(windows) => file.unprotect(windows, shards)?,
-            None => Vec::new(),
-        };
-        let running = Running {
-            capacity: file.slots.capacity() as u32,
-            file,
+    ) -> Running {
+        Running {
+            newest: Arc::new(Newest::new(Arc::clone(file.databases()))),
+            present: Mutex::new(Present {
+                capacity: file.slots.capacity() as u32,
+                file,
+                empty: VecDeque::new(),
+            }),
             sequences,
             windows,
-            shards,
-            empty: VecDeque::new(),
-        };
-        Ok((running, protect, unprotect))
+            shards: shards.max(1),
+            outbound: Commands::new(MOST_COMMANDS),
+            inbound: Commands::new(MOST_COMMANDS),
+            protect: Commands::new(MOST_COMMANDS),
+            unprotect: Commands::new(MOST_COMMANDS),
+        }
     }
 
-    /// The present SA file.
-    pub fn file(&self) -> &SaFile {
-        &self.file
+    /// A stage that classifies packets on their way out.
+    ///
+    /// # Errors
+    /// [`ReplaceError::Busy`].
+    pub fn classify_outbound(&self) -> Result<ClassifyOutbound, ReplaceError> {
+        let present = self.try_lock()?;
+        let databases = Arc::clone(present.file.databases());
+        Ok(ClassifyOutbound::new(databases).following(&self.newest, self.outbound.subscribe()))
     }
 
-    /// Makes `file` the present one. `new_keys` are those that the ledger may learn by it.
+    /// A stage that classifies packets that came in.
+    ///
+    /// # Errors
+    /// [`ReplaceError::Busy`].
+    pub fn classify_inbound(&self) -> Result<ClassifyInbound, ReplaceError> {
+        let present = self.try_lock()?;
+        let databases = Arc::clone(present.file.databases());
+        Ok(ClassifyInbound::new(databases).following(&self.newest, self.inbound.subscribe()))
+    }
+
+    /// The stage of a worker that protects. One that it had before must be gone.
+    ///
+    /// # Errors
+    /// As [`SaFile::protect`], or [`ReplaceError::Busy`].
+    pub fn protect(&self, shard: usize) -> Result<Protect, ReplaceError> {
+        let present = self.try_lock()?;
+        let file = &present.file;
+        let steering = self.newest.outbound_steering();
+        let mailbox = self.protect.subscribe();
+        let mut stage = Protect::new(steering).following(shard, mailbox);
+        if let Some(sequences) = &self.sequences {
+            file.check_outbound()?;
+            let places = self.of_shard(file, file.outbound.iter().copied(), shard);
+            let known = sequences.with_new_keys(NewKeys::NONE);
+            // Keys are announced when a file is new; a stage that is made again knows them.
+            let sequences = match file.databases().generation() == 0 {
+                true => sequences,
+                false => &known,
+            };
+            for (slot, one) in file.outbound_associations(&places, sequences, Output::Live)? {
+                stage.install(slot, one);
+            }
+        }
+        Ok(stage)
+    }
+
+    /// The stage of a worker that unprotects. One that it had before must be gone.
+    ///
+    /// # Errors
+    /// As [`SaFile::unprotect`], or [`ReplaceError::Busy`].
+    pub fn unprotect(&self, shard: usize) -> Result<Unprotect, ReplaceError> {
+        let present = self.try_lock()?;
+        let file = &present.file;
+        let mailbox = self.unprotect.subscribe();
+        let mut stage = Unprotect::new(Arc::clone(file.databases()));
+        stage = stage.following(shard, &self.newest, mailbox);
+        if let Some(windows) = &self.windows {
+            let places = self.of_shard(file, file.inbound().into_iter(), shard);
+            for (slot, one) in file.inbound_associations(&places, windows)? {
+                stage.install(slot, one);
+            }
+        }
+        Ok(stage)
+    }
+
+    /// The associations, in the order of the present file.
+    pub fn associations(&self) -> Vec<Arc<Parameters>> {
+        self.lock().file.associations().to_vec()
+    }
+
+    /// Puts `file` in the place of the present one, and waits until the workers have taken it in:
+    /// some tenths of a second. `new_keys` are those that the ledger may learn by it.
     ///
     /// # Errors
     /// Why it cannot be; the old one stays, and nothing has changed.
-    pub fn replace(
-        &mut self,
+    pub fn replace(&self, file: SaFile, new_keys: NewKeys) -> Result<Replaced, ReplaceError> {
+        let mut present = self.try_lock()?;
+        let adopted = [self.outbound.adopted(), self.inbound.adopted()];
+        let latest = [self.outbound.latest(), self.inbound.latest()];
+        let of_changes = [self.protect.adopted(), self.unprotect.adopted()];
+        if adopted != latest || of_changes != [self.protect.latest(), self.unprotect.latest()] {
+            return Err(ReplaceError::Stuck);
+        }
+        let mut replacement = self.plan(&mut present, file, new_keys)?;
+        // There is space for all of it: nothing was waiting.
+        let mut is_complete = self.post_changes(std::mem::take(&mut replacement.prepare));
+        self.newest.set(Arc::clone(&replacement.switch));
+        let _ = self.outbound.post(Arc::clone(&replacement.switch));
+        let _ = self.inbound.post(replacement.switch);
+        is_complete &= wait_until(|| {
+            self.outbound.adopted() == self.outbound.latest()
+                && self.inbound.adopted() == self.inbound.latest()
+        });
+        thread::sleep(UNDER_WAY);
+        is_complete &= self.post_changes(replacement.retire);
+        Ok(Replaced {
+            is_complete,
+            ledger_error: replacement.settle.write().err(),
+            ..replacement.replaced
+        })
+    }
+
+    /// Gives each worker's stages their changes, and waits until they have been made. Whether
+    /// they have.
+    fn post_changes(&self, changes: Vec<ShardChange>) -> bool {
+        let (protect, unprotect): (Vec<_>, Vec<_>) = changes
+            .into_iter()
+            .map(|change| (change.protect, change.unprotect))
+            .unzip();
+        if self.sequences.is_some() {
+            let _ = self.protect.post(ByShard::new(protect));
+        }
+        if self.windows.is_some() {
+            let _ = self.unprotect.post(ByShard::new(unprotect));
+        }
+        wait_until(|| {
+            self.protect.adopted() == self.protect.latest()
+                && self.unprotect.adopted() == self.unprotect.latest()
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker that makes its stages must not wait for a replacement, which waits for it.
+    fn try_lock(&self) -> Result<MutexGuard<'_, Present>, ReplaceError> {
+        match self.present.try_lock() {
+            Ok(present) => Ok(present),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(ReplaceError::Busy),
+        }
+    }
+
+    /// Of these places of a file, those whose associations belong to a shard.
+    fn of_shard(&self, file: &SaFile, places: impl Iterator<Item = u32>, shard: usize) -> Vec<u32> {
+        let sad = file.databases().sad();
+        let is_here = |place: &u32| sad.home(file.slots.of(*place)) as usize % self.shards == shard;
+        places.filter(is_here).collect()
+    }
+
+    /// Makes `file` the present one, and says what that changes.
+    fn plan(
+        &self,
+        present: &mut Present,
         mut file: SaFile,
         new_keys: NewKeys,
     ) -> Result<Replacement, GatewayError> {
         if self.sequences.is_some() {
             file.check_outbound()?;
         }
-        let kept = self.kept(&file);
-        self.number(&mut file, &kept)?;
+        let kept = present.kept(&file);
+        present.number(&mut file, &kept)?;
         let databases = Arc::clone(file.databases());
         let (settled, settlement) = channel();
         let mut prepare = self.no_changes();
@@ -136,13 +320,21 @@ impl Running {
             }
         }
         // From here on nothing fails.
+        let mut replaced = Replaced {
+            generation: databases.generation(),
+            kept: kept.places.len(),
+            added: file.associations().len() - kept.places.len(),
+            retired: kept.gone.len(),
+            ..Replaced::default()
+        };
         for (place, before) in &kept.places {
             let (Some((now, _)), Some((then, _))) =
-                (file.association(*place), self.file.association(*before))
+                (file.association(*place), present.file.association(*before))
             else {
                 continue;
             };
             if now != then {
+                replaced.amended += 1;
                 let slot = file.slots.of(*place);
                 let change = &mut prepare[home(&databases, slot)];
                 if self.sequences.is_some() {
@@ -155,8 +347,8 @@ impl Running {
         }
         let now = Instant::now();
         for place in kept.gone {
-            let slot = self.file.slots.of(place);
-            let change = &mut retire[home(self.file.databases(), slot)];
+            let slot = present.file.slots.of(place);
+            let change = &mut retire[home(present.file.databases(), slot)];
             if self.sequences.is_some() {
                 let protect = change.protect();
                 protect.retired.push(slot);
@@ -167,24 +359,27 @@ impl Running {
                 unprotect.retired.push(slot);
                 unprotect.settled = Some(settled.clone());
             }
-            self.empty.push_back((slot, now));
+            present.empty.push_back((slot, now));
         }
         let taken: HashSet<u32> = file.slots.by_place().iter().copied().collect();
-        self.empty.retain(|(slot, _)| !taken.contains(slot));
-        self.capacity = file.slots.capacity() as u32;
-        self.file = file;
+        present.empty.retain(|(slot, _)| !taken.contains(slot));
+        present.capacity = file.slots.capacity() as u32;
+        present.file = file;
         Ok(Replacement {
             prepare,
             switch: databases,
             retire,
             settle: Settlement::new(settlement),
+            replaced,
         })
     }
 
     fn no_changes(&self) -> Vec<ShardChange> {
         (0..self.shards).map(|_| ShardChange::default()).collect()
     }
+}
 
+impl Present {
     /// Which associations of a file go on with those of the present one.
     fn kept(&self, file: &SaFile) -> Kept {
         let outbound: HashSet<u32> = file.outbound.iter().copied().collect();
@@ -239,10 +434,53 @@ impl Running {
                 path: file.path.clone(),
             });
         }
-        let next = (self.file.slots).next(slots, capacity as usize, kept_homes);
+        let preferred = self.homes_of_predecessors(file, &slots);
+        let next = (self.file.slots).next(slots, capacity as usize, kept_homes, preferred);
         file.move_to(next);
         Ok(())
     }
+}
+
+impl Present {
+    /// By slot, the home of the association that had the same policy before: a flow whose
+    /// association is replaced stays with its worker.
+    fn homes_of_predecessors(&self, file: &SaFile, slots: &[u32]) -> HashMap<u32, u32> {
+        let sad = self.file.databases().sad();
+        let before: HashMap<_, u32> = protecting(self.file.policies())
+            .filter_map(|(policy, by)| {
+                let home = sad.home(self.file.slots.of(*by.first()?));
+                Some(((&policy.selector, policy.direction), home))
+            })
+            .collect();
+        protecting(file.policies())
+            .filter_map(|(policy, by)| {
+                let home = before.get(&(&policy.selector, policy.direction))?;
+                Some(by.iter().map(|place| (place, *home)))
+            })
+            .flatten()
+            .filter_map(|(place, home)| Some((*slots.get(*place as usize)?, home)))
+            .collect()
+    }
+}
+
+/// The policies that protect, and the places of their associations.
+fn protecting(policies: &[Policy]) -> impl Iterator<Item = (&Policy, &[u32])> {
+    policies.iter().filter_map(|policy| match &policy.action {
+        Action::Protect(by) => Some((policy, by.as_slice())),
+        Action::Bypass | Action::Discard => None,
+    })
+}
+
+/// Waits until something holds, for a bounded time. Whether it does.
+fn wait_until(holds: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + STEP_TIMEOUT;
+    while !holds() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// What becomes of the associations of the present file.
@@ -270,7 +508,7 @@ impl Sequences {
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
-            .field("file", &self.file)
+            .field("file", &self.lock().file)
             .field("shards", &self.shards)
             .finish_non_exhaustive()
     }

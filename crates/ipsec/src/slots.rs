@@ -21,6 +21,8 @@ pub(crate) struct Slots {
     /// Of associations that were in their slots before this file: the number that steers
     /// their packets. Their counters are on one shard, and stay there.
     kept_homes: HashMap<u32, u32>,
+    /// The same of new ones that follow others.
+    preferred_homes: HashMap<u32, u32>,
 }
 
 impl Slots {
@@ -31,16 +33,24 @@ impl Slots {
             capacity: associations,
             generation: 0,
             kept_homes: HashMap::new(),
+            preferred_homes: HashMap::new(),
         }
     }
 
     /// Those of a file that replaces one of these slots.
-    pub fn next(&self, slots: Vec<u32>, capacity: usize, kept_homes: HashMap<u32, u32>) -> Slots {
+    pub fn next(
+        &self,
+        slots: Vec<u32>,
+        capacity: usize,
+        kept_homes: HashMap<u32, u32>,
+        preferred_homes: HashMap<u32, u32>,
+    ) -> Slots {
         Slots {
             slots,
             capacity: capacity.max(self.capacity),
             generation: self.generation.wrapping_add(1),
             kept_homes,
+            preferred_homes,
         }
     }
 
@@ -80,18 +90,21 @@ impl Slots {
 
     /// By slot, the number that steers an association's packets. `groups` are equal for
     /// associations that should live together: new ones join those of their group that are
-    /// kept, as far as there are some.
+    /// kept, or go where their group is best off.
     pub fn homes(&self, groups: Vec<u32>) -> Vec<u32> {
-        if self.kept_homes.is_empty() {
+        if self.kept_homes.is_empty() && self.preferred_homes.is_empty() {
             return groups;
         }
         let mut home_of_group: HashMap<u32, u32> = HashMap::new();
-        for (slot, group) in (0..).zip(&groups) {
-            if let Some(home) = self.kept_homes.get(&slot) {
-                home_of_group.entry(*group).or_insert(*home);
+        for homes in [&self.kept_homes, &self.preferred_homes] {
+            for (slot, group) in (0..).zip(&groups) {
+                if let Some(home) = homes.get(&slot) {
+                    home_of_group.entry(*group).or_insert(*home);
+                }
             }
         }
-        let mut taken: BTreeSet<u32> = self.kept_homes.values().copied().collect();
+        let mut taken: BTreeSet<u32> = home_of_group.values().copied().collect();
+        taken.extend(self.kept_homes.values());
         let mut next = 0;
         let mut fresh = || {
             while !taken.insert(next) {
@@ -157,8 +170,12 @@ mod tests {
         assert_eq!(first.homes(vec![0, 1, 1, 2]), [0, 1, 1, 2]);
         // Slot 1 is gone; 4 and 5 are new, 4 of one group with slot 3, 5 alone.
         let kept = HashMap::from([(0, 0), (2, 1), (3, 2)]);
-        let next = first.next(vec![3, 4, 0, 5, 2], 6, kept);
+        let next = first.next(vec![3, 4, 0, 5, 2], 6, kept.clone(), HashMap::new());
         assert_eq!(next.homes(vec![0, 1, 2, 3, 3, 4]), [0, 3, 1, 2, 2, 4]);
+        // 5 follows one that was at home at 9, and 4 one elsewhere, but its group is kept.
+        let preferred = HashMap::from([(5, 9), (4, 7)]);
+        let led = first.next(vec![3, 4, 0, 5, 2], 6, kept, preferred);
+        assert_eq!(led.homes(vec![0, 1, 2, 3, 3, 4]), [0, 3, 1, 2, 2, 9]);
         assert_eq!((next.generation(), next.capacity()), (1, 6));
         assert_eq!((next.of(1), next.of(5)), (4, NO_SLOT));
     }

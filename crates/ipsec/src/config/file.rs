@@ -120,6 +120,11 @@ impl SaFile {
         })
     }
 
+    /// The policies, which name associations by their places in the file.
+    pub(crate) fn policies(&self) -> &[Policy] {
+        &self.policies
+    }
+
     /// Puts the associations into other slots.
     pub(crate) fn move_to(&mut self, slots: Slots) {
         let associations = self.associations().to_vec();

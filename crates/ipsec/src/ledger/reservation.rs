@@ -24,6 +24,15 @@ pub struct Reservations {
     failure: Option<Arc<LedgerError>>,
     /// Whether packets wait for the response, or are dropped.
     waits: bool,
+    is_settled: bool,
+}
+
+impl Drop for Reservations {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.ledger.abandon(self.key);
+        }
+    }
 }
 
 /// Why a packet cannot have a number.
@@ -76,6 +85,7 @@ impl Reservations {
             is_requested: false,
             failure: None,
             waits,
+            is_settled: false,
         }
     }
 
@@ -190,6 +200,9 @@ impl Reservations {
             if let Some((first, _)) = of_one.first() {
                 result = result.and(first.ledger.settle(changed, ended));
             }
+        }
+        for (reservations, _) in &mut settled {
+            reservations.is_settled = true;
         }
         result
     }

@@ -196,6 +196,21 @@ impl Ledger {
         }
     }
 
+    /// Gives up a key whose association is gone without having been settled. What was reserved
+    /// stays used up. It does not wait.
+    pub fn abandon(&self, key: u32) {
+        let (response, _) = sync_channel(1);
+        let request = Request::Settle {
+            used: Vec::new(),
+            ended: vec![key],
+            response,
+        };
+        if let Some(requests) = &self.requests {
+            // Where too many wait, the key stays locked until the ledger is closed.
+            let _ = requests.try_send(request);
+        }
+    }
+
     fn closed(&self) -> Response {
         Response::Failed(Arc::new(self.closed_error()))
     }

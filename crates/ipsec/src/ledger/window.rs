@@ -17,6 +17,15 @@ pub struct SeenBound {
     is_requested: bool,
     /// Whether packets wait for the response, or are dropped.
     waits: bool,
+    is_settled: bool,
+}
+
+impl Drop for SeenBound {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.ledger.abandon(self.key);
+        }
+    }
 }
 
 /// How many numbers a crash costs at most: fewer than for a sender, since the
@@ -32,6 +41,7 @@ impl SeenBound {
             end,
             is_requested: false,
             waits,
+            is_settled: false,
         }
     }
 
@@ -92,6 +102,9 @@ impl SeenBound {
             if let Some((first, _)) = of_one.first() {
                 result = result.and(first.ledger.settle(changed, ended));
             }
+        }
+        for (bound, _) in &mut settled {
+            bound.is_settled = true;
         }
         result
     }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use weir_packet::wire::Fragment;
-use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, VocabularyError};
+use weir_stream::{
+    Batch, Context, Mailbox, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
+};
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::databases::{Arrived, Databases};
+use crate::databases::{Arrived, Databases, Newest};
 use crate::fragments::Fragments;
 use crate::policy::Verdict;
 use crate::reason::DropReason;
@@ -19,6 +21,9 @@ const INBOUND: &str = "classify inbound";
 /// Decides about packets on their way out: protect, bypass or drop.
 pub struct ClassifyOutbound {
     databases: Arc<Databases>,
+    /// Databases that take the place of these, in a gateway that runs.
+    commands: Option<Mailbox<Arc<Databases>>>,
+    steering: SteeringRule,
     words: Option<Words>,
     fragments: Fragments,
     bypassed: u64,
@@ -28,16 +33,26 @@ impl ClassifyOutbound {
     /// A classifier by these databases.
     pub fn new(databases: Arc<Databases>) -> ClassifyOutbound {
         ClassifyOutbound {
+            steering: databases.outbound_steering(),
             databases,
+            commands: None,
             words: None,
             fragments: Fragments::default(),
             bypassed: 0,
         }
     }
 
-    /// Goes on by other databases, from the next batch on.
-    pub fn switch(&mut self, databases: Arc<Databases>) {
-        self.databases = databases;
+    /// By databases that others take the place of.
+    pub(crate) fn following(
+        self,
+        newest: &Arc<Newest>,
+        commands: Mailbox<Arc<Databases>>,
+    ) -> ClassifyOutbound {
+        ClassifyOutbound {
+            commands: Some(commands),
+            steering: newest.outbound_steering(),
+            ..self
+        }
     }
 
     /// Packets that passed by.
@@ -57,11 +72,14 @@ impl Stage for ClassifyOutbound {
     }
 
     fn steering(&self) -> Steering {
-        Steering::By(self.databases.outbound_steering())
+        Steering::By(self.steering.clone())
     }
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(OUTBOUND, self.words)?;
+        while let Some(databases) = self.commands.as_mut().and_then(Mailbox::take) {
+            self.databases = databases;
+        }
         for index in batch.live() {
             if batch.headers(index).fragment != Fragment::Whole {
                 if let Some(verdict) = self.of_fragment(batch, index) {
@@ -139,6 +157,9 @@ fn apply(batch: &mut Batch, index: usize, verdict: Verdict, words: &Words, bypas
 /// came without protection passes by or is dropped.
 pub struct ClassifyInbound {
     databases: Arc<Databases>,
+    /// Databases that take the place of these, in a gateway that runs.
+    commands: Option<Mailbox<Arc<Databases>>>,
+    steering: SteeringRule,
     words: Option<Words>,
     fragments: Fragments,
     bypassed: u64,
@@ -148,16 +169,26 @@ impl ClassifyInbound {
     /// A classifier by these databases.
     pub fn new(databases: Arc<Databases>) -> ClassifyInbound {
         ClassifyInbound {
+            steering: databases.inbound_steering(),
             databases,
+            commands: None,
             words: None,
             fragments: Fragments::default(),
             bypassed: 0,
         }
     }
 
-    /// Goes on by other databases, from the next batch on.
-    pub fn switch(&mut self, databases: Arc<Databases>) {
-        self.databases = databases;
+    /// By databases that others take the place of.
+    pub(crate) fn following(
+        self,
+        newest: &Arc<Newest>,
+        commands: Mailbox<Arc<Databases>>,
+    ) -> ClassifyInbound {
+        ClassifyInbound {
+            commands: Some(commands),
+            steering: newest.inbound_steering(),
+            ..self
+        }
     }
 
     /// Packets that passed by.
@@ -177,11 +208,14 @@ impl Stage for ClassifyInbound {
     }
 
     fn steering(&self) -> Steering {
-        Steering::By(self.databases.inbound_steering())
+        Steering::By(self.steering.clone())
     }
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(INBOUND, self.words)?;
+        while let Some(databases) = self.commands.as_mut().and_then(Mailbox::take) {
+            self.databases = databases;
+        }
         for index in batch.live() {
             self.databases
                 .look_ahead_inbound(batch, index + LOOK_AHEAD, false);

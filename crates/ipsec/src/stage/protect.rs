@@ -5,12 +5,13 @@ use std::sync::Arc;
 use weir_crypto::{BATCH_PACKETS, SealBatch, Sealer};
 use weir_simd::prefetch;
 use weir_stream::{
-    Batch, Context, Copies, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
+    Batch, Context, Copies, Mailbox, Stage, StageError, Steering, SteeringRule, Vocabulary,
+    VocabularyError,
 };
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{ProtectChange, Settled};
+use crate::change::{ByShard, ProtectChange, Settled};
 use crate::esp::{Encapsulation, LateChecksum};
 use crate::ledger::{LedgerError, Progress as Used, Reservations};
 use crate::outbound::{Outbound, OutboundAssociation};
@@ -28,6 +29,8 @@ pub struct Protect {
     /// Their keys.
     sealer: Sealer,
     steering: SteeringRule,
+    /// Changes of a gateway that runs, and the number of this shard.
+    commands: Option<(usize, Mailbox<ByShard<ProtectChange>>)>,
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
@@ -74,6 +77,7 @@ impl Protect {
             associations: Vec::new(),
             sealer: Sealer::new(),
             steering,
+            commands: None,
             wanted: Vec::new(),
             planned: Vec::new(),
             planned_bytes: 0,
@@ -97,8 +101,30 @@ impl Protect {
         }
     }
 
+    /// As the stage of a shard whose associations change.
+    pub(crate) fn following(
+        self,
+        shard: usize,
+        commands: Mailbox<ByShard<ProtectChange>>,
+    ) -> Protect {
+        Protect {
+            commands: Some((shard, commands)),
+            ..self
+        }
+    }
+
+    fn take_commands(&mut self) {
+        while let Some((shard, mailbox)) = &mut self.commands
+            && let Some(changes) = mailbox.take()
+        {
+            if let Some(change) = changes.take(*shard) {
+                self.change(change);
+            }
+        }
+    }
+
     /// Makes a change that takes effect with the next batch. It does not wait for a disk.
-    pub fn change(&mut self, change: ProtectChange) {
+    fn change(&mut self, change: ProtectChange) {
         for (slot, association) in change.installed {
             self.install(slot, association);
         }
@@ -372,6 +398,7 @@ impl Stage for Protect {
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
+        self.take_commands();
         self.batches += 1;
         self.planned.clear();
         self.planned_bytes = 0;

@@ -10,13 +10,14 @@ use weir_select::Tuple;
 use weir_simd::prefetch;
 use weir_stream::{
     Arrival as RecordArrival, BATCH_RECORDS, Batch, BatchLimits, Context, Copies, Disposition,
-    RecordCopy, Stage, StageError, Steering, Vocabulary, VocabularyError, Work,
+    Mailbox, RecordCopy, Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError,
+    Work,
 };
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{Settled, UnprotectChange};
-use crate::databases::{Arrived, Databases};
+use crate::change::{ByShard, Settled, UnprotectChange};
+use crate::databases::{Arrived, Databases, Newest};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
 use crate::inbound::{Admitted, Inbound, InboundAssociation};
@@ -40,6 +41,9 @@ const MAX_HEADER_BYTES: usize = 24;
 pub struct Unprotect {
     words: Option<Words>,
     databases: TwoGenerations,
+    steering: SteeringRule,
+    /// Changes of a gateway that runs, and the number of this shard.
+    commands: Option<(usize, Mailbox<ByShard<UnprotectChange>>)>,
     /// By slot; `None` where another shard has it, or none.
     associations: Vec<Option<Inbound>>,
     /// Their keys.
@@ -112,6 +116,8 @@ impl Unprotect {
     pub(crate) fn new(databases: Arc<Databases>) -> Unprotect {
         Unprotect {
             words: None,
+            steering: databases.inbound_steering(),
+            commands: None,
             databases: TwoGenerations([Arc::clone(&databases), databases]),
             associations: Vec::new(),
             opener: Opener::new(),
@@ -137,8 +143,32 @@ impl Unprotect {
         }
     }
 
+    /// As the stage of a shard whose associations change.
+    pub(crate) fn following(
+        self,
+        shard: usize,
+        newest: &Arc<Newest>,
+        commands: Mailbox<ByShard<UnprotectChange>>,
+    ) -> Unprotect {
+        Unprotect {
+            commands: Some((shard, commands)),
+            steering: newest.inbound_steering(),
+            ..self
+        }
+    }
+
+    fn take_commands(&mut self) {
+        while let Some((shard, mailbox)) = &mut self.commands
+            && let Some(changes) = mailbox.take()
+        {
+            if let Some(change) = changes.take(*shard) {
+                self.change(change);
+            }
+        }
+    }
+
     /// Makes a change that takes effect with the next batch. It does not wait for a disk.
-    pub fn change(&mut self, change: UnprotectChange) {
+    fn change(&mut self, change: UnprotectChange) {
         if let Some(databases) = change.expected {
             self.databases.add(databases);
         }
@@ -559,7 +589,7 @@ impl Stage for Unprotect {
     }
 
     fn steering(&self) -> Steering {
-        Steering::By(self.databases.newest().inbound_steering())
+        Steering::By(self.steering.clone())
     }
 
     /// What comes out has the headers that were inside.
@@ -569,6 +599,7 @@ impl Stage for Unprotect {
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
+        self.take_commands();
         self.unprotect(batch, &words);
         Ok(())
     }

@@ -1,25 +1,32 @@
-//! SA files that take the place of others while packets are on their way.
+//! SA files that take the place of others while packets are on their way: two gateways of two
+//! workers each, from one to the other in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use weir_ipsec::{
-    ClassifyInbound, ClassifyOutbound, DropReason, GatewayError, NewKeys, Protect, Replacement,
-    Running, Sequences, Unprotect, Windows,
+use weir_ipsec::{NewKeys, ReplaceError, Replaced, Running, SaFile, Sequences, Windows};
+use weir_port::{
+    FrameLayout, FramePool, Frames, MemoryRx, MemoryTx, Outgoing, Rx, Tx, memory_queue,
 };
-use weir_packet::wire::LinkType;
-use weir_stream::{Batch, BatchLimits, Context, Disposition, MemorySource, Stage, Vocabulary};
+use weir_stream::{Batch, Context, Egress, Live, LivePort, Stage, StageError, Statistics};
 
 use crate::common::{ipv4_to, keyed_association, load};
 
+const WORKERS: usize = 2;
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// An SA file with these associations, each a key's number: its tunnel leads to a gateway of its
 /// own and carries what goes to 10.0.KEY.0/24. `mtu` is that of all.
-fn file(keys: &[u8], direction: &str, mtu: u32) -> String {
+fn file(keys: &[u8], direction: &str, mtu: u32) -> SaFile {
     let mut text = String::new();
     for key in keys {
         let more = format!(
             "tunnel = {{ source = \"198.18.0.1\", destination = \"198.18.1.{key}\" }}\n\
-             direction = {direction:?}\nmtu = {mtu}\nreplay_state = \"forget\""
+             direction = {direction:?}\nmtu = {mtu}\nwindow = 4096\nreplay_state = \"forget\""
         );
         let (name, spi) = (format!("to-{key}"), 0x1000 + u32::from(*key));
         text += &keyed_association(&name, spi, "aes-128-gcm-16", "tunnel", &more, *key);
@@ -30,149 +37,198 @@ fn file(keys: &[u8], direction: &str, mtu: u32) -> String {
              action = \"protect\"\nsa = \"to-{key}\"\n"
         );
     }
-    text
+    load(&text)
 }
 
-/// One end of the tunnels, and what replaces its files.
-struct Sender {
-    running: Running,
-    classify: ClassifyOutbound,
-    protect: Protect,
+/// A gateway in one direction, from a port in memory to another one.
+struct Gateway {
+    ipsec: Arc<Running>,
+    live: weir_stream::Running,
+    to: Vec<MemoryTx>,
+    from: Vec<MemoryRx>,
+    frames: Frames,
+    fails: Arc<AtomicBool>,
 }
 
-struct Receiver {
-    running: Running,
-    classify: ClassifyInbound,
-    unprotect: Unprotect,
+/// A stage that panics when it is told to, once.
+struct Fails(Arc<AtomicBool>);
+
+impl Stage for Fails {
+    fn name(&self) -> &str {
+        "fails"
+    }
+
+    fn process(&mut self, _batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        assert!(!self.0.swap(false, Ordering::Relaxed), "told to");
+        Ok(())
+    }
 }
 
-impl Sender {
-    fn start(ledger: &Path, text: &str) -> Sender {
+impl Gateway {
+    fn sender(ledger: &Path, file: SaFile) -> Gateway {
         let sequences = Sequences::Ledger {
             path: ledger.into(),
             new_keys: NewKeys::All,
-            reserve: 64,
+            reserve: 1 << 12,
         };
-        let file = load(text);
-        let mut classify = ClassifyOutbound::new(file.databases().clone());
-        let (running, mut protect, _) =
-            Running::start(file, Some(sequences), None, 1).expect("a gateway");
-        let mut protect = protect.remove(0);
-        let mut vocabulary = Vocabulary::default();
-        classify.register(&mut vocabulary).expect("words");
-        protect.register(&mut vocabulary).expect("words");
-        Sender {
-            running,
-            classify,
-            protect,
-        }
-    }
-
-    fn begin(&mut self, text: &str) -> Result<Replacement, GatewayError> {
-        self.running.replace(load(text), NewKeys::All)
-    }
-
-    fn prepare(&mut self, replacement: &mut Replacement) {
-        if let Some(change) = replacement.prepare.remove(0).protect {
-            self.protect.change(change);
-        }
-    }
-
-    fn retire(&mut self, mut replacement: Replacement) {
-        if let Some(change) = replacement.retire.remove(0).protect {
-            self.protect.change(change);
-        }
-        replacement.settle.write().expect("a ledger");
-    }
-
-    fn replace(&mut self, text: &str) {
-        let mut replacement = self.begin(text).expect("a right file");
-        self.prepare(&mut replacement);
-        self.classify.switch(replacement.switch.clone());
-        self.retire(replacement);
-    }
-}
-
-impl Receiver {
-    fn start(text: &str) -> Receiver {
-        let file = load(text);
-        let mut classify = ClassifyInbound::new(file.databases().clone());
-        let (running, _, mut unprotect) =
-            Running::start(file, None, Some(Windows::Empty), 1).expect("a gateway");
-        let mut unprotect = unprotect.remove(0);
-        let mut vocabulary = Vocabulary::default();
-        classify.register(&mut vocabulary).expect("words");
-        unprotect.register(&mut vocabulary).expect("words");
-        Receiver {
-            running,
-            classify,
-            unprotect,
-        }
-    }
-
-    fn prepare(&mut self, replacement: &mut Replacement) {
-        if let Some(change) = replacement.prepare.remove(0).unprotect {
-            self.unprotect.change(change);
-        }
-    }
-
-    fn retire(&mut self, mut replacement: Replacement) {
-        if let Some(change) = replacement.retire.remove(0).unprotect {
-            self.unprotect.change(change);
-        }
-        replacement.settle.write().expect("no ledger");
-    }
-}
-
-fn batch_of(packets: &[Vec<u8>]) -> Batch {
-    let mut batch = Batch::new(BatchLimits::default());
-    MemorySource::new(LinkType::RawIp, packets)
-        .process(&mut batch, &mut Context::default())
-        .expect("packets");
-    batch
-}
-
-fn process(stage: &mut impl Stage, batch: &mut Batch) {
-    stage
-        .process(batch, &mut Context::default())
-        .expect("drops are no error");
-}
-
-/// What is left of a batch.
-fn forwarded(batch: &Batch) -> Vec<Vec<u8>> {
-    batch
-        .live()
-        .map(|index| batch.record(index).to_vec())
-        .collect()
-}
-
-fn drops(batch: &Batch) -> Vec<DropReason> {
-    let mut vocabulary = Vocabulary::default();
-    let codes = vocabulary
-        .drop_reasons::<DropReason>()
-        .expect("a vocabulary");
-    (0..batch.len())
-        .filter_map(|index| match batch.disposition(index) {
-            Disposition::Drop(code) => codes.reason(code),
-            _ => None,
+        let ipsec = Arc::new(Running::new(file, Some(sequences), None, WORKERS));
+        Gateway::start(ipsec, |ipsec, worker| {
+            Ok(vec![
+                Box::new(ipsec.classify_outbound()?),
+                Box::new(ipsec.protect(worker)?),
+            ])
         })
-        .collect()
+    }
+
+    fn receiver(file: SaFile) -> Gateway {
+        let ipsec = Arc::new(Running::new(file, None, Some(Windows::Empty), WORKERS));
+        Gateway::start(ipsec, |ipsec, worker| {
+            Ok(vec![
+                Box::new(ipsec.classify_inbound()?),
+                Box::new(ipsec.unprotect(worker)?),
+            ])
+        })
+    }
+
+    fn start(
+        ipsec: Arc<Running>,
+        stages: impl Fn(&Running, usize) -> Result<Vec<Box<dyn Stage>>, ReplaceError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Gateway {
+        let pool = FramePool::new(FrameLayout::default()).expect("memory");
+        let queue = || memory_queue(&pool, 1 << 12, 9000);
+        let queues = || {
+            (0..WORKERS)
+                .map(|_| queue())
+                .unzip::<_, _, Vec<_>, Vec<_>>()
+        };
+        let ((to, rx), (tx, from)) = (queues(), queues());
+        let fails = Arc::new(AtomicBool::new(false));
+        let (of_stages, told) = (Arc::clone(&ipsec), Arc::clone(&fails));
+        let live = Live::new(WORKERS, move |worker, _path| {
+            let made = stages(&of_stages, worker);
+            let mut made = made.map_err(|error| StageError::new("ipsec", error))?;
+            made.push(Box::new(Fails(Arc::clone(&told))));
+            Ok(made)
+        });
+        let live = live
+            .port(LivePort {
+                name: "in".into(),
+                rx: rx.into_iter().map(|rx| Box::new(rx) as _).collect(),
+                tx: Vec::new(),
+                keeps_flows: false,
+            })
+            .port(LivePort {
+                name: "out".into(),
+                rx: Vec::new(),
+                tx: tx.into_iter().map(|tx| Box::new(tx) as _).collect(),
+                keeps_flows: false,
+            })
+            .path(0, Egress::port(1))
+            .start()
+            .expect("a gateway");
+        Gateway {
+            ipsec,
+            live,
+            to,
+            from,
+            frames: Frames::default(),
+            fails,
+        }
+    }
+
+    fn send(&mut self, packets: &[Vec<u8>]) {
+        for (number, packet) in packets.iter().enumerate() {
+            let outgoing = [Outgoing::from(&packet[..])];
+            let queue = &mut self.to[number % WORKERS];
+            assert_eq!(queue.send(&mut self.frames, &outgoing), 1);
+        }
+    }
+
+    fn receive(&mut self) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        for queue in &mut self.from {
+            while queue.fill(&mut self.frames, 256) > 0 {
+                packets.extend(self.frames.packets().map(|packet| packet.bytes.to_vec()));
+                self.frames.clear();
+            }
+        }
+        packets
+    }
+
+    fn counts(&self) -> Statistics {
+        self.live.meters().snapshot().expect("balanced")
+    }
+
+    fn stop(self) -> Statistics {
+        self.live.stop_flag().stop();
+        self.live.join().expect("a run")
+    }
 }
 
-/// One packet through each of these tunnels.
-fn traffic(keys: &[u8], payload: u8) -> Vec<Vec<u8>> {
-    keys.iter()
-        .map(|key| ipv4_to([10, 0, *key, 1], 99, &[payload; 20]))
-        .collect()
+/// Packets through tunnels, each with a number of its own.
+#[derive(Default)]
+struct Traffic {
+    numbers: u64,
+    /// Those that must arrive and have not yet.
+    expected: HashSet<u64>,
+    /// SPI and IV of all that were sealed.
+    nonces: HashSet<(u32, u64)>,
 }
 
-fn spi_and_iv(packet: &[u8]) -> (u32, u64) {
-    let esp = &packet[20..];
-    let spi = u32::from_be_bytes([esp[0], esp[1], esp[2], esp[3]]);
-    let iv = esp[8..16]
-        .iter()
-        .fold(0, |iv, byte| iv << 8 | u64::from(*byte));
-    (spi, iv)
+impl Traffic {
+    /// A packet through each of these tunnels, in Ethernet frames; all of them must arrive.
+    fn through(&mut self, keys: &[u8]) -> Vec<Vec<u8>> {
+        keys.iter()
+            .map(|key| {
+                self.numbers += 1;
+                self.expected.insert(self.numbers);
+                let mut payload = self.numbers.to_be_bytes().to_vec();
+                payload.resize(40, *key);
+                let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00];
+                frame.extend(ipv4_to([10, 0, *key, 1], 99, &payload));
+                frame
+            })
+            .collect()
+    }
+
+    /// Carries on what has come out of the gateways. No nonce comes twice.
+    fn carry(&mut self, sender: &mut Gateway, receiver: &mut Gateway) {
+        let sealed = sender.receive();
+        for frame in &sealed {
+            let esp = &frame[34..];
+            let spi = u32::from_be_bytes(esp[..4].try_into().expect("4"));
+            let iv = u64::from_be_bytes(esp[8..16].try_into().expect("8"));
+            assert!(self.nonces.insert((spi, iv)), "{spi:#x}: {iv} twice");
+        }
+        receiver.send(&sealed);
+        for frame in receiver.receive() {
+            let number = u64::from_be_bytes(frame[34..42].try_into().expect("8"));
+            self.expected.remove(&number);
+        }
+    }
+
+    /// Carries on until everything has arrived that must.
+    fn finish(&mut self, sender: &mut Gateway, receiver: &mut Gateway) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.expected.is_empty() {
+            self.carry(sender, receiver);
+            let drops = || [drops(&sender.counts()), drops(&receiver.counts())];
+            assert!(
+                Instant::now() < deadline,
+                "{}: {:?}",
+                self.expected.len(),
+                drops()
+            );
+        }
+    }
+}
+
+fn drops(statistics: &Statistics) -> Vec<(&'static str, u64)> {
+    let drops = statistics.drops_by_reason();
+    drops.map(|(word, count)| (word.name, count)).collect()
 }
 
 /// SplitMix64.
@@ -183,142 +239,109 @@ fn random(state: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Files with other associations, in other orders and with other parameters take turns. What is
-/// in both is never interrupted, whatever the step at which its packets meet the replacement.
+fn everything() -> Vec<u8> {
+    (1..=12).collect()
+}
+
+/// Files with other associations, in other orders and with other parameters take turns. Not one
+/// packet is lost whose association both have.
 #[test]
-fn packets_meet_one_file_or_the_other() {
+fn what_both_files_have_is_never_interrupted() {
     let directory = tempfile::tempdir().expect("a directory");
-    let everything: Vec<u8> = (1..=12).collect();
     let mut present = vec![1, 2, 3];
-    let mut sender = Sender::start(
-        &directory.path().join("ledger"),
-        &file(&present, "outbound", 1400),
-    );
-    let mut receiver = Receiver::start(&file(&everything, "inbound", 1400));
-    let mut nonces: HashSet<(u32, u64)> = HashSet::new();
-    let mut highest: HashMap<u32, u64> = HashMap::new();
+    let ledger = directory.path().join("ledger");
+    let mut sender = Gateway::sender(&ledger, file(&present, "outbound", 1400));
+    let mut receiver = Gateway::receiver(file(&everything(), "inbound", 1400));
+    let mut traffic = Traffic::default();
     let mut state = 7;
-    let mut kept_packets = 0;
-    for round in 0..200u32 {
-        let mut next = everything.clone();
+    for round in 0..30 {
+        let mut next = everything();
         next.retain(|_| random(&mut state).is_multiple_of(2));
         let by = random(&mut state) as usize % next.len().max(1);
         next.rotate_left(by);
-        let text = file(&next, "outbound", 1300 + round);
-        let mut replacement = sender.begin(&text).expect("a right file");
-        let both: Vec<u8> = present
-            .iter()
-            .copied()
+        let both: Vec<u8> = (present.iter().copied())
             .filter(|key| next.contains(key))
             .collect();
-
-        // Classified by the old file, sealed when the new one is prepared.
-        let mut before = batch_of(&traffic(&present, 1));
-        process(&mut sender.classify, &mut before);
-        sender.prepare(&mut replacement);
-        process(&mut sender.protect, &mut before);
-        // All of the old file: nothing is retired yet.
-        let mut sealed = forwarded(&before);
-        assert_eq!(sealed.len(), present.len(), "{:?}", drops(&before));
-
-        // Classified by the new one, sealed before anything is retired.
-        sender.classify.switch(replacement.switch.clone());
-        let mut after = batch_of(&traffic(&next, 2));
-        process(&mut sender.classify, &mut after);
-        process(&mut sender.protect, &mut after);
-        assert_eq!(forwarded(&after).len(), next.len(), "{:?}", drops(&after));
-        sealed.extend(forwarded(&after));
-
-        sender.retire(replacement);
-        let mut later = batch_of(&traffic(&next, 3));
-        process(&mut sender.classify, &mut later);
-        process(&mut sender.protect, &mut later);
-        assert_eq!(forwarded(&later).len(), next.len(), "{:?}", drops(&later));
-        sealed.extend(forwarded(&later));
-
-        for packet in &sealed {
-            let (spi, iv) = spi_and_iv(packet);
-            assert!(nonces.insert((spi, iv)), "{spi:#x}: {iv} twice");
-            let last = highest.insert(spi, iv).unwrap_or(0);
-            assert!(iv > last, "{spi:#x}: {iv} after {last}");
-            if both.contains(&((spi - 0x1000) as u8)) {
-                assert!(
-                    iv <= last + 1,
-                    "{spi:#x} is in both files, and skips from {last} to {iv}"
-                );
-                kept_packets += 1;
+        let mut order = everything();
+        order.rotate_left(by);
+        let (of_sender, of_receiver) = (Arc::clone(&sender.ipsec), Arc::clone(&receiver.ipsec));
+        let sending = file(&next, "outbound", 1300 + round);
+        let receiving = file(&order, "inbound", 1300 + round);
+        let replaced = thread::scope(|scope| {
+            let sender_side = scope.spawn(move || of_sender.replace(sending, NewKeys::All));
+            let receiver_side = scope.spawn(move || of_receiver.replace(receiving, NewKeys::NONE));
+            while !(sender_side.is_finished() && receiver_side.is_finished()) {
+                sender.send(&traffic.through(&both));
+                traffic.carry(&mut sender, &mut receiver);
+                thread::sleep(Duration::from_micros(200));
             }
-        }
-        let mut opened = batch_of(&sealed);
-        process(&mut receiver.classify, &mut opened);
-        process(&mut receiver.unprotect, &mut opened);
-        assert_eq!(
-            forwarded(&opened).len(),
-            sealed.len(),
-            "{:?}",
-            drops(&opened)
+            [sender_side, receiver_side].map(|side| side.join().expect("no panic").expect("right"))
+        });
+        let [of_sender, of_receiver] = &replaced;
+        assert!(
+            of_sender.is_complete && of_receiver.is_complete,
+            "{replaced:?}"
         );
+        assert!(of_sender.ledger_error.is_none());
+        assert_eq!(
+            (of_sender.kept, of_sender.amended),
+            (both.len(), both.len())
+        );
+        assert_eq!(of_sender.added, next.len() - both.len());
+        assert_eq!(of_sender.retired, present.len() - both.len());
+        assert_eq!((of_receiver.kept, of_receiver.generation), (12, round + 1));
+        sender.send(&traffic.through(&next));
+        traffic.carry(&mut sender, &mut receiver);
         present = next;
     }
-    assert!(kept_packets > 500, "{kept_packets}");
-    let reports = sender.protect.reports();
-    let protected: u64 = reports.iter().map(|report| report.traffic.packets).sum();
-    assert_eq!(protected, nonces.len() as u64);
-    sender.protect.finish().expect("a ledger");
+    traffic.finish(&mut sender, &mut receiver);
+    assert!(traffic.numbers > 5_000, "{}", traffic.numbers);
+    assert_eq!(drops(&sender.stop()), []);
+    assert_eq!(drops(&receiver.stop()), []);
 }
 
-/// A receiver judges a packet by the policies that classified it, and keeps the windows of
-/// associations that stay.
+/// A worker whose stages fail makes them again: its associations go on behind what was reserved,
+/// and their files can still be replaced.
 #[test]
-fn windows_and_policies_of_a_receiver() {
+fn stages_that_failed_are_made_again() {
     let directory = tempfile::tempdir().expect("a directory");
     let ledger = directory.path().join("ledger");
-    let mut sender = Sender::start(&ledger, &file(&[1, 2], "outbound", 1400));
-    let mut receiver = Receiver::start(&file(&[1, 2], "inbound", 1400));
-    let mut first = batch_of(&traffic(&[1, 2], 1));
-    process(&mut sender.classify, &mut first);
-    process(&mut sender.protect, &mut first);
-    let first = forwarded(&first);
-    let mut second = batch_of(&traffic(&[1, 2], 2));
-    process(&mut sender.classify, &mut second);
-    process(&mut sender.protect, &mut second);
-    let second = forwarded(&second);
+    let mut sender = Gateway::sender(&ledger, file(&everything(), "outbound", 1400));
+    let mut receiver = Gateway::receiver(file(&everything(), "inbound", 1400));
+    let mut traffic = Traffic::default();
+    for round in 0..6 {
+        sender.send(&traffic.through(&everything()));
+        traffic.finish(&mut sender, &mut receiver);
+        sender.fails.store(true, Ordering::Relaxed);
+        // What is in the stages that fail is dropped; packets come through again afterwards.
+        let deadline = Instant::now() + PATIENCE;
+        while sender.fails.load(Ordering::Relaxed) || !traffic.expected.is_empty() {
+            traffic.expected.clear();
+            sender.send(&traffic.through(&everything()));
+            let sent = Instant::now();
+            while !traffic.expected.is_empty() && sent.elapsed() < Duration::from_millis(50) {
+                traffic.carry(&mut sender, &mut receiver);
+            }
+            assert!(Instant::now() < deadline, "{:?}", drops(&sender.counts()));
+        }
+        let replaced = replaced_at_last(&sender.ipsec, || {
+            file(&everything(), "outbound", 1300 + round)
+        });
+        assert_eq!((replaced.kept, replaced.is_complete), (12, true));
+    }
+    sender.stop();
+    receiver.stop();
+}
 
-    let mut opened = batch_of(&first);
-    process(&mut receiver.classify, &mut opened);
-    process(&mut receiver.unprotect, &mut opened);
-    assert_eq!(forwarded(&opened).len(), 2);
-
-    // The new file has tunnel 1 only, in another place, and 3.
-    let text = file(&[3, 1], "inbound", 1400);
-    let mut replacement = receiver
-        .running
-        .replace(load(&text), NewKeys::NONE)
-        .expect("right");
-    let mut classified_before = batch_of(&second);
-    process(&mut receiver.classify, &mut classified_before);
-    receiver.prepare(&mut replacement);
-    receiver.classify.switch(replacement.switch.clone());
-    process(&mut receiver.unprotect, &mut classified_before);
-    assert_eq!(
-        forwarded(&classified_before).len(),
-        2,
-        "{:?}",
-        drops(&classified_before)
-    );
-    receiver.retire(replacement);
-
-    let mut replayed = batch_of(&[first, second].concat());
-    process(&mut receiver.classify, &mut replayed);
-    process(&mut receiver.unprotect, &mut replayed);
-    // Tunnel 2 ends here no more: its packets are subject to the policies.
-    let (replay, unknown) = (DropReason::Replay, DropReason::NoPolicy);
-    assert_eq!(drops(&replayed), [replay, unknown, replay, unknown]);
-    let reports: Vec<(String, u64)> = (receiver.unprotect.reports().iter())
-        .map(|report| (report.parameters.name.clone(), report.traffic.packets))
-        .filter(|(_, packets)| *packets > 0)
-        .collect();
-    assert_eq!(reports, [("to-1".to_owned(), 2), ("to-2".to_owned(), 2)]);
+/// Replaces a file, once the workers have made their stages.
+fn replaced_at_last(ipsec: &Running, file: impl Fn() -> SaFile) -> Replaced {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match ipsec.replace(file(), NewKeys::NONE) {
+            Err(ReplaceError::Busy) if Instant::now() < deadline => thread::yield_now(),
+            result => return result.expect("a right file"),
+        }
+    }
 }
 
 /// A file that is refused changes nothing, and says why.
@@ -326,30 +349,36 @@ fn windows_and_policies_of_a_receiver() {
 fn a_refused_file_leaves_the_old_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let ledger = directory.path().join("ledger");
-    let mut sender = Sender::start(&ledger, &file(&[1], "outbound", 1400));
-    let unknown = sender
-        .running
-        .replace(load(&file(&[1, 2], "outbound", 1400)), NewKeys::NONE);
-    let message = unknown
-        .err()
-        .expect("a key that the ledger does not know")
+    let mut sender = Gateway::sender(&ledger, file(&[1], "outbound", 1400));
+    let mut receiver = Gateway::receiver(file(&everything(), "inbound", 1400));
+    let mut traffic = Traffic::default();
+    let unknown = file(&[1, 2], "outbound", 1400);
+    let refused = sender.ipsec.replace(unknown, NewKeys::NONE);
+    let message = refused
+        .expect_err("a key that the ledger does not know")
         .to_string();
     assert!(
         message.contains("to-2") && message.contains("--new-key"),
         "{message}"
     );
-    let mut batch = batch_of(&traffic(&[1, 2], 1));
-    process(&mut sender.classify, &mut batch);
-    process(&mut sender.protect, &mut batch);
-    assert_eq!(forwarded(&batch).len(), 1);
-    assert_eq!(drops(&batch), [DropReason::NoPolicy]);
+    sender.send(&traffic.through(&[1]));
+    traffic.finish(&mut sender, &mut receiver);
     // What was refused can be taken later, and an association comes back under its key.
     for keys in [&[1, 2][..], &[2], &[1, 2]] {
-        sender.replace(&file(keys, "outbound", 1400));
+        let file = file(keys, "outbound", 1400);
+        sender
+            .ipsec
+            .replace(file, NewKeys::All)
+            .expect("a right file");
+        sender.send(&traffic.through(keys));
+        traffic.finish(&mut sender, &mut receiver);
     }
-    let mut batch = batch_of(&traffic(&[1], 1));
-    process(&mut sender.classify, &mut batch);
-    process(&mut sender.protect, &mut batch);
-    assert_eq!(spi_and_iv(&forwarded(&batch)[0]), (0x1001, 2));
-    sender.protect.finish().expect("a ledger");
+    assert!(
+        traffic.nonces.contains(&(0x1001, 3)),
+        "{:?}",
+        traffic.nonces
+    );
+    assert_eq!(sender.ipsec.associations().len(), 2);
+    sender.stop();
+    receiver.stop();
 }
