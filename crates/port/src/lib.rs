@@ -75,7 +75,7 @@ pub use frames::{Frame, FrameLayout, FramePool, Frames};
 #[cfg(target_os = "linux")]
 pub use interface::{InterfaceRx, InterfaceTx, RxOptions, TxOptions};
 pub use memory::{MemoryRx, MemoryTx, memory_queue};
-pub use offload::{Merged, Split, complete_checksum, merge, verify_checksum};
+pub use offload::{Merged, SegmentedRx, Split, complete_checksum, merge, verify_checksum};
 pub use port::{
     Arrival, ChecksumState, DownReason, LinkLayer, Offload, Outgoing, Packet, PortState, Rx,
     RxCounters, Segments, Transport, Tx, TxCounters,

@@ -4,9 +4,11 @@
 mod checksum;
 mod headers;
 mod merge;
+mod rx;
 mod split;
 
 pub use merge::{Merged, merge};
+pub use rx::SegmentedRx;
 pub use split::Split;
 
 use crate::port::LinkLayer;

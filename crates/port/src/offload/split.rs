@@ -45,6 +45,23 @@ impl<'a> Split<'a> {
         self.segment_bytes() - self.headers.network
     }
 
+    /// The same, behind the segments that were written before.
+    pub(super) fn after(self, progress: Progress) -> Split<'a> {
+        Split {
+            done: progress.done,
+            number: progress.number,
+            ..self
+        }
+    }
+
+    /// How far it has come.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            done: self.done,
+            number: self.number,
+        }
+    }
+
     /// How many segments are still to come.
     pub fn remaining(&self) -> usize {
         let payload = self.headers.end - self.headers.payload_start;
@@ -102,6 +119,13 @@ impl<'a> Split<'a> {
         self.number = self.number.wrapping_add(1);
         Some(bytes)
     }
+}
+
+/// How much of a packet was split.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    done: usize,
+    number: u16,
 }
 
 pub const FIN: u8 = 0x01;
