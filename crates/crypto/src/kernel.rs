@@ -4,11 +4,12 @@ use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
 use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, MacSuiteKey, Ocb3Key};
-use crate::etm::EtmKey;
+use crate::etm::{EtmKey, EtmSecret};
 use crate::keys::KeyMaterial;
-use crate::mac::{Algorithm, MacKey};
+use crate::mac::hmac::digest_of;
+use crate::mac::{Algorithm, MacKey, MacPacketKey};
 use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
-use crate::suite::{Aead, Suite};
+use crate::suite::{Aead, Cipher, Suite};
 
 /// A cipher was handed a length that is not its own. The checks of key material and of a batch
 /// keep this from happening; where it does happen, nothing has been written, and it is an error
@@ -23,6 +24,8 @@ pub(crate) struct InvalidLength;
 pub(crate) enum Kernel<C> {
     Gcm(GcmKey),
     Etm(Box<EtmKey<C>>),
+    /// HMAC alone, which is encrypt-then-MAC without a cipher.
+    Hmac(Box<EtmKey<C>>),
     Ocb3(Ocb3Key),
     Ccm(Box<CcmKey>),
     MacSuite(Box<MacSuiteKey>),
@@ -36,10 +39,15 @@ pub(crate) enum Kind {
     Gcm = 1,
     Ocb3 = 2,
     ChaCha20Poly1305 = 4,
-    /// CCM, and ciphers with a MAC of [`crate::mac`].
+    /// CCM.
     Aead = 8,
     Etm = 16,
+    /// A MAC of [`crate::mac`] alone, but for HMAC.
     Mac = 32,
+    /// A cipher with such a MAC, and GMAC as a suite of ESP.
+    MacSuite = 64,
+    /// HMAC alone.
+    Hmac = 128,
 }
 
 /// A kernel that encrypts and tags.
@@ -72,7 +80,20 @@ impl<C: CbcKey> Kernel<C> {
                 Kernel::Ocb3(Ocb3Key::new(tier, size, key, C::DECRYPTS)?)
             }
             Suite::EncryptThenMac(cipher, mac) => {
-                Kernel::Etm(Box::new(EtmKey::new(material, (cipher, mac), tier)?))
+                let secret = EtmSecret {
+                    key,
+                    salt,
+                    integrity_key: material.integrity_key(),
+                };
+                Kernel::Etm(Box::new(EtmKey::new(cipher, digest_of(mac), secret, tier)?))
+            }
+            Suite::Mac(Algorithm::Hmac(digest)) => {
+                let secret = EtmSecret {
+                    key: &[],
+                    salt,
+                    integrity_key: key,
+                };
+                Kernel::Hmac(Box::new(EtmKey::new(Cipher::Null, digest, secret, tier)?))
             }
             Suite::Mac(algorithm) => {
                 Kernel::Mac(Box::new(MacKey::new(tier, algorithm, key, salt)?))
@@ -107,10 +128,12 @@ impl<C> Kernel<C> {
         match self {
             Kernel::Gcm(_) => Kind::Gcm,
             Kernel::Etm(_) => Kind::Etm,
+            Kernel::Hmac(_) => Kind::Hmac,
             Kernel::Ocb3(_) => Kind::Ocb3,
             Kernel::ChaCha20Poly1305(_) => Kind::ChaCha20Poly1305,
-            Kernel::Ccm(_) | Kernel::MacSuite(_) => Kind::Aead,
+            Kernel::Ccm(_) => Kind::Aead,
             Kernel::Mac(_) => Kind::Mac,
+            Kernel::MacSuite(_) => Kind::MacSuite,
         }
     }
 
@@ -119,12 +142,26 @@ impl<C> Kernel<C> {
     pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {
         match self {
             Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
-            Kernel::MacSuite(key) => Some(AeadKey::MacSuite(key)),
-            Kernel::Gcm(_)
-            | Kernel::Ocb3(_)
-            | Kernel::ChaCha20Poly1305(_)
-            | Kernel::Etm(_)
-            | Kernel::Mac(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The key of a packet of [`Kind::Mac`] or [`Kind::MacSuite`].
+    #[inline]
+    pub(crate) fn mac(&self) -> Option<MacPacketKey<'_>> {
+        match self {
+            Kernel::Mac(mac) => Some(MacPacketKey { mac, cipher: None }),
+            Kernel::MacSuite(key) => Some(key.packet_key()),
+            _ => None,
+        }
+    }
+
+    /// The key of a packet of [`Kind::Etm`] or [`Kind::Hmac`].
+    #[inline]
+    pub(crate) fn etm(&self) -> Option<&EtmKey<C>> {
+        match self {
+            Kernel::Etm(key) | Kernel::Hmac(key) => Some(key),
+            _ => None,
         }
     }
 }

@@ -204,6 +204,13 @@ impl Suite {
         }
     }
 
+    /// Whether packets carry an IV that nobody may predict: that of CBC.
+    #[inline]
+    pub(crate) fn has_random_iv(self) -> bool {
+        let is_cbc = |cipher| matches!(cipher, Cipher::AesCbc(_) | Cipher::TripleDesCbc);
+        matches!(self, Suite::EncryptThenMac(cipher, _) if is_cbc(cipher))
+    }
+
     /// The payload's length must be a multiple of this many bytes; 1 where any
     /// length will do. ESP's own alignment to 4 bytes is not counted here.
     #[inline]

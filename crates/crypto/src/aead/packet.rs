@@ -4,10 +4,8 @@
 use weir_simd::Tier;
 
 use super::ccm::{self, CcmKey};
-use super::mac_suite::{self, MacSuiteKey};
 use crate::cipher::Block;
 use crate::engine::Family;
-use crate::frames;
 use crate::verdict::publish;
 
 /// One packet.
@@ -31,7 +29,6 @@ pub(crate) struct AeadPacket<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum AeadKey<'a> {
     Ccm(&'a CcmKey),
-    MacSuite(&'a MacSuiteKey),
 }
 
 impl AeadPacket<'_> {
@@ -61,12 +58,8 @@ impl AeadPacket<'_> {
 pub(crate) fn process(tier: impl Fn(Family) -> Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
     let has = |is: fn(&AeadKey<'_>) -> bool| packets.iter().any(|packet| is(&packet.key));
     let has_ccm = has(|key| matches!(key, AeadKey::Ccm(_)));
-    let has_mac_suite = has(|key| matches!(key, AeadKey::MacSuite(_)));
     if has_ccm {
         ccm::process(tier(Family::Ccm), open, packets);
-    }
-    if has_mac_suite {
-        frames::cleared(|| mac_suite::process(&tier, open, packets));
     }
 }
 

@@ -13,20 +13,21 @@ use super::{BATCH_PACKETS, Refusal, Verdicts};
 use crate::aead::{self, AeadPacket, Plan, chacha20_poly1305, gcm, ocb3};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
-use crate::etm::EtmPacket;
+use crate::etm::{EtmKey, EtmPacket};
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::{Kernel, Kind};
-use crate::keys::{KeyError, KeyId, KeyMaterial, NonceRule, Table};
+use crate::keys::{IvSource, KeyError, KeyId, KeyMaterial, NonceRule, Table};
 use crate::limits::Lengths;
-use crate::mac::{self, MacPacket};
+use crate::mac::{self, MacPacketKey};
+use crate::mode::{CbcIvSource, CbcKey, IVS_TOGETHER};
 use crate::suite::Suite;
 use crate::tags::Tags;
 
 /// A sealing or an opening key.
 pub(crate) trait Key: Sized {
     /// Of CBC's schedule.
-    type Direction;
+    type Direction: CbcKey;
 
     /// Whether packets are opened, not sealed.
     const OPEN: bool;
@@ -38,18 +39,22 @@ pub(crate) trait Key: Sized {
     /// A key for one packet, for the kernels of `tier`.
     fn one_time(material: &KeyMaterial, tier: Tier) -> Result<Self, KeyError>;
 
-    /// Writes the IV of a packet that is sealed.
-    fn write_iv(&self, number: u64, iv: &mut [u8]) -> bool;
+    /// Where the IVs of packets that are sealed come from, where nobody may predict them.
+    fn ivs(&self) -> Option<&CbcIvSource>;
 
     /// Processes packets of encrypt-then-MAC.
     fn process_etm(tier: Tier, packets: &mut [EtmPacket<'_, Self::Direction>]);
 }
 
 /// Keys, and the packets of a batch.
-pub(super) struct Core<K> {
+pub(super) struct Core<K: Key> {
     pub(super) table: Table<K>,
     one_time: OneTimeKeys<K>,
     pending: Box<Pending>,
+    /// The random IVs of CBC: what the IVs of keys share, and those of one-time keys with the
+    /// number of the next.
+    pub(super) ivs: Option<CbcIvSource>,
+    next_iv: u64,
     /// For all packets; `None` for the tier that each family of suites has proved.
     tier: Option<Tier>,
 }
@@ -60,6 +65,8 @@ impl<K: Key> Core<K> {
             table: Table::new(),
             one_time: OneTimeKeys::new(tier),
             pending: Pending::new(),
+            ivs: None,
+            next_iv: 0,
             tier,
         }
     }
@@ -72,6 +79,10 @@ impl<K: Key> Core<K> {
         key: &[u8],
         integrity_key: &[u8],
     ) -> Result<KeyId, KeyError> {
+        if !K::OPEN && self.ivs.is_none() && suite.has_random_iv() {
+            let tier = self.one_time.tier_for(suite)?;
+            self.ivs = Some(CbcIvSource::new(IvSource::Random, &[], tier)?);
+        }
         self.one_time.add(suite, key, integrity_key)
     }
 
@@ -169,11 +180,13 @@ impl<K: Key> Core<K> {
         if self.pending.has(Kind::Aead) {
             self.run_aead(buffer, &mut verdicts);
         }
-        if self.pending.has(Kind::Etm) {
+        if self.pending.has(Kind::Etm) || self.pending.has(Kind::Hmac) {
             self.run_etm(buffer, &mut verdicts);
         }
-        if self.pending.has(Kind::Mac) {
-            self.run_mac(buffer, &mut verdicts);
+        for kind in [Kind::Mac, Kind::MacSuite] {
+            if self.pending.has(kind) {
+                self.run_mac(kind, buffer, &mut verdicts);
+            }
         }
         if !verdicts.all_good() {
             self.clear_bad(buffer, &verdicts);
@@ -191,7 +204,7 @@ impl<K: Key> Core<K> {
                 false => place.payload().start..place.end(),
             };
             // The message of a MAC alone is not ours to clear.
-            if self.pending.kind(index) == Kind::Mac {
+            if matches!(self.pending.kind(index), Kind::Mac | Kind::Hmac) {
                 if !K::OPEN
                     && let Some(tag) = buffer.get_mut(place.tag())
                 {
@@ -208,7 +221,7 @@ impl<K: Key> Core<K> {
         self.tier.unwrap_or_else(|| tier_in_use(family))
     }
 
-    /// The key in a slot.
+    /// The key of a packet, but for one-time keys that are kept as they came.
     #[inline]
     fn key_at(&self, slot: u32) -> Option<&K> {
         match KeyId::one_time_index(slot) {
@@ -217,10 +230,20 @@ impl<K: Key> Core<K> {
         }
     }
 
+    /// The key in a slot, of [`Kind::Etm`] or [`Kind::Hmac`].
+    #[inline]
+    fn etm_key_at(&self, slot: u32) -> Option<&EtmKey<K::Direction>> {
+        let one_time = KeyId::one_time_index(slot).and_then(|at| self.one_time.etm(at as usize));
+        match one_time {
+            Some(key) => Some(key),
+            None => self.key_at(slot)?.kernel().etm(),
+        }
+    }
+
     /// Writes the IV of a packet of encrypt-then-MAC that is sealed, and says whether there is
     /// one now.
     #[inline]
-    fn write_iv(&self, key: &K, index: usize, iv: &mut [u8]) -> bool {
+    fn write_iv(&self, index: usize, iv: &mut [u8]) -> bool {
         if K::OPEN || iv.is_empty() {
             return true;
         }
@@ -228,13 +251,56 @@ impl<K: Key> Core<K> {
             return false;
         }
         match self.pending.given_iv(index, iv.len()) {
-            None => key.write_iv(self.pending.number(index), iv),
             Some(given) if given.len() == iv.len() => {
                 iv.copy_from_slice(given);
                 true
             }
             Some(_) => false,
+            None => iv.as_mut_array().is_some_and(|iv| {
+                *iv = self.pending.number(index).to_be_bytes();
+                true
+            }),
         }
+    }
+
+    /// Makes the IVs of CBC that are not given, side by side.
+    fn make_ivs(&mut self) {
+        let Core {
+            table,
+            one_time,
+            pending,
+            ivs,
+            next_iv,
+            ..
+        } = self;
+        let mut blocks = ArrayVec::<(usize, Block), IVS_TOGETHER>::new();
+        let mut common: Option<&CbcIvSource> = None;
+        for index in 0..pending.len() {
+            if pending.kind(index) != Kind::Etm || pending.has_given_iv(index) {
+                continue;
+            }
+            let slot = pending.slots()[index];
+            let (source, number) = match KeyId::one_time_index(slot) {
+                None => (table.at(slot).and_then(K::ivs), pending.number(index)),
+                Some(at) => match one_time.etm_suite(at as usize) {
+                    Some(suite) if suite.has_random_iv() => {
+                        *next_iv += 1;
+                        (ivs.as_ref(), *next_iv)
+                    }
+                    _ => (None, 0),
+                },
+            };
+            let Some(source) = source else {
+                continue;
+            };
+            let is_common = common.is_some_and(|common| common.shares_key_with(source));
+            if blocks.is_full() || !is_common {
+                encrypt_ivs(common, &mut blocks, pending);
+                common = Some(source);
+            }
+            blocks.push((index, source.block(number)));
+        }
+        encrypt_ivs(common, &mut blocks, pending);
     }
 
     /// The packet that was taken last has the IV of its nonce.
@@ -360,54 +426,65 @@ impl<K: Key> Core<K> {
     }
 
     #[inline(never)]
-    fn run_etm(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+    fn run_etm(&mut self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+        let tier = self.tier_of(Family::EncryptThenMac);
+        self.one_time.expand_etm(tier);
+        if !K::OPEN {
+            self.make_ivs();
+        }
         let pending = &*self.pending;
         let mut packets = ArrayVec::<EtmPacket<'_, K::Direction>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Etm, buffer, |index, slot, cut| {
-            if let Some(sealing) = self.key_at(slot)
-                && let Kernel::Etm(key) = sealing.kernel()
-                && self.write_iv(sealing, index, cut.iv)
+        let order = pending.in_order_of_offsets();
+        let mut remainder = Remainder::of(buffer);
+        for index in &order[..pending.len()] {
+            let index = usize::from(*index);
+            let place = pending.place(index);
+            if matches!(pending.kind(index), Kind::Etm | Kind::Hmac)
+                && let Some(bytes) = remainder.cut_whole(place)
+                && let Some(key) = self.etm_key_at(pending.slots()[index])
+                && let layout = place.etm_layout()
+                && let Some(iv) = bytes.get_mut(layout.iv..layout.payload)
+                && self.write_iv(index, iv)
             {
                 packets.push(EtmPacket {
                     index,
                     key,
-                    aad: cut.aad,
-                    iv: cut.iv,
-                    payload: cut.payload,
+                    bytes,
+                    layout,
                     trailing: match pending.esn(index) {
                         None => &[],
                         Some([_, _, _, _, high @ .., _, _, _, _]) => high,
                     },
-                    tag: cut.tag,
                     is_good: false,
                 });
             }
-        });
-        K::process_etm(self.tier_of(Family::EncryptThenMac), &mut packets);
+        }
+        K::process_etm(tier, &mut packets);
         let good = packets.iter().filter(|packet| packet.is_good);
         verdicts.set_all_good(good.map(|packet| packet.index));
     }
 
     #[inline(never)]
-    fn run_mac(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+    fn run_mac(&mut self, kind: Kind, buffer: &mut [u8], verdicts: &mut Verdicts) {
         let pending = &*self.pending;
-        let mut packets = ArrayVec::<MacPacket<'_>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Mac, buffer, |index, slot, cut| {
-            if let Some(Kernel::Mac(key)) = self.key_at(slot).map(K::kernel) {
-                packets.push(MacPacket {
-                    index,
-                    key,
-                    nonce: pending.number(index),
-                    parts: [cut.aad, cut.payload, &[], &[]],
-                    tag: cut.tag,
-                    is_verified: K::OPEN,
-                    is_good: false,
-                });
-            }
-        });
-        frames::cleared(|| mac::process(|family| self.tier_of(family), &mut packets));
-        let good = packets.iter().filter(|packet| packet.is_good);
-        verdicts.set_all_good(good.map(|packet| packet.index));
+        let mut keys = ArrayVec::<Option<MacPacketKey<'_>>, BATCH_PACKETS>::new();
+        for (index, slot) in pending.slots().iter().enumerate() {
+            let key = match pending.kind(index) == kind {
+                true => self.key_at(*slot).and_then(|key| key.kernel().mac()),
+                false => None,
+            };
+            let iv = buffer
+                .get_mut(pending.place(index).iv())
+                .unwrap_or_default();
+            keys.push(key.filter(|_| K::OPEN || pending.write_iv(index, iv)));
+        }
+        let mut packets = pending.mac_packets(buffer, &keys, K::OPEN);
+        // Universal hashes beside a cipher were tested as parts of their suites.
+        let tier = |family| match (kind, family) {
+            (Kind::MacSuite, Family::Umac | Family::Mmh) => self.tier_of(Family::CtrMac),
+            _ => self.tier_of(family),
+        };
+        frames::cleared_of::<MAC_FRAME_BYTES, ()>(|| mac::process(tier, &mut packets, verdicts));
     }
 
     /// Cuts the packets of a kind, and calls `each` with the index, the slot of the key, and the
@@ -421,16 +498,32 @@ impl<K: Key> Core<K> {
         let pending = &*self.pending;
         let order = pending.in_order_of_offsets();
         let mut remainder = Remainder::of(buffer);
-        frames::cleared(|| {
-            for index in &order[..pending.len()] {
-                let index = usize::from(*index);
-                if pending.kind(index) == kind
-                    && let Some(cut) = remainder.cut(pending.place(index))
-                {
-                    each(index, pending.slots()[index], cut);
-                }
+        for index in &order[..pending.len()] {
+            let index = usize::from(*index);
+            if pending.kind(index) == kind
+                && let Some(cut) = remainder.cut(pending.place(index))
+            {
+                each(index, pending.slots()[index], cut);
             }
-        });
+        }
+    }
+}
+
+/// More than the frames of MACs, which expand no keys, have of the stack.
+const MAC_FRAME_BYTES: usize = 8 * 1024;
+
+/// Encrypts blocks under the key of a source and gives their packets the IVs.
+fn encrypt_ivs(
+    source: Option<&CbcIvSource>,
+    ivs: &mut ArrayVec<(usize, Block), IVS_TOGETHER>,
+    pending: &mut Pending,
+) {
+    let mut blocks: ArrayVec<Block, IVS_TOGETHER> = ivs.iter().map(|(_, block)| *block).collect();
+    if let Some(source) = source {
+        source.encrypt(&mut blocks);
+        for ((index, _), block) in ivs.drain(..).zip(blocks) {
+            pending.set_iv(index, block);
+        }
     }
 }
 

@@ -30,16 +30,8 @@ impl<'b> Remainder<'b> {
     /// The packet at `place`; `None` where the checks of the batch would have refused it.
     #[inline(always)]
     pub(super) fn cut(&mut self, place: Place) -> Option<Cut<'b>> {
-        let start = self.offset;
-        let bytes = self
-            .bytes
-            .split_off_mut(..place.end().checked_sub(start)?)?;
-        self.offset = place.end();
-        if happens(Impossible::NotCut) {
-            return None;
-        }
-        let (ahead, bytes) = bytes.split_at_mut_checked(place.iv().start.checked_sub(start)?)?;
-        let (_, aad) = ahead.split_at_checked(place.offset().checked_sub(start)?)?;
+        let bytes = self.cut_whole(place)?;
+        let (aad, bytes) = bytes.split_at_mut_checked(place.iv().start - place.offset())?;
         let (iv, bytes) = bytes.split_at_mut_checked(place.iv_bytes())?;
         let (payload, tag) = bytes.split_at_mut_checked(place.payload_bytes())?;
         Some(Cut {
@@ -48,5 +40,19 @@ impl<'b> Remainder<'b> {
             payload,
             tag,
         })
+    }
+
+    /// The same in one piece.
+    #[inline(always)]
+    pub(super) fn cut_whole(&mut self, place: Place) -> Option<&'b mut [u8]> {
+        let start = self.offset;
+        let bytes = self
+            .bytes
+            .split_off_mut(..place.end().checked_sub(start)?)?;
+        self.offset = place.end();
+        if happens(Impossible::NotCut) {
+            return None;
+        }
+        bytes.get_mut(place.offset().checked_sub(start)?..)
     }
 }

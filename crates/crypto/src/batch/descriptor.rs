@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::etm::EtmLayout;
 use crate::keys::KeyId;
 
 /// One packet of a batch, described by offsets into the batch's buffer. Its parts follow one
@@ -123,6 +124,18 @@ impl Place {
     pub(crate) fn tag(self) -> Range<usize> {
         let start = self.payload().end;
         start..start + self.tag_bytes()
+    }
+
+    /// Where the parts lie in the packet.
+    #[inline(always)]
+    pub(crate) fn etm_layout(self) -> EtmLayout {
+        let start = self.offset();
+        EtmLayout {
+            aad_bytes: self.aad_bytes(),
+            iv: self.iv().start - start,
+            payload: self.payload().start - start,
+            tag: self.tag().start - start,
+        }
     }
 
     /// Where the packet ends.

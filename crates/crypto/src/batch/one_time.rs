@@ -6,15 +6,16 @@ use super::core::Key;
 use super::{BATCH_PACKETS, Refusal};
 use crate::aead::gcm::{KeyForm, KeyView};
 use crate::engine::{Family, trusted_tier};
+use crate::etm::{EtmKey, EtmSecret, OneTimeEtmKeys};
 use crate::kernel::Kind;
 use crate::keys::{KeyError, KeyId, KeyMaterial, NonceRule};
 use crate::limits::Lengths;
 use crate::simd::wipe;
-use crate::suite::{Aead, AesKeySize, Suite};
+use crate::suite::{Aead, AesKeySize, Cipher, Mac, Suite};
 
-/// The one-time keys of a batch. Those of AES-GCM and ChaCha20-Poly1305 are kept as they came:
-/// kernels expand them in lanes, or take them as they are.
-pub(super) struct OneTimeKeys<K> {
+/// The one-time keys of a batch. Those of AES-GCM, ChaCha20-Poly1305 and encrypt-then-MAC are kept
+/// as they came: they are expanded in lanes, or taken as they are.
+pub(super) struct OneTimeKeys<K: Key> {
     len: usize,
     /// In the names of this batch's keys, so that those of earlier batches name nothing.
     generation: u32,
@@ -24,6 +25,8 @@ pub(super) struct OneTimeKeys<K> {
     salts: [[u8; SALT_BYTES]; BATCH_PACKETS],
     /// With the index of each among all keys, in ascending order.
     expanded: Vec<(usize, K)>,
+    /// Of encrypt-then-MAC, kept as they came and expanded when the batch runs.
+    etm: OneTimeEtmKeys<K::Direction>,
     /// For all packets; `None` for the tier that each family of suites has proved.
     tier: Option<Tier>,
     /// The suite of the last raw key, for which there is a tier.
@@ -48,6 +51,8 @@ pub(super) struct OneTime<'k> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Raw(RawSuite),
+    /// Index among those of encrypt-then-MAC.
+    Etm(u8),
     Expanded,
 }
 
@@ -83,6 +88,7 @@ impl<K: Key> OneTimeKeys<K> {
             raw: Box::new(RawKeys([[0; MAX_KEY_BYTES]; BATCH_PACKETS])),
             salts: [[0; SALT_BYTES]; BATCH_PACKETS],
             expanded: Vec::new(),
+            etm: OneTimeEtmKeys::new(),
             tier,
             proved: None,
             gcm_lengths: lengths(Aead::AesGcm16(AesKeySize::Aes128)),
@@ -122,10 +128,15 @@ impl<K: Key> OneTimeKeys<K> {
                 })?;
                 Form::Raw(raw_suite)
             }
-            _ => {
-                self.add_expanded(suite, key, integrity_key)?;
-                Form::Expanded
-            }
+            _ => match suite {
+                Suite::EncryptThenMac(cipher, mac) => {
+                    self.add_etm(suite, (cipher, mac), key, integrity_key)?
+                }
+                _ => {
+                    self.add_expanded(suite, key, integrity_key)?;
+                    Form::Expanded
+                }
+            },
         };
         self.forms[index] = form;
         self.is_spent[index] = false;
@@ -141,6 +152,56 @@ impl<K: Key> OneTimeKeys<K> {
         self.raw.0[index][..BYTES].copy_from_slice(raw);
         self.salts[index] = *salt;
         Some(())
+    }
+
+    /// Adds a key of encrypt-then-MAC.
+    #[inline(never)]
+    fn add_etm(
+        &mut self,
+        suite: Suite,
+        (cipher, mac): (Cipher, Mac),
+        key: &[u8],
+        integrity_key: &[u8],
+    ) -> Result<Form, KeyError> {
+        let (key, salt) = KeyMaterial::check(suite, key, integrity_key)?;
+        let lengths = match self.etm.last_lengths(suite) {
+            Some(lengths) => lengths,
+            None => {
+                self.tier_for(suite)?;
+                Lengths::of(suite, &NonceRule::Explicit)
+            }
+        };
+        let secret = EtmSecret {
+            key,
+            salt,
+            integrity_key,
+        };
+        let at = self.etm.add((cipher, mac), secret, lengths)?;
+        // It is below 256.
+        Ok(Form::Etm(at as u8))
+    }
+
+    /// Expands the keys of encrypt-then-MAC for the kernels of `tier`.
+    pub(super) fn expand_etm(&mut self, tier: Tier) {
+        self.etm.expand(tier);
+    }
+
+    /// A key of encrypt-then-MAC that was expanded.
+    #[inline]
+    pub(super) fn etm(&self, index: usize) -> Option<&EtmKey<K::Direction>> {
+        match self.form(index)? {
+            Form::Etm(at) => self.etm.get(at.into()),
+            _ => None,
+        }
+    }
+
+    /// The suite of a key of encrypt-then-MAC.
+    #[inline]
+    pub(super) fn etm_suite(&self, index: usize) -> Option<Suite> {
+        match self.form(index)? {
+            Form::Etm(at) => self.etm.suite(at.into()),
+            _ => None,
+        }
     }
 
     /// Adds a key whose kernels take it expanded.
@@ -159,7 +220,7 @@ impl<K: Key> OneTimeKeys<K> {
 
     /// The tier of a suite's kernels, which prove themselves first.
     #[cold]
-    fn tier_for(&self, suite: Suite) -> Result<Tier, KeyError> {
+    pub(super) fn tier_for(&self, suite: Suite) -> Result<Tier, KeyError> {
         let tier = self.tier.or_else(|| trusted_tier(Family::of(suite)));
         tier.ok_or(KeyError::NoEngine)
     }
@@ -177,6 +238,16 @@ impl<K: Key> OneTimeKeys<K> {
         let (lengths, kind) = match self.forms[index] {
             Form::Raw(RawSuite::Gcm(_)) => (&self.gcm_lengths, Kind::Gcm),
             Form::Raw(RawSuite::ChaCha20Poly1305) => (&self.chacha_lengths, Kind::ChaCha20Poly1305),
+            Form::Etm(at) => {
+                let found = self.etm.lengths_and_salt(at.into());
+                let (lengths, salt) = found.ok_or(Refusal::NoKey)?;
+                return Ok(OneTime {
+                    index,
+                    lengths,
+                    salt,
+                    kind: Kind::Etm,
+                });
+            }
             Form::Expanded => {
                 let key = self.expanded(index).ok_or(Refusal::NoKey)?;
                 return Ok(OneTime {
@@ -243,6 +314,7 @@ impl<K: Key> OneTimeKeys<K> {
         if self.len > 0 {
             wipe(&mut self.raw.0[..self.len]);
             self.expanded.clear();
+            self.etm.clear();
             self.len = 0;
             self.generation = self.generation.wrapping_add(1);
         }

@@ -10,7 +10,7 @@ use crate::etm::{self, EtmPacket};
 use crate::kernel::Kernel;
 use crate::keys::{KeyError, KeyId, KeyMaterial, OpeningKey};
 use crate::limits::Lengths;
-use crate::mode::CbcDecryptKey;
+use crate::mode::{CbcDecryptKey, CbcIvSource};
 use crate::suite::Suite;
 
 /// Keys that open packets, and the memory of one batch at a time. See the
@@ -106,7 +106,7 @@ impl OpenBatch<'_> {
                         None if is_needed => return Err(Refusal::NoNumber),
                         number => number.unwrap_or(0),
                     };
-                    return Ok((number, [0; 16]));
+                    return Ok((number, key.rule.nonce(key.salt, 0, number)));
                 };
                 let counted = u64::from_be_bytes(*iv);
                 let nonce = key.rule.nonce(key.salt, 0, counted);
@@ -190,8 +190,8 @@ impl Key for OpeningKey {
     }
 
     #[inline]
-    fn write_iv(&self, _: u64, _: &mut [u8]) -> bool {
-        false
+    fn ivs(&self) -> Option<&CbcIvSource> {
+        None
     }
 
     fn process_etm(tier: Tier, packets: &mut [EtmPacket<'_, CbcDecryptKey>]) {

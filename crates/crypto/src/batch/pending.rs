@@ -8,6 +8,7 @@ use super::{BATCH_PACKETS, Refusal};
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Kind;
+use crate::mac::{MacPacketKey, MacPackets};
 
 /// Packets in columns, numbered as they came.
 pub(super) struct Pending {
@@ -182,9 +183,20 @@ impl Pending {
     /// The packet that was added last has the IV of its nonce.
     pub(super) fn give_iv(&mut self) {
         if let Some(last) = self.len.checked_sub(1) {
-            self.has_given_iv[last] = true;
-            self.has_given_ivs = true;
+            self.set_iv(last, self.nonces[last]);
         }
+    }
+
+    /// Gives a packet an IV: what [`Pending::given_iv`] takes of a block.
+    pub(super) fn set_iv(&mut self, index: usize, iv: Block) {
+        self.nonces[index] = iv;
+        self.has_given_iv[index] = true;
+        self.has_given_ivs = true;
+    }
+
+    #[inline]
+    pub(super) fn has_given_iv(&self, index: usize) -> bool {
+        self.has_given_iv[index]
     }
 
     /// The IV of a packet that the caller gave one.
@@ -257,6 +269,25 @@ impl Pending {
             is_uniform: self.is_uniform(),
             is_esn: &self.is_esn,
             esn: Cell::from_mut(&mut self.esn[..]).as_slice_of_cells(),
+        }
+    }
+
+    /// The packets as MACs see them.
+    #[inline]
+    pub(super) fn mac_packets<'a>(
+        &'a self,
+        buffer: &'a mut [u8],
+        keys: &'a [Option<MacPacketKey<'a>>],
+        open: bool,
+    ) -> MacPackets<'a> {
+        MacPackets {
+            buffer,
+            places: &self.places[..self.len],
+            nonces: &self.nonces[..self.len],
+            is_esn: &self.is_esn,
+            esn: &self.esn,
+            keys,
+            open,
         }
     }
 

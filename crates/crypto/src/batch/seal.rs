@@ -10,7 +10,7 @@ use crate::etm::{self, EtmPacket};
 use crate::kernel::Kernel;
 use crate::keys::{IvSource, KeyError, KeyId, KeyMaterial, SealingKey};
 use crate::limits::Lengths;
-use crate::mode::CbcEncryptKey;
+use crate::mode::{CbcEncryptKey, CbcIvSource};
 use crate::suite::Suite;
 
 /// Keys that seal packets, and the memory of one batch at a time. See the
@@ -45,7 +45,8 @@ impl Sealer {
     ///
     /// # Panics
     /// There are 2³¹ keys.
-    pub fn add(&mut self, key: SealingKey) -> KeyId {
+    pub fn add(&mut self, mut key: SealingKey) -> KeyId {
+        key.share_ivs(&mut self.core.ivs);
         self.core.table.add(key)
     }
 
@@ -117,7 +118,9 @@ impl SealBatch<'_> {
         number: u64,
         iv: &[u8],
     ) -> Result<(), Refusal> {
-        let counted = iv.first_chunk().map_or(0, |iv| u64::from_be_bytes(*iv));
+        let counted = iv
+            .first_chunk()
+            .map_or(number, |iv| u64::from_be_bytes(*iv));
         self.core
             .push(self.buffer, packet, Some(counted), |key, _| {
                 let nonce = match iv.as_array::<16>() {
@@ -132,9 +135,9 @@ impl SealBatch<'_> {
 
     /// Adds a key for one packet of this batch: the cipher's key with its salt, and the
     /// integrity key, as in [`KeyMaterial::new`]. The packet gets the number that it is pushed
-    /// with, or 0. Keys that come with their packets are cheapest so: those of AES-GCM are
-    /// expanded in lanes, on the way, and those of ChaCha20-Poly1305 need no expansion. They are
-    /// wiped when the batch has run.
+    /// with, or 0. Keys that come with their packets are cheapest so: those of AES-GCM and of
+    /// encrypt-then-MAC are expanded in lanes, on the way, and those of ChaCha20-Poly1305 need no
+    /// expansion. They are wiped when the batch has run.
     ///
     /// No key may come twice with one number: the caller has drawn it for this packet.
     ///
@@ -202,14 +205,8 @@ impl Key for SealingKey {
     }
 
     #[inline]
-    fn write_iv(&self, number: u64, iv: &mut [u8]) -> bool {
-        match &self.iv_key {
-            Some(key) => key.write(number, iv).is_ok(),
-            None => iv.as_mut_array().is_some_and(|iv| {
-                *iv = number.to_be_bytes();
-                true
-            }),
-        }
+    fn ivs(&self) -> Option<&CbcIvSource> {
+        self.ivs.as_ref()
     }
 
     fn process_etm(tier: Tier, packets: &mut [EtmPacket<'_, CbcEncryptKey>]) {

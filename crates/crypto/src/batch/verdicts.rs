@@ -18,7 +18,7 @@ pub struct Verdicts {
 impl Verdicts {
     /// Of a batch whose packets are all bad so far.
     #[inline]
-    pub(super) fn none_of(packets: usize) -> Verdicts {
+    pub(crate) fn none_of(packets: usize) -> Verdicts {
         Verdicts {
             good: [0; BATCH_PACKETS / 64],
             // A batch has at most 256.

@@ -4,6 +4,7 @@ mod aes;
 mod triple_des;
 
 pub(crate) use aes::{
-    AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, bitslice, expand, rounds, simd,
+    AesDecryptKey, AesEncryptKey, AesRoundKeys, Block, MOST_ROUND_KEYS, bitslice, expand,
+    expand_each, rounds, simd,
 };
 pub(crate) use triple_des::{TripleDesKey, is_single_des};

@@ -2,6 +2,7 @@
 //! define them.
 
 use weir_simd::Tier;
+use zeroize::Zeroizing;
 
 use super::kernel::{Kernel, MOST_LANES, WipedStates, Words};
 use super::simd::{self, Candidates};
@@ -133,10 +134,16 @@ impl<W: Word> Compression<W> {
         self.big_endian
     }
 
-    /// The state after `blocks`, whole blocks of one message.
-    pub(crate) fn after(&self, state: &[W; 8], blocks: &[u8]) -> [W; 8] {
+    /// The last state of a message of which one block has gone into `state`, and `rest` follows.
+    pub(crate) fn finish_one(&self, state: &[W; 8], rest: &[u8]) -> [W; 8] {
         let mut state = *state;
+        let (blocks, end) = rest.split_at(rest.len() / W::BLOCK_BYTES * W::BLOCK_BYTES);
         (self.twin)(&mut state, blocks);
+        let mut padded = Zeroizing::new([0; 2 * MOST_BLOCK_BYTES]);
+        let bytes = W::BLOCK_BYTES as u64 + rest.len() as u64;
+        let count = self.pad(&mut *padded, end.len(), bytes);
+        padded[..end.len()].copy_from_slice(end);
+        (self.twin)(&mut state, &padded[..count * W::BLOCK_BYTES]);
         state
     }
 
@@ -201,3 +208,5 @@ impl<W: Word> Compression<W> {
         count
     }
 }
+
+const MOST_BLOCK_BYTES: usize = 128;

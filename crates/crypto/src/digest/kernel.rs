@@ -128,6 +128,32 @@ impl<W: Word> Kernel<W> {
     }
 }
 
+/// Takes one block of each message into `initial` and hands its state to `done`, with the kernels
+/// of `tier` that suit so many.
+pub(crate) fn advance_each<W: Word>(
+    of: &'static Compression<W>,
+    tier: Tier,
+    initial: &[W; 8],
+    blocks: &[&[u8]],
+    mut done: impl FnMut(usize, [W; 8]),
+) {
+    let mut first = 0;
+    while let Some(rest @ [like, ..]) = blocks.get(first..) {
+        let kernel = of.kernel(tier, rest.len());
+        let count = rest.len().min(kernel.lanes());
+        // Lanes without a message repeat the first one.
+        let mut streams = [*like; MOST_LANES];
+        streams[..count].copy_from_slice(&rest[..count]);
+        let mut states = WipedStates::default();
+        for (row, word) in states.0.iter_mut().zip(initial) {
+            *row = [*word; MOST_LANES];
+        }
+        kernel.run(&mut states.0, &streams, 1);
+        (0..count).for_each(|lane| done(first + lane, states.column(lane)));
+        first += count;
+    }
+}
+
 /// States of lanes. Wiped when dropped: those of keyed hashes are as good as
 /// the key.
 #[derive(Default)]

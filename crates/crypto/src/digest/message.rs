@@ -26,15 +26,15 @@ pub(crate) fn total_bytes(parts: [usize; PARTS]) -> u64 {
     parts.into_iter().fold(0, sum)
 }
 
-/// Prefix, IV, text and suffix of a packet.
-pub(crate) const PARTS: usize = 4;
+/// AAD that do not lie in front of the rest, the rest, and what is authenticated and not sent.
+pub(crate) const PARTS: usize = 3;
 
 /// How far a message has been cut into runs of whole blocks.
 ///
 /// ```text
-/// parts     prefix iv│text                                        │suffix
-/// blocks    ├────────┴───┼───────────┼───────────┼───────────┼────┴──────┤
-/// runs       gathered     straight from the text              gathered, padded
+/// parts     AAD │IV, payload                                      │trailing
+/// blocks    ├───┴────────┼───────────┼───────────┼───────────┼────┴──────┤
+/// runs       gathered     straight from the payload           gathered, padded
 /// ```
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
@@ -265,13 +265,13 @@ impl<M: Message> Lane<M> {
 mod tests {
     use super::*;
 
-    /// The same slice of 2 GiB given four times is 8 GiB long, also where lengths are of
+    /// The same slice of 2 GiB given three times is 6 GiB long, also where lengths are of
     /// 32 bits.
     #[test]
     fn lengths_of_parts_add_up_without_wrapping() {
-        assert_eq!(total_bytes([1 << 31; 4]), 1 << 33);
-        assert_eq!(total_bytes([0, 1, 0, 2]), 3);
-        let most = [usize::MAX; 4];
-        assert_eq!(total_bytes(most), (usize::MAX as u64).saturating_mul(4));
+        assert_eq!(total_bytes([1 << 31; 3]), 3 << 31);
+        assert_eq!(total_bytes([1, 0, 2]), 3);
+        let most = [usize::MAX; 3];
+        assert_eq!(total_bytes(most), (usize::MAX as u64).saturating_mul(3));
     }
 }

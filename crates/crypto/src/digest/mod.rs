@@ -35,7 +35,7 @@ use weir_simd::Tier;
 use compression::{MD5, SHA1, SHA256, SHA512};
 
 pub(crate) use compression::{Compression, Word};
-pub(crate) use kernel::{MOST_LANES, WipedStates, Words};
+pub(crate) use kernel::{MOST_LANES, WipedStates, Words, advance_each};
 pub(crate) use message::{Message, PARTS, total_bytes};
 pub(crate) use order::longest_first;
 pub(crate) use row::{Row, RowKernel};
@@ -124,7 +124,7 @@ pub(crate) enum Initial {
 
 impl Message for &mut DigestJob<'_> {
     fn parts(&self) -> [&[u8]; PARTS] {
-        [self.message, &[], &[], &[]]
+        [self.message, &[], &[]]
     }
 }
 

@@ -1,123 +1,130 @@
 //! Encrypt-then-MAC suites by the batch: a cipher, and HMAC over what it
-//! produced (RFC 4303 section 3.3.2).
+//! produced (RFC 4303 section 3.3.2); and HMAC alone, which has no cipher.
 //!
-//! Packets of one hash function, and for CBC of one key size, flow through
-//! lanes that hand them on, so that a packet is hashed soon after it was
+//! Packets of one hash function, and of one cipher and key size where these have lanes, flow
+//! through lanes that hand them on, so that a packet is hashed soon after it was
 //! encrypted, while its bytes are in the nearest cache; and decrypted soon
 //! after its tag was found right, not before.
 //!
 //! ```text
-//! seal   longest first ──► CBC lanes ───────────────► HMAC lanes ──► tag
-//!                     └──► CTR, 3DES, one by one ──┘
+//! seal   longest first ──► CBC lanes ─────────────► HMAC lanes ──► tag
+//!                     ├──► CTR, sixteen packets ──┤
+//!                     └──► 3DES, one by one ──────┘
 //! open   longest first ──► HMAC lanes ──► tags agree? ──► decrypted, one by one
 //!                                                └─ no ─► zeros
 //! ```
 
+#[cfg(test)]
+mod hmac_tests;
+mod key;
+mod one_time;
 mod open;
 mod seal;
 #[cfg(test)]
 mod tests;
 
-use weir_simd::Tier;
+use std::ops::Range;
 
-use crate::digest::{Digest, Message, total_bytes};
-use crate::frames;
-use crate::kernel::InvalidLength;
-use crate::keys::KeyMaterial;
-use crate::mac::hmac::HmacKey;
-use crate::mode::{AesRoundKeys, CbcCipher, CbcKey, Chained, CtrKey};
-use crate::suite::{Cipher, Mac};
+use crate::digest::{Message, PARTS, total_bytes};
+use crate::mode::Chained;
 
+pub(crate) use key::{EtmKey, EtmSecret};
+use key::{GROUPS, Group};
+pub(crate) use one_time::OneTimeEtmKeys;
 pub(crate) use open::open;
 pub(crate) use seal::seal;
-
-/// The expanded keys of a suite. `C` is the direction, as in
-/// [`crate::kernel::Kernel`].
-pub(crate) struct EtmKey<C> {
-    /// Keys of one group share lanes.
-    group: Group,
-    cipher: EtmCipher<C>,
-    mac: HmacKey,
-}
-
-/// A number below [`GROUPS`]: of the hash function and, where packets chain in
-/// lanes, of the kind of key.
-type Group = u8;
-
-/// Hash functions, times the kinds of key that have lanes and one that has not.
-const GROUPS: usize = Digest::ALL.len() * (AesRoundKeys::KINDS + 1);
-
-enum EtmCipher<C> {
-    Null,
-    Ctr(Box<CtrKey>),
-    Cbc(C),
-}
-
-impl<C: CbcKey> EtmKey<C> {
-    pub(crate) fn new(
-        material: &KeyMaterial,
-        (cipher, mac): (Cipher, Mac),
-        tier: Tier,
-    ) -> Result<EtmKey<C>, InvalidLength> {
-        let key = material.cipher_key();
-        let cipher = || {
-            Ok(match cipher {
-                Cipher::Null => EtmCipher::Null,
-                Cipher::AesCtr(size) => {
-                    EtmCipher::Ctr(Box::new(CtrKey::new(size, tier, key, material.salt())?))
-                }
-                Cipher::AesCbc(size) => EtmCipher::Cbc(C::new(CbcCipher::Aes(size), tier, key)?),
-                Cipher::TripleDesCbc => EtmCipher::Cbc(C::new(CbcCipher::TripleDes, tier, key)?),
-            })
-        };
-        // What lies between the fields of the MAC's states is never wiped: none of it may be
-        // what the cipher left.
-        let cipher = frames::cleared(cipher)?;
-        let mac = HmacKey::of_suite(mac, material.integrity_key());
-        let lanes = match &cipher {
-            EtmCipher::Cbc(key) => key.lanes_kind().map_or(0, |kind| 1 + kind),
-            EtmCipher::Null | EtmCipher::Ctr(_) => 0,
-        };
-        Ok(EtmKey {
-            group: lanes * Digest::ALL.len() as u8 + mac.digest() as u8,
-            cipher,
-            mac,
-        })
-    }
-}
 
 /// One packet.
 pub(crate) struct EtmPacket<'a, C> {
     /// In the batch.
     pub(crate) index: usize,
     pub(crate) key: &'a EtmKey<C>,
-    /// Authenticated, not encrypted.
-    pub(crate) aad: &'a [u8],
-    pub(crate) iv: &'a [u8],
-    /// Encrypted or decrypted in place.
-    pub(crate) payload: &'a mut [u8],
+    /// The packet, from its AAD to its tag.
+    pub(crate) bytes: &'a mut [u8],
+    /// Where its parts lie.
+    pub(crate) layout: EtmLayout,
     /// Authenticated behind the payload, not sent: the high half of an extended sequence
     /// number (RFC 4303, section 2.2.1).
     pub(crate) trailing: &'a [u8],
-    /// Written where packets are sealed, compared where they are opened.
-    pub(crate) tag: &'a mut [u8],
     /// Whether the packet is encrypted and has its tag, or is authentic and decrypted.
     pub(crate) is_good: bool,
+}
+
+/// Where the parts of a packet lie in its bytes, of which AAD are the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EtmLayout {
+    pub(crate) aad_bytes: usize,
+    /// Where the IV begins, perhaps behind a gap.
+    pub(crate) iv: usize,
+    pub(crate) payload: usize,
+    pub(crate) tag: usize,
+}
+
+impl<C> EtmPacket<'_, C> {
+    #[inline]
+    fn part(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(range).unwrap_or_default()
+    }
+
+    /// The AAD, where a gap lies behind them.
+    #[inline]
+    fn head(&self) -> &[u8] {
+        match self.layout.aad_bytes == self.layout.iv {
+            true => &[],
+            false => self.part(0..self.layout.aad_bytes),
+        }
+    }
+
+    /// What the tag covers in one piece: IV and payload, and AAD where no gap lies behind
+    /// them.
+    #[inline]
+    fn body(&self) -> &[u8] {
+        let start = match self.layout.aad_bytes == self.layout.iv {
+            true => 0,
+            false => self.layout.iv,
+        };
+        self.part(start..self.layout.tag)
+    }
+
+    #[inline]
+    fn iv(&self) -> &[u8] {
+        self.part(self.layout.iv..self.layout.payload)
+    }
+
+    /// IV and payload.
+    #[inline]
+    fn iv_and_payload(&mut self) -> (&[u8], &mut [u8]) {
+        let EtmLayout {
+            iv, payload, tag, ..
+        } = self.layout;
+        let bytes = self.bytes.get_mut(iv..tag).unwrap_or_default();
+        let (iv, payload) = bytes.split_at_mut_checked(payload - iv).unwrap_or_default();
+        (iv, payload)
+    }
+
+    #[inline]
+    fn tag(&self) -> &[u8] {
+        self.bytes.get(self.layout.tag..).unwrap_or_default()
+    }
+
+    #[inline]
+    fn tag_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.layout.tag..).unwrap_or_default()
+    }
 }
 
 /// What the tag covers.
 impl<C> Message for &mut EtmPacket<'_, C> {
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
-        [self.aad, self.iv, self.payload, self.trailing]
+    fn parts(&self) -> [&[u8]; PARTS] {
+        [self.head(), self.body(), self.trailing]
     }
 
     #[inline]
     fn part(&self, index: usize) -> &[u8] {
         match index {
-            0 => self.aad,
-            1 => self.iv,
-            2 => self.payload,
+            0 => self.head(),
+            1 => self.body(),
             _ => self.trailing,
         }
     }
@@ -126,22 +133,27 @@ impl<C> Message for &mut EtmPacket<'_, C> {
 impl<C> Chained for &mut EtmPacket<'_, C> {
     #[inline]
     fn text(&mut self) -> &mut [u8] {
-        self.payload
+        self.iv_and_payload().1
     }
 }
 
 /// The packets of a batch by group, and how many each has.
 struct Groups {
     counts: [usize; GROUPS],
+    /// Whether all packets have one group and one layout.
+    are_alike: bool,
 }
 
 impl Groups {
     fn of<C>(packets: &[EtmPacket<'_, C>]) -> Groups {
         let mut counts = [0; GROUPS];
+        let mut are_alike = true;
         for packet in packets {
             counts[usize::from(packet.key.group)] += 1;
+            are_alike &= packet.layout == packets[0].layout;
         }
-        Groups { counts }
+        are_alike &= counts.contains(&packets.len());
+        Groups { counts, are_alike }
     }
 
     /// Calls `each` with a group that has packets, one of their keys, and how
@@ -165,9 +177,21 @@ impl Groups {
     }
 }
 
-/// What the tag of a packet covers, in bytes, if it is of that group.
-#[inline]
-fn bytes_in_group<C>(packet: &EtmPacket<'_, C>, group: Group) -> Option<u64> {
-    let parts = [packet.aad, packet.iv, packet.payload, packet.trailing];
-    (packet.key.group == group).then(|| total_bytes(parts.map(<[u8]>::len)))
+/// The packets of a group in the order in which they take lanes: those of one layout as they
+/// come.
+fn in_order<'p, 'a, C>(
+    are_alike: bool,
+    group: Group,
+    packets: &'p mut [EtmPacket<'a, C>],
+    mut each: impl FnMut(&'p mut EtmPacket<'a, C>),
+) {
+    if are_alike {
+        packets.iter_mut().for_each(each);
+    } else {
+        let bytes = |packet: &EtmPacket<'_, C>| {
+            let parts = [packet.head(), packet.body(), packet.trailing];
+            (packet.key.group == group).then(|| total_bytes(parts.map(<[u8]>::len)))
+        };
+        crate::digest::longest_first(packets, bytes, |_, packet| each(packet));
+    }
 }

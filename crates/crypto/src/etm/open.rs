@@ -4,13 +4,14 @@ use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
-use super::{EtmCipher, EtmKey, EtmPacket, Groups, bytes_in_group};
-use crate::digest::longest_first;
+use super::key::EtmCipher;
+use super::{EtmKey, EtmPacket, Groups, in_order};
+use crate::digest::{Compression, Initial};
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
-use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
-use crate::mode::CbcDecryptKey;
+use crate::mac::hmac::{HmacLanes, HmacRoom, PadWord};
+use crate::mode::{self, CbcDecryptKey, CtrText};
 use crate::verdict::publish;
 
 type Key = EtmKey<CbcDecryptKey>;
@@ -18,57 +19,42 @@ type Packet<'a> = EtmPacket<'a, CbcDecryptKey>;
 
 /// Opens packets with the kernels of `tier`.
 pub(crate) fn open(tier: Tier, packets: &mut [Packet<'_>]) {
-    Groups::of(packets).for_each(packets, |packets, key, count| {
+    let groups = Groups::of(packets);
+    groups.for_each(packets, |packets, key, count| {
         if happens(Impossible::KernelReturns) {
             return;
         }
-        match key.mac.pads() {
-            Pads::Narrow(pads) => open_group(tier, key, pads, packets, count),
-            Pads::Wide(pads) => open_group(tier, key, pads, packets, count),
+        match key.mac.digest().initial() {
+            Initial::Narrow(of, _) => open_group(of, tier, key, packets, (groups.are_alike, count)),
+            Initial::Wide(of, _) => open_group(of, tier, key, packets, (groups.are_alike, count)),
         }
     });
 }
 
-impl Key {
-    /// Decrypts one packet.
-    fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
-        match &self.cipher {
-            EtmCipher::Null => Ok(()),
-            EtmCipher::Ctr(key) => key.apply(iv, text),
-            EtmCipher::Cbc(key) => key.decrypt(iv, text),
-        }
-    }
-}
-
-/// Opens the packets of the same group as `like`, `count` of them, whose MAC's states
-/// are such as `pads`.
+/// Opens the packets of the same group as `like`, `count` of them, whose MAC is made of `of`.
 fn open_group<W: PadWord>(
+    of: &'static Compression<W>,
     tier: Tier,
     like: &Key,
-    pads: &PadStates<W>,
     packets: &mut [Packet<'_>],
-    count: usize,
+    (are_alike, count): (bool, usize),
 ) {
-    let of = pads.of;
-    let bytes = |packet: &Packet<'_>| bytes_in_group(packet, like.group);
-
-    let mut room = HmacRoom::new(pads);
+    let mut room = HmacRoom::new(of, like.mac.digest().bytes());
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
     let mut expected = Zeroizing::new([0; MOST_TAG_BYTES]);
     let mut tagged = |packet: &mut Packet<'_>, state| {
         let agrees = expected
-            .get_mut(..packet.tag.len())
+            .get_mut(..packet.tag().len())
             .is_some_and(|expected| {
                 of.write(&state, expected);
-                publish(expected.ct_eq(packet.tag).into())
+                publish(expected.ct_eq(packet.tag()).into())
             });
         packet.is_good = agrees && decrypt(packet).is_ok();
     };
     frames::cleared(|| {
-        longest_first(packets, bytes, |_, packet| {
-            if let Some(pads) = W::pads(&packet.key.mac)
-                && !happens(Impossible::NoPads)
-            {
+        in_order(are_alike, like.group, packets, |packet| {
+            if packet.key.is_there && !happens(Impossible::NoPads) {
+                let pads = W::pads(&packet.key.mac);
                 hmac.submit(packet, pads, &mut tagged);
             }
         });
@@ -81,7 +67,19 @@ fn decrypt(packet: &mut Packet<'_>) -> Result<(), InvalidLength> {
     if happens(Impossible::CipherRefuses) {
         return Err(InvalidLength);
     }
-    packet.key.decrypt(packet.iv, packet.payload)
+    let key = packet.key;
+    let (iv, payload) = packet.iv_and_payload();
+    match (&key.cipher, &key.other) {
+        (EtmCipher::Null, _) => Ok(()),
+        (EtmCipher::Ctr, _) => {
+            let text = CtrText::new(&key.round_keys, key.salt, iv, payload)?;
+            mode::apply_each(&mut [text]);
+            Ok(())
+        }
+        (EtmCipher::Cbc, _) => mode::decrypt_blocks(&key.round_keys, iv, payload),
+        (EtmCipher::Other, Some(key)) => key.decrypt(iv, payload),
+        (EtmCipher::Other, None) => Err(InvalidLength),
+    }
 }
 
 /// Bytes of the longest tag before it is cut.

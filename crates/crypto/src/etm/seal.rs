@@ -1,89 +1,83 @@
 //! Encryption, then a tag.
 
+use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
-use super::{EtmCipher, EtmKey, EtmPacket, Groups, bytes_in_group};
-use crate::digest::longest_first;
+use super::key::EtmCipher;
+use super::{EtmKey, EtmPacket, Groups, in_order};
+use crate::digest::{Compression, Initial};
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
-use crate::mac::hmac::{HmacLanes, HmacRoom, PadStates, PadWord, Pads};
-use crate::mode::{AesRoundKeys, CbcEncryptKey, CbcLanes, CbcRoom};
+use crate::mac::hmac::{HmacLanes, HmacRoom, PadWord};
+use crate::mode::{self, CbcEncryptKey, CbcLanes, CbcRoom, CtrText};
 
 type Key = EtmKey<CbcEncryptKey>;
 type Packet<'a> = EtmPacket<'a, CbcEncryptKey>;
 
+/// Packets that CTR encrypts before they are hashed: as many as the widest kernel hashes side by
+/// side.
+const TOGETHER: usize = 16;
+
 /// Seals packets with the kernels of `tier`. Packets that their cipher refuses get no tag.
 pub(crate) fn seal(tier: Tier, packets: &mut [Packet<'_>]) {
-    Groups::of(packets).for_each(packets, |packets, key, count| {
+    let groups = Groups::of(packets);
+    groups.for_each(packets, |packets, key, count| {
         if happens(Impossible::KernelReturns) {
             return;
         }
-        match key.mac.pads() {
-            Pads::Narrow(pads) => seal_group(tier, key, pads, packets, count),
-            Pads::Wide(pads) => seal_group(tier, key, pads, packets, count),
+        match key.mac.digest().initial() {
+            Initial::Narrow(of, _) => seal_group(of, tier, key, packets, (groups.are_alike, count)),
+            Initial::Wide(of, _) => seal_group(of, tier, key, packets, (groups.are_alike, count)),
         }
     });
 }
 
-impl Key {
-    /// Encrypts one packet.
-    fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
-        match &self.cipher {
-            EtmCipher::Null => Ok(()),
-            EtmCipher::Ctr(key) => key.apply(iv, text),
-            EtmCipher::Cbc(key) => key.encrypt(iv, text),
-        }
-    }
-
-    fn round_keys(&self) -> Option<&AesRoundKeys> {
-        match &self.cipher {
-            EtmCipher::Cbc(CbcEncryptKey::AesLanes(keys)) => Some(keys),
-            EtmCipher::Null | EtmCipher::Ctr(_) | EtmCipher::Cbc(_) => None,
-        }
-    }
-}
-
-/// Seals the packets of the same group as `like`, `count` of them, whose MAC's states
-/// are such as `pads`.
+/// Seals the packets of the same group as `like`, `count` of them, whose MAC is made of `of`.
 fn seal_group<'p, 'a, W: PadWord>(
+    of: &'static Compression<W>,
     tier: Tier,
-    like: &Key,
-    pads: &PadStates<W>,
+    like: &'a Key,
     packets: &'p mut [Packet<'a>],
-    count: usize,
+    (are_alike, count): (bool, usize),
 ) {
-    let of = pads.of;
-    let bytes = |packet: &Packet<'_>| bytes_in_group(packet, like.group);
-
-    let mut room = HmacRoom::new(pads);
+    let group = like.group;
+    let mut room = HmacRoom::new(of, like.mac.digest().bytes());
     let mut hmac = HmacLanes::new(of, tier, count, &mut room);
-    let mut cbc_room = like.round_keys().map(|like| (like, CbcRoom::new(like)));
+    let mut cbc_room = like.cbc_keys().map(|like| (like, CbcRoom::new(like)));
     frames::cleared(|| {
         let mut tagged = |packet: &mut Packet<'_>, state| {
-            of.write(&state, packet.tag);
+            of.write(&state, packet.tag_mut());
             packet.is_good = true;
         };
         let mut encrypted = |packet: &'p mut Packet<'a>| {
-            if let Some(pads) = W::pads(&packet.key.mac)
-                && !happens(Impossible::NoPads)
-            {
+            if packet.key.is_there && !happens(Impossible::NoPads) {
+                let pads = W::pads(&packet.key.mac);
                 hmac.submit(packet, pads, &mut tagged);
             }
         };
         if let Some((like, room)) = &mut cbc_room {
             let mut cbc = CbcLanes::new(like, room);
-            longest_first(packets, bytes, |_, packet| {
-                let iv = packet.iv.try_into().ok();
-                if let (Some(iv), Some(keys)) = (iv, packet.key.round_keys())
+            in_order(are_alike, group, packets, |packet| {
+                let iv = packet.iv().try_into().ok();
+                if let (Some(iv), Some(keys)) = (iv, packet.key.cbc_keys())
                     && !happens(Impossible::NoKey)
                 {
                     cbc.submit(packet, keys, &iv, &mut encrypted);
                 }
             });
             cbc.finish(&mut encrypted);
+        } else if like.cipher == EtmCipher::Ctr {
+            let mut together = ArrayVec::<&'p mut Packet<'a>, TOGETHER>::new();
+            in_order(are_alike, group, packets, |packet| {
+                together.push(packet);
+                if together.is_full() {
+                    encrypt_together(&mut together, &mut encrypted);
+                }
+            });
+            encrypt_together(&mut together, &mut encrypted);
         } else {
-            longest_first(packets, bytes, |_, packet| {
+            in_order(are_alike, group, packets, |packet| {
                 if encrypt(packet).is_ok() {
                     encrypted(packet);
                 }
@@ -93,10 +87,40 @@ fn seal_group<'p, 'a, W: PadWord>(
     });
 }
 
+/// Encrypts packets by CTR and hands them on.
+fn encrypt_together<'p, 'a>(
+    packets: &mut ArrayVec<&'p mut Packet<'a>, TOGETHER>,
+    encrypted: &mut impl FnMut(&'p mut Packet<'a>),
+) {
+    let mut are_encrypted = [false; TOGETHER];
+    let mut texts = ArrayVec::<CtrText<'_>, TOGETHER>::new();
+    for (packet, is_encrypted) in packets.iter_mut().zip(&mut are_encrypted) {
+        let key = packet.key;
+        let (iv, payload) = packet.iv_and_payload();
+        if let Ok(text) = CtrText::new(&key.round_keys, key.salt, iv, payload) {
+            texts.push(text);
+            *is_encrypted = true;
+        }
+    }
+    mode::apply_each(&mut texts);
+    drop(texts);
+    for (packet, is_encrypted) in packets.drain(..).zip(are_encrypted) {
+        if is_encrypted {
+            encrypted(packet);
+        }
+    }
+}
+
 /// Encrypts a packet by itself.
 fn encrypt(packet: &mut Packet<'_>) -> Result<(), InvalidLength> {
     if happens(Impossible::CipherRefuses) {
         return Err(InvalidLength);
     }
-    packet.key.encrypt(packet.iv, packet.payload)
+    let key = packet.key;
+    let (iv, payload) = packet.iv_and_payload();
+    match (&key.cipher, &key.other) {
+        (EtmCipher::Null, _) => Ok(()),
+        (EtmCipher::Other, Some(key)) => key.encrypt(iv, payload),
+        _ => Err(InvalidLength),
+    }
 }

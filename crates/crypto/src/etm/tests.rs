@@ -9,8 +9,10 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 use weir_simd::{Tier, for_each_tier};
 
-use super::{EtmKey, EtmPacket, open, seal};
-use crate::keys::KeyMaterial;
+use super::{EtmKey, EtmLayout, EtmPacket, EtmSecret, OneTimeEtmKeys, open, seal};
+use crate::keys::{KeyMaterial, NonceRule};
+use crate::limits::Lengths;
+use crate::mac::hmac::digest_of;
 use crate::suite::{AesKeySize, Cipher, Mac, Suite};
 
 /// What a generated packet is.
@@ -19,9 +21,10 @@ struct Plan {
     cipher: Cipher,
     mac: Mac,
     aad_bytes: usize,
+    gap_bytes: usize,
     payload_bytes: usize,
     trailing_bytes: usize,
-    /// Where the payload begins in its buffer.
+    /// Where the packet begins in its buffer.
     offset: usize,
     seed: u8,
 }
@@ -32,20 +35,24 @@ fn plan() -> impl Strategy<Value = Plan> {
         prop::sample::select(Cipher::ALL.to_vec()),
         prop::sample::select(Mac::ALL.to_vec()),
         (0..90usize, payload_bytes, 0..9usize, 0..64usize),
+        prop_oneof![3 => Just(0), 1 => 1..30usize],
         any::<u8>(),
     )
-        .prop_map(|(cipher, mac, (aad, payload, trailing, offset), seed)| {
-            let block_bytes = Suite::EncryptThenMac(cipher, mac).block_bytes();
-            Plan {
-                cipher,
-                mac,
-                aad_bytes: aad,
-                payload_bytes: payload.next_multiple_of(block_bytes),
-                trailing_bytes: trailing,
-                offset,
-                seed,
-            }
-        })
+        .prop_map(
+            |(cipher, mac, (aad, payload, trailing, offset), gap_bytes, seed)| {
+                let block_bytes = Suite::EncryptThenMac(cipher, mac).block_bytes();
+                Plan {
+                    cipher,
+                    mac,
+                    aad_bytes: aad,
+                    gap_bytes,
+                    payload_bytes: payload.next_multiple_of(block_bytes),
+                    trailing_bytes: trailing,
+                    offset,
+                    seed,
+                }
+            },
+        )
 }
 
 /// A batch of few suites, whose lanes fill, or of many, whose lanes do not; of one
@@ -92,16 +99,14 @@ fn run(property: impl Fn(&[Plan]) -> Result<(), TestCaseError>) {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A packet in buffers of its own.
+/// A packet in a buffer of its own.
 #[derive(Clone)]
 struct Packet {
-    aad: Vec<u8>,
-    iv: Vec<u8>,
-    /// The payload begins at `offset`.
+    /// The packet begins at `offset`.
     buffer: Vec<u8>,
     offset: usize,
+    layout: EtmLayout,
     trailing: Vec<u8>,
-    tag: Vec<u8>,
 }
 
 fn bytes(count: usize, seed: u8, salt: usize) -> Vec<u8> {
@@ -125,35 +130,40 @@ impl Plan {
         bytes(self.suite().integrity_key_bytes(), self.seed, 31)
     }
 
-    fn material(&self) -> KeyMaterial {
-        KeyMaterial::new(self.suite(), &self.key(), &self.integrity_key()).expect("a key")
-    }
-
     fn packet(&self) -> Packet {
+        let iv = self.aad_bytes + self.gap_bytes;
+        let payload = iv + self.suite().iv_bytes();
+        let layout = EtmLayout {
+            aad_bytes: self.aad_bytes,
+            iv,
+            payload,
+            tag: payload + self.payload_bytes,
+        };
+        let mut buffer = bytes(self.offset + layout.tag, self.seed, 11);
+        buffer.resize(buffer.len() + self.suite().tag_bytes(), 0);
         Packet {
-            aad: bytes(self.aad_bytes, self.seed, 5),
-            iv: bytes(self.suite().iv_bytes(), self.seed, 7),
-            buffer: bytes(self.offset + self.payload_bytes, self.seed, 11),
+            buffer,
             offset: self.offset,
+            layout,
             trailing: bytes(self.trailing_bytes, self.seed, 13),
-            tag: vec![0; self.suite().tag_bytes()],
         }
     }
 
     /// The packet sealed by other crates.
     fn sealed_by_crates(&self) -> Packet {
         let mut packet = self.packet();
-        let payload = &mut packet.buffer[packet.offset..];
+        let (iv, payload) = packet.iv_and_payload();
+        let iv = &iv.to_vec();
         let key = self.key();
         match self.cipher {
             Cipher::Null => {}
-            Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(&key, &packet.iv, payload),
-            Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(&key, &packet.iv, payload),
-            Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(&key, &packet.iv, payload),
-            Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(&key, &packet.iv, payload),
-            Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(&key, &packet.iv, payload),
-            Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(&key, &packet.iv, payload),
-            Cipher::TripleDesCbc => cbc::<des::TdesEde3>(&key, &packet.iv, payload),
+            Cipher::AesCbc(AesKeySize::Aes128) => cbc::<Aes128>(&key, iv, payload),
+            Cipher::AesCbc(AesKeySize::Aes192) => cbc::<Aes192>(&key, iv, payload),
+            Cipher::AesCbc(AesKeySize::Aes256) => cbc::<Aes256>(&key, iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes128) => ctr::<Aes128>(&key, iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes192) => ctr::<Aes192>(&key, iv, payload),
+            Cipher::AesCtr(AesKeySize::Aes256) => ctr::<Aes256>(&key, iv, payload),
+            Cipher::TripleDesCbc => cbc::<des::TdesEde3>(&key, iv, payload),
         }
         let covered = packet.parts().concat();
         let key = self.integrity_key();
@@ -163,8 +173,8 @@ impl Plan {
             Mac::HmacSha2_384_192 => hmac::<Hmac<Sha384>>(&key, &covered),
             Mac::HmacSha2_512_256 => hmac::<Hmac<Sha512>>(&key, &covered),
         };
-        let tag_bytes = packet.tag.len();
-        packet.tag.copy_from_slice(&tag[..tag_bytes]);
+        let place = &mut packet.buffer[packet.offset + packet.layout.tag..];
+        place.copy_from_slice(&tag[..place.len()]);
         packet
     }
 }
@@ -199,36 +209,91 @@ fn hmac<H: ::hmac::Mac + KeyInit>(key: &[u8], covered: &[u8]) -> Vec<u8> {
 }
 
 impl Packet {
-    fn parts(&self) -> [&[u8]; 4] {
-        [&self.aad, &self.iv, self.payload(), &self.trailing]
+    /// What the tag covers.
+    fn parts(&self) -> [&[u8]; 3] {
+        let packet = &self.buffer[self.offset..];
+        let EtmLayout {
+            aad_bytes, iv, tag, ..
+        } = self.layout;
+        [&packet[..aad_bytes], &packet[iv..tag], &self.trailing]
     }
 
     fn payload(&self) -> &[u8] {
-        &self.buffer[self.offset..]
+        &self.buffer[self.offset..][self.layout.payload..self.layout.tag]
+    }
+
+    fn iv_and_payload(&mut self) -> (&mut [u8], &mut [u8]) {
+        let packet = &mut self.buffer[self.offset..];
+        let EtmLayout {
+            iv, payload, tag, ..
+        } = self.layout;
+        packet[iv..tag].split_at_mut(payload - iv)
+    }
+
+    fn tag(&self) -> &[u8] {
+        &self.buffer[self.offset + self.layout.tag..]
     }
 }
 
 fn keys<C: crate::mode::CbcKey>(plans: &[Plan], tier: Tier) -> Vec<EtmKey<C>> {
-    let key = |plan: &Plan| EtmKey::new(&plan.material(), (plan.cipher, plan.mac), tier);
+    let key = |plan: &Plan| {
+        let (key, integrity_key) = (plan.key(), plan.integrity_key());
+        let suite = plan.suite();
+        let (key, salt) = KeyMaterial::check(suite, &key, &integrity_key).expect("a key");
+        let secret = EtmSecret {
+            key,
+            salt,
+            integrity_key: &integrity_key,
+        };
+        EtmKey::new(plan.cipher, digest_of(plan.mac), secret, tier)
+    };
     plans.iter().map(|plan| key(plan).expect("a key")).collect()
 }
 
 /// The packets as kernels take them, all bad so far.
-fn packets<'a, C>(keys: &'a [EtmKey<C>], packets: &'a mut [Packet]) -> Vec<EtmPacket<'a, C>> {
-    keys.iter()
-        .zip(packets)
+fn packets<'a, C>(
+    keys: impl Iterator<Item = &'a EtmKey<C>>,
+    packets: &'a mut [Packet],
+) -> Vec<EtmPacket<'a, C>> {
+    keys.zip(packets)
         .enumerate()
         .map(|(index, (key, packet))| EtmPacket {
             index,
             key,
-            aad: &packet.aad,
-            iv: &mut packet.iv,
-            payload: &mut packet.buffer[packet.offset..],
+            bytes: &mut packet.buffer[packet.offset..],
+            layout: packet.layout,
             trailing: &packet.trailing,
-            tag: &mut packet.tag,
             is_good: false,
         })
         .collect()
+}
+
+/// One-time keys, expanded.
+fn one_time<C: crate::mode::CbcKey>(plans: &[Plan], tier: Tier) -> OneTimeEtmKeys<C> {
+    let mut keys = OneTimeEtmKeys::new();
+    for round in 0..2 {
+        for index in 0..plans.len() {
+            // In memory of other keys the second time.
+            let plan = &plans[(index + 1 - round) % plans.len()];
+            let (key, integrity_key) = (plan.key(), plan.integrity_key());
+            let suite = plan.suite();
+            let (key, salt) = KeyMaterial::check(suite, &key, &integrity_key).expect("a key");
+            let secret = EtmSecret {
+                key,
+                salt,
+                integrity_key: &integrity_key,
+            };
+            let lengths = Lengths::of(suite, &NonceRule::Explicit);
+            let added = keys.add((plan.cipher, plan.mac), secret, lengths);
+            assert_eq!(added.expect("a key"), index);
+        }
+        keys.expand(tier);
+        if round == 0 {
+            keys.clear();
+            assert!(keys.get(0).is_none());
+        }
+    }
+    keys
 }
 
 #[test]
@@ -236,23 +301,36 @@ fn batches_are_sealed_and_opened_as_by_other_crates() {
     run(|plans| {
         let expected: Vec<Packet> = plans.iter().map(Plan::sealed_by_crates).collect();
         for_each_tier(|tier| {
-            let sealing = keys(plans, tier);
-            let mut sealed: Vec<Packet> = plans.iter().map(Plan::packet).collect();
-            let mut these = packets(&sealing, &mut sealed);
-            seal(tier, &mut these);
-            assert!(these.iter().all(|packet| packet.is_good), "{tier}");
-            for ((packet, expected), plan) in sealed.iter().zip(&expected).zip(plans) {
-                assert!(packet.buffer == expected.buffer, "{tier} {plan:?}");
-                assert!(packet.tag == expected.tag, "{tier} {plan:?}");
+            let held = keys(plans, tier);
+            let one_time_keys = one_time(plans, tier);
+            let one_time_keys = (0..).map_while(|index| one_time_keys.get(index)).collect();
+            for keys in [held.iter().collect::<Vec<_>>(), one_time_keys] {
+                assert_eq!(keys.len(), plans.len());
+                let mut sealed: Vec<Packet> = plans.iter().map(Plan::packet).collect();
+                let mut these = packets(keys.into_iter(), &mut sealed);
+                seal(tier, &mut these);
+                assert!(these.iter().all(|packet| packet.is_good), "{tier}");
+                for ((packet, expected), plan) in sealed.iter().zip(&expected).zip(plans) {
+                    assert!(packet.buffer == expected.buffer, "{tier} {plan:?}");
+                }
             }
 
-            let opening = keys(plans, tier);
-            let mut opened = expected.clone();
-            let mut these = packets(&opening, &mut opened);
-            open(tier, &mut these);
-            assert!(these.iter().all(|packet| packet.is_good), "{tier}");
-            for (packet, plan) in opened.iter().zip(plans) {
-                assert!(packet.buffer == plan.packet().buffer, "{tier} {plan:?}");
+            let held = keys(plans, tier);
+            let one_time_keys = one_time(plans, tier);
+            let one_time_keys = (0..).map_while(|index| one_time_keys.get(index)).collect();
+            for keys in [held.iter().collect::<Vec<_>>(), one_time_keys] {
+                assert_eq!(keys.len(), plans.len());
+                let mut opened = expected.clone();
+                let mut these = packets(keys.into_iter(), &mut opened);
+                open(tier, &mut these);
+                assert!(these.iter().all(|packet| packet.is_good), "{tier}");
+                for ((packet, expected), plan) in opened.iter().zip(&expected).zip(plans) {
+                    assert!(
+                        packet.payload() == plan.packet().payload(),
+                        "{tier} {plan:?}"
+                    );
+                    assert!(packet.tag() == expected.tag());
+                }
             }
         });
         Ok(())
@@ -267,14 +345,17 @@ fn one_flipped_bit_is_refused() {
             let mut damaged = sealed.clone();
             // Every other packet, a bit of one part each.
             for (index, packet) in damaged.iter_mut().enumerate().step_by(2) {
-                let offset = packet.offset;
-                let parts = [
-                    &mut packet.aad[..],
-                    &mut packet.iv,
-                    &mut packet.buffer[offset..],
-                    &mut packet.trailing,
-                    &mut packet.tag,
-                ];
+                let EtmLayout {
+                    aad_bytes,
+                    iv,
+                    payload,
+                    tag,
+                } = packet.layout;
+                let (ahead, rest) = packet.buffer[packet.offset..].split_at_mut(iv);
+                let (iv, rest) = rest.split_at_mut(payload - iv);
+                let (payload, tag) = rest.split_at_mut(tag - payload);
+                let aad = &mut ahead[..aad_bytes];
+                let parts = [aad, iv, payload, &mut packet.trailing, tag];
                 let mut parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();
                 let number = index / 2;
                 let count = parts.len();
@@ -284,7 +365,7 @@ fn one_flipped_bit_is_refused() {
             }
             let opening = keys(plans, tier);
             let received = damaged.clone();
-            let mut these = packets(&opening, &mut damaged);
+            let mut these = packets(opening.iter(), &mut damaged);
             open(tier, &mut these);
             let verdicts: Vec<bool> = these.iter().map(|packet| packet.is_good).collect();
             for (index, (packet, plan)) in damaged.iter().zip(plans).enumerate() {

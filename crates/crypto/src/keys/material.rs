@@ -104,6 +104,23 @@ impl KeyMaterial {
     /// # Errors
     /// A length that is not the suite's, or a 3DES key that is single DES.
     pub fn new(suite: Suite, key: &[u8], integrity_key: &[u8]) -> Result<KeyMaterial, KeyError> {
+        let (cipher_key, salt) = KeyMaterial::check(suite, key, integrity_key)?;
+        Ok(KeyMaterial {
+            suite,
+            rule: NonceRule::Explicit,
+            cipher_key: Zeroizing::new(cipher_key.into()),
+            salt: Zeroizing::new(salt),
+            integrity_key: Zeroizing::new(integrity_key.into()),
+        })
+    }
+
+    /// The cipher's key and the salt, if these and the integrity key are as [`KeyMaterial::new`]
+    /// takes them.
+    pub(crate) fn check<'k>(
+        suite: Suite,
+        key: &'k [u8],
+        integrity_key: &[u8],
+    ) -> Result<(&'k [u8], [u8; 4]), KeyError> {
         let key_bytes = match suite {
             Suite::Mac(Algorithm::Hmac(_)) => key.len().max(suite.key_bytes()),
             _ => suite.key_bytes(),
@@ -127,13 +144,7 @@ impl KeyMaterial {
         {
             return Err(KeyError::SingleDes);
         }
-        Ok(KeyMaterial {
-            suite,
-            rule: NonceRule::Explicit,
-            cipher_key: Zeroizing::new(cipher_key.into()),
-            salt: Zeroizing::new(filled_up(salt)),
-            integrity_key: Zeroizing::new(integrity_key.into()),
-        })
+        Ok((cipher_key, filled_up(salt)))
     }
 
     /// Key material of an AEAD whose nonces follow `rule`: AES-GCM and ChaCha20-Poly1305 take

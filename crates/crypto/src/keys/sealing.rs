@@ -11,13 +11,13 @@ use crate::engine::{Family, trusted_tier};
 use crate::frames;
 use crate::kernel::{Kernel, SealKernel};
 use crate::limits::Lengths;
-use crate::mode::{CbcCipher, CbcIvKey};
-use crate::suite::{Cipher, Suite};
+use crate::mode::CbcIvSource;
+use crate::suite::Suite;
 
 /// Where the unpredictable IVs of CBC come from. Other modes count and take nothing from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IvSource {
-    /// A random key of their own, drawn from the operating system.
+    /// A random key, drawn from the operating system, which the keys of a sealer share.
     Random,
     /// A key derived from the cipher's: the same numbers give the same IVs in every run, so
     /// that outputs can be compared in tests and examples. A run that repeats a number with
@@ -38,7 +38,7 @@ pub struct SealingKey {
     numbers: Numbers,
     pub(crate) rule: NonceRule,
     /// Of CBC.
-    pub(crate) iv_key: Option<Box<CbcIvKey>>,
+    pub(crate) ivs: Option<CbcIvSource>,
     suite: Suite,
 }
 
@@ -119,7 +119,10 @@ impl SealingKey {
             salt: material.salt(),
             rule: *material.rule(),
             contexts: None,
-            iv_key: frames::cleared(|| iv_key(material, ivs, tier))?,
+            ivs: match suite.has_random_iv() {
+                true => Some(CbcIvSource::new(ivs, material.cipher_key(), tier)?),
+                false => None,
+            },
             suite,
         })
     }
@@ -150,6 +153,13 @@ impl SealingKey {
     /// syncing it. Numbers once reserved stay reserved.
     pub fn allow_until(&mut self, end: u64) {
         self.numbers.allow_until(end);
+    }
+
+    /// Takes IVs that are random from `shared` instead, whose key is at hand for other keys too.
+    pub(crate) fn share_ivs(&mut self, shared: &mut Option<CbcIvSource>) {
+        if let Some(ivs) = self.ivs.as_mut().filter(|ivs| ivs.is_random()) {
+            *ivs = shared.get_or_insert_with(|| ivs.another()).another();
+        }
     }
 
     /// The number that the next packet gets; of keys with contexts, this is not kept.
@@ -191,22 +201,6 @@ impl SealingKey {
 /// What one key may protect under a rule.
 fn max_packets(suite: Suite, rule: &NonceRule) -> u64 {
     suite.limits().packets.most.min(rule.end())
-}
-
-fn iv_key(
-    material: &KeyMaterial,
-    source: IvSource,
-    tier: Tier,
-) -> Result<Option<Box<CbcIvKey>>, KeyError> {
-    let cipher = match material.suite() {
-        Suite::EncryptThenMac(Cipher::AesCbc(size), _) => CbcCipher::Aes(size),
-        Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => CbcCipher::TripleDes,
-        Suite::EncryptThenMac(Cipher::Null | Cipher::AesCtr(_), _)
-        | Suite::Aead(_)
-        | Suite::Mac(_) => return Ok(None),
-    };
-    let key = CbcIvKey::new(source, cipher, material.cipher_key(), tier)?;
-    Ok(Some(Box::new(key)))
 }
 
 impl fmt::Debug for SealingKey {

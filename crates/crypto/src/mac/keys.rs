@@ -4,7 +4,6 @@ use weir_simd::Tier;
 
 use super::algorithm::{Algorithm, TagWords};
 use super::batch::Kind;
-use super::hmac::HmacKey;
 use super::mmh::MmhKey;
 use super::poly1305::Poly1305Key;
 use super::umac::UmacKey;
@@ -13,6 +12,7 @@ use crate::kernel::InvalidLength;
 
 /// An expanded key.
 pub(crate) struct MacKey {
+    #[cfg(test)]
     pub(super) algorithm: Algorithm,
     /// What is processed together, at hand for every packet.
     pub(super) kind: Kind,
@@ -25,7 +25,6 @@ pub(super) enum Expanded {
     Mmh(Box<MmhKey>),
     Gmac(GcmKey),
     Poly1305(Box<Poly1305Key>),
-    Hmac(Box<HmacKey>),
 }
 
 impl MacKey {
@@ -42,7 +41,8 @@ impl MacKey {
             Algorithm::Mmh(words) => Expanded::Mmh(MmhKey::new(tier, words, key)?),
             Algorithm::Gmac(size) => Expanded::Gmac(GcmKey::new(tier, size, key, salt)?),
             Algorithm::Poly1305 => Expanded::Poly1305(Box::new(Poly1305Key::new(key, salt)?)),
-            Algorithm::Hmac(digest) => Expanded::Hmac(Box::new(HmacKey::new(digest, key))),
+            // It has kernels of another kind: `crate::etm`.
+            Algorithm::Hmac(_) => return Err(InvalidLength),
         };
         Ok(MacKey::of(algorithm, expanded))
     }
@@ -62,15 +62,10 @@ impl MacKey {
 
     fn of(algorithm: Algorithm, expanded: Expanded) -> MacKey {
         MacKey {
+            #[cfg(test)]
             algorithm,
             kind: Kind::of(algorithm),
             expanded,
         }
-    }
-
-    /// Bytes of a whole tag.
-    #[inline]
-    pub(crate) fn tag_bytes(&self) -> usize {
-        self.algorithm.tag_bytes()
     }
 }

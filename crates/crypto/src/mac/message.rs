@@ -1,9 +1,6 @@
 //! A message in parts, block by block.
 
 use arrayvec::ArrayVec;
-
-use crate::digest::total_bytes;
-
 /// Messages that are hashed side by side.
 pub(crate) const LANES: usize = 8;
 
@@ -22,19 +19,22 @@ pub(crate) struct Message<'a, K> {
     pub(crate) bytes: usize,
     /// What is unread of the current part.
     current: &'a [u8],
-    /// The parts that follow it.
-    behind: &'a [&'a [u8]],
+    /// The part that follows it.
+    behind: &'a [u8],
 }
 
 impl<'a, K> Message<'a, K> {
+    /// A message of two parts, of which the first is empty where it lies in one place.
     #[inline]
-    pub(crate) fn new(key: &'a K, nonce: u64, parts: &'a [&'a [u8]; 4]) -> Message<'a, K> {
-        let [current, behind @ ..] = parts;
+    pub(crate) fn new(key: &'a K, nonce: u64, [head, body]: [&'a [u8]; 2]) -> Message<'a, K> {
+        let (current, behind) = match head {
+            [] => (body, &[][..]),
+            head => (head, body),
+        };
         Message {
             key,
             nonce,
-            // The batch's check has refused what does not fit.
-            bytes: total_bytes(parts.map(<[u8]>::len)) as usize,
+            bytes: head.len() + body.len(),
             current,
             behind,
         }
@@ -74,10 +74,8 @@ impl<'a, K> Message<'a, K> {
     where
         'a: 'r,
     {
-        while self.current.is_empty()
-            && let [next, behind @ ..] = self.behind
-        {
-            (self.current, self.behind) = (next, behind);
+        if self.current.is_empty() {
+            self.current = std::mem::take(&mut self.behind);
         }
         if let Some(head) = self.in_place(bytes) {
             return head;
@@ -93,12 +91,10 @@ impl<'a, K> Message<'a, K> {
             // It is as long as there is capacity for.
             let _ = room.try_extend_from_slice(head);
             self.current = rest;
-            match self.behind {
-                [next, behind @ ..] if rest.is_empty() && room.len() < bytes => {
-                    (self.current, self.behind) = (next, behind);
-                }
-                _ => return room,
+            if !rest.is_empty() || room.len() == bytes || self.behind.is_empty() {
+                return room;
             }
+            self.current = std::mem::take(&mut self.behind);
         }
     }
 }
@@ -110,10 +106,8 @@ impl<'a, K> Message<'a, K> {
     /// `UNIT` where these are fewer.
     #[inline]
     pub(crate) fn in_place_by<const UNIT: usize>(&mut self, most: usize) -> &'a [u8] {
-        while self.current.is_empty()
-            && let [next, behind @ ..] = self.behind
-        {
-            (self.current, self.behind) = (next, behind);
+        if self.current.is_empty() {
+            self.current = std::mem::take(&mut self.behind);
         }
         let bytes = match self.current.len() {
             fewer if fewer < most => fewer / UNIT * UNIT,
@@ -134,12 +128,11 @@ impl<'a, K> Message<'a, K> {
 /// Hands over the whole blocks of 16 bytes of a message in parts, and returns
 /// what is left, with how many bytes that are.
 pub(crate) fn for_whole_blocks(
-    parts: &[&[u8]; 4],
+    parts: [&[u8]; 2],
     mut each: impl FnMut(&[[u8; 16]]),
 ) -> ([u8; 16], usize) {
     let (mut rest, mut filled) = ([0; 16], 0);
-    for &part in parts {
-        let mut part = part;
+    for mut part in parts {
         if filled > 0 {
             let (head, behind) = part.split_at(part.len().min(16 - filled));
             rest[filled..filled + head.len()].copy_from_slice(head);
@@ -169,17 +162,10 @@ mod tests {
     #[test]
     fn every_division_reads_as_the_whole() {
         let whole: Vec<u8> = (0..3000u32).map(|i| (i * i / 5) as u8).collect();
-        for cuts in [
-            [0, 0, 0],
-            [8, 16, 2996],
-            [0, 1024, 1024],
-            [1, 2, 3],
-            [3000; 3],
-        ] {
+        for cut in [0, 1, 8, 16, 1024, 2047, 2996, 3000] {
             for step in [1, 32, 1000, 1024] {
-                let [a, b, c] = cuts;
-                let parts = [&whole[..a], &whole[a..b], &whole[b..c], &whole[c..]];
-                let mut message = Message::new(&(), 0, &parts);
+                let (head, body) = whole.split_at(cut);
+                let mut message = Message::new(&(), 0, [head, body]);
                 assert_eq!(message.bytes, whole.len());
                 let mut read = Vec::new();
                 while read.len() < whole.len() {
@@ -198,12 +184,12 @@ mod tests {
         let whole: Vec<u8> = (0..100).collect();
         for a in 0..40 {
             for b in [a, a + 1, a + 15, a + 16, a + 40] {
-                let parts = [&whole[..a], &whole[a..b], &[], &whole[b..b + 20]];
+                let parts = [&whole[..a], &whole[a..b]];
                 let mut blocks = Vec::new();
                 let (rest, filled) =
-                    for_whole_blocks(&parts, |more| blocks.extend_from_slice(more.as_flattened()));
+                    for_whole_blocks(parts, |more| blocks.extend_from_slice(more.as_flattened()));
                 blocks.extend_from_slice(&rest[..filled]);
-                assert_eq!(blocks, whole[..b + 20]);
+                assert_eq!(blocks, whole[..b]);
                 assert!(filled < 16 && rest[filled..].iter().all(|byte| *byte == 0));
             }
         }

@@ -102,7 +102,7 @@ mod simd;
 mod umac;
 
 pub use algorithm::{Algorithm, AlgorithmError, TagWords};
-pub(crate) use batch::{MacPacket, process};
+pub(crate) use batch::{MacPacketKey, MacPackets, process};
 pub(crate) use keys::MacKey;
 pub(crate) use message::{LANES, Message, Room};
 #[cfg(target_arch = "x86_64")]

@@ -6,8 +6,8 @@ pub(crate) mod ecb;
 mod iv;
 
 pub(crate) use cbc::{
-    AesRoundKeys, CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CbcLanes, CbcRoom, ChainLanes,
-    Chained, MOST_CHAINS,
+    CbcCipher, CbcDecryptKey, CbcEncryptKey, CbcKey, CbcLanes, CbcRoom, ChainLanes, Chained,
+    MOST_CHAINS, decrypt_blocks, has_lanes, invert,
 };
-pub(crate) use ctr::CtrKey;
-pub(crate) use iv::CbcIvKey;
+pub(crate) use ctr::{CtrKey, CtrText, apply_each};
+pub(crate) use iv::{CbcIvSource, IVS_TOGETHER};

@@ -8,7 +8,7 @@ use std::ptr;
 /// Made of numbers alone.
 ///
 /// # Safety
-/// Bits of zero are a value, and there is no padding.
+/// All bits are values, and there is no padding.
 pub(crate) unsafe trait Numbers: Copy {}
 
 // SAFETY: numbers.

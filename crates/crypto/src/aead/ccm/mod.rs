@@ -21,7 +21,6 @@ mod tests;
 use weir_simd::Tier;
 
 use super::packet::{AeadKey, AeadPacket};
-use crate::cipher::rounds;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
@@ -72,8 +71,7 @@ impl CcmKey {
         block[1..4].copy_from_slice(&self.salt);
         block[4..12].copy_from_slice(&iv);
         let mut pad = [block];
-        let used = ..=rounds(self.size);
-        ecb::encrypt(tier, &self.ctr.round_keys()[used], &mut pad);
+        ecb::encrypt(tier, self.ctr.round_keys().used(), &mut pad);
         u128::from_ne_bytes(pad[0])
     }
 }
@@ -160,7 +158,7 @@ fn chain(
         for (_, place) in order {
             if let Some((key, packet)) = &packets[*place] {
                 let message = Message::new(key.salt, key.tag_bytes, packet);
-                chains.submit(*place, key.ctr.round_keys(), message, ends);
+                chains.submit(*place, &key.ctr.round_keys().keys, message, ends);
             }
         }
         chains.finish(ends);

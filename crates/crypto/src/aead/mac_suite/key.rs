@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use crate::cipher::expand;
 use crate::kernel::InvalidLength;
 use crate::mac::kdf::{self, Label};
-use crate::mac::{Algorithm, MacKey, TagWords};
+use crate::mac::{Algorithm, MacKey, MacPacketKey, TagWords};
 use crate::mode::CtrKey;
 use crate::suite::{AesKeySize, UniversalMac};
 
@@ -58,17 +58,13 @@ impl MacSuiteKey {
         })
     }
 
+    /// As packets take it.
     #[inline]
-    pub(super) fn mac(&self) -> &MacKey {
-        &self.mac
-    }
-
-    /// Encrypts or decrypts, which is the same, where there is a cipher.
-    #[inline]
-    pub(super) fn apply(&self, iv: [u8; 8], text: &mut [u8]) -> Result<(), InvalidLength> {
-        self.cipher
-            .as_ref()
-            .map_or(Ok(()), |key| key.apply(&iv, text))
+    pub(crate) fn packet_key(&self) -> MacPacketKey<'_> {
+        MacPacketKey {
+            mac: &self.mac,
+            cipher: self.cipher.as_ref(),
+        }
     }
 }
 

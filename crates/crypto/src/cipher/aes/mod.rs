@@ -11,7 +11,7 @@ use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
 use crate::kernel::InvalidLength;
 use crate::suite::AesKeySize;
 
-pub(crate) use schedule::{MOST_ROUND_KEYS, expand, rounds};
+pub(crate) use schedule::{AesRoundKeys, MOST_ROUND_KEYS, expand, expand_each, rounds};
 
 /// One block of AES.
 pub(crate) type Block = [u8; 16];

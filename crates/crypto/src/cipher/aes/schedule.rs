@@ -1,5 +1,6 @@
 //! Key expansion (FIPS 197 section 5.2): the same round keys from every tier.
 
+use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use super::{Block, bitslice, simd};
@@ -37,6 +38,87 @@ pub(crate) fn expand(
         );
     }
     Ok(round_keys)
+}
+
+/// The round keys of one key, in the order of their use by the kernels of a tier.
+pub(crate) struct AesRoundKeys {
+    pub(crate) keys: Wiped<[Block; MOST_ROUND_KEYS]>,
+    pub(crate) rounds: usize,
+    pub(crate) tier: Tier,
+}
+
+impl AesRoundKeys {
+    /// The round keys of `key` for encryption.
+    pub(crate) fn new(
+        size: AesKeySize,
+        tier: Tier,
+        key: &[u8],
+    ) -> Result<AesRoundKeys, InvalidLength> {
+        Ok(AesRoundKeys {
+            keys: expand(tier, size, key)?,
+            rounds: rounds(size),
+            tier,
+        })
+    }
+
+    /// Round keys that are not there yet, of a key of this size.
+    pub(crate) fn zeros(size: AesKeySize, tier: Tier) -> AesRoundKeys {
+        AesRoundKeys {
+            keys: Wiped([[0; 16]; MOST_ROUND_KEYS]),
+            rounds: rounds(size),
+            tier,
+        }
+    }
+
+    /// Those that the rounds take, one more than there are rounds.
+    #[inline]
+    pub(crate) fn used(&self) -> &[Block] {
+        self.keys.get(..=self.rounds).unwrap_or(&[])
+    }
+
+    /// A number below three: that of the key's size.
+    #[inline]
+    pub(crate) fn size_index(&self) -> u8 {
+        match self.rounds {
+            0..=10 => 0,
+            11 | 12 => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// Fills the round keys of several keys of one size, four at a time where `tier` has vectors
+/// for it.
+pub(crate) fn expand_each<'k>(
+    tier: Tier,
+    size: AesKeySize,
+    keys: impl Iterator<Item = (&'k [u8], &'k mut AesRoundKeys)>,
+) -> Result<(), InvalidLength> {
+    let mut four = ArrayVec::<(&[u8], &mut AesRoundKeys), 4>::new();
+    let mut keys = keys.peekable();
+    while let Some((key, round_keys)) = keys.next() {
+        if key.len() != size.key_bytes() {
+            return Err(InvalidLength);
+        }
+        (round_keys.rounds, round_keys.tier) = (rounds(size), tier);
+        four.push((key, round_keys));
+        if !four.is_full() && keys.peek().is_some() {
+            continue;
+        }
+        if let [(a, ka), (b, kb), (c, kc), (d, kd)] = &mut four[..]
+            && simd::expand_four(
+                tier,
+                [a, b, c, d],
+                [ka, kb, kc, kd].map(|key| &mut *key.keys),
+            )
+        {
+            four.clear();
+        }
+        for (key, round_keys) in four.drain(..) {
+            round_keys.keys = expand(tier, size, key)?;
+        }
+    }
+    Ok(())
 }
 
 /// The twin: word by word, in as constant a time as `substitute_word` takes.
@@ -98,6 +180,33 @@ mod tests {
                 assert_eq!(round_keys[rounds(size)][..], hex(last), "{tier} {size:?}");
                 let rest = &round_keys[rounds(size) + 1..];
                 assert!(rest.as_flattened().iter().all(|&byte| byte == 0));
+            }
+        });
+    }
+
+    #[test]
+    fn keys_side_by_side_expand_as_by_themselves() {
+        for_each_tier(|tier| {
+            for size in AesKeySize::ALL {
+                for count in 0..=9 {
+                    let key = |seed: usize| -> Vec<u8> {
+                        (0..size.key_bytes())
+                            .map(|i| (i * 7 + seed * 31) as u8)
+                            .collect()
+                    };
+                    let raw: Vec<Vec<u8>> = (0..count).map(key).collect();
+                    let mut keys: Vec<AesRoundKeys> = raw
+                        .iter()
+                        .map(|_| AesRoundKeys::zeros(size, Tier::Scalar))
+                        .collect();
+                    let pairs = raw.iter().map(|key| &key[..]).zip(&mut keys);
+                    expand_each(tier, size, pairs).expect("keys");
+                    for (raw, key) in raw.iter().zip(&keys) {
+                        let alone = AesRoundKeys::new(size, tier, raw).expect("a key");
+                        assert!(*key.keys == *alone.keys, "{tier} {size:?} {count}");
+                        assert_eq!(key.used(), alone.used());
+                    }
+                }
             }
         });
     }

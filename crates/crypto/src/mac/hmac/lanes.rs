@@ -12,7 +12,9 @@ use weir_simd::Tier;
 
 use super::key::PadStates;
 use super::row::{RowRoom, Rows};
-use crate::digest::{Compression, MOST_LANES, Message, Room, Scheduler, WipedStates, Word, Words};
+use crate::digest::{
+    Compression, MOST_LANES, Message, PARTS, Room, Scheduler, WipedStates, Word, Words,
+};
 
 /// Memory that the lanes work in, kept apart so that it is never moved.
 pub(crate) struct HmacRoom<W: Word> {
@@ -25,12 +27,12 @@ pub(crate) struct HmacRoom<W: Word> {
 }
 
 impl<W: Word> HmacRoom<W> {
-    /// Room for keys like this one.
+    /// Room for keys of a hash function whose digests have so many bytes.
     #[inline]
-    pub(crate) fn new(like: &PadStates<W>) -> HmacRoom<W> {
-        let digest_words = like.digest_bytes / size_of::<W>();
-        let bytes = W::BLOCK_BYTES + like.digest_bytes;
-        let outer_words = like.of.padded_words(digest_words, bytes as u32);
+    pub(crate) fn new(of: &Compression<W>, digest_bytes: usize) -> HmacRoom<W> {
+        let digest_words = digest_bytes / size_of::<W>();
+        let bytes = W::BLOCK_BYTES + digest_bytes;
+        let outer_words = of.padded_words(digest_words, bytes as u32);
         HmacRoom {
             inner: Room::new(),
             row: RowRoom::new(outer_words, digest_words),
@@ -56,7 +58,7 @@ pub(super) struct Keyed<'k, W: Word, M> {
 
 impl<W: Word, M: Message> Message for Keyed<'_, W, M> {
     #[inline]
-    fn parts(&self) -> [&[u8]; 4] {
+    fn parts(&self) -> [&[u8]; PARTS] {
         self.message.parts()
     }
 
@@ -122,7 +124,7 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
     /// Takes a message in that has no neighbours of its shape.
     fn submit_alone(&mut self, keyed: Keyed<'r, W, M>, done: &mut impl FnMut(M, [W; 8])) {
         let HmacLanes { inner, outer, .. } = self;
-        let state = &keyed.pads.inner;
+        let [state, _] = keyed.pads;
         inner.submit(keyed, state, W::BLOCK_BYTES as u64, &mut |keyed, state| {
             outer.take(keyed, &state, done);
         });
@@ -162,7 +164,8 @@ impl<W: Word, M> Outer<'_, W, M> {
                 row[place]
             };
         }
-        self.states.set_column(place, &pads.outer);
+        let [_, outer] = pads;
+        self.states.set_column(place, outer);
         self.waiting[place] = Some(message);
         self.count += 1;
         if self.count == MOST_LANES {

@@ -1,13 +1,10 @@
 //! HMAC (RFC 2104) over many messages at once, each under a key of its own.
+//!
+//! HMAC alone is processed as encrypt-then-MAC without a cipher: [`crate::etm`].
 
-mod batch;
 mod key;
 mod lanes;
 mod row;
-#[cfg(test)]
-mod tests;
 
-pub(super) use batch::process;
-pub(crate) use key::HmacKey;
-pub(crate) use key::{PadStates, PadWord, Pads};
+pub(crate) use key::{HmacKey, PadWord, digest_of, tag_one};
 pub(crate) use lanes::{HmacLanes, HmacRoom};

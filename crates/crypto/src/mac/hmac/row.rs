@@ -96,8 +96,9 @@ impl<'r, W: Word, M: Message> Rows<'r, W, M> {
             digest_words,
         } = &mut *self.room;
         for (lane, keyed) in self.messages.iter().enumerate() {
-            inner.states().set_column(lane, &keyed.pads.inner);
-            outer_states.set_column(lane, &keyed.pads.outer);
+            let [inner_pad, outer_pad] = keyed.pads;
+            inner.states().set_column(lane, inner_pad);
+            outer_states.set_column(lane, outer_pad);
         }
         inner.hash(&self.kernel, &self.messages, W::BLOCK_BYTES as u64);
         inner.states().write_words(outer_words, *digest_words);

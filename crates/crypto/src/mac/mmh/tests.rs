@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use weir_simd::for_each_tier;
 
 use super::key::MmhKey;
-use crate::mac::{Algorithm, MacKey, MacPacket, TagWords, process};
+use crate::mac::batch::tags_of;
+use crate::mac::{Algorithm, MacKey, TagWords};
 
 fn encipher(key: &[u8; 16], block: [u8; 16]) -> [u8; 16] {
     let mut block = block.into();
@@ -110,26 +111,16 @@ proptest! {
         for_each_tier(|tier| {
             let key = |i| MacKey::new(tier, Algorithm::Mmh(words), &raw(i), [0; 4]);
             let keys: Vec<MacKey> = (0..5).map(|i| key(i).expect("16 bytes")).collect();
-            let mut tags = vec![vec![0; 4 * words.count()]; lengths.len()];
-            let mut packets: Vec<MacPacket<'_>> = messages
+            let messages: Vec<(&MacKey, u64, [&[u8]; 2])> = messages
                 .iter()
-                .zip(&mut tags)
                 .enumerate()
-                .map(|(index, (message, tag))| {
+                .map(|(index, message)| {
                     let (head, rest) = message.split_at(cut.min(message.len()) * (index % 2));
-                    MacPacket {
-                        index,
-                        key: &keys[index % 5],
-                        nonce: nonce.wrapping_add(index as u64),
-                        parts: [head, rest, &[], &[]],
-                        tag,
-                        is_verified: false,
-                        is_good: false,
-                    }
+                    let nonce = nonce.wrapping_add(index as u64);
+                    (&keys[index % 5], nonce, [head, rest])
                 })
                 .collect();
-            process(|_| tier, &mut packets);
-            assert!(packets.iter().all(|packet| packet.is_good));
+            let tags = tags_of(tier, &messages);
             assert_eq!(tags, expected, "{tier} {lengths:?}");
         });
     }

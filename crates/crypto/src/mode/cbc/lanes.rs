@@ -1,9 +1,8 @@
 //! AES-CBC encryption across packets: each lane chains a packet under a key of
 //! its own, and takes the next when that ends.
 
-use super::AesRoundKeys;
 use super::simd::{self, KeyTable, MOST_LANES};
-use crate::cipher::Block;
+use crate::cipher::{AesRoundKeys, Block};
 
 /// Something with a text to encrypt.
 pub(crate) trait Chained {

@@ -16,36 +16,24 @@ use aes::cipher::{
 };
 use weir_simd::Tier;
 
-use crate::cipher::{
-    AesDecryptKey, AesEncryptKey, Block, MOST_ROUND_KEYS, TripleDesKey, expand, rounds,
-};
+use crate::cipher::{AesDecryptKey, AesEncryptKey, AesRoundKeys, Block, TripleDesKey};
 use crate::kernel::InvalidLength;
-use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
 pub(crate) use mac::{ChainLanes, MOST_CHAINS};
 
-/// A key that chains forwards. Each variant has a box of its own: where a smaller one lies in
-/// the place of a larger one, the rest of that place is never wiped.
+/// A key that chains forwards without kernels of this crate. Each variant has a box of its own:
+/// where a smaller one lies in the place of a larger one, the rest of that place is never wiped.
 pub(crate) enum CbcEncryptKey {
     Aes(Box<AesEncryptKey>),
-    AesLanes(Box<AesRoundKeys>),
     TripleDes(Box<TripleDesKey>),
 }
 
 /// A key that chains backwards, as above.
 pub(crate) enum CbcDecryptKey {
     Aes(Box<AesDecryptKey>),
-    AesLanes(Box<AesRoundKeys>),
     TripleDes(Box<TripleDesKey>),
-}
-
-/// Round keys in the order of their use, for a tier with AES instructions.
-pub(crate) struct AesRoundKeys {
-    keys: Wiped<[Block; MOST_ROUND_KEYS]>,
-    rounds: usize,
-    tier: Tier,
 }
 
 /// The block cipher that is chained.
@@ -60,110 +48,58 @@ pub(crate) trait CbcKey: Sized {
     /// Whether this is the direction that decrypts.
     const DECRYPTS: bool;
 
-    /// Expands `key` for the kernels of `tier`.
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength>;
-
-    /// A number that keys have in common which share lanes, below
-    /// [`AesRoundKeys::KINDS`]; none for those that do not use lanes.
-    fn lanes_kind(&self) -> Option<u8>;
+    /// Expands `key` for the well-maintained crates.
+    fn new(cipher: CbcCipher, key: &[u8]) -> Result<Self, InvalidLength>;
 }
 
 impl CbcKey for CbcEncryptKey {
     const DECRYPTS: bool = false;
 
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength> {
+    fn new(cipher: CbcCipher, key: &[u8]) -> Result<Self, InvalidLength> {
         Ok(match cipher {
-            CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
-                Some(round_keys) => CbcEncryptKey::AesLanes(round_keys),
-                None => CbcEncryptKey::Aes(Box::new(AesEncryptKey::new(size, key)?)),
-            },
+            CbcCipher::Aes(size) => CbcEncryptKey::Aes(Box::new(AesEncryptKey::new(size, key)?)),
             CbcCipher::TripleDes => CbcEncryptKey::TripleDes(Box::new(TripleDesKey::new(key)?)),
         })
-    }
-
-    fn lanes_kind(&self) -> Option<u8> {
-        match self {
-            CbcEncryptKey::AesLanes(keys) => Some(keys.kind()),
-            CbcEncryptKey::Aes(_) | CbcEncryptKey::TripleDes(_) => None,
-        }
     }
 }
 
 impl CbcKey for CbcDecryptKey {
     const DECRYPTS: bool = true;
 
-    fn new(cipher: CbcCipher, tier: Tier, key: &[u8]) -> Result<Self, InvalidLength> {
+    fn new(cipher: CbcCipher, key: &[u8]) -> Result<Self, InvalidLength> {
         Ok(match cipher {
-            CbcCipher::Aes(size) => match AesRoundKeys::new(size, tier, key)? {
-                Some(mut round_keys) => {
-                    simd::invert(&mut round_keys.keys, round_keys.rounds);
-                    CbcDecryptKey::AesLanes(round_keys)
-                }
-                None => CbcDecryptKey::Aes(Box::new(AesDecryptKey::new(size, key)?)),
-            },
+            CbcCipher::Aes(size) => CbcDecryptKey::Aes(Box::new(AesDecryptKey::new(size, key)?)),
             CbcCipher::TripleDes => CbcDecryptKey::TripleDes(Box::new(TripleDesKey::new(key)?)),
         })
     }
-
-    /// Decryption takes packets one by one.
-    fn lanes_kind(&self) -> Option<u8> {
-        None
-    }
 }
 
-impl AesRoundKeys {
-    /// The round keys of `key`; none where `tier`, or what the processor has of
-    /// it, is without AES instructions.
-    fn new(
-        size: AesKeySize,
-        tier: Tier,
-        key: &[u8],
-    ) -> Result<Option<Box<AesRoundKeys>>, InvalidLength> {
-        let tier = tier.min(weir_simd::detect());
-        if simd::lanes(tier) == 0 {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(AesRoundKeys {
-            keys: expand(tier, size, key)?,
-            rounds: rounds(size),
-            tier,
-        })))
-    }
+/// Whether AES-CBC has kernels in `tier`, or what the processor has of it.
+pub(crate) fn has_lanes(tier: Tier) -> bool {
+    simd::lanes(tier.min(weir_simd::detect())) > 0
+}
 
-    /// Key sizes, times tiers with lanes.
-    pub(crate) const KINDS: usize = 3 * 2;
+/// Round keys for encryption become those for decryption, where the tier of `keys` has kernels.
+pub(crate) fn invert(keys: &mut AesRoundKeys) {
+    simd::invert(&mut keys.keys, keys.rounds);
+}
 
-    fn kind(&self) -> u8 {
-        let size = match self.rounds {
-            0..=10 => 0,
-            11 | 12 => 1,
-            _ => 2,
-        };
-        size * 2 + u8::from(self.tier > Tier::Aesni)
-    }
+/// Decrypts whole blocks of one packet in place by the round keys of [`invert`], with the
+/// kernel of their tier.
+pub(crate) fn decrypt_blocks(
+    keys: &AesRoundKeys,
+    iv: &[u8],
+    text: &mut [u8],
+) -> Result<(), InvalidLength> {
+    let (blocks, []) = text.as_chunks_mut() else {
+        return Err(InvalidLength);
+    };
+    let iv: &Block = iv.try_into().map_err(|_| InvalidLength)?;
+    simd::decrypt(keys.tier, &keys.keys, keys.rounds, iv, blocks);
+    Ok(())
 }
 
 impl CbcEncryptKey {
-    /// Writes the encryption of `counter`, a big-endian number of one block.
-    pub(crate) fn encrypt_counter(
-        &self,
-        counter: u64,
-        block: &mut [u8],
-    ) -> Result<(), InvalidLength> {
-        if let CbcEncryptKey::AesLanes(key) = self {
-            let AesRoundKeys { keys, rounds, .. } = &**key;
-            let block: &mut Block = block.try_into().map_err(|_| InvalidLength)?;
-            *block = simd::encrypt_number(keys, *rounds, counter.into());
-            return Ok(());
-        }
-        let (high, low) = block.split_last_chunk_mut::<8>().ok_or(InvalidLength)?;
-        high.fill(0);
-        *low = counter.to_be_bytes();
-        // Chaining one block to zero is to encrypt it.
-        const ZERO: Block = [0; 16];
-        self.encrypt(ZERO.get(..block.len()).ok_or(InvalidLength)?, block)
-    }
-
     /// Encrypts whole blocks of one packet in place.
     pub(crate) fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
         match self {
@@ -172,12 +108,6 @@ impl CbcEncryptKey {
                 AesEncryptKey::Aes192(key) => encrypt(key, iv, text),
                 AesEncryptKey::Aes256(key) => encrypt(key, iv, text),
             },
-            CbcEncryptKey::AesLanes(key) => {
-                let AesRoundKeys { keys, rounds, .. } = &**key;
-                let (iv, blocks) = in_blocks(iv, text)?;
-                simd::encrypt_one(keys, *rounds, iv, blocks);
-                Ok(())
-            }
             CbcEncryptKey::TripleDes(key) => encrypt(&key.0, iv, text),
         }
     }
@@ -192,25 +122,9 @@ impl CbcDecryptKey {
                 AesDecryptKey::Aes192(key) => decrypt(key, iv, text),
                 AesDecryptKey::Aes256(key) => decrypt(key, iv, text),
             },
-            CbcDecryptKey::AesLanes(key) => {
-                let AesRoundKeys { keys, rounds, tier } = &**key;
-                let (iv, blocks) = in_blocks(iv, text)?;
-                simd::decrypt(*tier, keys, *rounds, iv, blocks);
-                Ok(())
-            }
             CbcDecryptKey::TripleDes(key) => decrypt(&key.0, iv, text),
         }
     }
-}
-
-fn in_blocks<'a>(
-    iv: &'a [u8],
-    text: &'a mut [u8],
-) -> Result<(&'a Block, &'a mut [Block]), InvalidLength> {
-    let (blocks, []) = text.as_chunks_mut() else {
-        return Err(InvalidLength);
-    };
-    Ok((iv.try_into().map_err(|_| InvalidLength)?, blocks))
 }
 
 fn encrypt<C>(key: &C, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength>

@@ -8,19 +8,24 @@ use weir_simd::Tier;
 use zeroize::Zeroize;
 
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
-use crate::cipher::{Block, MOST_ROUND_KEYS, expand, rounds};
+use crate::cipher::{AesRoundKeys, Block};
 use crate::impossible::{Impossible, happens};
 use crate::kernel::{InvalidLength, salted_nonce};
-use crate::simd::Wiped;
 use crate::suite::AesKeySize;
 
 /// AES round keys and the nonce that RFC 3686 puts in front of the IV (here
 /// called salt, as for GCM).
 pub(crate) struct CtrKey {
-    round_keys: Wiped<[Block; MOST_ROUND_KEYS]>,
-    rounds: usize,
+    round_keys: AesRoundKeys,
     salt: [u8; 4],
-    tier: Tier,
+}
+
+/// A text with what it is encrypted or decrypted by.
+pub(crate) struct CtrText<'a> {
+    pub(crate) round_keys: &'a AesRoundKeys,
+    /// What begins every counter block: salt and IV. The rest does not count.
+    pub(crate) nonce: Block,
+    pub(crate) text: &'a mut [u8],
 }
 
 impl CtrKey {
@@ -32,30 +37,64 @@ impl CtrKey {
         salt: [u8; 4],
     ) -> Result<CtrKey, InvalidLength> {
         Ok(CtrKey {
-            round_keys: expand(tier, size, key)?,
-            rounds: rounds(size),
+            round_keys: AesRoundKeys::new(size, tier, key)?,
             salt,
-            tier,
         })
     }
 
-    pub(crate) fn round_keys(&self) -> &[Block; MOST_ROUND_KEYS] {
+    pub(crate) fn round_keys(&self) -> &AesRoundKeys {
         &self.round_keys
+    }
+
+    /// A text under this key.
+    pub(crate) fn text<'a>(
+        &'a self,
+        iv: &[u8],
+        text: &'a mut [u8],
+    ) -> Result<CtrText<'a>, InvalidLength> {
+        CtrText::new(&self.round_keys, self.salt, iv, text)
     }
 
     /// Encrypts or decrypts in place, which is the same.
     pub(crate) fn apply(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
-        let mut nonce = [0; 16];
-        nonce[..12].copy_from_slice(&salted_nonce(self.salt, iv)?);
-        let round_keys = self.round_keys.get(..=self.rounds).ok_or(InvalidLength)?;
+        apply_each(&mut [self.text(iv, text)?]);
+        Ok(())
+    }
+}
+
+impl<'a> CtrText<'a> {
+    /// A text under the nonce of `salt` and `iv`.
+    pub(crate) fn new(
+        round_keys: &'a AesRoundKeys,
+        salt: [u8; 4],
+        iv: &[u8],
+        text: &'a mut [u8],
+    ) -> Result<CtrText<'a>, InvalidLength> {
         // Kernels leave a text alone that they have no two round keys for.
-        if round_keys.len() < 2 || happens(Impossible::CipherRefuses) {
+        if round_keys.used().len() < 2 || happens(Impossible::CipherRefuses) {
             return Err(InvalidLength);
         }
-        if !simd::apply(self.tier, round_keys, &nonce, text) {
-            apply(round_keys, nonce, text);
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = salted_nonce(salt, iv)?;
+        Ok(CtrText {
+            round_keys,
+            nonce: [a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0],
+            text,
+        })
+    }
+}
+
+/// Encrypts or decrypts texts in place, which is the same, side by side.
+pub(crate) fn apply_each(texts: &mut [CtrText<'_>]) {
+    let alike = |one: &CtrText<'_>, other: &CtrText<'_>| {
+        let kind = |text: &CtrText<'_>| (text.round_keys.tier, text.round_keys.rounds);
+        kind(one) == kind(other)
+    };
+    for texts in texts.chunk_by_mut(alike) {
+        if !simd::apply_each(texts) {
+            for text in texts {
+                apply(text.round_keys.used(), text.nonce, text.text);
+            }
         }
-        Ok(())
     }
 }
 

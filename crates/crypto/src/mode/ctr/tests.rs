@@ -4,7 +4,7 @@ use aes::cipher::{KeyIvInit, StreamCipher};
 use ctr::Ctr32BE;
 use weir_simd::for_each_tier;
 
-use super::CtrKey;
+use super::{CtrKey, CtrText, apply_each};
 use crate::suite::AesKeySize;
 
 fn oracle(key: &[u8], counter_block: &[u8], text: &mut [u8]) {
@@ -45,5 +45,48 @@ fn every_length_agrees_with_the_oracle_and_no_byte_behind_it_changes() {
                 assert!(text == expected, "{tier} {size:?} {text_bytes}");
             });
         }
+    }
+}
+
+/// Texts of any lengths and sizes of keys side by side.
+#[test]
+fn texts_side_by_side_agree_with_the_oracle() {
+    let bytes: Vec<u8> = (0..4000usize).map(|i| (i * i / 3 + i) as u8).collect();
+    let salt = [9, 8, 7, 6];
+    let counts = [1, 2, 3, 5, 8, 9, 16, 33];
+    for (round, count) in counts.into_iter().cycle().take(40).enumerate() {
+        let size = |index: usize| AesKeySize::ALL[(index / (1 + round % 5)) % 3];
+        let length = |index: usize| match round % 4 {
+            0 => 64,
+            1 => (index * 37 + round) % 150,
+            2 => (index * 331 + 7 * round) % 1500,
+            _ => 16 * (index % 9),
+        };
+        let key = |index: usize| &bytes[index..][..size(index).key_bytes()];
+        let iv = |index: usize| [index as u8, 2, 3, 4, 5, 6, 7, round as u8];
+        let plain: Vec<Vec<u8>> = (0..count)
+            .map(|index| bytes[3 * index..][..length(index)].to_vec())
+            .collect();
+        let mut expected = plain.clone();
+        for (index, text) in expected.iter_mut().enumerate() {
+            let block = [&salt[..], &iv(index), &[0, 0, 0, 1]].concat();
+            oracle(key(index), &block, text);
+        }
+        for_each_tier(|tier| {
+            let keys: Vec<CtrKey> = (0..count)
+                .map(|index| CtrKey::new(size(index), tier, key(index), salt).expect("a key"))
+                .collect();
+            let mut texts = plain.clone();
+            let mut side_by_side: Vec<CtrText<'_>> = keys
+                .iter()
+                .zip(&mut texts)
+                .enumerate()
+                .map(|(index, (key, text))| {
+                    CtrText::new(key.round_keys(), salt, &iv(index), text).expect("8 bytes")
+                })
+                .collect();
+            apply_each(&mut side_by_side);
+            assert!(texts == expected, "{tier} {round}");
+        });
     }
 }

@@ -35,6 +35,22 @@ pub(crate) fn expand(tier: Tier, key: &[u8], round_keys: &mut [Block; MOST_ROUND
     false
 }
 
+/// Writes the round keys of four keys of one length (16, 24 or 32 bytes) and returns true; or
+/// returns false where `tier` has no kernel for that or the processor no `tier`.
+pub(crate) fn expand_four(
+    tier: Tier,
+    keys: [&[u8]; 4],
+    round_keys: [&mut [Block; MOST_ROUND_KEYS]; 4],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it AVX-512 F and BW and VAES, is there.
+        return unsafe { avx512::expand_four(keys, round_keys) };
+    }
+    let _ = (tier, keys, round_keys);
+    false
+}
+
 /// The constants of AES-128's rounds, from the first on (FIPS 197 section 5.2).
 #[cfg(target_arch = "x86_64")]
 pub(crate) const ROUND_CONSTANTS: [i32; 11] = [0, 1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];

@@ -55,45 +55,6 @@ pub(super) unsafe fn encrypt(
 /// # Safety
 /// The processor has AES-NI and AVX.
 #[target_feature(enable = "aes,avx")]
-pub(super) unsafe fn encrypt_one(round_keys: &[Block], iv: &Block, blocks: &mut [Block]) {
-    let [first, middle @ .., last] = round_keys else {
-        return;
-    };
-    let mut state = vector(iv);
-    for block in blocks {
-        let whitened = _mm_xor_si128(vector(block), vector(first));
-        state = _mm_xor_si128(state, whitened);
-        for key in middle {
-            state = _mm_aesenc_si128(state, vector(key));
-        }
-        state = _mm_aesenclast_si128(state, vector(last));
-        *block = block_of(state);
-    }
-}
-
-/// The encryption of `block`, a big-endian number, which comes in registers: a
-/// block just written piece by piece could not be loaded whole before its pieces
-/// have left the store queue.
-///
-/// # Safety
-/// The processor has AES-NI and AVX.
-#[target_feature(enable = "aes,avx")]
-pub(super) unsafe fn encrypt_number(round_keys: &[Block], block: u128) -> Block {
-    let [first, middle @ .., last] = round_keys else {
-        return [0; 16];
-    };
-    let big_endian = block.swap_bytes();
-    let (low, high) = (big_endian as i64, (big_endian >> 64) as i64);
-    let mut state = _mm_xor_si128(_mm_set_epi64x(high, low), vector(first));
-    for key in middle {
-        state = _mm_aesenc_si128(state, vector(key));
-    }
-    block_of(_mm_aesenclast_si128(state, vector(last)))
-}
-
-/// # Safety
-/// The processor has AES-NI and AVX.
-#[target_feature(enable = "aes,avx")]
 pub(super) unsafe fn decrypt(round_keys: &[Block], iv: &Block, blocks: &mut [Block]) {
     let mut chain = vector(iv);
     let (full, rest) = blocks.as_chunks_mut::<LANES>();

@@ -112,56 +112,6 @@ pub(super) fn encrypt(
     }
 }
 
-/// Encrypts one packet's blocks in place, one after the other.
-///
-/// # Panics
-/// The processor has no AES instructions.
-pub(super) fn encrypt_one(
-    round_keys: &[Block; MOST_ROUND_KEYS],
-    rounds: usize,
-    iv: &Block,
-    blocks: &mut [Block],
-) {
-    assert!(has_kernels() && (1..MOST_ROUND_KEYS).contains(&rounds));
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the AES instructions are there.
-    unsafe {
-        aesni::encrypt_one(&round_keys[..=rounds], iv, blocks);
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: the AES instructions are there.
-    unsafe {
-        neon_aes::encrypt_one(&round_keys[..=rounds], iv, blocks);
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = (round_keys, iv, blocks);
-}
-
-/// The encryption of one block, given as a big-endian number.
-///
-/// # Panics
-/// The processor has no AES instructions.
-pub(super) fn encrypt_number(
-    round_keys: &[Block; MOST_ROUND_KEYS],
-    rounds: usize,
-    block: u128,
-) -> Block {
-    assert!(has_kernels() && (1..MOST_ROUND_KEYS).contains(&rounds));
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the AES instructions are there.
-    unsafe {
-        aesni::encrypt_number(&round_keys[..=rounds], block)
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        // Chaining one block to zero is to encrypt it.
-        let mut blocks = [block.to_be_bytes()];
-        encrypt_one(round_keys, rounds, &[0; 16], &mut blocks);
-        let [block] = blocks;
-        block
-    }
-}
-
 /// Decrypts one packet's blocks in place by the round keys of [`invert`].
 ///
 /// # Panics

@@ -5,9 +5,7 @@ use std::arch::aarch64::*;
 
 use super::{KeyRow, KeyTable, MOST_LANES, Text};
 use crate::cipher::Block;
-use crate::cipher::simd::neon_aes::{
-    decrypt as decrypt_blocks, encrypt as encrypt_blocks, load, store,
-};
+use crate::cipher::simd::neon_aes::{decrypt as decrypt_blocks, load, store};
 
 /// Instructions that a unit has in flight until the first is done.
 const LANES: usize = 8;
@@ -53,16 +51,6 @@ pub(super) unsafe fn encrypt(
     }
     for (chain, state) in chains.iter_mut().zip(states) {
         store(chain, state);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(super) fn encrypt_one(round_keys: &[Block], iv: &Block, blocks: &mut [Block]) {
-    let mut state = [load(iv)];
-    for block in blocks {
-        state[0] = veorq_u8(state[0], load(block));
-        encrypt_blocks(round_keys, &mut state);
-        store(block, state[0]);
     }
 }
 

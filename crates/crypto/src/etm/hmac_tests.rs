@@ -8,18 +8,66 @@ use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use weir_simd::{Tier, for_each_tier};
 
-use super::HmacKey;
+use super::{EtmKey, EtmLayout, EtmPacket, EtmSecret, open, seal};
 use crate::digest::Digest;
-use crate::mac::{Algorithm, MacKey, MacPacket, process};
+use crate::mac::hmac::{HmacKey, tag_one};
+use crate::mode::{CbcDecryptKey, CbcEncryptKey, CbcKey};
+use crate::suite::Cipher;
 
-fn key(digest: Digest, key: &[u8]) -> MacKey {
-    let key = MacKey::new(Tier::Scalar, Algorithm::Hmac(digest), key, [0; 4]);
-    key.expect("a key of any length")
+type Key = EtmKey<CbcEncryptKey>;
+
+fn key<C: CbcKey>(digest: Digest, integrity_key: &[u8]) -> EtmKey<C> {
+    let secret = EtmSecret {
+        key: &[],
+        salt: [0; 4],
+        integrity_key,
+    };
+    EtmKey::new(Cipher::Null, digest, secret, Tier::Scalar).expect("a key of any length")
+}
+
+/// A message in pieces, with a gap between them and a place for the tag behind.
+struct Pieces {
+    bytes: Vec<u8>,
+    layout: EtmLayout,
+    trailing: Vec<u8>,
+}
+
+impl Pieces {
+    fn new(head: &[u8], gap: &[u8], body: &[u8], trailing: &[u8], tag: &[u8]) -> Pieces {
+        let iv = head.len() + gap.len();
+        Pieces {
+            bytes: [head, gap, body, tag].concat(),
+            layout: EtmLayout {
+                aad_bytes: head.len(),
+                iv,
+                payload: iv,
+                tag: iv + body.len(),
+            },
+            trailing: trailing.to_vec(),
+        }
+    }
+
+    fn tag(&self) -> &[u8] {
+        &self.bytes[self.layout.tag..]
+    }
+
+    fn packet<'a, C>(&'a mut self, key: &'a EtmKey<C>) -> EtmPacket<'a, C> {
+        EtmPacket {
+            index: 0,
+            key,
+            bytes: &mut self.bytes,
+            layout: self.layout,
+            trailing: &self.trailing,
+            is_good: false,
+        }
+    }
 }
 
 /// Writes the tags of messages under their keys.
-fn write_tags(tier: Tier, packets: &mut [MacPacket<'_>]) {
-    process(|_| tier, packets);
+fn write_tags<'a>(tier: Tier, keys: impl Iterator<Item = &'a Key>, messages: &'a mut [Pieces]) {
+    let packets = keys.zip(messages);
+    let mut packets: Vec<_> = packets.map(|(key, message)| message.packet(key)).collect();
+    seal(tier, &mut packets);
     assert!(packets.iter().all(|packet| packet.is_good), "{tier}");
 }
 
@@ -153,39 +201,40 @@ const HASHED_KEY: &[u8] = b"Test Using Larger Than Block-Size Key - Hash Key Fir
 
 #[test]
 fn published_tags_come_out_of_a_mixed_batch_in_every_tier() {
-    let keys: Vec<MacKey> = PUBLISHED
+    let keys: Vec<Key> = PUBLISHED
         .iter()
         .map(|answer| key(answer.digest, answer.key))
         .collect();
     for_each_tier(|tier| {
         // Twenty of each, so that the lanes of each hash function fill.
-        let rounds = 20;
-        let mut tags: Vec<Vec<u8>> = (0..rounds * PUBLISHED.len())
-            .map(|i| vec![0; PUBLISHED[i % PUBLISHED.len()].tag.len() / 2])
-            .collect();
-        let mut packets: Vec<MacPacket<'_>> = tags
-            .iter_mut()
-            .enumerate()
-            .map(|(i, tag)| {
+        let mut messages: Vec<Pieces> = (0..20 * PUBLISHED.len())
+            .map(|i| {
                 let answer = &PUBLISHED[i % PUBLISHED.len()];
-                let (head, tail) = answer.message.split_at(i % 20);
-                MacPacket {
-                    index: i,
-                    key: &keys[i % PUBLISHED.len()],
-                    nonce: 0,
-                    parts: [head, &[], tail, &[]],
-                    tag,
-                    is_verified: false,
-                    is_good: false,
-                }
+                let (head, body) = answer.message.split_at(i % 20);
+                let gap = &[0xee; 3][..i % 4];
+                Pieces::new(head, gap, body, &[], &vec![0; answer.tag.len() / 2])
             })
             .collect();
-        write_tags(tier, &mut packets);
-        for (i, tag) in tags.iter().enumerate() {
-            let hex: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
+        write_tags(tier, keys.iter().cycle(), &mut messages);
+        for (i, message) in messages.iter().enumerate() {
+            let hex: String = message
+                .tag()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
             assert_eq!(hex, PUBLISHED[i % PUBLISHED.len()].tag, "{tier}");
         }
     });
+}
+
+#[test]
+fn published_tags_come_out_of_the_reference_implementation() {
+    for answer in PUBLISHED {
+        let mut tag = vec![0; answer.tag.len() / 2];
+        tag_one(answer.digest, answer.key, answer.message, &mut tag);
+        let hex: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, answer.tag);
+    }
 }
 
 /// One message of a generated batch.
@@ -240,7 +289,7 @@ fn tags_equal_those_of_the_crate_whatever_the_batch() {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
     let property = |plans: Vec<Plan>| {
         let bytes: Vec<u8> = (0..4096usize).map(|i| (i * 73 + i / 11) as u8).collect();
-        let keys: Vec<MacKey> = plans
+        let keys: Vec<Key> = plans
             .iter()
             .map(|plan| {
                 key(
@@ -262,29 +311,29 @@ fn tags_equal_those_of_the_crate_whatever_the_batch() {
         let expected: Vec<Vec<u8>> = plans
             .iter()
             .zip(&parts)
-            .map(|(plan, parts)| {
+            .map(|(plan, [head, _, body, trailing])| {
                 let key = &bytes[usize::from(plan.seed)..][..plan.key_bytes];
-                by_crate(plan.digest, key, &parts.concat())
+                let message = [*head, *body, *trailing].concat();
+                let tag = by_crate(plan.digest, key, &message);
+                let mut one = vec![0; tag.len()];
+                tag_one(plan.digest, key, &message, &mut one);
+                assert_eq!(one, tag);
+                tag
             })
             .collect();
         for_each_tier(|tier| {
-            let mut tags: Vec<Vec<u8>> = expected.iter().map(|tag| vec![0; tag.len()]).collect();
-            let mut packets: Vec<MacPacket<'_>> = keys
+            let mut messages: Vec<Pieces> = parts
                 .iter()
-                .zip(&parts)
-                .zip(&mut tags)
-                .map(|((key, parts), tag)| MacPacket {
-                    index: 0,
-                    key,
-                    nonce: 0,
-                    parts: *parts,
-                    tag,
-                    is_verified: false,
-                    is_good: false,
+                .zip(&expected)
+                .map(|([head, gap, body, trailing], tag)| {
+                    // Most packets have no gap.
+                    let gap = &gap[..gap.len() * usize::from(gap.len() % 3 == 0)];
+                    Pieces::new(head, gap, body, trailing, &vec![0; tag.len()])
                 })
                 .collect();
-            write_tags(tier, &mut packets);
-            assert!(tags == expected, "{tier}");
+            write_tags(tier, keys.iter(), &mut messages);
+            let tags = messages.iter().map(Pieces::tag);
+            assert!(tags.eq(expected.iter().map(|tag| &tag[..])), "{tier}");
         });
         Ok(())
     };
@@ -296,26 +345,20 @@ fn tags_equal_those_of_the_crate_whatever_the_batch() {
 #[test]
 fn tags_verify_whole_or_cut_and_damaged_ones_do_not() {
     for digest in Digest::ALL {
-        let key = key(digest, b"key");
+        let key = key::<CbcDecryptKey>(digest, b"key");
         let whole = by_crate(digest, b"key", b"message");
         for_each_tier(|tier| {
             let mut tags: Vec<Vec<u8>> = (1..=whole.len()).map(|n| whole[..n].to_vec()).collect();
             for tag in tags.iter_mut().step_by(3) {
                 *tag.last_mut().expect("a byte") ^= 1;
             }
-            let mut packets: Vec<MacPacket<'_>> = tags
-                .iter_mut()
-                .map(|tag| MacPacket {
-                    index: 0,
-                    key: &key,
-                    nonce: 0,
-                    parts: [b"message", &[], &[], &[]],
-                    tag,
-                    is_verified: true,
-                    is_good: false,
-                })
+            let mut messages: Vec<Pieces> = tags
+                .iter()
+                .map(|tag| Pieces::new(b"mess", &[], b"age", &[], tag))
                 .collect();
-            process(|_| tier, &mut packets);
+            let packets = messages.iter_mut();
+            let mut packets: Vec<_> = packets.map(|message| message.packet(&key)).collect();
+            open(tier, &mut packets);
             for (index, packet) in packets.iter().enumerate() {
                 assert_eq!(packet.is_good, index % 3 != 0, "{digest:?} {tier}");
             }
