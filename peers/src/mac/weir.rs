@@ -30,10 +30,8 @@ impl Candidate for Weir {
         let suite = Suite::Mac(self.algorithm);
         let (key_bytes, salt_bytes) = (suite.key_bytes(), suite.salt_bytes());
         let material = |secret: &Secret| {
-            let mut key = *secret;
-            let used = key_bytes + salt_bytes;
-            key[key_bytes..used].fill(0);
-            KeyMaterial::new(suite, &key[..used], &[])
+            let key = [&secret[..key_bytes], &vec![0; salt_bytes]].concat();
+            KeyMaterial::new(suite, &key, &[])
         };
         let materials = secrets.iter().map(material);
         for key in self.keys.drain(..) {

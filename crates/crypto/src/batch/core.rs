@@ -2,7 +2,7 @@
 //! handed to the kernels.
 
 use arrayvec::ArrayVec;
-use weir_simd::Tier;
+use weir_simd::{Tier, prefetch};
 
 use super::cells::Cells;
 use super::cut::{Cut, Remainder};
@@ -446,6 +446,7 @@ impl<K: Key> Core<K> {
                 && let Some(iv) = bytes.get_mut(layout.iv..layout.payload)
                 && self.write_iv(index, iv)
             {
+                prefetch(key);
                 packets.push(EtmPacket {
                     index,
                     key,

@@ -10,7 +10,7 @@ use super::scheduler::bits;
 use super::simd::{LaneKernel, States, Streams};
 use crate::simd::wipe;
 
-pub(crate) use super::simd::{MOST_LANES, Words};
+pub(crate) use super::simd::{HmacRow, MOST_LANES, Words};
 
 /// One compression function's code: a kernel in lanes, or the kept crate one
 /// message at a time.
@@ -111,6 +111,14 @@ impl<W: Word> Kernel<W> {
                     states.set_column(lane, &state);
                 }
             }
+        }
+    }
+
+    /// As [`LaneKernel::hmac`].
+    pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut WipedStates<W>) -> bool {
+        match self {
+            Kernel::Lanes(kernel) => kernel.hmac(row, &mut states.0),
+            Kernel::Twin(_) => false,
         }
     }
 

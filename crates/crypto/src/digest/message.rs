@@ -106,12 +106,6 @@ impl Cut {
         }
     }
 
-    /// Bytes of the message and of what was hashed before it.
-    #[inline]
-    pub(super) fn total_bytes(&self) -> u64 {
-        self.total_bytes
-    }
-
     /// The next piece to be gathered, at most so many bytes: of which part, and
     /// where it lies there.
     #[inline]

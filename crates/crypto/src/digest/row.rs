@@ -5,8 +5,8 @@ use weir_simd::Tier;
 
 use super::compression::{Compression, Word};
 use super::copy::copy_each;
-use super::kernel::{Kernel, MOST_LANES, WipedStates, Words};
-use super::message::{Cut, Message, Run, total_bytes};
+use super::kernel::{HmacRow, Kernel, MOST_LANES, WipedStates, Words};
+use super::message::Message;
 
 /// A kernel whose lanes rows fill.
 pub(crate) struct RowKernel<W: Word> {
@@ -16,8 +16,14 @@ pub(crate) struct RowKernel<W: Word> {
 
 /// Memory that a row is hashed in, kept apart so that it is never moved.
 pub(crate) struct Row<W: Word> {
+    ends: [W::Gathered; MOST_LANES],
+    /// Bytes in front of the padding that the ends have, and of the whole messages.
+    padded: Option<(usize, u64)>,
     states: WipedStates<W>,
-    gathered: [W::Gathered; MOST_LANES],
+    /// The block of the outer hash, padded, to which digests are written where the kernel takes
+    /// the hashes one by one.
+    outer_words: Words<W>,
+    digest_words: usize,
 }
 
 impl<W: Word> RowKernel<W> {
@@ -37,103 +43,124 @@ impl<W: Word> RowKernel<W> {
         self.kernel.lanes()
     }
 
-    /// Takes one block of every lane into its state.
-    pub(crate) fn take_words(&self, states: &mut WipedStates<W>, words: &Words<W>) {
-        let lanes = 0..self.lanes();
-        self.kernel
-            .take_words(states, words, lanes, self.of.is_big_endian());
+    /// Whether a message may be in a row: it lies in one place, and what is behind it is short.
+    #[inline]
+    pub(crate) fn takes(message: &impl Message) -> bool {
+        message.part(0).is_empty() && message.part(2).len() <= MOST_TRAILING_BYTES
     }
 }
 
+/// What fits behind the last bytes of a message together with the padding.
+const MOST_TRAILING_BYTES: usize = 16;
+
 impl<W: Word> Row<W> {
     #[inline]
-    pub(crate) fn new() -> Row<W> {
+    pub(crate) fn new(outer_words: Words<W>, digest_words: usize) -> Row<W> {
         Row {
+            ends: [W::NOTHING_GATHERED; MOST_LANES],
+            padded: None,
             states: WipedStates::default(),
-            gathered: [W::NOTHING_GATHERED; MOST_LANES],
+            outer_words,
+            digest_words,
         }
     }
 
-    /// What the message of each lane is hashed on from, then its last state.
+    /// The state whose bytes are a lane's tag.
     #[inline]
-    pub(crate) fn states(&mut self) -> &mut WipedStates<W> {
-        &mut self.states
+    pub(crate) fn tag(&self, lane: usize) -> [W; 8] {
+        self.states.column(lane)
     }
 
-    /// Hashes one message in each lane, into whose state `bytes_before` bytes
-    /// (whole blocks) have gone already.
+    /// Hashes a message in each lane by HMAC, from the states behind its key's pads.
     ///
     /// # Panics
     /// A message is of another shape than the first, or there are fewer than lanes.
-    pub(crate) fn hash(
+    pub(crate) fn hmac<'a>(
         &mut self,
         kernel: &RowKernel<W>,
+        pads: impl Fn(usize) -> &'a [[W; 8]; 2],
         messages: &[impl Message],
-        bytes_before: u64,
-    ) {
+    ) where
+        W: 'a,
+    {
         let messages = &messages[..kernel.lanes()];
-        let Some(first) = messages.first() else {
-            return;
-        };
-        let bytes = total_bytes(first.parts().map(<[u8]>::len));
-        let mut cut = Cut::new(bytes, bytes_before);
-        let all = u32::MAX >> (u32::BITS - kernel.lanes() as u32);
-        loop {
-            let run = cut.next::<W>(first);
-            let mut streams = [&[][..]; MOST_LANES];
-            let blocks = match run {
-                Run::Straight { part, at, blocks } => {
-                    for (stream, message) in streams.iter_mut().zip(messages) {
-                        *stream = &message.part(part)[at..];
-                    }
-                    blocks
-                }
-                Run::Gathered | Run::Last => {
-                    let blocks = self.gather(run, &mut cut, kernel.of, messages);
-                    for (stream, gathered) in streams.iter_mut().zip(&self.gathered) {
-                        *stream = gathered.as_ref();
-                    }
-                    blocks
-                }
-            };
-            kernel
-                .kernel
-                .advance(&mut self.states, all, &streams, blocks);
-            if run == Run::Last {
-                break;
+        let [body_bytes, trailing_bytes] = [1, 2].map(|part| messages[0].part(part).len());
+        let body_blocks = body_bytes / W::BLOCK_BYTES;
+        let whole = body_blocks * W::BLOCK_BYTES;
+        let used = body_bytes - whole + trailing_bytes;
+        let end_blocks = (used + 1 + W::LENGTH_BYTES).div_ceil(W::BLOCK_BYTES);
+        let total = (W::BLOCK_BYTES + body_bytes + trailing_bytes) as u64;
+        if self.padded != Some((used, total)) {
+            for (end, _) in self.ends.iter_mut().zip(messages) {
+                kernel.of.pad(end.as_mut(), used, total);
             }
+            self.padded = Some((used, total));
+        }
+        let (rest, ends) = (body_bytes - whole, &mut self.ends);
+        let pairs = ends.iter_mut().zip(messages);
+        let rests = pairs.map(|(end, message)| {
+            let body = &message.part(1)[whole..whole + rest];
+            (&mut end.as_mut()[..rest], body)
+        });
+        copy_each(rest, rests);
+        if trailing_bytes > 0 {
+            for (end, message) in ends.iter_mut().zip(messages) {
+                let place = &mut end.as_mut()[rest..used];
+                place.copy_from_slice(message.part(2));
+            }
+        }
+
+        // Lanes that the kernel lacks repeat the first.
+        let lane = |lane: usize| if lane < messages.len() { lane } else { 0 };
+        let row = HmacRow {
+            pads: std::array::from_fn(|index| pads(lane(index))),
+            bodies: std::array::from_fn(|index| messages[lane(index)].part(1)),
+            body_blocks,
+            ends: std::array::from_fn(|index| self.ends[index].as_ref()),
+            end_blocks,
+            outer: &self.outer_words,
+            digest_words: self.digest_words,
+        };
+        if !kernel.kernel.hmac(&row, &mut self.states) {
+            self.by_parts(kernel, pads, messages, body_blocks, end_blocks);
         }
     }
 
-    /// Gathers a run that is not straight, piece by piece of all messages;
-    /// returns its blocks.
-    fn gather(
+    /// The same, one hash behind the other.
+    fn by_parts<'a>(
         &mut self,
-        run: Run,
-        cut: &mut Cut,
-        of: &Compression<W>,
+        kernel: &RowKernel<W>,
+        pads: impl Fn(usize) -> &'a [[W; 8]; 2],
         messages: &[impl Message],
-    ) -> usize {
-        let used = cut.bytes_of::<W>(run);
-        let mut blocks = 1;
-        if run == Run::Last {
-            for (gathered, _) in self.gathered.iter_mut().zip(messages) {
-                blocks = of.pad(gathered.as_mut(), used, cut.total_bytes());
-            }
+        body_blocks: usize,
+        end_blocks: usize,
+    ) where
+        W: 'a,
+    {
+        let all = u32::MAX >> (u32::BITS - kernel.lanes() as u32);
+        let mut outer = WipedStates::default();
+        for lane in 0..messages.len() {
+            let [inner_pad, outer_pad] = pads(lane);
+            self.states.set_column(lane, inner_pad);
+            outer.set_column(lane, outer_pad);
         }
-        let mut to = 0;
-        while to < used
-            && let Some((part, piece)) = cut.next_piece(&messages[0], used - to)
-        {
-            let end = to + piece.len();
-            let pairs = self.gathered.iter_mut().zip(messages);
-            let pairs = pairs.map(|(gathered, message)| {
-                let from = &message.part(part)[piece.clone()];
-                (&mut gathered.as_mut()[to..end], from)
-            });
-            copy_each(piece.len(), pairs);
-            to = end;
+        let mut streams = [messages[0].part(1); MOST_LANES];
+        for (stream, message) in streams.iter_mut().zip(messages) {
+            *stream = message.part(1);
         }
-        blocks
+        let kernel_of = &kernel.kernel;
+        kernel_of.advance(&mut self.states, all, &streams, body_blocks);
+        let ends = std::array::from_fn(|lane| self.ends[lane].as_ref());
+        kernel_of.advance(&mut self.states, all, &ends, end_blocks);
+        self.states
+            .write_words(&mut self.outer_words, self.digest_words);
+        let lanes = 0..kernel.lanes();
+        kernel_of.take_words(
+            &mut outer,
+            &self.outer_words,
+            lanes,
+            kernel.of.is_big_endian(),
+        );
+        self.states = outer;
     }
 }

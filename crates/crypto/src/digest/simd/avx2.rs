@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::super::rounds::{md5::Md5, sha1::Sha1, sha2::Sha256, sha2::Sha512};
-use super::{Isa, States, Streams, Vector, Words};
+use super::{HmacRow, Isa, States, Streams, Vector, Words};
 
 /// Proof that the processor has AVX2. So is every vector below: it is made
 /// from this one, or from another vector.
@@ -48,6 +48,18 @@ macro_rules! kernels {
                 words: &Words<$word>,
             ) {
                 super::super::take_words::<$word, $rounds, _>(Avx2(()), states, words);
+            }
+
+            /// # Safety
+            /// The processor has AVX2; the streams of all lanes
+            /// have so many blocks.
+            #[target_feature(enable = "avx2")]
+            pub(in super::super) unsafe fn hmac(
+                row: &HmacRow<'_, $word>,
+                states: &mut States<$word>,
+            ) {
+                // SAFETY: as the caller promises.
+                unsafe { super::super::hmac::<$word, $rounds, _>(Avx2(()), row, states) };
             }
         }
     )*};

@@ -40,7 +40,27 @@ pub(super) struct LaneKernel<W> {
     pub(super) fewest: u32,
     advance: Advance<W>,
     take_words: TakeWords<W>,
+    /// Where states need not leave the registers between the hashes of HMAC.
+    hmac: Option<Hmac<W>>,
 }
+
+/// A message of each lane and what HMAC makes of it. All are cut alike.
+pub(crate) struct HmacRow<'a, W> {
+    /// The states behind the inner and the outer pad.
+    pub(crate) pads: [&'a [[W; 8]; 2]; MOST_LANES],
+    /// Whole blocks of the message.
+    pub(crate) bodies: Streams<'a>,
+    pub(crate) body_blocks: usize,
+    /// Its end, padded.
+    pub(crate) ends: Streams<'a>,
+    pub(crate) end_blocks: usize,
+    /// The block of the outer hash, padded, but for the digest.
+    pub(crate) outer: &'a Words<W>,
+    pub(crate) digest_words: usize,
+}
+
+/// Needs the instructions that its module names, and streams of so many blocks.
+type Hmac<W> = unsafe fn(&HmacRow<'_, W>, &mut States<W>);
 
 /// Needs the instructions that its module names, and streams of at least so
 /// many blocks.
@@ -60,6 +80,26 @@ impl<W: Word> LaneKernel<W> {
         // SAFETY: `Candidate::under` has found the instructions, and the
         // streams are long enough.
         unsafe { (self.advance)(states, streams, blocks) }
+    }
+
+    /// Leaves the state behind the outer hash of each lane in `states` and returns true; or
+    /// returns false where the kernel takes the hashes one by one.
+    ///
+    /// # Panics
+    /// A stream is shorter than its blocks, or the kernel's lanes.
+    pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut States<W>) -> bool {
+        let Some(hmac) = self.hmac else {
+            return false;
+        };
+        let has = |streams: &Streams<'_>, blocks: usize| {
+            let bytes = blocks * W::BLOCK_BYTES;
+            streams[..self.lanes].iter().all(|s| s.len() >= bytes)
+        };
+        assert!(has(&row.bodies, row.body_blocks) && has(&row.ends, row.end_blocks));
+        // SAFETY: `Candidate::under` has found the instructions, and the
+        // streams are long enough.
+        unsafe { hmac(row, states) };
+        true
     }
 
     /// Takes one block of every lane, given as words, into its state.
@@ -91,7 +131,8 @@ impl<W> Candidate<W> {
 /// messages, code. Empty on processors without any.
 macro_rules! candidates {
     ($name:ident: $word:ty; $(
-        $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal, $module:ident::$function:ident;
+        $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal,
+        $module:ident::$function:ident, $hmac:expr;
     )*) => {
         #[cfg(target_arch = "x86_64")]
         pub(super) static $name: Candidates<$word> = &[$(Candidate {
@@ -102,6 +143,7 @@ macro_rules! candidates {
                 fewest: $fewest,
                 advance: $module::$function::advance,
                 take_words: $module::$function::take_words,
+                hmac: $hmac,
             },
             beyond_tier: $beyond_tier,
         }),*];
@@ -112,25 +154,35 @@ macro_rules! candidates {
 
 candidates! {
     MD5: u32;
-    "md5-avx512-x16", Avx512, always, 16, 9, avx512::md5;
-    "md5-avx2-x8", Aesni, always, 8, 2, avx2::md5;
+    "md5-avx512-x16", Avx512, always, 16, 9,
+        avx512::md5, Some(avx512::md5::hmac);
+    "md5-avx2-x8", Aesni, always, 8, 2,
+        avx2::md5, Some(avx2::md5::hmac);
 }
 candidates! {
     SHA1: u32;
-    "sha1-avx512-x16", Avx512, always, 16, 9, avx512::sha1;
-    "sha1-avx2-x8", Aesni, always, 8, 7, avx2::sha1;
-    "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha1;
+    "sha1-avx512-x16", Avx512, always, 16, 9,
+        avx512::sha1, Some(avx512::sha1::hmac);
+    "sha1-avx2-x8", Aesni, always, 8, 7,
+        avx2::sha1, Some(avx2::sha1::hmac);
+    "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2,
+        sha_ni::sha1, None;
 }
 candidates! {
     SHA256: u32;
-    "sha256-avx512-x16", Avx512, always, 16, 14, avx512::sha256;
-    "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha256;
-    "sha256-avx2-x8", Aesni, always, 8, 5, avx2::sha256;
+    "sha256-avx512-x16", Avx512, always, 16, 14,
+        avx512::sha256, Some(avx512::sha256::hmac);
+    "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2,
+        sha_ni::sha256, None;
+    "sha256-avx2-x8", Aesni, always, 8, 5,
+        avx2::sha256, Some(avx2::sha256::hmac);
 }
 candidates! {
     SHA512: u64;
-    "sha512-avx512-x8", Avx512, always, 8, 5, avx512::sha512;
-    "sha512-avx2-x4", Aesni, always, 4, 2, avx2::sha512;
+    "sha512-avx512-x8", Avx512, always, 8, 5,
+        avx512::sha512, Some(avx512::sha512::hmac);
+    "sha512-avx2-x4", Aesni, always, 4, 2,
+        avx2::sha512, Some(avx2::sha512::hmac);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -184,6 +236,49 @@ unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
         R::compress(&mut state, words);
     }
     store_state::<W, R, I>(isa, states, &state);
+}
+
+/// The body of a kernel of HMAC.
+///
+/// # Safety
+/// The streams of all lanes have so many blocks.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn hmac<W: Word, R: Rounds<W>, I: Isa<W>>(
+    isa: I,
+    row: &HmacRow<'_, W>,
+    states: &mut States<W>,
+) {
+    let mut pads = [&[][..]; MOST_LANES];
+    for (stream, pads) in pads.iter_mut().zip(&row.pads) {
+        let bytes = size_of_val(*pads);
+        // SAFETY: numbers are bytes.
+        *stream = unsafe { std::slice::from_raw_parts(pads.as_ptr().cast(), bytes) };
+    }
+    // SAFETY: the states of two pads are 16 words.
+    let pads = unsafe { isa.load_block(&pads, 0, false) };
+    let [mut inner, mut outer] = [[pads[0]; 8]; 2];
+    for index in 0..8 {
+        (inner[index], outer[index]) = (pads[index], pads[8 + index]);
+    }
+    let runs = [(&row.bodies, row.body_blocks), (&row.ends, row.end_blocks)];
+    for (streams, blocks) in runs {
+        for block in 0..blocks {
+            let at = block * W::BLOCK_BYTES;
+            // SAFETY: the block lies within the streams, as the caller promises.
+            let words = unsafe { isa.load_block(streams, at, R::BIG_ENDIAN) };
+            R::compress(&mut inner, words);
+        }
+    }
+    let mut block = [inner[0]; 16];
+    for (index, (vector, padding)) in block.iter_mut().zip(row.outer.iter()).enumerate() {
+        *vector = match inner.get(index) {
+            Some(digest) if index < row.digest_words => *digest,
+            _ => isa.load(padding),
+        };
+    }
+    R::compress(&mut outer, block);
+    store_state::<W, R, I>(isa, states, &outer);
 }
 
 /// The body of a kernel that is given words.

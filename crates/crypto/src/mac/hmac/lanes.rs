@@ -11,9 +11,9 @@
 use weir_simd::Tier;
 
 use super::key::PadStates;
-use super::row::{RowRoom, Rows};
+use super::row::Rows;
 use crate::digest::{
-    Compression, MOST_LANES, Message, PARTS, Room, Scheduler, WipedStates, Word, Words,
+    Compression, MOST_LANES, Message, PARTS, Room, Row, Scheduler, WipedStates, Word, Words,
 };
 
 /// Memory that the lanes work in, kept apart so that it is never moved.
@@ -23,7 +23,7 @@ pub(crate) struct HmacRoom<W: Word> {
     outer_words: Words<W>,
     outer_states: WipedStates<W>,
     digest_words: usize,
-    row: RowRoom<W>,
+    row: Row<W>,
 }
 
 impl<W: Word> HmacRoom<W> {
@@ -35,7 +35,7 @@ impl<W: Word> HmacRoom<W> {
         let outer_words = of.padded_words(digest_words, bytes as u32);
         HmacRoom {
             inner: Room::new(),
-            row: RowRoom::new(outer_words, digest_words),
+            row: Row::new(outer_words, digest_words),
             outer_words,
             outer_states: WipedStates::default(),
             digest_words,
@@ -112,13 +112,18 @@ impl<'r, W: Word, M: Message> HmacLanes<'r, W, M> {
         done: &mut impl FnMut(M, [W; 8]),
     ) {
         let keyed = Keyed { pads, message };
-        if self.rows.as_ref().is_some_and(|rows| !rows.fits(&keyed)) {
+        if let Some(rows) = &mut self.rows {
+            if rows.fits(&keyed) {
+                return rows.take(keyed, done);
+            }
             self.leave_row(done);
+            if let Some(rows) = &mut self.rows
+                && rows.fits(&keyed)
+            {
+                return rows.take(keyed, done);
+            }
         }
-        match &mut self.rows {
-            Some(rows) => rows.take(keyed, done),
-            None => self.submit_alone(keyed, done),
-        }
+        self.submit_alone(keyed, done);
     }
 
     /// Takes a message in that has no neighbours of its shape.
