@@ -66,14 +66,15 @@ impl ShortTexts {
 }
 
 /// Whether kernels of `tier` take keys of 128 bits raw though they are expanded, for a batch of
-/// this many packets that are all alike: with one chunk of payload per packet, round keys are
-/// expanded faster in lanes than a lane's are loaded.
+/// this many packets that are all alike: up to some length, round keys are expanded in lanes in
+/// less time than powers of each packet's hash key are loaded, from memory if its key has not
+/// been used lately.
 #[inline]
 pub(crate) fn takes_raw_keys(tier: Tier, uniform: Option<(Place, usize)>) -> bool {
     let lanes = LaneLimits::of(tier);
     uniform.is_some_and(|(place, packets)| {
-        packets >= lanes.single_packets
-            && place.payload_bytes() <= lanes.single_text_bytes
+        packets >= lanes.alike_packets
+            && place.payload_bytes() <= lanes.alike_text_bytes
             && place.aad_bytes() <= SHORT_ASSOCIATED_BYTES
     })
 }

@@ -23,9 +23,10 @@ use crate::tags::Tags;
 pub(super) struct LaneLimits {
     /// Where each packet's key is expanded on the way.
     pub(super) raw_text_bytes: usize,
-    /// Where the kernel for one chunk of text does, and from how many packets on, all alike.
-    pub(super) single_text_bytes: usize,
-    pub(super) single_packets: usize,
+    /// Where keys are taken raw though they are expanded, in batches of packets that are all
+    /// alike, and how many packets such a batch has at least.
+    pub(super) alike_text_bytes: usize,
+    pub(super) alike_packets: usize,
 }
 
 impl LaneLimits {
@@ -39,14 +40,14 @@ impl LaneLimits {
 
 const NO_LANES: LaneLimits = LaneLimits {
     raw_text_bytes: 0,
-    single_text_bytes: 0,
-    single_packets: usize::MAX,
+    alike_text_bytes: 0,
+    alike_packets: usize::MAX,
 };
 
 const AVX512_LANES: LaneLimits = LaneLimits {
     raw_text_bytes: 3072,
-    single_text_bytes: 64,
-    single_packets: 8,
+    alike_text_bytes: 640,
+    alike_packets: 8,
 };
 
 /// Lanes count their blocks, the first of which is number 2, in one byte.

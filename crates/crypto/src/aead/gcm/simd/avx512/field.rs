@@ -125,22 +125,6 @@ impl Sums {
         self.high = _mm512_xor_si512(self.high, half.high);
     }
 
-    /// Adds the product `x`·`power` of one lane.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,vpclmulqdq,pclmulqdq")]
-    pub(super) fn add_one(&mut self, x: __m128i, power: __m128i) {
-        let add = |sum: &mut __m512i, product| {
-            *sum = _mm512_xor_si512(*sum, _mm512_zextsi128_si512(product));
-        };
-        add(&mut self.low, _mm_clmulepi64_si128::<0x00>(x, power));
-        let middle = _mm_xor_si128(
-            _mm_clmulepi64_si128::<0x01>(x, power),
-            _mm_clmulepi64_si128::<0x10>(x, power),
-        );
-        add(&mut self.middle, middle);
-        add(&mut self.high, _mm_clmulepi64_si128::<0x11>(x, power));
-    }
-
     /// Each lane reduced by itself.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]

@@ -26,7 +26,7 @@
 
 mod group;
 mod hash;
-mod single;
+mod uniform;
 
 use std::arch::x86_64::*;
 
@@ -54,7 +54,7 @@ const CHUNK: usize = 64;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const ON_THE_FLY: bool, const OPEN: bool>(task: &mut Task<'_, '_>) {
     let done = match ON_THE_FLY {
-        true => single::run::<OPEN>(task),
+        true => uniform::run::<OPEN>(task),
         false => 0,
     };
     let packets = task.len();

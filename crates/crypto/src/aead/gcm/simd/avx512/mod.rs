@@ -113,8 +113,12 @@ fn full_short<const OPEN: bool>(task: &mut Task<'_, '_>) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 fn full<const OPEN: bool>(task: &mut Task<'_, '_>) {
     let mut conveyor = Conveyor::<OPEN>::new(rounds(task.kind.size));
+    let mut recent = RecentKeys::new();
     for position in 0..task.len() {
-        prefetch_at(task, position + LOOK_AHEAD);
+        let ahead = position + LOOK_AHEAD;
+        if task.key(ahead).is_some_and(|key| recent.insert(key)) {
+            prefetch_at(task, ahead);
+        }
         if let Some((packet, schedule)) = full_schedule(task, position) {
             // SAFETY: as in `full_short`, of any length.
             let before = unsafe { conveyor.packet(position, &packet, schedule) };
@@ -290,6 +294,25 @@ fn prefetch_at(task: &Task<'_, '_>, position: usize) {
     let unused = 16 * POWERS.saturating_sub(needed_powers);
     for line in unused / 64..key.len() / 64 {
         _mm_prefetch::<_MM_HINT_T0>(key.as_ptr().wrapping_add(64 * line).cast());
+    }
+}
+
+/// Keys that were prefetched lately, so that they are still in the nearest cache.
+struct RecentKeys([usize; 32]);
+
+impl RecentKeys {
+    fn new() -> RecentKeys {
+        RecentKeys([0; 32])
+    }
+
+    /// Remembers a key, and says whether it was not among those that were.
+    #[inline(always)]
+    fn insert(&mut self, key: &[u8]) -> bool {
+        let at = key.as_ptr().addr();
+        let place = &mut self.0[at / 64 % 32];
+        let is_new = *place != at;
+        *place = at;
+        is_new
     }
 }
 

@@ -292,8 +292,11 @@ impl Pending<'_> {
             // The first vector waits for the hash before: it comes last.
             turns!(1: 7 6, 3: 5 4, 5: 3 2, 7: 1 0);
             if !WHOLE {
-                sums.add_one(self.hash, _mm_loadu_si128(self.powers.cast()));
-                sums.add_one(self.lengths, _mm_loadu_si128(self.hash_key.cast()));
+                let load = |at: *const u8| _mm_loadu_si128(at.cast());
+                sums.add_half(
+                    _mm256_set_m128i(self.lengths, self.hash),
+                    _mm256_set_m128i(load(self.hash_key), load(self.powers)),
+                );
             }
             sums
         }
