@@ -1,7 +1,8 @@
 //! Rules that are replaced while packets run.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use weir_stream::{Commands, Mailbox};
 
 use crate::inspector::{GroupStatistics, InspectStatistics};
 use crate::rate::SharedTrackers;
@@ -22,9 +23,8 @@ pub struct ForeignRules;
 /// them and none is matched by half of each set.
 pub struct LiveRules {
     current: Mutex<Arc<RuleSet>>,
-    /// Goes up with every replacement, so that a stage need not take the lock
-    /// to see that there was none.
-    generation: AtomicU64,
+    /// To the stages that follow.
+    commands: Commands<Arc<RuleSet>>,
     trackers: SharedTrackers,
     /// What each stage did, as it said last.
     snapshots: Mutex<Vec<SharedSnapshot>>,
@@ -47,7 +47,7 @@ impl LiveRules {
     pub fn new(rules: Arc<RuleSet>) -> Arc<LiveRules> {
         Arc::new(LiveRules {
             current: Mutex::new(rules),
-            generation: AtomicU64::new(0),
+            commands: Commands::of_states(),
             trackers: SharedTrackers::default(),
             snapshots: Mutex::default(),
         })
@@ -60,18 +60,26 @@ impl LiveRules {
     }
 
     /// Puts other rules in force, made by [`RuleSet::reload`] from those that
-    /// are, or from any before them.
+    /// are, or from any before them. Returns their generation: 1 for the first that replace
+    /// others. Alerts say it ([`Event::generation`](weir_stream::Event::generation)).
     ///
     /// # Errors
     /// [`ForeignRules`]: they were not. Nothing changes.
-    pub fn replace(&self, rules: Arc<RuleSet>) -> Result<(), ForeignRules> {
+    pub fn replace(&self, rules: Arc<RuleSet>) -> Result<u64, ForeignRules> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if !rules.is_kin_of(&current) {
             return Err(ForeignRules);
         }
-        *current = rules;
-        self.generation.fetch_add(1, Ordering::Release);
-        Ok(())
+        *current = Arc::clone(&rules);
+        // A state always finds space.
+        let posted = self.commands.post(rules);
+        Ok(posted.unwrap_or_else(|_| self.commands.latest()))
+    }
+
+    /// The generation of the rules that all stages match packets against: it reaches what
+    /// [`LiveRules::replace`] returned when each has begun its next batch.
+    pub fn adopted(&self) -> u64 {
+        self.commands.adopted()
     }
 
     /// What all stages that follow the rules did so far: those that still run,
@@ -101,14 +109,10 @@ impl LiveRules {
         self.trackers.clone()
     }
 
-    /// The rules, if they are newer than of that generation, which is then
-    /// brought up to date.
-    pub(crate) fn newer_than(&self, generation: &mut u64) -> Option<Arc<RuleSet>> {
-        let newest = self.generation.load(Ordering::Acquire);
-        if newest == *generation {
-            return None;
-        }
-        *generation = newest;
-        Some(self.current())
+    /// The rules in force, and the mailbox for those that replace them.
+    pub(crate) fn follow(&self) -> (Arc<RuleSet>, Mailbox<Arc<RuleSet>>) {
+        // Nothing is replaced in between.
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        (Arc::clone(&current), self.commands.subscribe())
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_stream::{
-    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, EventKind, Stage, StageError, Steering,
-    SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
+    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, EventKind, Mailbox, Stage, StageError,
+    Steering, SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 use crate::eve::AlertText;
@@ -41,9 +41,7 @@ const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 /// The rules that a stage shares with others.
 struct Following {
-    rules: Arc<LiveRules>,
-    /// Of the rules at hand.
-    generation: u64,
+    mailbox: Mailbox<Arc<RuleSet>>,
     snapshot: SharedSnapshot,
     told: Instant,
 }
@@ -93,12 +91,11 @@ impl InspectStage {
     /// A stage that takes other rules, whenever there are, between two batches,
     /// and counts rates together with the others that follow the same.
     pub fn following(rules: &Arc<LiveRules>, options: &InspectOptions) -> InspectStage {
-        let inspector = Inspector::counting_with(rules.trackers(), rules.current(), options);
+        let (current, mailbox) = rules.follow();
+        let inspector = Inspector::counting_with(rules.trackers(), current, options);
         let mut stage = InspectStage::over(inspector, options);
         stage.live = Some(Following {
-            rules: Arc::clone(rules),
-            // The first batch takes whatever came in between.
-            generation: 0,
+            mailbox,
             snapshot: rules.add_snapshot(),
             told: Instant::now(),
         });
@@ -140,11 +137,10 @@ impl InspectStage {
     }
 
     fn take_new_rules(&mut self) -> Result<(), StageError> {
-        if let Some(Following {
-            rules, generation, ..
-        }) = &mut self.live
-            && let Some(rules) = rules.newer_than(generation)
-        {
+        let Some(Following { mailbox, .. }) = &mut self.live else {
+            return Ok(());
+        };
+        while let Some(rules) = mailbox.take() {
             (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(NAME, error))?;
             self.text.clear();
         }
@@ -240,11 +236,13 @@ impl Stage for InspectStage {
             alerts.push(Alert { packet, ..alert });
         });
         let rules = self.inspector.rules();
+        let generation = self.live.as_ref().map(|live| live.mailbox.generation());
         for alert in &self.alerts {
             let rule = &rules.rules()[alert.rule as usize];
             self.alert_counts.add(rules.number(alert.rule), rule);
             let event = batch.notice(alert.packet, words.alert);
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
+            event.generation = generation;
             event.members = Some(self.text.members(rule, alert));
         }
         for refusal in self.inspector.refusals() {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use weir_hash::{Seed, SeedError};
@@ -183,6 +183,26 @@ impl MeasureConfig {
         })
     }
 
+    /// Creates a measurement of a live stream: its intervals follow the clock, so that they end
+    /// without packets, too, and every worker knows them by itself. Intervals begin where the
+    /// first packet, or the first call without packets, says so.
+    ///
+    /// # Errors
+    /// As for [`MeasureConfig::build`].
+    pub fn build_live(
+        &self,
+        workers: usize,
+        observer: Option<Observer>,
+    ) -> Result<LiveMeasurement, ConfigError> {
+        let plan = Arc::new(self.plan()?);
+        let collector = Collector::new(&plan, workers.max(1), observer)?;
+        Ok(LiveMeasurement {
+            plan,
+            origin_ns: Arc::default(),
+            collector,
+        })
+    }
+
     pub(crate) fn plan(&self) -> Result<Plan, ConfigError> {
         let shape = self.accuracy.shape().map_err(SizeError::from)?;
         let seed = match self.seed {
@@ -233,6 +253,28 @@ pub struct Measurement {
     pub timeline: Option<Timeline>,
     /// Merges the results of the meters.
     pub collector: Collector,
+}
+
+/// The parts of a live measurement.
+#[derive(Debug)]
+pub struct LiveMeasurement {
+    plan: Arc<Plan>,
+    origin_ns: Arc<OnceLock<u64>>,
+    collector: Collector,
+}
+
+impl LiveMeasurement {
+    /// The meter of a worker, by its number below that of workers. Made again, it takes the place
+    /// of one that is gone: what that one had counted in the open interval is missing there.
+    pub fn meter(&self, worker: usize) -> Meter {
+        let clock = IntervalClock::beside(self.plan.interval_ns, &self.origin_ns);
+        Meter::new(&self.plan, worker, Timekeeper::Live(clock), &self.collector)
+    }
+
+    /// Merges the results of the meters.
+    pub fn collector(&self) -> &Collector {
+        &self.collector
+    }
 }
 
 /// An invalid configuration.

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use weir_stream::CaptureClock;
 
@@ -35,6 +35,8 @@ pub struct IntervalClock {
     next_ns: u64,
     /// A packet from before this shows that the clock was set back.
     earliest_ns: u64,
+    /// The first time that one of several clocks was shown, where they have one origin.
+    common_origin_ns: Option<Arc<OnceLock<u64>>>,
 }
 
 impl IntervalClock {
@@ -47,6 +49,15 @@ impl IntervalClock {
             slot: Slot::default(),
             next_ns: 0,
             earliest_ns: 0,
+            common_origin_ns: None,
+        }
+    }
+
+    /// A clock beside others with the same origin.
+    pub(crate) fn beside(length_ns: Option<NonZeroU64>, origin_ns: &Arc<OnceLock<u64>>) -> Self {
+        IntervalClock {
+            common_origin_ns: Some(Arc::clone(origin_ns)),
+            ..IntervalClock::new(length_ns)
         }
     }
 
@@ -72,7 +83,11 @@ impl IntervalClock {
             start_ns: clock_ns,
         };
         let origin = match self.origin {
-            None => Slot { index: 0, ..here },
+            None => {
+                let common = self.common_origin_ns.as_ref();
+                let start_ns = common.map_or(clock_ns, |origin| *origin.get_or_init(|| clock_ns));
+                Slot { index: 0, start_ns }
+            }
             Some(_) if clock_ns < self.earliest_ns => here,
             Some(origin) => origin,
         };
@@ -208,13 +223,15 @@ impl Follower {
 pub(crate) enum Timekeeper {
     Whole(IntervalClock),
     Part(Follower),
+    /// A part of a live stream: times and the clock of the system say the interval.
+    Live(IntervalClock),
 }
 
 impl Timekeeper {
     #[inline]
     pub fn slot(&mut self, number: u64, clock_ns: u64) -> Slot {
         match self {
-            Timekeeper::Whole(clock) => clock.observe(clock_ns),
+            Timekeeper::Whole(clock) | Timekeeper::Live(clock) => clock.observe(clock_ns),
             Timekeeper::Part(follower) => follower.slot_of(number),
         }
     }
@@ -224,7 +241,7 @@ impl Timekeeper {
     #[inline(always)]
     pub fn stay(&mut self, packets: impl Iterator<Item = (u64, u64)>) -> usize {
         match self {
-            Timekeeper::Whole(clock) => packets
+            Timekeeper::Whole(clock) | Timekeeper::Live(clock) => packets
                 .take_while(|(_, clock_ns)| clock.is_inside(*clock_ns))
                 .count(),
             Timekeeper::Part(follower) => {
@@ -240,8 +257,16 @@ impl Timekeeper {
     /// nothing to learn.
     pub fn reached(&mut self, number: u64) -> Option<Slot> {
         match self {
-            Timekeeper::Whole(_) => None,
+            Timekeeper::Whole(_) | Timekeeper::Live(_) => None,
             Timekeeper::Part(follower) => Some(follower.slot_before(number)),
+        }
+    }
+
+    /// The interval that a live stream has reached at this time, packets or not.
+    pub fn passed(&mut self, clock_ns: u64) -> Option<Slot> {
+        match self {
+            Timekeeper::Live(clock) => Some(clock.observe(clock_ns)),
+            Timekeeper::Whole(_) | Timekeeper::Part(_) => None,
         }
     }
 }
@@ -314,6 +339,23 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn clocks_with_one_origin_agree_on_intervals() {
+        let origin_ns = Arc::new(OnceLock::new());
+        let clock = || IntervalClock::beside(NonZeroU64::new(1000), &origin_ns);
+        let (mut first, mut second) = (Timekeeper::Live(clock()), Timekeeper::Live(clock()));
+        assert_eq!(first.slot(0, START).index, 0);
+        // It begins where the first one did, and earlier packets count there.
+        assert_eq!(second.slot(0, START - 5).start_ns, START);
+        let later = Some(Slot {
+            index: 3,
+            start_ns: START + 3000,
+        });
+        assert_eq!(second.passed(START + 3500), later);
+        assert_eq!(first.passed(START + 3999), later);
+        assert_eq!(first.reached(7), None);
     }
 
     /// Two followers that see every other packet agree with the clock of the

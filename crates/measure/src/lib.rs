@@ -100,7 +100,7 @@ mod updater;
 pub use accuracy::{Accuracy, AccuracyError, MomentAccuracy, Shape, SizeError};
 pub use candidates::Candidates;
 pub use collector::{Collector, Observer};
-pub use config::{ConfigError, MeasureConfig, Measurement, Value, ValueError};
+pub use config::{ConfigError, LiveMeasurement, MeasureConfig, Measurement, Value, ValueError};
 pub use distinct::DistinctCounter;
 pub use interval::{IntervalClock, Slot, Timeline};
 pub use meter::Meter;

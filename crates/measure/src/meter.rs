@@ -171,6 +171,17 @@ impl Meter {
         }
     }
 
+    /// Advances the clock of a live stream to a time, in nanoseconds since 1970, up to which all
+    /// packets have come. Other meters go by the times of packets alone.
+    pub fn advance(&mut self, clock_ns: u64) {
+        if let Some(slot) = self.time.passed(clock_ns)
+            && slot.index != self.slot.index
+        {
+            self.turn(slot);
+            self.slot = slot;
+        }
+    }
+
     /// Hands over the interval that is open. To be called once, after the last
     /// packet.
     pub fn finish(&mut self) {

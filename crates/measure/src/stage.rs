@@ -13,6 +13,10 @@ use crate::packets::Packets;
 
 const NAME: &str = "measure";
 
+/// Packets of a live stream come at most this long after their time, as far as the clock ends
+/// intervals: those that waited longer count in the next interval, as late.
+const LATE_NS: u64 = 20_000_000;
+
 const OWNER: &str = env!("CARGO_PKG_NAME");
 
 /// The work of measuring a record.
@@ -112,7 +116,7 @@ impl Stage for MeasureStage {
         Ok(())
     }
 
-    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
         let words = self.words()?;
         if batch.is_empty() {
             self.meter.idle(batch.records_steered());
@@ -121,6 +125,9 @@ impl Stage for MeasureStage {
             batch,
             measure: words.measure,
         });
+        if let Some(stream_ns) = cx.stream_ns() {
+            self.meter.advance(stream_ns.saturating_sub(LATE_NS));
+        }
         if self.meter.looks_for_changes() {
             self.notice(&self.meter.take_alarms(), batch, words.alarm);
         }

@@ -49,7 +49,8 @@ pub struct MailboxFull<C>(pub C);
 struct Shared<C> {
     /// Of the last command.
     latest: AtomicU64,
-    capacity: usize,
+    /// Without a bound, a command takes the place of those before it.
+    capacity: Option<usize>,
     posted: Mutex<Posted<C>>,
 }
 
@@ -81,10 +82,20 @@ impl<C> Shared<C> {
 impl<C: Clone> Commands<C> {
     /// Mailboxes that keep up to `capacity` commands until all instances have taken them.
     pub fn new(capacity: usize) -> Commands<C> {
+        Commands::with_capacity(Some(capacity.max(1)))
+    }
+
+    /// Mailboxes of commands that say a whole state, such as all rules: each takes the place of
+    /// those before it that were not taken, and there is always space.
+    pub fn of_states() -> Commands<C> {
+        Commands::with_capacity(None)
+    }
+
+    fn with_capacity(capacity: Option<usize>) -> Commands<C> {
         Commands {
             shared: Arc::new(Shared {
                 latest: AtomicU64::new(0),
-                capacity: capacity.max(1),
+                capacity,
                 posted: Mutex::new(Posted {
                     commands: VecDeque::new(),
                     instances: Vec::new(),
@@ -100,10 +111,16 @@ impl<C: Clone> Commands<C> {
     pub fn post(&self, command: C) -> Result<u64, MailboxFull<C>> {
         let mut posted = self.shared.lock();
         let latest = self.shared.latest.load(Ordering::Relaxed);
-        let waiting = (latest - posted.adopted(latest)) as usize;
-        if waiting >= self.shared.capacity {
-            return Err(MailboxFull(command));
-        }
+        let waiting = match self.shared.capacity {
+            Some(capacity) => {
+                let waiting = (latest - posted.adopted(latest)) as usize;
+                if waiting >= capacity {
+                    return Err(MailboxFull(command));
+                }
+                waiting
+            }
+            None => 0,
+        };
         let adopted = posted.commands.len().saturating_sub(waiting);
         posted.commands.drain(..adopted);
         posted.commands.push_back(command);
@@ -164,10 +181,12 @@ impl<C: Clone> Mailbox<C> {
         let posted = self.shared.lock();
         let latest = self.shared.latest.load(Ordering::Relaxed);
         let behind = (latest - self.generation) as usize;
-        // No command leaves the list before all instances have adopted it.
-        let at = posted.commands.len().checked_sub(behind)?;
+        // A command leaves the list when all instances have adopted it, or when another one has
+        // taken its place.
+        let kept = posted.commands.len();
+        let at = kept.saturating_sub(behind);
         let command = posted.commands.get(at).cloned();
-        self.generation += 1;
+        self.generation = latest + 1 - (kept - at) as u64;
         command
     }
 
@@ -199,6 +218,20 @@ mod tests {
         assert_eq!(commands.adopted(), 2);
         assert_eq!(commands.post('c').expect("space"), 3);
         assert_eq!((mailbox.take(), mailbox.generation()), (Some('c'), 3));
+    }
+
+    #[test]
+    fn a_state_takes_the_place_of_those_before_it() {
+        let commands = Commands::of_states();
+        let (mut first, mut second) = (commands.subscribe(), commands.subscribe());
+        commands.post('a').expect("space");
+        assert_eq!((first.take(), first.generation()), (Some('a'), 1));
+        commands.post('b').expect("space");
+        commands.post('c').expect("space");
+        assert_eq!((first.take(), first.generation()), (Some('c'), 3));
+        assert_eq!((second.take(), second.generation()), (Some('c'), 3));
+        assert_eq!((first.take(), second.take()), (None, None));
+        assert_eq!(commands.adopted(), 3);
     }
 
     #[test]

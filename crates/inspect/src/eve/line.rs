@@ -20,6 +20,9 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pcap_cnt: Option<u64>,
     event_type: &'static str,
+    /// Of the rules, the policy or the association, from their first replacement on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vlan: Option<[u16; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,7 @@ impl<'a> Line<'a> {
             in_iface: interface.and_then(|interface| interface.name.as_deref()),
             pcap_cnt: event.arrival.map(|number| number + 1),
             event_type: event.kind.word().name,
+            generation: event.generation.filter(|generation| *generation > 0),
             vlan: event.vlan_tci.map(|tci| [tci & 0x0fff]),
             src_ip: (is_whole || has_source).then(|| flow.source_address()),
             src_port: has_ports.then_some(flow.source_port),

@@ -11,7 +11,7 @@ use weir_inspect::{
 };
 use weir_packet::wire::LinkType;
 use weir_stream::{
-    Batch, Context, DropCode, MemorySource, Pipeline, Stage, StageError, Vocabulary,
+    Batch, Context, DropCode, Event, MemorySource, Pipeline, Stage, StageError, Vocabulary,
     VocabularyError, WorkBit,
 };
 
@@ -182,7 +182,7 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
         let reloaded = live.current().reload(&[file], &variables, &engine);
         let (rules, report) = reloaded.expect("an engine");
         assert_eq!(report.loaded, 3);
-        live.replace(Arc::new(rules)).expect("kin");
+        live.replace(Arc::new(rules)).expect("kin")
     };
     let (batches, reloads) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let mut stages: Vec<InspectStage> = (0..2)
@@ -200,13 +200,14 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
                 while batches.load(Ordering::Acquire) == seen {
                     std::thread::yield_now();
                 }
-                reload();
+                assert_eq!(reload(), 1 + number as u64);
                 reloads.store(number + 1, Ordering::Release);
             }
         });
         for stage in &mut stages {
             let (batches, reloads) = (&batches, &reloads);
             scope.spawn(move || {
+                let mut last = 0;
                 loop {
                     let is_last = reloads.load(Ordering::Acquire) == RELOADS;
                     let mut batch = Batch::new(Default::default());
@@ -219,6 +220,14 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
                         .expect("inspected");
                     assert_eq!(batch.events().len(), 20, "two rules match each packet");
                     assert_eq!(batch.live().count(), 10);
+                    let generation = batch.events()[0].generation.expect("the stage follows");
+                    assert!(generation >= last, "rules do not go back");
+                    let same = |event: &Event| event.generation == Some(generation);
+                    assert!(
+                        batch.events().iter().all(same),
+                        "one set of rules per batch"
+                    );
+                    last = generation;
                     batches.fetch_add(1, Ordering::Release);
                     if is_last {
                         break;
@@ -227,6 +236,7 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
             });
         }
     });
+    assert_eq!(live.adopted(), RELOADS as u64);
     for stage in &stages {
         assert!(!Arc::ptr_eq(stage.rules(), &rules), "others came");
         let counts = stage.alert_counts().iter();
