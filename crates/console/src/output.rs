@@ -1,5 +1,6 @@
 //! Documents for scripts, and the files that results go to.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
@@ -147,6 +148,44 @@ fn members(object: &impl Serialize) -> Outcome<String> {
     let text = pretty(object)?;
     let text = text.strip_prefix("{\n").unwrap_or_default();
     Ok(text.strip_suffix("\n}").unwrap_or_default().to_owned())
+}
+
+/// Documents that are written as they are made, one line each, to a file or to standard output.
+pub struct Lines {
+    path: PathBuf,
+    output: Box<dyn Write>,
+}
+
+impl Lines {
+    /// Begins a file, or standard output ("-").
+    pub fn create(path: &Path) -> Outcome<Lines> {
+        require_folder_of(path)?;
+        let output: Box<dyn Write> = match path == Path::new("-") {
+            true => Box::new(io::stdout()),
+            false => {
+                let file = File::create(path)
+                    .with_context(|| format!("cannot write {}", path.display()))
+                    .map_err(Failure::Usage)?;
+                Box::new(file)
+            }
+        };
+        Ok(Lines {
+            path: path.to_owned(),
+            output,
+        })
+    }
+
+    /// Writes what `command` has to say as one line.
+    pub fn write(&mut self, command: &'static str, contents: &impl Serialize) -> Outcome {
+        let mut line = serde_json::to_vec(&Enveloped::new(command, contents))
+            .context("cannot write JSON")
+            .map_err(Failure::Running)?;
+        line.push(b'\n');
+        (self.output.write_all(&line))
+            .and_then(|()| self.output.flush())
+            .with_context(|| format!("cannot write {}", self.path.display()))
+            .map_err(Failure::Running)
+    }
 }
 
 /// Writes to standard output.

@@ -26,7 +26,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use serde::Deserialize;
 use weir_inspect::InspectOptions;
 use weir_ipsec::ConfigError;
@@ -54,6 +54,7 @@ use words::{from_text, one_or_many, some_one_or_many};
 
 /// A checked configuration: every pipeline has its files and stages, every
 /// stage its settings, every path its folder.
+#[derive(Clone)]
 pub struct Config {
     /// The file itself.
     pub path: PathBuf,
@@ -69,10 +70,14 @@ pub struct Config {
     pub ipsec: Option<IpsecConfig>,
     /// Where the report goes.
     pub report: ReportConfig,
+    /// What cannot change while the gateway runs.
+    frame: toml::Table,
+    /// Whether it was read from the file.
+    is_from_file: bool,
 }
 
 /// One direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PipelineConfig {
     /// Its name.
     pub name: String,
@@ -121,7 +126,7 @@ impl StageName {
 }
 
 /// `[inspect]`
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InspectConfig {
@@ -156,7 +161,7 @@ impl InspectConfig {
 }
 
 /// `[measure]`
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeasureConfig {
@@ -232,7 +237,7 @@ fn default_delta() -> f64 {
 }
 
 /// `[ipsec]`
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IpsecConfig {
@@ -252,7 +257,7 @@ pub struct IpsecConfig {
 }
 
 /// `[report]`
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReportConfig {
@@ -379,7 +384,33 @@ impl Config {
             .map_err(Error::configuration)?;
         let text = std::str::from_utf8(&contents)
             .map_err(|error| Error::configuration(ConfigError::not_text(path, &error)))?;
-        Config::parse(path, text)
+        let config = Config::parse(path, text)?;
+        Ok(Config {
+            is_from_file: true,
+            ..config
+        })
+    }
+
+    /// The configuration as its file stands now, or itself where it came from no file.
+    pub(crate) fn load_again(&self) -> Result<Config> {
+        match self.is_from_file {
+            true => Config::load(&self.path),
+            false => Ok(self.clone()),
+        }
+    }
+
+    /// Refuses what cannot change while the gateway runs.
+    pub(crate) fn require_frame_of(&self, running: &Config) -> Result {
+        let keys = running.frame.keys().chain(self.frame.keys());
+        let mut changed = keys.filter(|key| running.frame.get(*key) != self.frame.get(*key));
+        match changed.next() {
+            None => Ok(()),
+            Some(key) => Err(Error::configuration(anyhow!(
+                "{}: {key} has changed: only [filter] and the rules of [inspect] can change \
+                 while the gateway runs; start it again for the rest",
+                self.path.display()
+            ))),
+        }
     }
 
     /// Lets the ledger learn the keys of associations with these names.
@@ -450,10 +481,23 @@ impl Config {
     pub fn parse(path: &Path, text: &str) -> Result<Config> {
         let file: File = toml::from_str(text)
             .map_err(|error| Error::configuration(ConfigError::of_toml(path, text, &error)))?;
-        resolve::resolve(file, path)
+        let frame = frame(text).unwrap_or_default();
+        resolve::resolve(file, path, frame)
             .with_context(|| format!("{}", path.display()))
             .map_err(Error::configuration)
     }
+}
+
+/// The document without what can change while the gateway runs.
+fn frame(text: &str) -> Option<toml::Table> {
+    let mut table: toml::Table = text.parse().ok()?;
+    table.remove("filter");
+    if let Some(inspect) = table.get_mut("inspect").and_then(toml::Value::as_table_mut) {
+        for key in ["rules", "set", "allow_empty"] {
+            inspect.remove(key);
+        }
+    }
+    Some(table)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The filter stage: a first-match firewall over selector tables.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use weir_packet::file::Interface;
@@ -99,50 +100,101 @@ pub struct RuleCount {
     pub bytes: u64,
 }
 
+/// The filter that stages follow while packets run.
+///
+/// Each stage takes a new filter between two batches, so no packet waits for it and none is judged
+/// by half of each.
+pub struct LiveFilter {
+    current: Mutex<Arc<FilterConfig>>,
+    /// Goes up with every replacement, so that a stage need not take the lock to see that there
+    /// was none.
+    generation: AtomicU64,
+}
+
+impl LiveFilter {
+    /// The filter to begin with.
+    pub fn new(config: FilterConfig) -> Arc<LiveFilter> {
+        Arc::new(LiveFilter {
+            current: Mutex::new(Arc::new(config)),
+            generation: AtomicU64::new(0),
+        })
+    }
+
+    /// Puts another filter in force.
+    pub fn replace(&self, config: FilterConfig) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(config);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn current(&self) -> Arc<FilterConfig> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+}
+
 /// Allows or denies records; the first rule that matches decides.
 pub struct FilterStage {
     words: Option<Words>,
+    live: Arc<LiveFilter>,
+    generation: u64,
     config: Arc<FilterConfig>,
     interfaces: Arc<[Interface]>,
     table: Table,
     /// One per rule, then one for the default.
     counts: Vec<RuleCount>,
+    /// Those of rules that are no more.
+    removed: RuleCount,
 }
 
 impl FilterStage {
     /// A stage with its own counts.
-    pub fn new(config: Arc<FilterConfig>) -> FilterStage {
-        let named = |(index, rule): (usize, &FilterRule)| {
-            let number = index + 1;
-            rule.name
-                .clone()
-                .unwrap_or_else(|| format!("rule {number}"))
-        };
-        let counts = config
-            .rules
-            .iter()
-            .enumerate()
-            .map(named)
-            .chain(["default".to_owned()])
-            .map(|rule| RuleCount {
-                rule,
-                ..RuleCount::default()
-            })
-            .collect();
+    pub fn following(live: &Arc<LiveFilter>) -> FilterStage {
+        let generation = live.generation.load(Ordering::Acquire);
+        let config = live.current();
         let mut stage = FilterStage {
             words: None,
+            live: Arc::clone(live),
+            generation,
+            counts: zero_counts(&config),
             config,
             interfaces: Arc::new([]),
             table: Table::new(&[]),
-            counts,
+            removed: RuleCount {
+                rule: REMOVED.to_owned(),
+                ..RuleCount::default()
+            },
         };
         stage.build_table();
         stage
     }
 
-    /// How often each rule decided, the default last.
-    pub fn counts(&self) -> &[RuleCount] {
-        &self.counts
+    /// How often each rule decided; then the default; then rules that were replaced, where
+    /// there are some, as one.
+    pub fn counts(&self) -> impl Iterator<Item = &RuleCount> {
+        let removed = Some(&self.removed).filter(|removed| removed.packets > 0);
+        self.counts.iter().chain(removed)
+    }
+
+    /// Takes the filter that is in force.
+    fn adopt(&mut self) {
+        self.generation = self.live.generation.load(Ordering::Acquire);
+        self.config = self.live.current();
+        let mut before: BTreeMap<String, RuleCount> = BTreeMap::new();
+        for count in self.counts.drain(..) {
+            before.insert(count.rule.clone(), count);
+        }
+        self.counts = zero_counts(&self.config);
+        for count in &mut self.counts {
+            if let Some(before) = before.remove(&count.rule) {
+                *count = before;
+            }
+        }
+        for count in before.into_values() {
+            self.removed.packets += count.packets;
+            self.removed.bytes += count.bytes;
+        }
+        self.build_table();
     }
 
     fn build_table(&mut self) {
@@ -173,6 +225,25 @@ impl FilterStage {
     }
 }
 
+/// What counts of rules that were replaced are reported as.
+const REMOVED: &str = "(removed)";
+
+fn zero_counts(config: &FilterConfig) -> Vec<RuleCount> {
+    let named = |(index, rule): (usize, &FilterRule)| {
+        let number = index + 1;
+        rule.name
+            .clone()
+            .unwrap_or_else(|| format!("rule {number}"))
+    };
+    let names = config.rules.iter().enumerate().map(named);
+    let names = names.chain(["default".to_owned()]);
+    let count = |rule| RuleCount {
+        rule,
+        ..RuleCount::default()
+    };
+    names.map(count).collect()
+}
+
 impl Stage for FilterStage {
     fn name(&self) -> &str {
         NAME
@@ -193,6 +264,9 @@ impl Stage for FilterStage {
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
+        if self.live.generation.load(Ordering::Relaxed) != self.generation {
+            self.adopt();
+        }
         if !Arc::ptr_eq(&self.interfaces, batch.interfaces()) {
             self.interfaces = Arc::clone(batch.interfaces());
             self.build_table();
@@ -265,11 +339,11 @@ mod tests {
     fn decide(config: &str, packets: &[Vec<u8>]) -> (u64, Vec<(String, u64)>) {
         let config: FilterConfig = toml::from_str(config).expect("a configuration");
         let outcome = Pipeline::new(MemorySource::new(LinkType::RawIp, packets))
-            .stage(FilterStage::new(Arc::new(config)))
+            .stage(FilterStage::following(&LiveFilter::new(config)))
             .run()
             .expect("a run");
         let stage = outcome.stages::<FilterStage>().next().expect("the stage");
-        let counts = stage.counts().iter().map(|c| (c.rule.clone(), c.packets));
+        let counts = stage.counts().map(|c| (c.rule.clone(), c.packets));
         (
             outcome.statistics.drops(DropReason::FilterDenied),
             counts.collect(),
@@ -304,6 +378,27 @@ mod tests {
             counts,
             expected.map(|(name, count)| (name.to_owned(), count))
         );
+    }
+
+    #[test]
+    fn a_filter_is_replaced_between_two_batches() {
+        let config = |text| toml::from_str::<FilterConfig>(text).expect("a configuration");
+        let live = LiveFilter::new(config(
+            "default = \"deny\"\n[[rule]]\nname = \"old\"\naction = \"allow\"",
+        ));
+        let mut stage = FilterStage::following(&live);
+        stage.counts[0].packets = 3;
+        stage.counts[1].packets = 5;
+        live.replace(config(
+            "default = \"allow\"\n[[rule]]\nname = \"new\"\naction = \"deny\"",
+        ));
+        stage.adopt();
+        let counts: Vec<_> = stage
+            .counts()
+            .map(|c| (c.rule.as_str(), c.packets))
+            .collect();
+        assert_eq!(counts, [("new", 0), ("default", 5), (REMOVED, 3)]);
+        assert_eq!(stage.config.default, Action::Allow);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! A gateway: the pipelines of a configuration, and what can be done with them while they run.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
 use weir_stream::{Pipeline, Progress, StopFlag};
@@ -10,12 +12,13 @@ use crate::associations;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::execution::execute;
+use crate::filter::LiveFilter;
 use crate::inspected::MetricsFile;
 use crate::measured::{Outputs, Recent, SharedRecent};
-use crate::pipelines::{self, Shared};
+use crate::pipelines::{self, Shared, rule_source};
 use crate::reopen::Reopen;
 use crate::report::{Report, report};
-use crate::rules::RuleSource;
+use crate::status::{InspectionStatus, Reloaded, ReloadedRules, Status};
 
 /// What a configuration file does not say.
 #[derive(Clone, Debug)]
@@ -72,8 +75,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Configuration`]: a file is wrong or cannot be opened.
-    pub fn from_config(mut config: Config, options: &Options) -> Result<Gateway> {
-        let shared = load(&mut config, options)?;
+    pub fn from_config(config: Config, options: &Options) -> Result<Gateway> {
+        let shared = load(&config, options)?;
         let stop = StopFlag::default();
         let reopen = Reopen::default();
         let built = pipelines::build(&config, &shared, options.shards, &stop, &reopen)?;
@@ -86,6 +89,8 @@ impl Gateway {
             .zip(live.as_ref())
             .map(|(path, live)| MetricsFile::start(path, live))
             .transpose()?;
+        let names = config.pipelines.iter().map(|p| p.name.clone()).collect();
+        let loaded_rules = loaded.as_ref().map_or(0, |report| report.loaded);
         let total_bytes = built
             .watched
             .iter()
@@ -93,7 +98,7 @@ impl Gateway {
             .sum();
         let sources = built.watched.into_iter().map(|watched| watched.progress);
         Ok(Gateway {
-            config,
+            config: config.clone(),
             pipelines: built.pipelines,
             collectors: built.collectors,
             measured: built.measured,
@@ -102,7 +107,13 @@ impl Gateway {
             handle: Handle(Arc::new(Control {
                 stop,
                 reopen,
-                rules: live.zip(shared.source),
+                present: Mutex::new(config),
+                rules: live,
+                filter: shared.filter,
+                generation: AtomicU64::new(0),
+                started: Instant::now(),
+                names,
+                loaded_rules: AtomicU64::new(loaded_rules),
                 sources: sources.collect(),
                 total_bytes,
             })),
@@ -114,8 +125,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Configuration`]: what is wrong.
-    pub fn check(mut config: Config, options: &Options) -> Result<Checked> {
-        let shared = load(&mut config, options)?;
+    pub fn check(config: Config, options: &Options) -> Result<Checked> {
+        let shared = load(&config, options)?;
         config.require_folders(options.output.as_deref())?;
         for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
             // What a pipe holds is left to the run.
@@ -175,7 +186,7 @@ impl Gateway {
 }
 
 /// Loads what the pipelines share, and keeps the outputs away from it.
-fn load(config: &mut Config, options: &Options) -> Result<Shared> {
+fn load(config: &Config, options: &Options) -> Result<Shared> {
     let shared = Shared::load(config, options.allow_insecure_permissions)?;
     config.keep_files_apart(options.output.as_deref(), &shared.kept_files(config))?;
     Ok(shared)
@@ -188,7 +199,16 @@ pub struct Handle(Arc<Control>);
 struct Control {
     stop: StopFlag,
     reopen: Reopen,
-    rules: Option<(Arc<LiveRules>, RuleSource)>,
+    /// The configuration in force. Locked while another takes its place.
+    present: Mutex<Config>,
+    rules: Option<Arc<LiveRules>>,
+    filter: Option<Arc<LiveFilter>>,
+    /// How often it was replaced.
+    generation: AtomicU64,
+    started: Instant,
+    names: Vec<String>,
+    /// Rules in force.
+    loaded_rules: AtomicU64,
     sources: Vec<Arc<Progress>>,
     total_bytes: Option<u64>,
 }
@@ -204,14 +224,60 @@ impl Handle {
         &self.0.stop
     }
 
-    /// Puts what the rule files hold now in the place of the rules in force, between two batches.
-    /// Nothing, if the gateway has no rules.
+    /// Loads the configuration and the files that it names again, and puts them in the place of
+    /// those in force, each stage between two batches. What came from no file stays, but for the
+    /// files that it names.
     ///
     /// # Errors
-    /// [`Error::Configuration`]: the files are wrong. The rules in force stay.
-    pub fn reload(&self) -> Result<Option<LoadReport>> {
-        let reload = |(live, source): &(Arc<LiveRules>, RuleSource)| source.reload(live);
-        self.0.rules.as_ref().map(reload).transpose()
+    /// [`Error::Configuration`]: a file is wrong, or something has changed that cannot change while
+    /// packets run. Everything stays as it was.
+    pub fn reload(&self) -> Result<Reloaded> {
+        let present = self.0.present.lock();
+        let mut present = present.unwrap_or_else(PoisonError::into_inner);
+        let next = present.load_again()?;
+        next.require_frame_of(&present)?;
+        // Everything is made before anything is replaced.
+        let rules = match (&self.0.rules, &next.inspect) {
+            (Some(live), Some(inspect)) => Some((live, rule_source(inspect).prepare(live)?)),
+            _ => None,
+        };
+        let mut reloaded = Reloaded::default();
+        if let Some((live, (rules, report))) = rules {
+            live.replace(Arc::new(rules)).map_err(Error::running)?;
+            self.0.loaded_rules.store(report.loaded, Ordering::Relaxed);
+            reloaded.rules = Some(ReloadedRules {
+                loaded: report.loaded,
+                skipped: report.skipped.values().sum(),
+            });
+        }
+        if let (Some(live), Some(filter)) = (&self.0.filter, &next.filter) {
+            live.replace(filter.clone());
+            reloaded.filter_rules = Some(filter.rules.len());
+        }
+        *present = next;
+        reloaded.generation = self.0.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(reloaded)
+    }
+
+    /// What the gateway did so far.
+    pub fn status(&self) -> Status {
+        let inspection = self.inspection();
+        Status {
+            weir_version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            running_s: self.0.started.elapsed().as_secs_f64(),
+            pipelines: self.0.names.clone(),
+            generation: self.0.generation.load(Ordering::Relaxed),
+            packets: self.packets(),
+            bytes_read: self.bytes_read(),
+            inspection: inspection.map(|snapshot| InspectionStatus {
+                rules: (self.0.rules.as_ref())
+                    .map_or(0, |_| self.0.loaded_rules.load(Ordering::Relaxed)),
+                packets: snapshot.statistics.packets,
+                flows: snapshot.statistics.flows,
+                alerts: snapshot.statistics.alerts,
+            }),
+        }
     }
 
     /// Opens outputs that are appended to by their names again: they may have been moved away.
@@ -221,8 +287,7 @@ impl Handle {
 
     /// What the inspection did so far, if there is one.
     pub fn inspection(&self) -> Option<InspectSnapshot> {
-        let rules = self.0.rules.as_ref();
-        rules.map(|(live, _)| live.snapshot())
+        self.0.rules.as_ref().map(|live| live.snapshot())
     }
 
     /// Bytes of captures that were read.

@@ -33,6 +33,7 @@
 pub mod associations;
 mod captures;
 pub mod config;
+mod control;
 mod error;
 mod execution;
 mod files;
@@ -52,13 +53,17 @@ mod reopen;
 mod replay;
 mod report;
 mod rules;
+mod status;
 
 pub use associations::AssociationRow;
 pub use captures::{Watched, create, open};
 pub use config::Config;
+pub use control::{ControlClient, ControlSocket, Request, default_socket};
 pub use error::{Cause, Error, Result};
 pub use execution::{Execution, execute};
-pub use filter::{Action, DropReason, FilterConfig, FilterRule, FilterStage, RuleCount};
+pub use filter::{
+    Action, DropReason, FilterConfig, FilterRule, FilterStage, LiveFilter, RuleCount,
+};
 pub use gateway::{Checked, Finished, Gateway, Handle, Options};
 pub use inspected::MetricsFile;
 pub use measured::{Outputs, Places, Recent};
@@ -73,3 +78,4 @@ pub use reopen::Reopen;
 pub use replay::{Sender, SenderCounts};
 pub use report::{Latency, PipelineRow, Report, Traffic};
 pub use rules::{LoadedRules, RuleSource};
+pub use status::{InspectionStatus, Reloaded, ReloadedRules, Status};

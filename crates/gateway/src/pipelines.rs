@@ -14,7 +14,7 @@ use crate::associations;
 use crate::captures::{self, Watched};
 use crate::config::{self, Config, IpsecConfig, PipelineConfig, Search, StageName};
 use crate::error::{Error, Result};
-use crate::filter::{FilterConfig, FilterStage};
+use crate::filter::{FilterStage, LiveFilter};
 use crate::measured::{Outputs, SharedRecent};
 use crate::reopen::Reopen;
 use crate::rules::{LoadedRules, RuleSource};
@@ -22,9 +22,7 @@ use crate::rules::{LoadedRules, RuleSource};
 /// What is loaded once and serves all pipelines.
 pub struct Shared {
     pub rules: Option<LoadedRules>,
-    /// Where they come from.
-    pub source: Option<RuleSource>,
-    filter: Option<Arc<FilterConfig>>,
+    pub filter: Option<Arc<LiveFilter>>,
     /// Read once, since a key that comes through a pipe is there only once.
     associations: Option<SaFile>,
 }
@@ -42,15 +40,8 @@ pub struct Built {
 impl Shared {
     /// Loads the files that the configuration names. Loading finds what is
     /// wrong with them, so this is also the check.
-    pub fn load(config: &mut Config, allow_insecure_permissions: bool) -> Result<Shared> {
-        let source = config.inspect.as_ref().map(|inspect| RuleSource {
-            paths: inspect.rules.clone(),
-            definitions: (inspect.set.iter())
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect(),
-            engine: EngineChoice::default(),
-            allows_empty: inspect.allow_empty,
-        });
+    pub fn load(config: &Config, allow_insecure_permissions: bool) -> Result<Shared> {
+        let source = config.inspect.as_ref().map(rule_source);
         let load = |ipsec: &IpsecConfig| {
             let file = associations::load(&ipsec.sa, allow_insecure_permissions)?;
             file.require_directions().map_err(Error::configuration)?;
@@ -58,8 +49,7 @@ impl Shared {
         };
         let shared = Shared {
             rules: source.as_ref().map(RuleSource::load).transpose()?,
-            source,
-            filter: config.filter.take().map(Arc::new),
+            filter: config.filter.clone().map(LiveFilter::new),
             associations: config.ipsec.as_ref().map(load).transpose()?,
         };
         if let Some(measure) = &config.measure {
@@ -96,6 +86,18 @@ impl Shared {
                 .map_err(Error::configuration),
             Sequences::RepeatableInsecure => Ok(()),
         }
+    }
+}
+
+/// Where the rules of a configuration come from.
+pub fn rule_source(inspect: &config::InspectConfig) -> RuleSource {
+    RuleSource {
+        paths: inspect.rules.clone(),
+        definitions: (inspect.set.iter())
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect(),
+        engine: EngineChoice::default(),
+        allows_empty: inspect.allow_empty,
     }
 }
 
@@ -224,7 +226,7 @@ impl Direction<'_> {
     fn add_filter(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
         if let Some(filter) = &self.shared.filter {
             for chain in chains {
-                chain.push(Box::new(FilterStage::new(filter.clone())));
+                chain.push(Box::new(FilterStage::following(filter)));
             }
         }
     }

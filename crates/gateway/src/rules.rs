@@ -54,9 +54,14 @@ impl RuleSource {
     /// # Errors
     /// As [`Self::load`]; the rules in force stay.
     pub fn reload(&self, live: &LiveRules) -> Result<LoadReport> {
-        let (rules, report) = self.read(Some(&live.current()))?;
+        let (rules, report) = self.prepare(live)?;
         live.replace(Arc::new(rules)).map_err(Error::running)?;
         Ok(report)
+    }
+
+    /// Reads and compiles what can take the place of the rules in force.
+    pub(crate) fn prepare(&self, live: &LiveRules) -> Result<(RuleSet, LoadReport)> {
+        self.read(Some(&live.current()))
     }
 
     /// Reads the files into a set of their own, or one that can take the place

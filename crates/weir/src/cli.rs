@@ -9,10 +9,12 @@ use weir_console::{Common, Messages};
 use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
+mod control;
 #[cfg(target_os = "linux")]
 mod live;
 mod measure;
 
+pub use control::{Reload, Socket, Status};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};
@@ -40,6 +42,8 @@ impl AsRef<Messages> for Cli {
 pub enum Command {
     Run(Run),
     Check(Check),
+    Status(Status),
+    Reload(Reload),
     Protect(Protect),
     Unprotect(Unprotect),
     Inspect(Inspect),
@@ -69,7 +73,8 @@ pub struct Shards {
 ///
 /// Packets pass from captures through stages (filter, inspect, measure, protect,
 /// unprotect) to captures. Alerts and reports are written meanwhile. SIGINT and SIGTERM
-/// stop the run in order; SIGHUP reopens the logs; SIGUSR2 reloads the rules.
+/// stop the run in order; SIGHUP reopens the logs; SIGUSR2 reloads the configuration, as weir
+/// reload does.
 #[derive(Args, Debug)]
 pub struct Run {
     /// The configuration file (TOML); paths in it are relative to it.
@@ -82,6 +87,9 @@ pub struct Run {
     /// Accept key files that other users of this machine can read.
     #[arg(long)]
     pub allow_insecure_permissions: bool,
+    /// Serve weir status and weir reload on this Unix socket.
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
     #[command(flatten)]
     pub common: Common,
 }

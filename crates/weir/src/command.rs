@@ -7,6 +7,7 @@ use weir_console::{Outcome, manual};
 use crate::cli::{Cli, Command};
 
 mod bench;
+mod control;
 mod engines;
 mod generate;
 mod inspect;
@@ -24,6 +25,8 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     match cli.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => run::check(&arguments),
+        Command::Status(arguments) => control::status(&arguments),
+        Command::Reload(arguments) => control::reload(&arguments),
         Command::Protect(arguments) => protect::protect(&arguments),
         Command::Unprotect(arguments) => protect::unprotect(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),

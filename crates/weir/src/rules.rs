@@ -2,10 +2,11 @@
 
 use indicatif::HumanCount;
 use weir_console::messages;
+use weir_gateway::Reloaded;
 use weir_inspect::{InspectSnapshot, LoadReport};
 
 /// Says that rules were loaded again, or why not.
-pub fn tell_reloaded(reloaded: weir_gateway::Result<LoadReport>) {
+pub fn tell_rules_reloaded(reloaded: weir_gateway::Result<LoadReport>) {
     match reloaded {
         Ok(report) => messages::notice(format_args!(
             "rules were loaded again: {} of {}",
@@ -13,6 +14,26 @@ pub fn tell_reloaded(reloaded: weir_gateway::Result<LoadReport>) {
             report.rules()
         )),
         Err(error) => messages::warning(format_args!("the rules stay as they are: {error}")),
+    }
+}
+
+/// Says that a configuration was loaded again, or why not.
+pub fn tell_reloaded(reloaded: weir_gateway::Result<Reloaded>) {
+    match reloaded {
+        Ok(reloaded) => {
+            let generation = reloaded.generation;
+            let rules = reloaded.rules.map(|rules| {
+                let all = rules.loaded + rules.skipped;
+                format!(", rules were loaded again: {} of {all}", rules.loaded)
+            });
+            if rules.is_some() || reloaded.filter_rules.is_some() {
+                let rules = rules.unwrap_or_default();
+                messages::notice(format_args!(
+                    "configuration {generation} is in force{rules}"
+                ));
+            }
+        }
+        Err(error) => messages::warning(format_args!("the configuration stays as it is: {error}")),
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     Side, StageName,
 };
 
-pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
+pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Config> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let has_table = |stage: StageName| match stage {
         StageName::Filter => file.filter.is_some(),
@@ -71,6 +71,8 @@ pub(super) fn resolve(file: File, path: &Path) -> Result<Config> {
         measure: file.measure,
         ipsec: file.ipsec,
         report: file.report,
+        frame,
+        is_from_file: false,
     };
     if let Some(inspect) = &mut config.inspect {
         let InspectConfig {

@@ -17,7 +17,7 @@ fn vocabulary() -> Vocabulary {
     let mut config = Config::parse(&examples.join("gateway.toml"), &text).expect("right");
     let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
     config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
-    let shared = Shared::load(&mut config, true).expect("rules and associations");
+    let shared = Shared::load(&config, true).expect("rules and associations");
     let built = build(
         &config,
         &shared,

@@ -76,7 +76,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let document = Document::asked_for(&arguments.common)?;
     signals::on_reload({
         let live = Arc::clone(&live);
-        move || rules::tell_reloaded(rule_source.reload(&live))
+        move || rules::tell_rules_reloaded(rule_source.reload(&live))
     })?;
     let reopen = Reopen::default();
     signals::on_reopen({

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use weir_console::progress::{Bar, Extent, Place};
 use weir_console::{Outcome, messages, output, table};
-use weir_gateway::{Config, Finished, Gateway, Handle, Options, Report};
+use weir_gateway::{Config, ControlSocket, Finished, Gateway, Handle, Options, Report};
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 
@@ -41,6 +41,9 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let measured = measured.map(|measure| (measure.key, measure.value));
     let handle = gateway.handle();
     obey_signals(&handle)?;
+    let control = arguments.control.as_deref();
+    let control = control.map(|path| ControlSocket::serve(path, handle.clone()));
+    let control = control.transpose().map_err(failure)?;
     let extent = Extent::of_captures(handle.total_bytes());
     let bar = Bar::watch(extent, quiet, move || Place {
         position: handle.bytes_read(),
@@ -53,6 +56,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     });
     let finished = gateway.run();
     drop(bar);
+    drop(control);
     let Finished { report, defect } = finished.map_err(failure)?;
     for json in documents {
         json.write("run", &report)?;
@@ -80,9 +84,7 @@ fn obey_signals(handle: &Handle) -> Outcome {
     })?;
     let handle = handle.clone();
     signals::on_reload(move || {
-        if let Some(reloaded) = handle.reload().transpose() {
-            rules::tell_reloaded(reloaded);
-        }
+        rules::tell_reloaded(handle.reload());
     })
 }
 

@@ -6,6 +6,7 @@
 mod bench;
 mod captures;
 mod contract;
+mod control;
 mod damage;
 mod documents;
 mod histories;

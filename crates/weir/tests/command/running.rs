@@ -154,7 +154,7 @@ fn rules_are_loaded_again_while_packets_run() {
         live.folder.write("my.rules", "alert nonsense\n");
         live.running.signal(Signal::USR2);
         told.read_line(&mut line).expect("a line");
-        assert!(line.contains("the rules stay as they are"), "{line}");
+        assert!(line.contains("the configuration stays as it is"), "{line}");
 
         let added = format!("alert ip any any -> any any (msg:\"added\"; sid:{ADDED};)\n");
         live.folder.write("my.rules", format!("{added}{rules}"));

@@ -1,0 +1,430 @@
+//! The control socket: what other processes ask of a running gateway.
+//!
+//! A client connects to a Unix socket that only its owner may open, and sends requests, one JSON
+//! object a line. Each gets one line back, an object with a `result` or an `error`:
+//!
+//! ```text
+//! {"command":"status"}
+//! {"result":{"packets":3564,…}}
+//! ```
+//!
+//! The socket has threads of its own, so no packet waits for a client. Requests are bounded in size
+//! and time and clients in number; one more than that gets an error.
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown,
+    socket_with, sockopt,
+};
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tracing::{info, warn};
+
+use crate::error::{Error, Result};
+use crate::gateway::Handle;
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "command", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// What the gateway did so far: a [`Status`](crate::Status).
+    Status {},
+    /// The configuration and the files that it names are loaded again: what came of it is a
+    /// [`Reloaded`](crate::Reloaded).
+    Reload {},
+}
+
+/// What a client gets back.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Response {
+    Result(Box<RawValue>),
+    Error(String),
+}
+
+/// The place of the control socket where none is named: for root and for other users.
+pub fn default_socket() -> Option<PathBuf> {
+    if geteuid().is_root() {
+        return Some(PathBuf::from("/run/weir/control"));
+    }
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty())?;
+    Some(Path::new(&folder).join("weir/control"))
+}
+
+/// A control socket that is served until it is dropped.
+pub struct ControlSocket {
+    path: PathBuf,
+    /// Device and number of the socket's file, which is removed at the end.
+    file: Option<(u64, u64)>,
+    listener: Arc<UnixListener>,
+    is_ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlSocket {
+    /// Serves requests to a gateway at a path, where its owner and root may connect. A socket
+    /// that another process left there is replaced.
+    ///
+    /// # Errors
+    /// Another process serves the socket, something else stands under its name, or it cannot be
+    /// created.
+    pub fn serve(path: &Path, handle: Handle) -> Result<ControlSocket> {
+        let listener = open(path)
+            .with_context(|| format!("cannot open the control socket {}", path.display()))
+            .map_err(Error::configuration)?;
+        let listener = Arc::new(listener);
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let server = Server {
+            listener: Arc::clone(&listener),
+            is_ended: Arc::clone(&is_ended),
+            clients: Arc::default(),
+            handle,
+        };
+        let thread = thread::Builder::new().name("control".to_owned());
+        let thread = thread.spawn(move || server.run());
+        info!("control socket {}", path.display());
+        Ok(ControlSocket {
+            path: path.to_owned(),
+            file: identity(path),
+            listener,
+            is_ended,
+            thread: Some(thread.map_err(Error::running)?),
+        })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        // The thread that accepts clients gets an error, and ends.
+        let is_woken = shutdown(&*self.listener, Shutdown::Both).is_ok();
+        if let Some(thread) = self.thread.take().filter(|_| is_woken) {
+            // Whether it panicked makes no difference any more.
+            let _ = thread.join();
+        }
+        if self.file.is_some() && identity(&self.path) == self.file {
+            // Nobody can connect to it: it is replaced by the next gateway if it stays.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = path.symlink_metadata().ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Binds the socket with its final mode, so that there is no moment at which others may connect.
+fn open(path: &Path) -> anyhow::Result<UnixListener> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.exists())
+        && default_socket().as_deref() == Some(path)
+    {
+        std::fs::create_dir(folder)?;
+    }
+    let address = SocketAddrUnix::new(path)?;
+    let socket = || -> anyhow::Result<OwnedFd> {
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        Ok(socket)
+    };
+    let mut listening = socket()?;
+    if let Err(error) = bind(&listening, &address) {
+        if error != rustix::io::Errno::ADDRINUSE {
+            return Err(error.into());
+        }
+        match UnixStream::connect(path) {
+            Ok(_) => {
+                return Err(anyhow!(
+                    "another gateway serves it: give this one a socket of its own"
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_socket = path
+            .symlink_metadata()
+            .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
+        if !is_socket {
+            return Err(anyhow!("a file that is no socket stands there"));
+        }
+        std::fs::remove_file(path)?;
+        listening = socket()?;
+        bind(&listening, &address)?;
+    }
+    listen(&listening, MOST_CLIENTS as i32)?;
+    Ok(UnixListener::from(listening))
+}
+
+struct Server {
+    listener: Arc<UnixListener>,
+    is_ended: Arc<AtomicBool>,
+    clients: Arc<AtomicUsize>,
+    handle: Handle,
+}
+
+impl Server {
+    fn run(self) {
+        while !self.is_ended.load(Ordering::Relaxed) {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.welcome(stream),
+                // Out of descriptors, or the end.
+                Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn welcome(&self, mut stream: UnixStream) {
+        // Not more than the socket has buffer for: this does not wait.
+        let refuse = |stream: &mut UnixStream, why: &str| {
+            let _ = stream.set_nonblocking(true);
+            let _ = respond(stream, &Response::Error(why.to_owned()));
+        };
+        if !may_ask(&stream) {
+            return refuse(
+                &mut stream,
+                "only the gateway's user and root may control it",
+            );
+        }
+        if self.clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+            self.clients.fetch_sub(1, Ordering::Relaxed);
+            return refuse(&mut stream, "too many clients at once: try again later");
+        }
+        let client = Client {
+            stream,
+            counted: Counted(Arc::clone(&self.clients)),
+            is_ended: Arc::clone(&self.is_ended),
+            handle: self.handle.clone(),
+            received: Vec::new(),
+        };
+        let thread = thread::Builder::new().name("control client".to_owned());
+        // Without a thread the client is gone, and its place free.
+        if let Err(error) = thread.spawn(move || client.serve()) {
+            warn!("no thread for a client of the control socket: {error}");
+        }
+    }
+}
+
+/// Whether the process at the other end belongs to this process's user or to root.
+fn may_ask(stream: &UnixStream) -> bool {
+    sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
+}
+
+/// A place among the clients, which is free again when this is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    counted: Counted,
+    is_ended: Arc<AtomicBool>,
+    handle: Handle,
+    /// What came behind the last request.
+    received: Vec<u8>,
+}
+
+impl Client {
+    fn serve(mut self) {
+        // A client that takes nothing is as good as gone.
+        let _ = self.stream.set_write_timeout(Some(REQUEST_TAKES));
+        while let Some(line) = self.next_line() {
+            if self.is_ended.load(Ordering::Relaxed) {
+                break;
+            }
+            let (response, goes_on) = match line {
+                Ok(line) => (self.response(&line), true),
+                Err(why) => (Response::Error(why.to_owned()), false),
+            };
+            if respond(&mut self.stream, &response).is_err() || !goes_on {
+                break;
+            }
+        }
+        drop(self.counted);
+    }
+
+    fn response(&self, line: &[u8]) -> Response {
+        let request = match serde_json::from_slice(line) {
+            Ok(request) => request,
+            Err(error) => return Response::Error(format!("not a request: {error}")),
+        };
+        let result = match request {
+            Request::Status {} => Ok(to_json(&self.handle.status())),
+            Request::Reload {} => self.handle.reload().map(|reloaded| to_json(&reloaded)),
+        };
+        match result {
+            Ok(Ok(json)) => Response::Result(json),
+            Ok(Err(error)) => Response::Error(error.to_string()),
+            Err(error) => Response::Error(error.to_string()),
+        }
+    }
+
+    /// The next request, or why there is none that can be understood. `None` where the client
+    /// goes or is silent.
+    fn next_line(&mut self) -> Option<std::result::Result<Vec<u8>, &'static str>> {
+        let mut until = Instant::now() + IDLE;
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let rest = self.received.split_off(end + 1);
+                self.received.pop();
+                return Some(Ok(std::mem::replace(&mut self.received, rest)));
+            }
+            if self.received.len() >= MAX_REQUEST_BYTES {
+                return Some(Err("a request of more than 64 KiB"));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let is_begun = !self.received.is_empty();
+                return is_begun.then_some(Err("a request that took longer than 5 s"));
+            }
+            self.stream.set_read_timeout(Some(left)).ok()?;
+            let mut part = [0; 4096];
+            match self.stream.read(&mut part) {
+                Ok(0) => return None,
+                Ok(bytes) => {
+                    if self.received.is_empty() {
+                        until = Instant::now() + REQUEST_TAKES;
+                    }
+                    self.received.extend_from_slice(&part[..bytes]);
+                }
+                Err(error) if is_timeout(&error) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+fn to_json(value: &impl Serialize) -> serde_json::Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(value)
+}
+
+fn respond(stream: &mut UnixStream, response: &Response) -> io::Result<()> {
+    let mut line = serde_json::to_vec(response)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// The other end of a control socket.
+pub struct ControlClient {
+    path: PathBuf,
+    stream: UnixStream,
+    received: Vec<u8>,
+}
+
+impl ControlClient {
+    /// Connects to the gateway that serves a socket.
+    ///
+    /// # Errors
+    /// No gateway does, or it is another user's.
+    pub fn connect(path: &Path) -> Result<ControlClient> {
+        let connect = || {
+            let stream = UnixStream::connect(path)?;
+            stream.set_write_timeout(Some(REQUEST_TAKES))?;
+            stream.set_read_timeout(Some(RESPONSE_TAKES))?;
+            Ok(stream)
+        };
+        let stream = connect().map_err(|error: io::Error| {
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                    ": no gateway runs that serves it"
+                }
+                io::ErrorKind::PermissionDenied => ": it belongs to another user",
+                _ => "",
+            };
+            let path = path.display();
+            Error::running(anyhow!(
+                "cannot reach the control socket {path}{hint} ({error})"
+            ))
+        })?;
+        Ok(ControlClient {
+            path: path.to_owned(),
+            stream,
+            received: Vec::new(),
+        })
+    }
+
+    /// What the gateway returns, as JSON.
+    ///
+    /// # Errors
+    /// What the gateway says, or why nothing comes back.
+    pub fn request(&mut self, request: &Request) -> Result<serde_json::Value> {
+        let line = self
+            .exchange(request)
+            .with_context(|| format!("the gateway at {} does not respond", self.path.display()))
+            .map_err(Error::running)?;
+        let mut response: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&line)
+                .context("the gateway's response cannot be read")
+                .map_err(Error::running)?;
+        if let Some(error) = response.get("error").and_then(|error| error.as_str()) {
+            return Err(Error::running(anyhow!("{error}")));
+        }
+        let result = response.remove("result");
+        result.ok_or_else(|| Error::running(anyhow!("the gateway's response has no result")))
+    }
+
+    fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let sent = self.stream.write_all(&line);
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let rest = self.received.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.received, rest));
+            }
+            if self.received.len() > MAX_RESPONSE_BYTES {
+                return Err(io::Error::other("a response of more than 4 MiB"));
+            }
+            let mut part = [0; 4096];
+            match self.stream.read(&mut part) {
+                // A gateway that refuses a client says why before it reads.
+                Ok(0) => return sent.and(Err(io::ErrorKind::UnexpectedEof.into())),
+                Ok(bytes) => self.received.extend_from_slice(&part[..bytes]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Clients that are served at once.
+const MOST_CLIENTS: usize = 16;
+/// Longest request.
+const MAX_REQUEST_BYTES: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
+/// How long a request may take to come, and a response to go.
+const REQUEST_TAKES: Duration = Duration::from_secs(5);
+/// How long a gateway may take to do what is asked for: rules take long to compile.
+const RESPONSE_TAKES: Duration = Duration::from_secs(300);
+/// How long a client may be silent.
+const IDLE: Duration = Duration::from_secs(60);
+/// Before clients are accepted again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests;
