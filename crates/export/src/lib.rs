@@ -2,7 +2,7 @@
 //!
 //! Use [`ParquetWriter`] to store the interval reports of a measurement as one table, a row
 //! per interval and key ([`read_parquet`] reads it back), [`Metrics`] to expose a running
-//! measurement and [`InspectMetrics`] a running inspection in OpenMetrics text, the format
+//! measurement, [`InspectMetrics`] a running inspection and [`FrameMetrics`] live pipelines in OpenMetrics text, the format
 //! that Prometheus scrapes. [`write_table`] writes any other table.
 //!
 //! ```
@@ -43,12 +43,14 @@
 
 #![forbid(unsafe_code)]
 
+mod frame;
 mod inspection;
 mod metrics;
 mod parquet;
 mod row;
 mod table;
 
+pub use frame::FrameMetrics;
 pub use inspection::InspectMetrics;
 pub use metrics::Metrics;
 pub use parquet::{ExportError, ParquetWriter, read_parquet};

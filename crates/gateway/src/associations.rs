@@ -9,8 +9,8 @@ use anyhow::Context;
 use serde::Serialize;
 use tracing::{debug, info, warn};
 use weir_ipsec::{
-    GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile, Sequences, Unprotect,
-    Windows, default_ledger, ledger_files,
+    AssociationReport, GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile,
+    Sequences, Unprotect, Windows, default_ledger, ledger_files,
 };
 use weir_packet::file::require_folder_of;
 use weir_stream::Outcome as Finished;
@@ -84,10 +84,11 @@ pub fn protect(
     file: &SaFile,
     sequences: &Sequences,
     state: Option<&Path>,
+    output: Output,
     shards: usize,
 ) -> Result<Vec<Protect>> {
     let stages = file
-        .protect(sequences, Output::Capture, shards)
+        .protect(sequences, output, shards)
         .map_err(Error::configuration)?;
     if let (Sequences::Ledger { path, .. }, Some(_)) = (sequences, state) {
         warn!(
@@ -99,15 +100,20 @@ pub fn protect(
     Ok(stages)
 }
 
-/// The stages that unprotect a capture.
-pub fn unprotect(file: &SaFile, state: Option<&Path>, shards: usize) -> Result<Vec<Unprotect>> {
-    // Where no window is kept, no ledger is needed.
-    let windows = ledger(state).map_or(Windows::Empty, |path| Windows::Ledger {
-        path,
-        input: Output::Capture,
-    });
-    file.unprotect(&windows, shards)
+/// The stages that unprotect what comes from a capture or a network.
+pub fn unprotect(
+    file: &SaFile,
+    state: Option<&Path>,
+    input: Output,
+    shards: usize,
+) -> Result<Vec<Unprotect>> {
+    file.unprotect(&windows(state, input), shards)
         .map_err(Error::configuration)
+}
+
+/// Where replay windows begin. Where no window is kept, no ledger is needed.
+pub(crate) fn windows(state: Option<&Path>, input: Output) -> Windows {
+    ledger(state).map_or(Windows::Empty, |path| Windows::Ledger { path, input })
 }
 
 /// Why the ledger could not be written in a run.
@@ -182,8 +188,12 @@ pub fn association_rows(pipelines: &[Finished]) -> Vec<AssociationRow> {
         .iter()
         .flat_map(|pipeline| pipeline.stages::<Unprotect>())
         .flat_map(Unprotect::reports);
-    let mut reports: Vec<_> = protected
-        .chain(unprotected)
+    rows(protected.chain(unprotected))
+}
+
+/// What associations did that were used, in the order of their file.
+pub(crate) fn rows(reports: impl Iterator<Item = AssociationReport>) -> Vec<AssociationRow> {
+    let mut reports: Vec<_> = reports
         .filter(|report| report.traffic.packets > 0)
         .collect();
     reports.sort_by_key(|report| report.association);

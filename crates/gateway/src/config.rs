@@ -24,6 +24,7 @@
 //! the comments of the fields here.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -60,6 +61,8 @@ pub struct Config {
     pub path: PathBuf,
     /// The directions.
     pub pipelines: Vec<PipelineConfig>,
+    /// The live ports of these.
+    pub ports: Vec<LivePortConfig>,
     /// The firewall.
     pub filter: Option<FilterConfig>,
     /// The search for threats.
@@ -85,8 +88,48 @@ pub struct PipelineConfig {
     pub read: Vec<PathBuf>,
     /// Capture to write.
     pub write: Option<PathBuf>,
+    /// Its live ports; nothing where it leads from captures to a capture.
+    pub live: Option<LivePath>,
     /// Stages in order.
     pub stages: Vec<StageName>,
+}
+
+/// Where the packets of a live pipeline come from and go to, by the places of ports in
+/// [`Config::ports`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LivePath {
+    /// The port that is received from.
+    pub from: usize,
+    /// The port that is sent to; without one, packets are dropped at the end.
+    pub to: Option<usize>,
+}
+
+/// A live port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePortConfig {
+    /// Its name in the configuration.
+    pub name: String,
+    /// How its packets are received and sent.
+    pub kind: LivePortKind,
+    /// The network interface; empty for a UDP socket.
+    pub interface: String,
+    /// The address of a UDP socket.
+    pub address: Option<SocketAddr>,
+    /// Whether packets of any destination are received.
+    pub promiscuous: bool,
+}
+
+/// How packets of a live port are received and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LivePortKind {
+    /// Beside the kernel's network stack, by packet sockets (AF_PACKET).
+    Interface,
+    /// In the place of the kernel's network stack, by AF_XDP.
+    Xdp,
+    /// What the kernel's network stack sends to an interface that the port makes.
+    Tun,
+    /// Datagrams of a UDP socket, with the headers that they have on the wire.
+    Udp,
 }
 
 /// The stages that a pipeline may name.
@@ -299,7 +342,9 @@ struct File {
 struct Port {
     /// Name for `from` and `to`.
     name: String,
-    /// What the port is: capture files. `interface` and `tun` are reserved.
+    /// What the port is: capture files (`pcap`); a network `interface` beside the kernel's network
+    /// stack (AF_PACKET), or in its place (`xdp`); an interface that the kernel routes to and that
+    /// the port makes (`tun`); a socket for ESP in UDP (`udp`).
     kind: PortKind,
     /// `protect` leads from plain to cipher, `unprotect` back.
     side: Side,
@@ -309,6 +354,18 @@ struct Port {
     read: Vec<PathBuf>,
     /// Capture to write (`.pcapng` or `.pcap`).
     write: Option<PathBuf>,
+    /// Network interface of a port of kind `interface`, `xdp` or `tun`. Required for these.
+    interface: Option<String>,
+    /// Address and port of this machine for a port of kind `udp`, as in `192.0.2.1:4500`. Required
+    /// for it.
+    address: Option<SocketAddr>,
+    /// Whether a port of kind `interface` or `xdp` receives packets to any station.
+    #[serde(default = "yes")]
+    promiscuous: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]
@@ -316,10 +373,10 @@ struct Port {
 #[serde(rename_all = "lowercase")]
 enum PortKind {
     Pcap,
-    #[cfg_attr(test, schemars(skip))]
     Interface,
-    #[cfg_attr(test, schemars(skip))]
+    Xdp,
     Tun,
+    Udp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -406,8 +463,8 @@ impl Config {
         match changed.next() {
             None => Ok(()),
             Some(key) => Err(Error::configuration(anyhow!(
-                "{}: {key} has changed: only [filter] and the rules of [inspect] can change \
-                 while the gateway runs; start it again for the rest",
+                "{}: {key} has changed: only [filter], the rules of [inspect] and the SA file can \
+                 change while the gateway runs; start it again for the rest",
                 self.path.display()
             ))),
         }
@@ -475,6 +532,15 @@ impl Config {
             )
             .chain(self.measure.iter().flat_map(|m| m.places().paths()))
             .chain(self.measure.iter().filter_map(|m| m.alarms.as_deref()))
+    }
+
+    /// A configuration that another program puts together, with paths relative to the working
+    /// directory.
+    ///
+    /// # Errors
+    /// As for a file.
+    pub fn from_table(table: &toml::Table) -> Result<Config> {
+        Config::parse(Path::new("configuration"), &table.to_string())
     }
 
     /// Checks the text of the configuration file at `path`.

@@ -296,10 +296,10 @@ impl Stage for FilterStage {
 }
 
 /// Counts of all filter stages, rule by rule.
-pub fn filter_counts<'a>(stages: impl Iterator<Item = &'a FilterStage>) -> Vec<RuleCount> {
+pub fn filter_counts<'a>(counts: impl Iterator<Item = &'a RuleCount>) -> Vec<RuleCount> {
     let mut order: Vec<String> = Vec::new();
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for count in stages.flat_map(FilterStage::counts) {
+    for count in counts {
         if !sums.contains_key(&count.rule) {
             order.push(count.rule.clone());
         }

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use tracing::error;
+use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
-use weir_stream::{Pipeline, Progress, StopFlag};
+use weir_ipsec::Running;
+use weir_measure::IntervalReport;
+use weir_stream::{Meters, Progress, Statistics, StopFlag};
 
 use crate::associations;
 use crate::config::Config;
@@ -14,11 +18,14 @@ use crate::error::{Error, Result};
 use crate::execution::execute;
 use crate::filter::LiveFilter;
 use crate::inspected::MetricsFile;
-use crate::measured::{Outputs, Recent, SharedRecent};
-use crate::pipelines::{self, Shared, rule_source};
+use crate::live::{self, LivePipelines};
+use crate::measured::{Outputs, Recent};
+use crate::pipelines::{self, Building, Built, OnInterval, Shared, rule_source};
 use crate::reopen::Reopen;
-use crate::report::{Report, report};
-use crate::status::{InspectionStatus, Reloaded, ReloadedRules, Status};
+use crate::report::{Report, Traffic, live_report, report};
+use crate::status::{
+    InspectionStatus, QueueStatus, Reloaded, ReloadedAssociations, ReloadedRules, Status,
+};
 
 /// What a configuration file does not say.
 #[derive(Clone, Debug)]
@@ -44,10 +51,7 @@ impl Default for Options {
 /// Pipelines that are ready to run.
 pub struct Gateway {
     config: Config,
-    pipelines: Vec<Pipeline>,
-    /// The measurement of each pipeline that has one, and its newest reports.
-    collectors: Vec<(weir_measure::Collector, SharedRecent)>,
-    measured: Option<Outputs>,
+    engine: Engine,
     metrics: Option<MetricsFile>,
     loaded: Option<LoadReport>,
     handle: Handle,
@@ -55,6 +59,8 @@ pub struct Gateway {
 
 /// A gateway that ran.
 pub struct Finished {
+    /// The accounts of all pipelines.
+    pub statistics: Statistics,
     /// What it did.
     pub report: Report,
     /// What it left undone, where it was not whole: a capture was cut short or broken, or the
@@ -76,39 +82,89 @@ impl Gateway {
     /// # Errors
     /// [`Error::Configuration`]: a file is wrong or cannot be opened.
     pub fn from_config(config: Config, options: &Options) -> Result<Gateway> {
-        let shared = load(&config, options)?;
+        Gateway::build(config, options, None)
+    }
+
+    /// The same, with a function that is called with every report of an interval that is measured.
+    /// What it returns is the fate of captures' pipelines: an error ends them.
+    ///
+    /// # Errors
+    /// As [`Gateway::from_config`].
+    pub fn observed(
+        config: Config,
+        options: &Options,
+        on_interval: impl FnMut(&IntervalReport) -> Result + Send + 'static,
+    ) -> Result<Gateway> {
+        Gateway::build(config, options, Some(Arc::new(Mutex::new(on_interval))))
+    }
+
+    fn build(
+        config: Config,
+        options: &Options,
+        on_interval: Option<OnInterval>,
+    ) -> Result<Gateway> {
+        let mut shared = load(&config, options)?;
+        let is_live = config
+            .pipelines
+            .iter()
+            .any(|pipeline| pipeline.live.is_some());
+        // Live pipelines own them: others take their place while packets run.
+        let associations = shared.associations.take_if(|_| is_live);
         let stop = StopFlag::default();
         let reopen = Reopen::default();
-        let built = pipelines::build(&config, &shared, options.shards, &stop, &reopen)?;
-        let (live, loaded) = match shared.rules {
+        let building = Building {
+            config: &config,
+            shared: &shared,
+            shards: options.shards.max(1),
+            stop: &stop,
+            reopen: &reopen,
+            on_interval,
+        };
+        let mut watched = Vec::new();
+        let measured;
+        let mut ipsec = None;
+        let engine = match is_live {
+            true => {
+                let pipelines = live::build(&building, associations)?;
+                ipsec = pipelines.associations().cloned();
+                measured = pipelines.measured().cloned();
+                Engine::Live(pipelines)
+            }
+            false => {
+                let mut built = pipelines::build(&building)?;
+                watched.append(&mut built.watched);
+                measured = built.measured.clone();
+                Engine::Captures(built)
+            }
+        };
+        let (rules, loaded) = match shared.rules {
             Some(rules) => (Some(rules.live), Some(rules.report)),
             None => (None, None),
         };
         let metrics = (config.inspect.as_ref())
             .and_then(|inspect| inspect.prometheus.as_deref())
-            .zip(live.as_ref())
+            .zip(rules.as_ref())
             .map(|(path, live)| MetricsFile::start(path, live))
             .transpose()?;
         let names = config.pipelines.iter().map(|p| p.name.clone()).collect();
         let loaded_rules = loaded.as_ref().map_or(0, |report| report.loaded);
-        let total_bytes = built
-            .watched
-            .iter()
-            .map(|watched| watched.total_bytes)
-            .sum();
-        let sources = built.watched.into_iter().map(|watched| watched.progress);
+        let total_bytes = watched.iter().map(|watched| watched.total_bytes).sum();
+        let sources = watched.into_iter().map(|watched| watched.progress);
         Ok(Gateway {
             config: config.clone(),
-            pipelines: built.pipelines,
-            collectors: built.collectors,
-            measured: built.measured,
+            engine,
             metrics,
             loaded,
             handle: Handle(Arc::new(Control {
                 stop,
                 reopen,
                 present: Mutex::new(config),
-                rules: live,
+                rules,
+                measured,
+                ipsec,
+                allow_insecure_permissions: options.allow_insecure_permissions,
+                meters: OnceLock::new(),
+                lost_events: Arc::default(),
                 filter: shared.filter,
                 generation: AtomicU64::new(0),
                 started: Instant::now(),
@@ -161,29 +217,67 @@ impl Gateway {
     /// # Errors
     /// [`Error::Running`]: the first failure of a stage or an output.
     pub fn run(self) -> Result<Finished> {
-        let execution = execute(self.pipelines)?;
-        if let Some(metrics) = self.metrics {
-            metrics.finish()?;
+        match self.engine {
+            Engine::Live(pipelines) => {
+                let outcome = pipelines.run(&self.handle)?;
+                if let Some(metrics) = self.metrics {
+                    metrics.finish()?;
+                }
+                let inspection = self.handle.inspection().unwrap_or_default();
+                let statistics = outcome.statistics.clone();
+                let error = outcome.results.ledger_error.clone();
+                let lost_events = self.handle.0.lost_events.load(Ordering::Relaxed);
+                Ok(Finished {
+                    statistics,
+                    report: live_report(outcome, inspection, lost_events),
+                    defect: error.map(Error::running),
+                })
+            }
+            Engine::Captures(built) => {
+                run_captures(built, self.metrics, &self.config, &self.handle)
+            }
         }
-        let mut recent = Recent::default();
-        for (collector, of_collector) in &self.collectors {
-            // The reports that are still open go to the observer too.
-            collector.finish();
-            recent.append(of_collector.take());
-        }
-        if let Some(measured) = &self.measured {
-            measured.finish()?;
-        }
-        let inspection = self.handle.inspection().unwrap_or_default();
-        let report = report(&self.config, &execution, inspection, recent);
-        let of_ledger = associations::ledger_error(&execution.pipelines);
-        let defect = of_ledger.map(|error| Error::running(error.to_string()));
-        Ok(Finished {
-            report,
-            defect: defect.or_else(|| execution.check_captures().err()),
-        })
     }
 }
+
+/// How the pipelines of a configuration run.
+enum Engine {
+    Captures(Built),
+    Live(LivePipelines),
+}
+
+fn run_captures(
+    built: Built,
+    metrics: Option<MetricsFile>,
+    config: &Config,
+    handle: &Handle,
+) -> Result<Finished> {
+    let execution = execute(built.pipelines)?;
+    if let Some(metrics) = metrics {
+        metrics.finish()?;
+    }
+    let mut recent = Recent::default();
+    for (collector, of_collector) in &built.collectors {
+        // The reports that are still open go to the observer too.
+        collector.finish();
+        recent.append(of_collector.take());
+    }
+    if let Some(measured) = &built.measured {
+        measured.finish()?;
+    }
+    let inspection = handle.inspection().unwrap_or_default();
+    let report = report(config, &execution, inspection, recent);
+    let of_ledger = associations::ledger_error(&execution.pipelines);
+    let defect = of_ledger.map(|error| Error::running(error.to_string()));
+    Ok(Finished {
+        statistics: execution.statistics.clone(),
+        report,
+        defect: defect.or_else(|| execution.check_captures().err()),
+    })
+}
+
+/// What OpenMetrics text ends with.
+const END: &str = "# EOF\n";
 
 /// Loads what the pipelines share, and keeps the outputs away from it.
 fn load(config: &Config, options: &Options) -> Result<Shared> {
@@ -205,6 +299,15 @@ struct Control {
     filter: Option<Arc<LiveFilter>>,
     /// How often it was replaced.
     generation: AtomicU64,
+    /// Those of live pipelines, once they run.
+    meters: OnceLock<Meters>,
+    /// The outputs of measurements, if there are some.
+    measured: Option<Outputs>,
+    /// The associations of live pipelines, if there are some.
+    ipsec: Option<Arc<Running>>,
+    allow_insecure_permissions: bool,
+    /// Events that were not written.
+    lost_events: Arc<AtomicU64>,
     started: Instant,
     names: Vec<String>,
     /// Rules in force.
@@ -242,6 +345,13 @@ impl Handle {
             _ => None,
         };
         let mut reloaded = Reloaded::default();
+        if let (Some(running), Some(ipsec)) = (&self.0.ipsec, &next.ipsec) {
+            let file = associations::load(&ipsec.sa, self.0.allow_insecure_permissions)?;
+            file.require_directions().map_err(Error::configuration)?;
+            let new_keys = associations::new_keys(&ipsec.new_keys);
+            let replaced = running.replace(file, new_keys).map_err(Error::running)?;
+            reloaded.associations = Some(ReloadedAssociations::from(replaced));
+        }
         if let Some((live, (rules, report))) = rules {
             live.replace(Arc::new(rules)).map_err(Error::running)?;
             self.0.loaded_rules.store(report.loaded, Ordering::Relaxed);
@@ -262,6 +372,10 @@ impl Handle {
     /// What the gateway did so far.
     pub fn status(&self) -> Status {
         let inspection = self.inspection();
+        let accounts = self.accounts();
+        let queues: Vec<QueueStatus> = (self.0.meters.get())
+            .map(|meters| meters.queues().iter().map(QueueStatus::from).collect())
+            .unwrap_or_default();
         Status {
             weir_version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
@@ -270,6 +384,12 @@ impl Handle {
             generation: self.0.generation.load(Ordering::Relaxed),
             packets: self.packets(),
             bytes_read: self.bytes_read(),
+            traffic: accounts.map(|accounts| Traffic {
+                missed: queues.iter().map(QueueStatus::missed).sum(),
+                ..Traffic::new(&accounts, false, false)
+            }),
+            queues,
+            lost_events: self.0.lost_events.load(Ordering::Relaxed),
             inspection: inspection.map(|snapshot| InspectionStatus {
                 rules: (self.0.rules.as_ref())
                     .map_or(0, |_| self.0.loaded_rules.load(Ordering::Relaxed)),
@@ -278,6 +398,43 @@ impl Handle {
                 alerts: snapshot.statistics.alerts,
             }),
         }
+    }
+
+    /// All metrics in OpenMetrics text.
+    pub fn metrics(&self) -> String {
+        let mut frame = FrameMetrics::default();
+        if let Some(meters) = self.0.meters.get()
+            && let Some(accounts) = self.accounts()
+        {
+            frame.observe(&accounts, &meters.queues());
+        }
+        let generation = self.0.generation.load(Ordering::Relaxed);
+        frame.observe_gateway(self.0.lost_events.load(Ordering::Relaxed), generation);
+        let mut texts = vec![frame.text()];
+        if let Some(inspection) = self.inspection() {
+            let mut metrics = InspectMetrics::default();
+            metrics.observe(&inspection);
+            texts.push(metrics.text());
+        }
+        texts.extend(self.0.measured.as_ref().map(Outputs::metrics));
+        // Each of them ends; only the last one may.
+        let parts = texts.iter().map(|text| text.trim_end_matches(END));
+        parts.collect::<String>() + END
+    }
+
+    /// Whether the gateway works as it should.
+    ///
+    /// # Errors
+    /// What is wrong: accounts that do not balance.
+    pub fn health(&self) -> std::result::Result<String, String> {
+        let mut text = String::from("ok\n");
+        if let Some(meters) = self.0.meters.get() {
+            meters.snapshot().map_err(|error| format!("{error}\n"))?;
+            for queue in meters.queues().iter().filter(|queue| !queue.state.is_up()) {
+                text += &format!("{} is {}\n", queue.port, queue.state);
+            }
+        }
+        Ok(text)
     }
 
     /// Opens outputs that are appended to by their names again: they may have been moved away.
@@ -290,8 +447,11 @@ impl Handle {
         self.0.rules.as_ref().map(|live| live.snapshot())
     }
 
-    /// Bytes of captures that were read.
+    /// Bytes of captures that were read, or of packets that were received.
     pub fn bytes_read(&self) -> u64 {
+        if let Some(accounts) = self.accounts() {
+            return accounts.bytes();
+        }
         self.0
             .sources
             .iter()
@@ -304,8 +464,27 @@ impl Handle {
         self.0.total_bytes
     }
 
-    /// Packets that were read.
+    /// Lets others see what live pipelines do.
+    pub(crate) fn show(&self, meters: Meters) {
+        // They start once.
+        let _ = self.0.meters.set(meters);
+    }
+
+    pub(crate) fn lost_events(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.lost_events)
+    }
+
+    /// The accounts of live pipelines so far.
+    fn accounts(&self) -> Option<Statistics> {
+        let snapshot = self.0.meters.get()?.snapshot();
+        snapshot.inspect_err(|error| error!("{error}")).ok()
+    }
+
+    /// Packets that were read or received.
     pub fn packets(&self) -> u64 {
+        if let Some(accounts) = self.accounts() {
+            return accounts.packets();
+        }
         self.0.sources.iter().map(|source| source.packets()).sum()
     }
 }

@@ -40,7 +40,9 @@ mod files;
 mod filter;
 mod gateway;
 mod inspected;
+mod live;
 mod measured;
+mod metrics;
 #[cfg(target_os = "linux")]
 mod pace;
 mod pipelines;
@@ -67,6 +69,7 @@ pub use filter::{
 pub use gateway::{Checked, Finished, Gateway, Handle, Options};
 pub use inspected::MetricsFile;
 pub use measured::{Outputs, Places, Recent};
+pub use metrics::{MetricsEndpoint, metrics_address};
 #[cfg(target_os = "linux")]
 pub use pace::Rate;
 #[cfg(target_os = "linux")]
@@ -78,4 +81,7 @@ pub use reopen::Reopen;
 pub use replay::{Sender, SenderCounts};
 pub use report::{Latency, PipelineRow, Report, Traffic};
 pub use rules::{LoadedRules, RuleSource};
-pub use status::{InspectionStatus, Reloaded, ReloadedRules, Status};
+pub use status::{
+    InspectionStatus, QueueStatus, ReceivedStatus, Reloaded, ReloadedAssociations, ReloadedRules,
+    SentStatus, Status,
+};

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use tracing::warn;
 use weir_export::{Metrics, ParquetWriter};
 use weir_measure::change::Alarm;
 use weir_measure::{IntervalReport, Observer, Value};
@@ -48,11 +49,14 @@ impl<'a> Places<'a> {
 pub struct Outputs {
     shared: Arc<Mutex<Open>>,
     stop: StopFlag,
+    /// Whether a failure is logged and the run goes on.
+    goes_on: bool,
 }
 
 struct Open {
     json_lines: Option<LineLog>,
     parquet: Option<(PathBuf, ParquetWriter<WholeFile>)>,
+    metrics: Metrics,
     prometheus: Option<MetricsFile>,
     /// The first failure. Nothing is written after it.
     failure: Option<Error>,
@@ -76,6 +80,7 @@ impl Outputs {
             let writer = ParquetWriter::new(file, key, unit).map_err(Error::configuration)?;
             Ok((path.to_owned(), writer))
         });
+        let metrics = Metrics::new(key, unit);
         let open = Open {
             json_lines: places
                 .json_lines
@@ -84,14 +89,25 @@ impl Outputs {
             parquet: parquet.transpose()?,
             prometheus: places
                 .prometheus
-                .map(|path| MetricsFile::open(path, key, unit))
+                .map(|path| MetricsFile::open(path, &metrics))
                 .transpose()?,
+            metrics,
             failure: None,
         };
         Ok(Outputs {
             shared: Arc::new(Mutex::new(open)),
             stop: stop.clone(),
+            goes_on: false,
         })
+    }
+
+    /// Lets the run go on where a report cannot be written; the report is lost and that is logged.
+    #[must_use]
+    pub fn going_on(self) -> Outputs {
+        Outputs {
+            goes_on: true,
+            ..self
+        }
     }
 
     /// Writes every report here as soon as it is made, then gives it to `next`,
@@ -108,6 +124,13 @@ impl Outputs {
             }
             let written = open.write(&report);
             report.sketches = None;
+            let written = match written {
+                Err(error) if outputs.goes_on => {
+                    warn!("{error}: an interval is not written");
+                    Ok(())
+                }
+                written => written,
+            };
             if let Err(failure) = written.and_then(|()| next(report)) {
                 open.failure = Some(failure);
                 outputs.stop.stop();
@@ -134,10 +157,16 @@ impl Outputs {
                 .with_context(writing)
                 .map_err(Error::running)?;
         }
-        if let Some(metrics) = &mut open.prometheus {
-            metrics.write()?;
+        let open = &mut *open;
+        if let Some(file) = &mut open.prometheus {
+            file.write(&open.metrics)?;
         }
         Ok(())
+    }
+
+    /// The metrics of all intervals so far, in OpenMetrics text.
+    pub fn metrics(&self) -> String {
+        self.lock().metrics.text()
     }
 
     /// A panic under the lock ends the run.
@@ -148,6 +177,7 @@ impl Outputs {
 
 impl Open {
     fn write(&mut self, report: &IntervalReport) -> Result {
+        self.metrics.observe(report);
         if let Some(log) = &mut self.json_lines {
             log.write(report)?;
         }
@@ -157,8 +187,8 @@ impl Open {
                 .with_context(|| format!("cannot write {}", path.display()))
                 .map_err(Error::running)?;
         }
-        if let Some(metrics) = &mut self.prometheus {
-            metrics.observe(report)?;
+        if let Some(file) = &mut self.prometheus {
+            file.renew(&self.metrics)?;
         }
         Ok(())
     }
@@ -288,32 +318,28 @@ fn append_to(path: &Path) -> io::Result<File> {
 /// A file that always holds the newest metrics, whole.
 struct MetricsFile {
     path: PathBuf,
-    metrics: Metrics,
     written: Instant,
 }
 
 impl MetricsFile {
-    fn open(path: &Path, key: &str, unit: Value) -> Result<MetricsFile> {
-        let metrics = Metrics::new(key, unit);
+    fn open(path: &Path, metrics: &Metrics) -> Result<MetricsFile> {
         begin_file(path, metrics.text().as_bytes())?;
         Ok(MetricsFile {
             path: path.to_owned(),
-            metrics,
             written: Instant::now(),
         })
     }
 
-    fn observe(&mut self, report: &IntervalReport) -> Result {
-        self.metrics.observe(report);
-        if self.written.elapsed() >= METRICS_EVERY {
-            self.write()?;
+    fn renew(&mut self, metrics: &Metrics) -> Result {
+        match self.written.elapsed() >= METRICS_EVERY {
+            true => self.write(metrics),
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    fn write(&mut self) -> Result {
+    fn write(&mut self, metrics: &Metrics) -> Result {
         self.written = Instant::now();
-        replace_file(&self.path, self.metrics.text().as_bytes())
+        replace_file(&self.path, metrics.text().as_bytes())
     }
 }
 

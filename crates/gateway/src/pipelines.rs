@@ -1,12 +1,14 @@
 //! From a configuration to pipelines that can run.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use weir_inspect::{EngineChoice, EveWriter, InspectStage};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, SaFile, Sequences};
-use weir_measure::{Accuracy, Collector, MeasureConfig, MeasureStage, Measurement, Seed};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences};
+use weir_measure::{
+    Accuracy, Collector, IntervalReport, MeasureConfig, MeasureStage, Measurement, Observer, Seed,
+};
 use weir_packet::file::require_folder_of;
 use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
 
@@ -24,7 +26,7 @@ pub struct Shared {
     pub rules: Option<LoadedRules>,
     pub filter: Option<Arc<LiveFilter>>,
     /// Read once, since a key that comes through a pipe is there only once.
-    associations: Option<SaFile>,
+    pub associations: Option<SaFile>,
 }
 
 /// Pipelines ready to run.
@@ -101,14 +103,45 @@ pub fn rule_source(inspect: &config::InspectConfig) -> RuleSource {
     }
 }
 
-/// Builds every pipeline of a configuration, `shards` chains each.
-pub fn build(
-    config: &Config,
-    shared: &Shared,
-    shards: usize,
-    stop: &StopFlag,
-    reopen: &Reopen,
-) -> Result<Built> {
+/// What is called with every report of an interval.
+pub type OnInterval = Arc<Mutex<dyn FnMut(&IntervalReport) -> Result + Send>>;
+
+/// What pipelines are built from.
+pub struct Building<'a> {
+    pub config: &'a Config,
+    pub shared: &'a Shared,
+    /// Chains of stages per pipeline, or workers.
+    pub shards: usize,
+    pub stop: &'a StopFlag,
+    pub reopen: &'a Reopen,
+    pub on_interval: Option<OnInterval>,
+}
+
+impl Building<'_> {
+    /// Where the reports of a measurement go.
+    pub fn observer(&self, measured: Option<&Outputs>, recent: &SharedRecent) -> Option<Observer> {
+        let recent = recent.clone();
+        let on_interval = self.on_interval.clone();
+        let keep = move |report| {
+            if let Some(on_interval) = &on_interval {
+                let mut on_interval = on_interval.lock().unwrap_or_else(PoisonError::into_inner);
+                on_interval(&report)?;
+            }
+            recent.note(report);
+            Ok(())
+        };
+        measured.map(|outputs| outputs.observer(keep))
+    }
+}
+
+/// Builds every pipeline of a configuration between captures.
+pub fn build(building: &Building<'_>) -> Result<Built> {
+    let Building {
+        config,
+        stop,
+        reopen,
+        ..
+    } = *building;
     let mut built = Built {
         pipelines: Vec::new(),
         watched: Vec::new(),
@@ -117,11 +150,11 @@ pub fn build(
     };
     for pipeline in &config.pipelines {
         let direction = Direction {
+            building,
             config,
-            shared,
+            shared: building.shared,
             pipeline,
-            shards,
-            reopen,
+            shards: building.shards,
         };
         direction.build(&mut built, stop)?;
     }
@@ -130,11 +163,11 @@ pub fn build(
 
 /// One pipeline in the making.
 struct Direction<'a> {
+    building: &'a Building<'a>,
     config: &'a Config,
     shared: &'a Shared,
     pipeline: &'a PipelineConfig,
     shards: usize,
-    reopen: &'a Reopen,
 }
 
 impl Direction<'_> {
@@ -169,38 +202,17 @@ impl Direction<'_> {
         if let Some(path) = &self.pipeline.write {
             pipeline = pipeline.sink(CaptureSink::new(captures::create(path)?));
         }
-        for writer in self.event_writers()? {
+        let stages = &self.pipeline.stages;
+        for writer in event_writers(
+            self.config,
+            |stage| stages.contains(&stage),
+            self.building.reopen,
+        )? {
             pipeline = pipeline.sink(writer);
         }
         built.pipelines.push(pipeline);
         built.watched.push(watched);
         Ok(())
-    }
-
-    /// Writers of what is noticed: of alarms where the configuration says, or
-    /// else with the alerts.
-    fn event_writers(&self) -> Result<Vec<EveWriter>> {
-        let inspect = self.settings(StageName::Inspect, self.config.inspect.as_ref());
-        let measure = self.settings(StageName::Measure, self.config.measure.as_ref());
-        let alerts = inspect.and_then(|inspect| inspect.alerts.as_deref());
-        let alarms = measure.and_then(|measure| measure.alarms.as_deref());
-        let mut writers = Vec::new();
-        if let Some(path) = alerts {
-            let writer = open_events(path, self.reopen)?;
-            writers.push(match alarms {
-                None => writer.only(|kind| is_alert(kind) || is_alarm(kind)),
-                Some(_) => writer.only(is_alert),
-            });
-        }
-        if let Some(path) = alarms {
-            writers.push(open_events(path, self.reopen)?.only(is_alarm));
-        }
-        Ok(writers)
-    }
-
-    /// The settings of a stage, if this direction has it.
-    fn settings<'c, C>(&self, stage: StageName, settings: Option<&'c C>) -> Option<&'c C> {
-        settings.filter(|_| self.pipeline.stages.contains(&stage))
     }
 
     /// The measurement that the configuration asks for.
@@ -209,17 +221,12 @@ impl Direction<'_> {
         measured: Option<&Outputs>,
         recent: &SharedRecent,
     ) -> Result<Measurement> {
-        let recent = recent.clone();
-        let keep = move |report| {
-            recent.note(report);
-            Ok(())
-        };
         let measure = self.config.measure.as_ref();
         let measure = measure
             .context("there is no table [measure]")
             .map_err(Error::configuration)?;
         measure_config(measure)?
-            .build_observed(self.shards, measured.map(|outputs| outputs.observer(keep)))
+            .build_observed(self.shards, self.building.observer(measured, recent))
             .map_err(Error::configuration)
     }
 
@@ -245,7 +252,7 @@ impl Direction<'_> {
         let databases = file.databases().clone();
         let sequences = sequences(ipsec, file)?;
         let state = ipsec.state.as_deref();
-        let stages = associations::protect(file, &sequences, state, self.shards)?;
+        let stages = associations::protect(file, &sequences, state, Output::Capture, self.shards)?;
         for (chain, protect) in chains.iter_mut().zip(stages) {
             chain.push(Box::new(ClassifyOutbound::new(databases.clone())));
             chain.push(Box::new(protect));
@@ -257,7 +264,7 @@ impl Direction<'_> {
         let (ipsec, file) = self.ipsec()?;
         let databases = file.databases();
         let state = ipsec.state.as_deref();
-        let stages = associations::unprotect(file, state, self.shards)?;
+        let stages = associations::unprotect(file, state, Output::Capture, self.shards)?;
         for (chain, unprotect) in chains.iter_mut().zip(stages) {
             chain.push(Box::new(ClassifyInbound::new(databases.clone())));
             chain.push(Box::new(unprotect));
@@ -275,7 +282,7 @@ impl Direction<'_> {
 }
 
 /// Where the sequence numbers of pipelines that protect come from.
-fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Result<Sequences> {
+pub fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Result<Sequences> {
     associations::sequences(
         file,
         ipsec.state.as_deref(),
@@ -285,7 +292,7 @@ fn sequences(ipsec: &IpsecConfig, file: &SaFile) -> Result<Sequences> {
 }
 
 /// What is to be measured.
-fn measure_config(measure: &config::MeasureConfig) -> Result<MeasureConfig> {
+pub fn measure_config(measure: &config::MeasureConfig) -> Result<MeasureConfig> {
     Ok(MeasureConfig {
         value: measure.value,
         interval: measure.interval.map(config::seconds).transpose()?,
@@ -302,7 +309,7 @@ fn measure_config(measure: &config::MeasureConfig) -> Result<MeasureConfig> {
 }
 
 /// Opens the outputs of measurements, where a pipeline measures.
-fn measured(config: &Config, stop: &StopFlag, reopen: &Reopen) -> Result<Option<Outputs>> {
+pub fn measured(config: &Config, stop: &StopFlag, reopen: &Reopen) -> Result<Option<Outputs>> {
     let measures = |pipeline: &PipelineConfig| pipeline.stages.contains(&StageName::Measure);
     let measure = config.measure.as_ref();
     let measure = measure.filter(|_| config.pipelines.iter().any(measures));
@@ -311,6 +318,42 @@ fn measured(config: &Config, stop: &StopFlag, reopen: &Reopen) -> Result<Option<
         Outputs::open(measure.places(), &key, measure.value, stop, reopen)
     };
     measure.map(open).transpose()
+}
+
+/// The same for all pipelines together.
+pub fn all_event_writers(config: &Config, reopen: &Reopen) -> Result<Vec<EveWriter>> {
+    let pipelines = &config.pipelines;
+    let has = |stage| {
+        pipelines
+            .iter()
+            .any(|p: &PipelineConfig| p.stages.contains(&stage))
+    };
+    event_writers(config, has, reopen)
+}
+
+/// Writers of what stages notice: of alarms where the configuration says, or else with the
+/// alerts.
+fn event_writers(
+    config: &Config,
+    has: impl Fn(StageName) -> bool,
+    reopen: &Reopen,
+) -> Result<Vec<EveWriter>> {
+    let inspect = config.inspect.as_ref().filter(|_| has(StageName::Inspect));
+    let measure = config.measure.as_ref().filter(|_| has(StageName::Measure));
+    let alerts = inspect.and_then(|inspect| inspect.alerts.as_deref());
+    let alarms = measure.and_then(|measure| measure.alarms.as_deref());
+    let mut writers = Vec::new();
+    if let Some(path) = alerts {
+        let writer = open_events(path, reopen)?;
+        writers.push(match alarms {
+            None => writer.only(|kind| is_alert(kind) || is_alarm(kind)),
+            Some(_) => writer.only(is_alert),
+        });
+    }
+    if let Some(path) = alarms {
+        writers.push(open_events(path, reopen)?.only(is_alarm));
+    }
+    Ok(writers)
 }
 
 fn open_events(path: &Path, reopen: &Reopen) -> Result<EveWriter> {

@@ -10,11 +10,13 @@ use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
 use weir_measure::IntervalReport;
 use weir_stream::{Stage, Statistics};
 
-use crate::associations::{AssociationRow, association_rows};
+use crate::associations::{AssociationRow, association_rows, rows};
 use crate::config::Config;
 use crate::execution::{Execution, was_truncated};
-use crate::filter::{RuleCount, filter_counts};
+use crate::filter::{FilterStage, RuleCount, filter_counts};
+use crate::live::LiveOutcome;
 use crate::measured::Recent;
+use crate::status::QueueStatus;
 
 /// What a gateway did: the document of `weir run`.
 #[derive(Debug, Serialize)]
@@ -22,8 +24,12 @@ pub struct Report {
     /// Accounts of all pipelines.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// The same of each pipeline.
+    /// The same of each pipeline between captures.
     pub pipelines: Vec<PipelineRow>,
+    /// What the queues of live ports counted.
+    pub queues: Vec<QueueStatus>,
+    /// Events that were not written in time.
+    pub lost_events: u64,
     /// Alerts raised.
     pub alerts: u64,
     /// The same by rule.
@@ -61,6 +67,50 @@ pub struct Report {
     pub rule_groups: Vec<GroupStatistics>,
 }
 
+/// Puts the report of live pipelines together.
+pub(crate) fn live_report(
+    outcome: LiveOutcome,
+    inspection: InspectSnapshot,
+    lost_events: u64,
+) -> Report {
+    let LiveOutcome {
+        statistics: accounts,
+        results,
+        recent,
+        queues,
+    } = outcome;
+    let InspectSnapshot { statistics, groups } = inspection;
+    let queues: Vec<QueueStatus> = queues.iter().map(QueueStatus::from).collect();
+    Report {
+        traffic: Traffic {
+            missed: queues.iter().map(QueueStatus::missed).sum(),
+            ..Traffic::new(&accounts, false, true)
+        },
+        pipelines: Vec::new(),
+        queues,
+        lost_events,
+        alerts: statistics.alerts,
+        alerts_by_rule: results.alerts.iter().cloned().collect(),
+        protected: results.protected,
+        unprotected: results.unprotected,
+        bypassed: results.bypassed,
+        associations: rows(results.associations.into_iter()),
+        filter: filter_counts(results.filter.iter()),
+        top: (recent.intervals.back())
+            .map(|last| last.top.clone())
+            .unwrap_or_default(),
+        alarms: recent.alarms.into(),
+        alarms_total: recent.alarms_total,
+        intervals: recent.intervals.into(),
+        intervals_total: recent.intervals_total,
+        inspected_payload_bytes: statistics.payload_bytes,
+        candidates: statistics.candidates,
+        false_candidates: statistics.false_candidates,
+        false_candidates_by_stage: statistics.false_candidates_by_stage,
+        rule_groups: groups,
+    }
+}
+
 /// The accounts of one pipeline.
 #[derive(Debug, Serialize)]
 pub struct PipelineRow {
@@ -72,7 +122,7 @@ pub struct PipelineRow {
 }
 
 /// The accounts that every report begins with.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Traffic {
     /// Packets read.
     pub packets: u64,
@@ -80,6 +130,8 @@ pub struct Traffic {
     pub bytes: u64,
     /// Their bytes on the wire.
     pub wire_bytes: u64,
+    /// Packets that came to a live port but for which it had no space.
+    pub missed: u64,
     /// Packets whose timestamps were not believed.
     pub time_implausible: u64,
     /// Jumps of the capture's clock by more than an hour.
@@ -105,7 +157,7 @@ pub struct Traffic {
 }
 
 /// Quantiles of the time between a packet's being read and its being done.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     /// Half of the packets took no longer.
     pub p50: u64,
@@ -120,6 +172,7 @@ impl Traffic {
             packets: statistics.packets(),
             bytes: statistics.bytes(),
             wire_bytes: statistics.wire_bytes(),
+            missed: 0,
             time_implausible: statistics.time_implausible(),
             clock_jumps: statistics.clock_jumps(),
             length_implausible: statistics.length_implausible(),
@@ -186,13 +239,15 @@ pub(crate) fn report(
                 traffic: Traffic::new(&ran.statistics, was_truncated(ran), ran.interrupted),
             })
             .collect(),
+        queues: Vec::new(),
+        lost_events: 0,
         alerts: statistics.alerts,
         alerts_by_rule: alert_counts.iter().cloned().collect(),
         protected: stages(execution).map(Protect::protected).sum(),
         unprotected: stages(execution).map(Unprotect::unprotected).sum(),
         bypassed,
         associations: association_rows(&execution.pipelines),
-        filter: filter_counts(stages(execution)),
+        filter: filter_counts(stages(execution).flat_map(FilterStage::counts)),
         top: (recent.intervals.back())
             .map(|last| last.top.clone())
             .unwrap_or_default(),

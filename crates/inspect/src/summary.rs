@@ -21,6 +21,8 @@ pub struct InspectSummary {
     pub bytes: u64,
     /// Their bytes on the wire.
     pub wire_bytes: u64,
+    /// Packets that came to a live port but for which it had no space.
+    pub missed: u64,
     /// Packets whose timestamps were not believed.
     pub time_implausible: u64,
     /// Jumps of the capture's clock by more than an hour.
@@ -159,6 +161,7 @@ impl InspectSummary {
             packets: statistics.packets(),
             bytes: statistics.bytes(),
             wire_bytes: statistics.wire_bytes(),
+            missed: 0,
             time_implausible: statistics.time_implausible(),
             clock_jumps: statistics.clock_jumps(),
             length_implausible: statistics.length_implausible(),

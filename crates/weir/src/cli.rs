@@ -14,7 +14,7 @@ mod control;
 mod live;
 mod measure;
 
-pub use control::{Reload, Socket, Status};
+pub use control::{Reload, Serving, Socket, Status};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};
@@ -65,14 +65,14 @@ pub enum Command {
 pub struct Shards {
     /// Worker threads that share the packets by flow or association, one per core. Results
     /// do not depend on the number.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub shards: u16,
+    #[arg(long, alias = "shards", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: u16,
 }
 
 /// Run the pipelines of a configuration file.
 ///
-/// Packets pass from captures through stages (filter, inspect, measure, protect,
-/// unprotect) to captures. Alerts and reports are written meanwhile. SIGINT and SIGTERM
+/// Packets pass from captures or network interfaces through stages (filter, inspect, measure,
+/// protect, unprotect) to others. Alerts and reports are written meanwhile. SIGINT and SIGTERM
 /// stop the run in order; SIGHUP reopens the logs; SIGUSR2 reloads the configuration, as weir
 /// reload does.
 #[derive(Args, Debug)]
@@ -87,9 +87,8 @@ pub struct Run {
     /// Accept key files that other users of this machine can read.
     #[arg(long)]
     pub allow_insecure_permissions: bool,
-    /// Serve weir status and weir reload on this Unix socket.
-    #[arg(long, value_name = "PATH")]
-    pub control: Option<PathBuf>,
+    #[command(flatten)]
+    pub serving: Serving,
     #[command(flatten)]
     pub common: Common,
 }
@@ -192,7 +191,7 @@ pub struct Unprotect {
     pub common: Common,
 }
 
-/// Inspect captures with Snort and Suricata rules.
+/// Inspect captures or a network interface with Snort and Suricata rules.
 ///
 /// Alerts are EVE JSON lines on standard output or in a file (--eve). Rules that need an
 /// unsupported feature are skipped and counted by reason. SIGHUP reopens the file of
@@ -200,8 +199,12 @@ pub struct Unprotect {
 #[derive(Args, Debug)]
 pub struct Inspect {
     /// Captures to read, one after the other ("-" is standard input).
-    #[arg(value_name = "PCAP", required = true)]
+    #[arg(value_name = "PCAP", required_unless_present = "interface")]
     pub inputs: Vec<PathBuf>,
+    /// Inspect the packets of a network interface until interrupted. The file of --eve is appended
+    /// to. Needs root or CAP_NET_RAW.
+    #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["inputs", "traffic_profile", "train", "explain_plan", "rule_costs", "alerted_pcap", "midstream"])]
+    pub interface: Option<String>,
     /// Rule file in the language of Snort 2.9 and Suricata; may be given several times.
     #[arg(long, value_name = "FILE", required_unless_present = "train")]
     pub rules: Vec<PathBuf>,
@@ -249,6 +252,8 @@ pub struct Inspect {
     /// packets are matched one by one.
     #[arg(long)]
     pub midstream: bool,
+    #[command(flatten)]
+    pub serving: Serving,
     #[command(flatten)]
     pub shards: Shards,
     #[command(flatten)]

@@ -12,6 +12,7 @@ mod engines;
 mod generate;
 mod inspect;
 mod lab;
+mod live;
 mod measure;
 mod protect;
 #[cfg(target_os = "linux")]

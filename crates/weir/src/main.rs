@@ -13,6 +13,7 @@ mod cli;
 mod command;
 mod execute;
 mod failure;
+mod operate;
 mod rules;
 mod secrets;
 mod signals;

@@ -26,7 +26,8 @@ pub fn tell_reloaded(reloaded: weir_gateway::Result<Reloaded>) {
                 let all = rules.loaded + rules.skipped;
                 format!(", rules were loaded again: {} of {all}", rules.loaded)
             });
-            if rules.is_some() || reloaded.filter_rules.is_some() {
+            if rules.is_some() || reloaded.filter_rules.is_some() || reloaded.associations.is_some()
+            {
                 let rules = rules.unwrap_or_default();
                 messages::notice(format_args!(
                     "configuration {generation} is in force{rules}"

@@ -32,6 +32,7 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
         ),
     ];
     let implausible = [
+        ("missed", traffic.missed, "packets"),
         ("implausible time", traffic.time_implausible, "packets"),
         ("clock jumped", traffic.clock_jumps, "times"),
         ("implausible length", traffic.length_implausible, "packets"),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{
-    Config, File, Input, InspectConfig, NamedPipeline, Output, PipelineConfig, Port, PortKind,
-    Side, StageName,
+    Config, File, Input, InspectConfig, LivePath, LivePortConfig, LivePortKind, NamedPipeline,
+    Output, PipelineConfig, Port, PortKind, Side, StageName,
 };
 
 pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Config> {
@@ -20,6 +20,7 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
     let Some(pipeline) = file.pipeline else {
         bail!("no pipeline: add [pipeline] with stages = [\"filter\", …], or [pipeline.NAME]");
     };
+    let mut live_ports = Vec::new();
     let mut pipelines = match (pipeline.stages, file.input) {
         (Some(stages), Some(input)) => {
             ensure!(
@@ -37,7 +38,7 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
                 .named
                 .into_iter()
                 .map(|(name, pipeline)| {
-                    long_form(&name, pipeline, &file.port)
+                    long_form(&name, pipeline, &file.port, &mut live_ports)
                         .with_context(|| format!("[pipeline.{name}]"))
                 })
                 .collect::<Result<Vec<_>>>()?
@@ -51,9 +52,14 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
         protecting.count() <= 1,
         "two pipelines protect: let one do it, for a key counts its packets in one place"
     );
+    let live = pipelines.iter().filter(|pipeline| pipeline.live.is_some());
+    ensure!(
+        [0, pipelines.len()].contains(&live.count()),
+        "some pipelines are live and some are between captures: run them as two gateways"
+    );
     for pipeline in &mut pipelines {
         ensure!(
-            !pipeline.read.is_empty(),
+            pipeline.live.is_some() || !pipeline.read.is_empty(),
             "pipeline {}: no file to read",
             pipeline.name
         );
@@ -66,6 +72,7 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
     let mut config = Config {
         path: path.to_owned(),
         pipelines,
+        ports: live_ports,
         filter: file.filter,
         inspect: file.inspect,
         measure: file.measure,
@@ -120,6 +127,7 @@ fn short_form(stages: Vec<StageName>, input: Input, output: Option<Output>) -> P
         name: "main".to_owned(),
         read: input.pcap,
         write: output.map(|output| output.pcap),
+        live: None,
         stages,
     }
 }
@@ -131,10 +139,22 @@ fn check_ports(ports: &[Port]) -> Result<()> {
             "two ports are named {:?}",
             port.name
         );
+        let has_files = !port.read.is_empty() || port.write.is_some();
+        let (has_interface, has_address) = (port.interface.is_some(), port.address.is_some());
         match port.kind {
-            PortKind::Pcap => {}
-            PortKind::Interface | PortKind::Tun => bail!(
-                "port {:?}: live ports are not in this version: use kind = \"pcap\"",
+            PortKind::Pcap => ensure!(
+                !has_interface && !has_address,
+                "port {:?}: a port of kind \"pcap\" has read and write, and no interface or address",
+                port.name
+            ),
+            PortKind::Interface | PortKind::Xdp | PortKind::Tun => ensure!(
+                has_interface && !has_address && !has_files,
+                "port {:?}: a port of this kind has interface = \"NAME\", and neither read nor write",
+                port.name
+            ),
+            PortKind::Udp => ensure!(
+                has_address && !has_interface && !has_files,
+                "port {:?}: a port of kind \"udp\" has address = \"ADDRESS:PORT\" alone",
                 port.name
             ),
         }
@@ -142,7 +162,12 @@ fn check_ports(ports: &[Port]) -> Result<()> {
     Ok(())
 }
 
-fn long_form(name: &str, pipeline: NamedPipeline, ports: &[Port]) -> Result<PipelineConfig> {
+fn long_form(
+    name: &str,
+    pipeline: NamedPipeline,
+    ports: &[Port],
+    live_ports: &mut Vec<LivePortConfig>,
+) -> Result<PipelineConfig> {
     let find = |wanted: &str| {
         ports
             .iter()
@@ -169,18 +194,60 @@ fn long_form(name: &str, pipeline: NamedPipeline, ports: &[Port]) -> Result<Pipe
         expected("unprotect", from, Side::Cipher, "cipher")?;
         to.map_or(Ok(()), |to| expected("unprotect", to, Side::Plain, "plain"))?;
     }
+    let is_live = |port: &Port| !matches!(port.kind, PortKind::Pcap);
     if let Some(to) = to {
         ensure!(
-            to.write.is_some(),
+            is_live(from) == is_live(to),
+            "one of its ports is live, the other one is not: record or replay separately"
+        );
+        ensure!(
+            is_live(to) || to.write.is_some(),
             "port {:?} has no file to write",
             to.name
         );
     }
+    if let Some(to) = to.filter(|_| is_live(from)) {
+        let begins_with_ip = |port: &Port| matches!(port.kind, PortKind::Tun | PortKind::Udp);
+        ensure!(
+            begins_with_ip(from) == begins_with_ip(to),
+            "packets of tun and udp ports begin with an IP header, those of interface and xdp \
+             ports with an Ethernet header: connect ports of one sort"
+        );
+    }
+    let mut number_of = |port: &Port| live_port(port, live_ports);
+    let live = match is_live(from) {
+        true => Some(LivePath {
+            from: number_of(from),
+            to: to.map(number_of),
+        }),
+        false => None,
+    };
     Ok(PipelineConfig {
         name: name.to_owned(),
+        live,
         read: from.read.clone(),
         write: to.and_then(|to| to.write.clone()),
         stages: pipeline.stages,
+    })
+}
+
+/// The place of a port among the live ones that pipelines use.
+fn live_port(port: &Port, live_ports: &mut Vec<LivePortConfig>) -> usize {
+    let known = live_ports.iter().position(|known| known.name == port.name);
+    known.unwrap_or_else(|| {
+        live_ports.push(LivePortConfig {
+            name: port.name.clone(),
+            kind: match port.kind {
+                PortKind::Xdp => LivePortKind::Xdp,
+                PortKind::Tun => LivePortKind::Tun,
+                PortKind::Udp => LivePortKind::Udp,
+                PortKind::Pcap | PortKind::Interface => LivePortKind::Interface,
+            },
+            address: port.address,
+            interface: port.interface.clone().unwrap_or_default(),
+            promiscuous: port.promiscuous,
+        });
+        live_ports.len() - 1
     })
 }
 

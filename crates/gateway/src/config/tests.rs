@@ -119,6 +119,58 @@ fn errors_name_the_place_and_the_way_out() {
     assert!(error(&wrong_way).contains("protect needs side = \"plain\" at port \"wan\""));
     let nowhere = format!("{PORTS}\n[pipeline.out]\nfrom = \"moon\"\nstages = []");
     assert!(error(&nowhere).contains("no [[port]] named \"moon\""));
-    let live = "[[port]]\nname = \"e\"\nkind = \"tun\"\nside = \"plain\"\n[pipeline.x]\nfrom = \"e\"\nstages = []";
-    assert!(error(live).contains("use kind = \"pcap\""));
+    let live = |port: &str| {
+        let text = "[[port]]\nname = \"e\"\nside = \"plain\"\n";
+        error(&format!(
+            "{text}{port}\n[pipeline.x]\nfrom = \"e\"\nstages = []"
+        ))
+    };
+    let files = live("kind = \"interface\"\ninterface = \"eth0\"\nread = \"a.pcap\"");
+    assert!(files.contains("neither read nor write"), "{files}");
+    let none = live("kind = \"xdp\"");
+    assert!(none.contains("has interface = \"NAME\""), "{none}");
+    let udp = live("kind = \"udp\"\ninterface = \"eth0\"");
+    assert!(udp.contains("ADDRESS:PORT"), "{udp}");
+    let pcap = live("kind = \"pcap\"\ninterface = \"eth0\"");
+    assert!(pcap.contains("no interface or address"), "{pcap}");
+    let mixed = format!(
+        "{PORTS}[[port]]\nname = \"e\"\nkind = \"interface\"\nside = \"plain\"\ninterface = \"eth0\"\n"
+    );
+    let one = format!("{mixed}[pipeline.x]\nfrom = \"e\"\nto = \"wan\"\nstages = []");
+    assert!(error(&one).contains("one of its ports is live"));
+    let two = format!(
+        "{mixed}[pipeline.x]\nfrom = \"e\"\nstages = []\n[pipeline.y]\nfrom = \"lan\"\nstages = []"
+    );
+    assert!(error(&two).contains("run them as two gateways"));
+}
+
+#[test]
+fn live_ports_are_numbered_as_pipelines_use_them() {
+    let port = |name: &str, kind: &str| {
+        format!(
+            "[[port]]\nname = \"{name}\"\nkind = \"{kind}\"\nside = \"plain\"\ninterface = \"{name}0\"\n"
+        )
+    };
+    let text = [
+        port("unused", "xdp"),
+        port("a", "interface"),
+        port("b", "xdp"),
+    ]
+    .concat()
+        + "[pipeline.back]\nfrom = \"b\"\nto = \"a\"\nstages = []\n\
+           [pipeline.forth]\nfrom = \"a\"\nto = \"b\"\nstages = []\n";
+    let config = parse(&text).expect("a configuration");
+    let names: Vec<_> = config
+        .ports
+        .iter()
+        .map(|port| port.interface.as_str())
+        .collect();
+    assert_eq!(names, ["b0", "a0"]);
+    let paths: Vec<_> = config
+        .pipelines
+        .iter()
+        .filter_map(|pipeline| pipeline.live)
+        .collect();
+    let path = |from, to| LivePath { from, to: Some(to) };
+    assert_eq!(paths, [path(0, 1), path(1, 0)]);
 }

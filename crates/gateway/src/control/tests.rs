@@ -99,7 +99,7 @@ fn a_wrong_configuration_changes_nothing() {
         (CONFIG.replace("allow", "maybe"), "unknown value \"maybe\""),
         (
             CONFIG.replace("[\"filter\", \"inspect\"]", "\"filter\""),
-            "pipeline has changed: only [filter] and the rules of [inspect]",
+            "pipeline has changed: only [filter], the rules of [inspect]",
         ),
         ("[".to_owned(), "weir.toml:1"),
     ];

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use weir_processes::Folder;
 use weir_reference::assert_page;
-use weir_stream::Vocabulary;
+use weir_stream::{FrameDrop, Vocabulary};
 
 use super::*;
 
@@ -18,14 +18,17 @@ fn vocabulary() -> Vocabulary {
     let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
     config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
     let shared = Shared::load(&config, true).expect("rules and associations");
-    let built = build(
-        &config,
-        &shared,
-        2,
-        &StopFlag::default(),
-        &Reopen::default(),
-    );
+    let built = build(&Building {
+        config: &config,
+        shared: &shared,
+        shards: 2,
+        stop: &StopFlag::default(),
+        reopen: &Reopen::default(),
+        on_interval: None,
+    });
     let mut vocabulary = Vocabulary::default();
+    // Those of live pipelines.
+    vocabulary.drop_reasons::<FrameDrop>().expect("no clash");
     for mut pipeline in built.expect("pipelines").pipelines {
         pipeline.register(&mut vocabulary).expect("no clash");
     }

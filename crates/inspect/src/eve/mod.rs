@@ -87,6 +87,29 @@ impl EveWriter {
             .map_err(|error| self.failed(error))
     }
 
+    /// Writes events that come without a batch, as those of a live pipeline do, flushes where a
+    /// second has passed, and opens the file again where that was asked for. To be called
+    /// without events, too.
+    ///
+    /// # Errors
+    /// An event could not be written; it is lost.
+    pub fn write_events(
+        &mut self,
+        events: &[Event],
+        interfaces: &[Interface],
+    ) -> Result<(), StageError> {
+        self.write(events, interfaces)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Hands everything to the operating system.
+    ///
+    /// # Errors
+    /// Lines could not be written.
+    pub fn flush(&mut self) -> Result<(), StageError> {
+        self.output.flush().map_err(|error| self.failed(error))
+    }
+
     fn failed(&self, error: io::Error) -> StageError {
         StageError::new(&self.place, error)
     }
@@ -104,11 +127,11 @@ impl EveWriter {
         self.output.write_all(&self.line)
     }
 
-    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+    fn write(&mut self, events: &[Event], interfaces: &[Interface]) -> io::Result<()> {
         self.reopen_where_asked()?;
-        for event in batch.events() {
+        for event in events {
             if (self.is_written)(event.kind) {
-                self.write_event(event, batch.interfaces())?;
+                self.write_event(event, interfaces)?;
             }
         }
         if self.flushed.elapsed() >= FLUSH_EVERY {
@@ -139,10 +162,10 @@ impl Stage for EveWriter {
     }
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
-        self.write(batch).map_err(|error| self.failed(error))
+        self.write_events(batch.events(), batch.interfaces())
     }
 
     fn finish(&mut self) -> Result<(), StageError> {
-        self.output.flush().map_err(|error| self.failed(error))
+        self.flush()
     }
 }

@@ -8,15 +8,19 @@ use weir_measure::Value;
 use weir_measure::change::{Difference, KeySource, Model};
 use weir_packet::wire::KeyKind;
 
-use super::Shards;
+use super::{Serving, Shards};
 
-/// Measure captures: the largest sources of traffic, distinct keys and changes, by sketches
+/// Measure captures or a network interface: the largest sources of traffic, distinct keys and changes, by sketches
 /// in bounded memory.
 #[derive(Args, Debug)]
 pub struct Measure {
     /// Captures to read, one after the other ("-" is standard input).
-    #[arg(value_name = "PCAP", required = true)]
+    #[arg(value_name = "PCAP", required_unless_present = "interface")]
     pub inputs: Vec<PathBuf>,
+    /// Measure the packets of a network interface until interrupted; intervals follow the clock.
+    /// Needs root or CAP_NET_RAW.
+    #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["inputs", "fit", "sketches"])]
+    pub interface: Option<String>,
     /// Key of a packet: source, destination, pair, 5-tuple, source/24 or destination/24,48
     /// (prefix lengths for IPv4 and IPv6).
     #[arg(long, value_name = "KEY", default_value = "source")]
@@ -64,6 +68,8 @@ pub struct Measure {
     pub changes: Changes,
     #[command(flatten)]
     pub outputs: MeasureOutputs,
+    #[command(flatten)]
+    pub serving: Serving,
     #[command(flatten)]
     pub shards: Shards,
     #[command(flatten)]

@@ -62,6 +62,15 @@ pub fn reload(arguments: &Reload) -> Outcome<ExitCode> {
         if let Some(rules) = reloaded["filter_rules"].as_u64() {
             parts.push(format!("{} filter rules", table::count(rules)));
         }
+        if let Some(associations) = reloaded["associations"].as_object() {
+            let count = |name: &str| associations[name].as_u64().unwrap_or_default();
+            parts.push(format!(
+                "SAs: {} kept, {} added, {} retired",
+                count("kept"),
+                count("added"),
+                count("retired")
+            ));
+        }
         messages::notice(format_args!(
             "reloaded: configuration {} ({})",
             reloaded["generation"],

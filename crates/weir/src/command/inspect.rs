@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use toml::{Table, Value};
 use weir_console::output::Document;
 use weir_console::{Failure, Outcome, messages, output, table};
-use weir_gateway::{Execution, LoadedRules, MetricsFile, Reopen, RuleSource, Traffic};
+use weir_gateway::{
+    Execution, Gateway, LoadedRules, MetricsFile, Options, Reopen, RuleSource, Traffic,
+};
 use weir_inspect::{
     AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectOptions,
     InspectSnapshot, InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule,
@@ -17,17 +20,88 @@ use weir_inspect::{
 };
 use weir_stream::{Pipeline, Stage, StopFlag};
 
+use super::live;
 use crate::cli::Inspect;
 use crate::execute::{execute, execute_telling};
 use crate::failure::failure;
+use crate::operate::operate;
 use crate::tables::{self, alerts_table, inspection_tables, profile_table};
 use crate::{rules, signals};
 
 pub fn inspect(arguments: &Inspect) -> Outcome<ExitCode> {
-    match &arguments.train {
-        Some(path) => train(arguments, path),
-        None => alerts(arguments),
+    match (&arguments.interface, &arguments.train) {
+        (Some(interface), _) => sensor(arguments, interface),
+        (None, Some(path)) => train(arguments, path),
+        (None, None) => alerts(arguments),
     }
+}
+
+/// Inspects an interface until interrupted.
+fn sensor(arguments: &Inspect, interface: &str) -> Outcome<ExitCode> {
+    let json = arguments.common.json.as_deref();
+    let quiet = arguments.common.quiet;
+    let eve = (arguments.eve.as_deref())
+        .or_else(|| (json != Some(Path::new("-"))).then_some(Path::new("-")));
+    let mut set = Table::new();
+    for definition in &arguments.variables {
+        let (name, value) = definition.split_once('=').ok_or_else(|| {
+            Failure::usage(anyhow!("{definition}: give a variable as NAME=VALUE"))
+        })?;
+        set.insert(name.to_owned(), value.into());
+    }
+    let mut settings = live::table([
+        ("rules", live::paths(&arguments.rules)?),
+        ("allow_empty", arguments.allow_empty.into()),
+        ("set", Value::Table(set)),
+    ]);
+    for (key, path) in [
+        ("alerts", eve),
+        ("prometheus", arguments.prometheus.as_deref()),
+    ] {
+        if let Some(path) = path {
+            settings.insert(key.to_owned(), live::path(path)?);
+        }
+    }
+    let config = live::sensor(interface, "inspect", settings)?;
+    let gateway = Gateway::from_config(
+        config,
+        &Options {
+            shards: usize::from(arguments.shards.workers),
+            output: json.map(Path::to_owned),
+            ..Options::default()
+        },
+    );
+    let gateway = gateway.map_err(failure)?;
+    let load = gateway.loaded_rules().cloned().unwrap_or_default();
+    if arguments.show_skipped || !quiet {
+        rules::tell_skipped(&load, arguments.show_skipped);
+    }
+    let document = Document::asked_for(&arguments.common)?;
+    let handle = gateway.handle();
+    let finished = operate(gateway, &arguments.serving, quiet)?;
+    let InspectSnapshot { statistics, groups } = handle.inspection().unwrap_or_default();
+    let summary = InspectSummary {
+        groups,
+        interrupted: true,
+        missed: finished.report.traffic.missed,
+        ..InspectSummary::new(&load, statistics, &finished.statistics)
+    };
+    if let Some(document) = document {
+        document.write("inspect", &summary)?;
+    }
+    if !quiet {
+        let traffic = &finished.report.traffic;
+        let text = alerts_table(&finished.report.alerts_by_rule)
+            + &inspection_tables(&statistics, &summary.groups)
+            + &table::table(
+                "whole run",
+                &[],
+                &[],
+                [tables::traffic_rows(traffic), tables::speed_rows(traffic)].concat(),
+            );
+        messages::show(&text);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
@@ -70,7 +144,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .collect();
     output::keep_apart(&inputs, &outputs)?;
     let (source, watched) = weir_gateway::open(&arguments.inputs).map_err(failure)?;
-    let chains = (0..arguments.shards.shards)
+    let chains = (0..arguments.shards.workers)
         .map(|_| vec![Box::new(stage(&live, arguments)) as Box<dyn Stage>])
         .collect();
     let document = Document::asked_for(&arguments.common)?;

@@ -5,18 +5,21 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use toml::Value;
 use weir_console::output::RowDocument;
 use weir_console::{Failure, Outcome, messages, output, table};
 use weir_gateway::config::{Search, seconds};
-use weir_gateway::{Execution, Outputs, Places, Reopen, Traffic, Watched};
+use weir_gateway::{Execution, Gateway, Options, Outputs, Places, Reopen, Traffic, Watched};
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
 use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement, Seed};
 use weir_packet::wire::KeyKind;
 use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
 
+use super::live;
 use crate::cli::{Changes, Measure};
 use crate::execute::execute;
 use crate::failure::{error, failure};
+use crate::operate::operate;
 use crate::{signals, tables};
 
 mod fit;
@@ -39,6 +42,25 @@ struct Reports {
 }
 
 impl Reports {
+    /// Begins the document, if one is asked for.
+    fn open(arguments: &Measure) -> Outcome<Arc<Mutex<Reports>>> {
+        let head = Head {
+            key: arguments.key.to_string(),
+            value: arguments.value.to_string(),
+            epsilon: arguments.epsilon,
+            delta: arguments.delta,
+        };
+        let document = output::Document::asked_for(&arguments.common)?;
+        let document = document.map(|document| document.with_rows("measure", &head, "intervals"));
+        let streams = arguments.outputs.json_lines.as_deref() == Some(Path::new("-"));
+        Ok(Arc::new(Mutex::new(Reports {
+            key: arguments.key,
+            value: head.value,
+            document: document.transpose()?,
+            shows_tables: arguments.common.shows_tables() && !streams,
+        })))
+    }
+
     fn write(&mut self, report: &IntervalReport) -> Outcome {
         if let Some(document) = &mut self.document {
             document.row(report)?;
@@ -55,6 +77,9 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     if arguments.changes.fit {
         return fit::fit(arguments);
     }
+    if let Some(interface) = &arguments.interface {
+        return sensor(arguments, interface);
+    }
     let config = MeasureConfig {
         change: search(&arguments.changes).map(Search::config),
         sketches: arguments.outputs.sketches,
@@ -67,37 +92,28 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
         prometheus: arguments.outputs.prometheus.as_deref(),
     };
     let (source, watched) = open(arguments, places)?;
-    let head = Head {
-        key: arguments.key.to_string(),
-        value: arguments.value.to_string(),
-        epsilon: arguments.epsilon,
-        delta: arguments.delta,
-    };
-    let document = output::Document::asked_for(&arguments.common)?;
-    let document = document.map(|document| document.with_rows("measure", &head, "intervals"));
+    let reports = Reports::open(arguments)?;
     let stop = StopFlag::default();
     let reopen = Reopen::default();
     signals::on_reopen({
         let reopen = reopen.clone();
         move || reopen.request()
     })?;
-    let outputs = Outputs::open(places, &head.key, arguments.value, &stop, &reopen);
+    let outputs = Outputs::open(
+        places,
+        &arguments.key.to_string(),
+        arguments.value,
+        &stop,
+        &reopen,
+    );
     let outputs = outputs.map_err(failure)?;
-    let streams = places.json_lines == Some(Path::new("-"));
-    let shows_tables = arguments.common.shows_tables() && !streams;
-    let reports = Arc::new(Mutex::new(Reports {
-        key: arguments.key,
-        value: head.value,
-        document: document.transpose()?,
-        shows_tables,
-    }));
     let observed = Arc::clone(&reports);
     let observer = outputs.observer(move |report| {
         let mut reports = observed.lock().unwrap_or_else(PoisonError::into_inner);
         reports.write(&report).map_err(error)
     });
     let measurement = config
-        .build_observed(usize::from(arguments.shards.shards), Some(observer))
+        .build_observed(usize::from(arguments.shards.workers), Some(observer))
         .map_err(Failure::usage)?;
     let quiet = arguments.common.quiet;
     let execution = run(source, watched, measurement, &stop, quiet);
@@ -115,13 +131,85 @@ pub fn measure(arguments: &Measure) -> Outcome<ExitCode> {
     if let Some(document) = document {
         document.finish(&traffic)?;
     }
-    if shows_tables {
-        let rows = [tables::traffic_rows(&traffic), tables::speed_rows(&traffic)];
-        let text = table::table("whole run", &[], &[], rows.concat());
-        output::write_stdout(text.as_bytes())?;
+    if reports.shows_tables {
+        output::write_stdout(whole_run(&traffic).as_bytes())?;
     }
     execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Measures an interface until interrupted.
+fn sensor(arguments: &Measure, interface: &str) -> Outcome<ExitCode> {
+    let integer =
+        |number: u64| i64::try_from(number).map_or_else(|_| Value::from(i64::MAX), Value::from);
+    let mut settings = live::table([
+        ("key", arguments.key.to_string().into()),
+        ("value", arguments.value.to_string().into()),
+        ("interval", arguments.interval.into()),
+        ("top", integer(arguments.top as u64)),
+        ("epsilon", arguments.epsilon.into()),
+        ("delta", arguments.delta.into()),
+        ("exact", arguments.exact.into()),
+    ]);
+    if let Some(seed) = arguments.seed {
+        settings.insert("seed".to_owned(), integer(seed));
+    }
+    if let Some(search) = search(&arguments.changes) {
+        let mut change = live::table([
+            ("model", search.model.to_string().into()),
+            ("difference", search.difference.name().into()),
+            ("keys_from", search.keys_from.to_string().into()),
+            ("keys_one_in", i64::from(search.keys_one_in).into()),
+            ("counters", i64::from(search.counters).into()),
+        ]);
+        if let Some(threshold) = search.threshold {
+            change.insert("threshold".to_owned(), threshold.into());
+        }
+        if let Some(keys_max) = search.keys_max {
+            change.insert("keys_max".to_owned(), integer(keys_max as u64));
+        }
+        settings.insert("change".to_owned(), Value::Table(change));
+    }
+    let outputs = &arguments.outputs;
+    let places = [
+        ("json_lines", &outputs.json_lines),
+        ("parquet", &outputs.parquet),
+        ("prometheus", &outputs.prometheus),
+    ];
+    for (key, path) in places {
+        if let Some(path) = path {
+            settings.insert(key.to_owned(), live::path(path)?);
+        }
+    }
+    let config = live::sensor(interface, "measure", settings)?;
+    let reports = Reports::open(arguments)?;
+    let observed = Arc::clone(&reports);
+    let options = Options {
+        shards: usize::from(arguments.shards.workers),
+        output: arguments.common.json.clone(),
+        ..Options::default()
+    };
+    let gateway = Gateway::observed(config, &options, move |report| {
+        let mut reports = observed.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.write(report).map_err(error)
+    });
+    let gateway = gateway.map_err(failure)?;
+    let finished = operate(gateway, &arguments.serving, arguments.common.quiet);
+    let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = reports.document.take();
+    let traffic = finished?.report.traffic;
+    if let Some(document) = document {
+        document.finish(&traffic)?;
+    }
+    if reports.shows_tables {
+        output::write_stdout(whole_run(&traffic).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn whole_run(traffic: &Traffic) -> String {
+    let rows = [tables::traffic_rows(traffic), tables::speed_rows(traffic)];
+    table::table("whole run", &[], &[], rows.concat())
 }
 
 /// What is to be measured, without changes.

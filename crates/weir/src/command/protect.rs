@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Common, Failure, Outcome, messages, output, table};
 use weir_gateway::{AssociationRow, Execution, Traffic, Watched, associations};
-use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Protect, SaFile, Unprotect};
+use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
 use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, StopFlag};
 
@@ -51,8 +51,8 @@ pub fn protect(arguments: &cli::Protect) -> Outcome<ExitCode> {
         arguments.repeatable_insecure,
     )
     .map_err(failure)?;
-    let shards = usize::from(arguments.shards.shards);
-    let chains = associations::protect(&file, &sequences, state, shards)
+    let shards = usize::from(arguments.shards.workers);
+    let chains = associations::protect(&file, &sequences, state, Output::Capture, shards)
         .map_err(failure)?
         .into_iter()
         .map(|protect| {
@@ -100,8 +100,8 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
     let conversion = command.open(&file, state)?;
 
     let databases = file.databases().clone();
-    let shards = usize::from(arguments.shards.shards);
-    let chains = associations::unprotect(&file, state, shards)
+    let shards = usize::from(arguments.shards.workers);
+    let chains = associations::unprotect(&file, state, Output::Capture, shards)
         .map_err(failure)?
         .into_iter()
         .map(|unprotect| {

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use weir_console::progress::{Bar, Extent, Place};
 use weir_console::{Outcome, messages, output, table};
-use weir_gateway::{Config, ControlSocket, Finished, Gateway, Handle, Options, Report};
+use weir_gateway::{Config, Finished, Gateway, Options, Report};
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 
 use crate::cli::{Check, Run};
 use crate::failure::failure;
-use crate::{rules, signals, tables};
+use crate::operate::operate;
+use crate::{rules, tables};
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config).map_err(failure)?;
@@ -22,7 +22,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let gateway = Gateway::from_config(
         config,
         &Options {
-            shards: usize::from(arguments.shards.shards),
+            shards: usize::from(arguments.shards.workers),
             allow_insecure_permissions: arguments.allow_insecure_permissions,
             output: json.map(Path::to_owned),
         },
@@ -39,25 +39,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let uses_stdout = gateway.config().uses_stdout();
     let measured = gateway.config().measure.as_ref();
     let measured = measured.map(|measure| (measure.key, measure.value));
-    let handle = gateway.handle();
-    obey_signals(&handle)?;
-    let control = arguments.control.as_deref();
-    let control = control.map(|path| ControlSocket::serve(path, handle.clone()));
-    let control = control.transpose().map_err(failure)?;
-    let extent = Extent::of_captures(handle.total_bytes());
-    let bar = Bar::watch(extent, quiet, move || Place {
-        position: handle.bytes_read(),
-        packets: handle.packets(),
-        note: handle
-            .inspection()
-            .as_ref()
-            .map(rules::note)
-            .unwrap_or_default(),
-    });
-    let finished = gateway.run();
-    drop(bar);
-    drop(control);
-    let Finished { report, defect } = finished.map_err(failure)?;
+    let Finished { report, defect, .. } = operate(gateway, &arguments.serving, quiet)?;
     for json in documents {
         json.write("run", &report)?;
     }
@@ -73,19 +55,6 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
         Some(error) => Err(failure(error)),
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// Lets signals stop the run, reload the rules, and open the logs again.
-fn obey_signals(handle: &Handle) -> Outcome {
-    signals::stop_on_interrupt(handle.stop_flag())?;
-    signals::on_reopen({
-        let handle = handle.clone();
-        move || handle.reopen_outputs()
-    })?;
-    let handle = handle.clone();
-    signals::on_reload(move || {
-        rules::tell_reloaded(handle.reload());
-    })
 }
 
 pub fn check(arguments: &Check) -> Outcome<ExitCode> {

@@ -113,7 +113,7 @@ fn wrong_command_lines_end_with_2_and_one_line() {
     let traffic = example_name("traffic.pcapng");
     let wrong: [(&[&str], &str); 21] = [
         (&["run", "x.toml", "--shards", "0"], "1..=256"),
-        (&["run", "x.toml", "--shards", "many"], "--shards"),
+        (&["run", "x.toml", "--shards", "many"], "--workers"),
         (&["measure", &traffic, "--key", "nose"], "5-tuple"),
         (
             &["measure", &traffic, "--value", "money"],
@@ -548,7 +548,7 @@ fn a_full_disk_is_told() {
             "/dev/full",
             "--sa",
             &sa,
-            "--shards",
+            "--workers",
             "2",
         ],
         &[

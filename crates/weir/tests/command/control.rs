@@ -21,7 +21,8 @@ fn a_run_is_watched_and_reloaded_through_its_socket() {
     let socket = folder.name("control");
     weir(["status", "--socket", &socket]).failed(1, &["no gateway runs"]);
 
-    let running = beside(["run", &path, "--quiet", "--control", &socket]);
+    let control = format!("--control={socket}");
+    let running = beside(["run", &path, "--quiet", &control]);
     let mut feed = File::create(pipe).expect("the writing end");
     let traffic = std::fs::read(example("traffic.pcapng")).expect("read");
     let (first, second) = traffic.split_at(traffic.len() / 2);

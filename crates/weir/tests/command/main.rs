@@ -13,6 +13,8 @@ mod histories;
 mod implausible;
 mod inspect;
 mod lab;
+#[cfg(target_os = "linux")]
+mod live;
 mod measure;
 mod nonces;
 mod processes;
@@ -21,3 +23,5 @@ mod round_trip;
 mod run;
 mod running;
 mod sharding;
+#[cfg(target_os = "linux")]
+mod tunnel;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::Value;
-use weir_export::{InspectMetrics, Metrics};
+use weir_export::{FrameMetrics, InspectMetrics, Metrics};
 use weir_reference::{assert_page, read_page};
 
 use crate::contract::SHORT_BENCH;
@@ -154,12 +154,21 @@ fn every_member_of_a_document_is_described() {
 #[test]
 fn every_metric_is_described() {
     let mut text = String::from(
-        "# Metrics\n\n`--prometheus FILE`, and `prometheus` in a [configuration](configuration.md), keep a file in the \
-         text format of Prometheus up to date, for the node exporter's textfile collector. Counters \
-         have `_total` behind their names.\n\n| metric | type | meaning |\n| --- | --- | --- |\n",
+        "# Metrics\n\n`--metrics ADDR` of `weir run`, `weir inspect` and `weir measure` serves metrics in the text \
+         format of Prometheus at `http://ADDR/metrics`; a port alone is one of the loopback interface. \
+         Metrics of packets and ports (`weir_packets`, `weir_port_received` and so on) are those of live \
+         ports. For runs over captures that end, `--prometheus FILE`, and `prometheus` in a \
+         [configuration](configuration.md), keep a file with those of the inspection or the measurement \
+         up to date, for the node exporter's textfile collector. Counters have `_total` behind their \
+         names.\n\n| metric | type | meaning |\n| --- | --- | --- |\n",
     );
     let metrics = Metrics::new("source", weir_measure::Value::Bytes).text();
-    for exposition in [metrics, InspectMetrics::default().text()] {
+    let expositions = [
+        FrameMetrics::default().text(),
+        metrics,
+        InspectMetrics::default().text(),
+    ];
+    for exposition in expositions {
         let mut help = "";
         for line in exposition.lines() {
             if let Some(line) = line.strip_prefix("# HELP ") {

@@ -70,7 +70,7 @@ pub fn fit(arguments: &Measure) -> Outcome<ExitCode> {
         }
     });
     let measurement = config
-        .build_observed(usize::from(arguments.shards.shards), Some(observer))
+        .build_observed(usize::from(arguments.shards.workers), Some(observer))
         .map_err(Failure::usage)?;
     let execution = run(source, watched, measurement, &stop, arguments.common.quiet)?;
     let history = history.lock().unwrap_or_else(PoisonError::into_inner);
