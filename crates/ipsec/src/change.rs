@@ -1,12 +1,13 @@
 //! What changes in stages while they run.
 
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::databases::Databases;
 use crate::inbound::InboundAssociation;
 use crate::ledger::{LedgerError, Progress, Reservations, SeenBound};
 use crate::outbound::OutboundAssociation;
+use crate::report::AssociationReport;
 use crate::sa::Parameters;
 
 /// What changes in the stages of a shard; `None` where nothing does.
@@ -14,6 +15,41 @@ use crate::sa::Parameters;
 pub(crate) struct ShardChange {
     pub protect: Option<ProtectChange>,
     pub unprotect: Option<UnprotectChange>,
+}
+
+/// What a stage of a gateway that runs is told.
+pub(crate) enum Command<C> {
+    /// To make the change of its shard.
+    Change(ByShard<C>),
+    /// To say what its associations did so far.
+    Report(Collected),
+}
+
+impl<C> Clone for Command<C> {
+    fn clone(&self) -> Command<C> {
+        match self {
+            Command::Change(changes) => Command::Change(changes.clone()),
+            Command::Report(collected) => Command::Report(collected.clone()),
+        }
+    }
+}
+
+/// Where stages put what their associations did.
+#[derive(Clone, Default)]
+pub(crate) struct Collected(Arc<Mutex<Vec<AssociationReport>>>);
+
+impl Collected {
+    pub fn add(&self, reports: Vec<AssociationReport>) {
+        self.lock().extend(reports);
+    }
+
+    pub fn get(&self) -> Vec<AssociationReport> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<AssociationReport>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The change of each shard, in one command for all of them.

@@ -19,13 +19,16 @@ use std::time::{Duration, Instant};
 
 use weir_stream::Commands;
 
-use crate::change::{ByShard, ProtectChange, Settlement, ShardChange, UnprotectChange};
+use crate::change::{
+    ByShard, Collected, Command, ProtectChange, Settlement, ShardChange, UnprotectChange,
+};
 use crate::config::SaFile;
 use crate::databases::{Databases, Newest};
 use crate::error::GatewayError;
 use crate::ledger::{Fingerprint, LedgerError};
 use crate::numbers::{NewKeys, Output, Sequences, Windows};
 use crate::policy::{Action, Policy};
+use crate::report::{AssociationReport, Retired};
 use crate::sa::Parameters;
 use crate::slots::MOST_SLOTS;
 use crate::stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
@@ -42,8 +45,10 @@ pub struct Running {
     shards: usize,
     outbound: Commands<Arc<Databases>>,
     inbound: Commands<Arc<Databases>>,
-    protect: Commands<ByShard<ProtectChange>>,
-    unprotect: Commands<ByShard<UnprotectChange>>,
+    protect: Commands<Command<ProtectChange>>,
+    unprotect: Commands<Command<UnprotectChange>>,
+    /// What stages did that have finished.
+    finished: Collected,
 }
 
 /// The file in force, and what became of others.
@@ -136,6 +141,7 @@ impl Running {
             inbound: Commands::new(MOST_COMMANDS),
             protect: Commands::new(MOST_COMMANDS),
             unprotect: Commands::new(MOST_COMMANDS),
+            finished: Collected::default(),
         }
     }
 
@@ -168,7 +174,7 @@ impl Running {
         let file = &present.file;
         let steering = self.newest.outbound_steering();
         let mailbox = self.protect.subscribe();
-        let mut stage = Protect::new(steering).following(shard, mailbox);
+        let mut stage = Protect::new(steering).following(shard, mailbox, self.finished.clone());
         if let Some(sequences) = &self.sequences {
             file.check_outbound()?;
             let places = self.of_shard(file, file.outbound.iter().copied(), shard);
@@ -194,7 +200,7 @@ impl Running {
         let file = &present.file;
         let mailbox = self.unprotect.subscribe();
         let mut stage = Unprotect::new(Arc::clone(file.databases()));
-        stage = stage.following(shard, &self.newest, mailbox);
+        stage = stage.following(shard, &self.newest, mailbox, self.finished.clone());
         if let Some(windows) = &self.windows {
             let places = self.of_shard(file, file.inbound().into_iter(), shard);
             for (slot, one) in file.inbound_associations(&places, windows)? {
@@ -207,6 +213,21 @@ impl Running {
     /// The associations, in the order of the present file.
     pub fn associations(&self) -> Vec<Arc<Parameters>> {
         self.lock().file.associations().to_vec()
+    }
+
+    /// What the associations did so far, by those of the stages that say so within a moment.
+    pub fn reports(&self) -> Vec<AssociationReport> {
+        let collected = Collected::default();
+        // Where too many commands wait, a worker stands still: its reports are missing.
+        let _ = self.protect.post(Command::Report(collected.clone()));
+        let _ = self.unprotect.post(Command::Report(collected.clone()));
+        wait_until(|| {
+            self.protect.adopted() == self.protect.latest()
+                && self.unprotect.adopted() == self.unprotect.latest()
+        });
+        let mut reports = self.finished.get();
+        reports.extend(collected.get());
+        Retired::default().with(reports.into_iter())
     }
 
     /// Puts `file` in the place of the present one, and waits until the workers have taken it in:
@@ -249,10 +270,12 @@ impl Running {
             .map(|change| (change.protect, change.unprotect))
             .unzip();
         if self.sequences.is_some() {
-            let _ = self.protect.post(ByShard::new(protect));
+            let _ = self.protect.post(Command::Change(ByShard::new(protect)));
         }
         if self.windows.is_some() {
-            let _ = self.unprotect.post(ByShard::new(unprotect));
+            let _ = self
+                .unprotect
+                .post(Command::Change(ByShard::new(unprotect)));
         }
         wait_until(|| {
             self.protect.adopted() == self.protect.latest()

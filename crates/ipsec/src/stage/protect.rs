@@ -11,7 +11,7 @@ use weir_stream::{
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{ByShard, ProtectChange, Settled};
+use crate::change::{Collected, Command, ProtectChange, Settled};
 use crate::esp::{Encapsulation, LateChecksum};
 use crate::ledger::{LedgerError, Progress as Used, Reservations};
 use crate::outbound::{Outbound, OutboundAssociation};
@@ -30,7 +30,9 @@ pub struct Protect {
     sealer: Sealer,
     steering: SteeringRule,
     /// Changes of a gateway that runs, and the number of this shard.
-    commands: Option<(usize, Mailbox<ByShard<ProtectChange>>)>,
+    commands: Option<(usize, Mailbox<Command<ProtectChange>>)>,
+    /// Where its reports go at the end.
+    finished: Option<Collected>,
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
@@ -78,6 +80,7 @@ impl Protect {
             sealer: Sealer::new(),
             steering,
             commands: None,
+            finished: None,
             wanted: Vec::new(),
             planned: Vec::new(),
             planned_bytes: 0,
@@ -105,20 +108,27 @@ impl Protect {
     pub(crate) fn following(
         self,
         shard: usize,
-        commands: Mailbox<ByShard<ProtectChange>>,
+        commands: Mailbox<Command<ProtectChange>>,
+        finished: Collected,
     ) -> Protect {
         Protect {
             commands: Some((shard, commands)),
+            finished: Some(finished),
             ..self
         }
     }
 
     fn take_commands(&mut self) {
         while let Some((shard, mailbox)) = &mut self.commands
-            && let Some(changes) = mailbox.take()
+            && let Some(command) = mailbox.take()
         {
-            if let Some(change) = changes.take(*shard) {
-                self.change(change);
+            match command {
+                Command::Change(changes) => {
+                    if let Some(change) = changes.take(*shard) {
+                        self.change(change);
+                    }
+                }
+                Command::Report(collected) => collected.add(self.reports()),
             }
         }
     }
@@ -426,6 +436,9 @@ impl Stage for Protect {
     /// ledger. A stage that has finished protects nothing more.
     fn finish(&mut self) -> Result<(), StageError> {
         let settled = self.retire(0..self.associations.len() as u32);
+        if let Some(finished) = &self.finished {
+            finished.add(self.reports());
+        }
         Reservations::settle(settled).map_err(|error| StageError::new(NAME, error))
     }
 }

@@ -16,7 +16,7 @@ use weir_stream::{
 
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{ByShard, Settled, UnprotectChange};
+use crate::change::{Collected, Command, Settled, UnprotectChange};
 use crate::databases::{Arrived, Databases, Newest};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
@@ -43,7 +43,9 @@ pub struct Unprotect {
     databases: TwoGenerations,
     steering: SteeringRule,
     /// Changes of a gateway that runs, and the number of this shard.
-    commands: Option<(usize, Mailbox<ByShard<UnprotectChange>>)>,
+    commands: Option<(usize, Mailbox<Command<UnprotectChange>>)>,
+    /// Where its reports go at the end.
+    finished: Option<Collected>,
     /// By slot; `None` where another shard has it, or none.
     associations: Vec<Option<Inbound>>,
     /// Their keys.
@@ -118,6 +120,7 @@ impl Unprotect {
             words: None,
             steering: databases.inbound_steering(),
             commands: None,
+            finished: None,
             databases: TwoGenerations([Arc::clone(&databases), databases]),
             associations: Vec::new(),
             opener: Opener::new(),
@@ -148,10 +151,12 @@ impl Unprotect {
         self,
         shard: usize,
         newest: &Arc<Newest>,
-        commands: Mailbox<ByShard<UnprotectChange>>,
+        commands: Mailbox<Command<UnprotectChange>>,
+        finished: Collected,
     ) -> Unprotect {
         Unprotect {
             commands: Some((shard, commands)),
+            finished: Some(finished),
             steering: newest.inbound_steering(),
             ..self
         }
@@ -159,10 +164,15 @@ impl Unprotect {
 
     fn take_commands(&mut self) {
         while let Some((shard, mailbox)) = &mut self.commands
-            && let Some(changes) = mailbox.take()
+            && let Some(command) = mailbox.take()
         {
-            if let Some(change) = changes.take(*shard) {
-                self.change(change);
+            match command {
+                Command::Change(changes) => {
+                    if let Some(change) = changes.take(*shard) {
+                        self.change(change);
+                    }
+                }
+                Command::Report(collected) => collected.add(self.reports()),
             }
         }
     }
@@ -615,6 +625,9 @@ impl Stage for Unprotect {
     /// finished opens nothing more with them.
     fn finish(&mut self) -> Result<(), StageError> {
         let seen = self.retire(0..self.associations.len() as u32);
+        if let Some(finished) = &self.finished {
+            finished.add(self.reports());
+        }
         SeenBound::settle(seen).map_err(|error| StageError::new(NAME, error))
     }
 }

@@ -296,8 +296,22 @@ fn what_both_files_have_is_never_interrupted() {
     }
     traffic.finish(&mut sender, &mut receiver);
     assert!(traffic.numbers > 5_000, "{}", traffic.numbers);
+    let sum = |ipsec: &Running| -> u64 {
+        let reports = ipsec.reports();
+        reports.iter().map(|report| report.traffic.packets).sum()
+    };
+    let (of_sender, of_receiver) = (Arc::clone(&sender.ipsec), Arc::clone(&receiver.ipsec));
+    assert_eq!(
+        (sum(&of_sender), sum(&of_receiver)),
+        (traffic.numbers, traffic.numbers)
+    );
     assert_eq!(drops(&sender.stop()), []);
     assert_eq!(drops(&receiver.stop()), []);
+    // Also when the stages are gone.
+    assert_eq!(
+        (sum(&of_sender), sum(&of_receiver)),
+        (traffic.numbers, traffic.numbers)
+    );
 }
 
 /// A worker whose stages fail makes them again: its associations go on behind what was reserved,
