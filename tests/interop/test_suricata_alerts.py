@@ -166,7 +166,8 @@ def by_weir(captures, rules, folder):
     log = folder / "weir.jsonl"
     events, refused = [], None
     for capture in captures:
-        arguments = ["inspect", capture, "--eve", log, "--quiet"]
+        # Suricata runs with `-k none`, too.
+        arguments = ["inspect", capture, "--eve", log, "--quiet", "--ignore-checksums"]
         arguments += ["--show-skipped"] if refused is None else []
         arguments += settings.variables_for_weir()
         log.unlink(missing_ok=True)

@@ -29,13 +29,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use serde::Deserialize;
-use weir_inspect::InspectOptions;
+use weir_inspect::{Checksums, HostPolicy, InspectOptions, Overlap};
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
 use weir_packet::file::{keep_apart, meet, require_folder_of};
 use weir_packet::wire::KeyKind;
 #[cfg(test)]
 use weir_reference::shapes;
+use weir_select::AddressSet;
 
 use crate::error::{Error, Result};
 use crate::filter::FilterConfig;
@@ -187,6 +188,13 @@ pub struct InspectConfig {
     /// Whether rules with the actions `drop` and `reject` [stop packets](inspect.md#inline).
     #[serde(default)]
     pub inline: bool,
+    /// Whether packets with [wrong checksums](inspect.md#what-a-receiver-takes) are left out: no
+    /// host takes them.
+    #[serde(default)]
+    pub checksums: ChecksumsConfig,
+    /// Hosts that keep overlapping segments otherwise than Linux does.
+    #[serde(default, rename = "host-os")]
+    pub host_os: Vec<HostOs>,
     /// Where alerts go, as EVE JSON lines, appended; SIGHUP reopens the file.
     pub alerts: Option<PathBuf>,
     /// A file of [metrics](metrics.md) that is kept up to date.
@@ -198,7 +206,63 @@ impl InspectConfig {
     pub fn options(&self) -> InspectOptions {
         InspectOptions {
             is_inline: self.inline,
+            checksums: match self.checksums {
+                ChecksumsConfig::Verify => Checksums::Verify,
+                ChecksumsConfig::Ignore => Checksums::Ignore,
+            },
+            policies: self.host_os.iter().map(HostOs::policy).collect(),
             ..InspectOptions::default()
+        }
+    }
+}
+
+/// What is done about checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ChecksumsConfig {
+    #[default]
+    Verify,
+    Ignore,
+}
+
+/// Hosts of one operating system, or of a policy for overlapping TCP segments. The first entry
+/// that names a receiver counts.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HostOs {
+    /// Addresses, prefixes or ranges.
+    #[cfg_attr(test, schemars(schema_with = "shapes::addresses"))]
+    pub hosts: AddressSet,
+    /// Their system; `first` and `last` keep what came first or last.
+    pub os: Os,
+}
+
+/// Whose way of keeping overlapping segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Os {
+    Linux,
+    Bsd,
+    Windows,
+    First,
+    Last,
+}
+
+impl HostOs {
+    fn policy(&self) -> HostPolicy {
+        HostPolicy {
+            hosts: self.hosts.clone(),
+            overlap: match self.os {
+                Os::Linux => Overlap::Linux,
+                Os::Bsd | Os::Windows => Overlap::Bsd,
+                Os::First => Overlap::First,
+                Os::Last => Overlap::Last,
+            },
         }
     }
 }

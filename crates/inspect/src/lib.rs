@@ -60,6 +60,7 @@
 
 mod alerted;
 mod buffer;
+mod checksum;
 mod engine;
 mod eve;
 mod flow;
@@ -86,16 +87,18 @@ static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
 
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use buffer::Buffer;
+pub use checksum::Checksums;
 pub use engine::{
     Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineChoice, EngineError,
     EngineKind, Explanation, Hit, Hits, Needle, Profile, ProfileError, Segmented, Text,
     UnknownEngine,
 };
 pub use eve::EveWriter;
-pub use flow::{AppProtocol, FlowLimits};
+pub use flow::{AppProtocol, FlowLimits, HostPolicy, Overlap};
 pub use inspector::{
     Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectDrop, InspectOptions,
-    InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, Refusal, RuleCost,
+    InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, Refusal,
+    RefusedPackets, RuleCost,
 };
 pub use live::{ForeignRules, InspectSnapshot, LiveRules};
 pub use message::{

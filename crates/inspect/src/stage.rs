@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_stream::{
-    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, EventKind, Mailbox, Stage, StageError,
-    Steering, SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
+    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, Egress, EventKind, Mailbox, Stage,
+    StageError, Steering, SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 use crate::eve::AlertText;
@@ -14,7 +14,7 @@ use crate::inspector::{
     RuleCost, pair_number,
 };
 use crate::live::{LiveRules, SharedSnapshot};
-use crate::reject::Reply;
+use crate::reject::{Reply, Towards};
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
 
@@ -176,6 +176,11 @@ fn create(
 ) -> Result<(), BatchFull> {
     let created = batch.create(origin, &reply.bytes)?;
     batch.set_work(created, batch.work(created).without(inspect));
+    let is_live = batch.egress(origin).port_number().is_some();
+    if is_live && reply.towards == Towards::Sender {
+        let came_in_by = usize::from(batch.arrival(origin).interface);
+        batch.set_egress(created, Egress::port(came_in_by));
+    }
     Ok(())
 }
 
@@ -225,6 +230,7 @@ impl Stage for InspectStage {
                 timestamp_ns: arrival.clock_ns(),
                 interface: arrival.interface,
                 link: arrival.link,
+                is_checksum_trusted: batch.is_checksum_trusted(index),
                 tunnel: 0,
             };
             self.indices.push(index);

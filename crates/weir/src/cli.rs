@@ -252,6 +252,10 @@ pub struct Inspect {
     /// packets are matched one by one.
     #[arg(long)]
     pub midstream: bool,
+    /// Inspect packets with wrong checksums too, as in captures that were changed. Without it
+    /// they are counted and left out: no host takes them.
+    #[arg(long)]
+    pub ignore_checksums: bool,
     #[command(flatten)]
     pub serving: Serving,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use weir_reference::Reference;
 
 use super::{
-    File, InspectConfig, IpsecConfig, MeasureConfig, NamedPipeline, Port, Search, StageName,
+    File, HostOs, InspectConfig, IpsecConfig, MeasureConfig, NamedPipeline, Port, Search, StageName,
 };
 use crate::filter::{FilterConfig, FilterRule};
 
@@ -22,6 +22,7 @@ fn references_describe_the_configuration() {
         .with::<FilterConfig>()
         .with::<FilterRule>()
         .with::<InspectConfig>()
+        .with::<HostOs>()
         .with::<MeasureConfig>()
         .with::<Search>()
         .with::<IpsecConfig>()

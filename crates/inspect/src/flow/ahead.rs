@@ -1,99 +1,192 @@
 //! Segments that came before their turn.
 
-/// Most bytes of such segments that one direction of a flow keeps.
-pub(super) const MAX_AHEAD_BYTES: usize = 256 << 10;
-/// Most segments, so that a flood of tiny ones costs no more than their bytes.
-const MAX_SEGMENTS: usize = 512;
+use std::collections::BTreeMap;
 
-/// Bytes from a place of the stream on.
-#[derive(Debug)]
-struct Piece {
-    offset: u64,
-    bytes: Box<[u8]>,
+use weir_select::AddressSet;
+
+/// What a segment costs beside its bytes, so that a flood of tiny ones counts.
+const SEGMENT_BYTES: usize = 64;
+
+/// Whose bytes a receiver keeps where two segments overlap that both wait for
+/// what is missing in front of them (Novak and Sturges, "Target-based TCP stream
+/// reassembly", 2007).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Overlap {
+    /// Those of the segment that begins first; of two that begin together, those
+    /// of the longer one.
+    #[default]
+    Linux,
+    /// Those of the segment that begins first; of two that begin together, those
+    /// of the one that came first. Windows does the same.
+    Bsd,
+    /// Those that came first.
+    First,
+    /// Those that came last.
+    Last,
 }
 
-impl Piece {
-    fn end(&self) -> u64 {
-        self.offset + self.bytes.len() as u64
-    }
+/// How hosts keep overlapping segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPolicy {
+    /// Receivers.
+    pub hosts: AddressSet,
+    /// What they do.
+    pub overlap: Overlap,
 }
 
-/// Segments ahead of their turn, ascending, free of overlaps: what came first
-/// stays.
+/// Segments ahead of their turn. They may overlap; none lies within another. Where
+/// two overlap, the one that begins first has the bytes.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    pieces: Vec<Piece>,
+    segments: BTreeMap<u64, Box<[u8]>>,
     bytes: usize,
 }
 
 impl Ahead {
     pub(super) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.segments.is_empty()
     }
 
-    /// Bytes that are kept.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Memory that they take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes + self.segments.len() * SEGMENT_BYTES
     }
 
     /// Place of the first byte that is here.
     pub(super) fn first(&self) -> Option<u64> {
-        self.pieces.first().map(|piece| piece.offset)
+        self.segments.first_key_value().map(|(start, _)| *start)
     }
 
-    /// Keeps what is new of a segment. Says whether bytes of it differ from
-    /// those that are here.
-    pub(super) fn insert(&mut self, mut offset: u64, mut bytes: &[u8]) -> bool {
-        let mut differs = false;
-        let mut at = self.pieces.partition_point(|piece| piece.end() <= offset);
-        while !bytes.is_empty() {
-            let known = self.pieces.get(at);
-            let known_start = known.map_or(u64::MAX, |piece| piece.offset);
-            let free = known_start.saturating_sub(offset).min(bytes.len() as u64) as usize;
-            if free > 0 {
-                let (new, rest) = bytes.split_at(free);
-                self.bytes += new.len();
-                self.pieces.insert(
-                    at,
-                    Piece {
-                        offset,
-                        bytes: new.into(),
-                    },
-                );
-                (offset, bytes) = (offset + free as u64, rest);
-                at += 1;
-                continue;
+    /// Keeps a segment, or what is new of it. Says whether bytes of it differ
+    /// from those that are here.
+    pub(super) fn insert(&mut self, start: u64, bytes: &[u8], overlap: Overlap) -> bool {
+        let end = start + bytes.len() as u64;
+        let near: Vec<u64> = self.overlapping(start, end);
+        if near.is_empty() {
+            self.put(start, bytes);
+            return false;
+        }
+        let differs = near.iter().any(|known| self.differs(*known, start, bytes));
+        match overlap {
+            Overlap::First => self.fill(start, bytes, &near),
+            Overlap::Last => {
+                for known in near {
+                    self.cut_out(known, start, end);
+                }
+                self.put(start, bytes);
             }
-            let Some(known) = known else { break };
-            let from = (offset - known.offset) as usize;
-            let same = (known.bytes.len() - from).min(bytes.len());
-            differs |= known.bytes[from..from + same] != bytes[..same];
-            (offset, bytes) = (offset + same as u64, &bytes[same..]);
-            at += 1;
+            Overlap::Linux | Overlap::Bsd => self.lay_over(start, bytes, &near, overlap),
         }
         differs
     }
 
-    /// Whether no more is to be kept: the gap in front of it has to be given
-    /// up.
-    pub(super) fn is_full(&self) -> bool {
-        self.bytes > MAX_AHEAD_BYTES || self.pieces.len() > MAX_SEGMENTS
+    /// Where the segments begin that share bytes with a range, ascending.
+    fn overlapping(&self, start: u64, end: u64) -> Vec<u64> {
+        let before = self.segments.range(..end).rev();
+        let mut near: Vec<u64> = before
+            .take_while(|(known, bytes)| **known + bytes.len() as u64 > start)
+            .map(|(known, _)| *known)
+            .collect();
+        near.reverse();
+        near
+    }
+
+    fn differs(&self, known: u64, start: u64, bytes: &[u8]) -> bool {
+        let Some(known_bytes) = self.segments.get(&known) else {
+            return false;
+        };
+        let from = known.max(start);
+        let known_bytes = &known_bytes[(from - known) as usize..];
+        let bytes = &bytes[(from - start) as usize..];
+        known_bytes
+            .iter()
+            .zip(bytes)
+            .any(|(one, other)| one != other)
+    }
+
+    /// As Linux' `tcp_data_queue_ofo`: segments stay whole, one that lies within
+    /// another goes, and the order of their beginnings decides.
+    fn lay_over(&mut self, start: u64, bytes: &[u8], near: &[u64], overlap: Overlap) {
+        let end = start + bytes.len() as u64;
+        for known in near {
+            let known_end = start_to_end(&self.segments, *known);
+            let keeps_known = match known.cmp(&start) {
+                std::cmp::Ordering::Less => known_end >= end,
+                std::cmp::Ordering::Equal => known_end >= end || overlap == Overlap::Bsd,
+                std::cmp::Ordering::Greater => false,
+            };
+            if keeps_known {
+                // What reaches beyond a segment that begins with it goes on behind it.
+                if known_end < end {
+                    let rest = &bytes[(known_end - start) as usize..];
+                    let behind = self.overlapping(known_end, end);
+                    self.lay_over(known_end, rest, &behind, overlap);
+                }
+                return;
+            }
+        }
+        for known in near {
+            if *known >= start && start_to_end(&self.segments, *known) <= end {
+                self.remove(*known);
+            }
+        }
+        self.put(start, bytes);
+    }
+
+    /// Keeps the bytes for which there are none.
+    fn fill(&mut self, start: u64, bytes: &[u8], near: &[u64]) {
+        let end = start + bytes.len() as u64;
+        let mut at = start;
+        for known in near {
+            if at < *known {
+                self.put(at, &bytes[(at - start) as usize..(known - start) as usize]);
+            }
+            at = at.max(start_to_end(&self.segments, *known));
+        }
+        if at < end {
+            self.put(at, &bytes[(at - start) as usize..]);
+        }
+    }
+
+    /// Takes a range out of a segment.
+    fn cut_out(&mut self, known: u64, start: u64, end: u64) {
+        let Some(bytes) = self.remove(known) else {
+            return;
+        };
+        if known < start {
+            self.put(known, &bytes[..(start - known) as usize]);
+        }
+        if known + bytes.len() as u64 > end {
+            self.put(end, &bytes[(end - known) as usize..]);
+        }
+    }
+
+    fn put(&mut self, start: u64, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if let Some(known) = self.segments.insert(start, bytes.into()) {
+            self.bytes -= known.len();
+        }
+    }
+
+    fn remove(&mut self, start: u64) -> Option<Box<[u8]>> {
+        let bytes = self.segments.remove(&start)?;
+        self.bytes -= bytes.len();
+        Some(bytes)
     }
 
     /// Takes out the bytes at `next` if they are here, and whatever lies
     /// before them.
     pub(super) fn take(&mut self, next: u64) -> Option<Box<[u8]>> {
-        while let Some(first) = self.pieces.first() {
-            if first.offset > next {
+        while let Some(first) = self.first() {
+            if first > next {
                 return None;
             }
-            let piece = self.pieces.remove(0);
-            self.bytes -= piece.bytes.len();
-            let old = (next - piece.offset) as usize;
+            let bytes = self.remove(first)?;
+            let old = (next - first) as usize;
             if old == 0 {
-                return Some(piece.bytes);
+                return Some(bytes);
             }
-            if let Some(new @ [_, ..]) = piece.bytes.get(old..) {
+            if let Some(new @ [_, ..]) = bytes.get(old..) {
                 return Some(new.into());
             }
         }
@@ -101,37 +194,122 @@ impl Ahead {
     }
 }
 
+fn start_to_end(segments: &BTreeMap<u64, Box<[u8]>>, start: u64) -> u64 {
+    start + segments.get(&start).map_or(0, |bytes| bytes.len() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    type Segments<'a> = &'a [(u64, &'a [u8])];
+
+    /// All bytes that are here, in order.
+    fn text(ahead: &mut Ahead) -> Vec<Option<u8>> {
+        let mut text = Vec::new();
+        while let Some(first) = ahead.first() {
+            let next = (text.len() as u64).max(first);
+            text.resize(next as usize, None);
+            if let Some(bytes) = ahead.take(next) {
+                text.extend(bytes.iter().copied().map(Some));
+            }
+        }
+        assert_eq!((ahead.bytes, ahead.memory_bytes()), (0, 0));
+        text
+    }
+
+    fn kept(overlap: Overlap, segments: Segments<'_>) -> String {
+        let mut ahead = Ahead::default();
+        for (start, bytes) in segments {
+            ahead.insert(*start, bytes, overlap);
+        }
+        let text = text(&mut ahead);
+        text.iter()
+            .map(|byte| byte.map_or('.', char::from))
+            .collect()
+    }
+
+    /// The cases of Novak and Sturges: a segment that covers one, ends with it, begins
+    /// with it, reaches into it from the left and from the right, or lies in it.
+    #[test]
+    fn each_policy_keeps_the_bytes_of_its_hosts() {
+        let cases: [(Segments<'_>, [&str; 4]); 6] = [
+            (
+                &[(2, b"oo"), (1, b"nnnn")],
+                [".nnnn", ".nnnn", ".noon", ".nnnn"],
+            ),
+            (&[(2, b"oo"), (1, b"nnn")], [".nnn", ".nnn", ".noo", ".nnn"]),
+            (
+                &[(1, b"oo"), (1, b"nnnn")],
+                [".nnnn", ".oonn", ".oonn", ".nnnn"],
+            ),
+            (
+                &[(2, b"ooo"), (1, b"nn")],
+                [".nnoo", ".nnoo", ".nooo", ".nnoo"],
+            ),
+            (
+                &[(1, b"ooo"), (3, b"nn")],
+                [".ooon", ".ooon", ".ooon", ".oonn"],
+            ),
+            (
+                &[(1, b"oooo"), (2, b"nn")],
+                [".oooo", ".oooo", ".oooo", ".onno"],
+            ),
+        ];
+        let policies = [Overlap::Linux, Overlap::Bsd, Overlap::First, Overlap::Last];
+        for (segments, expected) in cases {
+            let found = policies.map(|policy| kept(policy, segments));
+            assert_eq!(found, expected, "{segments:?}");
+        }
+    }
+
+    fn any_segments() -> impl Strategy<Value = Vec<(u64, Vec<u8>)>> {
+        let segment = (0u64..40, proptest::collection::vec(any::<u8>(), 1..12));
+        proptest::collection::vec(segment, 0..12)
+    }
+
     proptest! {
-        /// Whatever comes in whatever order: each byte is the first that came
-        /// for its place.
+        /// Whatever comes in whatever order: each byte is the first, or the last,
+        /// that came for its place.
         #[test]
-        fn what_came_first_stays(
-            segments in proptest::collection::vec((0u64..40, proptest::collection::vec(any::<u8>(), 1..12)), 0..12),
-        ) {
+        fn first_and_last_are_by_arrival(segments in any_segments(), is_last in any::<bool>()) {
+            let overlap = if is_last { Overlap::Last } else { Overlap::First };
             let mut ahead = Ahead::default();
-            let mut expected = [None; 64];
-            for (offset, bytes) in &segments {
+            let mut expected: Vec<Option<u8>> = Vec::new();
+            for (start, bytes) in &segments {
                 let mut differs = false;
-                for (at, byte) in (*offset as usize..).zip(bytes) {
-                    differs |= *expected[at].get_or_insert(*byte) != *byte;
+                for (at, byte) in (*start as usize..).zip(bytes) {
+                    expected.resize(expected.len().max(at + 1), None);
+                    differs |= expected[at].is_some_and(|known| known != *byte);
+                    if is_last || expected[at].is_none() {
+                        expected[at] = Some(*byte);
+                    }
                 }
-                prop_assert_eq!(ahead.insert(*offset, bytes), differs);
+                prop_assert_eq!(ahead.insert(*start, bytes, overlap), differs);
             }
-            prop_assert_eq!(ahead.bytes(), expected.iter().flatten().count());
-            let mut at = 0;
-            while let Some(first) = ahead.first() {
-                prop_assert!(expected[at..first as usize].iter().all(Option::is_none));
-                let bytes = ahead.take(first).expect("bytes");
-                let wanted: Vec<Option<u8>> = bytes.iter().copied().map(Some).collect();
-                at = first as usize + bytes.len();
-                prop_assert_eq!(&expected[first as usize..at], &wanted[..]);
+            prop_assert_eq!(text(&mut ahead), expected);
+        }
+
+        /// Under every policy the places of all segments are covered, and each with a
+        /// byte that came for it.
+        #[test]
+        fn every_policy_covers_what_came(segments in any_segments(), is_bsd in any::<bool>()) {
+            let overlap = if is_bsd { Overlap::Bsd } else { Overlap::Linux };
+            let mut ahead = Ahead::default();
+            let mut came: Vec<Vec<u8>> = Vec::new();
+            for (start, bytes) in &segments {
+                ahead.insert(*start, bytes, overlap);
+                for (at, byte) in (*start as usize..).zip(bytes) {
+                    came.resize(came.len().max(at + 1), Vec::new());
+                    came[at].push(*byte);
+                }
             }
-            prop_assert!(expected[at..].iter().all(Option::is_none));
+            let text = text(&mut ahead);
+            prop_assert_eq!(text.len(), came.len());
+            for (byte, came) in text.iter().zip(&came) {
+                prop_assert!(byte.map_or(came.is_empty(), |byte| came.contains(&byte)));
+            }
         }
     }
 }

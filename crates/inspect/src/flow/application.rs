@@ -144,8 +144,20 @@ fn is_http_request(first: &[u8]) -> bool {
     }
 }
 
+/// Whether bytes begin as a message of HTTP does.
+pub(crate) fn starts_http(first: &[u8], direction: Direction) -> bool {
+    match direction {
+        Direction::ToServer => is_http_request(first),
+        Direction::ToClient => is_http_answer(first),
+    }
+}
+
+fn is_http_answer(first: &[u8]) -> bool {
+    first.starts_with(b"HTTP/1.") || first.starts_with(b"HTTP/0.9 ")
+}
+
 fn by_answer(first: &[u8]) -> Option<AppProtocol> {
-    if first.starts_with(b"HTTP/1.") || first.starts_with(b"HTTP/0.9 ") {
+    if is_http_answer(first) {
         return Some(AppProtocol::Http);
     }
     // SMTP and FTP servers greet alike, and say what they are in words.

@@ -3,10 +3,12 @@
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::UDP;
 
+use super::ahead::{HostPolicy, Overlap};
 use super::application::{self, AppProtocol};
-use super::stream::{Arrival, Stream};
-use super::tcp::{Connection, FIN, RST, Segment, Stage};
-use super::{FlowState, StreamSizes};
+use super::stream::{Arrival, Keeping, Stream};
+use super::tcp::{Connection, FIN, RST, Segment, Stage, URG, Unacceptable};
+use super::{FlowLimits, FlowState, StreamSizes};
+use crate::checksum::Sum;
 use crate::inspector::{FlowRecord, Packet};
 use crate::message::{Conversation, Event};
 use crate::payload::Text;
@@ -97,11 +99,10 @@ impl Streams {
             if let Some(conversation) = conversation {
                 for direction in [Direction::ToServer, Direction::ToClient] {
                     let text = stream(direction).text();
-                    if text.base == 0 {
-                        conversation.feed(direction, text.bytes, &mut |event| notify(event, text));
-                    } else {
-                        conversation.stop(direction, &mut |event| notify(event, text));
+                    if text.base > 0 {
+                        conversation.skip_gap(direction, &mut |event| notify(event, text));
                     }
+                    conversation.feed(direction, text.bytes, &mut |event| notify(event, text));
                 }
             }
             return;
@@ -110,7 +111,7 @@ impl Streams {
             return;
         };
         if arrival.after_gap {
-            conversation.stop(direction, &mut |event| notify(event, text));
+            conversation.skip_gap(direction, &mut |event| notify(event, text));
         }
         if arrival.new_bytes > 0 {
             let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
@@ -152,6 +153,8 @@ pub(crate) struct Brought {
     pub(crate) answered: Arrival,
     /// A rule dropped its flow.
     pub(crate) is_dropped: bool,
+    /// Why the receiver would refuse the packet.
+    pub(crate) refused: Option<Unacceptable>,
     /// Sequence number that the receiver expects next, without this packet.
     pub(crate) receiver_next: Option<u32>,
 }
@@ -167,6 +170,9 @@ pub(crate) struct Flow {
     client_is_reversed: bool,
     seen_from_client: bool,
     seen_from_server: bool,
+    /// Of packets from the client, and from the server: some came with a whole
+    /// checksum, so that their host does not leave it to its network card.
+    sums: (bool, bool),
     /// Found again since the clock's hand came by. A flow of one packet is
     /// not, so that a flood of them only evicts its own.
     pub(super) is_recent: bool,
@@ -189,7 +195,13 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(key: Key, is_reversed: bool, segment: Option<Segment>, now_ns: u64) -> Flow {
+    pub(super) fn new(
+        key: Key,
+        is_reversed: bool,
+        segment: Option<Segment>,
+        now_ns: u64,
+        picks_up: bool,
+    ) -> Flow {
         let first_is_from_server = segment.is_some_and(Segment::is_syn_ack);
         Flow {
             key,
@@ -197,8 +209,9 @@ impl Flow {
             client_is_reversed: is_reversed != first_is_from_server,
             seen_from_client: false,
             seen_from_server: false,
+            sums: (false, false),
             is_recent: false,
-            connection: segment.map(Connection::new),
+            connection: segment.map(|segment| Connection::new(segment, picks_up)),
             application: None,
             bits: FlowBits::default(),
             streams: None,
@@ -252,20 +265,48 @@ impl Flow {
         reopened || now_ns.abs_diff(self.last_seen_ns) > self.timeout_ns()
     }
 
+    /// The SYN of a new connection between the same ends, if the segment takes
+    /// one, and whether that went against `key`.
+    pub(super) fn reopened_by(&self, segment: Option<Segment>) -> Option<(Segment, bool)> {
+        let (syn, direction) = self.connection.as_ref()?.reopened_by(segment?)?;
+        let is_from_client = direction == Direction::ToServer;
+        Some((syn, is_from_client == self.client_is_reversed))
+    }
+
     pub(super) fn take_in(
         &mut self,
         is_reversed: bool,
         segment: Option<Segment>,
         packet: &Packet<'_>,
-        picks_up: bool,
+        sum: Sum,
+        (limits, policies): (&FlowLimits, &[HostPolicy]),
     ) -> Brought {
         let payload = packet.headers.payload(packet.bytes);
-        let (direction, sums) = if is_reversed == self.client_is_reversed {
-            self.seen_from_client = true;
-            (Direction::ToServer, &mut self.to_server)
+        let picks_up = limits.midstream;
+        let (direction, has_sum) = if is_reversed == self.client_is_reversed {
+            (Direction::ToServer, &mut self.sums.0)
         } else {
-            self.seen_from_server = true;
-            (Direction::ToClient, &mut self.to_client)
+            (Direction::ToClient, &mut self.sums.1)
+        };
+        match sum {
+            Sum::Whole => *has_sum = true,
+            Sum::Partial if *has_sum => {
+                return Brought {
+                    refused: Some(Unacceptable::Checksum),
+                    ..Brought::default()
+                };
+            }
+            Sum::Partial | Sum::Unknown | Sum::Wrong => {}
+        }
+        let sums = match direction {
+            Direction::ToServer => {
+                self.seen_from_client = true;
+                &mut self.to_server
+            }
+            Direction::ToClient => {
+                self.seen_from_server = true;
+                &mut self.to_client
+            }
         };
         *sums = (sums.0 + 1, sums.1 + packet.captured_bytes());
         let mut brought = Brought::default();
@@ -277,15 +318,33 @@ impl Flow {
         let both_spoke = self.seen_from_client && self.seen_from_server;
         let is_established = match (&mut self.connection, segment) {
             (Some(connection), Some(segment)) => {
-                connection.advance(segment, direction);
-                let is_established = connection.stage == Stage::Established
-                    || picks_up && connection.stage == Stage::Midstream && both_spoke;
+                let streams = self.streams.as_deref_mut();
+                let expected = streams.and_then(|streams| streams.of(direction).0.next_sequence());
+                let was_open = connection.stage != Stage::Opening;
+                if picks_up && !was_open {
+                    connection.pick_up_one_side(segment, direction);
+                }
+                let taken = connection.take(segment, direction, expected);
                 let has_stream = connection.stage == Stage::Established
                     || picks_up && connection.stage == Stage::Midstream;
-                if has_stream && !self.is_shed {
-                    self.take_segment(segment, direction, payload, &mut brought);
+                match taken {
+                    Ok(()) if has_stream && !self.is_shed => {
+                        let keeping = Keeping {
+                            overlap: self.overlap_at_receiver(direction, policies),
+                            ahead_bytes: limits.ahead_bytes,
+                        };
+                        self.take_segment(segment, direction, payload, &keeping, &mut brought);
+                    }
+                    Err(refusal) if has_stream => {
+                        brought.refused = Some(refusal);
+                        brought.arrival.is_in_stream = true;
+                        self.doubt(segment, direction, payload, refusal);
+                    }
+                    _ => {}
                 }
-                is_established
+                // As in Suricata, the packet that ends the handshake is not yet part of what
+                // is established, but its data are.
+                has_stream && brought.refused.is_none() && (was_open || !payload.is_empty())
             }
             _ => {
                 if self.application.is_none() && !payload.is_empty() && self.key.0.protocol == UDP {
@@ -304,11 +363,47 @@ impl Flow {
                     .as_ref()
                     .is_some_and(|streams| streams.may_tell()),
             sizes: self.streams.as_ref().map(|streams| StreamSizes {
-                from_client: 1 + streams.to_server.end(),
-                from_server: 1 + streams.to_client.end(),
+                from_client: 1 + streams.to_server.next(),
+                from_server: 1 + streams.to_client.next(),
             }),
         };
         brought
+    }
+
+    /// How the receiver of a direction keeps overlapping segments.
+    fn overlap_at_receiver(&self, direction: Direction, policies: &[HostPolicy]) -> Overlap {
+        if policies.is_empty() {
+            return Overlap::default();
+        }
+        let key = &self.key.0;
+        let goes_with_key = (direction == Direction::ToServer) != self.client_is_reversed;
+        let receiver = if goes_with_key {
+            key.destination
+        } else {
+            key.source
+        };
+        let policy = policies
+            .iter()
+            .find(|policy| policy.hosts.contains(key.ip_version, receiver));
+        policy.map_or_else(Overlap::default, |policy| policy.overlap)
+    }
+
+    /// Keeps the payload of a segment that is refused for what may not have been
+    /// seen: it counts where the receiver acknowledges it.
+    fn doubt(
+        &mut self,
+        segment: Segment,
+        direction: Direction,
+        payload: &[u8],
+        refusal: Unacceptable,
+    ) {
+        let depends_on_others = matches!(
+            refusal,
+            Unacceptable::Acknowledgement | Unacceptable::Window
+        );
+        if let (true, Some(streams)) = (depends_on_others, &mut self.streams) {
+            streams.of(direction).0.doubt(segment.first_byte(), payload);
+        }
     }
 
     /// Puts a segment into its stream.
@@ -317,33 +412,33 @@ impl Flow {
         segment: Segment,
         direction: Direction,
         payload: &[u8],
+        keeping: &Keeping,
         brought: &mut Brought,
     ) {
         let Some(connection) = &self.connection else {
             return;
         };
         let streams = self.streams.get_or_insert_default();
-        match connection.stage {
-            Stage::Established => {
-                streams
-                    .to_server
-                    .open(connection.client_isn.wrapping_add(1));
-                streams
-                    .to_client
-                    .open(connection.server_isn.wrapping_add(1));
+        for side in [Direction::ToServer, Direction::ToClient] {
+            if let Some(first) = connection.first_sequence(side) {
+                streams.of(side).0.open(first);
             }
-            _ => streams.of(direction).0.open(segment.sequence),
         }
         let first = segment.first_byte();
-        brought.receiver_next = streams.of(direction).0.next_sequence();
-        brought.arrival = streams.of(direction).0.segment(first, payload);
+        let stream = streams.of(direction).0;
+        stream.open(first);
+        brought.receiver_next = stream.next_sequence();
+        if segment.flags & URG != 0 {
+            stream.note_urgent(segment.sequence.wrapping_add(segment.urgent.into()));
+        }
+        brought.arrival = stream.segment(first, payload, keeping);
         if segment.acknowledges() {
             let (other, _) = streams.of(direction.opposite());
             brought.answered = other.acknowledged(segment.acknowledgement);
         }
         let (stream, _) = streams.of(direction);
         if segment.flags & FIN != 0 {
-            stream.finish(first.wrapping_add(payload.len() as u32));
+            stream.finish(segment.behind_payload());
         }
         brought.arrival.is_last = stream.is_finished() || segment.flags & RST != 0;
         let new_bytes = brought.arrival.new_bytes;

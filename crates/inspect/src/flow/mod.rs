@@ -20,12 +20,15 @@ mod stream;
 mod table;
 mod tcp;
 
+pub use ahead::{HostPolicy, Overlap};
 pub use application::AppProtocol;
+pub(crate) use application::starts_http;
 pub use table::FlowLimits;
 
 pub(crate) use entry::{Brought, Flow, FlowBits, Streams};
 pub(crate) use stream::{Arrival, Missing, Stream};
 pub(crate) use table::FlowTable;
+pub(crate) use tcp::Unacceptable;
 
 use crate::rule::{Direction, FlowCondition};
 

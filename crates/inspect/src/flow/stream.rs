@@ -2,7 +2,7 @@
 //! 3.10.7.4).
 //!
 //! ```text
-//!              base                  end (next)        ahead
+//!              base                  next              ahead
 //!   …forgotten │◄──── window ───────►│   gap   │██│  │████│
 //! ```
 //!
@@ -10,17 +10,23 @@
 //! stays: a later segment with other bytes for the same place changes nothing,
 //! and is counted. Of what was handed on, the last bytes are kept as a
 //! *window*, in which contents that lie in several segments are found. A gap
-//! is given up when the other end acknowledges what was never seen, or when
+//! is given up when the receiver acknowledges what lies behind it, or when
 //! too much waits behind it; then a new window begins.
+//!
+//! Segments that the receiver seems to refuse, because packets of it were not
+//! seen, are *doubtful*: they count where it acknowledges their bytes and no
+//! others came.
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Overlap};
 use crate::payload::Text;
 
 /// Bytes of a stream that stay in sight: what a rule asks for lies within so
 /// many bytes.
 pub(crate) const WINDOW_BYTES: usize = 4096;
-/// Farthest place in front of the expected one that is believed.
-const MAX_DISTANCE_BYTES: u32 = 1 << 24;
+/// Farthest place from the expected one: the largest window (RFC 7323, section 2.3).
+const MAX_DISTANCE_BYTES: u32 = 1 << 30;
+/// Most memory of doubtful segments.
+const MAX_DOUBTFUL_BYTES: usize = 64 << 10;
 /// Most rules that wait for the rest of a match, and most that are known to
 /// have matched, in one stream.
 const MAX_REMEMBERED: usize = 64;
@@ -63,6 +69,14 @@ pub(crate) struct Missing {
     pub(crate) end: u64,
 }
 
+/// How a receiver keeps what comes before its turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    pub(super) overlap: Overlap,
+    /// Most memory of it; more gives up the gap in front.
+    pub(super) ahead_bytes: usize,
+}
+
 /// One direction.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -73,7 +87,16 @@ pub(crate) struct Stream {
     window: Vec<u8>,
     /// Place of the window's first byte in the stream.
     base: u64,
+    /// Urgent bytes, which are no part of the stream.
+    urgent_bytes: u64,
+    /// Place of the one that was announced last.
+    urgent: Option<u64>,
     ahead: Ahead,
+    doubtful: Ahead,
+    /// Behind the last byte that the receiver acknowledged.
+    acknowledged: u64,
+    /// The last gap that was given up.
+    gap: (u64, u64),
     /// Rules whose search content was seen, and the rest not yet.
     pub(crate) waiting: Vec<Waiting>,
     /// The first of the rules that the last packet put off: its turn is next.
@@ -99,19 +122,35 @@ impl Stream {
 
     /// The sender said that the stream ends in front of a sequence number.
     pub(super) fn finish(&mut self, sequence: u32) {
-        let place = self.place(sequence).unwrap_or(0).max(0) as u64;
-        self.finish.get_or_insert(place);
+        let place = self.place(sequence).map(|place| place.max(0) as u64);
+        if let Some(place) = place.filter(|place| *place >= self.next()) {
+            self.finish = Some(self.finish.map_or(place, |known| known.min(place)));
+        }
     }
 
-    /// Sequence number of the next byte in order.
+    /// The byte in front of a sequence number is urgent, and no part of the stream
+    /// (as Linux and most others read RFC 9293, section 3.8.5).
+    pub(super) fn note_urgent(&mut self, behind: u32) {
+        let place = self.place(behind.wrapping_sub(1));
+        self.urgent = place.and_then(|place| u64::try_from(place).ok());
+    }
+
+    /// Sequence number that is expected next: of the next byte, or behind the
+    /// mark of the end.
     pub(super) fn next_sequence(&self) -> Option<u32> {
         let first = self.first_sequence?;
-        Some(first.wrapping_add(self.end() as u32))
+        let next = first.wrapping_add(self.next() as u32);
+        Some(next.wrapping_add(u32::from(self.is_finished())))
+    }
+
+    /// Place of the next byte in order, urgent ones counted.
+    pub(crate) fn next(&self) -> u64 {
+        self.end() + self.urgent_bytes
     }
 
     /// Whether all bytes up to the end were seen.
     pub(super) fn is_finished(&self) -> bool {
-        self.finish.is_some_and(|finish| self.end() >= finish)
+        self.finish.is_some_and(|finish| self.next() >= finish)
     }
 
     /// Place of the first byte that is in sight.
@@ -119,25 +158,25 @@ impl Stream {
         self.base
     }
 
-    /// Place behind the last byte in order.
+    /// Place behind the last byte in order, urgent ones left out.
     pub(crate) fn end(&self) -> u64 {
         self.base + self.window.len() as u64
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.window.capacity() + self.ahead.bytes()
+        self.window.capacity() + self.ahead.memory_bytes() + self.doubtful.memory_bytes()
     }
 
-    /// The place of a sequence number, near the stream's end.
+    /// The place of a sequence number, near the next one.
     fn place(&self, sequence: u32) -> Option<i64> {
-        let end = self.end();
-        let next = self.first_sequence?.wrapping_add(end as u32);
-        let distance = sequence.wrapping_sub(next) as i32;
-        (distance.unsigned_abs() <= MAX_DISTANCE_BYTES).then_some(end as i64 + i64::from(distance))
+        let next = self.next();
+        let expected = self.first_sequence?.wrapping_add(next as u32);
+        let distance = sequence.wrapping_sub(expected) as i32;
+        (distance.unsigned_abs() <= MAX_DISTANCE_BYTES).then_some(next as i64 + i64::from(distance))
     }
 
     /// Takes in the payload of a segment.
-    pub(super) fn segment(&mut self, sequence: u32, payload: &[u8]) -> Arrival {
+    pub(super) fn segment(&mut self, sequence: u32, payload: &[u8], keeping: &Keeping) -> Arrival {
         let mut arrival = Arrival::default();
         let Some(place) = self.place(sequence) else {
             return arrival;
@@ -146,95 +185,151 @@ impl Stream {
         if payload.is_empty() {
             return arrival;
         }
-        let end = self.end();
-        let old = (end as i64 - place).max(0) as usize;
+        let next = self.next();
+        let old = (next as i64 - place).max(0) as usize;
         if old > 0 {
-            arrival.differs = self.differs(place, &payload[..old.min(payload.len())]);
+            // One byte in front of the next is a keep-alive, whatever it is.
+            let is_keep_alive = (old, payload.len()) == (1, 1);
+            arrival.differs =
+                !is_keep_alive && self.differs(place, &payload[..old.min(payload.len())]);
+            arrival.is_in_stream = !self.is_in_gap(place, payload.len());
         }
-        let Some(new @ [_, ..]) = payload.get(old..) else {
+        let Some(new @ [_, ..]) = payload.get(old..).filter(|_| !self.is_finished()) else {
             return arrival;
         };
-        if place > end as i64 {
-            arrival.differs |= self.ahead.insert(place as u64, new);
-            if self.ahead.is_full() {
+        if place > next as i64 {
+            arrival.differs |= self.ahead.insert(place as u64, new, keeping.overlap);
+            if self.ahead.memory_bytes() > keeping.ahead_bytes {
                 self.give_up_gap(&mut arrival);
+            } else {
+                self.pass_acknowledged(&mut arrival);
             }
             return arrival;
         }
         if self.ahead.is_empty() {
             self.append(new, &mut arrival);
-            arrival.is_payload = old == 0;
-        } else {
-            // What waits came first.
-            arrival.differs |= self.ahead.insert(end, new);
+            arrival.is_payload = old == 0 && arrival.new_bytes == payload.len();
+        } else if keeping.overlap == Overlap::First {
+            arrival.differs |= self.ahead.insert(next, new, Overlap::First);
             self.append_ahead(&mut arrival);
+        } else {
+            self.append(new, &mut arrival);
+            self.append_ahead(&mut arrival);
+        }
+        self.pass_acknowledged(&mut arrival);
+        arrival
+    }
+
+    /// Keeps the payload of a segment that the receiver seems to refuse.
+    pub(super) fn doubt(&mut self, sequence: u32, payload: &[u8]) {
+        let place = self.place(sequence);
+        if let Some(place) = place.and_then(|place| u64::try_from(place).ok())
+            && place >= self.next()
+            && self.doubtful.memory_bytes() + payload.len() <= MAX_DOUBTFUL_BYTES
+            && !payload.is_empty()
+        {
+            self.doubtful.insert(place, payload, Overlap::First);
+        }
+    }
+
+    /// The receiver acknowledged everything before a sequence number: what is
+    /// missing there will not come.
+    pub(super) fn acknowledged(&mut self, sequence: u32) -> Arrival {
+        let mut arrival = Arrival::default();
+        if let Some(place) = self.place(sequence) {
+            // The mark of the end has a number of its own, behind the last byte's.
+            let place = (place.max(0) as u64).min(self.finish.unwrap_or(u64::MAX));
+            self.acknowledged = self.acknowledged.max(place);
+            self.pass_acknowledged(&mut arrival);
         }
         arrival
     }
 
-    /// The other end acknowledged everything before a sequence number: what is
-    /// missing there will not come.
-    pub(super) fn acknowledged(&mut self, sequence: u32) -> Arrival {
-        let mut arrival = Arrival::default();
-        let Some(place) = self.place(sequence) else {
-            return arrival;
-        };
-        // The mark of the end has a number of its own, behind the last byte's.
-        let place = (place.max(0) as u64).min(self.finish.unwrap_or(u64::MAX));
-        if place <= self.end() {
-            return arrival;
-        }
-        match self.ahead.first() {
-            Some(first) if first < place => self.give_up_gap(&mut arrival),
-            _ => {
-                self.restart(place);
-                arrival.after_gap = true;
-                self.append_ahead(&mut arrival);
+    /// Goes on to where the receiver is, as far as something is there: with what
+    /// was doubted, or behind a gap.
+    fn pass_acknowledged(&mut self, arrival: &mut Arrival) {
+        while self.next() < self.acknowledged {
+            if let Some(bytes) = self.doubtful.take(self.next()) {
+                self.append(&bytes, arrival);
+            } else {
+                let first = [self.ahead.first(), self.doubtful.first()];
+                match first.into_iter().flatten().min() {
+                    Some(first) if first < self.acknowledged => self.restart(first, arrival),
+                    _ => return,
+                }
             }
+            self.append_ahead(arrival);
         }
-        arrival
     }
 
     /// Goes on behind the first gap.
     fn give_up_gap(&mut self, arrival: &mut Arrival) {
         if let Some(first) = self.ahead.first() {
-            self.restart(first);
-            arrival.after_gap = true;
+            self.restart(first, arrival);
             self.append_ahead(arrival);
         }
     }
 
-    fn restart(&mut self, place: u64) {
+    fn restart(&mut self, place: u64, arrival: &mut Arrival) {
+        self.gap = (self.next(), place);
         self.window.clear();
-        self.base = place;
+        self.base = place - self.urgent_bytes;
         self.waiting.clear();
+        arrival.after_gap = true;
+        arrival.new_bytes = 0;
+    }
+
+    /// Whether a segment has bytes that were given up.
+    fn is_in_gap(&self, place: i64, payload_bytes: usize) -> bool {
+        let (start, end) = self.gap;
+        place < end as i64 && place + payload_bytes as i64 > start as i64
     }
 
     fn append_ahead(&mut self, arrival: &mut Arrival) {
         if self.ahead.is_empty() {
             return;
         }
-        while let Some(bytes) = self.ahead.take(self.end()) {
+        while let Some(bytes) = self.ahead.take(self.next()) {
             self.append(&bytes, arrival);
         }
     }
 
-    /// Adds bytes to the window. What was there before this segment is cut to
-    /// [`WINDOW_BYTES`] when it is twice as long.
+    /// Adds bytes to the window, as far as the stream goes. What was there before
+    /// this segment is cut to [`WINDOW_BYTES`] when it is twice as long.
     fn append(&mut self, bytes: &[u8], arrival: &mut Arrival) {
+        let next = self.next();
+        let end = self.finish.unwrap_or(u64::MAX).max(next);
+        let bytes = &bytes[..bytes.len().min((end - next) as usize)];
         let old = self.window.len() - arrival.new_bytes;
         if old >= 2 * WINDOW_BYTES {
             let surplus = old - WINDOW_BYTES;
             self.window.drain(..surplus);
             self.base += surplus as u64;
         }
-        self.window.extend_from_slice(bytes);
-        arrival.new_bytes += bytes.len();
+        let urgent = self.urgent.and_then(|urgent| urgent.checked_sub(next));
+        match urgent.filter(|at| *at < bytes.len() as u64) {
+            Some(at) => {
+                let (before, after) = bytes.split_at(at as usize);
+                self.window.extend_from_slice(before);
+                self.window.extend_from_slice(&after[1..]);
+                self.urgent_bytes += 1;
+                self.urgent = None;
+                arrival.new_bytes += bytes.len() - 1;
+            }
+            None => {
+                self.window.extend_from_slice(bytes);
+                arrival.new_bytes += bytes.len();
+            }
+        }
     }
 
     /// Whether bytes at a place differ from those in the window.
     fn differs(&self, place: i64, bytes: &[u8]) -> bool {
-        let from = place - self.base as i64;
+        if self.urgent_bytes > 0 {
+            // Places and bytes are no longer side by side.
+            return false;
+        }
+        let from = place - (self.base + self.urgent_bytes) as i64;
         let skip = (-from).max(0) as usize;
         let known = self.window.get(from.max(0) as usize..).unwrap_or_default();
         let bytes = bytes.get(skip..).unwrap_or_default();
@@ -301,6 +396,17 @@ mod tests {
         stream
     }
 
+    const KEEPING: Keeping = Keeping {
+        overlap: Overlap::Linux,
+        ahead_bytes: 1 << 20,
+    };
+
+    impl Stream {
+        fn take(&mut self, place: u32, payload: &[u8]) -> Arrival {
+            self.segment(sequence(place), payload, &KEEPING)
+        }
+    }
+
     fn seen(stream: &Stream) -> (&[u8], u64) {
         (stream.text().bytes, stream.text().base)
     }
@@ -317,7 +423,7 @@ mod tests {
             for part in order {
                 let from = [0usize, 4, 7][part];
                 let to = [4usize, 7, 10][part];
-                let arrival = stream.segment(sequence(from as u32), &text[from..to]);
+                let arrival = stream.take(from as u32, &text[from..to]);
                 assert!(arrival.is_in_stream && !arrival.differs);
             }
             assert_eq!(seen(&stream), (&text[..], 0), "{order:?}");
@@ -327,58 +433,99 @@ mod tests {
     #[test]
     fn what_came_first_stays_and_differences_are_told() {
         let mut stream = open();
-        stream.segment(sequence(0), b"abcd");
-        let again = stream.segment(sequence(0), b"abcd");
+        stream.take(0, b"abcd");
+        let again = stream.take(0, b"abcd");
         assert!(again.is_in_stream && !again.differs && again.new_bytes == 0);
-        let other = stream.segment(sequence(2), b"XXef");
+        let other = stream.take(2, b"XXef");
         assert!(other.differs && other.new_bytes == 2);
         assert_eq!(stream.text().bytes, b"abcdef");
-        assert!(!stream.segment(sequence(1 << 25), b"far").is_in_stream);
+        assert!(!stream.take(1 << 30 | 9, b"far").is_in_stream);
     }
 
     #[test]
-    fn gaps_are_given_up_when_acknowledged_or_when_too_much_waits() {
+    fn gaps_are_given_up_when_acknowledged_past() {
         let mut stream = open();
-        stream.segment(sequence(0), b"ab");
-        stream.segment(sequence(4), b"ef");
+        stream.take(0, b"ab");
+        stream.take(4, b"ef");
+        assert!(
+            !stream.acknowledged(sequence(4)).after_gap,
+            "nothing behind it"
+        );
         let arrival = stream.acknowledged(sequence(6));
         assert_eq!((arrival.after_gap, arrival.new_bytes), (true, 2));
         assert_eq!(seen(&stream), (&b"ef"[..], 4));
         assert!(!stream.acknowledged(sequence(6)).after_gap);
-        assert!(stream.acknowledged(sequence(9)).after_gap, "never seen");
-        assert_eq!(seen(&stream), (&b""[..], 9));
+        assert!(
+            !stream.take(2, b"cd").is_in_stream,
+            "given up: a packet by itself"
+        );
 
-        let mut stream = open();
-        let block = vec![7; 60_000];
-        let mut gave_up = false;
-        for n in 0..8 {
-            let arrival = stream.segment(sequence(1 + n * 60_000), &block);
-            gave_up |= arrival.after_gap;
-            assert!(stream.memory_bytes() < 1 << 20);
+        // What comes behind is told first, and what is missing does come.
+        stream.acknowledged(sequence(9));
+        assert_eq!(stream.take(6, b"ghi").new_bytes, 3);
+        assert_eq!(seen(&stream), (&b"efghi"[..], 4));
+        // It never comes, and the stream goes on behind it.
+        stream.acknowledged(sequence(12));
+        assert!(stream.take(11, b"l").after_gap);
+        assert_eq!(seen(&stream), (&b"l"[..], 11));
+    }
+
+    #[test]
+    fn gaps_are_given_up_when_too_much_waits() {
+        for payload_bytes in [1, 100, 60_000] {
+            let mut stream = open();
+            let mut gave_up_at = None;
+            for n in 0..40_000 {
+                let arrival = stream.take(1 + n * payload_bytes, &vec![7; payload_bytes as usize]);
+                if arrival.after_gap {
+                    gave_up_at = Some(n);
+                    break;
+                }
+                assert!(stream.memory_bytes() <= KEEPING.ahead_bytes);
+            }
+            let most = (KEEPING.ahead_bytes as u32) / (payload_bytes + 64);
+            assert_eq!(gave_up_at, Some(most), "{payload_bytes}");
         }
-        assert!(gave_up);
+    }
+
+    #[test]
+    fn doubtful_bytes_count_where_they_are_acknowledged_and_no_others_came() {
+        let mut stream = open();
+        stream.doubt(sequence(0), b"abcd");
+        assert_eq!(stream.acknowledged(sequence(2)).new_bytes, 4);
+        stream.doubt(sequence(4), b"XXXX");
+        stream.take(4, b"efgh");
+        assert_eq!(stream.acknowledged(sequence(8)).new_bytes, 0);
+        assert_eq!(seen(&stream), (&b"abcdefgh"[..], 0));
+    }
+
+    #[test]
+    fn urgent_bytes_are_no_part_of_the_stream() {
+        let mut stream = open();
+        stream.note_urgent(sequence(3));
+        let arrival = stream.take(0, b"ab!c");
+        assert_eq!((arrival.new_bytes, arrival.is_payload), (3, false));
+        stream.take(4, b"d");
+        assert_eq!(seen(&stream), (&b"abcd"[..], 0));
+        assert_eq!(stream.next(), 5);
     }
 
     #[test]
     fn acknowledging_the_end_leaves_no_gap() {
         let mut stream = open();
-        stream.segment(sequence(0), b"ab");
+        stream.take(0, b"ab");
         stream.finish(sequence(2));
         assert!(!stream.acknowledged(sequence(3)).after_gap);
         assert_eq!(seen(&stream), (&b"ab"[..], 0));
-
-        let mut stream = open();
-        stream.segment(sequence(0), b"ab");
-        stream.finish(sequence(4));
-        assert!(stream.acknowledged(sequence(5)).after_gap, "never seen");
-        assert_eq!(seen(&stream), (&b""[..], 4));
+        stream.take(2, b"behind the end");
+        assert_eq!(seen(&stream), (&b"ab"[..], 0));
     }
 
     #[test]
     fn the_window_stays_small() {
         let mut stream = open();
         for n in 0..100 {
-            stream.segment(sequence(n * 1000), &[n as u8; 1000]);
+            stream.take(n * 1000, &[n as u8; 1000]);
             assert!(stream.text().bytes.len() <= 2 * WINDOW_BYTES + 1000);
         }
         assert_eq!(stream.end(), 100_000);

@@ -7,8 +7,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment};
 
+use super::ahead::HostPolicy;
 use super::entry::{Brought, Flow, Key};
 use super::tcp::Segment;
+use crate::checksum::Sum;
 use crate::inspector::Packet;
 
 /// Bounds of a flow table.
@@ -19,16 +21,21 @@ pub struct FlowLimits {
     /// Most bytes of streams and messages that are kept. More take those of
     /// flows that were quiet: their packets are then matched one by one.
     pub stream_bytes: usize,
+    /// Most bytes that one direction of a connection keeps behind a gap. More give
+    /// up the gap.
+    pub ahead_bytes: usize,
     /// Whether connections are followed whose beginning was not seen.
     pub midstream: bool,
 }
 
 impl Default for FlowLimits {
-    /// 262,144 flows, about 60 MB; 256 MiB of streams; no midstream pickup.
+    /// 262,144 flows, about 100 MB; 256 MiB of streams, 8 MiB behind a gap; no
+    /// midstream pickup.
     fn default() -> FlowLimits {
         FlowLimits {
             flows: 1 << 18,
             stream_bytes: 256 << 20,
+            ahead_bytes: 8 << 20,
             midstream: false,
         }
     }
@@ -54,6 +61,7 @@ pub(crate) struct FlowTable {
     places: HashTable<u32>,
     hasher: DefaultHashBuilder,
     limits: FlowLimits,
+    policies: Vec<HostPolicy>,
     /// Bytes of all streams.
     stream_bytes: usize,
     hand: usize,
@@ -61,7 +69,8 @@ pub(crate) struct FlowTable {
 }
 
 impl FlowTable {
-    pub(crate) fn new(limits: FlowLimits) -> FlowTable {
+    /// A table without flows. Of the policies that name a receiver the first counts.
+    pub(crate) fn new(limits: FlowLimits, policies: Vec<HostPolicy>) -> FlowTable {
         FlowTable {
             flows: Vec::new(),
             places: HashTable::new(),
@@ -70,6 +79,7 @@ impl FlowTable {
                 flows: limits.flows.clamp(1, u32::MAX as usize),
                 ..limits
             },
+            policies,
             stream_bytes: 0,
             hand: 0,
             counts: FlowCounts::default(),
@@ -80,9 +90,9 @@ impl FlowTable {
         self.counts
     }
 
-    /// Takes in a packet. Tells the flow that it belongs to, and what it
-    /// brought.
-    pub(crate) fn track(&mut self, packet: &Packet<'_>) -> (Option<usize>, Brought) {
+    /// Takes in a packet, of whose checksums `sum` is known. Tells the flow that
+    /// it belongs to, and what it brought.
+    pub(crate) fn track(&mut self, packet: &Packet<'_>, sum: Sum) -> (Option<usize>, Brought) {
         let Packet {
             headers,
             bytes,
@@ -104,7 +114,13 @@ impl FlowTable {
         let index = self.find_or_open(key, is_reversed, segment, now_ns);
         let flow = &mut self.flows[index];
         flow.last_seen_ns = now_ns;
-        let brought = flow.take_in(is_reversed, segment, packet, self.limits.midstream);
+        let brought = flow.take_in(
+            is_reversed,
+            segment,
+            packet,
+            sum,
+            (&self.limits, &self.policies),
+        );
         (Some(index), brought)
     }
 
@@ -146,16 +162,22 @@ impl FlowTable {
             .find(hash, |place| flows[*place as usize].key == key);
         if let Some(place) = known {
             let place = *place as usize;
-            if self.flows[place].is_over(segment, now_ns) {
-                self.stream_bytes -= self.flows[place].memory_bytes;
-                self.flows[place] = Flow::new(key, is_reversed, segment, now_ns);
+            let flow = &mut self.flows[place];
+            let reopened = flow.reopened_by(segment);
+            if reopened.is_some() || flow.is_over(segment, now_ns) {
+                self.stream_bytes -= flow.memory_bytes;
+                let (first, is_reversed) = match reopened {
+                    Some((syn, is_reversed)) => (Some(syn), is_reversed),
+                    None => (segment, is_reversed),
+                };
+                *flow = Flow::new(key, is_reversed, first, now_ns, self.limits.midstream);
                 self.counts.opened += 1;
             } else {
                 self.flows[place].is_recent = true;
             }
             return place;
         }
-        let flow = Flow::new(key, is_reversed, segment, now_ns);
+        let flow = Flow::new(key, is_reversed, segment, now_ns, self.limits.midstream);
         self.counts.opened += 1;
         let place = if self.flows.len() < self.limits.flows {
             self.flows.push(flow);

@@ -1,4 +1,19 @@
-//! The handshake of TCP (RFC 9293, section 3.5), as seen from the side.
+//! What an end of a TCP connection takes, as seen from the side (RFC 9293,
+//! section 3.10.7; RFC 5961; RFC 7323, section 5).
+//!
+//! ```text
+//!  of one end's sequence numbers:
+//!
+//!  acknowledged     expected         sent            edge
+//!  ─────┼──────────────┼───────────────┼───────────────┼─────
+//!   by the other    in order at     highest that    of the window
+//!       end         this place      was sent        that it was given
+//! ```
+//!
+//! A segment that the receiver would refuse is refused here: whoever can send
+//! packets must not be able to move the sensor's view of a connection away from
+//! that of its ends. What cannot be known, because packets were not seen, is
+//! not held against a segment.
 
 use weir_packet::wire::Headers;
 
@@ -8,56 +23,143 @@ pub(super) const FIN: u8 = 0x01;
 pub(super) const SYN: u8 = 0x02;
 pub(super) const RST: u8 = 0x04;
 pub(super) const ACK: u8 = 0x10;
+pub(super) const URG: u8 = 0x20;
+
+/// Most SYNs of one end that are remembered until the other end acknowledges one.
+const MAX_SYNS: usize = 4;
+/// Farthest place from the expected one that is believed where no window is
+/// known.
+const MAX_DISTANCE_BYTES: u32 = 1 << 24;
+/// Largest window of a connection without window scaling.
+const MAX_UNSCALED_WINDOW: u32 = 65_535;
+/// Largest shift of a window (RFC 7323, section 2.3).
+const MAX_SCALE: u8 = 14;
+
+/// Why a segment of a connection is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unacceptable {
+    /// Neither ACK nor SYN nor RST.
+    NoAck,
+    /// Its timestamp is older than the newest (PAWS).
+    Timestamp,
+    /// It lies behind the receiver's window.
+    Window,
+    /// A RST without the expected sequence number.
+    Reset,
+    /// A SYN inside a connection, or one that no SYN of the handshake fits.
+    Syn,
+    /// It acknowledges what was never sent, or what was acknowledged long ago.
+    Acknowledgement,
+    /// Its checksum is wrong.
+    Checksum,
+}
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its beginning was not seen.
     Midstream,
-    /// The client's SYN was seen.
-    SynSent,
-    /// The server's SYN-ACK was seen.
-    SynReceived,
-    /// The client's ACK was seen.
+    /// A SYN was seen, and not all of the handshake.
+    Opening,
+    /// Each end acknowledged the other's SYN.
     Established,
 }
 
 /// A connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stage: Stage,
     /// Whether a reset was seen, or the ends of both directions.
     pub(super) is_closed: bool,
-    client_finished: bool,
-    server_finished: bool,
-    pub(super) client_isn: u32,
-    pub(super) server_isn: u32,
+    client: End,
+    server: End,
+    /// A SYN that came while the connection was open. If the other end takes
+    /// it, a new connection has begun.
+    reopening: Option<(Segment, Direction)>,
 }
 
-/// The fields of a TCP header that the handshake is about.
-#[derive(Clone, Copy, Debug)]
+/// What is known of the sequence numbers of one end.
+#[derive(Debug, Default)]
+struct End {
+    /// SYNs of which the other end may take one.
+    syns: Vec<Syn>,
+    /// The one that it took, without its data.
+    syn: Option<Syn>,
+    /// Behind the last byte that it sent.
+    sent: Option<u32>,
+    /// Behind the last byte that the other end acknowledged.
+    acknowledged: Option<u32>,
+    /// Right edge of the window that the other end gave.
+    edge: Option<u32>,
+    /// The window that it gave last, and the widest.
+    window: u32,
+    widest_window: u32,
+    /// Newest timestamp.
+    timestamp: Option<u32>,
+    has_finished: bool,
+}
+
+/// A SYN, or SYN-ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Syn {
+    isn: u32,
+    data_bytes: u32,
+    options: Options,
+}
+
+/// What a segment says in its options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    scale: Option<u8>,
+    timestamp: Option<u32>,
+}
+
+/// The fields of a TCP header that say what becomes of it.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
     pub(super) flags: u8,
     pub(super) sequence: u32,
     pub(super) acknowledgement: u32,
+    payload_bytes: u32,
+    pub(super) urgent: u16,
+    window: u16,
+    options: Options,
 }
 
 impl Segment {
     pub(super) fn from_headers(headers: &Headers, bytes: &[u8]) -> Segment {
-        let field = |at: usize| match headers.transport(bytes).get(at..at + 4) {
-            Some(&[a, b, c, d]) => u32::from_be_bytes([a, b, c, d]),
-            _ => 0,
+        let transport = headers.transport(bytes);
+        let Some(header) = transport.first_chunk::<20>() else {
+            return Segment::default();
         };
+        let word = |at: usize| {
+            u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let options = transport.get(20..usize::from(header[12] >> 4) * 4);
         Segment {
             flags: headers.tcp_flags,
-            sequence: field(4),
-            acknowledgement: field(8),
+            sequence: word(4),
+            acknowledgement: word(8),
+            payload_bytes: headers.payload(bytes).len() as u32,
+            urgent: u16::from_be_bytes([header[18], header[19]]),
+            window: u16::from_be_bytes([header[14], header[15]]),
+            options: Options::read(options.unwrap_or_default()),
         }
     }
 
     /// Sequence number of the first byte of the payload.
     pub(super) fn first_byte(self) -> u32 {
         self.sequence.wrapping_add(u32::from(self.flags & SYN != 0))
+    }
+
+    /// Sequence number behind the payload.
+    pub(super) fn behind_payload(self) -> u32 {
+        self.first_byte().wrapping_add(self.payload_bytes)
+    }
+
+    fn end(self) -> u32 {
+        self.behind_payload()
+            .wrapping_add(u32::from(self.flags & FIN != 0))
     }
 
     pub(super) fn acknowledges(self) -> bool {
@@ -77,21 +179,136 @@ impl Segment {
     }
 }
 
+impl Options {
+    /// Reads window scale and timestamp (RFC 7323, sections 2.2 and 3.2).
+    fn read(mut options: &[u8]) -> Options {
+        let mut read = Options::default();
+        loop {
+            options = match options {
+                [1, rest @ ..] => rest,
+                [8, 10, a, b, c, d, _, _, _, _, rest @ ..] => {
+                    read.timestamp = Some(u32::from_be_bytes([*a, *b, *c, *d]));
+                    rest
+                }
+                [3, 3, scale, rest @ ..] => {
+                    read.scale = Some((*scale).min(MAX_SCALE));
+                    rest
+                }
+                [2..=255, length @ 2..=255, ..] => match options.get(usize::from(*length)..) {
+                    Some(rest) => rest,
+                    None => return read,
+                },
+                _ => return read,
+            };
+        }
+    }
+}
+
+/// Whether a sequence number lies behind another.
+fn is_after(sequence: u32, other: u32) -> bool {
+    (sequence.wrapping_sub(other) as i32) > 0
+}
+
+fn later(one: Option<u32>, other: u32) -> u32 {
+    one.filter(|one| is_after(*one, other)).unwrap_or(other)
+}
+
+impl End {
+    fn has_timestamps(&self) -> bool {
+        self.syn.is_some_and(|syn| syn.options.timestamp.is_some())
+    }
+
+    /// Remembers a SYN; of too many the newest takes the place of the last.
+    fn offer(&mut self, segment: Segment) {
+        let syn = Syn {
+            isn: segment.sequence,
+            data_bytes: segment.payload_bytes,
+            options: segment.options,
+        };
+        self.syns.retain(|known| known.isn != syn.isn);
+        self.syns.truncate(MAX_SYNS - 1);
+        self.syns.push(syn);
+    }
+
+    /// The other end acknowledges a SYN, perhaps with data in it or behind it.
+    /// Says whether there is one that fits.
+    fn confirm(&mut self, acknowledgement: u32) -> bool {
+        let fits = |syn: &&Syn| {
+            let behind = acknowledgement.wrapping_sub(syn.isn);
+            let sent = self.sent.map_or(0, |sent| sent.wrapping_sub(syn.isn));
+            let sent = if sent <= MAX_UNSCALED_WINDOW { sent } else { 0 };
+            (1..=(1 + syn.data_bytes).max(sent)).contains(&behind)
+        };
+        let Some(syn) = self.syns.iter().rev().find(fits).copied() else {
+            return false;
+        };
+        if self.syn.is_none_or(|known| known.isn != syn.isn) {
+            self.sent = Some(later(self.sent, acknowledgement));
+            self.timestamp = syn.options.timestamp;
+        }
+        self.syn = Some(syn);
+        self.acknowledged = Some(acknowledgement);
+        true
+    }
+
+    /// It goes on behind a SYN that was not seen to be acknowledged.
+    fn note_sent(&mut self, segment: Segment) {
+        let behind = |syn: &Syn| segment.sequence.wrapping_sub(syn.isn);
+        if (self.syns.iter()).any(|syn| (1..=MAX_UNSCALED_WINDOW).contains(&behind(syn))) {
+            self.sent = Some(later(self.sent, segment.end()));
+        }
+    }
+
+    /// The other end gives a window from an acknowledgement on.
+    fn give(&mut self, acknowledgement: u32, window: u32) {
+        let edge = acknowledgement.wrapping_add(window);
+        self.edge = Some(later(self.edge, edge));
+        self.window = window;
+        self.widest_window = self.widest_window.max(window);
+    }
+}
+
 impl Connection {
-    /// A connection at the moment of its first packet.
-    pub(super) fn new(first: Segment) -> Connection {
-        let is_syn = first.is_syn();
-        Connection {
-            stage: if is_syn {
-                Stage::SynSent
-            } else {
-                Stage::Midstream
-            },
+    /// A connection at the moment of its first packet. With `picks_up`, a
+    /// SYN-ACK tells of the SYN that it takes.
+    pub(super) fn new(first: Segment, picks_up: bool) -> Connection {
+        let mut connection = Connection {
+            stage: Stage::Midstream,
             is_closed: false,
-            client_finished: false,
-            server_finished: false,
-            client_isn: if is_syn { first.sequence } else { 0 },
-            server_isn: 0,
+            client: End::default(),
+            server: End::default(),
+            reopening: None,
+        };
+        let taken = Segment {
+            sequence: first.acknowledgement.wrapping_sub(1),
+            ..first
+        };
+        if first.is_syn() || first.is_syn_ack() && picks_up {
+            connection.stage = Stage::Opening;
+            let syn = if first.is_syn() { first } else { taken };
+            connection.client.offer(syn);
+        }
+        connection
+    }
+
+    /// Where one end alone is seen, its second packet tells that the other took
+    /// its SYN.
+    pub(super) fn pick_up_one_side(&mut self, segment: Segment, direction: Direction) {
+        let (from, to) = self.ends(direction);
+        let is_unseen = to.syns.is_empty() && to.syn.is_none() && from.syn.is_none();
+        let behind = |syn: &&Syn| segment.sequence.wrapping_sub(syn.isn);
+        let fits = |syn: &&Syn| (1..=1 + syn.data_bytes).contains(&behind(syn));
+        if is_unseen
+            && segment.acknowledges()
+            && let Some(syn) = from.syns.iter().find(fits).copied()
+        {
+            from.syn = Some(syn);
+            to.syn = Some(Syn {
+                isn: segment.acknowledgement.wrapping_sub(1),
+                data_bytes: 0,
+                options: Options::default(),
+            });
+            self.stage = Stage::Established;
         }
     }
 
@@ -100,38 +317,182 @@ impl Connection {
         self.is_closed || self.stage == Stage::Midstream
     }
 
-    /// Takes in a further packet, or the first.
-    pub(super) fn advance(&mut self, segment: Segment, direction: Direction) {
-        match (self.stage, direction) {
-            (Stage::SynSent, Direction::ToServer) if segment.is_syn() => {
-                // Sent again, perhaps by an impatient client with a new number.
-                self.client_isn = segment.sequence;
-            }
-            (Stage::SynSent, Direction::ToClient)
-                if segment.is_syn_ack() && follows(segment.acknowledgement, self.client_isn) =>
-            {
-                self.server_isn = segment.sequence;
-                self.stage = Stage::SynReceived;
-            }
-            (Stage::SynReceived, Direction::ToServer)
-                if segment.has(ACK, SYN | RST)
-                    && follows(segment.acknowledgement, self.server_isn) =>
-            {
-                self.stage = Stage::Established;
-            }
-            _ => {}
+    /// The SYN that came while the connection was open, and which way it went, if
+    /// the segment is the SYN-ACK that takes it.
+    pub(super) fn reopened_by(&self, segment: Segment) -> Option<(Segment, Direction)> {
+        self.reopening.filter(|(syn, _)| {
+            segment.is_syn_ack() && segment.acknowledgement == syn.sequence.wrapping_add(1)
+        })
+    }
+
+    fn ends(&mut self, direction: Direction) -> (&mut End, &mut End) {
+        match direction {
+            Direction::ToServer => (&mut self.client, &mut self.server),
+            Direction::ToClient => (&mut self.server, &mut self.client),
         }
-        if segment.flags & FIN != 0 {
-            match direction {
-                Direction::ToServer => self.client_finished = true,
-                Direction::ToClient => self.server_finished = true,
+    }
+
+    /// First sequence number of a direction's stream, once the handshake is over.
+    pub(super) fn first_sequence(&self, direction: Direction) -> Option<u32> {
+        let end = match direction {
+            Direction::ToServer => &self.client,
+            Direction::ToClient => &self.server,
+        };
+        Some(end.syn?.isn.wrapping_add(1))
+    }
+
+    /// Takes in a further packet, or the first. `expected` is the sequence number
+    /// that comes next in its direction.
+    ///
+    /// # Errors
+    /// Its receiver would refuse it.
+    pub(super) fn take(
+        &mut self,
+        segment: Segment,
+        direction: Direction,
+        expected: Option<u32>,
+    ) -> Result<(), Unacceptable> {
+        match self.stage {
+            Stage::Opening => self.shake_hands(segment, direction),
+            Stage::Midstream | Stage::Established => self.judge(segment, direction, expected),
+        }
+    }
+
+    /// The handshake, in whatever way: simultaneous, split, with several SYNs of
+    /// either end. It is over when each end has acknowledged a SYN of the other.
+    fn shake_hands(&mut self, segment: Segment, direction: Direction) -> Result<(), Unacceptable> {
+        let (from, to) = self.ends(direction);
+        if segment.flags & RST != 0 {
+            let refuses_syn = segment.flags & ACK != 0 && to.confirm(segment.acknowledgement);
+            let is_expected = from
+                .syn
+                .is_some_and(|syn| segment.sequence == syn.isn.wrapping_add(1));
+            if !refuses_syn && !is_expected {
+                return Err(Unacceptable::Reset);
+            }
+            self.is_closed = true;
+            return Ok(());
+        }
+        if segment.flags & SYN != 0 {
+            if segment.flags & ACK != 0 {
+                if !to.confirm(segment.acknowledgement) {
+                    return Err(Unacceptable::Syn);
+                }
+                to.give(segment.acknowledgement, segment.window.into());
+            }
+            from.offer(segment);
+        } else {
+            if segment.flags & ACK == 0 {
+                return Err(Unacceptable::NoAck);
+            }
+            let Some(syn) = from.syn else {
+                // The other end's ACK was perhaps not seen.
+                from.note_sent(segment);
+                return Err(Unacceptable::Acknowledgement);
+            };
+            let place = segment.sequence.wrapping_sub(syn.isn.wrapping_add(1));
+            if place > MAX_UNSCALED_WINDOW {
+                return Err(Unacceptable::Window);
+            }
+            if !to.confirm(segment.acknowledgement) {
+                return Err(Unacceptable::Acknowledgement);
             }
         }
-        self.is_closed |= segment.flags & RST != 0 || self.client_finished && self.server_finished;
+        if from.syn.is_some() && to.syn.is_some() {
+            (from.syns, to.syns) = (Vec::new(), Vec::new());
+            self.stage = Stage::Established;
+            if segment.flags & SYN == 0 {
+                return self.judge(segment, direction, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// A segment of a connection in a synchronised state.
+    fn judge(
+        &mut self,
+        segment: Segment,
+        direction: Direction,
+        expected: Option<u32>,
+    ) -> Result<(), Unacceptable> {
+        let is_midstream = self.stage == Stage::Midstream;
+        let (from, to) = self.ends(direction);
+        let has = |flag| segment.flags & flag != 0;
+        if !has(ACK | SYN | RST) {
+            return Err(Unacceptable::NoAck);
+        }
+        if has(SYN) {
+            // That of the handshake may come again.
+            let is_repeated = from.syn.is_some_and(|syn| syn.isn == segment.sequence);
+            if is_repeated || is_midstream {
+                return Ok(());
+            }
+            if segment.is_syn() {
+                self.reopening = Some((segment, direction));
+            }
+            return Err(Unacceptable::Syn);
+        }
+        let has_timestamps = is_midstream || from.has_timestamps() && to.has_timestamps();
+        if let (Some(newest), Some(timestamp)) = (from.timestamp, segment.options.timestamp)
+            && has_timestamps
+            && is_after(newest, timestamp)
+            && !has(RST)
+        {
+            return Err(Unacceptable::Timestamp);
+        }
+        let is_behind_window = match (from.edge, expected) {
+            (Some(edge), _) => {
+                is_after(segment.sequence, edge)
+                    || from.window == 0 && segment.payload_bytes > 0 && segment.sequence == edge
+            }
+            (None, Some(expected)) => {
+                let distance = segment.sequence.wrapping_sub(expected) as i32;
+                distance.unsigned_abs() > MAX_DISTANCE_BYTES
+            }
+            (None, None) => false,
+        };
+        if is_behind_window && !has(RST) {
+            return Err(Unacceptable::Window);
+        }
+        if has(RST) {
+            if expected.is_some_and(|expected| segment.sequence != expected) {
+                return Err(Unacceptable::Reset);
+            }
+            self.is_closed = true;
+            return Ok(());
+        }
+        let acknowledgement = segment.acknowledgement;
+        let is_unsent = to.sent.is_some_and(|sent| is_after(acknowledgement, sent));
+        let is_old = to.acknowledged.is_some_and(|known| {
+            is_after(
+                known.wrapping_sub(to.widest_window.max(MAX_UNSCALED_WINDOW)),
+                acknowledgement,
+            )
+        });
+        if is_unsent || is_old {
+            // Where it was sent, and not seen, the other end goes on behind it.
+            return Err(Unacceptable::Acknowledgement);
+        }
+        if let Some(timestamp) = segment.options.timestamp
+            && (from.acknowledged).is_none_or(|known| !is_after(segment.sequence, known))
+        {
+            from.timestamp = Some(timestamp);
+        }
+        from.sent = Some(later(from.sent, segment.end()));
+        from.has_finished |= has(FIN);
+        to.acknowledged = Some(later(to.acknowledged, acknowledgement));
+        if !is_midstream && to.acknowledged == Some(acknowledgement) {
+            let scale = match (from.syn, to.syn) {
+                (Some(one), Some(other)) => one.options.scale.zip(other.options.scale),
+                _ => None,
+            };
+            let window = u32::from(segment.window) << scale.map_or(0, |(own, _)| own);
+            to.give(acknowledgement, window);
+        }
+        self.is_closed |= self.client.has_finished && self.server.has_finished;
+        Ok(())
     }
 }
 
-/// Whether an acknowledgement number lies after an initial sequence number.
-fn follows(acknowledgement: u32, isn: u32) -> bool {
-    (1..1 << 31).contains(&acknowledgement.wrapping_sub(isn))
-}
+#[cfg(test)]
+mod tests;

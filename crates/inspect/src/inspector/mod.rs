@@ -30,8 +30,9 @@ use std::sync::Arc;
 use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
+use crate::checksum::{self, Checksums, Sum};
 use crate::engine::Hits;
-use crate::flow::{Arrival, FlowTable, Missing};
+use crate::flow::{Arrival, FlowTable, Missing, Unacceptable};
 use crate::fragment::{Reassembler, Taken};
 use crate::live::ForeignRules;
 use crate::message::{Derived, Transaction};
@@ -45,7 +46,7 @@ pub use cost::{GroupStatistics, RuleCost};
 pub use options::InspectOptions;
 pub(crate) use packet::pair_number;
 pub use packet::{MAX_TUNNELS, Packet};
-pub use statistics::{FalseCandidates, InspectStatistics};
+pub use statistics::{FalseCandidates, InspectStatistics, RefusedPackets};
 use trial::{Subject, Trial};
 use verdict::Verdict;
 pub use verdict::{InspectDrop, Refusal};
@@ -62,6 +63,7 @@ pub struct Inspector {
     trackers: SharedTrackers,
     statistics: InspectStatistics,
     is_inline: bool,
+    checksums: Checksums,
     /// Of the packets that were inspected together last.
     refusals: Vec<Refusal>,
     scratch: Scratch,
@@ -130,11 +132,12 @@ impl Inspector {
                 ..Scratch::default()
             },
             rules,
-            flows: FlowTable::new(options.limits),
+            flows: FlowTable::new(options.limits, options.policies.clone()),
             fragments: Reassembler::default(),
             trackers,
             statistics: InspectStatistics::default(),
             is_inline: options.is_inline,
+            checksums: options.checksums,
             refusals: Vec::new(),
             datagram: Vec::new(),
         }
@@ -251,13 +254,29 @@ impl Inspector {
         packet: Packet<'_>,
         raise: &mut impl FnMut(Alert),
     ) -> Option<Refused> {
-        packet.levels().find_map(|packet| {
-            let refused = self.inspect_one(record, &packet, raise);
-            if refused.is_some() || packet.headers.fragment == Fragment::Whole {
+        for packet in packet.levels() {
+            self.statistics.packets += 1;
+            let sum = match self.checksums {
+                Checksums::Verify => checksum::of(&packet),
+                Checksums::Ignore => Sum::Unknown,
+            };
+            self.statistics.checksums_offloaded += u64::from(sum == Sum::Partial);
+            if sum == Sum::Wrong {
+                self.statistics
+                    .packets_refused
+                    .count(Unacceptable::Checksum);
+                let refused = Refused::silently(InspectDrop::ChecksumWrong);
+                return self.is_inline.then_some(refused);
+            }
+            let mut refused = self.inspect_one(record, &packet, sum, raise);
+            if refused.is_none() && packet.headers.fragment != Fragment::Whole {
+                refused = self.take_fragment(record, &packet, raise);
+            }
+            if refused.is_some() {
                 return refused;
             }
-            self.take_fragment(record, &packet, raise)
-        })
+        }
+        None
     }
 
     /// A datagram that this fragment completes is inspected as well, with the
@@ -276,6 +295,7 @@ impl Inspector {
                 let whole = Packet {
                     headers: Headers::parse(LinkType::RawIp, &datagram),
                     bytes: &datagram,
+                    is_checksum_trusted: false,
                     ..*packet
                 };
                 let refused = self.inspect_levels(record, whole, raise);
@@ -294,13 +314,13 @@ impl Inspector {
         &mut self,
         record: &Record<'_>,
         packet: &Packet<'_>,
+        sum: Sum,
         raise: &mut impl FnMut(Alert),
     ) -> Option<Refused> {
-        self.statistics.packets += 1;
         self.scratch.packet_number += 1;
         self.scratch.cursors.start_packet();
         self.scratch.matched.clear();
-        let judged = self.try_rules(packet);
+        let judged = self.try_rules(packet, sum);
         if judged.is_passed {
             self.statistics.passed_packets += 1;
             return None;
@@ -355,8 +375,17 @@ impl Inspector {
     }
 
     /// Matches one packet: the rules go to [`Scratch::matched`].
-    fn try_rules(&mut self, packet: &Packet<'_>) -> Judged {
-        let (index, brought) = self.flows.track(packet);
+    fn try_rules(&mut self, packet: &Packet<'_>, sum: Sum) -> Judged {
+        let (index, brought) = self.flows.track(packet, sum);
+        if let Some(refusal) = brought.refused {
+            self.statistics.packets_refused.count(refusal);
+        }
+        if brought.refused == Some(Unacceptable::Checksum) {
+            return Judged {
+                refused: Some(InspectDrop::ChecksumWrong),
+                ..Judged::default()
+            };
+        }
         if brought.is_dropped {
             return Judged {
                 refused: Some(InspectDrop::FlowDropped),
@@ -372,6 +401,7 @@ impl Inspector {
                 packet,
                 payload: packet.payload(),
                 flow: brought.state,
+                is_refused: brought.refused.is_some(),
                 tuple: Tuple::from_headers(&packet.headers, packet.bytes, packet.interface),
             },
             is_passed: false,
@@ -396,10 +426,11 @@ impl Inspector {
             is_passed,
             place: index.map(|index| (index, direction)),
             verdict,
-            refused: brought
-                .arrival
-                .differs
-                .then_some(InspectDrop::StreamConflict),
+            refused: match brought.refused {
+                // What has none may be answered by an ACK, and needs that.
+                Some(_) if !packet.payload().is_empty() => Some(InspectDrop::SegmentRefused),
+                _ => (brought.arrival.differs).then_some(InspectDrop::StreamConflict),
+            },
             receiver_next: brought.receiver_next,
         }
     }

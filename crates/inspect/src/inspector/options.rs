@@ -1,6 +1,7 @@
 //! What an inspector is told beside its rules.
 
-use crate::flow::FlowLimits;
+use crate::checksum::Checksums;
+use crate::flow::{FlowLimits, HostPolicy};
 
 /// How an inspector works. The default is that of a sensor beside the path of the
 /// packets.
@@ -11,4 +12,8 @@ pub struct InspectOptions {
     /// Packets pass through the inspector: rules with the actions `drop` and
     /// `reject` stop them.
     pub is_inline: bool,
+    /// How hosts keep overlapping segments; others do as Linux.
+    pub policies: Vec<HostPolicy>,
+    /// Whether checksums are verified.
+    pub checksums: Checksums,
 }

@@ -20,6 +20,8 @@ pub struct Packet<'a> {
     pub interface: u16,
     /// Its link header.
     pub link: LinkType,
+    /// The port vouches for the checksum of its transport header.
+    pub is_checksum_trusted: bool,
     /// The tunnel that it came through, by the addresses of its ends; 0 for
     /// none. Flows in different tunnels are different flows.
     pub tunnel: u64,
@@ -38,6 +40,7 @@ impl<'a> Packet<'a> {
             Some(Packet {
                 headers,
                 tunnel,
+                is_checksum_trusted: false,
                 ..*packet
             })
         };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::CascadeStatistics;
+use crate::flow::Unacceptable;
 
 /// What each stage of the search turned away, that the stages before it had let
 /// through. Counts of several shards add up.
@@ -26,6 +27,60 @@ pub struct FalseCandidates {
     pub bits: u64,
     /// Candidates whose other contents and patterns are not there, or not yet.
     pub texts: u64,
+}
+
+/// Packets that no receiver takes, which are therefore not inspected, or not as
+/// part of their connection: by reason. Counts of several shards add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RefusedPackets {
+    /// Wrong checksum.
+    pub checksum: u64,
+    /// TCP without ACK, SYN or RST.
+    pub no_ack: u64,
+    /// TCP with an old timestamp (RFC 7323, section 5).
+    pub timestamp: u64,
+    /// TCP behind the receiver's window.
+    pub window: u64,
+    /// RST without the expected sequence number (RFC 5961, section 3).
+    pub reset: u64,
+    /// SYN within a connection (RFC 5961, section 4).
+    pub syn: u64,
+    /// ACK of what was never sent, or of what is long acknowledged (RFC 5961,
+    /// section 5).
+    pub acknowledgement: u64,
+}
+
+impl RefusedPackets {
+    pub(super) fn count(&mut self, refusal: Unacceptable) {
+        *match refusal {
+            Unacceptable::Checksum => &mut self.checksum,
+            Unacceptable::NoAck => &mut self.no_ack,
+            Unacceptable::Timestamp => &mut self.timestamp,
+            Unacceptable::Window => &mut self.window,
+            Unacceptable::Reset => &mut self.reset,
+            Unacceptable::Syn => &mut self.syn,
+            Unacceptable::Acknowledgement => &mut self.acknowledgement,
+        } += 1;
+    }
+
+    fn merge(&mut self, other: &RefusedPackets) {
+        let RefusedPackets {
+            checksum,
+            no_ack,
+            timestamp,
+            window,
+            reset,
+            syn,
+            acknowledgement,
+        } = other;
+        self.checksum += checksum;
+        self.no_ack += no_ack;
+        self.timestamp += timestamp;
+        self.window += window;
+        self.reset += reset;
+        self.syn += syn;
+        self.acknowledgement += acknowledgement;
+    }
 }
 
 /// The stages at which a candidate can fail.
@@ -116,6 +171,10 @@ pub struct InspectStatistics {
     /// made too.
     #[serde(rename = "packets_inspected")]
     pub packets: u64,
+    /// Of these, packets that no receiver takes.
+    pub packets_refused: RefusedPackets,
+    /// Packets whose checksum was left to the sender's network card.
+    pub checksums_offloaded: u64,
     /// Bytes of payloads and streams searched.
     pub payload_bytes: u64,
     /// Flows seen.
@@ -160,6 +219,8 @@ impl InspectStatistics {
     pub fn merge(&mut self, other: &InspectStatistics) {
         let InspectStatistics {
             packets,
+            packets_refused,
+            checksums_offloaded,
             payload_bytes,
             part_bytes,
             candidates,
@@ -185,6 +246,8 @@ impl InspectStatistics {
             replies_lost,
         } = other;
         self.packets += packets;
+        self.packets_refused.merge(packets_refused);
+        self.checksums_offloaded += checksums_offloaded;
         self.payload_bytes += payload_bytes;
         self.part_bytes += part_bytes;
         self.candidates += candidates;

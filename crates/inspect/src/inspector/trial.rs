@@ -26,6 +26,8 @@ pub(super) struct Subject<'a> {
     pub(super) packet: &'a Packet<'a>,
     pub(super) payload: &'a [u8],
     pub(super) flow: FlowState,
+    /// The receiver does not take its payload.
+    pub(super) is_refused: bool,
     pub(super) tuple: Tuple,
 }
 
@@ -119,9 +121,10 @@ impl Trial<'_> {
             packet,
             payload,
             flow,
+            is_refused,
             ..
         } = &self.subject;
-        let (payload, direction) = (*payload, flow.direction);
+        let (payload, direction, is_refused) = (*payload, flow.direction, *is_refused);
         let payload_text = engine::Text::whole(payload);
         self.scratch.candidates.clear();
         match (packet.is_whole(), packet.headers.protocol, direction) {
@@ -145,6 +148,7 @@ impl Trial<'_> {
         for rule in &candidates {
             let asked = &self.rules.rules()[*rule as usize];
             if asked.packet.scope == Some(TextScope::Stream)
+                || is_refused && !asked.payload.is_empty()
                 || arrival.is_in_stream && asked.is_about_stream()
                 || !self.may_try()
             {

@@ -14,6 +14,10 @@ weir_stream::drop_reasons! {
         FlowDropped = "flow_dropped",
         /// An inspection rule dropped the datagram of which it is a fragment.
         DatagramDropped = "datagram_dropped",
+        /// A checksum is wrong.
+        ChecksumWrong = "checksum_wrong",
+        /// A TCP segment with data that its receiver would not take.
+        SegmentRefused = "segment_refused",
         /// It has other bytes for a place of a TCP stream than an earlier packet.
         StreamConflict = "stream_conflict",
     }

@@ -244,7 +244,17 @@ impl Conversation {
         }
     }
 
-    /// One direction ended, or bytes of it are missing.
+    /// Bytes of one direction are missing: it is read on from the next message
+    /// that can be found.
+    pub(crate) fn skip_gap(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+        match self {
+            Conversation::Http(http) => http.skip_gap(direction, notify),
+            Conversation::Tls(tls) => tls.stop(direction),
+            Conversation::Dns(dns) => dns.stop(direction),
+        }
+    }
+
+    /// One direction ended.
     pub(crate) fn stop(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
         match self {
             Conversation::Http(http) => http.stop(direction, notify),

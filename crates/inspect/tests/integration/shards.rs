@@ -51,6 +51,7 @@ fn records() -> Vec<Vec<u8>> {
             sequence,
             acknowledgment,
             flags,
+            window: 65_535,
             ..TcpHeader::default()
         };
         build::tcp_packet(key, &header, payload)

@@ -1,7 +1,7 @@
 //! Records of live ports: received into frames that the batch owns, and sent from there.
 
 use weir_packet::wire::LinkType;
-use weir_port::{LinkLayer, Offload, Outgoing, Rx, Tx};
+use weir_port::{ChecksumState, LinkLayer, Offload, Outgoing, Rx, Tx};
 
 use super::slab::Place;
 use super::{BATCH_RECORDS, Batch};
@@ -63,6 +63,13 @@ impl Batch {
         self.tally.bytes += record_bytes as u64;
         self.tally.arrivals.add(&arrivals);
         added
+    }
+
+    /// Whether the port vouches for the checksum of a record's transport header: it was
+    /// verified, or it is yet to be written because the packet never was on a wire.
+    #[inline]
+    pub fn is_checksum_trusted(&self, index: usize) -> bool {
+        self.columns.offload[..self.len][index].checksum != ChecksumState::Unknown
     }
 
     /// Where a record leaves.

@@ -14,7 +14,7 @@ use weir_gateway::{
     Execution, Gateway, LoadedRules, MetricsFile, Options, Reopen, RuleSource, Traffic,
 };
 use weir_inspect::{
-    AlertCounts, AlertedPackets, EngineChoice, EveWriter, FlowLimits, InspectOptions,
+    AlertCounts, AlertedPackets, Checksums, EngineChoice, EveWriter, FlowLimits, InspectOptions,
     InspectSnapshot, InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule,
     RuleCost, RuleSet,
 };
@@ -233,6 +233,11 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
         limits: FlowLimits {
             midstream: arguments.midstream,
             ..FlowLimits::default()
+        },
+        checksums: if arguments.ignore_checksums {
+            Checksums::Ignore
+        } else {
+            Checksums::Verify
         },
         ..InspectOptions::default()
     };

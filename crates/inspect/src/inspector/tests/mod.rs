@@ -1,5 +1,6 @@
 //! The inspector against one rule after the other.
 
+mod hostile;
 mod inline;
 mod keywords;
 mod pairs;
@@ -56,7 +57,7 @@ fn raised(rules: &Arc<RuleSet>, records: &[Vec<u8>]) -> (Vec<(usize, u32)>, Insp
 /// The same by asking every rule about every packet, where there are no
 /// streams.
 fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
-    let mut flows = FlowTable::new(FlowLimits::default());
+    let mut flows = FlowTable::new(FlowLimits::default(), Vec::new());
     let (trackers, mut statistics) = (SharedTrackers::default(), InspectStatistics::default());
     let mut scratch = Scratch {
         header_verdicts: vec![(0, false); rules.headers().len()],
@@ -65,7 +66,7 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
     let mut raised = Vec::new();
     for (index, record) in records.iter().enumerate() {
         let packet = as_packet(record, index as u64 * 1_000_000);
-        let (_, brought) = flows.track(&packet);
+        let (_, brought) = flows.track(&packet, Sum::Unknown);
         assert!(!brought.arrival.is_in_stream);
         scratch.packet_number += 1;
         let mut trial = Trial {
@@ -77,6 +78,7 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
                 packet: &packet,
                 payload: packet.payload(),
                 flow: brought.state,
+                is_refused: brought.refused.is_some(),
                 tuple: Tuple::from_headers(&packet.headers, record, 0),
             },
             is_passed: false,

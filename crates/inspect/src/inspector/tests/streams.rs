@@ -169,11 +169,12 @@ fn of_segments_that_overlap_the_first_counts() {
     let talk = Talk::new().asks(b"a secret").places(4, b"XXXX word");
     let (pairs, statistics) = raised(&load(SECRET), &talk.records);
     assert_eq!((pairs, statistics.overlaps_differing), (vec![(4, 1)], 1));
-    let hidden = Talk::new()
+    // What waits gives way to what is in order, as in Linux.
+    let in_order = Talk::new()
         .places(8, b" word")
         .places(2, b"XXXXXX word")
         .places(0, b"a secret");
-    assert_eq!(hidden.sids(SECRET), []);
+    assert_eq!(in_order.sids(SECRET), [(5, 1)]);
 }
 
 #[test]
@@ -228,12 +229,15 @@ fn a_rule_about_a_head_and_the_stream_waits_behind_a_long_body() {
         let head = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 300000\r\n\r\n");
         let mut talk = Talk::new().asks(b"GET / HTTP/1.1\r\n\r\n");
         talk = talk.answers(head.as_bytes());
-        for _ in 0..200 {
+        for number in 0..200 {
+            if number % 50 == 0 {
+                talk = talk.asks(b"");
+            }
             talk = talk.answers(&body);
         }
         talk.answers(b"secret word")
     };
-    assert_eq!(answer("").sids(rule), [(205, 1)]);
+    assert_eq!(answer("").sids(rule), [(209, 1)]);
     assert_eq!(answer("X-Quiet: 1\r\n").sids(rule), []);
 }
 

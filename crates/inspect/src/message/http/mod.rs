@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction};
 use crate::buffer::Buffer;
-use crate::flow::AppProtocol;
+use crate::flow::{AppProtocol, starts_http};
 use crate::rule::Direction;
 use body::Body;
 use head::Head;
@@ -31,6 +31,13 @@ enum Asked {
     Connect,
     #[default]
     Other,
+}
+
+/// Where the first line begins that can begin a message.
+fn find_start_line(bytes: &[u8], direction: Direction) -> Option<usize> {
+    let behind_line_ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let mut starts = std::iter::once(0).chain(behind_line_ends);
+    starts.find(|start| starts_http(&bytes[*start..], direction))
 }
 
 /// A request whose answer is awaited.
@@ -62,6 +69,8 @@ enum State {
     Head,
     /// In its body.
     Body,
+    /// Behind a gap: at the next start line that is found, a message begins.
+    Seeking,
     /// Not HTTP any more, or no telling where the next message begins.
     Lost,
 }
@@ -143,6 +152,13 @@ impl Http {
             };
             match side.state {
                 State::Lost => return,
+                State::Seeking => {
+                    let Some(start) = find_start_line(rest, direction) else {
+                        return;
+                    };
+                    rest = &rest[start..];
+                    side.state = State::Head;
+                }
                 State::Head => {
                     let taken = side.head.take(rest, MAX_HEAD_BYTES);
                     rest = &rest[taken..];
@@ -250,6 +266,18 @@ impl Http {
         if let (Direction::ToClient, Some(request)) = (direction, &mut self.answered) {
             let Side { head, body, .. } = &self.answer;
             request.record.add_answer(head, body);
+        }
+    }
+
+    /// Bytes are missing. Which request an answer behind them belongs to is not known.
+    pub(super) fn skip_gap(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
+        let is_lost = self.side(direction).state == State::Lost;
+        self.stop(direction, notify);
+        if !is_lost {
+            self.asked.clear();
+            let side = self.side(direction);
+            side.head.clear();
+            side.state = State::Seeking;
         }
     }
 

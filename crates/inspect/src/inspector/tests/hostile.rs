@@ -1,0 +1,321 @@
+//! Packets that are made to hide a request: what the server takes is found.
+
+use super::*;
+use crate::flow::{HostPolicy, Overlap};
+use weir_packet::wire::FlowKey;
+use weir_packet::wire::build::{self, TcpHeader};
+use weir_packet::wire::protocol::TCP;
+use weir_select::AddressSet;
+
+const RULES: &str = r#"alert http any any -> any any (flow:established,to_server; http.uri; content:"/evil"; sid:1;)
+                       alert tcp any any -> any any (flow:established,to_server; content:"/evil"; sid:2;)"#;
+const EVIL: &[u8] = b"GET /evil HTTP/1.1\r\nHost: a\r\n\r\n";
+const GOOD: &[u8] = b"GET /good HTTP/1.1\r\nHost: a\r\n\r\n";
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+/// A connection whose packets have right checksums.
+struct Wire {
+    records: Vec<Vec<u8>>,
+    /// Next sequence numbers of client and server.
+    next: [u32; 2],
+}
+
+impl Wire {
+    fn new() -> Wire {
+        let mut wire = Wire {
+            records: Vec::new(),
+            next: [1000, 9000],
+        };
+        wire.client(SYN, 0, b"");
+        wire.next[0] += 1;
+        wire.server(SYN | ACK, 0, b"");
+        wire.next[1] += 1;
+        wire.client(ACK, 0, b"");
+        wire
+    }
+
+    fn send(&mut self, is_client: bool, flags: u8, numbers: (u32, u32), payload: &[u8]) {
+        let client = FlowKey {
+            source: u128::from(ENDS.0),
+            destination: u128::from(ENDS.1),
+            source_port: 40_000,
+            destination_port: 80,
+            protocol: TCP,
+            ip_version: 4,
+        };
+        let header = TcpHeader {
+            sequence: numbers.0,
+            acknowledgment: if flags & ACK == 0 { 0 } else { numbers.1 },
+            flags,
+            window: 65_535,
+            options: &[],
+        };
+        let key = if is_client { client } else { client.reversed() };
+        self.records.push(build::tcp_packet(&key, &header, payload));
+    }
+
+    /// At a distance from the next byte.
+    fn client(&mut self, flags: u8, distance: i32, payload: &[u8]) {
+        let sequence = self.next[0].wrapping_add_signed(distance);
+        self.send(true, flags, (sequence, self.next[1]), payload);
+    }
+
+    fn server(&mut self, flags: u8, distance: i32, payload: &[u8]) {
+        let acknowledgement = self.next[0].wrapping_add_signed(distance);
+        self.send(false, flags, (self.next[1], acknowledgement), payload);
+    }
+
+    /// The client sends bytes, and the server acknowledges them.
+    fn asks(mut self, payload: &[u8]) -> Wire {
+        self.client(ACK, 0, payload);
+        self.next[0] += payload.len() as u32;
+        self.server(ACK, 0, b"");
+        self
+    }
+
+    fn spoils_last_checksum(mut self) -> Wire {
+        if let Some(record) = self.records.last_mut() {
+            record[36] ^= 0x55;
+        }
+        self
+    }
+
+    fn sids(&self) -> Vec<u32> {
+        let (pairs, _) = raised(&load(RULES), &self.records);
+        let mut sids: Vec<u32> = pairs.into_iter().map(|(_, sid)| sid).collect();
+        sids.sort_unstable();
+        sids
+    }
+
+    fn refused(&self) -> RefusedPackets {
+        raised(&load(RULES), &self.records).1.packets_refused
+    }
+}
+
+#[test]
+fn an_unharmed_request_is_found() {
+    assert_eq!(Wire::new().asks(GOOD).asks(EVIL).sids(), [1, 2]);
+    assert!(Wire::new().asks(GOOD).sids().is_empty());
+}
+
+#[test]
+fn a_reset_outside_the_expected_number_ends_nothing() {
+    for distance in [-1, 1, 100, 0x3000_0000] {
+        let mut wire = Wire::new().asks(GOOD);
+        wire.client(RST, distance, b"");
+        let wire = wire.asks(EVIL);
+        assert_eq!(wire.sids(), [1, 2], "{distance}");
+        assert_eq!(wire.refused().reset, 1);
+    }
+}
+
+#[test]
+fn a_forged_reset_and_a_forged_syn_replace_nothing() {
+    let mut wire = Wire::new();
+    wire.client(RST, 0x3000_0000, b"");
+    wire.client(SYN, 0x2000_0000, b"");
+    let wire = wire.asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+    let refused = wire.refused();
+    assert_eq!((refused.reset, refused.syn), (1, 1));
+}
+
+#[test]
+fn a_connection_that_the_server_takes_anew_is_a_new_one() {
+    let mut wire = Wire::new().asks(GOOD);
+    // The client was started again; the server gives the old connection up.
+    wire.next[0] = 700_000;
+    wire.client(SYN, 0, b"");
+    wire.next = [700_001, 50_000];
+    wire.server(SYN | ACK, 0, b"");
+    wire.next[1] += 1;
+    wire.client(ACK, 0, b"");
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+#[test]
+fn a_fin_that_is_out_of_the_window_or_damaged_ends_nothing() {
+    let mut wire = Wire::new().asks(GOOD);
+    wire.client(FIN | ACK, 0x3000_0000, b"");
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+    let mut wire = Wire::new().asks(GOOD);
+    wire.client(FIN | ACK, 0, b"");
+    let wire = wire.spoils_last_checksum().asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+    assert_eq!(wire.refused().checksum, 1);
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_moves_nothing() {
+    for distance in [1, 31, 5000, 1 << 20] {
+        let mut wire = Wire::new();
+        wire.server(ACK, distance, b"");
+        let wire = wire.asks(EVIL);
+        assert_eq!(wire.sids(), [1, 2], "{distance}");
+        assert_eq!(wire.refused().acknowledgement, 1);
+    }
+}
+
+#[test]
+fn a_damaged_segment_does_not_come_first() {
+    let mut wire = Wire::new();
+    wire.client(ACK, 0, &[b'x'; 31]);
+    let wire = wire.spoils_last_checksum().asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+}
+
+#[test]
+fn a_host_that_sends_whole_checksums_leaves_none_to_its_network_card() {
+    let mut wire = Wire::new();
+    wire.client(ACK, 0, &[b'x'; 31]);
+    if let Some(record) = wire.records.last_mut() {
+        record[36..38].fill(0);
+    }
+    let wire = wire.asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+    assert_eq!(wire.refused().checksum, 1);
+    // Of a host that leaves all of them, all count.
+    let mut wire = Wire::new().asks(EVIL);
+    for record in wire
+        .records
+        .iter_mut()
+        .filter(|record| record[12..16] == ENDS.0.to_be_bytes())
+    {
+        record[36..38].fill(0);
+    }
+    assert_eq!(wire.sids(), [1, 2]);
+}
+
+#[test]
+fn a_lost_segment_is_awaited_while_it_is_not_acknowledged() {
+    let mut wire = Wire::new();
+    let body = vec![b'x'; 400_000];
+    let post = [
+        b"POST /good HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n",
+        &body[..],
+    ]
+    .concat();
+    let segments: Vec<&[u8]> = post.chunks(1000).collect();
+    // A window of 64 KiB, whose first segment comes last.
+    for flight in segments.chunks(60) {
+        let mut distance = 1000;
+        for segment in &flight[1..] {
+            wire.client(ACK, distance, segment);
+            distance += segment.len() as i32;
+        }
+        wire.client(ACK, 0, flight[0]);
+        let sent: usize = flight.iter().map(|segment| segment.len()).sum();
+        wire.next[0] += sent as u32;
+        wire.server(ACK, 0, b"");
+    }
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+#[test]
+fn many_tiny_segments_behind_a_gap_give_up_nothing() {
+    let mut wire = Wire::new();
+    for (distance, byte) in (0..).zip(EVIL).skip(1) {
+        wire.client(ACK, distance, &[*byte]);
+    }
+    for distance in 0..3000 {
+        wire.client(ACK, 10_000 + distance, b"x");
+    }
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+#[test]
+fn a_connection_is_read_on_behind_a_gap() {
+    let mut wire = Wire::new().asks(GOOD);
+    // Lost in front of the sensor, not of the server.
+    wire.next[0] += 500;
+    let wire = wire.asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+    assert_eq!(raised(&load(RULES), &wire.records).1.stream_gaps, 1);
+}
+
+#[test]
+fn old_timestamps_zero_windows_and_segments_without_ack_are_not_taken() {
+    let mut wire = Wire::new();
+    wire.client(0, 0, &[b'x'; 31]);
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+#[test]
+fn the_receiver_decides_which_of_overlapping_segments_counts() {
+    let mut wire = Wire::new();
+    // Both begin together behind what is missing; Linux keeps the longer, BSD the first.
+    wire.client(ACK, 5, b"good");
+    wire.client(ACK, 5, b"evil HTTP/1.1\r\n\r\n");
+    wire.client(ACK, 0, b"GET /");
+    wire.next[0] += 23;
+    wire.server(ACK, 0, b"");
+    let rules = load(RULES);
+    for (overlap, expected) in [
+        (Overlap::Linux, 2),
+        (Overlap::Bsd, 0),
+        (Overlap::First, 0),
+        (Overlap::Last, 2),
+    ] {
+        let server = "198.18.2.2/32".parse().expect("a prefix");
+        let options = InspectOptions {
+            policies: vec![HostPolicy {
+                hosts: AddressSet::prefix(server),
+                overlap,
+            }],
+            ..InspectOptions::default()
+        };
+        let mut inspector = Inspector::with_options(Arc::clone(&rules), &options);
+        let records = wire.records.iter();
+        let packets: Vec<Packet<'_>> = records.map(|record| as_packet(record, 1)).collect();
+        let mut alerts = 0;
+        inspector.inspect(&packets, |_| alerts += 1);
+        assert_eq!(alerts, expected, "{overlap:?}");
+    }
+}
+
+#[test]
+fn urgent_bytes_are_left_out() {
+    let mut wire = Wire::new();
+    wire.client(ACK | 0x20, 0, b"GET /e!");
+    let record = wire.records.last_mut().expect("a segment");
+    // The urgent pointer stands behind the byte.
+    record[38..40].copy_from_slice(&7u16.to_be_bytes());
+    record[36..38].fill(0);
+    let key = FlowKey::from_headers(&as_packet(record, 0).headers, record).expect("a flow");
+    let checksum = build::transport_checksum(&record[20..], &key);
+    record[36..38].copy_from_slice(&checksum.to_be_bytes());
+    wire.next[0] += 7;
+    assert_eq!(wire.asks(b"vil HTTP/1.1\r\n\r\n").sids(), [1, 2]);
+}
+
+#[test]
+fn one_side_is_enough_where_connections_are_picked_up() {
+    let whole = Wire::new().asks(GOOD).asks(EVIL);
+    let is_client = |record: &&Vec<u8>| record[12..16] == ENDS.0.to_be_bytes();
+    let one_side: Vec<Vec<u8>> = whole.records.iter().filter(is_client).cloned().collect();
+    let rules = load(RULES);
+    let sids = |records: &[Vec<u8>]| {
+        let options = InspectOptions {
+            limits: FlowLimits {
+                midstream: true,
+                ..FlowLimits::default()
+            },
+            ..InspectOptions::default()
+        };
+        let mut inspector = Inspector::with_options(Arc::clone(&rules), &options);
+        let packets: Vec<Packet<'_>> = records.iter().map(|record| as_packet(record, 1)).collect();
+        let mut sids = Vec::new();
+        inspector.inspect(&packets, |alert| {
+            sids.push(rules.rules()[alert.rule as usize].description.sid);
+        });
+        sids.sort_unstable();
+        sids
+    };
+    assert_eq!(sids(&one_side), [1, 2], "a SYN and no SYN-ACK");
+    assert_eq!(sids(&one_side[1..]), [1, 2], "no SYN");
+    assert_eq!(sids(&whole.records[1..]), [1, 2], "the SYN-ACK first");
+    assert_eq!(sids(&whole.records), [1, 2]);
+}
