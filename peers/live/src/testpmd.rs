@@ -55,5 +55,10 @@ pub fn forward(from: &str, to: &str, run: &Run) -> u64 {
     }
     let _ = child.kill();
     let _ = child.wait();
+    // Its program is not taken off with it.
+    for interface in [from, to] {
+        let off = ["link", "set", "dev", interface, "xdp", "off"];
+        let _ = Command::new("ip").args(off).status();
+    }
     0
 }
