@@ -286,6 +286,7 @@ impl Pending {
             nonces: &self.nonces[..self.len],
             is_esn: &self.is_esn,
             esn: &self.esn,
+            has_ciphers: keys.iter().flatten().any(|key| key.cipher.is_some()),
             keys,
             open,
         }

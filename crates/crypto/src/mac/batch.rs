@@ -32,6 +32,8 @@ pub(crate) struct MacPackets<'a> {
     /// Packets with extended sequence numbers, and what is authenticated in place of their AAD.
     pub(crate) is_esn: &'a [bool],
     pub(crate) esn: &'a [[u8; 12]],
+    /// Whether any key has a cipher.
+    pub(crate) has_ciphers: bool,
     /// `None` for packets of other kinds.
     pub(crate) keys: &'a [Option<MacPacketKey<'a>>],
     /// Whether packets are opened, not sealed.
@@ -48,13 +50,13 @@ pub(crate) struct MacPacketKey<'a> {
 
 impl MacPackets<'_> {
     /// The bytes of the MAC's nonce.
-    #[inline]
+    #[inline(always)]
     fn iv(&self, index: usize) -> [u8; 8] {
         std::array::from_fn(|at| self.nonces[index][4 + at])
     }
 
     /// The message, in one place or in two.
-    #[inline]
+    #[inline(always)]
     fn message(&self, index: usize) -> [&[u8]; 2] {
         let place = self.places[index];
         let (aad, iv, end) = (place.aad(), place.iv(), place.payload().end);
@@ -70,7 +72,7 @@ impl MacPackets<'_> {
 
     /// Takes the tag of a packet, or compares it in constant time, and says whether it is there
     /// or right.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, index: usize, tag: &Block) -> bool {
         let place = self.buffer.get_mut(self.places[index].tag());
         let Some(place) = place.filter(|place| place.len() <= tag.len()) else {
@@ -86,14 +88,8 @@ impl MacPackets<'_> {
 
     /// Encrypts or decrypts, which is the same, the payloads of those of a group that are
     /// `used` and have a cipher. What the cipher refuses is used no more.
+    #[inline(never)]
     fn apply_ciphers(&mut self, group: &[u8], used: &mut [bool; LANES]) {
-        let has_cipher = |index: u8| {
-            let key = self.keys[usize::from(index)];
-            key.is_some_and(|key| key.cipher.is_some())
-        };
-        if !group.iter().any(|index| has_cipher(*index)) {
-            return;
-        }
         let ivs: [[u8; 8]; LANES] = std::array::from_fn(|lane| {
             let index = group.get(lane).copied().unwrap_or_default();
             self.iv(index.into())
@@ -158,7 +154,7 @@ pub(crate) fn process(
                     expanded: Expanded::Umac(ref expanded),
                     kind: its,
                     ..
-                } if its == kind => Some(&**expanded),
+                } if its == kind => expanded.as_deref(),
                 _ => None,
             };
             in_lanes(packets, verdicts, key, |messages, most, tags| {
@@ -244,7 +240,7 @@ fn tag_group<K>(
         return;
     }
     let mut used = [true; LANES];
-    if !packets.open {
+    if packets.has_ciphers && !packets.open {
         packets.apply_ciphers(group, &mut used);
     }
     let mut messages = ArrayVec::<Message<'_, K>, LANES>::new();
@@ -265,7 +261,7 @@ fn tag_group<K>(
             None => false,
         };
     }
-    if packets.open {
+    if packets.has_ciphers && packets.open {
         packets.apply_ciphers(group, &mut used);
     }
     for (index, used) in group.iter().zip(used) {
@@ -340,6 +336,7 @@ pub(super) fn tags_of(tier: Tier, messages: &[(&MacKey, u64, [&[u8]; 2])]) -> Ve
         nonces: &nonces,
         is_esn: &vec![false; messages.len()],
         esn: &[],
+        has_ciphers: false,
         keys: &keys,
         open: false,
     };

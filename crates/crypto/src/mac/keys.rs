@@ -6,7 +6,7 @@ use super::algorithm::{Algorithm, TagWords};
 use super::batch::Kind;
 use super::mmh::MmhKey;
 use super::poly1305::Poly1305Key;
-use super::umac::UmacKey;
+use super::umac::{self, UmacKey};
 use crate::aead::gcm::GcmKey;
 use crate::kernel::InvalidLength;
 
@@ -21,7 +21,8 @@ pub(crate) struct MacKey {
 
 /// Secrets lie in boxes of their own, so that moving a key leaves no copy.
 pub(super) enum Expanded {
-    Umac(Box<UmacKey>),
+    /// There until it is dropped.
+    Umac(Option<Box<UmacKey>>),
     Mmh(Box<MmhKey>),
     Gmac(GcmKey),
     Poly1305(Box<Poly1305Key>),
@@ -37,7 +38,7 @@ impl MacKey {
         salt: [u8; 4],
     ) -> Result<MacKey, InvalidLength> {
         let expanded = match algorithm {
-            Algorithm::Umac(words) => Expanded::Umac(UmacKey::new(tier, words, key)?),
+            Algorithm::Umac(words) => Expanded::Umac(Some(UmacKey::new(tier, words, key)?)),
             Algorithm::Mmh(words) => Expanded::Mmh(MmhKey::new(tier, words, key)?),
             Algorithm::Gmac(size) => Expanded::Gmac(GcmKey::new(tier, size, key, salt)?),
             Algorithm::Poly1305 => Expanded::Poly1305(Box::new(Poly1305Key::new(key, salt)?)),
@@ -53,10 +54,10 @@ impl MacKey {
         words: TagWords,
         keys: &[&[u8]],
     ) -> Result<Vec<MacKey>, InvalidLength> {
-        let keys = UmacKey::new_batch(tier, words, keys, &mut std::iter::empty())?.into_iter();
+        let keys = UmacKey::new_batch(tier, words, keys)?.into_iter();
         let algorithm = Algorithm::Umac(words);
         Ok(keys
-            .map(|key| MacKey::of(algorithm, Expanded::Umac(key)))
+            .map(|key| MacKey::of(algorithm, Expanded::Umac(Some(key))))
             .collect())
     }
 
@@ -66,6 +67,16 @@ impl MacKey {
             algorithm,
             kind: Kind::of(algorithm),
             expanded,
+        }
+    }
+}
+
+impl Drop for MacKey {
+    fn drop(&mut self) {
+        if let Expanded::Umac(key) = &mut self.expanded
+            && let Some(key) = key.take()
+        {
+            umac::spend(key);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A key of UMAC in the form that kernels load.
 
+use std::cell::RefCell;
+
 use weir_hash::prime::mod_p36;
 use weir_simd::{Lanes, Tier};
 
@@ -67,20 +69,19 @@ pub(super) mod label {
 
 impl UmacKey {
     /// Derives keys from 16 bytes each, sixteen at a time where `tier` has vectors for
-    /// it, in the memory of spent keys as far as they go.
+    /// it, in the memory of keys that this thread has spent as far as they go.
     #[expect(clippy::vec_box, reason = "a key that moves leaves a copy behind")]
     pub(crate) fn new_batch(
         tier: Tier,
         words: TagWords,
         raw: &[&[u8]],
-        spent: &mut impl Iterator<Item = Box<UmacKey>>,
     ) -> Result<Vec<Box<UmacKey>>, InvalidLength> {
-        let places = raw.iter().map(|_| {
-            let mut key = spent.next().unwrap_or_else(simd::zeroed);
-            key.words = words;
-            key
+        let mut keys: Vec<Box<UmacKey>> = SPENT.with_borrow_mut(|spent| {
+            let kept = spent.len().saturating_sub(raw.len());
+            spent.split_off(kept)
         });
-        let mut keys: Vec<Box<UmacKey>> = places.collect();
+        keys.resize_with(raw.len(), simd::zeroed);
+        keys.iter_mut().for_each(|key| key.words = words);
         for (keys, raw) in keys.chunks_mut(TOGETHER).zip(raw.chunks(TOGETHER)) {
             let mut blocks = Wiped([[0; 16]; TOGETHER]);
             for (block, raw) in blocks.iter_mut().zip(raw) {
@@ -167,13 +168,42 @@ impl UmacKey {
     }
 }
 
-impl Drop for UmacKey {
-    fn drop(&mut self) {
+thread_local! {
+    /// Keys that were wiped, whose memory the next ones take: allocating as much at such an
+    /// alignment takes longer than deriving a key.
+    #[expect(clippy::vec_box, reason = "a key that moves leaves a copy behind")]
+    static SPENT: RefCell<Vec<Box<UmacKey>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Spent keys that a thread has memory of.
+const MOST_SPENT: usize = 64;
+
+/// Wipes a key and keeps its memory.
+pub(crate) fn spend(mut key: Box<UmacKey>) {
+    key.wipe();
+    // At the end of a thread there is nothing to keep it in.
+    let _ = SPENT.try_with(|spent| {
+        if let Ok(mut spent) = spent.try_borrow_mut()
+            && spent.len() < MOST_SPENT
+        {
+            spent.push(key);
+        }
+    });
+}
+
+impl UmacKey {
+    fn wipe(&mut self) {
         wipe(&mut self.pad_keys);
         wipe(&mut self.translation);
         wipe(&mut self.digits);
         wipe(&mut self.points);
         wipe(&mut self.even.0);
         wipe(&mut self.odd.0);
+    }
+}
+
+impl Drop for UmacKey {
+    fn drop(&mut self) {
+        self.wipe();
     }
 }

@@ -19,7 +19,7 @@ mod tests;
 
 use weir_simd::Tier;
 
-pub(crate) use key::UmacKey;
+pub(crate) use key::{UmacKey, spend};
 
 use super::message::{LANES, Message};
 use crate::tags::Tags;
