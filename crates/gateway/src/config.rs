@@ -534,6 +534,13 @@ impl Config {
         }
     }
 
+    /// Whether its pipelines connect live ports, not captures.
+    pub fn is_live(&self) -> bool {
+        self.pipelines
+            .iter()
+            .any(|pipeline| pipeline.live.is_some())
+    }
+
     /// Lets the ledger learn the keys of associations with these names.
     pub fn allow_new_keys(&mut self, names: &[String]) {
         if let Some(ipsec) = &mut self.ipsec {

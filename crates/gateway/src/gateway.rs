@@ -104,10 +104,7 @@ impl Gateway {
         on_interval: Option<OnInterval>,
     ) -> Result<Gateway> {
         let mut shared = load(&config, options)?;
-        let is_live = config
-            .pipelines
-            .iter()
-            .any(|pipeline| pipeline.live.is_some());
+        let is_live = config.is_live();
         // Live pipelines own them: others take their place while packets run.
         let associations = shared.associations.take_if(|_| is_live);
         let stop = StopFlag::default();

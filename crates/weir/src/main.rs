@@ -14,6 +14,8 @@ mod command;
 mod execute;
 mod failure;
 mod operate;
+#[cfg(target_os = "linux")]
+mod privileges;
 mod rules;
 mod secrets;
 mod signals;

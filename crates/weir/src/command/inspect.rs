@@ -62,6 +62,8 @@ fn sensor(arguments: &Inspect, interface: &str) -> Outcome<ExitCode> {
             settings.insert(key.to_owned(), live::path(path)?);
         }
     }
+    #[cfg(target_os = "linux")]
+    crate::privileges::keep_those_of_ports()?;
     let config = live::sensor(interface, "inspect", settings)?;
     let gateway = Gateway::from_config(
         config,

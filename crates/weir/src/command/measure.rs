@@ -181,6 +181,8 @@ fn sensor(arguments: &Measure, interface: &str) -> Outcome<ExitCode> {
             settings.insert(key.to_owned(), live::path(path)?);
         }
     }
+    #[cfg(target_os = "linux")]
+    crate::privileges::keep_those_of_ports()?;
     let config = live::sensor(interface, "measure", settings)?;
     let reports = Reports::open(arguments)?;
     let observed = Arc::clone(&reports);

@@ -18,7 +18,7 @@ use weir_stream::StopFlag;
 
 use crate::cli::Record;
 use crate::failure::failure;
-use crate::signals;
+use crate::{privileges, signals};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -36,6 +36,7 @@ struct Document {
 }
 
 pub fn record(arguments: &Record) -> Outcome<ExitCode> {
+    privileges::keep_those_of_ports()?;
     let rotation = Rotation {
         bytes: arguments.rotate_bytes,
         period: arguments

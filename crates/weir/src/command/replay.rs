@@ -17,7 +17,7 @@ use weir_stream::StopFlag;
 
 use crate::cli::Replay;
 use crate::failure::failure;
-use crate::signals;
+use crate::{privileges, signals};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -38,6 +38,7 @@ struct Document {
 }
 
 pub fn replay(arguments: &Replay) -> Outcome<ExitCode> {
+    privileges::keep_those_of_ports()?;
     let outputs: Vec<&Path> = arguments.common.json.as_deref().into_iter().collect();
     keep_apart(&[&arguments.input], &outputs)?;
     let stop = StopFlag::default();

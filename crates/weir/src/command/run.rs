@@ -12,11 +12,17 @@ use weir_packet::wire::KeyKind;
 use crate::cli::{Check, Run};
 use crate::failure::failure;
 use crate::operate::operate;
+#[cfg(target_os = "linux")]
+use crate::privileges;
 use crate::{rules, tables};
 
 pub fn run(arguments: &Run) -> Outcome<ExitCode> {
     let mut config = Config::load(&arguments.config).map_err(failure)?;
     config.allow_new_keys(&arguments.new_keys.new_key);
+    #[cfg(target_os = "linux")]
+    if config.is_live() {
+        privileges::keep_those_of_ports()?;
+    }
     let json = arguments.common.json.as_deref();
     let quiet = arguments.common.quiet;
     let gateway = Gateway::from_config(

@@ -45,6 +45,29 @@ fn until_received(socket: &str, packets: u64) {
     until(|| (status(socket)["packets"].as_u64() >= Some(packets)).then_some(()));
 }
 
+/// No thread has capabilities but those of ports and files, and none can get others.
+fn check_privileges(pid: &Value) {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
+    let mut threads = 0;
+    for task in tasks.flatten() {
+        let text = std::fs::read_to_string(task.path().join("status")).expect("a status");
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.expect("a line").trim().to_owned()
+        };
+        for set in ["CapEff:", "CapPrm:"] {
+            let set = u64::from_str_radix(&value(set), 16).expect("a number");
+            assert_eq!(set & !OF_PORTS, 0, "{set:x}");
+        }
+        assert_eq!(value("NoNewPrivs:"), "1");
+        threads += 1;
+    }
+    assert!(threads >= 3, "{threads}");
+}
+
+/// By <linux/capability.h>: DAC_OVERRIDE, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, IPC_LOCK, BPF.
+const OF_PORTS: u64 = 1 << 1 | 1 << 2 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 39;
+
 /// The same packets at the same times give the same alerts and sums at an interface as in a file.
 #[test]
 fn a_sensor_sees_at_an_interface_what_it_sees_in_a_file() {
@@ -147,7 +170,9 @@ fn a_filter_stands_between_two_interfaces() {
             namespace,
             &["run", &path, "-q", &control, "--metrics", "9898"],
         );
-        assert_eq!(status(&socket)["queues"].as_array().map(Vec::len), Some(4));
+        let first = status(&socket);
+        assert_eq!(first["queues"].as_array().map(Vec::len), Some(4));
+        check_privileges(&first["pid"]);
         let out = folder.name("out.pcapng");
         let mut recording = start(namespace, &["record", "-i", "d", &out, "-q"]);
         until(|| Path::new(&out).exists().then_some(()));
