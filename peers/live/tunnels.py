@@ -159,7 +159,7 @@ mode = "tunnel"
 tunnel = {{ source = "{OUTER[sender]}", destination = "{OUTER[OTHER[sender]]}" }}
 nat_t = true
 direction = "{'outbound' if sender == side else 'inbound'}"
-replay_window = 4096
+window = 4096
 """
             for index, sender in enumerate(OUTER)
         )
@@ -187,7 +187,7 @@ sa = "from-{other}"
 [[port]]
 name = "inside"
 kind = "tun"
-device = "weir0"
+interface = "weir0"
 side = "plain"
 
 [[port]]
@@ -199,20 +199,20 @@ side = "cipher"
 [pipeline.outbound]
 from = "inside"
 to = "outside"
-stages = ["classify", "protect"]
+stages = ["protect"]
 
 [pipeline.inbound]
 from = "outside"
 to = "inside"
-stages = ["classify", "unprotect"]
+stages = ["unprotect"]
 
 [ipsec]
 sa = "{sa}"
+state = "{pair.folder / f'{side}-ledger'}"
 """
         )
-        ledger = pair.folder / f"{side}-ledger"
-        pair.start(side, arguments.weir, "run", configuration, "--state", ledger,
-                   "--new-key", f"from-{side}", "--quiet")
+        pair.start(side, arguments.weir, "run", configuration, "--new-key", f"from-{side}",
+                   "--quiet", "--control", pair.folder / f"{side}.socket")
         pair.wait_for_device(side, "weir0")
         pair.address(side, "weir0")
 
