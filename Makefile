@@ -2,9 +2,9 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak
 
-# How long `make fuzz` spends on each target.
+# How long `make fuzz` spends on each target, and how long `make soak` lasts.
 SECONDS = 60
 
 help:
@@ -19,6 +19,7 @@ help:
 	echo 'make peers-table      the tables of docs/speed.md, from the rows in these files'
 	echo 'make bench            benchmarks'
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
+	echo 'make soak SECONDS=60  two live gateways under load and faults, as root; the last line is the verdict'
 
 # Alerts are appended to their file, as logs are; each of these runs begins a
 # new one.
@@ -132,3 +133,7 @@ fuzz:
 		echo 'make fuzz: without libFuzzer, for want of a nightly toolchain or of cargo-fuzz'; \
 		cargo run --manifest-path fuzz/Cargo.toml --bin replay -- --seconds $(SECONDS); \
 	fi
+
+soak:
+	cargo build --release --locked --package weir
+	python3 peers/live/soak.py "$${CARGO_TARGET_DIR:-target}/release/weir" --seconds $(SECONDS)

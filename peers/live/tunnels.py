@@ -142,32 +142,31 @@ def program(name, variable=None):
     return path
 
 
-def weir(pair, arguments):
-    """Weir: TUN, AES-128-GCM, ESP in UDP."""
-    keys = {"left": "00112233445566778899aabbccddeeff 01020304",
-            "right": "ffeeddccbbaa99887766554433221100 05060708"}
-    for side in OUTER:
-        other = OTHER[side]
-        associations = "".join(
-            f"""
+KEYS = {"left": "00112233445566778899aabbccddeeff 01020304",
+        "right": "ffeeddccbbaa99887766554433221100 05060708"}
+
+
+def weir_sa(side, mtu=1500, more=""):
+    """The SA file of one side; `more` are further lines of its associations."""
+    other = OTHER[side]
+    associations = "".join(
+        f"""
 [[sa]]
 name = "from-{sender}"
 spi = {4096 + index}
 suite = "aes-128-gcm-16"
-key = "{keys[sender]}"
+key = "{KEYS[sender]}"
 mode = "tunnel"
 tunnel = {{ source = "{OUTER[sender]}", destination = "{OUTER[OTHER[sender]]}" }}
 nat_t = true
 direction = "{'outbound' if sender == side else 'inbound'}"
 window = 4096
+mtu = {mtu}
+{more}
 """
-            for index, sender in enumerate(OUTER)
-        )
-        sa = pair.folder / f"{side}-sa.toml"
-        sa.touch(mode=0o600)
-        sa.write_text(
-            associations
-            + f"""
+        for index, sender in enumerate(OUTER)
+    )
+    return associations + f"""
 [[policy]]
 direction = "outbound"
 destination = "{INNER[other]}"
@@ -180,10 +179,11 @@ source = "{INNER[other]}"
 action = "protect"
 sa = "from-{other}"
 """
-        )
-        configuration = pair.folder / f"{side}.toml"
-        configuration.write_text(
-            f"""
+
+
+def weir_configuration(pair, side):
+    """The configuration of one side, which names its SA file."""
+    return f"""
 [[port]]
 name = "inside"
 kind = "tun"
@@ -207,12 +207,21 @@ to = "inside"
 stages = ["unprotect"]
 
 [ipsec]
-sa = "{sa}"
+sa = "{pair.folder / f'{side}-sa.toml'}"
 state = "{pair.folder / f'{side}-ledger'}"
 """
-        )
+
+
+def weir(pair, arguments):
+    """Weir: TUN, AES-128-GCM, ESP in UDP."""
+    for side in OUTER:
+        sa = pair.folder / f"{side}-sa.toml"
+        sa.touch(mode=0o600)
+        sa.write_text(weir_sa(side))
+        configuration = pair.folder / f"{side}.toml"
+        configuration.write_text(weir_configuration(pair, side))
         pair.start(side, arguments.weir, "run", configuration, "--new-key", f"from-{side}",
-                   "--quiet", "--control", pair.folder / f"{side}.socket")
+                   "--quiet")
         pair.wait_for_device(side, "weir0")
         pair.address(side, "weir0")
 

@@ -1,6 +1,8 @@
 //! How far a receiver has come, written down before a number is accepted.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Progress;
 use super::reservation::Shortage;
@@ -15,6 +17,10 @@ pub struct SeenBound {
     key: u32,
     end: u64,
     is_requested: bool,
+    /// How many numbers the next request is for.
+    step: u64,
+    /// When the last one was made.
+    requested: Option<Instant>,
     /// Whether packets wait for the response, or are dropped.
     waits: bool,
     is_settled: bool,
@@ -28,9 +34,15 @@ impl Drop for SeenBound {
     }
 }
 
-/// How many numbers a crash costs at most: fewer than for a sender, since the
-/// packets that carry them are lost.
-const STEP: u64 = 1 << 16;
+/// The numbers of a step count as seen after a crash, and the packets that carry them are lost:
+/// a step is as many as arrive between [`SHORTEST_STEP`] and [`LONGEST_STEP`], so that a crash
+/// costs a part of a second, whatever the rate.
+const STEPS: RangeInclusive<u64> = 64..=1 << 20;
+const FIRST_STEP: u64 = 64;
+/// A step that is used up sooner doubles: commits take milliseconds.
+const SHORTEST_STEP: Duration = Duration::from_millis(100);
+/// One that lasts longer is halved.
+const LONGEST_STEP: Duration = Duration::from_millis(400);
 
 impl SeenBound {
     /// The bound of a receiver that may accept numbers below `end`.
@@ -40,6 +52,8 @@ impl SeenBound {
             key,
             end,
             is_requested: false,
+            step: FIRST_STEP,
+            requested: None,
             waits,
             is_settled: false,
         }
@@ -53,9 +67,10 @@ impl SeenBound {
     /// It may not.
     pub fn provide(&mut self, sequence: u64) -> Result<u64, Shortage> {
         let mut failure = self.collect(false).err();
-        if !self.is_requested && self.end.saturating_sub(sequence) <= STEP / 2 {
+        if !self.is_requested && self.end.saturating_sub(sequence) <= self.step / 2 {
+            self.adapt_step();
             let end = Progress {
-                next_sequence: sequence.saturating_add(STEP),
+                next_sequence: sequence.saturating_add(self.step),
                 bytes: 0,
             };
             self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
@@ -68,7 +83,7 @@ impl SeenBound {
         }
         Ok(match self.is_requested {
             true => self.end,
-            false => self.end.saturating_sub(STEP / 2).max(sequence + 1),
+            false => self.end.saturating_sub(self.step / 2).max(sequence + 1),
         })
     }
 
@@ -107,6 +122,19 @@ impl SeenBound {
             bound.is_settled = true;
         }
         result
+    }
+
+    /// Makes the step fit the rate at which numbers have come since the last request.
+    fn adapt_step(&mut self) {
+        let now = Instant::now();
+        let lasted = self.requested.map(|requested| now - requested);
+        self.requested = Some(now);
+        self.step = match lasted {
+            Some(lasted) if lasted < SHORTEST_STEP => self.step * 2,
+            Some(lasted) if lasted > LONGEST_STEP => self.step / 2,
+            _ => self.step,
+        }
+        .clamp(*STEPS.start(), *STEPS.end());
     }
 
     fn collect(&mut self, waits: bool) -> Result<(), Shortage> {
