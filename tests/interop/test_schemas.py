@@ -53,6 +53,19 @@ def configuration(folder):
     }
 
 
+def live_configuration(_):
+    """Live ports, and what inspection of live packets may say."""
+    lan = {"name": "lan", "kind": "interface", "side": "plain", "interface": "a0", "promiscuous": False}
+    wan = {"name": "wan", "kind": "udp", "side": "cipher", "address": "192.0.2.1:4500"}
+    inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "inline": True, "checksums": "ignore"}
+    inspect |= {"host-os": [{"hosts": ["198.18.1.0/24"], "os": "windows"}]}
+    return {
+        "port": [lan, wan],
+        "pipeline": {"outbound": {"from": "lan", "to": "wan", "stages": ["inspect"]}},
+        "inspect": inspect,
+    }
+
+
 def short_configuration(_):
     """The form for one direction."""
     return {
@@ -245,7 +258,7 @@ def judged_alike(judges, document, what):
 
 
 def test_documents_have_every_key():
-    for name, makers in (("configuration", (configuration, short_configuration)), ("sa-file", (sa_file,))):
+    for name, makers in (("configuration", (configuration, live_configuration, short_configuration)), ("sa-file", (sa_file,))):
         with tempfile.TemporaryDirectory() as made:
             folder = pathlib.Path(made)
             judges = Judges(name, folder)

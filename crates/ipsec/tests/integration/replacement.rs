@@ -271,9 +271,12 @@ fn what_both_files_have_is_never_interrupted() {
             let sender_side = scope.spawn(move || of_sender.replace(sending, NewKeys::All));
             let receiver_side = scope.spawn(move || of_receiver.replace(receiving, NewKeys::NONE));
             while !(sender_side.is_finished() && receiver_side.is_finished()) {
-                sender.send(&traffic.through(&both));
+                // Few at a time, so that a worker that is not run for a while loses none.
+                if traffic.expected.is_empty() {
+                    sender.send(&traffic.through(&both));
+                }
                 traffic.carry(&mut sender, &mut receiver);
-                thread::sleep(Duration::from_micros(200));
+                thread::sleep(Duration::from_micros(100));
             }
             [sender_side, receiver_side].map(|side| side.join().expect("no panic").expect("right"))
         });
@@ -290,12 +293,13 @@ fn what_both_files_have_is_never_interrupted() {
         assert_eq!(of_sender.added, next.len() - both.len());
         assert_eq!(of_sender.retired, present.len() - both.len());
         assert_eq!((of_receiver.kept, of_receiver.generation), (12, round + 1));
+        traffic.finish(&mut sender, &mut receiver);
         sender.send(&traffic.through(&next));
-        traffic.carry(&mut sender, &mut receiver);
+        traffic.finish(&mut sender, &mut receiver);
         present = next;
     }
     traffic.finish(&mut sender, &mut receiver);
-    assert!(traffic.numbers > 5_000, "{}", traffic.numbers);
+    assert!(traffic.numbers > 1_000, "{}", traffic.numbers);
     let sum = |ipsec: &Running| -> u64 {
         let reports = ipsec.reports();
         reports.iter().map(|report| report.traffic.packets).sum()
