@@ -47,7 +47,10 @@ pub(super) struct LaneKernel<W> {
 /// A message of each lane and what HMAC makes of it. All are cut alike.
 #[cfg_attr(
     not(target_arch = "x86_64"),
-    expect(dead_code, reason = "kernels of other processors take the hashes one by one")
+    expect(
+        dead_code,
+        reason = "kernels of other processors take the hashes one by one"
+    )
 )]
 pub(crate) struct HmacRow<'a, W> {
     /// The states behind the inner and the outer pad.

@@ -31,14 +31,14 @@ impl<'a> Schedule<'a> {
 
     /// Round key 0.
     #[inline]
-    pub(super) fn round_keys(&self) -> *const Block {
+    pub(super) fn round_keys(self) -> *const Block {
         self.blocks.wrapping_add(ROUND_KEYS)
     }
 
     /// The keys that texts are processed with: to open them, those of the
     /// inverse cipher, which not every key has.
     #[inline]
-    pub(super) fn text_keys<const OPEN: bool>(&self) -> *const Block {
+    pub(super) fn text_keys<const OPEN: bool>(self) -> *const Block {
         match OPEN {
             true => self.blocks.wrapping_add(inverse_keys(self.rounds)),
             false => self.round_keys(),
@@ -47,14 +47,14 @@ impl<'a> Schedule<'a> {
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn l_star(&self) -> __m128i {
+    pub(super) fn l_star(self) -> __m128i {
         // SAFETY: every key has the block.
         unsafe { load(self.blocks) }
     }
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn l_dollar(&self) -> __m128i {
+    pub(super) fn l_dollar(self) -> __m128i {
         // SAFETY: every key has the block.
         unsafe { load(self.blocks.add(1)) }
     }
@@ -62,7 +62,7 @@ impl<'a> Schedule<'a> {
     /// Lᵢ.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn l(&self, i: u32) -> __m128i {
+    pub(super) fn l(self, i: u32) -> __m128i {
         match i {
             ..=LAST_L => self.l_in_memory(i),
             _ => beyond(self.l_in_memory(LAST_L), i),
@@ -72,7 +72,7 @@ impl<'a> Schedule<'a> {
     /// Lᵢ, up to the last in memory.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn l_in_memory(&self, i: u32) -> __m128i {
+    pub(super) fn l_in_memory(self, i: u32) -> __m128i {
         // SAFETY: every key has L₀ to the last; a block is 16 readable bytes.
         unsafe { load(self.blocks.add(place_of_l(self.rounds, i.min(LAST_L)))) }
     }
@@ -80,14 +80,14 @@ impl<'a> Schedule<'a> {
     /// The offset of the partial block behind `blocks` whole ones.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn offset_of_partial(&self, first: __m128i, blocks: usize) -> __m128i {
+    pub(super) fn offset_of_partial(self, first: __m128i, blocks: usize) -> __m128i {
         _mm_xor_si128(self.offset_behind(first, blocks), self.l_star())
     }
 
     /// The offset of the last of `blocks` whole blocks.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub(super) fn offset_behind(&self, first: __m128i, blocks: usize) -> __m128i {
+    pub(super) fn offset_behind(self, first: __m128i, blocks: usize) -> __m128i {
         let mut offset = first;
         // The sum over blocks 1 to m of L[ntz] is a Gray code's: see the module.
         let mut gray = blocks ^ blocks >> 1;

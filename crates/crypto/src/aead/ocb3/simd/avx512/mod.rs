@@ -99,7 +99,7 @@ unsafe fn short<const VECTORS: usize, const IS_WHOLE: bool, const OPEN: bool>(
     unsafe {
         let (mut group, mut begun) = Group::first::<OPEN>(task, &run);
         for start in run.clone().step_by(GROUP) {
-            let next = group.next::<OPEN>(task, &run);
+            let next = Group::behind::<OPEN>(task, start, &run);
             let mut texts = group.texts::<OPEN>(&begun);
             let mut beginning = Beginning::new(&next);
             let mut tags = [_mm_setzero_si128(); GROUP];
@@ -132,7 +132,7 @@ unsafe fn long<const OPEN: bool>(task: &mut Task<'_, '_>, run: Range<usize>) {
     unsafe {
         let (mut group, mut begun) = Group::first::<OPEN>(task, &run);
         for start in run.clone().step_by(GROUP) {
-            let next = group.next::<OPEN>(task, &run);
+            let next = Group::behind::<OPEN>(task, start, &run);
             let next_begun = Beginning::alone(&next);
             let offsets = begun.broadcast_offsets();
             let pads = group.pads::<OPEN>(&offsets);
@@ -153,8 +153,6 @@ unsafe fn long<const OPEN: bool>(task: &mut Task<'_, '_>, run: Range<usize>) {
 struct Group<'t, 'a> {
     packets: [&'t Packet<'a>; GROUP],
     schedules: [Schedule<'a>; GROUP],
-    /// Where the first is.
-    start: usize,
     /// How many are packets of their own.
     count: usize,
 }
@@ -180,24 +178,24 @@ impl<'t, 'a> Group<'t, 'a> {
         }
     }
 
-    /// The next group, or the same once more behind the last one; prefetches the
-    /// keys of one further on.
+    /// The group behind the one at `start`, or that once more where it is the last; prefetches
+    /// the keys of one further on.
     ///
     /// # Safety
     /// As for [`Group::first`].
     #[inline(always)]
-    unsafe fn next<const OPEN: bool>(
-        &self,
+    unsafe fn behind<const OPEN: bool>(
         task: &Task<'t, 'a>,
+        start: usize,
         run: &Range<usize>,
     ) -> Group<'t, 'a> {
-        let ahead = self.start + LOOK_AHEAD;
+        let ahead = start + LOOK_AHEAD;
         if let Some(packets) = task.packets.get(ahead..ahead + GROUP) {
             packets.iter().for_each(prefetch::<OPEN>);
         }
-        let start = match self.start + GROUP {
+        let start = match start + GROUP {
             next if next < run.end => next,
-            _ => self.start,
+            _ => start,
         };
         // SAFETY: the caller's.
         unsafe { Group::at(task, start, run.end) }
@@ -226,7 +224,6 @@ impl<'t, 'a> Group<'t, 'a> {
         Group {
             packets: packets_of_group,
             schedules,
-            start,
             count: GROUP.min(packets.len()),
         }
     }
