@@ -1,6 +1,6 @@
 //! What each family costs: nanoseconds for a key under all rows, of many keys at a
 //! time (lanes are keys) and of one key after the other (lanes are functions), in the
-//! lanes of every tier beside the scalar twin.
+//! lanes of every tier beside the scalar reference.
 //!
 //! Keys of one word and of four, five rows of 32,768 buckets, chunks of 256 keys
 //! (what a sketch hands over). Subjects take turns, 21 rounds of them; a figure is

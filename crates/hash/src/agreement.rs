@@ -21,15 +21,15 @@ impl BucketSink for HandedOut {
 /// Every tier gives the buckets that the definition gives, below the width, and keeps
 /// within its buffers: tables, keys and buckets lie at unmapped pages, so that an access
 /// beyond them ends the program.
-pub(crate) fn assert_lanes_equal_twin(family: &impl Family, keys: &KeyColumns) {
+pub(crate) fn assert_lanes_equal_scalar(family: &impl Family, keys: &KeyColumns) {
     for side in Side::ALL {
         guarded(side, || {
-            assert_lanes_equal_twin_in_place(&family.clone(), &keys.clone());
+            assert_lanes_equal_scalar_in_place(&family.clone(), &keys.clone());
         });
     }
 }
 
-fn assert_lanes_equal_twin_in_place(family: &impl Family, keys: &KeyColumns) {
+fn assert_lanes_equal_scalar_in_place(family: &impl Family, keys: &KeyColumns) {
     for_each_tier(|tier| {
         let mut out = Buckets::new();
         let mut handed_out = HandedOut(vec![Vec::new(); family.rows()]);
@@ -65,7 +65,7 @@ fn assert_lanes_equal_twin_in_place(family: &impl Family, keys: &KeyColumns) {
 }
 
 /// The same over the first `key_words` words of these keys.
-pub(crate) fn assert_lanes_equal_twin_over(
+pub(crate) fn assert_lanes_equal_scalar_over(
     family: &impl Family,
     key_words: usize,
     keys: &[LongKey],
@@ -74,7 +74,7 @@ pub(crate) fn assert_lanes_equal_twin_over(
     for key in keys {
         assert!(columns.push(&key[..key_words]));
     }
-    assert_lanes_equal_twin(family, &columns);
+    assert_lanes_equal_scalar(family, &columns);
 }
 
 /// A shorter key is the key padded with zeros, whatever the length of the

@@ -1,10 +1,10 @@
 //! What every kernel crate needs from the processor, and nothing more.
 //!
-//! A kernel has one *scalar twin* that defines it and versions for wider
-//! [`Tier`]s that must agree with the twin bit for bit. The processor is asked
-//! once; a stage keeps the answer and enters a kernel once per batch. Tests
-//! run each kernel under [`for_each_tier`], so that a tier is never left out
-//! in silence.
+//! A kernel has one *scalar reference* that defines it, and versions for wider
+//! [`Tier`]s that must agree with the reference bit for bit. The processor's
+//! features are detected once; a stage keeps the tier and enters a kernel once
+//! per batch. Tests run each kernel under [`for_each_tier`], so that no tier is
+//! skipped silently.
 
 #![deny(unsafe_code)]
 

@@ -85,7 +85,7 @@ pub(super) static INDEXES: [u8; MOST_PACKETS] = {
     places
 };
 
-/// Lengths that are told apart.
+/// Classes of lengths.
 const CLASSES: usize = 64;
 
 /// Up to [`MOST_PACKETS`] packets of up to `KINDS` kinds, and which of them go

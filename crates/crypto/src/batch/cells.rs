@@ -3,11 +3,12 @@
 use std::cell::Cell;
 
 use super::descriptor::Place;
-use crate::aead::{Packet, tags_agree};
+use crate::aead::Packet;
 use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Kind;
 use crate::simd::block_of;
+use crate::verdict::tags_agree;
 
 /// Packets in columns. Their parts, which are borrowed for writing, are slices of cells, so that
 /// no packet is cut from the buffer before another.

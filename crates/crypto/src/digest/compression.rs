@@ -15,7 +15,7 @@ pub(crate) struct Compression<W: 'static> {
     big_endian: bool,
     /// The kept crate's code, one message at a time: what the lanes must agree
     /// with. The bytes are whole blocks.
-    pub(super) twin: fn(&mut [W; 8], &[u8]),
+    pub(super) scalar: fn(&mut [W; 8], &[u8]),
     pub(super) candidates: Candidates<W>,
 }
 
@@ -34,8 +34,7 @@ pub(crate) trait Word: Numbers + Default + 'static {
     /// The word whose first byte in memory order is `0x80`, which ends a message.
     fn end_mark(big_endian: bool) -> Self;
 
-    /// Bits of a message that has so many bytes; lengths that need more than
-    /// 32 bits do not come in words.
+    /// The bit length of a message of `bytes`, as a word; `u32` bounds the length.
     fn bit_length(bytes: u32) -> Self;
 
     /// Writes the first bytes of `state`, at most all, to `out`.
@@ -88,7 +87,7 @@ word!(u64);
 /// RFC 1321.
 pub(crate) static MD5: Compression<u32> = Compression {
     big_endian: false,
-    twin: |state, blocks| {
+    scalar: |state, blocks| {
         let [a, b, c, d, ..] = state;
         let mut used = [*a, *b, *c, *d];
         md5::block_api::compress(&mut used, blocks.as_chunks().0);
@@ -100,7 +99,7 @@ pub(crate) static MD5: Compression<u32> = Compression {
 /// FIPS 180-4 section 6.1.
 pub(crate) static SHA1: Compression<u32> = Compression {
     big_endian: true,
-    twin: |state, blocks| {
+    scalar: |state, blocks| {
         let [a, b, c, d, e, ..] = state;
         let mut used = [*a, *b, *c, *d, *e];
         sha1::block_api::compress(&mut used, blocks.as_chunks().0);
@@ -112,14 +111,14 @@ pub(crate) static SHA1: Compression<u32> = Compression {
 /// FIPS 180-4 section 6.2, also for SHA-224.
 pub(crate) static SHA256: Compression<u32> = Compression {
     big_endian: true,
-    twin: |state, blocks| sha2::block_api::compress256(state, blocks.as_chunks().0),
+    scalar: |state, blocks| sha2::block_api::compress256(state, blocks.as_chunks().0),
     candidates: simd::SHA256,
 };
 
 /// FIPS 180-4 section 6.4, also for SHA-384.
 pub(crate) static SHA512: Compression<u64> = Compression {
     big_endian: true,
-    twin: |state, blocks| sha2::block_api::compress512(state, blocks.as_chunks().0),
+    scalar: |state, blocks| sha2::block_api::compress512(state, blocks.as_chunks().0),
     candidates: simd::SHA512,
 };
 
@@ -138,12 +137,12 @@ impl<W: Word> Compression<W> {
     pub(crate) fn finish_one(&self, state: &[W; 8], rest: &[u8]) -> [W; 8] {
         let mut state = *state;
         let (blocks, end) = rest.split_at(rest.len() / W::BLOCK_BYTES * W::BLOCK_BYTES);
-        (self.twin)(&mut state, blocks);
+        (self.scalar)(&mut state, blocks);
         let mut padded = Zeroizing::new([0; 2 * MOST_BLOCK_BYTES]);
         let bytes = W::BLOCK_BYTES as u64 + rest.len() as u64;
         let count = self.pad(&mut *padded, end.len(), bytes);
         padded[..end.len()].copy_from_slice(end);
-        (self.twin)(&mut state, &padded[..count * W::BLOCK_BYTES]);
+        (self.scalar)(&mut state, &padded[..count * W::BLOCK_BYTES]);
         state
     }
 

@@ -10,7 +10,7 @@ pub(super) fn copy_short(to: &mut [u8], from: &[u8]) {
     copy_each(to.len(), std::iter::once((to, from)));
 }
 
-/// The same of several pairs of slices of so many bytes.
+/// The same for several pairs of slices of `bytes` bytes.
 #[inline(always)]
 pub(super) fn copy_each<'a>(bytes: usize, pairs: impl Iterator<Item = (&'a mut [u8], &'a [u8])>) {
     match bytes {

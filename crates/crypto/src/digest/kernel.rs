@@ -16,7 +16,7 @@ pub(crate) use super::simd::{HmacRow, MOST_LANES, Words};
 /// message at a time.
 pub(super) enum Kernel<W: 'static> {
     Lanes(&'static LaneKernel<W>),
-    Twin(fn(&mut [W; 8], &[u8])),
+    Scalar(fn(&mut [W; 8], &[u8])),
 }
 
 impl<W: Word> Kernel<W> {
@@ -26,14 +26,14 @@ impl<W: Word> Kernel<W> {
             .iter()
             .filter_map(|candidate| candidate.under(tier))
             .find(|kernel| kernel.fewest as usize <= messages)
-            .map_or(Kernel::Twin(of.twin), Kernel::Lanes)
+            .map_or(Kernel::Scalar(of.scalar), Kernel::Lanes)
     }
 
     /// How many messages it takes at once.
     pub(super) fn lanes(&self) -> usize {
         match self {
             Kernel::Lanes(kernel) => kernel.lanes,
-            Kernel::Twin(_) => 1,
+            Kernel::Scalar(_) => 1,
         }
     }
 
@@ -41,7 +41,7 @@ impl<W: Word> Kernel<W> {
     pub(super) fn fewest(&self) -> u32 {
         match self {
             Kernel::Lanes(kernel) => kernel.fewest,
-            Kernel::Twin(_) => 1,
+            Kernel::Scalar(_) => 1,
         }
     }
 
@@ -99,7 +99,7 @@ impl<W: Word> Kernel<W> {
                     states.set_column(lane, &few.column(place));
                 }
             }
-            Kernel::Twin(twin) => {
+            Kernel::Scalar(advance) => {
                 for lane in lanes {
                     let mut block = Zeroizing::new([0; 128]);
                     let (front, back) = block[..W::BLOCK_BYTES].split_at_mut(W::BLOCK_BYTES / 2);
@@ -107,7 +107,7 @@ impl<W: Word> Kernel<W> {
                     W::write(&half(0), big_endian, front);
                     W::write(&half(8), big_endian, back);
                     let mut state = states.column(lane);
-                    twin(&mut state, &block[..W::BLOCK_BYTES]);
+                    advance(&mut state, &block[..W::BLOCK_BYTES]);
                     states.set_column(lane, &state);
                 }
             }
@@ -118,16 +118,16 @@ impl<W: Word> Kernel<W> {
     pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut WipedStates<W>) -> bool {
         match self {
             Kernel::Lanes(kernel) => kernel.hmac(row, &mut states.0),
-            Kernel::Twin(_) => false,
+            Kernel::Scalar(_) => false,
         }
     }
 
     fn run(&self, states: &mut States<W>, streams: &Streams<'_>, blocks: usize) {
         match self {
             Kernel::Lanes(kernel) => kernel.advance(states, streams, blocks),
-            Kernel::Twin(twin) => {
+            Kernel::Scalar(advance) => {
                 let mut state = std::array::from_fn(|word| states[word][0]);
-                twin(&mut state, &streams[0][..blocks * W::BLOCK_BYTES]);
+                advance(&mut state, &streams[0][..blocks * W::BLOCK_BYTES]);
                 for (row, word) in states.iter_mut().zip(state) {
                     row[0] = word;
                 }

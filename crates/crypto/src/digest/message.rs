@@ -106,8 +106,8 @@ impl Cut {
         }
     }
 
-    /// The next piece to be gathered, at most so many bytes: of which part, and
-    /// where it lies there.
+    /// The next piece to be gathered, of at most `most_bytes`: its part, and the range
+    /// within that part.
     #[inline]
     pub(super) fn next_piece(
         &mut self,

@@ -27,7 +27,7 @@ fn with_every_kernel(
     ) {
         let lanes = of.candidates.iter().filter_map(|c| c.under(tier));
         let kernels = lanes.map(|k| (k.name, Kernel::Lanes(k)));
-        for (name, kernel) in kernels.chain([("scalar", Kernel::Twin(of.twin))]) {
+        for (name, kernel) in kernels.chain([("scalar", Kernel::Scalar(of.scalar))]) {
             let mut digests = vec![vec![0xee; digest.bytes()]; messages.len()];
             let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
             let mut jobs: Vec<DigestJob<'_>> = messages

@@ -26,8 +26,8 @@ pub struct Engine {
     pub tier: &'static str,
     /// Whether this processor can run it.
     pub available: bool,
-    /// Whether packets of its suites are processed by it: it is of the widest
-    /// tier, up to the one in force, whose engines passed their self-test.
+    /// Whether it processes the packets of its suites: it belongs to the widest
+    /// tier, up to the active one, whose engines passed their self-test.
     pub in_use: bool,
     /// What it can do.
     pub suites: Vec<Suite>,
@@ -126,13 +126,13 @@ fn engine_of(suite: Suite) -> &'static str {
 }
 
 impl Engine {
-    /// Seals and opens the published answers of each suite and MAC, now, under held and
-    /// one-time keys and several packets at once, and returns how many packets
-    /// were compared.
+    /// Seals and opens the known-answer packets of each suite and MAC, under held and
+    /// one-time keys and several packets at once. Returns the number of packets
+    /// compared.
     ///
     /// # Errors
-    /// The first answer that came out differently, or a damaged packet that
-    /// was taken for authentic: the engine is not used.
+    /// The first known answer that differs, or a damaged packet that was accepted
+    /// as authentic: the engine is not used.
     pub fn self_test(&self) -> Result<usize, SelfTestError> {
         let tier = self.tier.parse().unwrap_or(Tier::Scalar);
         let macs = self.macs.iter().map(|mac| Suite::Mac(*mac));

@@ -1,6 +1,6 @@
-//! Which tier's kernels process packets: the widest, up to the one in force,
-//! that gives the published answers on this machine. They are asked when the
-//! first key of their kind is made, once in the life of a process.
+//! Which tier's kernels process packets: the widest, up to the active one, that
+//! reproduces the known answers on this machine. The self-test runs when the
+//! first key of a family is made, once per process.
 
 use std::sync::OnceLock;
 
@@ -96,8 +96,8 @@ pub(crate) fn trusted_tier(family: Family) -> Option<Tier> {
     *family.verdict().get_or_init(|| ask(family))
 }
 
-/// The tier of packets whose keys were made, which has been asked for: without
-/// such keys there are no such packets, and the answer does not matter.
+/// The tier of packets whose keys exist, so that the self-test has run: without
+/// such keys there are no such packets, and the result does not matter.
 #[inline]
 pub(crate) fn tier_in_use(family: Family) -> Tier {
     let verdict = family.verdict().get();

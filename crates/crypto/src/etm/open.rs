@@ -1,6 +1,5 @@
 //! Tags compared, and what is authentic decrypted.
 
-use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 use zeroize::Zeroizing;
 
@@ -12,7 +11,7 @@ use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
 use crate::mac::hmac::{HmacLanes, HmacRoom, PadWord};
 use crate::mode::{self, CbcDecryptKey, CtrText};
-use crate::verdict::publish;
+use crate::verdict::tags_agree;
 
 type Key = EtmKey<CbcDecryptKey>;
 type Packet<'a> = EtmPacket<'a, CbcDecryptKey>;
@@ -47,7 +46,7 @@ fn open_group<W: PadWord>(
             .get_mut(..packet.tag().len())
             .is_some_and(|expected| {
                 of.write(&state, expected);
-                publish(expected.ct_eq(packet.tag()).into())
+                tags_agree(packet.tag(), expected)
             });
         packet.is_good = agrees && decrypt(packet).is_ok();
     };

@@ -96,9 +96,9 @@ impl Algorithm {
         }
     }
 
-    /// Whether a tag may have so many bytes: exactly [`Algorithm::tag_bytes`],
-    /// except that one of HMAC may be cut to half of them (RFC 2104 section 5),
-    /// and to 12 bytes at least.
+    /// Whether a tag of this length is allowed: exactly [`Algorithm::tag_bytes`];
+    /// a tag of HMAC may be truncated to half of that (RFC 2104 section 5), and
+    /// to no less than 12 bytes.
     #[inline]
     pub fn allows_tag(self, bytes: usize) -> bool {
         self.tag_range().contains(&bytes)

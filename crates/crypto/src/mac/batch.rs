@@ -5,7 +5,6 @@
 //! by side, few enough that their bytes are in the nearest cache when a cipher has passed.
 
 use arrayvec::ArrayVec;
-use subtle::ConstantTimeEq;
 use weir_simd::Tier;
 
 use super::keys::{Expanded, MacKey};
@@ -20,7 +19,7 @@ use crate::mac::algorithm::{Algorithm, TagWords};
 use crate::mode::{self, CtrKey, CtrText};
 use crate::suite::AesKeySize;
 use crate::tags::Tags;
-use crate::verdict::publish;
+use crate::verdict::tags_agree;
 
 /// The packets of a batch, in columns; some may be of other kinds.
 pub(crate) struct MacPackets<'a> {
@@ -83,7 +82,7 @@ impl MacPackets<'_> {
             return true;
         }
         let tag = tag.get(..place.len()).unwrap_or_default();
-        publish(tag.ct_eq(place).into())
+        tags_agree(place, tag)
     }
 
     /// Encrypts or decrypts, which is the same, the payloads of those of a group that are

@@ -40,8 +40,8 @@ impl<'a, K> Message<'a, K> {
         }
     }
 
-    /// The next `bytes` of the message, or as many as are left: where they lie,
-    /// if that is one place, else copied into `room`.
+    /// The next `bytes` of the message, or the rest if it is shorter: in place if
+    /// they are contiguous, else copied into `room`.
     #[inline]
     pub(crate) fn next<'r, const ROOM: usize>(
         &mut self,
@@ -102,8 +102,8 @@ impl<'a, K> Message<'a, K> {
 /// For kernels that look ahead.
 #[cfg(target_arch = "x86_64")]
 impl<'a, K> Message<'a, K> {
-    /// The next bytes, at most `most`: as many as lie in one place, cut to a multiple of
-    /// `UNIT` where these are fewer.
+    /// The next contiguous bytes, at most `most`; cut to a multiple of `UNIT` if there are
+    /// fewer.
     #[inline]
     pub(crate) fn in_place_by<const UNIT: usize>(&mut self, most: usize) -> &'a [u8] {
         if self.current.is_empty() {

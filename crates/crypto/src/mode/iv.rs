@@ -19,9 +19,9 @@ use crate::suite::AesKeySize;
 pub(crate) const IVS_TOGETHER: usize = 16;
 
 /// An AES-128 key that encrypts nothing but numbers, one block each. A block cipher is a
-/// permutation, so no block comes twice; whoever lacks the key cannot tell them from random
-/// ones. The keys of a sealer share it, so that its round keys are always at hand; each has
-/// numbers of its own.
+/// permutation, so no block comes twice, and without the key they are indistinguishable from
+/// random blocks. The keys of a sealer share it, so that its round keys stay in the cache;
+/// each key has its own range of numbers.
 struct IvKey {
     round_keys: AesRoundKeys,
     /// Of the next cipher key.
@@ -99,7 +99,7 @@ impl CbcIvSource {
 }
 
 /// Fills `iv_key` from HMAC-SHA-512 of a label under the cipher's key, so that
-/// equal keys give equal IVs and yet neither key tells anything of the other.
+/// equal keys give equal IVs and yet neither key reveals anything of the other.
 fn derive(cipher_key: &[u8], iv_key: &mut [u8]) {
     let label = b"weir repeatable cbc iv key";
     hmac::tag_one(Digest::Sha512, cipher_key, label, iv_key);

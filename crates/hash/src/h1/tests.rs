@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agreement::{
-    LongKey, assert_lanes_equal_twin, assert_lanes_equal_twin_over, assert_padding_changes_nothing,
+    LongKey, assert_lanes_equal_scalar, assert_lanes_equal_scalar_over,
+    assert_padding_changes_nothing,
 };
 use crate::family::MAX_WIDTH;
 use crate::field::PseudoMersenne;
@@ -81,7 +82,7 @@ fn collision_bound_by_enumeration() {
 /// Parameters and words at their limits, where a carry would be lost first; the sums
 /// p - 1, p and p + 1 among them.
 #[test]
-fn lanes_equal_twin_at_the_limits() {
+fn lanes_equal_scalar_at_the_limits() {
     fn rows<const DIGITS: usize>(p: u64) -> Vec<Row<DIGITS>> {
         let ones = |addend| (1, addend);
         let parameters = [(p - 1, p - 1), (p - 1, 0), (0, p - 1), (0, 0)];
@@ -100,11 +101,11 @@ fn lanes_equal_twin_at_the_limits() {
     assert!(keys.push(&[]) && keys.push(&[1]) && keys.push(&[2]) && keys.push(&[1 << 16]));
     for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
-            assert_lanes_equal_twin(
+            assert_lanes_equal_scalar(
                 &H1HalfWords::of_rows(width, words, rows(Mersenne31::P)),
                 &keys,
             );
-            assert_lanes_equal_twin(&H1Words::of_rows(width, words, rows(Mersenne61::P)), &keys);
+            assert_lanes_equal_scalar(&H1Words::of_rows(width, words, rows(Mersenne61::P)), &keys);
         }
     }
 }
@@ -113,7 +114,7 @@ proptest! {
     /// Every key length, every number of keys from 0 to 40, every number of
     /// rows, keys shorter and longer than the families count.
     #[test]
-    fn lanes_equal_twin(
+    fn lanes_equal_scalar(
         rows in 1usize..=9,
         width in 1u32..=MAX_WIDTH,
         family_words in 1usize..=MAX_KEY_WORDS,
@@ -122,9 +123,9 @@ proptest! {
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let half_words = H1HalfWords::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&half_words, key_words, &keys);
+        assert_lanes_equal_scalar_over(&half_words, key_words, &keys);
         let words = H1Words::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&words, key_words, &keys);
+        assert_lanes_equal_scalar_over(&words, key_words, &keys);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agreement::{LongKey, assert_lanes_equal_twin, assert_lanes_equal_twin_over};
+use crate::agreement::{LongKey, assert_lanes_equal_scalar, assert_lanes_equal_scalar_over};
 use crate::family::MAX_WIDTH;
 use crate::field::PseudoMersenne;
 
@@ -42,7 +42,7 @@ fn cubics_are_four_universal_by_enumeration() {
 
 /// Parameters and words at their limits, where a carry would be lost first.
 #[test]
-fn lanes_equal_twin_at_the_limits() {
+fn lanes_equal_scalar_at_the_limits() {
     let all = Mersenne61::P - 1;
     for width in [1, 1000, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
@@ -52,7 +52,7 @@ fn lanes_equal_twin_at_the_limits() {
             assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1 << 31; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1]) && keys.push(&[]));
-            assert_lanes_equal_twin(&family, &keys);
+            assert_lanes_equal_scalar(&family, &keys);
         }
     }
 }
@@ -62,7 +62,7 @@ proptest! {
     /// rows, keys shorter and longer than the family counts; the lowest degree,
     /// the one of second moments, and the highest.
     #[test]
-    fn lanes_equal_twin(
+    fn lanes_equal_scalar(
         rows in 1usize..=9,
         width in 1u32..=MAX_WIDTH,
         family_words in 1usize..=MAX_KEY_WORDS,
@@ -71,10 +71,10 @@ proptest! {
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let lines = Polynomial::<2>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&lines, key_words, &keys);
+        assert_lanes_equal_scalar_over(&lines, key_words, &keys);
         let cubics = Polynomial::<4>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&cubics, key_words, &keys);
+        assert_lanes_equal_scalar_over(&cubics, key_words, &keys);
         let steepest = Polynomial::<16>::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&steepest, key_words, &keys);
+        assert_lanes_equal_scalar_over(&steepest, key_words, &keys);
     }
 }

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agreement::{
-    LongKey, assert_lanes_equal_twin, assert_lanes_equal_twin_over, assert_padding_changes_nothing,
+    LongKey, assert_lanes_equal_scalar, assert_lanes_equal_scalar_over,
+    assert_padding_changes_nothing,
 };
 use crate::family::MAX_WIDTH;
 
@@ -32,7 +33,7 @@ fn bucket_of_known_parameters() {
 
 /// Parameters and words at their limits, where a carry would be lost first.
 #[test]
-fn lanes_equal_twin_at_the_limits() {
+fn lanes_equal_scalar_at_the_limits() {
     let all = Prime44::P - 1;
     for width in [1, 2, 1000, MAX_WIDTH - 1, MAX_WIDTH] {
         for words in [1, 2, MAX_KEY_WORDS] {
@@ -46,7 +47,7 @@ fn lanes_equal_twin_at_the_limits() {
             assert!(keys.push(&[u32::MAX; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1 << 31; MAX_KEY_WORDS][..words]));
             assert!(keys.push(&[1]) && keys.push(&[]));
-            assert_lanes_equal_twin(&family, &keys);
+            assert_lanes_equal_scalar(&family, &keys);
         }
     }
 }
@@ -55,7 +56,7 @@ proptest! {
     /// Every key length, every number of keys from 0 to 40, every number of
     /// rows, keys shorter and longer than the family counts.
     #[test]
-    fn lanes_equal_twin(
+    fn lanes_equal_scalar(
         rows in 1usize..=9,
         width in 1u32..=MAX_WIDTH,
         family_words in 1usize..=MAX_KEY_WORDS,
@@ -64,7 +65,7 @@ proptest! {
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let family = Poly44::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&family, key_words, &keys);
+        assert_lanes_equal_scalar_over(&family, key_words, &keys);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agreement::{LongKey, assert_lanes_equal_twin_over};
+use crate::agreement::{LongKey, assert_lanes_equal_scalar_over};
 use crate::family::MAX_WIDTH;
 
 #[test]
@@ -32,7 +32,7 @@ proptest! {
     /// Every key length, every number of keys from 0 to 40, every number of
     /// rows, keys shorter and longer than the family counts.
     #[test]
-    fn lanes_equal_twin(
+    fn lanes_equal_scalar(
         rows in 1usize..=MAX_ROWS,
         width in 1u32..=MAX_WIDTH,
         family_words in 1usize..=MAX_KEY_WORDS,
@@ -41,6 +41,6 @@ proptest! {
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let family = Tabulation::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&family, key_words, &keys);
+        assert_lanes_equal_scalar_over(&family, key_words, &keys);
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agreement::{LongKey, assert_lanes_equal_twin, assert_lanes_equal_twin_over};
+use crate::agreement::{LongKey, assert_lanes_equal_scalar, assert_lanes_equal_scalar_over};
 use crate::family::MAX_WIDTH;
 
 fn determinant(mut m: Vec<Vec<i64>>) -> i64 {
@@ -144,7 +144,7 @@ fn longer_keys_need_the_form_for_them() {
 
 /// The largest characters and sums, and every residue modulo 257 in a derived one.
 #[test]
-fn lanes_equal_twin_at_the_limits() {
+fn lanes_equal_scalar_at_the_limits() {
     for words in [1, 2, MAX_KEY_WORDS] {
         let family = ThorupZhang8::draw(3, MAX_WIDTH, words, Seed::from_u64(5)).unwrap();
         let mut keys = KeyColumns::new(MAX_KEY_WORDS, 259);
@@ -152,7 +152,7 @@ fn lanes_equal_twin_at_the_limits() {
         for key in 0..257 {
             assert!(keys.push(&[key << 8 | key >> 7, key]));
         }
-        assert_lanes_equal_twin(&family, &keys);
+        assert_lanes_equal_scalar(&family, &keys);
     }
 }
 
@@ -160,7 +160,7 @@ proptest! {
     /// Every key length, every number of keys from 0 to 40, every number of
     /// rows, keys shorter and longer than the family counts.
     #[test]
-    fn lanes_of_bytes_equal_twin(
+    fn lanes_of_bytes_equal_scalar(
         rows in 1usize..=MAX_ROWS,
         width in 1u32..=MAX_WIDTH,
         family_words in 1usize..=MAX_KEY_WORDS,
@@ -169,13 +169,13 @@ proptest! {
         keys in prop::collection::vec(any::<LongKey>(), 0..40),
     ) {
         let family = ThorupZhang8::draw(rows, width, family_words, Seed::from_u64(seed)).unwrap();
-        assert_lanes_equal_twin_over(&family, key_words, &keys);
+        assert_lanes_equal_scalar_over(&family, key_words, &keys);
     }
 }
 
 /// Drawing takes a mebibyte a row: few families, each over keys of every kind.
 #[test]
-fn lanes_of_half_words_equal_twin() {
+fn lanes_of_half_words_equal_scalar() {
     let mut random = SeedStream::new(Seed::from_u64(6));
     for (rows, width) in [(1, 1), (3, MAX_WIDTH), (8, 1000), (9, 77)] {
         let family = ThorupZhang16::draw(rows, width, 1, Seed::from_u64(7)).unwrap();
@@ -187,7 +187,7 @@ fn lanes_of_half_words_equal_twin() {
                     let key = [random.next_u64() as u32, 9];
                     assert!(keys.push(&key[..words]));
                 }
-                assert_lanes_equal_twin(&family, &keys);
+                assert_lanes_equal_scalar(&family, &keys);
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Memory asked for ahead of its use. Its twin does nothing: a prefetch changes
-//! how long a program takes and nothing else.
+//! Prefetches memory ahead of its use. The scalar reference does nothing: a
+//! prefetch changes how long a program takes and nothing else.
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Asks for all cache lines of a value, to be used soon.
+/// Prefetches all cache lines of a value.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
     for_each_line(value, |at| {

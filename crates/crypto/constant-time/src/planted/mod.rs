@@ -43,7 +43,7 @@ fn look_up(key: &[u8]) -> u8 {
         .fold(0, |sum, &byte| sum ^ table[usize::from(byte)])
 }
 
-/// The comparison that tells a forger how many bytes of a tag are right.
+/// The comparison whose time reveals how many bytes of a tag are right.
 #[inline(never)]
 fn compare(received: &[u8], computed: &[u8]) -> bool {
     for (a, b) in received.iter().zip(computed) {

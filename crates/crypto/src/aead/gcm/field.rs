@@ -1,5 +1,5 @@
 //! GHASH's field in constant time and without carry-less multiply
-//! instructions: the twin of the kernels' multiplications.
+//! instructions: the scalar reference of the kernels' multiplications.
 //!
 //! An element is a block read as a big-endian number, and what is computed is
 //! POLYVAL's product a·b·x⁻¹²⁸ (RFC 8452 section 3 and appendix A): with the

@@ -1,4 +1,4 @@
-//! The twin that defines GCM (SP 800-38D section 7): one packet after the
+//! The scalar reference of GCM (SP 800-38D section 7): one packet after the
 //! other, in constant time, without instructions of any tier.
 
 use std::cell::Cell;

@@ -121,7 +121,7 @@ pub(crate) fn expand_each<'k>(
     Ok(())
 }
 
-/// The twin: word by word, in as constant a time as `substitute_word` takes.
+/// The scalar reference: word by word, in constant time if `substitute_word` is.
 pub(super) fn expand_words(key: &[u8], schedule: &mut [u8], substitute_word: impl Fn(u32) -> u32) {
     let key_bytes = key.len();
     schedule[..key_bytes].copy_from_slice(key);
@@ -212,19 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn every_tier_expands_as_the_twin_and_the_twin_encrypts_as_the_oracle() {
+    fn every_tier_expands_as_the_scalar_reference_which_encrypts_as_the_oracle() {
         for size in AesKeySize::ALL {
             for seed in 0..50u8 {
                 let key: Vec<u8> = (0..size.key_bytes() as u8)
                     .map(|i| i.wrapping_mul(seed | 1).wrapping_add(seed ^ 0x3c))
                     .collect();
-                let twin = expand(Tier::Scalar, size, &key).expect("a key");
+                let scalar = expand(Tier::Scalar, size, &key).expect("a key");
                 for_each_tier(|tier| {
                     let other = expand(tier, size, &key).expect("a key");
-                    assert_eq!(*other, *twin, "{tier} {size:?}");
+                    assert_eq!(*other, *scalar, "{tier} {size:?}");
                 });
 
-                let planes = bitslice::PlaneKeys::new(&twin[..=rounds(size)]);
+                let planes = bitslice::PlaneKeys::new(&scalar[..=rounds(size)]);
                 let mut blocks: [Block; 4] =
                     std::array::from_fn(|b| std::array::from_fn(|i| (b * 16 + i) as u8 ^ seed));
                 let expected = blocks.map(|block| {

@@ -27,7 +27,7 @@ macro_rules! kernels {
 
             /// # Safety
             /// The processor has AVX-512 F, BW and VL; the streams of all lanes
-            /// have so many blocks.
+            /// have at least `blocks` blocks.
             #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
             pub(in super::super) unsafe fn advance(
                 states: &mut States<$word>,
@@ -52,7 +52,7 @@ macro_rules! kernels {
 
             /// # Safety
             /// The processor has AVX-512 F, BW and VL; the streams of all lanes
-            /// have so many blocks.
+            /// have the blocks of `row`.
             #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
             pub(in super::super) unsafe fn hmac(
                 row: &HmacRow<'_, $word>,

@@ -66,11 +66,11 @@ pub(crate) struct HmacRow<'a, W> {
     pub(crate) digest_words: usize,
 }
 
-/// Needs the instructions that its module names, and streams of so many blocks.
+/// Needs the instructions that its module names, and streams as long as the row says.
 type Hmac<W> = unsafe fn(&HmacRow<'_, W>, &mut States<W>);
 
-/// Needs the instructions that its module names, and streams of at least so
-/// many blocks.
+/// Needs the instructions that its module names, and streams of at least
+/// this number of blocks.
 type Advance<W> = unsafe fn(&mut States<W>, &Streams<'_>, usize);
 
 /// Needs the instructions that its module names.
@@ -227,7 +227,7 @@ trait Isa<W>: Copy {
 /// inlined into a function that enables it.
 ///
 /// # Safety
-/// The streams of all lanes have so many blocks.
+/// The streams of all lanes have at least `blocks` blocks.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
@@ -245,10 +245,10 @@ unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
     store_state::<W, R, I>(isa, states, &state);
 }
 
-/// The body of a kernel of HMAC.
+/// The body of an HMAC kernel.
 ///
 /// # Safety
-/// The streams of all lanes have so many blocks.
+/// The streams of all lanes have at least `body_blocks` and `end_blocks` blocks.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn hmac<W: Word, R: Rounds<W>, I: Isa<W>>(

@@ -18,7 +18,7 @@ pub(super) mod sha1 {
 
     /// # Safety
     /// The processor has SHA, SSSE3 and SSE4.1; the streams of all lanes have
-    /// so many blocks.
+    /// at least `blocks` blocks.
     #[target_feature(enable = "sha,ssse3,sse4.1")]
     pub(in super::super) unsafe fn advance(
         states: &mut States<u32>,
@@ -123,7 +123,7 @@ pub(super) mod sha256 {
 
     /// # Safety
     /// The processor has SHA, SSSE3 and SSE4.1; the streams of all lanes have
-    /// so many blocks.
+    /// the blocks of `row`.
     #[target_feature(enable = "sha,ssse3,sse4.1")]
     pub(in super::super) unsafe fn advance(
         states: &mut States<u32>,

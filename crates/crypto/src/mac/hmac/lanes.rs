@@ -27,7 +27,7 @@ pub(crate) struct HmacRoom<W: Word> {
 }
 
 impl<W: Word> HmacRoom<W> {
-    /// Room for keys of a hash function whose digests have so many bytes.
+    /// Room for keys of a hash function with digests of `digest_bytes`.
     #[inline]
     pub(crate) fn new(of: &Compression<W>, digest_bytes: usize) -> HmacRoom<W> {
         let digest_words = digest_bytes / size_of::<W>();
@@ -159,8 +159,8 @@ impl<W: Word, M> Outer<'_, W, M> {
         done: &mut impl FnMut(M, [W; 8]),
     ) {
         let place = self.count;
-        // All eight, so that their number is known: the digest's words, and of
-        // the padding what is there already.
+        // All eight, so that the loop has a fixed length: the digest's words, and
+        // the words of padding that are already there.
         for (index, word) in inner.iter().enumerate() {
             let row = &mut self.words[index];
             row[place] = if index < self.digest_words {

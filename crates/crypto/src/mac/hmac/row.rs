@@ -1,4 +1,4 @@
-//! Rows: neighbours of one shape, as many as there are lanes.
+//! Rows: up to one message per lane, neighbours of one shape.
 //!
 //! They go through the inner and the outer hash in step, so that the digests of
 //! the one are the words of the other as they lie, and no lane waits.

@@ -1,5 +1,5 @@
-//! The twin, in constant time. AES, and the products where AVX2 is all there is, are by
-//! the tier's instructions.
+//! The scalar reference, in constant time. AES, and the products on a processor with AVX2
+//! but without AVX-512, use the tier's instructions.
 
 use weir_hash::multilinear::mmh32;
 use weir_hash::prime::mod_p32;

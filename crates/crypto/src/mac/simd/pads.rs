@@ -1,5 +1,5 @@
-//! Pads of eight messages: a chain of AES each, as many as hide its latency.
-//! Their twin is [`crate::mode::ecb`].
+//! Pads of eight messages: a chain of AES each; eight hide its latency.
+//! The scalar reference is [`crate::mode::ecb`].
 
 use std::arch::x86_64::*;
 

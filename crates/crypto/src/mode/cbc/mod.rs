@@ -1,10 +1,10 @@
 //! Cipher block chaining: SP 800-38A section 6.2; RFC 3602 (AES) and RFC 2451
 //! (3DES) in ESP.
 //!
-//! Encryption waits for the block before, so AES units are filled with other
-//! packets: [`CbcLanes`]. Decryption does not wait, and takes many blocks of
-//! one packet at once. A key is in the form that the tier it was expanded for
-//! needs; the kept crates are the scalar twin, and do 3DES.
+//! Encryption of a block needs the block before it, so the AES units are filled
+//! with blocks of other packets: [`CbcLanes`]. Decryption has no such chain and
+//! takes many blocks of one packet at once. A key has the form that its tier
+//! needs. The RustCrypto crates are the scalar reference and do 3DES.
 
 mod lanes;
 mod mac;

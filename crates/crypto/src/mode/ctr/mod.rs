@@ -98,7 +98,7 @@ pub(crate) fn apply_each(texts: &mut [CtrText<'_>]) {
     }
 }
 
-/// The twin, in constant time. RFC 3686 section 4: counter blocks are salt, IV
+/// The scalar reference, in constant time. RFC 3686 section 4: counter blocks are salt, IV
 /// and a big-endian block counter that starts at 1.
 fn apply(round_keys: &[Block], nonce: Block, text: &mut [u8]) {
     let keys = PlaneKeys::new(round_keys);

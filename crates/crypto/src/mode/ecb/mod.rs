@@ -18,8 +18,8 @@ pub(crate) fn encrypt(tier: Tier, round_keys: &[Block], blocks: &mut [Block]) {
     }
 }
 
-/// Decrypts every block by itself. The kernels of a tier take `inverse_keys`,
-/// those of [`crate::cipher::bitslice::invert`]; the twin takes `round_keys`.
+/// Decrypts every block independently. The kernels of a tier take `inverse_keys`,
+/// those of [`crate::cipher::bitslice::invert`]; the scalar reference takes `round_keys`.
 #[cfg(feature = "hazmat")]
 pub(crate) fn decrypt(
     tier: Tier,

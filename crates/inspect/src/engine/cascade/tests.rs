@@ -180,9 +180,9 @@ proptest! {
     }
 }
 
-/// Every kernel of the first stage reports the places and runs of its twin.
+/// Every kernel of the first stage reports the places and runs of its scalar reference.
 #[test]
-fn kernels_equal_their_twin() {
+fn kernels_equal_the_scalar_reference() {
     for seed in 0..200 {
         let mut dice = Dice(seed * 2 + 1);
         let alphabet = dice.roll(5);
@@ -243,17 +243,17 @@ fn check_kernels(sieve: &Sieve, text: &[u8], carried: usize, context: &str) {
 
 fn check_kernels_in(sieve: &Sieve, text: &[u8], carried: usize, context: &str) {
     for from in (0..text.len()).step_by(SPAN_BYTES) {
-        let mut twin = filter::Passed::new(0);
+        let mut scalar = filter::Passed::new(0);
         match sieve {
-            Sieve::Filter(filter) => filter.look_scalar(text, from, carried, &mut twin),
-            Sieve::Classes(classes) => classes.look_scalar(text, from, &mut twin),
+            Sieve::Filter(filter) => filter.look_scalar(text, from, carried, &mut scalar),
+            Sieve::Classes(classes) => classes.look_scalar(text, from, &mut scalar),
         }
         for_each_tier(|tier| {
             let mut passed = filter::Passed::new(0);
             sieve.look(tier, text, from, carried, &mut passed);
             let context = format!("{tier}, {context}, from {from}, {} bytes", text.len());
-            assert_eq!(passed.places(), twin.places(), "{context}");
-            assert_eq!(passed.runs(), twin.runs(), "{context}");
+            assert_eq!(passed.places(), scalar.places(), "{context}");
+            assert_eq!(passed.runs(), scalar.runs(), "{context}");
         });
     }
 }

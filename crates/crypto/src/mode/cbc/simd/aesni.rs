@@ -5,12 +5,12 @@ use std::arch::x86_64::*;
 use super::{KeyRow, KeyTable, MOST_LANES, Text};
 use crate::cipher::Block;
 
-/// Instructions that a unit has in flight until the first is done.
+/// Independent chains that hide the latency of an AES round.
 const LANES: usize = 8;
 
 /// # Safety
-/// The processor has AES-NI and AVX; each text has so many blocks, and no two
-/// overlap.
+/// The processor has AES-NI and AVX; each text has at least `blocks` blocks,
+/// and no two overlap.
 #[target_feature(enable = "aes,avx")]
 pub(super) unsafe fn encrypt(
     keys: &KeyTable,

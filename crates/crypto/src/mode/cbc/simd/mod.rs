@@ -68,14 +68,14 @@ pub(super) fn lanes(tier: Tier) -> usize {
     }
 }
 
-/// Whether any tier that the processor has is one with kernels.
+/// Whether the processor has a tier with kernels.
 fn has_kernels() -> bool {
     lanes(weir_simd::detect()) > 0
 }
 
-/// Encrypts so many blocks at the front of each text in place, each by the keys
-/// of its lane and chained to the block of its lane, which becomes its last.
-/// Lanes without a text are left alone.
+/// Encrypts the first `blocks` blocks of each text in place, under the key of its
+/// lane and chained to the block of its lane, which becomes the text's last block.
+/// Lanes without a text are not touched.
 ///
 /// # Panics
 /// The processor lacks `tier`, it has no kernel, keys of no rounds, a text beyond its
@@ -98,7 +98,7 @@ pub(super) fn encrypt(
     }
     match tier {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the tier is there, and the texts have so many blocks.
+        // SAFETY: the tier is there, and the texts have `blocks` blocks.
         Tier::Avx512 => unsafe { avx512::encrypt(keys, chains, &starts, blocks) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Kernels of the cascade. Each has its twin in the module that calls it.
+//! Kernels of the cascade. The scalar reference of each is in the module that calls it.
 
 #![allow(unsafe_code)]
 

@@ -16,7 +16,7 @@ use crate::impossible::{Impossible, happens};
 use field::{hash_key, product};
 use packet::{POWERS, Schedule};
 
-/// How many packets before its own a packet's key is asked for.
+/// How many packets ahead a packet's key is prefetched.
 const LOOK_AHEAD: usize = 8;
 
 /// Processes the packets of a task. No packets share vectors in this tier.

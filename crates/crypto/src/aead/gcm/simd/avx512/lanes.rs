@@ -1,7 +1,7 @@
 //! One packet in each 128-bit lane, each under its own key: four packets make a
-//! group, and two groups a flight.
+//! group, and two groups a step.
 //!
-//! Lanes end together. A packet of n blocks in a flight whose longest packet
+//! Lanes end together. A packet of n blocks in a step whose longest packet
 //! fills c chunks of four blocks begins after 4c - n empty slots, which neither
 //! cost a branch nor change its hash, since leading zeros do not:
 //!
@@ -16,7 +16,7 @@
 //!
 //! Rounds of a chunk's cipher and the hash of the chunk before it take turns, so
 //! that both units work. The chunk before the first one is the last one of the
-//! flight before:
+//! step before:
 //!
 //! ```text
 //! cipher   A 0    A 1    B 0    B 1    C 0
@@ -43,8 +43,8 @@ use hash::{FOUR, Hash, NOTHING, REST};
 /// Lanes of a vector, and so packets of a group.
 const LANES: usize = 4;
 
-/// Groups of a flight that is not the last one.
-const FLIGHT: usize = 2;
+/// Groups of a step; the last step may have fewer.
+const UNROLL: usize = 2;
 
 /// Bytes of a chunk of four blocks.
 const CHUNK: usize = 64;
@@ -58,19 +58,19 @@ pub(super) fn run<const ON_THE_FLY: bool, const OPEN: bool>(task: &mut Task<'_, 
         false => 0,
     };
     let packets = task.len();
-    // What is left behind the last whole flight fills one if it is more than a
+    // What is left behind the last whole step fills one if it is more than a
     // group.
-    let whole = (packets - done + LANES - 1) / (FLIGHT * LANES);
-    let rest = done + FLIGHT * LANES * whole;
+    let whole = (packets - done + LANES - 1) / (UNROLL * LANES);
+    let rest = done + UNROLL * LANES * whole;
     if whole > 0 {
-        flights::<ON_THE_FLY, OPEN, FLIGHT>(task, done, whole);
+        steps::<ON_THE_FLY, OPEN, UNROLL>(task, done, whole);
     }
     if rest < packets {
-        flights::<ON_THE_FLY, OPEN, 1>(task, rest, 1);
+        steps::<ON_THE_FLY, OPEN, 1>(task, rest, 1);
     }
 }
 
-/// Does the same for each group of a flight: written out, since arrays of vectors
+/// Does the same for each group of a step: written out, since arrays of vectors
 /// that a loop goes over lie in memory.
 macro_rules! for_each_group {
     ($at:ident, $work:block) => {{
@@ -83,19 +83,19 @@ macro_rules! for_each_group {
     }};
 }
 
-/// Packets from position `first` on, in so many flights of `GROUPS` groups.
+/// Packets from position `first` on, in `steps` steps of `GROUPS` groups.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
-fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
+fn steps<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
     task: &mut Task<'_, '_>,
     first: usize,
-    flights: usize,
+    steps: usize,
 ) {
-    const { assert!(GROUPS <= FLIGHT) };
+    const { assert!(GROUPS <= UNROLL) };
     let size = task.kind.size;
     let mut groups = [const { Group::new() }; GROUPS];
     let mut hashes = [Hash::nothing(); GROUPS];
-    // Of the flight before, and of this one.
+    // Of the step before, and of this one.
     let mut keyed_before: [Keyed; GROUPS] = [0; GROUPS];
     let mut keyed = keyed_before;
     let packets = GROUPS * LANES;
@@ -103,8 +103,8 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
         return;
     };
     let mut shape = Shape::default();
-    for flight in 0..flights {
-        let position = first + packets * flight;
+    for step in 0..steps {
+        let position = first + packets * step;
         // SAFETY: these are this function's features; texts are borrowed.
         unsafe {
             let mut four = [[last; LANES]; GROUPS];
@@ -112,14 +112,14 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
                 four[at] = four_from(task, position + LANES * at, last);
             });
             let there = task.len() - position;
-            if flight == 0 || !task.alike || there < packets {
+            if step == 0 || !task.alike || there < packets {
                 let before = shape;
                 shape = Shape::begin(&four[0], there < packets);
                 for_each_group!(at, {
                     shape.add(&four[at]);
                 });
                 shape.close();
-                if flight == 0 || !shape.is_that_of(&before) {
+                if step == 0 || !shape.is_that_of(&before) {
                     for_each_group!(at, {
                         groups[at].end_with(&shape, &four[at], there.saturating_sub(LANES * at));
                     });
@@ -135,7 +135,7 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
                 let tag_block = groups[at].tag_block();
                 states[at] = [groups[at].round_key(0), tag_block, x0, x1, x2, x3];
             });
-            if flight == 0 {
+            if step == 0 {
                 begin::<ON_THE_FLY, NOTHING, GROUPS>(size, &mut groups, &mut states, &mut hashes);
             } else {
                 begin::<ON_THE_FLY, REST, GROUPS>(size, &mut groups, &mut states, &mut hashes);
@@ -176,7 +176,7 @@ fn flights<const ON_THE_FLY: bool, const OPEN: bool, const GROUPS: usize>(
         for_each_group!(at, {
             hashes[at].finish();
         });
-        finish(task, first + packets * (flights - 1), &hashes, &keyed);
+        finish(task, first + packets * (steps - 1), &hashes, &keyed);
     }
     for group in &mut groups {
         group.wipe();
@@ -213,7 +213,7 @@ fn prefetch_four<const ON_THE_FLY: bool>(task: &Task<'_, '_>, position: usize) {
 }
 
 /// Enciphers the zero block, the tag's block and the first four of the text,
-/// while what is `PENDING` of the flight before is hashed. The zero block is only
+/// while what is `PENDING` of the step before is hashed. The zero block is only
 /// asked for where the key is expanded on the way.
 ///
 /// # Safety

@@ -23,7 +23,7 @@ use crate::suite::AesKeySize;
 use schedules::{AHEAD, Expanded, PowerTable, RawKey, expand, fill_powers};
 use wide::{Conveyor, Schedule};
 
-/// How many packets before its own a packet's key is asked for.
+/// How many packets ahead a packet's key is prefetched.
 const LOOK_AHEAD: usize = 16;
 
 /// Processes the packets of a task.

@@ -34,8 +34,8 @@ pub(super) const SHORT: usize = 4;
 /// The most blocks of text: with the tag's, three vectors.
 const MOST_BLOCKS: usize = 11;
 
-/// Processes packets from position `first` on, four at a time, as long as there
-/// are four with keys, all of so many blocks of text, and returns how many they were.
+/// Processes packets from position `first` on, four at a time, while the
+/// next four have keys and `BLOCKS` blocks of text, and returns the number processed.
 /// They have at most 16 bytes of associated data.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const OPEN: bool>(
@@ -101,8 +101,8 @@ impl<const FULL: usize, const HALF: bool> Vectors<FULL, HALF> {
         }
     }
 
-    /// The counter blocks of a packet of so many blocks, the tag's behind those
-    /// of the text, without a nonce.
+    /// The counter blocks of a packet of `blocks` blocks without a nonce; the tag's
+    /// follows those of the text.
     #[target_feature(enable = "avx512f")]
     fn counters(blocks: usize) -> Vectors<FULL, HALF> {
         let mut counters = [[0u32; 4]; 16];

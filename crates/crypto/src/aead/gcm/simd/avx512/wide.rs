@@ -129,7 +129,7 @@ struct Last {
 /// and hashed.
 #[derive(Clone, Copy)]
 struct Pending<'a> {
-    /// The last ones, as many as there are.
+    /// The last `vectors` vectors.
     key_stream: [__m512i; CHUNK],
     vectors: usize,
     /// Where the text of the first of all eight would be; the others' follows.
@@ -222,7 +222,7 @@ impl<'a, const OPEN: bool> Conveyor<'a, OPEN> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
     pub(super) unsafe fn finish(&mut self, task: &mut Task<'_, '_>) {
         let Some(last) = self.last.take() else { return };
-        // SAFETY: the caller's; without states, no round key is asked for.
+        // SAFETY: the caller's; without states, no round key is read.
         let sums = unsafe {
             self.pending
                 .text_and_key_stream::<0, false, OPEN>(&mut [], |_| zero())

@@ -151,7 +151,7 @@ pub(super) unsafe fn process<const OPEN: bool>(
 ) -> __m128i {
     let texts = &mut [Text::new(packet, schedule, *first_offset, pad, false)];
     let mut tag = [_mm_setzero_si128()];
-    // SAFETY: the caller's; vectors are as many as are left.
+    // SAFETY: the caller's; `vectors` is what is left of the text.
     unsafe {
         while texts[0].bytes > CHUNK * VECTOR {
             vectors::<1, CHUNK, MIDDLE, OPEN>(texts, &mut tag, None);

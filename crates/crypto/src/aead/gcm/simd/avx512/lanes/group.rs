@@ -14,7 +14,7 @@ use super::{CHUNK, LANES};
 use crate::cipher::{MOST_ROUND_KEYS, rounds};
 use crate::suite::AesKeySize;
 
-/// Where the texts of a flight begin and end.
+/// Where the texts of a step begin and end.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Chunks up to the one with which all texts end.
@@ -32,7 +32,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of a flight that these packets are the first of. A lane without a packet
+    /// Of a step that these packets are the first of. A lane without a packet
     /// has no text.
     #[inline(always)]
     pub(super) fn begin(packets: &[Packet<'_>; LANES], has_absent: bool) -> Shape {
@@ -179,7 +179,7 @@ impl Group {
     }
 
     /// Lets the texts of these packets, as many as are there, and of others of
-    /// their lengths end with the others of their flight.
+    /// their lengths end with the others of their step.
     ///
     /// It is always inlined, since vectors cross a call through memory, and so
     /// has no features of its own.
@@ -214,8 +214,8 @@ impl Group {
         }
     }
 
-    /// Takes four packets of the lengths that [`Group::end_with`] was told, and returns
-    /// those whose keys are there; the others' texts are lost.
+    /// Loads four packets of the lengths given to [`Group::end_with`] and returns those
+    /// whose keys exist; the plaintext of the others is lost.
     ///
     /// # Safety
     /// As for [`Group::end_with`].

@@ -10,7 +10,7 @@ use super::super::schedules::join;
 use super::super::{LOOK_AHEAD, aes_round, transpose, wipe_vectors};
 use super::group::{Keyed, keyed};
 use super::hash::{FOUR, Hash, NOTHING, REST};
-use super::{CHUNK, FLIGHT, LANES, aes_last_round};
+use super::{CHUNK, LANES, UNROLL, aes_last_round};
 use crate::batch::Verdicts;
 use crate::cipher::simd::{ROUND_CONSTANTS, next_128_lanes};
 use crate::impossible::{Impossible, happens};
@@ -34,7 +34,7 @@ struct Shape {
     lengths: __m512i,
 }
 
-/// Processes whole flights of packets and returns how many packets they were.
+/// Processes whole steps of packets and returns how many packets they were.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
     let Some((columns, verdicts)) = task.uniform() else {
@@ -53,48 +53,48 @@ pub(super) fn run<const OPEN: bool>(task: &mut Task<'_, '_>) -> usize {
         return 0;
     }
     let shape = Shape::new(first.payload_bytes(), first.aad_bytes());
-    let flights = columns.cells.places.len() / PACKETS;
-    // SAFETY: these are this function's features, and there are as many whole flights, of
+    let steps = columns.cells.places.len() / PACKETS;
+    // SAFETY: these are this function's features, and there are `steps` whole steps of
     // packets that lie in the buffer and have these lengths.
     unsafe {
         match shape.chunks {
-            1 => process::<OPEN, false>(columns, verdicts, &shape, flights),
-            _ => process::<OPEN, true>(columns, verdicts, &shape, flights),
+            1 => process::<OPEN, false>(columns, verdicts, &shape, steps),
+            _ => process::<OPEN, true>(columns, verdicts, &shape, steps),
         }
     }
-    PACKETS * flights
+    PACKETS * steps
 }
 
 /// The longest texts: their blocks are counted in one byte.
 const MOST_TEXT_BYTES: usize = 16 * 252;
 
-/// Packets of a flight.
-const PACKETS: usize = FLIGHT * LANES;
+/// Packets of a step.
+const PACKETS: usize = UNROLL * LANES;
 
-/// Processes flights of packets, of more than one chunk if `LONG`.
+/// Processes steps of packets, of more than one chunk if `LONG`.
 ///
 /// # Safety
-/// The caller has the features of [`run`]. There are so many flights of packets, which lie in
-/// the buffer and have the lengths of `shape`.
+/// The caller has the features of [`run`]. There are `steps` steps of packets, which lie in the
+/// buffer and have the lengths of `shape`.
 #[inline(always)]
 unsafe fn process<const OPEN: bool, const LONG: bool>(
     columns: &Columns<'_>,
     verdicts: &mut Verdicts,
     shape: &Shape,
-    flights: usize,
+    steps: usize,
 ) {
     // SAFETY: the caller's.
     unsafe {
-        let mut hashes = [Hash::nothing(); FLIGHT];
-        let mut keyed_before: [Keyed; FLIGHT] = [0; FLIGHT];
-        let mut round_keys = [[_mm512_setzero_si512(); ROUND_KEYS]; FLIGHT];
-        for flight in 0..flights {
-            let position = PACKETS * flight;
+        let mut hashes = [Hash::nothing(); UNROLL];
+        let mut keyed_before: [Keyed; UNROLL] = [0; UNROLL];
+        let mut round_keys = [[_mm512_setzero_si512(); ROUND_KEYS]; UNROLL];
+        for step in 0..steps {
+            let position = PACKETS * step;
             let (one, one_keyed) = Group::load(columns, shape, position);
             let (two, two_keyed) = Group::load(columns, shape, position + LANES);
             let mut states = [one.states(shape), two.states(shape)];
             let keys = [one.keys, two.keys];
-            if flight == 0 {
+            if step == 0 {
                 begin::<NOTHING, LONG>(keys, &mut states, &mut hashes, &mut round_keys);
             } else {
                 begin::<REST, LONG>(keys, &mut states, &mut hashes, &mut round_keys);
@@ -123,10 +123,10 @@ unsafe fn process<const OPEN: bool, const LONG: bool>(
                 }
             }
         }
-        if flights > 0 {
+        if steps > 0 {
             hashes[0].finish();
             hashes[1].finish();
-            let last = PACKETS * (flights - 1);
+            let last = PACKETS * (steps - 1);
             finish::<OPEN>(columns, verdicts, last, &hashes, keyed_before);
         }
         if LONG {
@@ -346,10 +346,10 @@ const XOR3: i32 = 0x96;
 /// The caller has the features of [`run`].
 #[inline(always)]
 unsafe fn begin<const PENDING: u8, const KEEPS: bool>(
-    mut keys: [__m512i; FLIGHT],
-    states: &mut [[__m512i; 6]; FLIGHT],
-    hashes: &mut [Hash; FLIGHT],
-    round_keys: &mut [[__m512i; ROUND_KEYS]; FLIGHT],
+    mut keys: [__m512i; UNROLL],
+    states: &mut [[__m512i; 6]; UNROLL],
+    hashes: &mut [Hash; UNROLL],
+    round_keys: &mut [[__m512i; ROUND_KEYS]; UNROLL],
 ) {
     // SAFETY: the caller's.
     unsafe {
@@ -387,9 +387,9 @@ unsafe fn begin<const PENDING: u8, const KEEPS: bool>(
 /// The caller has the features of [`run`].
 #[inline(always)]
 unsafe fn encipher(
-    round_keys: &[[__m512i; ROUND_KEYS]; FLIGHT],
-    states: &mut [[__m512i; 4]; FLIGHT],
-    hashes: &mut [Hash; FLIGHT],
+    round_keys: &[[__m512i; ROUND_KEYS]; UNROLL],
+    states: &mut [[__m512i; 4]; UNROLL],
+    hashes: &mut [Hash; UNROLL],
 ) {
     // SAFETY: the caller's.
     unsafe {
@@ -418,8 +418,8 @@ unsafe fn finish<const OPEN: bool>(
     columns: &Columns<'_>,
     verdicts: &mut Verdicts,
     position: usize,
-    hashes: &[Hash; FLIGHT],
-    keyed: [Keyed; FLIGHT],
+    hashes: &[Hash; UNROLL],
+    keyed: [Keyed; UNROLL],
 ) {
     let buffer = columns.cells.buffer.as_ptr().cast::<u8>().cast_mut();
     for (at, (hash, keyed)) in hashes.iter().zip(keyed).enumerate() {
