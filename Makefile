@@ -2,7 +2,7 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak tunnels
 
 # How long `make fuzz` spends on each target, and how long `make soak` lasts.
 SECONDS = 60
@@ -19,6 +19,7 @@ help:
 	echo 'make peers-table      the tables of docs/speed.md, from the rows in these files'
 	echo 'make bench            benchmarks'
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
+	echo 'make tunnels          ping, DNS, curl and iperf3 through two gateways, over clean and bad cables, at length; as root'
 	echo 'make soak SECONDS=60  two live gateways under load and faults, as root; the last line is the verdict'
 
 # Alerts are appended to their file, as logs are; each of these runs begins a
@@ -37,8 +38,10 @@ test:
 		--exclude weir-constant-time --exclude weir-crypto-protocols
 	if command -v python3 >/dev/null; then \
 		cargo build --release --locked --package weir --quiet && \
+		cargo build --release --locked --package weir-netlab --quiet && \
 		printf '%s\n' tests/interop/test_*.py | \
-		WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" xargs -P "$$(nproc)" -I '{}' sh -c \
+		WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" \
+		WEIR_RELAY="$${CARGO_TARGET_DIR:-target}/release/weir-relay" xargs -P "$$(nproc)" -I '{}' sh -c \
 			'said=$$(python3 {} 2>&1); status=$$?; printf "%s\n%s\n" {} "$$said"; exit $$status'; \
 	else \
 		echo 'tests/interop: skipped, there is no python3'; \
@@ -137,3 +140,10 @@ fuzz:
 soak:
 	cargo build --release --locked --package weir
 	python3 peers/live/soak.py "$${CARGO_TARGET_DIR:-target}/release/weir" --seconds $(SECONDS)
+
+tunnels:
+	cargo build --release --locked --package weir
+	cargo build --release --locked --package weir-netlab
+	WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" \
+		WEIR_RELAY="$${CARGO_TARGET_DIR:-target}/release/weir-relay" \
+		WEIR_REQUIRE_PEERS=1 python3 tests/interop/test_tunnel_applications.py --full

@@ -19,10 +19,8 @@ The last line is the verdict, with figures. Needs root, iproute2, ping and tcpdu
 
 import argparse
 import json
-import os
 import pathlib
 import random
-import signal
 import socket
 import struct
 import subprocess
@@ -30,8 +28,9 @@ import sys
 import tempfile
 import time
 
-import tunnels
-from tunnels import INNER, OTHER, OUTER, run
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "netlab"))
+import sites
+from sites import INNER, OTHER, OUTER, run
 
 RESUMES_WITHIN_S = 10
 # Frames of all ports, rings, and what a reload needs for a moment.
@@ -59,7 +58,7 @@ class Gateway:
         """The tunnel's associations, and some more that come and go."""
         # A window that is kept costs a crash the numbers that it had reserved, which a sender
         # that has slowed down takes long to pass.
-        text = tunnels.weir_sa(self.side, mtu, 'replay_state = "forget"')
+        text = sites.weir_sa(self.side, mtu, 'replay_state = "forget"')
         for number in range(self.extra):
             text += f"""
 [[sa]]
@@ -82,17 +81,11 @@ sa = "extra-{number}"
         self.sa.write_text(text)
 
     def start(self, *more):
-        configuration = self.pair.folder / f"{self.side}.toml"
-        configuration.write_text(tunnels.weir_configuration(self.pair, self.side))
-        self.process = self.pair.start(
-            self.side, self.weir, "run", configuration, "--quiet", f"--control={self.socket}", *more)
-        self.pair.wait_for_device(self.side, "weir0")
-        self.pair.address(self.side, "weir0")
+        self.process = sites.start_weir(
+            self.pair, self.side, self.weir, f"--control={self.socket}", *more)
 
     def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.pair.processes.remove(self.process)
+        sites.kill(self.pair, self.process)
         self.start()
 
     def command(self, *words):
@@ -210,11 +203,8 @@ def soak(pair, arguments):
     tcpdump.terminate()
     tcpdump.wait()
     for side, gateway in gateways.items():
-        # The gateway is a child of what entered the namespace, and has its group.
-        os.killpg(gateway.process.pid, signal.SIGTERM)
-        if gateway.process.wait(10):
-            raise Broken(f"{side} ended with status {gateway.process.returncode}: {pair.logs()}")
-        pair.processes.remove(gateway.process)
+        if status := pair.end(gateway.process):
+            raise Broken(f"{side} ended with status {status}: {pair.logs()}")
     packets, again = nonces(capture)
     if again:
         raise Broken(f"{again} nonces came again among {packets} packets")
@@ -235,10 +225,10 @@ def main():
     arguments = parser.parse_args()
     arguments.weir = arguments.weir.absolute()
     with tempfile.TemporaryDirectory() as folder:
-        pair = tunnels.Pair("soak", pathlib.Path(folder))
+        pair = sites.Pair("soak", pathlib.Path(folder))
         try:
             figures = soak(pair, arguments)
-        except (Broken, tunnels.Missing) as error:
+        except (Broken, sites.Missing) as error:
             print(f"soak of {arguments.seconds} s, seed {arguments.seed}: FAILED: {error}")
             sys.exit(1)
         finally:

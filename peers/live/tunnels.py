@@ -14,125 +14,18 @@ WIREGUARD_GO and BORINGTUN name their programs where these are not on the PATH.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-OUTER = {"left": "198.18.0.1", "right": "198.18.0.2"}
-INNER = {"left": "10.77.0.1", "right": "10.77.0.2"}
-OTHER = {"left": "right", "right": "left"}
-# Of the tunnels' devices: ESP and WireGuard in UDP fit 1,500 bytes with it.
-INNER_MTU = 1400
-
-
-class Missing(Exception):
-    """Why a candidate cannot take part."""
-
-
-def run(*words, namespace=None, check=True, **options):
-    if namespace:
-        words = ("ip", "netns", "exec", namespace, *words)
-    return subprocess.run(
-        [str(word) for word in words], check=check, capture_output=True, text=True, **options
-    )
-
-
-class Pair:
-    """Two namespaces with a cable between them, and what runs in them."""
-
-    def __init__(self, name, folder):
-        self.folder = folder / name
-        self.folder.mkdir()
-        self.names = {side: f"weir-{os.getpid()}-{name}-{side}" for side in OUTER}
-        self.processes = []
-        for side in OUTER:
-            run("ip", "netns", "add", self.names[side])
-            run("ip", "link", "set", "lo", "up", namespace=self.names[side])
-        left, right = self.names["left"], self.names["right"]
-        run("ip", "link", "add", "wire", "netns", left, "type", "veth",
-            "peer", "name", "wire", "netns", right)
-        for side, name in self.names.items():
-            run("ip", "addr", "add", f"{OUTER[side]}/24", "dev", "wire", namespace=name)
-            run("ip", "link", "set", "wire", "up", namespace=name)
-
-    def start(self, side, *words, environment=None):
-        """Starts a program on one side, its output in a file."""
-        log = open(self.folder / f"{side}-{len(self.processes)}.log", "w")
-        process = subprocess.Popen(
-            ["ip", "netns", "exec", self.names[side], *map(str, words)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})}, start_new_session=True,
-        )
-        self.processes.append(process)
-        return process
-
-    def wait_for_device(self, side, device):
-        deadline = time.monotonic() + 20
-        while run("ip", "link", "show", device, namespace=self.names[side], check=False).returncode:
-            if time.monotonic() > deadline:
-                raise Missing(f"the device {device} did not appear: {self.logs()}")
-            time.sleep(0.05)
-
-    def address(self, side, device, mtu=INNER_MTU):
-        """Gives a tunnel's device its address and MTU, and switches it on."""
-        name = self.names[side]
-        run("ip", "link", "set", device, "mtu", mtu, "up", namespace=name)
-        run("ip", "addr", "add", f"{INNER[side]}/32", "peer", INNER[OTHER[side]], "dev", device,
-            namespace=name)
-
-    def wait_for_echo(self):
-        """Until a ping comes through."""
-        for _ in range(40):
-            if not run("ping", "-c", "1", "-W", "1", "-I", INNER["left"], INNER["right"],
-                       namespace=self.names["left"], check=False).returncode:
-                return
-            time.sleep(0.2)
-        raise Missing(f"no packet comes through: {self.logs()}")
-
-    def logs(self):
-        lines = []
-        for log in sorted(self.folder.glob("*.log")):
-            lines += [f"{log.name}: {line}" for line in log.read_text().splitlines()[-3:]]
-        return " | ".join(lines)
-
-    def processor_seconds(self):
-        """What the tunnel's programs have used."""
-        ticks = 0
-        for process in self.processes:
-            for pid in [process.pid, *children(process.pid)]:
-                with contextlib.suppress(OSError):
-                    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-                    ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-    def stop(self):
-        for process in self.processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        for name in self.names.values():
-            run("ip", "netns", "del", name, check=False)
-
-
-def children(pid):
-    with contextlib.suppress(OSError):
-        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        for child in map(int, text.split()):
-            yield child
-            yield from children(child)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "netlab"))
+from sites import INNER, OTHER, OUTER, Missing, Pair, run, start_weir, weir_sa, write_sa
 
 
 def program(name, variable=None):
@@ -142,88 +35,11 @@ def program(name, variable=None):
     return path
 
 
-KEYS = {"left": "00112233445566778899aabbccddeeff 01020304",
-        "right": "ffeeddccbbaa99887766554433221100 05060708"}
-
-
-def weir_sa(side, mtu=1500, more=""):
-    """The SA file of one side; `more` are further lines of its associations."""
-    other = OTHER[side]
-    associations = "".join(
-        f"""
-[[sa]]
-name = "from-{sender}"
-spi = {4096 + index}
-suite = "aes-128-gcm-16"
-key = "{KEYS[sender]}"
-mode = "tunnel"
-tunnel = {{ source = "{OUTER[sender]}", destination = "{OUTER[OTHER[sender]]}" }}
-nat_t = true
-direction = "{'outbound' if sender == side else 'inbound'}"
-window = 4096
-mtu = {mtu}
-{more}
-"""
-        for index, sender in enumerate(OUTER)
-    )
-    return associations + f"""
-[[policy]]
-direction = "outbound"
-destination = "{INNER[other]}"
-action = "protect"
-sa = "from-{side}"
-
-[[policy]]
-direction = "inbound"
-source = "{INNER[other]}"
-action = "protect"
-sa = "from-{other}"
-"""
-
-
-def weir_configuration(pair, side):
-    """The configuration of one side, which names its SA file."""
-    return f"""
-[[port]]
-name = "inside"
-kind = "tun"
-interface = "weir0"
-side = "plain"
-
-[[port]]
-name = "outside"
-kind = "udp"
-address = "{OUTER[side]}:4500"
-side = "cipher"
-
-[pipeline.outbound]
-from = "inside"
-to = "outside"
-stages = ["protect"]
-
-[pipeline.inbound]
-from = "outside"
-to = "inside"
-stages = ["unprotect"]
-
-[ipsec]
-sa = "{pair.folder / f'{side}-sa.toml'}"
-state = "{pair.folder / f'{side}-ledger'}"
-"""
-
-
 def weir(pair, arguments):
     """Weir: TUN, AES-128-GCM, ESP in UDP."""
     for side in OUTER:
-        sa = pair.folder / f"{side}-sa.toml"
-        sa.touch(mode=0o600)
-        sa.write_text(weir_sa(side))
-        configuration = pair.folder / f"{side}.toml"
-        configuration.write_text(weir_configuration(pair, side))
-        pair.start(side, arguments.weir, "run", configuration, "--new-key", f"from-{side}",
-                   "--quiet")
-        pair.wait_for_device(side, "weir0")
-        pair.address(side, "weir0")
+        write_sa(pair, side, weir_sa(side))
+        start_weir(pair, side, arguments.weir, "--new-key", f"from-{side}")
 
 
 def plain(pair, arguments):

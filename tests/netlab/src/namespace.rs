@@ -164,7 +164,7 @@ impl Cable {
 }
 
 /// Moves the calling thread into a namespace.
-pub(crate) fn move_into(name: &str) {
+fn move_into(name: &str) {
     let file = File::open(format!("/run/netns/{name}")).expect("a namespace");
     let network = Some(LinkNameSpaceType::Network);
     move_into_link_name_space(file.as_fd(), network).expect("moved into it");

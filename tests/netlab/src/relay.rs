@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use weir_port::{
-    FrameLayout, FramePool, Frames, InterfaceRx, InterfaceTx, OpenError, Outgoing, Rx, RxOptions,
-    Tx, TxOptions,
+    ChecksumState, FrameLayout, FramePool, Frames, InterfaceRx, InterfaceTx, LinkLayer, OpenError,
+    Outgoing, Rx, RxOptions, Tx, TxOptions, complete_checksum,
 };
 
-use crate::namespace::move_into;
 use crate::{Counts, Faults, Impaired, Namespace};
 
 /// A running relay. It ends when dropped.
@@ -21,41 +19,34 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins to hand packets on between two interfaces of a namespace: those that arrive at
-    /// `one` leave by `other` and the reverse, each direction with faults of its own.
+    /// Begins to hand packets on between two interfaces of a namespace, as
+    /// [`between`](Relay::between) does.
     ///
     /// # Errors
     /// An interface cannot be opened.
     pub fn start(
         namespace: &Namespace,
-        [one, other]: [&str; 2],
+        names: [&str; 2],
         faults: [Faults; 2],
     ) -> Result<Relay, OpenError> {
+        namespace.enter(|| Relay::between(names, faults))
+    }
+
+    /// Begins to hand packets on between two interfaces of the namespace that the caller is in:
+    /// those that arrive at `one` leave by `other` and the reverse, each direction with faults of
+    /// its own. Checksums that a sender left to its interface are computed, as an interface does.
+    ///
+    /// # Errors
+    /// An interface cannot be opened.
+    pub fn between([one, other]: [&str; 2], faults: [Faults; 2]) -> Result<Relay, OpenError> {
+        let ports = [Ports::open(one)?, Ports::open(other)?];
         let stop = Arc::new(AtomicBool::new(false));
-        let (opened, is_open) = mpsc::channel();
-        let namespace = namespace.name().to_owned();
-        let names = [one, other].map(str::to_owned);
+        // The thread is in the namespace of this one: interfaces that are made again are opened
+        // by it.
         let thread = thread::spawn({
             let stop = Arc::clone(&stop);
-            move || {
-                // Interfaces that are made again are opened by this thread.
-                move_into(&namespace);
-                let [one, other] = names;
-                let ports = Ports::open(&one).and_then(|one| Ok([one, Ports::open(&other)?]));
-                match ports {
-                    Ok(ports) => {
-                        let _ = opened.send(Ok(()));
-                        relay(ports, faults, &stop)
-                    }
-                    Err(error) => {
-                        let _ = opened.send(Err(error));
-                        <[Counts; 2]>::default()
-                    }
-                }
-            }
+            move || relay(ports, faults, &stop)
         });
-        // Nothing that is sent from now on is missed.
-        is_open.recv().expect("the relay begins")?;
         Ok(Relay {
             stop,
             thread: Some(thread),
@@ -117,8 +108,11 @@ fn relay(mut ports: [Ports; 2], faults: [Faults; 2], stop: &AtomicBool) -> [Coun
             let now_ns = now.duration_since(begin).as_nanos() as u64;
             let direction = &mut directions[from];
             let received = ports[from].rx.fill(&mut frames, BATCH);
-            for packet in frames.packets() {
-                direction.push(now_ns, packet.bytes);
+            for index in 0..frames.len() {
+                if frames.arrival(index).offload.checksum == ChecksumState::NotReady {
+                    complete_checksum(frames.bytes_mut(index), LinkLayer::Ethernet);
+                }
+                direction.push(now_ns, frames.bytes(index));
             }
             frames.clear();
             if received > 0 {
