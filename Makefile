@@ -2,10 +2,12 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak tunnels
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak kills tunnels
 
-# How long `make fuzz` spends on each target, and how long `make soak` lasts.
+# How long `make fuzz` spends on each target, and how long `make soak` lasts; how often `make kills`
+# kills a gateway.
 SECONDS = 60
+KILLS = 100
 
 help:
 	echo 'make run              build, then send the example capture through the whole gateway'
@@ -21,6 +23,7 @@ help:
 	echo 'make fuzz SECONDS=60  each parser under libFuzzer, or without it where it is missing'
 	echo 'make tunnels          ping, DNS, curl and iperf3 through two gateways, over clean and bad cables, at length; as root'
 	echo 'make soak SECONDS=60  two live gateways under load and faults, as root; the last line is the verdict'
+	echo 'make kills KILLS=100  the same, where nothing happens but that gateways are killed'
 
 # Alerts are appended to their file, as logs are; each of these runs begins a
 # new one.
@@ -137,9 +140,16 @@ fuzz:
 		cargo run --manifest-path fuzz/Cargo.toml --bin replay -- --seconds $(SECONDS); \
 	fi
 
+SOAK = \
+	cargo build --release --locked --package weir && \
+	cargo build --release --locked --package weir-netlab && \
+	python3 peers/live/soak.py "$${CARGO_TARGET_DIR:-target}/release/weir" "$${CARGO_TARGET_DIR:-target}/release/weir-relay"
+
 soak:
-	cargo build --release --locked --package weir
-	python3 peers/live/soak.py "$${CARGO_TARGET_DIR:-target}/release/weir" --seconds $(SECONDS)
+	$(SOAK) --seconds $(SECONDS)
+
+kills:
+	$(SOAK) --kills $(KILLS)
 
 tunnels:
 	cargo build --release --locked --package weir

@@ -2,13 +2,12 @@
 
     numbered.py send ADDRESS PACKETS_PER_SECOND
     numbered.py receive COUNTS
-    numbered.py replay ADDRESS CAPTURE SEED [LAST]
+    numbered.py replay ADDRESS CAPTURE SEED
 
 `send` sends datagrams with numbers from 1 on from 16 ports, until it is ended; where there is no route for
 a moment, numbers are left out. `receive` counts them, and writes to COUNTS as JSON, when it is ended, how
-many numbers arrived, and which ones more often than once. `replay` sends the ESP packets of CAPTURE again,
-the last LAST of them, in an order that the seed decides, from 16 ports, to UDP port 4500 of ADDRESS, and
-prints how many.
+many numbers arrived, and which ones more often than once. `replay` sends the ESP packets of CAPTURE again
+in an order that the seed decides, from 16 ports, to UDP port 4500 of ADDRESS, and prints how many.
 """
 
 import json
@@ -63,11 +62,10 @@ def receive(counts):
         seen.add(number)
 
 
-def replay(address, capture, seed, last=None):
+def replay(address, capture, seed):
     import sites
 
-    packets = [packet.esp for packet in sites.esp_packets(capture)]
-    packets = packets[-int(last):] if last else packets
+    packets = [packet.esp for packet in sites.Capture(capture).esp_packets()]
     random.Random(int(seed)).shuffle(packets)
     flows = sockets(address)
     for index, packet in enumerate(packets):
@@ -84,7 +82,7 @@ if __name__ == "__main__":
             send(address, int(per_second))
         case ["receive", counts]:
             receive(counts)
-        case ["replay", address, capture, seed, *last]:
-            replay(address, capture, seed, *last)
+        case ["replay", address, capture, seed]:
+            replay(address, capture, seed)
         case _:
             sys.exit(__doc__)

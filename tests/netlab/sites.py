@@ -291,31 +291,32 @@ def route_ends(pair, side, ends):
 
 
 class EspPacket(typing.NamedTuple):
-    """An ESP packet of a capture, from its SPI on."""
+    """From its SPI on, behind which are its sequence number and its IV."""
 
     esp: bytes
 
-    @property
-    def nonce(self):
-        """What is unlike under one key: the SPI stands for the key, and the IV follows the number."""
-        return self.esp[:4], self.esp[8:16]
 
+class Capture:
+    """A capture of Ethernet (pcap) that may still be written."""
 
-def frames(capture):
-    """The frames of a capture of Ethernet (pcap), in order. One that is still written ends earlier."""
-    with open(capture, "rb") as file:
-        file.read(24)
-        while len(header := file.read(16)) == 16:
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        self.next = 24
+
+    def frames(self):
+        """The frames that have come since the last call."""
+        self.file.seek(self.next)
+        while len(header := self.file.read(16)) == 16:
             _, _, kept, _ = struct.unpack("<IIII", header)
-            frame = file.read(kept)
+            frame = self.file.read(kept)
             if len(frame) < kept:
                 return
+            self.next += 16 + kept
             yield frame
 
-
-def esp_packets(capture):
-    """The ESP packets of a capture, in UDP or not."""
-    return (EspPacket(esp) for frame in frames(capture) if (esp := esp_of(frame)))
+    def esp_packets(self):
+        """The ESP packets among these, in UDP or not."""
+        return (EspPacket(esp) for frame in self.frames() if (esp := esp_of(frame)))
 
 
 def esp_of(frame):
@@ -333,23 +334,36 @@ def esp_of(frame):
     return payload if len(payload) >= 16 else None
 
 
-def repeated_nonces(captures):
-    """How many ESP packets are in captures of what gateways sent, and how many of them have the SPI
-    and the IV of an earlier one."""
-    seen, packets, again = set(), 0, 0
+class Nonces:
+    """How many ESP packets were sent, and how many of them have the SPI and the IV, or the SPI and the
+    sequence number, of an earlier one."""
+
+    def __init__(self):
+        self.seen = set()
+        self.packets = 0
+        self.again = 0
+
+    def add(self, packet):
+        self.packets += 1
+        for one in (packet.esp[:4] + b"iv" + packet.esp[8:16], packet.esp[:8]):
+            self.again += one in self.seen
+            self.seen.add(one)
+
+
+def nonces(captures):
+    """Those of captures of what gateways sent."""
+    found = Nonces()
     for capture in captures:
-        for packet in esp_packets(capture):
-            packets += 1
-            again += packet.nonce in seen
-            seen.add(packet.nonce)
-    return packets, again
+        for packet in Capture(capture).esp_packets():
+            found.add(packet)
+    return found
 
 
 def survey(captures):
     """The longest frame of captures, and how many are neither ESP nor what finds neighbours."""
     longest, others = 0, 0
     for capture in captures:
-        for frame in frames(capture):
+        for frame in Capture(capture).frames():
             longest = max(longest, len(frame))
             is_neighbours = frame[12:14] == b"\x08\x06" or frame[12:14] == b"\x86\xdd" and (
                 frame[20] == 58 or frame[20] == 0)
