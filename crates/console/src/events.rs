@@ -1,16 +1,39 @@
 //! Events of libraries, which report through `tracing`, as messages on standard error.
 
 use std::fmt::{self, Debug, Write};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
+use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use crate::limit::Limiter;
 use crate::messages;
 
 /// Shows events of this project as messages: a warning is shown always, a detail only to those who
-/// asked for it.
+/// asked for it. Each place that logs does so at a bounded rate.
 pub struct Messenger;
+
+static LIMITER: LazyLock<Mutex<Limiter<Identifier>>> = LazyLock::new(Mutex::default);
+
+fn limited<T>(by: impl FnOnce(&mut Limiter<Identifier>) -> T) -> T {
+    by(&mut LIMITER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Says what was suppressed: at the end of a program, which nothing follows.
+pub fn finish() {
+    tell(limited(|limiter| limiter.unsaid(None)));
+}
+
+fn tell(unsaid: Vec<(u64, String)>) {
+    for (count, last) in unsaid {
+        messages::warning(format_args!(
+            "{count} messages were suppressed, the last: {last}"
+        ));
+    }
+}
 
 impl Subscriber for Messenger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -24,6 +47,18 @@ impl Subscriber for Messenger {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
+        let now = Instant::now();
+        let (admitted, unsaid) = limited(|limiter| {
+            let place = event.metadata().callsite();
+            let admitted = limiter.admit(place, &text.0, now);
+            (admitted, limiter.unsaid(Some(now)))
+        });
+        tell(unsaid);
+        match admitted {
+            None => return,
+            Some(0) => {}
+            Some(count) => text.0 += &format!(" ({count} messages like this were suppressed)"),
+        }
         match *event.metadata().level() {
             Level::ERROR => messages::error(text.0),
             Level::WARN => messages::warning(text.0),

@@ -44,6 +44,7 @@
 mod arguments;
 mod events;
 mod failure;
+mod limit;
 pub mod manual;
 pub mod messages;
 pub mod output;

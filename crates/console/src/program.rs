@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGUSR2};
 use signal_hook::flag;
 
 use crate::arguments::Messages;
-use crate::events::Messenger;
+use crate::events::{self, Messenger};
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 
@@ -44,7 +44,9 @@ where
     // Only a second call could fail.
     let _ = tracing::subscriber::set_global_default(Messenger);
     messages::detail(format_args!("version {}", env!("CARGO_PKG_VERSION")));
-    match survive_requests().and_then(|()| work(cli)) {
+    let outcome = survive_requests().and_then(|()| work(cli));
+    events::finish();
+    match outcome {
         Ok(code) => code,
         // A reader of an output that goes away, as `head` does, has what it wants.
         Err(failure) if failure.is_reader_gone() => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tracing::{error, info, warn};
 use weir_inspect::EveWriter;
@@ -32,7 +32,6 @@ impl Beside {
             interfaces,
             lost,
             unwritten: 0,
-            complained: None,
         };
         let thread = thread::Builder::new().name("events".to_owned());
         let thread = thread.spawn(move || writing.run(&events, &reports));
@@ -54,8 +53,6 @@ struct Writing {
     lost: Arc<AtomicU64>,
     /// Events that could not be written.
     unwritten: u64,
-    /// When that was logged last.
-    complained: Option<Instant>,
 }
 
 impl Writing {
@@ -88,13 +85,7 @@ impl Writing {
         for writer in &mut self.writers {
             if let Err(error) = writer.write_events(events, &self.interfaces) {
                 self.unwritten += events.len() as u64;
-                let is_due = self
-                    .complained
-                    .is_none_or(|at| at.elapsed() >= COMPLAIN_EVERY);
-                if is_due {
-                    self.complained = Some(Instant::now());
-                    warn!("{error}: events are lost, {} so far", self.unwritten);
-                }
+                warn!("{error}: events are lost, {} so far", self.unwritten);
             }
         }
     }
@@ -117,5 +108,3 @@ fn log(report: &LiveReport) {
 
 /// How long the thread waits for events before it looks after files.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a full disk is logged.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
