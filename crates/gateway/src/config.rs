@@ -32,7 +32,6 @@ use serde::Deserialize;
 use weir_inspect::{Checksums, HostPolicy, InspectOptions, Overlap};
 use weir_ipsec::ConfigError;
 use weir_measure::Value;
-use weir_packet::file::{keep_apart, meet, require_folder_of};
 use weir_packet::wire::KeyKind;
 #[cfg(test)]
 use weir_reference::shapes;
@@ -43,6 +42,7 @@ use crate::filter::FilterConfig;
 use crate::measured::Places;
 
 mod change;
+mod files;
 mod resolve;
 #[cfg(test)]
 mod schema;
@@ -546,63 +546,6 @@ impl Config {
         if let Some(ipsec) = &mut self.ipsec {
             ipsec.new_keys = names.to_vec();
         }
-    }
-
-    /// Refuses outputs that would overwrite a file that the run needs, or one
-    /// another. `json` is one more output, `kept` are files that the
-    /// configuration does not name itself.
-    pub fn keep_files_apart(&self, json: Option<&Path>, kept: &[PathBuf]) -> Result {
-        let mut inputs = vec![self.path.as_path()];
-        inputs.extend(kept.iter().map(PathBuf::as_path));
-        for pipeline in &self.pipelines {
-            inputs.extend(pipeline.read.iter().map(PathBuf::as_path));
-        }
-        if let Some(inspect) = &self.inspect {
-            inputs.extend(inspect.rules.iter().map(PathBuf::as_path));
-        }
-        if let Some(ipsec) = &self.ipsec {
-            inputs.push(&ipsec.sa);
-        }
-        let mut outputs = self.documents(json);
-        outputs.extend(self.streams());
-        keep_apart(&inputs, &outputs).map_err(Error::configuration)
-    }
-
-    /// Refuses outputs in folders that do not exist. `json` is one more output.
-    pub fn require_folders(&self, json: Option<&Path>) -> Result {
-        let mut outputs = self.documents(json).into_iter().chain(self.streams());
-        outputs
-            .try_for_each(require_folder_of)
-            .map_err(Error::configuration)
-    }
-
-    /// Whether a capture, alerts or a report goes to standard output.
-    pub fn uses_stdout(&self) -> bool {
-        self.streams()
-            .chain(self.report.json.as_deref())
-            .any(|path| path == Path::new("-"))
-    }
-
-    /// Where the report goes: the place on the command line and the one in
-    /// the file, which may be one.
-    pub fn documents<'a>(&'a self, json: Option<&'a Path>) -> Vec<&'a Path> {
-        let configured = self.report.json.as_deref();
-        let configured = configured.filter(|one| !json.is_some_and(|json| meet(json, one)));
-        json.into_iter().chain(configured).collect()
-    }
-
-    /// Where captures, alerts, alarms and intervals go.
-    fn streams(&self) -> impl Iterator<Item = &Path> {
-        self.pipelines
-            .iter()
-            .filter_map(|pipeline| pipeline.write.as_deref())
-            .chain(
-                (self.inspect.iter())
-                    .flat_map(|inspect| [&inspect.alerts, &inspect.prometheus])
-                    .filter_map(Option::as_deref),
-            )
-            .chain(self.measure.iter().flat_map(|m| m.places().paths()))
-            .chain(self.measure.iter().filter_map(|m| m.alarms.as_deref()))
     }
 
     /// A configuration that another program puts together, with paths relative to the working
