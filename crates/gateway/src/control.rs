@@ -8,6 +8,9 @@
 //! {"result":{"packets":3564,…}}
 //! ```
 //!
+//! A request to add associations is followed by their text, whose bytes it counts. Memory that held it
+//! is wiped.
+//!
 //! The socket has threads of its own, so no packet waits for a client. Requests are bounded in size
 //! and time and clients in number; one more than that gets an error.
 
@@ -31,6 +34,8 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tracing::{info, warn};
+use weir_ipsec::Which;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Result};
 use crate::gateway::Handle;
@@ -44,6 +49,64 @@ pub enum Request {
     /// The configuration and the files that it names are loaded again: what came of it is a
     /// [`Reloaded`](crate::Reloaded).
     Reload {},
+    /// The associations in force and what they did: a list of [`SaStatus`](crate::SaStatus).
+    #[serde(rename = "sa_list")]
+    SaList {},
+    /// Associations are added: what came of it is an [`AddedSas`](crate::AddedSas).
+    #[serde(rename = "sa_add")]
+    SaAdd(AddSa),
+    /// An association is removed: what came of it is a [`RemovedSa`](crate::RemovedSa).
+    #[serde(rename = "sa_remove")]
+    SaRemove(RemoveSa),
+}
+
+/// Which associations are to be added. The request is sent with
+/// [`ControlClient::request_with`] and a text in the form of an SA file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddSa {
+    /// Length of the text that follows the request.
+    pub text_bytes: usize,
+    /// Where the text comes from, for messages.
+    pub path: PathBuf,
+    /// The associations whose keys the ledger may learn, or `all`.
+    #[serde(default)]
+    pub new_keys: Vec<String>,
+}
+
+/// Which association is to be removed: the one that has all of this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveSa {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its security parameters index.
+    pub spi: Option<u32>,
+    /// Its direction.
+    pub direction: Option<SaDirection>,
+}
+
+/// Which end of an association this device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SaDirection {
+    /// The sender.
+    Outbound,
+    /// The receiver.
+    Inbound,
+}
+
+impl From<&RemoveSa> for Which {
+    fn from(request: &RemoveSa) -> Which {
+        Which {
+            name: request.name.clone(),
+            spi: request.spi,
+            direction: request.direction.map(|direction| match direction {
+                SaDirection::Outbound => weir_ipsec::SaDirection::Outbound,
+                SaDirection::Inbound => weir_ipsec::SaDirection::Inbound,
+            }),
+        }
+    }
 }
 
 /// What a client gets back.
@@ -211,7 +274,8 @@ impl Server {
             counted: Counted(Arc::clone(&self.clients)),
             is_ended: Arc::clone(&self.is_ended),
             handle: self.handle.clone(),
-            received: Vec::new(),
+            // It does not grow: a buffer that does leaves copies behind.
+            received: Zeroizing::new(Vec::with_capacity(MAX_REQUEST_BYTES + PART_BYTES)),
         };
         let thread = thread::Builder::new().name("control client".to_owned());
         // Without a thread the client is gone, and its place free.
@@ -241,7 +305,7 @@ struct Client {
     is_ended: Arc<AtomicBool>,
     handle: Handle,
     /// What came behind the last request.
-    received: Vec<u8>,
+    received: Zeroizing<Vec<u8>>,
 }
 
 impl Client {
@@ -252,8 +316,9 @@ impl Client {
             if self.is_ended.load(Ordering::Relaxed) {
                 break;
             }
-            let (response, goes_on) = match line {
-                Ok(line) => (self.response(&line), true),
+            let response = line.and_then(|line| self.response(&line));
+            let (response, goes_on) = match response {
+                Ok(response) => (response, true),
                 Err(why) => (Response::Error(why.to_owned()), false),
             };
             if respond(&mut self.stream, &response).is_err() || !goes_on {
@@ -263,20 +328,71 @@ impl Client {
         drop(self.counted);
     }
 
-    fn response(&self, line: &[u8]) -> Response {
+    /// What a request comes to, or why the requests behind it cannot be found.
+    fn response(&mut self, line: &[u8]) -> std::result::Result<Response, &'static str> {
         let request = match serde_json::from_slice(line) {
             Ok(request) => request,
-            Err(error) => return Response::Error(format!("not a request: {error}")),
+            Err(error) => return Ok(Response::Error(format!("not a request: {error}"))),
         };
-        let result = match request {
-            Request::Status {} => Ok(to_json(&self.handle.status())),
-            Request::Reload {} => self.handle.reload().map(|reloaded| to_json(&reloaded)),
+        let handle = self.handle.clone();
+        let result = match &request {
+            Request::Status {} => Ok(to_json(&handle.status())),
+            Request::Reload {} => handle.reload().map(|reloaded| to_json(&reloaded)),
+            Request::SaList {} => handle.list_associations().map(|list| to_json(&list)),
+            Request::SaAdd(add) => {
+                let text = self.next_text(add.text_bytes)?;
+                let Ok(text) = std::str::from_utf8(&text) else {
+                    return Ok(Response::Error(
+                        "the associations are not a text".to_owned(),
+                    ));
+                };
+                let added = handle.add_associations(&add.path, text, &add.new_keys);
+                added.map(|added| to_json(&added))
+            }
+            Request::SaRemove(remove) => handle
+                .remove_association(&remove.into())
+                .map(|removed| to_json(&removed)),
         };
-        match result {
+        Ok(match result {
             Ok(Ok(json)) => Response::Result(json),
             Ok(Err(error)) => Response::Error(error.to_string()),
             Err(error) => Response::Error(error.to_string()),
+        })
+    }
+
+    /// The text behind a request.
+    fn next_text(&mut self, bytes: usize) -> std::result::Result<Zeroizing<Vec<u8>>, &'static str> {
+        if bytes > MAX_TEXT_BYTES {
+            return Err("associations of more than 1 MiB: add them in parts");
         }
+        let mut text = Zeroizing::new(Vec::with_capacity(bytes));
+        text.extend_from_slice(&self.received[..bytes.min(self.received.len())]);
+        self.forget(text.len());
+        let until = Instant::now() + REQUEST_TAKES;
+        let begun = text.len();
+        text.resize(bytes, 0);
+        let mut rest = &mut text[begun..];
+        while !rest.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                return Err("a text that took longer than 5 s");
+            }
+            match self.stream.read(rest) {
+                Ok(0) => return Err("a text that is shorter than the request says"),
+                Ok(bytes) => rest = &mut rest[bytes..],
+                Err(error) if is_timeout(&error) => {}
+                Err(_) => return Err("a text that did not come"),
+            }
+        }
+        Ok(text)
+    }
+
+    /// Removes what was received first, and wipes its memory.
+    fn forget(&mut self, bytes: usize) {
+        self.received.copy_within(bytes.., 0);
+        let left = self.received.len() - bytes;
+        self.received[left..].zeroize();
+        self.received.truncate(left);
     }
 
     /// The next request, or why there is none that can be understood. `None` where the client
@@ -285,9 +401,9 @@ impl Client {
         let mut until = Instant::now() + IDLE;
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
-                let rest = self.received.split_off(end + 1);
-                self.received.pop();
-                return Some(Ok(std::mem::replace(&mut self.received, rest)));
+                let line = self.received[..end].to_vec();
+                self.forget(end + 1);
+                return Some(Ok(line));
             }
             if self.received.len() >= MAX_REQUEST_BYTES {
                 return Some(Err("a request of more than 64 KiB"));
@@ -298,15 +414,15 @@ impl Client {
                 return is_begun.then_some(Err("a request that took longer than 5 s"));
             }
             self.stream.set_read_timeout(Some(left)).ok()?;
-            let mut part = [0; 4096];
-            match self.stream.read(&mut part) {
+            let begun = self.received.len();
+            self.received.resize(begun + PART_BYTES, 0);
+            let read = self.stream.read(&mut self.received[begun..]);
+            let bytes = *read.as_ref().unwrap_or(&0);
+            self.received.truncate(begun + bytes);
+            match read {
                 Ok(0) => return None,
-                Ok(bytes) => {
-                    if self.received.is_empty() {
-                        until = Instant::now() + REQUEST_TAKES;
-                    }
-                    self.received.extend_from_slice(&part[..bytes]);
-                }
+                Ok(_) if begun == 0 => until = Instant::now() + REQUEST_TAKES,
+                Ok(_) => {}
                 Err(error) if is_timeout(&error) => {}
                 Err(_) => return None,
             }
@@ -373,8 +489,16 @@ impl ControlClient {
     /// # Errors
     /// What the gateway says, or why nothing comes back.
     pub fn request(&mut self, request: &Request) -> Result<serde_json::Value> {
+        self.request_with(request, &[])
+    }
+
+    /// The same, where a text follows the request.
+    ///
+    /// # Errors
+    /// As [`request`](ControlClient::request).
+    pub fn request_with(&mut self, request: &Request, text: &[u8]) -> Result<serde_json::Value> {
         let line = self
-            .exchange(request)
+            .exchange(request, text)
             .with_context(|| format!("the gateway at {} does not respond", self.path.display()))
             .map_err(Error::running)?;
         let mut response: serde_json::Map<String, serde_json::Value> =
@@ -388,17 +512,18 @@ impl ControlClient {
         result.ok_or_else(|| Error::running(anyhow!("the gateway's response has no result")))
     }
 
-    fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
+    fn exchange(&mut self, request: &Request, text: &[u8]) -> io::Result<Vec<u8>> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let sent = self.stream.write_all(&line);
+        let sent = sent.and_then(|()| self.stream.write_all(text));
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let rest = self.received.split_off(end + 1);
                 return Ok(std::mem::replace(&mut self.received, rest));
             }
             if self.received.len() > MAX_RESPONSE_BYTES {
-                return Err(io::Error::other("a response of more than 4 MiB"));
+                return Err(io::Error::other("a response of more than 64 MiB"));
             }
             let mut part = [0; 4096];
             match self.stream.read(&mut part) {
@@ -416,7 +541,12 @@ impl ControlClient {
 const MOST_CLIENTS: usize = 16;
 /// Longest request.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
-const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
+/// Longest text behind a request.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// As much is read at once.
+const PART_BYTES: usize = 4096;
+/// Enough for the list of a hundred thousand associations.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 /// How long a request may take to come, and a response to go.
 const REQUEST_TAKES: Duration = Duration::from_secs(5);
 /// How long a gateway may take to do what is asked for: rules take long to compile.

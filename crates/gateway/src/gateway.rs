@@ -1,6 +1,6 @@
 //! A gateway: the pipelines of a configuration, and what can be done with them while they run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use tracing::error;
 use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
-use weir_ipsec::Running;
+use weir_ipsec::{Running, Which};
 use weir_measure::IntervalReport;
 use weir_stream::{Meters, Progress, Statistics, StopFlag};
 
@@ -23,8 +23,10 @@ use crate::measured::{Outputs, Recent};
 use crate::pipelines::{self, Building, Built, OnInterval, Shared, rule_source};
 use crate::reopen::Reopen;
 use crate::report::{Report, Traffic, live_report, report};
+use crate::sa_status::{AddedSas, RemovedSa, SaStatus};
 use crate::status::{
-    InspectionStatus, QueueStatus, Reloaded, ReloadedAssociations, ReloadedRules, Status,
+    AssociationsStatus, InspectionStatus, QueueStatus, Reloaded, ReloadedAssociations,
+    ReloadedRules, Status,
 };
 
 /// What a configuration file does not say.
@@ -366,6 +368,60 @@ impl Handle {
         Ok(reloaded)
     }
 
+    /// The associations of live pipelines and what they did, in the order of the SA file.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn list_associations(&self) -> Result<Vec<SaStatus>> {
+        let present = self.running()?.list();
+        Ok(present.into_iter().map(SaStatus::from).collect())
+    }
+
+    /// Adds the associations and policies of a text in the form of an SA file to those in force, as
+    /// a reload takes in new ones; the SA file stays as it is. `path` is for messages, `new_keys`
+    /// names those whose keys the ledger may learn.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or what it conflicts with. Everything stays as it was.
+    pub fn add_associations(
+        &self,
+        path: &Path,
+        text: &str,
+        new_keys: &[String],
+    ) -> Result<AddedSas> {
+        let running = self.running()?;
+        let _present = self.0.present.lock();
+        let new_keys = associations::new_keys(new_keys);
+        let (replaced, warnings) = running.add(path, text, new_keys).map_err(Error::running)?;
+        Ok(AddedSas {
+            generation: self.0.generation.fetch_add(1, Ordering::Relaxed) + 1,
+            associations: ReloadedAssociations::from(replaced),
+            warnings,
+        })
+    }
+
+    /// Removes one association from those in force; the SA file stays as it is.
+    ///
+    /// # Errors
+    /// There is none like that, or several are. Everything stays as it was.
+    pub fn remove_association(&self, which: &Which) -> Result<RemovedSa> {
+        let running = self.running()?;
+        let _present = self.0.present.lock();
+        let (removed, replaced) = running.remove(which).map_err(Error::running)?;
+        Ok(RemovedSa {
+            generation: self.0.generation.fetch_add(1, Ordering::Relaxed) + 1,
+            name: removed.name.clone(),
+            spi: removed.spi,
+            associations: ReloadedAssociations::from(replaced),
+        })
+    }
+
+    fn running(&self) -> Result<&Running> {
+        self.0.ipsec.as_deref().ok_or_else(|| {
+            Error::running("the gateway has no live pipeline that protects or unprotects")
+        })
+    }
+
     /// What the gateway did so far.
     pub fn status(&self) -> Status {
         let inspection = self.inspection();
@@ -394,6 +450,12 @@ impl Handle {
                 flows: snapshot.statistics.flows,
                 alerts: snapshot.statistics.alerts,
             }),
+            associations: (self.0.ipsec.as_ref())
+                .and_then(|running| running.extent())
+                .map(|(count, edits)| AssociationsStatus {
+                    count,
+                    differs_from_file: edits > 0,
+                }),
         }
     }
 

@@ -55,12 +55,15 @@ mod reopen;
 mod replay;
 mod report;
 mod rules;
+mod sa_status;
 mod status;
 
 pub use associations::AssociationRow;
 pub use captures::{Watched, create, open};
 pub use config::Config;
-pub use control::{ControlClient, ControlSocket, Request, default_socket};
+pub use control::{
+    AddSa, ControlClient, ControlSocket, RemoveSa, Request, SaDirection, default_socket,
+};
 pub use error::{Cause, Error, Result};
 pub use execution::{Execution, execute};
 pub use filter::{
@@ -81,7 +84,8 @@ pub use reopen::Reopen;
 pub use replay::{Sender, SenderCounts};
 pub use report::{Latency, PipelineRow, Report, Traffic};
 pub use rules::{LoadedRules, RuleSource};
+pub use sa_status::{AddedSas, RemovedSa, SaLifetime, SaQuota, SaStatus};
 pub use status::{
-    InspectionStatus, QueueStatus, ReceivedStatus, Reloaded, ReloadedAssociations, ReloadedRules,
-    SentStatus, Status,
+    AssociationsStatus, InspectionStatus, QueueStatus, ReceivedStatus, Reloaded,
+    ReloadedAssociations, ReloadedRules, SentStatus, Status,
 };

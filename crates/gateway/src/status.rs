@@ -32,6 +32,17 @@ pub struct Status {
     pub lost_events: u64,
     /// What the stage `inspect` did; null without it.
     pub inspection: Option<InspectionStatus>,
+    /// The associations of live pipelines; null without some, and while they are being changed.
+    pub associations: Option<AssociationsStatus>,
+}
+
+/// The associations that are in force.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssociationsStatus {
+    /// How many.
+    pub count: usize,
+    /// Whether some were added or removed since the SA file was read: a reload returns to it.
+    pub differs_from_file: bool,
 }
 
 /// What the search for threats did so far.

@@ -10,7 +10,7 @@ use crate::ledger::{LedgerError, SeenBound, Shortage};
 use crate::lifetime::Usage;
 use crate::reason::DropReason;
 use crate::replay::ReplayWindow;
-use crate::report::Traffic;
+use crate::report::{AssociationReport, Drops, Traffic};
 use crate::sa::Parameters;
 use crate::sequence;
 
@@ -40,6 +40,7 @@ struct Accounts {
     verified: Traffic,
     /// What was verified and refused all the same.
     refused: Traffic,
+    drops: Drops,
     /// What the ledger knows of a window that is kept.
     seen: Option<SeenBound>,
     /// Why the ledger could not be written.
@@ -148,6 +149,7 @@ impl Inbound {
                 usage,
                 verified: Traffic::default(),
                 refused: Traffic::default(),
+                drops: Drops::default(),
                 seen: None,
                 ledger_error: None,
                 resync: Resync::default(),
@@ -176,10 +178,6 @@ impl Inbound {
         self.accounts.ledger_error.as_ref()
     }
 
-    pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.accounts.parameters
-    }
-
     #[inline]
     pub fn format(&self) -> &Format {
         &self.format
@@ -190,12 +188,24 @@ impl Inbound {
         self.key
     }
 
-    /// What came out of the association.
-    pub fn traffic(&self) -> Traffic {
+    /// What it did so far, in this slot.
+    pub fn report(&self, slot: u32) -> AssociationReport {
         let Accounts {
             verified, refused, ..
         } = *self.accounts;
-        verified.plus(self.unaccounted()).minus(refused)
+        AssociationReport {
+            association: slot,
+            parameters: Arc::clone(&self.accounts.parameters),
+            traffic: verified.plus(self.unaccounted()).minus(refused),
+            sequence: self.window.highest(),
+            drops: self.accounts.drops.clone(),
+        }
+    }
+
+    /// Counts a packet of this association that was dropped.
+    #[cold]
+    pub fn note_drop(&mut self, reason: DropReason) {
+        self.accounts.drops.add(reason, 1);
     }
 
     /// What was verified and is not in the accounts yet.

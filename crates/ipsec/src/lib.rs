@@ -102,8 +102,8 @@ pub use policy::{
 };
 pub use reason::DropReason;
 pub use replay::ReplayWindow;
-pub use report::{AssociationReport, Traffic};
-pub use running::{ReplaceError, Replaced, Running};
+pub use report::{AssociationReport, Drops, Traffic};
+pub use running::{PresentAssociation, ReplaceError, Replaced, Running, Which};
 pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
 pub use stage::{

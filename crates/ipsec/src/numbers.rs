@@ -253,13 +253,20 @@ impl SaFile {
         if keys.is_empty() {
             return Ok(HashMap::new());
         }
-        let (ledger, progress) = Ledger::open(path, &keys, |_, _| None)?;
+        // A network's first packets must not wait. Where numbers were received before, a crash
+        // would cost more of them each time.
         let waits = *input == Output::Capture;
+        let first = |seen: Progress| match !waits && seen.next_sequence <= 1 {
+            true => SeenBound::first(seen),
+            false => seen,
+        };
+        let (ledger, progress) = Ledger::open(path, &keys, |_, seen| {
+            Some(first(seen)).filter(|end| end.next_sequence != seen.next_sequence)
+        })?;
         let bounds = (0..).zip(indices).zip(progress);
         let bounds = bounds.map(|((key, index), seen)| {
-            let end = seen.next_sequence;
-            let bound = SeenBound::new(&ledger, key, end, waits);
-            (index, (bound, end.saturating_sub(1)))
+            let bound = SeenBound::new(&ledger, key, first(seen).next_sequence, waits);
+            (index, (bound, seen.next_sequence.saturating_sub(1)))
         });
         Ok(bounds.collect())
     }

@@ -9,7 +9,7 @@ use crate::esp::Template;
 use crate::ledger::{LedgerError, Progress, Reservations, Shortage};
 use crate::lifetime::Usage;
 use crate::reason::DropReason;
-use crate::report::Traffic;
+use crate::report::{AssociationReport, Drops, Traffic};
 use crate::sa::Parameters;
 use crate::sequence;
 
@@ -41,6 +41,7 @@ struct Accounts {
     /// again.
     failed_in: Option<u64>,
     traffic: Traffic,
+    drops: Drops,
 }
 
 /// An association that seals, on its way to the shard that it belongs to.
@@ -97,6 +98,7 @@ impl Outbound {
                 reservations,
                 failed_in: None,
                 traffic: Traffic::default(),
+                drops: Drops::default(),
             }),
         }
     }
@@ -116,10 +118,6 @@ impl Outbound {
         accounts.granted = 0;
     }
 
-    pub fn parameters(&self) -> &Arc<Parameters> {
-        &self.accounts.parameters
-    }
-
     #[inline]
     pub fn template(&self) -> &Template {
         &self.template
@@ -130,8 +128,22 @@ impl Outbound {
         self.key
     }
 
-    pub fn traffic(&self) -> Traffic {
-        self.accounts.traffic.plus(self.unaccounted())
+    /// What it did so far, in this slot.
+    pub fn report(&self, slot: u32, sealer: &Sealer) -> AssociationReport {
+        let next = self.numbers(sealer).map_or(1, Numbers::next);
+        AssociationReport {
+            association: slot,
+            parameters: Arc::clone(&self.accounts.parameters),
+            traffic: self.accounts.traffic.plus(self.unaccounted()),
+            sequence: next.saturating_sub(1),
+            drops: self.accounts.drops.clone(),
+        }
+    }
+
+    /// Counts a packet of this association that was dropped.
+    #[cold]
+    pub fn note_drop(&mut self, reason: DropReason) {
+        self.accounts.drops.add(reason, 1);
     }
 
     /// What was protected and is not in the accounts yet.

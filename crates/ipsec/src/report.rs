@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::reason::DropReason;
 use crate::sa::Parameters;
 
 /// Packets and bytes.
@@ -46,6 +47,30 @@ pub struct AssociationReport {
     pub parameters: Arc<Parameters>,
     /// What it protected or unprotected.
     pub traffic: Traffic,
+    /// The last sequence number that was sent, or the highest that was received; 0 before the
+    /// first.
+    pub sequence: u64,
+    /// Packets that belonged to it and were dropped.
+    pub drops: Drops,
+}
+
+/// Dropped packets by reason: only the reasons that occurred, for most associations none.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Drops(Vec<(DropReason, u64)>);
+
+impl Drops {
+    /// Reasons and packets, in order of first occurrence.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        self.0.iter().copied()
+    }
+
+    #[cold]
+    pub(crate) fn add(&mut self, reason: DropReason, packets: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += packets,
+            None => self.0.push((reason, packets)),
+        }
+    }
 }
 
 /// What associations did that are not there any more, by name: one that follows another one of
@@ -57,6 +82,9 @@ impl Retired {
     pub fn add(&mut self, mut report: AssociationReport) {
         if let Some(before) = self.0.remove(&report.parameters.name) {
             report.traffic = report.traffic.plus(before.traffic);
+            for (reason, packets) in before.drops.iter() {
+                report.drops.add(reason, packets);
+            }
         }
         self.0.insert(report.parameters.name.clone(), report);
     }

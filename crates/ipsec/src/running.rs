@@ -22,7 +22,7 @@ use weir_stream::Commands;
 use crate::change::{
     ByShard, Collected, Command, ProtectChange, Settlement, ShardChange, UnprotectChange,
 };
-use crate::config::SaFile;
+use crate::config::{ConfigError, SaFile};
 use crate::databases::{Databases, Newest};
 use crate::error::GatewayError;
 use crate::ledger::{Fingerprint, LedgerError};
@@ -32,6 +32,10 @@ use crate::report::{AssociationReport, Retired};
 use crate::sa::Parameters;
 use crate::slots::MOST_SLOTS;
 use crate::stage::{ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+
+mod edit;
+
+pub use edit::{Present as PresentAssociation, Which};
 
 /// The associations and policies of a gateway that runs, and the stages that work by them.
 ///
@@ -54,6 +58,8 @@ pub struct Running {
 /// The file in force, and what became of others.
 struct Present {
     file: SaFile,
+    /// How often associations were added or removed since the file was read.
+    edits: u64,
     /// Slots without an association, and since when; the oldest first.
     empty: VecDeque<(u32, Instant)>,
     capacity: u32,
@@ -107,6 +113,15 @@ pub enum ReplaceError {
     /// A worker has not taken the last replacements.
     #[error("a worker stands still and has not taken the last change: nothing has changed")]
     Stuck,
+    /// What is to be added is wrong, or conflicts with what is in force; nothing has changed.
+    #[error(transparent)]
+    Fragment(#[from] ConfigError),
+    /// What is to be removed is not in force.
+    #[error("no association has {0}: nothing has changed")]
+    Absent(Which),
+    /// Which one is to be removed is not said.
+    #[error("several associations have {0}: {1}; name one of them: nothing has changed")]
+    Ambiguous(Which, String),
 }
 
 /// What takes the place of what, in three steps.
@@ -132,6 +147,7 @@ impl Running {
             present: Mutex::new(Present {
                 capacity: file.slots.capacity() as u32,
                 file,
+                edits: 0,
                 empty: VecDeque::new(),
             }),
             sequences,
@@ -217,6 +233,11 @@ impl Running {
 
     /// What the associations did so far, by those of the stages that say so within a moment.
     pub fn reports(&self) -> Vec<AssociationReport> {
+        Retired::default().with(self.reports_of_stages().into_iter())
+    }
+
+    /// Several for associations of one name that follow each other.
+    fn reports_of_stages(&self) -> Vec<AssociationReport> {
         let collected = Collected::default();
         // Where too many commands wait, a worker stands still: its reports are missing.
         let _ = self.protect.post(Command::Report(collected.clone()));
@@ -227,7 +248,7 @@ impl Running {
         });
         let mut reports = self.finished.get();
         reports.extend(collected.get());
-        Retired::default().with(reports.into_iter())
+        reports
     }
 
     /// Puts `file` in the place of the present one, and waits until the workers have taken it in:
@@ -237,13 +258,25 @@ impl Running {
     /// Why it cannot be; the old one stays, and nothing has changed.
     pub fn replace(&self, file: SaFile, new_keys: NewKeys) -> Result<Replaced, ReplaceError> {
         let mut present = self.try_lock()?;
+        let replaced = self.put(&mut present, file, new_keys)?;
+        present.edits = 0;
+        Ok(replaced)
+    }
+
+    /// Takes a file through the three steps.
+    fn put(
+        &self,
+        present: &mut Present,
+        file: SaFile,
+        new_keys: NewKeys,
+    ) -> Result<Replaced, ReplaceError> {
         let adopted = [self.outbound.adopted(), self.inbound.adopted()];
         let latest = [self.outbound.latest(), self.inbound.latest()];
         let of_changes = [self.protect.adopted(), self.unprotect.adopted()];
         if adopted != latest || of_changes != [self.protect.latest(), self.unprotect.latest()] {
             return Err(ReplaceError::Stuck);
         }
-        let mut replacement = self.plan(&mut present, file, new_keys)?;
+        let mut replacement = self.plan(present, file, new_keys)?;
         // There is space for all of it: nothing was waiting.
         let mut is_complete = self.post_changes(std::mem::take(&mut replacement.prepare));
         self.newest.set(Arc::clone(&replacement.switch));

@@ -14,7 +14,9 @@ mod control;
 mod live;
 mod measure;
 
-pub use control::{Reload, Serving, Socket, Status};
+pub use control::{
+    Direction, Reload, Sa, SaAdd, SaCommand, SaList, SaRemove, Serving, Socket, Status,
+};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};
@@ -44,6 +46,7 @@ pub enum Command {
     Check(Check),
     Status(Status),
     Reload(Reload),
+    Sa(Sa),
     Protect(Protect),
     Unprotect(Unprotect),
     Inspect(Inspect),

@@ -20,6 +20,7 @@ mod record;
 #[cfg(target_os = "linux")]
 mod replay;
 mod run;
+mod sa;
 
 /// Does what the command line asks for.
 pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Check(arguments) => run::check(&arguments),
         Command::Status(arguments) => control::status(&arguments),
         Command::Reload(arguments) => control::reload(&arguments),
+        Command::Sa(arguments) => sa::sa(&arguments),
         Command::Protect(arguments) => protect::protect(&arguments),
         Command::Unprotect(arguments) => protect::unprotect(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),

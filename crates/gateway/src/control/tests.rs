@@ -187,3 +187,44 @@ fn a_thousand_clients_get_a_response_or_a_refusal() {
     let is_served = || served.client().request(&Request::Status {}).ok();
     weir_processes::until(is_served);
 }
+
+#[test]
+fn a_text_behind_a_request_is_taken_or_refused() {
+    let served = Served::new();
+    let mut client = served.client();
+    let add = |text_bytes: usize| {
+        Request::SaAdd(AddSa {
+            text_bytes,
+            ..AddSa::default()
+        })
+    };
+    // This gateway reads captures. The text is taken all the same, and the next request found.
+    let list = client.request(&Request::SaList {});
+    let error = list.expect_err("no associations").to_string();
+    assert!(error.contains("no live pipeline"), "{error}");
+    for bytes in [0, 1, PART_BYTES, 3 * MAX_REQUEST_BYTES] {
+        let text = vec![b'\n'; bytes];
+        let added = client.request_with(&add(bytes), &text);
+        let error = added.expect_err("no associations").to_string();
+        assert!(error.contains("no live pipeline"), "{error}");
+        client.request(&Request::Status {}).expect("a status");
+    }
+    let no_text = client.request_with(&add(2), b"\xff\xfe");
+    let error = no_text.expect_err("no text").to_string();
+    assert!(error.contains("not a text"), "{error}");
+    client.request(&Request::Status {}).expect("a status");
+    let too_long = client.request(&add(MAX_TEXT_BYTES + 1));
+    let error = too_long.expect_err("too long").to_string();
+    assert!(error.contains("more than 1 MiB"), "{error}");
+
+    // One that is cut off.
+    let mut stream = UnixStream::connect(served.path()).expect("connected");
+    let request = serde_json::to_string(&add(100)).expect("JSON");
+    stream
+        .write_all(format!("{request}\nhalf").as_bytes())
+        .expect("sent");
+    shutdown(&stream, Shutdown::Write).expect("the end");
+    let mut reader = BufReader::new(stream);
+    let error = line(&mut reader)["error"].to_string();
+    assert!(error.contains("shorter than the request says"), "{error}");
+}

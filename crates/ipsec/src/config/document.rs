@@ -53,6 +53,16 @@ pub(super) struct Document {
     pub policy: Vec<Spanned<PolicyEntry>>,
 }
 
+/// What is added to an SA file: associations, and policies that name them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fragment {
+    #[serde(default)]
+    pub sa: Vec<Spanned<AssociationEntry>>,
+    #[serde(default)]
+    pub policy: Vec<Spanned<PolicyEntry>>,
+}
+
 impl Document {
     /// The key files that it names; relative paths start beside the file at
     /// `path`.

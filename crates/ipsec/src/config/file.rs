@@ -5,6 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeroize::Zeroizing;
+
 use super::document::Document;
 use super::error::Blame;
 use super::resolve::{Resolved, resolve};
@@ -32,18 +34,36 @@ pub struct SaFile {
     pub(crate) databases: Arc<Databases>,
     /// Where the associations are in the stages.
     pub(crate) slots: Slots,
-    policies: Vec<Policy>,
-    defaults: Defaults,
+    pub(super) policies: Vec<Policy>,
+    pub(super) defaults: Defaults,
     pub(crate) secrets: Vec<Secrets>,
     /// Places of the associations that outbound policies name.
     pub(crate) outbound: Vec<u32>,
     pub(crate) legacy_encrypt: bool,
-    insecure_example: bool,
-    key_files: Vec<PathBuf>,
-    warnings: Vec<String>,
+    pub(super) permits: Permits,
+    pub(super) insecure_example: bool,
+    pub(super) key_files: Vec<PathBuf>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Suites that the file allows, of those that are not for everybody.
+#[derive(Clone, Copy)]
+pub(super) struct Permits {
+    pub legacy: bool,
+    pub private_use: bool,
+}
+
+impl Permits {
+    fn of(document: &Document) -> Permits {
+        Permits {
+            legacy: document.allow_legacy,
+            private_use: document.allow_private_use,
+        }
+    }
 }
 
 /// The keys of one association.
+#[derive(Clone)]
 pub(crate) struct Secrets {
     /// The cipher's key and the salt behind it.
     pub key: SecretBytes,
@@ -57,22 +77,34 @@ impl SaFile {
     /// # Errors
     /// The first thing that is wrong.
     pub fn load(path: &Path, options: LoadOptions) -> Result<SaFile, ConfigError> {
-        let fail = |message: String| ConfigError::File {
-            path: path.into(),
-            message,
-        };
-        let file = File::open(path).map_err(|error| fail(format!("cannot open: {error}")))?;
+        let file = open(path)?;
         let permissions = check_permissions(&file, path);
-        let contents = read_secret(file, LONGEST_FILE_BYTES)
-            .map_err(|error| fail(format!("cannot read: {error}")))?;
+        let contents = contents_of(file, path)?;
         let text =
             std::str::from_utf8(&contents).map_err(|error| ConfigError::not_text(path, &error))?;
         let file = SaFile::read(path, text, Some(options))?;
         // Keys that their own file calls no secrets need no hiding.
         if !options.allow_insecure_permissions && !file.insecure_example {
-            permissions.map_err(fail)?;
+            permissions.map_err(|message| fail(path, message))?;
         }
         Ok(file)
+    }
+
+    /// The text of a file with keys, for [`Running::add`](crate::Running::add): from the file at
+    /// `path`, or from one that is open and has this name. It is wiped when it is dropped.
+    ///
+    /// # Errors
+    /// It cannot be read, or others may read it too.
+    pub fn text(
+        path: &Path,
+        opened: Option<File>,
+        options: LoadOptions,
+    ) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+        let file = opened.map_or_else(|| open(path), Ok)?;
+        if !options.allow_insecure_permissions {
+            check_permissions(&file, path).map_err(|message| fail(path, message))?;
+        }
+        contents_of(file, path)
     }
 
     /// Reads the text of an SA file that names no key files and no
@@ -88,6 +120,7 @@ impl SaFile {
         let blame = Blame { path, text };
         let document: Document = toml::from_str(text).map_err(|error| blame.toml(&error))?;
         let legacy_encrypt = document.legacy_encrypt;
+        let permits = Permits::of(&document);
         let insecure_example = document.insecure_example;
         let key_files = document.key_files(path);
         let Resolved {
@@ -116,6 +149,7 @@ impl SaFile {
             defaults,
             secrets,
             legacy_encrypt,
+            permits,
             warnings,
         })
     }
@@ -186,8 +220,24 @@ impl SaFile {
     }
 }
 
+fn open(path: &Path) -> Result<File, ConfigError> {
+    File::open(path).map_err(|error| fail(path, format!("cannot open: {error}")))
+}
+
+fn contents_of(file: File, path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+    read_secret(file, LONGEST_FILE_BYTES)
+        .map_err(|error| fail(path, format!("cannot read: {error}")))
+}
+
+fn fail(path: &Path, message: String) -> ConfigError {
+    ConfigError::File {
+        path: path.into(),
+        message,
+    }
+}
+
 /// The associations that policies seal with.
-fn outbound(policies: &[Policy]) -> Vec<u32> {
+pub(super) fn outbound(policies: &[Policy]) -> Vec<u32> {
     let mut outbound: Vec<u32> = policies
         .iter()
         .filter(|policy| policy.direction.is_outbound())

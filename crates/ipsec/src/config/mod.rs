@@ -7,6 +7,7 @@
 //! do. No error repeats a key.
 
 mod document;
+mod edit;
 mod error;
 mod file;
 mod message;

@@ -45,6 +45,14 @@ const SHORTEST_STEP: Duration = Duration::from_millis(100);
 const LONGEST_STEP: Duration = Duration::from_millis(400);
 
 impl SeenBound {
+    /// How far a receiver may go that has received nothing.
+    pub fn first(seen: Progress) -> Progress {
+        Progress {
+            next_sequence: seen.next_sequence.saturating_add(FIRST_STEP),
+            ..seen
+        }
+    }
+
     /// The bound of a receiver that may accept numbers below `end`.
     pub fn new(ledger: &Arc<Ledger>, key: u32, end: u64, waits: bool) -> SeenBound {
         SeenBound {

@@ -158,7 +158,7 @@ impl Protect {
         for slot in slots {
             let place = self.associations.get_mut(slot as usize);
             if let Some(outbound) = place.and_then(Option::take) {
-                self.retired.add(report(slot, &outbound));
+                self.retired.add(outbound.report(slot, &self.sealer));
                 settled.extend(outbound.close(&mut self.sealer));
             }
         }
@@ -173,8 +173,9 @@ impl Protect {
     /// What each association of this shard did so far.
     pub fn reports(&self) -> Vec<AssociationReport> {
         let present = (0..).zip(&self.associations);
-        let present = present.filter_map(|(slot, outbound)| Some(report(slot, outbound.as_ref()?)));
-        self.retired.with(present)
+        let reports = present
+            .filter_map(|(slot, outbound)| Some(outbound.as_ref()?.report(slot, &self.sealer)));
+        self.retired.with(reports)
     }
 
     /// Why a range of sequence numbers could not be reserved, the last time
@@ -225,6 +226,13 @@ impl Protect {
             && let Some(key) = self.sealer.key(outbound.key())
         {
             prefetch(key);
+        }
+    }
+
+    #[cold]
+    fn note_drop(&mut self, association: u32, reason: DropReason) {
+        if let Some(Some(outbound)) = self.associations.get_mut(association as usize) {
+            outbound.note_drop(reason);
         }
     }
 
@@ -322,6 +330,9 @@ impl Protect {
         for plan in &self.planned {
             let index = plan.index as usize;
             if plan.progress != Progress::Sealed {
+                if let Some(Some(outbound)) = self.associations.get_mut(plan.association as usize) {
+                    outbound.note_drop(DropReason::CipherRefused);
+                }
                 words.drop_record(batch, index, DropReason::CipherRefused);
                 continue;
             }
@@ -333,15 +344,6 @@ impl Protect {
                 batch.reparse(index);
             }
         }
-    }
-}
-
-/// What an association did so far.
-fn report(slot: u32, outbound: &Outbound) -> AssociationReport {
-    AssociationReport {
-        association: slot,
-        parameters: outbound.parameters().clone(),
-        traffic: outbound.traffic(),
     }
 }
 
@@ -416,7 +418,9 @@ impl Stage for Protect {
         for position in 0..self.wanted.len() {
             self.look_ahead(position);
             if let Err(reason) = self.plan(batch, position, &words) {
-                words.drop_record(batch, self.wanted[position].0 as usize, reason);
+                let (index, association) = self.wanted[position];
+                self.note_drop(association, reason);
+                words.drop_record(batch, index as usize, reason);
             }
         }
         if !self.planned.is_empty() {

@@ -205,7 +205,7 @@ impl Unprotect {
         for slot in slots {
             let place = self.associations.get_mut(slot as usize);
             if let Some(mut inbound) = place.and_then(Option::take) {
-                self.retired.add(report(slot, &inbound));
+                self.retired.add(inbound.report(slot));
                 if let Some(error) = inbound.ledger_error() {
                     self.ledger_error = Some(Arc::clone(error));
                 }
@@ -234,7 +234,7 @@ impl Unprotect {
     /// What each association of this shard did so far.
     pub fn reports(&self) -> Vec<AssociationReport> {
         let present = (0..).zip(&self.associations);
-        let present = present.filter_map(|(slot, inbound)| Some(report(slot, inbound.as_ref()?)));
+        let present = present.filter_map(|(slot, inbound)| Some(inbound.as_ref()?.report(slot)));
         self.retired.with(present)
     }
 
@@ -411,9 +411,17 @@ impl Unprotect {
                     if reason == DropReason::IntegrityFailed {
                         self.note_failure(association);
                     }
+                    self.note_drop(association, reason);
                     words.drop_record(batch, index as usize, reason);
                 }
             }
+        }
+    }
+
+    #[cold]
+    fn note_drop(&mut self, association: u32, reason: DropReason) {
+        if let Some(Some(inbound)) = self.associations.get_mut(association as usize) {
+            inbound.note_drop(reason);
         }
     }
 
@@ -550,15 +558,6 @@ impl Seen {
         // What was read in the outer header holds no more.
         batch.set_work(index, Work::UNCLASSIFIED);
         Ok(())
-    }
-}
-
-/// What an association did so far.
-fn report(slot: u32, inbound: &Inbound) -> AssociationReport {
-    AssociationReport {
-        association: slot,
-        parameters: inbound.parameters().clone(),
-        traffic: inbound.traffic(),
     }
 }
 

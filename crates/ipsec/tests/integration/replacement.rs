@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_ipsec::{NewKeys, ReplaceError, Replaced, Running, SaFile, Sequences, Windows};
+use weir_ipsec::{
+    NewKeys, ReplaceError, Replaced, Running, SaDirection, SaFile, Sequences, Which, Windows,
+};
 use weir_port::{
     FrameLayout, FramePool, Frames, MemoryRx, MemoryTx, Outgoing, Rx, Tx, memory_queue,
 };
@@ -22,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// An SA file with these associations, each a key's number: its tunnel leads to a gateway of its
 /// own and carries what goes to 10.0.KEY.0/24. `mtu` is that of all.
 fn file(keys: &[u8], direction: &str, mtu: u32) -> SaFile {
+    load(&text_of(keys, direction, mtu))
+}
+
+fn text_of(keys: &[u8], direction: &str, mtu: u32) -> String {
     let mut text = String::new();
     for key in keys {
         let more = format!(
@@ -37,7 +43,7 @@ fn file(keys: &[u8], direction: &str, mtu: u32) -> SaFile {
              action = \"protect\"\nsa = \"to-{key}\"\n"
         );
     }
-    load(&text)
+    text
 }
 
 /// A gateway in one direction, from a port in memory to another one.
@@ -399,4 +405,178 @@ fn a_refused_file_leaves_the_old_one() {
     assert_eq!(sender.ipsec.associations().len(), 2);
     sender.stop();
     receiver.stop();
+}
+
+/// Associations that come and go one by one, without a file: those that stay are not interrupted, and
+/// nothing passes in clear text when one is gone.
+#[test]
+fn associations_are_added_and_removed_one_by_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ledger = directory.path().join("ledger");
+    let mut sender = Gateway::sender(&ledger, file(&[1], "outbound", 1400));
+    let mut receiver = Gateway::receiver(file(&[1], "inbound", 1400));
+    let mut traffic = Traffic::default();
+    let added = Path::new("added.toml");
+    let named = |name: &str| Which {
+        name: Some(name.to_owned()),
+        ..Which::default()
+    };
+
+    // The receiver first, so that nothing arrives that it does not know.
+    for (gateway, direction) in [(&receiver, "inbound"), (&sender, "outbound")] {
+        let text = text_of(&[2, 3], direction, 1400);
+        let (replaced, warnings) = gateway
+            .ipsec
+            .add(added, &text, NewKeys::All)
+            .expect("right");
+        assert_eq!((replaced.kept, replaced.added, replaced.retired), (1, 2, 0));
+        assert!(replaced.is_complete && warnings.is_empty(), "{warnings:?}");
+        assert_eq!(gateway.ipsec.extent(), Some((3, 1)));
+    }
+    sender.send(&traffic.through(&[1, 2, 3]));
+    traffic.finish(&mut sender, &mut receiver);
+
+    // By SPI and direction.
+    let second = Which {
+        spi: Some(0x1002),
+        direction: Some(SaDirection::Outbound),
+        ..Which::default()
+    };
+    let (removed, replaced) = sender.ipsec.remove(&second).expect("one");
+    assert_eq!((removed.name.as_str(), replaced.retired), ("to-2", 1));
+    sender.send(&traffic.through(&[1, 3]));
+    traffic.finish(&mut sender, &mut receiver);
+    let unprotected = traffic.through(&[2]);
+    sender.send(&unprotected);
+    let deadline = Instant::now() + PATIENCE;
+    while drops(&sender.counts()) != [("no_security_association", 1)] {
+        assert!(Instant::now() < deadline, "{:?}", drops(&sender.counts()));
+        assert_eq!(sender.receive(), Vec::<Vec<u8>>::new());
+    }
+    traffic.expected.clear();
+
+    // It comes back for the policy that waits for it, and its numbers go on.
+    let text = text_of(&[2], "outbound", 1400);
+    sender
+        .ipsec
+        .add(added, &text, NewKeys::NONE)
+        .expect("right");
+    sender.send(&traffic.through(&[1, 2, 3]));
+    traffic.finish(&mut sender, &mut receiver);
+    assert!(
+        traffic.nonces.contains(&(0x1002, 2)),
+        "{:?}",
+        traffic.nonces
+    );
+
+    let listed = sender.ipsec.list();
+    let names: Vec<&str> = listed
+        .iter()
+        .map(|one| one.parameters.name.as_str())
+        .collect();
+    assert_eq!(names, ["to-1", "to-3", "to-2"]);
+    let report = |place: usize| listed[place].report.as_ref().expect("it is known");
+    assert_eq!((report(0).traffic.packets, report(0).sequence), (3, 3));
+    // The counts go on with the name.
+    assert_eq!((report(2).traffic.packets, report(2).sequence), (2, 2));
+    let received = receiver.ipsec.list();
+    let received = received[0].report.as_ref().expect("it is known");
+    assert_eq!((received.traffic.packets, received.sequence), (3, 3));
+    // One that came before.
+    let replayed = traffic.through(&[1]);
+    sender.send(&replayed);
+    let deadline = Instant::now() + PATIENCE;
+    let mut sealed = Vec::new();
+    while sealed.is_empty() {
+        assert!(Instant::now() < deadline);
+        sealed = sender.receive();
+    }
+    receiver.send(&[sealed.clone(), sealed].concat());
+    let drops_of = |gateway: &Gateway| -> Vec<u64> {
+        let report = gateway.ipsec.list().remove(0).report.expect("it is known");
+        report.drops.iter().map(|(_, packets)| packets).collect()
+    };
+    while drops_of(&receiver) != [1] {
+        assert!(Instant::now() < deadline);
+    }
+    assert_eq!(drops_of(&sender), []);
+    receiver.receive();
+
+    assert_eq!(sender.ipsec.extent(), Some((3, 3)));
+    let file = file(&[1, 3], "outbound", 1400);
+    sender.ipsec.replace(file, NewKeys::NONE).expect("right");
+    assert_eq!(sender.ipsec.extent(), Some((2, 0)));
+    let absent = sender.ipsec.remove(&named("to-2"));
+    let message = absent.expect_err("it is gone").to_string();
+    assert!(
+        message.contains("no association has name \"to-2\""),
+        "{message}"
+    );
+    sender.stop();
+    receiver.stop();
+}
+
+/// What is wrong or conflicts with what is in force is refused as a whole.
+#[test]
+fn what_cannot_be_added_changes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ledger = directory.path().join("ledger");
+    let text = text_of(&[1, 2], "outbound", 1400)
+        + "[[policy]]\ndestination = \"10.0.9.0/24\"\ndirection = \"outbound\"\naction = \"bypass\"\n";
+    let sender = Gateway::sender(&ledger, load(&text));
+    let third = text_of(&[3], "outbound", 1400);
+    let cases = [
+        ("", "nothing to add"),
+        ("default = \"bypass\"\n", "default"),
+        ("[[sa]]\nname = \"x\"\n", "added.toml:1"),
+        (&text_of(&[2], "outbound", 1400), "remove it first"),
+        (
+            &third
+                .replace("198.18.1.3", "198.18.1.1")
+                .replace("4099", "4097"),
+            "also that of sa \"to-1\"",
+        ),
+        (&third.replace("direction = \"outbound\"", ""), "direction"),
+        (
+            &third.replace("action = \"protect\"\nsa = \"to-3\"", "action = \"bypass\""),
+            "only policies with action = \"protect\"",
+        ),
+        (
+            &third.replace("10.0.3.0", "10.0.9.0"),
+            "bypasses or discards",
+        ),
+        (
+            &third.replace("key = ", "key_file = "),
+            "may not name files",
+        ),
+        (&third, "--new-key"),
+        (
+            &third.replace("aes-128-gcm-16", "3des-cbc-sha1-96"),
+            "suite",
+        ),
+    ];
+    for (text, expected) in cases {
+        let refused = sender
+            .ipsec
+            .add(Path::new("added.toml"), text, NewKeys::NONE);
+        let message = refused.expect_err(expected).to_string();
+        assert!(message.contains(expected), "{expected}: {message}");
+        assert_eq!(sender.ipsec.extent(), Some((2, 0)));
+    }
+    // A key that another one has, whatever it is called.
+    let shared = text_of(&[1], "outbound", 1400)
+        .replace("to-1", "other")
+        .replace("4097", "5000");
+    let refused = sender
+        .ipsec
+        .add(Path::new("added.toml"), &shared, NewKeys::All);
+    assert!(refused.expect_err("one key").to_string().contains("key"));
+    let outbound = Which {
+        direction: Some(SaDirection::Outbound),
+        ..Which::default()
+    };
+    let message = sender.ipsec.remove(&outbound).expect_err("two").to_string();
+    assert!(message.contains("to-1, to-2"), "{message}");
+    assert_eq!(sender.ipsec.extent(), Some((2, 0)));
+    sender.stop();
 }

@@ -3,15 +3,17 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand, ValueEnum};
 use weir_console::Common;
 use weir_gateway::metrics_address;
+
+use super::NewKeys;
 
 /// How a running gateway is watched and controlled.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Watching and control")]
 pub struct Serving {
-    /// Serve weir status and weir reload on a Unix socket [without a path: /run/weir/control for
+    /// Serve weir status, weir reload and weir sa on a Unix socket [without a path: /run/weir/control for
     /// root, else weir/control in $XDG_RUNTIME_DIR].
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub control: Option<PathBuf>,
@@ -55,4 +57,88 @@ pub struct Reload {
     pub socket: Socket,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// List, add and remove security associations of a running gateway.
+///
+/// What is added or removed holds until the gateway ends or loads its SA file again: the file stays as
+/// it is.
+#[derive(Args, Debug)]
+pub struct Sa {
+    #[command(subcommand)]
+    pub command: SaCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SaCommand {
+    List(SaList),
+    Add(SaAdd),
+    Remove(SaRemove),
+}
+
+/// Show the associations in force and what they did.
+#[derive(Args, Debug)]
+pub struct SaList {
+    #[command(flatten)]
+    pub socket: Socket,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Add associations, and policies that name them.
+///
+/// The text has the form of an SA file: [[sa]] with keys in it, and [[policy]] with action =
+/// "protect". A policy with the selectors and direction of one in force joins that one; others stand in
+/// front of those in force. If it is wrong or conflicts with an association in force, nothing changes,
+/// and the exit status is 1.
+#[derive(Args, Debug)]
+pub struct SaAdd {
+    /// File with the associations ("-" is standard input).
+    #[arg(value_name = "SA.toml")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub new_keys: NewKeys,
+    /// Accept a file that other users of this machine can read.
+    #[arg(long)]
+    pub allow_insecure_permissions: bool,
+    #[command(flatten)]
+    pub socket: Socket,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Remove one association.
+///
+/// Policies that name no other association drop what they match. The association is the one
+/// that has the name, the SPI and the direction given; if there is none or several, nothing changes,
+/// and the exit status is 1.
+#[derive(Args, Debug)]
+pub struct SaRemove {
+    /// Its name.
+    #[arg(value_name = "NAME", required_unless_present = "spi")]
+    pub name: Option<String>,
+    /// Its SPI, in decimal or, with 0x, in hexadecimal.
+    #[arg(long, value_name = "SPI", value_parser = spi)]
+    pub spi: Option<u32>,
+    /// Its direction.
+    #[arg(long, value_name = "DIRECTION")]
+    pub direction: Option<Direction>,
+    #[command(flatten)]
+    pub socket: Socket,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Which end of an association the gateway is.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Direction {
+    Outbound,
+    Inbound,
+}
+
+fn spi(text: &str) -> Result<u32, std::num::ParseIntError> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
 }

@@ -80,7 +80,7 @@ pub fn reload(arguments: &Reload) -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn connect(socket: &Socket) -> Outcome<ControlClient> {
+pub fn connect(socket: &Socket) -> Outcome<ControlClient> {
     let path: Option<PathBuf> = socket.socket.clone().or_else(default_socket);
     let path = path.ok_or_else(|| {
         Failure::usage(anyhow!(

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use weir_netlab::{Cable, Namespace, inside};
 use weir_processes::Beside;
 
-use crate::processes::{Folder, json_file, until, weir};
+use crate::processes::{Folder, Said, json_file, until, weir};
 
 /// One of two sites: its number is that of its addresses.
 struct Site<'a> {
@@ -20,6 +20,8 @@ const KEYS: [&str; 2] = [
     "00112233445566778899aabbccddeeff01020304",
     "ffeeddccbbaa9988776655443322110005060708",
 ];
+
+const NEXT_KEY: &str = "a0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9f01020304";
 
 impl<'a> Site<'a> {
     fn start(namespace: &'a Namespace, cable: &str, number: u8) -> Site<'a> {
@@ -134,6 +136,114 @@ impl<'a> Site<'a> {
         });
     }
 
+    /// Runs a command at the gateway's control socket.
+    fn control(&self, arguments: &[&str]) -> Said {
+        weir(
+            arguments
+                .iter()
+                .copied()
+                .chain(["--socket", &self.socket()]),
+        )
+    }
+
+    fn associations(&self) -> serde_json::Value {
+        let listed = self.control(&["sa", "list", "--json", "-"]).done();
+        listed.json()["associations"].take()
+    }
+
+    /// Protects what this site sends by another association, without a file and without a packet
+    /// lost: the receiver takes it in first and gives the old one up last.
+    fn rotate_with(&self, other: &Site) {
+        let text = |direction: &str| {
+            let (from, to) = (self.number, other.number);
+            format!(
+                r#"
+                [[sa]]
+                name = "next"
+                spi = 0x2000
+                direction = "{direction}"
+                suite = "aes-256-gcm-16"
+                key = "{}"
+                mode = "tunnel"
+                nat_t = true
+                tunnel = {{ source = "198.18.0.{from}", destination = "198.18.0.{to}" }}
+                [[policy]]
+                direction = "{direction}"
+                source = "192.0.2.{from}"
+                destination = "192.0.2.{to}"
+                action = "protect"
+                sa = "next"
+                "#,
+                NEXT_KEY
+            )
+        };
+        let open_to_all = self.folder.write("open.toml", text("outbound"));
+        self.control(&["sa", "add", &open_to_all])
+            .failed(2, &["open.toml", "chmod 600"]);
+        let insecure = "--allow-insecure-permissions";
+        self.control(&["sa", "add", &open_to_all, insecure])
+            .failed(1, &["next", "--new-key"]);
+        let new_key = ["--new-key", "next"];
+        let add = |site: &Site, direction: &str, more: &[&str]| {
+            let file = site.folder.write("next.toml", text(direction));
+            let mut arguments = vec!["sa", "add", &file, insecure, "--json", "-"];
+            arguments.extend(more);
+            let added = site.control(&arguments).done().json();
+            assert_eq!(added["associations"]["added"], 1);
+            assert_eq!(added["associations"]["kept"], 2);
+        };
+        add(other, "inbound", &[]);
+        add(self, "outbound", &new_key);
+        self.ping_all("100");
+        let old = ["sa", "remove", &format!("from-{}", self.number)];
+        let by_spi = ["sa", "remove", "--spi", "0x1001", "--direction", "outbound"];
+        self.control(&by_spi).done();
+        self.ping_all("101");
+        other.control(&old).done();
+        self.ping_all("102");
+        other.control(&old).failed(1, &["no association has name"]);
+
+        let status = self.control(&["status", "--json", "-"]).done().json();
+        assert_eq!(status["associations"]["differs_from_file"], true);
+        let listed = self.associations();
+        assert_eq!(listed.as_array().expect("a list").len(), 2);
+        let next = &listed[1];
+        for (member, expected) in [
+            ("name", "next"),
+            ("direction", "outbound"),
+            ("peer", "198.18.0.2"),
+            ("suite", "aes-256-gcm-16"),
+            ("mode", "tunnel"),
+        ] {
+            assert_eq!(next[member], expected);
+        }
+        assert_eq!(next["spi"], 0x2000);
+        assert!(next["packets"].as_u64() >= Some(40), "{next}");
+        assert_eq!(next["packets"], next["sequence"]);
+        let received = &other.associations()[1];
+        assert_eq!(received["packets"], next["packets"], "{received}");
+        let table = self.control(&["sa", "list"]).done();
+        for output in [table.text(), &listed.to_string()] {
+            assert!(output.contains("next"), "{output}");
+            for key in [KEYS[0], KEYS[1], NEXT_KEY] {
+                assert!(!output.contains(&key[..8]), "{output}");
+            }
+        }
+        // The file is as it was, and a reload returns to it.
+        for site in [other, self] {
+            site.control(&["reload", "-q"]).done();
+            let listed = site.associations();
+            let names: Vec<_> = listed.as_array().expect("a list").iter().collect();
+            let names: Vec<_> = names.iter().map(|sa| &sa["name"]).collect();
+            assert_eq!(names, ["from-1", "from-2"]);
+        }
+        let status = self.control(&["status", "--json", "-"]).done().json();
+        assert_eq!(status["associations"]["differs_from_file"], false);
+        // The window of an association that comes back waits for the ledger.
+        self.await_other();
+        self.ping_all("103");
+    }
+
     fn stop(mut self) -> serde_json::Value {
         let mut running = self.running.take().expect("it runs");
         running.signal(Signal::TERM);
@@ -163,6 +273,8 @@ fn two_gateways_carry_what_their_hosts_send() {
         one.write_associations("\n[[sa]]\nname = \"half\"\n");
         weir(["reload", "--socket", &one.socket()]).failed(1, &["sa.toml"]);
         one.ping_all("700");
+        one.write_associations("");
+        one.rotate_with(&two);
         for report in [one.stop(), two.stop()] {
             for count in ["protected", "unprotected"] {
                 assert!(
@@ -172,7 +284,7 @@ fn two_gateways_carry_what_their_hosts_send() {
                 );
             }
             let associations = report["associations"].as_array().expect("a list");
-            assert_eq!(associations.len(), 2);
+            assert_eq!(associations.len(), 3);
             assert_eq!(report["missed"], 0);
         }
     });
