@@ -13,20 +13,20 @@ use crate::sa::Parameters;
 /// What changes in the stages of a shard; `None` where nothing does.
 #[derive(Default)]
 pub(crate) struct ShardChange {
-    pub protect: Option<ProtectChange>,
-    pub unprotect: Option<UnprotectChange>,
+    pub protect: Option<Change<OutboundAssociation>>,
+    pub unprotect: Option<Change<InboundAssociation>>,
 }
 
 /// What a stage of a gateway that runs is told.
-pub(crate) enum Command<C> {
+pub(crate) enum Command<N> {
     /// To make the change of its shard.
-    Change(ByShard<C>),
+    Change(ByShard<Change<N>>),
     /// To say what its associations did so far.
     Report(Collected),
 }
 
-impl<C> Clone for Command<C> {
-    fn clone(&self) -> Command<C> {
+impl<N> Clone for Command<N> {
+    fn clone(&self) -> Command<N> {
         match self {
             Command::Change(changes) => Command::Change(changes.clone()),
             Command::Report(collected) => Command::Report(collected.clone()),
@@ -73,23 +73,26 @@ impl<C> Clone for ByShard<C> {
     }
 }
 
-/// What changes in a stage that protects.
-#[derive(Default)]
-pub(crate) struct ProtectChange {
-    pub installed: Vec<(u32, OutboundAssociation)>,
+/// What changes in a stage whose associations are made of `N`.
+pub(crate) struct Change<N> {
+    /// The databases that packets will be classified by.
+    pub expected: Option<Arc<Databases>>,
+    pub installed: Vec<(u32, N)>,
     pub amended: Vec<(u32, Arc<Parameters>)>,
     pub retired: Vec<u32>,
     pub settled: Option<Sender<Settled>>,
 }
 
-/// What changes in a stage that unprotects.
-#[derive(Default)]
-pub(crate) struct UnprotectChange {
-    pub expected: Option<Arc<Databases>>,
-    pub installed: Vec<(u32, InboundAssociation)>,
-    pub amended: Vec<(u32, Arc<Parameters>)>,
-    pub retired: Vec<u32>,
-    pub settled: Option<Sender<Settled>>,
+impl<N> Default for Change<N> {
+    fn default() -> Change<N> {
+        Change {
+            expected: None,
+            installed: Vec::new(),
+            amended: Vec::new(),
+            retired: Vec::new(),
+            settled: None,
+        }
+    }
 }
 
 /// How far a retired association has come.
@@ -123,11 +126,11 @@ impl Settlement {
 }
 
 impl ShardChange {
-    pub fn protect(&mut self) -> &mut ProtectChange {
+    pub fn protect(&mut self) -> &mut Change<OutboundAssociation> {
         self.protect.get_or_insert_default()
     }
 
-    pub fn unprotect(&mut self) -> &mut UnprotectChange {
+    pub fn unprotect(&mut self) -> &mut Change<InboundAssociation> {
         self.unprotect.get_or_insert_default()
     }
 }

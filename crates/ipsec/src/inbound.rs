@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_crypto::{KeyId, Opener, OpeningKey};
 
+use crate::change::Settled;
 use crate::esp::Format;
 use crate::ledger::{LedgerError, SeenBound, Shortage};
 use crate::lifetime::Usage;
@@ -13,6 +14,7 @@ use crate::replay::ReplayWindow;
 use crate::report::{AssociationReport, Drops, Traffic};
 use crate::sa::Parameters;
 use crate::sequence;
+use crate::stage::Association;
 
 /// An association in the hands of the shard that it belongs to: what each packet
 /// takes from it, and behind a pointer what one packet in many needs.
@@ -93,9 +95,12 @@ pub(crate) struct Admitted {
 /// a whole batch can be admitted before any of it is verified.
 const LONGEST_STEP: u64 = 1 << 31;
 
-impl Inbound {
-    /// Takes an association into a shard, its key into the shard's opener.
-    pub fn new(association: InboundAssociation, opener: &mut Opener) -> Inbound {
+impl Association for Inbound {
+    type New = InboundAssociation;
+    type Keys = Opener;
+    type Left = (SeenBound, u64);
+
+    fn install(association: InboundAssociation, opener: &mut Opener) -> Inbound {
         let InboundAssociation {
             parameters,
             key,
@@ -109,8 +114,7 @@ impl Inbound {
         inbound
     }
 
-    /// Goes on under other parameters: of the same key, suite and kind of sequence numbers.
-    pub fn amend(&mut self, parameters: Arc<Parameters>) {
+    fn amend(&mut self, parameters: Arc<Parameters>, _: &Opener) {
         self.settle();
         if parameters.replay_window != self.accounts.parameters.replay_window {
             // What the new window would have to know of the old one counts as seen.
@@ -127,6 +131,44 @@ impl Inbound {
         accounts.granted = self.leeway;
     }
 
+    fn report(&self, slot: u32, _: &Opener) -> AssociationReport {
+        let Accounts {
+            verified, refused, ..
+        } = *self.accounts;
+        AssociationReport {
+            association: slot,
+            parameters: Arc::clone(&self.accounts.parameters),
+            traffic: verified.plus(self.unaccounted()).minus(refused),
+            sequence: self.window.highest(),
+            drops: self.accounts.drops.clone(),
+        }
+    }
+
+    #[cold]
+    fn note_drop(&mut self, reason: DropReason) {
+        self.accounts.drops.add(reason, 1);
+    }
+
+    fn ledger_error(&self) -> Option<&Arc<LedgerError>> {
+        self.accounts.ledger_error.as_ref()
+    }
+
+    /// What the ledger is to know of a window that is kept.
+    fn close(mut self, opener: &mut Opener) -> Option<(SeenBound, u64)> {
+        opener.remove(self.key);
+        Some((self.accounts.seen.take()?, self.window.highest()))
+    }
+
+    fn settled((bound, highest): (SeenBound, u64)) -> Settled {
+        Settled::Window(bound, highest)
+    }
+
+    fn write_down(left: Vec<(SeenBound, u64)>) -> Result<(), Arc<LedgerError>> {
+        SeenBound::settle(left)
+    }
+}
+
+impl Inbound {
     fn with_key(parameters: Arc<Parameters>, key: KeyId) -> Inbound {
         let usage = Usage::of_opening(parameters.lifetime);
         let leeway = leeway(&usage);
@@ -165,19 +207,6 @@ impl Inbound {
         self.accounts.seen = Some(seen);
     }
 
-    /// Ends the association: what the ledger is to know of its window. Nothing is accepted
-    /// from then on where the window is kept.
-    pub fn close(&mut self) -> Option<(SeenBound, u64)> {
-        let seen = self.accounts.seen.take()?;
-        self.granted_below = 0;
-        Some((seen, self.window.highest()))
-    }
-
-    /// Why the ledger could not be written, the last time that this happened.
-    pub fn ledger_error(&self) -> Option<&Arc<LedgerError>> {
-        self.accounts.ledger_error.as_ref()
-    }
-
     #[inline]
     pub fn format(&self) -> &Format {
         &self.format
@@ -186,26 +215,6 @@ impl Inbound {
     #[inline]
     pub fn key(&self) -> KeyId {
         self.key
-    }
-
-    /// What it did so far, in this slot.
-    pub fn report(&self, slot: u32) -> AssociationReport {
-        let Accounts {
-            verified, refused, ..
-        } = *self.accounts;
-        AssociationReport {
-            association: slot,
-            parameters: Arc::clone(&self.accounts.parameters),
-            traffic: verified.plus(self.unaccounted()).minus(refused),
-            sequence: self.window.highest(),
-            drops: self.accounts.drops.clone(),
-        }
-    }
-
-    /// Counts a packet of this association that was dropped.
-    #[cold]
-    pub fn note_drop(&mut self, reason: DropReason) {
-        self.accounts.drops.add(reason, 1);
     }
 
     /// What was verified and is not in the accounts yet.

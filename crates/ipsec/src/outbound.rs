@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_crypto::{KeyId, Sealer, SealingKey};
 
+use crate::change::Settled;
 use crate::esp::Template;
 use crate::ledger::{LedgerError, Progress, Reservations, Shortage};
 use crate::lifetime::Usage;
@@ -12,6 +13,7 @@ use crate::reason::DropReason;
 use crate::report::{AssociationReport, Drops, Traffic};
 use crate::sa::Parameters;
 use crate::sequence;
+use crate::stage::Association;
 
 /// An association in the hands of the shard that it belongs to: what each packet
 /// takes from it, and behind a pointer what one packet in many needs.
@@ -40,6 +42,8 @@ struct Accounts {
     /// The batch in which a reservation failed last; the next batch tries
     /// again.
     failed_in: Option<u64>,
+    /// Why, the last time that this happened.
+    ledger_error: Option<Arc<LedgerError>>,
     traffic: Traffic,
     drops: Drops,
 }
@@ -53,25 +57,12 @@ pub(crate) struct OutboundAssociation {
     pub numbers: Option<(Reservations, Progress)>,
 }
 
-/// Why a packet is not protected, and what the ledger has to do with it.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub reason: DropReason,
-    pub ledger: Option<Arc<LedgerError>>,
-}
+impl Association for Outbound {
+    type New = OutboundAssociation;
+    type Keys = Sealer;
+    type Left = (Reservations, Progress);
 
-impl From<DropReason> for Refusal {
-    fn from(reason: DropReason) -> Refusal {
-        Refusal {
-            reason,
-            ledger: None,
-        }
-    }
-}
-
-impl Outbound {
-    /// Takes an association into a shard, its key into the shard's sealer.
-    pub fn new(association: OutboundAssociation, sealer: &mut Sealer) -> Outbound {
+    fn install(association: OutboundAssociation, sealer: &mut Sealer) -> Outbound {
         let OutboundAssociation {
             parameters,
             mut key,
@@ -97,14 +88,14 @@ impl Outbound {
                 parameters,
                 reservations,
                 failed_in: None,
+                ledger_error: None,
                 traffic: Traffic::default(),
                 drops: Drops::default(),
             }),
         }
     }
 
-    /// Goes on under other parameters: of the same key, suite and kind of sequence numbers.
-    pub fn amend(&mut self, parameters: Arc<Parameters>, sealer: &Sealer) {
+    fn amend(&mut self, parameters: Arc<Parameters>, sealer: &Sealer) {
         self.settle();
         let accounts = &mut *self.accounts;
         if let Some(key) = sealer.key(self.key) {
@@ -118,18 +109,7 @@ impl Outbound {
         accounts.granted = 0;
     }
 
-    #[inline]
-    pub fn template(&self) -> &Template {
-        &self.template
-    }
-
-    #[inline]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// What it did so far, in this slot.
-    pub fn report(&self, slot: u32, sealer: &Sealer) -> AssociationReport {
+    fn report(&self, slot: u32, sealer: &Sealer) -> AssociationReport {
         let next = self.numbers(sealer).map_or(1, Numbers::next);
         AssociationReport {
             association: slot,
@@ -140,10 +120,43 @@ impl Outbound {
         }
     }
 
-    /// Counts a packet of this association that was dropped.
     #[cold]
-    pub fn note_drop(&mut self, reason: DropReason) {
+    fn note_drop(&mut self, reason: DropReason) {
         self.accounts.drops.add(reason, 1);
+    }
+
+    fn ledger_error(&self) -> Option<&Arc<LedgerError>> {
+        self.accounts.ledger_error.as_ref()
+    }
+
+    /// What is left of its reservation may go back.
+    fn close(mut self, sealer: &mut Sealer) -> Option<(Reservations, Progress)> {
+        self.settle();
+        let used = self
+            .numbers(sealer)
+            .map(|numbers| self.accounts.progress(numbers));
+        sealer.remove(self.key);
+        Some((self.accounts.reservations?, used?))
+    }
+
+    fn settled((reservations, used): (Reservations, Progress)) -> Settled {
+        Settled::Sealing(reservations, used)
+    }
+
+    fn write_down(left: Vec<(Reservations, Progress)>) -> Result<(), Arc<LedgerError>> {
+        Reservations::settle(left)
+    }
+}
+
+impl Outbound {
+    #[inline]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    #[inline]
+    pub fn key(&self) -> KeyId {
+        self.key
     }
 
     /// What was protected and is not in the accounts yet.
@@ -175,24 +188,24 @@ impl Outbound {
         sealer: &mut Sealer,
         plaintext_bytes: u64,
         batch: u64,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<bool, DropReason> {
         self.settle();
         let key = sealer.key_mut(self.key).ok_or(DropReason::CipherRefused)?;
         let undrawn = self.undrawn.into();
         let accounts = &mut *self.accounts;
         if accounts.usage.is_expired() {
-            return Err(DropReason::LifetimeExpired.into());
+            return Err(DropReason::LifetimeExpired);
         }
         let last = sequence::last(self.template.format.esn);
         let next = Numbers { key, undrawn }.next();
         if next > last {
-            return Err(DropReason::SequenceExhausted.into());
+            return Err(DropReason::SequenceExhausted);
         }
         accounts.reserve(key, undrawn, plaintext_bytes, batch)?;
         let numbers = Numbers { key, undrawn };
         if numbers.reserved() == 0 {
             // There are numbers, but the key may not use them.
-            return Err(DropReason::LifetimeExpired.into());
+            return Err(DropReason::LifetimeExpired);
         }
         self.leeway = accounts.leeway(numbers).min(last - next);
         accounts.granted = self.leeway;
@@ -270,17 +283,6 @@ impl Outbound {
         accounts.usage.book(packets, bytes);
         accounts.traffic = accounts.traffic.plus(Traffic { packets, bytes });
     }
-
-    /// Ends the association: its key is wiped, and what is left of its
-    /// reservation may go back.
-    pub fn close(mut self, sealer: &mut Sealer) -> Option<(Reservations, Progress)> {
-        self.settle();
-        let used = self
-            .numbers(sealer)
-            .map(|numbers| self.accounts.progress(numbers));
-        sealer.remove(self.key);
-        Some((self.accounts.reservations?, used?))
-    }
 }
 
 /// What a key has used that starts afresh.
@@ -318,27 +320,25 @@ impl Accounts {
         undrawn: u64,
         plaintext_bytes: u64,
         batch: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DropReason> {
         let used = self.progress(Numbers { key, undrawn });
         let Some(reservations) = &mut self.reservations else {
             key.allow_until(u64::MAX);
             return Ok(());
         };
         if self.failed_in == Some(batch) {
-            return Err(DropReason::SequenceExhausted.into());
+            return Err(DropReason::SequenceExhausted);
         }
         match reservations.provide(used, plaintext_bytes) {
             Ok(()) => {
                 key.allow_until(reservations.end().next_sequence);
                 Ok(())
             }
-            Err(Shortage::Pending) => Err(DropReason::ReservationPending.into()),
+            Err(Shortage::Pending) => Err(DropReason::ReservationPending),
             Err(Shortage::Failed(error)) => {
                 self.failed_in = Some(batch);
-                Err(Refusal {
-                    reason: DropReason::SequenceExhausted,
-                    ledger: Some(error),
-                })
+                self.ledger_error = Some(error);
+                Err(DropReason::SequenceExhausted)
             }
         }
     }

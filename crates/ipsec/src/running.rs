@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 
 use weir_stream::Commands;
 
-use crate::change::{
-    ByShard, Collected, Command, ProtectChange, Settlement, ShardChange, UnprotectChange,
-};
+use crate::change::{ByShard, Collected, Command, Settlement, ShardChange};
 use crate::config::{ConfigError, SaFile};
 use crate::databases::{Databases, Newest};
 use crate::error::GatewayError;
+use crate::inbound::InboundAssociation;
 use crate::ledger::{Fingerprint, LedgerError};
 use crate::numbers::{NewKeys, Output, Sequences, Windows};
+use crate::outbound::OutboundAssociation;
 use crate::policy::{Action, Policy};
 use crate::report::{AssociationReport, Retired};
 use crate::sa::Parameters;
@@ -49,8 +49,8 @@ pub struct Running {
     shards: usize,
     outbound: Commands<Arc<Databases>>,
     inbound: Commands<Arc<Databases>>,
-    protect: Commands<Command<ProtectChange>>,
-    unprotect: Commands<Command<UnprotectChange>>,
+    protect: Commands<Command<OutboundAssociation>>,
+    unprotect: Commands<Command<InboundAssociation>>,
     /// What stages did that have finished.
     finished: Collected,
 }

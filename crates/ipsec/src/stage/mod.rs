@@ -3,11 +3,13 @@
 
 mod classify;
 mod protect;
+mod slots;
 mod unprotect;
 mod words;
 
 pub use classify::{ClassifyInbound, ClassifyOutbound};
 pub use protect::Protect;
+pub(crate) use slots::Association;
 pub use unprotect::Unprotect;
 pub use words::{PROTECT, SOFT_LIFETIME, UNPROTECT};
 

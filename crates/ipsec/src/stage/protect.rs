@@ -1,22 +1,21 @@
 //! From packets to ESP packets, a batch at a time.
 
-use std::sync::Arc;
-
-use weir_crypto::{BATCH_PACKETS, SealBatch, Sealer};
+use weir_crypto::{BATCH_PACKETS, SealBatch};
 use weir_simd::prefetch;
 use weir_stream::{
     Batch, Context, Copies, Mailbox, Stage, StageError, Steering, SteeringRule, Vocabulary,
     VocabularyError,
 };
 
+use super::slots::Slots;
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{Collected, Command, ProtectChange, Settled};
+use crate::change::{Collected, Command};
 use crate::esp::{Encapsulation, LateChecksum};
-use crate::ledger::{LedgerError, Progress as Used, Reservations};
+use crate::ledger::LedgerError;
 use crate::outbound::{Outbound, OutboundAssociation};
 use crate::reason::DropReason;
-use crate::report::{AssociationReport, Retired};
+use crate::report::AssociationReport;
 
 const NAME: &str = "protect";
 
@@ -24,15 +23,8 @@ const NAME: &str = "protect";
 /// associations that belong to its shard.
 pub struct Protect {
     words: Option<Words>,
-    /// By slot; `None` where another shard has it, or none.
-    associations: Vec<Option<Outbound>>,
-    /// Their keys.
-    sealer: Sealer,
+    slots: Slots<Outbound>,
     steering: SteeringRule,
-    /// Changes of a gateway that runs, and the number of this shard.
-    commands: Option<(usize, Mailbox<Command<ProtectChange>>)>,
-    /// Where its reports go at the end.
-    finished: Option<Collected>,
     /// Records of this batch that are to be protected, and by which
     /// association.
     wanted: Vec<(u32, u32)>,
@@ -44,9 +36,6 @@ pub struct Protect {
     /// The batch for which numbers were reserved last.
     reserved_in: u64,
     protected: u64,
-    /// What associations did that were retired.
-    retired: Retired,
-    ledger_error: Option<Arc<LedgerError>>,
 }
 
 /// A record that becomes an ESP packet.
@@ -76,93 +65,31 @@ impl Protect {
     pub(crate) fn new(steering: SteeringRule) -> Protect {
         Protect {
             words: None,
-            associations: Vec::new(),
-            sealer: Sealer::new(),
+            slots: Slots::default(),
             steering,
-            commands: None,
-            finished: None,
             wanted: Vec::new(),
             planned: Vec::new(),
             planned_bytes: 0,
             batches: 0,
             reserved_in: 0,
             protected: 0,
-            retired: Retired::default(),
-            ledger_error: None,
         }
     }
 
     /// Puts an association into its slot, in which there is none.
     pub(crate) fn install(&mut self, slot: u32, association: OutboundAssociation) {
-        let at = slot as usize;
-        if at >= self.associations.len() {
-            self.associations.resize_with(at + 1, || None);
-        }
-        let outbound = Outbound::new(association, &mut self.sealer);
-        if let Some(place) = self.associations.get_mut(at) {
-            *place = Some(outbound);
-        }
+        self.slots.install(slot, association);
     }
 
     /// As the stage of a shard whose associations change.
     pub(crate) fn following(
-        self,
+        mut self,
         shard: usize,
-        commands: Mailbox<Command<ProtectChange>>,
+        commands: Mailbox<Command<OutboundAssociation>>,
         finished: Collected,
     ) -> Protect {
-        Protect {
-            commands: Some((shard, commands)),
-            finished: Some(finished),
-            ..self
-        }
-    }
-
-    fn take_commands(&mut self) {
-        while let Some((shard, mailbox)) = &mut self.commands
-            && let Some(command) = mailbox.take()
-        {
-            match command {
-                Command::Change(changes) => {
-                    if let Some(change) = changes.take(*shard) {
-                        self.change(change);
-                    }
-                }
-                Command::Report(collected) => collected.add(self.reports()),
-            }
-        }
-    }
-
-    /// Makes a change that takes effect with the next batch. It does not wait for a disk.
-    fn change(&mut self, change: ProtectChange) {
-        for (slot, association) in change.installed {
-            self.install(slot, association);
-        }
-        for (slot, parameters) in change.amended {
-            if let Some(Some(outbound)) = self.associations.get_mut(slot as usize) {
-                outbound.amend(parameters, &self.sealer);
-            }
-        }
-        for (reservations, used) in self.retire(change.retired) {
-            if let Some(settled) = &change.settled {
-                // Where nobody waits for it, what was reserved stays used up.
-                let _ = settled.send(Settled::Sealing(reservations, used));
-            }
-        }
-    }
-
-    /// Ends the associations in these slots: their keys are wiped. Returns what is left of their
-    /// reservations.
-    fn retire(&mut self, slots: impl IntoIterator<Item = u32>) -> Vec<(Reservations, Used)> {
-        let mut settled = Vec::new();
-        for slot in slots {
-            let place = self.associations.get_mut(slot as usize);
-            if let Some(outbound) = place.and_then(Option::take) {
-                self.retired.add(outbound.report(slot, &self.sealer));
-                settled.extend(outbound.close(&mut self.sealer));
-            }
-        }
-        settled
+        self.slots.follow(shard, commands, finished);
+        self
     }
 
     /// Packets that were protected.
@@ -172,24 +99,19 @@ impl Protect {
 
     /// What each association of this shard did so far.
     pub fn reports(&self) -> Vec<AssociationReport> {
-        let present = (0..).zip(&self.associations);
-        let reports = present
-            .filter_map(|(slot, outbound)| Some(outbound.as_ref()?.report(slot, &self.sealer)));
-        self.retired.with(reports)
+        self.slots.reports()
     }
 
     /// Why a range of sequence numbers could not be reserved, the last time
     /// that this happened. Packets were dropped by
     /// [`DropReason::SequenceExhausted`] for it.
     pub fn ledger_error(&self) -> Option<&LedgerError> {
-        self.ledger_error.as_deref()
+        self.slots.ledger_error()
     }
 
     fn lacks_reservation(&self, association: u32) -> bool {
-        matches!(
-            self.associations.get(association as usize),
-            Some(Some(outbound)) if outbound.lacks_reservation(&self.sealer)
-        )
+        let outbound = self.slots.get(association);
+        outbound.is_some_and(|outbound| outbound.lacks_reservation(&self.slots.keys))
     }
 
     /// Reserves numbers for all associations of the packets of `wanted` from a
@@ -206,33 +128,26 @@ impl Protect {
             .collect();
         lacking.sort_unstable();
         lacking.dedup();
-        let slots = (0..).zip(&mut self.associations);
-        let of = slots
+        let rows = (0..).zip(&mut self.slots.rows);
+        let of = rows
             .filter(|(association, _)| lacking.binary_search(association).is_ok())
-            .filter_map(|(_, slot)| slot.as_mut());
-        Outbound::reserve_together(of, &mut self.sealer);
+            .filter_map(|(_, row)| row.as_mut());
+        Outbound::reserve_together(of, &mut self.slots.keys);
     }
 
     /// Prefetches what later packets of `wanted` read of their associations and keys.
     #[inline]
     fn look_ahead(&self, position: usize) {
         if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD)
-            && let Some(slot) = self.associations.get(*association as usize)
+            && let Some(row) = self.slots.rows.get(*association as usize)
         {
-            prefetch(slot);
+            prefetch(row);
         }
         if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER)
-            && let Some(Some(outbound)) = self.associations.get(*association as usize)
-            && let Some(key) = self.sealer.key(outbound.key())
+            && let Some(outbound) = self.slots.get(*association)
+            && let Some(key) = self.slots.keys.key(outbound.key())
         {
             prefetch(key);
-        }
-    }
-
-    #[cold]
-    fn note_drop(&mut self, association: u32, reason: DropReason) {
-        if let Some(Some(outbound)) = self.associations.get_mut(association as usize) {
-            outbound.note_drop(reason);
         }
     }
 
@@ -245,11 +160,8 @@ impl Protect {
         words: &Words,
     ) -> Result<(), DropReason> {
         let (index, association) = self.wanted[position];
-        let outbound = self
-            .associations
-            .get_mut(association as usize)
-            .and_then(Option::as_mut)
-            .ok_or(DropReason::NoSecurityAssociation)?;
+        let outbound =
+            (self.slots.get_mut(association)).ok_or(DropReason::NoSecurityAssociation)?;
         let row = index as usize;
         let (headers, link) = (batch.headers(row), batch.arrival(row).link);
         let template = outbound.template();
@@ -284,19 +196,12 @@ impl Protect {
         if self.reserved_in != self.batches && self.lacks_reservation(association) {
             self.reserve_from(position);
         }
-        let outbound = self
-            .associations
-            .get_mut(association as usize)
+        let Slots { rows, keys, .. } = &mut self.slots;
+        let row = rows.get_mut(association as usize);
+        let outbound = row
             .and_then(Option::as_mut)
             .ok_or(DropReason::NoSecurityAssociation)?;
-        let is_soft_expired = outbound
-            .grant(&mut self.sealer, plaintext_bytes, self.batches)
-            .map_err(|refusal| {
-                if let Some(error) = refusal.ledger {
-                    self.ledger_error = Some(error);
-                }
-                refusal.reason
-            })?;
+        let is_soft_expired = outbound.grant(keys, plaintext_bytes, self.batches)?;
         if is_soft_expired {
             let spi = outbound.template().format.spi;
             words.notice_soft_lifetime(batch, index as usize, spi);
@@ -309,10 +214,10 @@ impl Protect {
     fn encapsulate(&mut self, batch: &mut Batch, words: &Words) {
         let (mut copies, memory) = batch.copies(self.planned.len(), self.planned_bytes);
         for planned in self.planned.chunks_mut(BATCH_PACKETS) {
-            let mut sealing = self.sealer.batch(memory);
+            let mut sealing = self.slots.keys.batch(memory);
             for plan in &mut *planned {
-                let slot = self.associations.get_mut(plan.association as usize);
-                if let Some(Some(outbound)) = slot {
+                let row = self.slots.rows.get_mut(plan.association as usize);
+                if let Some(Some(outbound)) = row {
                     outbound.drawn();
                     plan.write(outbound, &mut copies, &mut sealing);
                 }
@@ -330,9 +235,8 @@ impl Protect {
         for plan in &self.planned {
             let index = plan.index as usize;
             if plan.progress != Progress::Sealed {
-                if let Some(Some(outbound)) = self.associations.get_mut(plan.association as usize) {
-                    outbound.note_drop(DropReason::CipherRefused);
-                }
+                self.slots
+                    .note_drop(plan.association, DropReason::CipherRefused);
                 words.drop_record(batch, index, DropReason::CipherRefused);
                 continue;
             }
@@ -410,7 +314,7 @@ impl Stage for Protect {
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
-        self.take_commands();
+        self.slots.take_commands(|_| {});
         self.batches += 1;
         self.planned.clear();
         self.planned_bytes = 0;
@@ -419,7 +323,7 @@ impl Stage for Protect {
             self.look_ahead(position);
             if let Err(reason) = self.plan(batch, position, &words) {
                 let (index, association) = self.wanted[position];
-                self.note_drop(association, reason);
+                self.slots.note_drop(association, reason);
                 words.drop_record(batch, index as usize, reason);
             }
         }
@@ -439,10 +343,7 @@ impl Stage for Protect {
     /// Wipes the keys and gives unused sequence numbers back to the
     /// ledger. A stage that has finished protects nothing more.
     fn finish(&mut self) -> Result<(), StageError> {
-        let settled = self.retire(0..self.associations.len() as u32);
-        if let Some(finished) = &self.finished {
-            finished.add(self.reports());
-        }
-        Reservations::settle(settled).map_err(|error| StageError::new(NAME, error))
+        let finished = self.slots.finish();
+        finished.map_err(|error| StageError::new(NAME, error))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_crypto::{BATCH_PACKETS, OpenBatch, Opener, Verdicts};
+use weir_crypto::{BATCH_PACKETS, OpenBatch, Verdicts};
 use weir_packet::file::Block;
 use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
@@ -14,17 +14,18 @@ use weir_stream::{
     Work,
 };
 
+use super::slots::Slots;
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
-use crate::change::{Collected, Command, Settled, UnprotectChange};
+use crate::change::{Collected, Command};
 use crate::databases::{Arrived, Databases, Newest};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
 use crate::inbound::{Admitted, Inbound, InboundAssociation};
-use crate::ledger::{LedgerError, SeenBound};
+use crate::ledger::LedgerError;
 use crate::policy::Verdict;
 use crate::reason::DropReason;
-use crate::report::{AssociationReport, Retired};
+use crate::report::AssociationReport;
 use crate::slots::Tagged;
 
 mod resync;
@@ -42,14 +43,7 @@ pub struct Unprotect {
     words: Option<Words>,
     databases: TwoGenerations,
     steering: SteeringRule,
-    /// Changes of a gateway that runs, and the number of this shard.
-    commands: Option<(usize, Mailbox<Command<UnprotectChange>>)>,
-    /// Where its reports go at the end.
-    finished: Option<Collected>,
-    /// By slot; `None` where another shard has it, or none.
-    associations: Vec<Option<Inbound>>,
-    /// Their keys.
-    opener: Opener,
+    slots: Slots<Inbound>,
     /// Those that came out of associations.
     fragments: Fragments,
     /// Records of this batch that are to be unprotected, and by which
@@ -60,10 +54,6 @@ pub struct Unprotect {
     /// Associations whose next packet is tried under other high halves.
     lost: Vec<u32>,
     unprotected: u64,
-    /// What associations did that were retired.
-    retired: Retired,
-    /// Why the ledger could not be written for one of them.
-    ledger_error: Option<Arc<LedgerError>>,
 }
 
 /// The databases of the last two generations: a record is judged by those that it was
@@ -119,102 +109,41 @@ impl Unprotect {
         Unprotect {
             words: None,
             steering: databases.inbound_steering(),
-            commands: None,
-            finished: None,
             databases: TwoGenerations([Arc::clone(&databases), databases]),
-            associations: Vec::new(),
-            opener: Opener::new(),
+            slots: Slots::default(),
             fragments: Fragments::default(),
             wanted: Vec::new(),
             seen: Vec::new(),
             lost: Vec::new(),
             unprotected: 0,
-            retired: Retired::default(),
-            ledger_error: None,
         }
     }
 
     /// Puts an association into its slot, in which there is none.
     pub(crate) fn install(&mut self, slot: u32, association: InboundAssociation) {
-        let at = slot as usize;
-        if at >= self.associations.len() {
-            self.associations.resize_with(at + 1, || None);
-        }
-        let inbound = Inbound::new(association, &mut self.opener);
-        if let Some(place) = self.associations.get_mut(at) {
-            *place = Some(inbound);
-        }
+        self.slots.install(slot, association);
     }
 
     /// As the stage of a shard whose associations change.
     pub(crate) fn following(
-        self,
+        mut self,
         shard: usize,
         newest: &Arc<Newest>,
-        commands: Mailbox<Command<UnprotectChange>>,
+        commands: Mailbox<Command<InboundAssociation>>,
         finished: Collected,
     ) -> Unprotect {
-        Unprotect {
-            commands: Some((shard, commands)),
-            finished: Some(finished),
-            steering: newest.inbound_steering(),
-            ..self
-        }
+        self.slots.follow(shard, commands, finished);
+        self.steering = newest.inbound_steering();
+        self
     }
 
     fn take_commands(&mut self) {
-        while let Some((shard, mailbox)) = &mut self.commands
-            && let Some(command) = mailbox.take()
-        {
-            match command {
-                Command::Change(changes) => {
-                    if let Some(change) = changes.take(*shard) {
-                        self.change(change);
-                    }
-                }
-                Command::Report(collected) => collected.add(self.reports()),
-            }
+        let databases = &mut self.databases;
+        let has_changed = (self.slots).take_commands(|expected| databases.add(expected));
+        if has_changed {
+            let slots = &self.slots;
+            self.lost.retain(|slot| slots.get(*slot).is_some());
         }
-    }
-
-    /// Makes a change that takes effect with the next batch. It does not wait for a disk.
-    fn change(&mut self, change: UnprotectChange) {
-        if let Some(databases) = change.expected {
-            self.databases.add(databases);
-        }
-        for (slot, association) in change.installed {
-            self.install(slot, association);
-        }
-        for (slot, parameters) in change.amended {
-            if let Some(Some(inbound)) = self.associations.get_mut(slot as usize) {
-                inbound.amend(parameters);
-            }
-        }
-        for (bound, highest) in self.retire(change.retired) {
-            if let Some(settled) = &change.settled {
-                // Where nobody waits for it, numbers up to the bound count as seen.
-                let _ = settled.send(Settled::Window(bound, highest));
-            }
-        }
-    }
-
-    /// Ends the associations in these slots: their keys are wiped. Returns how far the windows
-    /// that are kept have come.
-    fn retire(&mut self, slots: impl IntoIterator<Item = u32>) -> Vec<(SeenBound, u64)> {
-        let mut seen = Vec::new();
-        for slot in slots {
-            let place = self.associations.get_mut(slot as usize);
-            if let Some(mut inbound) = place.and_then(Option::take) {
-                self.retired.add(inbound.report(slot));
-                if let Some(error) = inbound.ledger_error() {
-                    self.ledger_error = Some(Arc::clone(error));
-                }
-                self.opener.remove(inbound.key());
-                self.lost.retain(|lost| *lost != slot);
-                seen.extend(inbound.close());
-            }
-        }
-        seen
     }
 
     /// Packets that were unprotected.
@@ -226,16 +155,12 @@ impl Unprotect {
     /// this happened. Packets were dropped by
     /// [`DropReason::SequenceExhausted`] for it.
     pub fn ledger_error(&self) -> Option<&LedgerError> {
-        let mut associations = self.associations.iter().flatten();
-        let error = associations.find_map(Inbound::ledger_error);
-        error.or(self.ledger_error.as_ref()).map(Arc::as_ref)
+        self.slots.ledger_error()
     }
 
     /// What each association of this shard did so far.
     pub fn reports(&self) -> Vec<AssociationReport> {
-        let present = (0..).zip(&self.associations);
-        let present = present.filter_map(|(slot, inbound)| Some(inbound.as_ref()?.report(slot)));
-        self.retired.with(present)
+        self.slots.reports()
     }
 
     /// Unprotects one record, outside of any pipeline: what is inside, with
@@ -339,17 +264,21 @@ impl Unprotect {
             .sum();
         let (mut copies, memory) =
             batch.copies(wanted.len(), bytes + wanted.len() * MAX_HEADER_BYTES);
-        let mut opening = self.opener.batch(memory);
+        let mut opening = self.slots.keys.batch(memory);
         let mut admitted = 0;
         let mut to = from;
         for ((index, association), seen) in wanted.iter().zip(&mut self.seen[from..]) {
             if admitted == BATCH_PACKETS {
                 break;
             }
-            look_ahead(&self.associations, &self.wanted, to);
+            look_ahead(&self.slots.rows, &self.wanted, to);
             to += 1;
-            let inbound = self.associations.get(*association as usize);
-            let Some(inbound) = inbound.and_then(Option::as_ref) else {
+            let Some(inbound) = self
+                .slots
+                .rows
+                .get(*association as usize)
+                .and_then(Option::as_ref)
+            else {
                 seen.fate = Fate::Refused(DropReason::NoSecurityAssociation);
                 continue;
             };
@@ -384,8 +313,8 @@ impl Unprotect {
             if let Some((_, association)) = self.wanted.get(position + LOOK_AHEAD_FURTHER) {
                 spd_of(position + LOOK_AHEAD_FURTHER).look_ahead_at_selectors(*association);
                 // It has left the innermost cache since it was admitted.
-                if let Some(slot) = self.associations.get(*association as usize) {
-                    prefetch(slot);
+                if let Some(row) = self.slots.rows.get(*association as usize) {
+                    prefetch(row);
                 }
             }
             let outcome = match self.seen[position].fate {
@@ -411,17 +340,10 @@ impl Unprotect {
                     if reason == DropReason::IntegrityFailed {
                         self.note_failure(association);
                     }
-                    self.note_drop(association, reason);
+                    self.slots.note_drop(association, reason);
                     words.drop_record(batch, index as usize, reason);
                 }
             }
-        }
-    }
-
-    #[cold]
-    fn note_drop(&mut self, association: u32, reason: DropReason) {
-        if let Some(Some(inbound)) = self.associations.get_mut(association as usize) {
-            inbound.note_drop(reason);
         }
     }
 
@@ -462,11 +384,7 @@ impl Unprotect {
         words: &Words,
     ) -> Result<(), DropReason> {
         let (seen, (index, association)) = (&self.seen[position], self.wanted[position]);
-        let inbound: &mut Inbound = self
-            .associations
-            .get_mut(association as usize)
-            .and_then(Option::as_mut)
-            .ok_or(DropReason::NoSecurityAssociation)?;
+        let inbound = (self.slots.get_mut(association)).ok_or(DropReason::NoSecurityAssociation)?;
         let plaintext_bytes = seen.decapsulation.plaintext_bytes() as u64;
         let index = index as usize;
         if inbound.accept(seen.sequence, plaintext_bytes)? {
@@ -563,14 +481,14 @@ impl Seen {
 
 /// Prefetches what later packets of `wanted` read of their associations.
 #[inline]
-fn look_ahead(associations: &[Option<Inbound>], wanted: &[(u32, u32)], position: usize) {
+fn look_ahead(rows: &[Option<Inbound>], wanted: &[(u32, u32)], position: usize) {
     if let Some((_, association)) = wanted.get(position + LOOK_AHEAD)
-        && let Some(slot) = associations.get(*association as usize)
+        && let Some(row) = rows.get(*association as usize)
     {
-        prefetch(slot);
+        prefetch(row);
     }
     if let Some((_, association)) = wanted.get(position + LOOK_AHEAD_FURTHER)
-        && let Some(Some(inbound)) = associations.get(*association as usize)
+        && let Some(Some(inbound)) = rows.get(*association as usize)
     {
         inbound.look_ahead();
     }
@@ -623,10 +541,7 @@ impl Stage for Unprotect {
     /// Writes down how far the windows that are kept have come. A stage that has
     /// finished opens nothing more with them.
     fn finish(&mut self) -> Result<(), StageError> {
-        let seen = self.retire(0..self.associations.len() as u32);
-        if let Some(finished) = &self.finished {
-            finished.add(self.reports());
-        }
-        SeenBound::settle(seen).map_err(|error| StageError::new(NAME, error))
+        let finished = self.slots.finish();
+        finished.map_err(|error| StageError::new(NAME, error))
     }
 }

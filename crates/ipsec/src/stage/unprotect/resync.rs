@@ -5,13 +5,13 @@ use weir_stream::Batch;
 
 use super::Unprotect;
 use crate::esp::{Arrival, Decapsulation};
+use crate::stage::slots::Slots;
 
 impl Unprotect {
     /// Notes that a packet of an association failed verification.
     #[cold]
     pub(super) fn note_failure(&mut self, association: u32) {
-        let slot = self.associations.get_mut(association as usize);
-        if let Some(Some(inbound)) = slot
+        if let Some(inbound) = self.slots.get_mut(association)
             && inbound.note_failure()
             && !self.lost.contains(&association)
         {
@@ -28,8 +28,9 @@ impl Unprotect {
                 continue;
             };
             self.lost.swap_remove(place);
-            let slot = self.associations.get_mut(*association as usize);
-            let Some(Some(inbound)) = slot else {
+            let Slots { rows, keys, .. } = &mut self.slots;
+            let row = rows.get_mut(*association as usize);
+            let Some(Some(inbound)) = row else {
                 continue;
             };
             let index = *index as usize;
@@ -48,7 +49,7 @@ impl Unprotect {
             };
             let candidates = inbound.candidates(arrival.sequence_low);
             let mut copies = esp.repeat(candidates.len());
-            let mut opening = self.opener.batch(&mut copies);
+            let mut opening = keys.batch(&mut copies);
             for (number, sequence) in candidates.iter().enumerate() {
                 let offset = number * esp.len();
                 let packet = format.descriptor(inbound.key(), offset, plan.plaintext_bytes());
