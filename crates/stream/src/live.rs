@@ -28,7 +28,7 @@ use crate::disposition::DropCodes;
 use crate::egress::{Egress, MAX_PORTS};
 use crate::event::Event;
 use crate::meters::Meters;
-use crate::pipeline::{self, Chain, PipelineError, StopFlag};
+use crate::pipeline::{self, PipelineError, StopFlag};
 use crate::ring::{RingReceiver, RingSender, ring};
 use crate::stage::{Stage, StageError};
 use crate::statistics::Statistics;
@@ -330,21 +330,6 @@ impl Plan {
             segments,
             is_steered: is_steered || workers == 1,
         }
-    }
-
-    /// Cuts the stages of a worker into segments.
-    fn cut(&self, stages: Vec<Box<dyn Stage>>) -> Vec<Chain> {
-        let mut rest = stages.into_iter();
-        let last = self.segments.len() - 1;
-        let cut = |(number, segment): (usize, &Segment)| {
-            let count = if number == last {
-                usize::MAX
-            } else {
-                segment.stages
-            };
-            Chain::new(rest.by_ref().take(count).collect())
-        };
-        self.segments.iter().enumerate().map(cut).collect()
     }
 }
 

@@ -20,8 +20,8 @@ mod chain;
 mod handover;
 mod intake;
 mod outlet;
+mod shard;
 mod sharded;
-mod worker;
 
 pub(crate) use chain::Chain;
 

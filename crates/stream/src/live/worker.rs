@@ -75,7 +75,7 @@ impl Worker {
     ) -> Worker {
         let paths = stages.into_iter().zip(&shared.plans);
         let paths = paths.map(|(stages, plan)| PathOfWorker {
-            segments: plan.cut(stages),
+            segments: Chain::cut(stages, &plan.segments),
             ..PathOfWorker::default()
         });
         Worker {
@@ -336,7 +336,7 @@ impl Worker {
             let mut each = stages.iter_mut();
             (each.try_for_each(|stage| stage.register(&mut vocabulary)))
                 .map_err(|error| StageError::new("stages made again", error))?;
-            Ok(shared.plans[path].cut(stages))
+            Ok(Chain::cut(stages, &shared.plans[path].segments))
         });
         let made = catch_unwind(make).unwrap_or_else(|panic| {
             let message = panic_message(&*panic);

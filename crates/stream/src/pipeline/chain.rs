@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::context::Context;
 use crate::stage::{Stage, StageError};
+use crate::steering::Segment;
 
 #[derive(Default)]
 pub(crate) struct Chain {
@@ -12,6 +13,19 @@ pub(crate) struct Chain {
 impl Chain {
     pub fn new(stages: Vec<Box<dyn Stage>>) -> Chain {
         Chain { stages }
+    }
+
+    /// Cuts the stages of one thread into a chain for each segment.
+    pub fn cut(stages: Vec<Box<dyn Stage>>, segments: &[Segment]) -> Vec<Chain> {
+        let mut rest = stages.into_iter();
+        let mut chains: Vec<Chain> = (segments.iter())
+            .map(|segment| Chain::new(rest.by_ref().take(segment.stages).collect()))
+            .collect();
+        // What a thread has more than the first one is of the last segment.
+        if let Some(last) = chains.last_mut() {
+            last.stages.extend(rest);
+        }
+        chains
     }
 
     pub fn into_stages(self) -> Vec<Box<dyn Stage>> {

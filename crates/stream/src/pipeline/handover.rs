@@ -1,24 +1,18 @@
 //! Records on their way from the shards of one segment to those of the next.
 //!
 //! A shard gives the same parcel to all shards, which only read it: each copies
-//! the records that are steered to it into batches of its own. The parcels of
-//! all shards in a round are merged by arrival number.
+//! the records that are steered to it into batches of its own, in order of arrival.
 
 use std::sync::Arc;
 
 use super::sharded::Pool;
 use crate::batch::{BATCH_RECORDS, Batch};
-use crate::disposition::Disposition;
 use crate::event::Event;
+use crate::ring::{RingReceiver, RingSender, ring};
 use crate::steering::SteeringRule;
 
 /// What a shard hands over in a round.
-pub(super) struct Parcel {
-    batches: Vec<Steered>,
-    pub filled_ns: u64,
-    /// Whether it is a round of the source; what is drained belongs to none.
-    pub ends_round: bool,
-}
+pub(super) struct Parcel(Vec<Steered>);
 
 /// A batch whose live records have a shard each.
 struct Steered {
@@ -44,40 +38,54 @@ impl Steered {
         }
     }
 
-    /// The index of the first record from `index` on that goes to a shard.
-    fn next_for(&self, shard: usize, index: usize) -> Option<usize> {
-        (index..self.batch.len()).find(|index| {
-            usize::from(self.shards[*index]) == shard
-                && self.batch.disposition(*index) == Disposition::Forward
-        })
-    }
-
     fn events(&self, of: Option<usize>) -> impl Iterator<Item = &Event> {
         let events = self.batch.events().iter().zip(&self.events_of);
         events.filter_map(move |(event, record)| (*record == of).then_some(event))
     }
 }
 
-impl Parcel {
-    pub fn new(
-        batches: Vec<Batch>,
-        rule: &SteeringRule,
-        shard_count: usize,
-        filled_ns: u64,
-        ends_round: bool,
-    ) -> Parcel {
-        let steered = |batch| Steered::new(batch, rule, shard_count);
-        Parcel {
-            batches: batches.into_iter().map(steered).collect(),
-            filled_ns,
-            ends_round,
+/// A shard's ends of the hand-over between all shards.
+///
+/// All of them hand over equally often, so that a ring with space for one parcel
+/// lets nobody wait in a circle: who has handed over least finds space everywhere,
+/// and the others have given what it waits for.
+pub(super) struct Exchange {
+    to: Vec<RingSender<Arc<Parcel>>>,
+    from: Vec<RingReceiver<Arc<Parcel>>>,
+}
+
+impl Exchange {
+    /// The ends of every shard.
+    pub fn between(shards: usize) -> Vec<Exchange> {
+        let none = || Exchange {
+            to: Vec::with_capacity(shards),
+            from: Vec::with_capacity(shards),
+        };
+        let mut all: Vec<Exchange> = (0..shards).map(|_| none()).collect();
+        for giver in 0..shards {
+            for taker in 0..shards {
+                let (to, from) = ring(1);
+                all[giver].to.push(to);
+                all[taker].from.push(from);
+            }
         }
+        all
     }
 
-    pub fn recycle(self, pool: &Pool) {
-        for steered in self.batches {
-            pool.put(steered.batch);
+    /// Gives a round's batches to all shards, and waits for theirs. `None` where a
+    /// shard is gone.
+    pub fn swap(&self, batches: Vec<Batch>, rule: &SteeringRule) -> Option<Vec<Arc<Parcel>>> {
+        let steered = |batch| Steered::new(batch, rule, self.to.len());
+        let parcel = Arc::new(Parcel(batches.into_iter().map(steered).collect()));
+        let mut given = self.to.iter();
+        if !given.all(|to| to.send_waiting(Arc::clone(&parcel))) {
+            return None;
         }
+        drop(parcel);
+        self.from
+            .iter()
+            .map(RingReceiver::receive_waiting)
+            .collect()
     }
 }
 
@@ -91,8 +99,8 @@ pub(super) struct Merger {
 impl Merger {
     /// This shard's records of a round in order of arrival, in one batch at
     /// least.
-    pub fn merge(&mut self, parcels: &[Arc<Parcel>], shard: usize, pool: &Pool) -> Vec<Batch> {
-        let all = || parcels.iter().flat_map(|parcel| &parcel.batches);
+    pub fn merge(&mut self, parcels: Vec<Arc<Parcel>>, shard: usize, pool: &Pool) -> Vec<Batch> {
+        let all = || parcels.iter().flat_map(|parcel| &parcel.0);
         let widest = all().map(|steered| steered.batch.interfaces());
         let widest = widest.max_by_key(|interfaces| interfaces.len());
         let empty = |records_steered| {
@@ -110,12 +118,7 @@ impl Merger {
             }
         }
         let mut merged = Vec::with_capacity(1);
-        let cursors = parcels.iter().map(|parcel| Cursor::new(parcel, shard));
-        let mut cursors: Vec<Cursor<'_>> = cursors.flatten().collect();
-        while let Some((first, _)) = (cursors.iter().enumerate())
-            .min_by_key(|(position, cursor)| (cursor.arrival, *position))
-        {
-            let Cursor { steered, index, .. } = cursors[first];
+        for (steered, index) in in_order_of_arrival(&parcels, shard) {
             if open.room() == (0, 0) || open.take_over(&steered.batch, index).is_err() {
                 merged.push(std::mem::replace(&mut open, empty(self.records_steered)));
                 // An empty batch takes any record.
@@ -125,59 +128,39 @@ impl Merger {
             for event in steered.events(Some(index)) {
                 open.notice_beside(event.clone());
             }
-            if !cursors[first].advance(shard) {
-                cursors.remove(first);
-            }
         }
         // Only with the last batch has all of the round passed.
         let steered = all().map(|steered| steered.batch.records_steered());
         self.records_steered = steered.max().unwrap_or(0).max(self.records_steered);
         open.set_records_steered(self.records_steered);
         merged.push(open);
+        // The last of those who got a parcel gives its memory back.
+        for steered in (parcels.into_iter())
+            .filter_map(Arc::into_inner)
+            .flat_map(|p| p.0)
+        {
+            pool.put(steered.batch);
+        }
         merged
     }
 }
 
-/// A place among the records of a parcel that go to one shard.
-struct Cursor<'a> {
-    steered: &'a Steered,
-    index: usize,
-    /// The latest arrival number so far: a record that was held comes after
-    /// those that it left with.
-    arrival: u64,
-    rest: &'a [Steered],
-}
-
-impl<'a> Cursor<'a> {
-    /// At the first record for a shard, if there is one.
-    fn new(parcel: &'a Parcel, shard: usize) -> Option<Cursor<'a>> {
-        let (steered, rest) = parcel.batches.split_first()?;
-        let mut cursor = Cursor {
-            steered,
-            index: 0,
-            arrival: 0,
-            rest,
-        };
-        cursor.find(shard, 0).then_some(cursor)
-    }
-
-    /// Goes to the next record for a shard; false at the end.
-    fn advance(&mut self, shard: usize) -> bool {
-        self.find(shard, self.index + 1)
-    }
-
-    fn find(&mut self, shard: usize, from: usize) -> bool {
-        let mut from = from;
-        loop {
-            if let Some(index) = self.steered.next_for(shard, from) {
-                self.index = index;
-                self.arrival = self.arrival.max(self.steered.batch.number(index));
-                return true;
+/// The records that go to a shard, with their batches. One that was held comes after
+/// those that it left with.
+fn in_order_of_arrival(parcels: &[Arc<Parcel>], shard: usize) -> Vec<(&Steered, usize)> {
+    let mut records = Vec::new();
+    for parcel in parcels {
+        let mut latest = 0;
+        for steered in &parcel.0 {
+            for index in steered.batch.live() {
+                if usize::from(steered.shards[index]) == shard {
+                    latest = steered.batch.number(index).max(latest);
+                    records.push((latest, (steered, index)));
+                }
             }
-            let Some((steered, rest)) = self.rest.split_first() else {
-                return false;
-            };
-            (self.steered, self.rest, from) = (steered, rest, 0);
         }
     }
+    // Keeps the order of equals, and finds the parcels in order.
+    records.sort_by_key(|(arrival, _)| *arrival);
+    records.into_iter().map(|(_, record)| record).collect()
 }

@@ -1,12 +1,11 @@
 //! The thread that reads and gives records to the shards.
 
-use std::sync::mpsc::{Receiver, Sender};
-
+use super::shard::Message;
 use super::sharded::Pool;
-use super::worker::{Alarm, Item, Message};
 use super::{PipelineError, StopFlag, Watcher};
 use crate::batch::{Batch, BatchLimits};
 use crate::context::Clock;
+use crate::ring::RingSender;
 use crate::stage::Stage;
 use crate::steering::SteeringRule;
 
@@ -15,10 +14,7 @@ pub(super) struct Intake {
     pub watcher: Option<Watcher>,
     pub rule: Option<SteeringRule>,
     pub stop: StopFlag,
-    /// Ends the shards where this thread panics.
-    pub alarm: Alarm,
-    pub shards: Vec<Sender<Message>>,
-    pub permits: Receiver<()>,
+    pub shards: Vec<RingSender<Message>>,
     pub pool: Pool,
     pub limits: BatchLimits,
     pub clock: Clock,
@@ -26,7 +22,7 @@ pub(super) struct Intake {
     pub steered: u64,
 }
 
-/// The other end of a channel is gone: its thread failed, and its own result
+/// The other end of a ring is gone: its thread failed, and its own result
 /// says why.
 struct Disconnected;
 
@@ -58,9 +54,8 @@ impl Intake {
         }
         let _ = self.close_round(&mut open);
         for shard in &self.shards {
-            let _ = shard.send(Message::first(Item::End));
+            let _ = shard.send_waiting(Message::End);
         }
-        self.alarm.disarm();
         let finished = self.source.finish();
         result.and(finished)?;
         Ok((self.source, interrupted))
@@ -96,17 +91,15 @@ impl Intake {
     /// Gives every shard its batch, also an empty one: by that it learns how far
     /// the stream is, and the others need not wait for it.
     fn close_round(&self, open: &mut [Batch]) -> Result<(), Disconnected> {
-        for _ in 0..open.len() {
-            self.permits.recv().map_err(|_| Disconnected)?;
-        }
         let filled_ns = self.clock.now_ns();
         for (shard, open) in self.shards.iter().zip(open) {
             let mut empty = self.pool.take();
             empty.set_interfaces(open.interfaces());
             let mut batch = std::mem::replace(open, empty);
             batch.set_records_steered(self.steered);
-            let message = Message::first(Item::Batch { batch, filled_ns });
-            shard.send(message).map_err(|_| Disconnected)?;
+            if !shard.send_waiting(Message::Round { batch, filled_ns }) {
+                return Err(Disconnected);
+            }
         }
         Ok(())
     }

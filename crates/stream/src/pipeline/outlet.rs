@@ -1,13 +1,12 @@
 //! The thread that runs the sinks.
 
-use std::sync::mpsc::{Receiver, Sender};
-
 use super::PipelineError;
 use super::chain::Chain;
 use super::sharded::Pool;
 use crate::batch::Batch;
 use crate::context::Clock;
 use crate::meters::MeterWriter;
+use crate::ring::RingReceiver;
 use crate::stage::StageError;
 
 /// What a shard has finished.
@@ -15,16 +14,13 @@ pub(super) struct Done {
     pub shard: usize,
     pub batches: Vec<Batch>,
     pub filled_ns: u64,
-    /// Whether the shard has finished a round by that.
-    pub ends_round: bool,
 }
 
 pub(super) struct Outlet {
     pub sinks: Chain,
     /// Of each shard.
     pub meters: Vec<MeterWriter>,
-    pub at_sinks: Receiver<Done>,
-    pub permits: Sender<()>,
+    pub at_sinks: RingReceiver<Done>,
     pub pool: Pool,
     pub clock: Clock,
     pub batches: u64,
@@ -34,10 +30,12 @@ impl Outlet {
     pub fn run(mut self) -> Result<Chain, PipelineError> {
         let mut result = Ok(());
         while result.is_ok()
-            && let Ok(done) = self.at_sinks.recv()
+            && let Some(done) = self.at_sinks.receive_waiting()
         {
             result = self.write(done);
         }
+        // The shards find out by that where the sinks have failed.
+        drop(self.at_sinks);
         if result.is_ok() {
             let meter = &mut self.meters[0];
             let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
@@ -46,8 +44,7 @@ impl Outlet {
                 Ok(())
             });
         }
-        let finished: Result<(), StageError> = self.sinks.finish();
-        result.and(finished)?;
+        result.and(self.sinks.finish())?;
         Ok(self.sinks)
     }
 
@@ -62,10 +59,6 @@ impl Outlet {
             meter.add(tally);
             meter.add_latency(latency_ns, tally.ended());
             self.pool.put(batch);
-        }
-        if done.ends_round {
-            // The intake may have ended.
-            let _ = self.permits.send(());
         }
         Ok(())
     }

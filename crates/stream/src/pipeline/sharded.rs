@@ -4,40 +4,37 @@
 //! The stages of a shard are cut into *segments*, each with its own steering.
 //! The stream is cut into *rounds*: the intake gives every shard one batch, and
 //! in front of each further segment every shard gives every shard the records
-//! that are steered there, and merges what it gets by arrival. So each shard
+//! that are steered there, waits for theirs, and merges them by arrival. So each shard
 //! sees its records in order of arrival, whatever the threads do meanwhile.
 //!
 //! ```text
 //!            ┌ shard 0: segment ┐ hand-over ┌ segment ┐
 //!  intake ───┤                  ├─────╳─────┤         ├─── sinks
 //!            └ shard 1: segment ┘           └ segment ┘
-//!      ▲                                                    │
-//!      └──────── permits: how many rounds are under way ────┘
 //! ```
 //!
-//! No queue between threads has a bound of its own, so no thread waits for
-//! another to take something: only the intake waits, for a permit that the
-//! sinks give back when a shard has finished a round. That bounds memory, and
-//! nothing can block in a circle.
+//! Every queue between threads is bounded, and who finds no space waits: nothing is lost,
+//! and memory is bounded. Nothing can block in a circle: records go forward only, and all
+//! shards hand over equally often ([`Exchange`]).
 
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::chain::Chain;
+use super::handover::{Exchange, Merger};
 use super::intake::Intake;
 use super::outlet::Outlet;
-use super::worker::{Alarm, Message, SegmentOfShard, Worker};
+use super::shard::{SegmentOfShard, Shard};
 use super::{Outcome, Pipeline, PipelineError, join};
 use crate::batch::{Batch, BatchLimits};
 use crate::context::Clock;
 use crate::meters::Meters;
-use crate::stage::Stage;
-use crate::steering::{Segment, segments};
+use crate::ring::ring;
+use crate::steering::segments;
 use crate::vocabulary::Vocabulary;
 
-/// Rounds that may be under way.
-const ROUNDS_UNDER_WAY: usize = 8;
+/// Rounds that may wait for a shard, and those of a shard that may wait for the sinks.
+const ROUNDS: usize = 8;
 
 /// Empty batches, for every thread of a run.
 #[derive(Clone)]
@@ -82,38 +79,38 @@ impl Pipeline {
         let at_outlet = at_shards.split_off(shard_count);
         let pool = Pool::new(self.limits);
         let cuts = segments(self.shards.first().map_or(&[], Vec::as_slice));
-        let (inboxes, receivers): (Vec<Sender<Message>>, Vec<Receiver<Message>>) =
-            (0..shard_count).map(|_| channel()).unzip();
-        let (to_sinks, at_sinks) = channel();
-        let (give_permit, permits) = channel();
-        for _ in 0..ROUNDS_UNDER_WAY * shard_count {
-            // The receiver is here.
-            let _ = give_permit.send(());
-        }
+        let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..shard_count).map(|_| ring(ROUNDS)).unzip();
+        let (to_sinks, at_sinks) = ring(ROUNDS * shard_count);
 
         thread::scope(|scope| {
             let mut shard_threads = Vec::with_capacity(shard_count);
-            for ((shard, stages), inbox) in self.shards.into_iter().enumerate().zip(receivers) {
-                let meter = at_shards.remove(0);
-                let worker = Worker {
-                    shard,
-                    segments: cut(stages, &cuts, shard_count),
+            let ends = receivers.into_iter().zip(Exchange::between(shard_count));
+            let parts = self.shards.into_iter().zip(at_shards).zip(ends);
+            for (number, ((stages, meter), (inbox, exchange))) in parts.enumerate() {
+                let chains = Chain::cut(stages, &cuts).into_iter().zip(&cuts);
+                let segments = chains.map(|(chain, segment)| SegmentOfShard {
+                    chain,
+                    rule: segment.rule.clone(),
+                    merger: Merger::default(),
+                });
+                let shard = Shard {
+                    number,
+                    segments: segments.collect(),
                     inbox,
-                    peers: inboxes.clone(),
+                    exchange,
                     to_sinks: to_sinks.clone(),
                     pool: pool.clone(),
                     meter,
                     clock: Clock::start(),
                     batches: 0,
                 };
-                shard_threads.push(scope.spawn(move || worker.run()));
+                shard_threads.push(scope.spawn(move || shard.run()));
             }
             drop(to_sinks);
             let outlet = Outlet {
                 sinks: Chain::new(self.sinks),
                 meters: at_outlet,
                 at_sinks,
-                permits: give_permit,
                 pool: pool.clone(),
                 clock: Clock::start(),
                 batches: 0,
@@ -125,9 +122,7 @@ impl Pipeline {
                 watcher: self.watcher,
                 rule: cuts.into_iter().next().map(|segment| segment.rule),
                 stop: self.stop,
-                alarm: Alarm::new(&inboxes),
                 shards: inboxes,
-                permits,
                 pool,
                 limits: self.limits,
                 clock: Clock::start(),
@@ -157,28 +152,4 @@ impl Pipeline {
             })
         })
     }
-}
-
-/// The segments of one shard.
-fn cut(
-    mut stages: Vec<Box<dyn Stage>>,
-    cuts: &[Segment],
-    shard_count: usize,
-) -> Vec<SegmentOfShard> {
-    let mut rest = stages.drain(..);
-    (0..cuts.len())
-        .map(|number| {
-            let is_last = number + 1 == cuts.len();
-            // What a shard has more than the first one is of the last segment.
-            let count = if is_last {
-                usize::MAX
-            } else {
-                cuts[number].stages
-            };
-            let chain = Chain::new(rest.by_ref().take(count).collect());
-            let next = cuts.get(number + 1).map(|next| next.rule.clone());
-            let givers = if number == 0 { 1 } else { shard_count };
-            SegmentOfShard::new(chain, givers, next)
-        })
-        .collect()
 }
