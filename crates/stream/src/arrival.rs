@@ -46,10 +46,14 @@ impl Arrival {
         self.timestamp_ns.wrapping_add(self.clock_correction_ns)
     }
 
-    /// Whether something about it is counted.
+    /// Whether something about it is counted, or its length is to be looked at. Without
+    /// branches: it is asked of every record.
     #[inline(always)]
     pub(crate) fn is_unusual(&self) -> bool {
-        self.is_time_implausible() || self.is_clock_jump || self.is_length_implausible
+        self.is_time_implausible()
+            | self.is_clock_jump
+            | self.is_length_implausible
+            | (self.wire_bytes > LONGEST_PACKET_BYTES)
     }
 
     /// Whether the timestamp was not believed.

@@ -1,5 +1,6 @@
 //! How records come into a batch: from a source, or from a stage that made them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use weir_packet::file::Block;
@@ -7,12 +8,45 @@ use weir_packet::wire::{Headers, Ipv4Flow};
 use weir_port::Offload;
 
 use super::slab::Place;
-use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Row};
+use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Columns, Row};
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::egress::Egress;
 use crate::statistics::ArrivalTally;
 use crate::work::Work;
+
+impl Columns {
+    /// The accounts of records that were received with so many bytes on the wire, some of
+    /// them with something to be counted or limited ([`Arrival::is_unusual`]).
+    #[inline]
+    pub(super) fn arrivals(
+        &mut self,
+        records: Range<usize>,
+        wire_bytes: u64,
+        is_unusual: bool,
+    ) -> ArrivalTally {
+        if is_unusual {
+            return self.judge_arrivals(records);
+        }
+        ArrivalTally {
+            wire_bytes,
+            ..ArrivalTally::default()
+        }
+    }
+
+    /// Limits lengths on the wire to what is believed, and counts what is noted of records.
+    #[cold]
+    fn judge_arrivals(&mut self, records: Range<usize>) -> ArrivalTally {
+        let mut arrivals = ArrivalTally::default();
+        for index in records {
+            let link_header_bytes = self.headers[index].network_offset;
+            let arrival = &mut self.arrival[index];
+            arrival.limit_wire_bytes(link_header_bytes, self.place[index].len());
+            arrivals.note(arrival);
+        }
+        arrivals
+    }
+}
 
 impl Batch {
     /// Adds received records whose bytes lie in one block: reads their headers,
@@ -38,22 +72,23 @@ impl Batch {
         let mut index = first;
         let mut outcome = Ok(());
         let mut record_bytes = 0;
-        let mut arrivals = ArrivalTally::default();
-        for (offset, captured_bytes, mut arrival) in records {
+        let (mut wire_bytes, mut is_unusual) = (0, false);
+        for (offset, captured_bytes, arrival) in records {
             let place = Place::in_block(handle, offset, captured_bytes);
             let (true, Some(record)) = (index < BATCH_RECORDS, memory.get(place.range())) else {
                 outcome = Err(BatchFull);
                 break;
             };
             columns.parse(index, arrival.link, record, keeps_flows);
-            arrival.limit_wire_bytes(columns.headers[index].network_offset, place.len());
             columns.place[index] = place;
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
             record_bytes += place.len();
-            arrivals.note(&arrival);
+            wire_bytes += u64::from(arrival.wire_bytes);
+            is_unusual |= arrival.is_unusual();
             index += 1;
         }
+        let arrivals = columns.arrivals(first..index, wire_bytes, is_unusual);
         columns.work[first..index].fill(Work::default());
         columns.disposition[first..index].fill(Disposition::Forward);
         columns.egress[first..index].fill(Egress::NONE);

@@ -92,12 +92,21 @@ impl Batch {
         tally.batches = 1;
         let columns = &*self.columns;
         let places = &columns.place[..self.len];
-        for (place, disposition) in places.iter().zip(&columns.disposition[..self.len]) {
+        let dispositions = &columns.disposition[..self.len];
+        let (mut forwarded, mut forwarded_bytes) = (0, 0);
+        for (place, disposition) in places.iter().zip(dispositions) {
+            let is_forwarded = *disposition == Disposition::Forward;
+            forwarded += u64::from(is_forwarded);
+            forwarded_bytes += if is_forwarded { place.len() as u64 } else { 0 };
+        }
+        tally.forwarded += forwarded;
+        tally.forwarded_bytes += forwarded_bytes;
+        if forwarded == self.len as u64 {
+            return tally;
+        }
+        for disposition in dispositions {
             match disposition {
-                Disposition::Forward => {
-                    tally.forwarded += 1;
-                    tally.forwarded_bytes += place.len() as u64;
-                }
+                Disposition::Forward => {}
                 Disposition::Drop(reason) => tally.add_drops(*reason, 1),
                 Disposition::Held => tally.held += 1,
                 Disposition::Absorbed => tally.absorbed += 1,
