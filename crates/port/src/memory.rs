@@ -118,7 +118,7 @@ impl Tx for MemoryTx {
         self.mtu_bytes
     }
 
-    fn state(&self) -> &PortState {
+    fn state(&mut self) -> &PortState {
         &self.state
     }
 

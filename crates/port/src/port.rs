@@ -250,8 +250,9 @@ pub trait Tx: Send {
     /// with [`Segments`] may be longer, where each of them is not.
     fn mtu_bytes(&self) -> usize;
 
-    /// Whether packets leave, as far as is known.
-    fn state(&self) -> &PortState;
+    /// Whether packets leave, as far as is known. The port looks after its interface where it did
+    /// not for a while: nothing has to be sent for that.
+    fn state(&mut self) -> &PortState;
 
     /// What was sent and dropped since the port was opened.
     fn counters(&self) -> TxCounters;

@@ -64,6 +64,13 @@ impl InterfaceTx {
         })
     }
 
+    /// Examines the interface where that was some time ago.
+    fn look_after(&mut self) {
+        if self.watched.is_due() {
+            self.examine();
+        }
+    }
+
     /// Looks what has become of the interface and its MTU, and opens it where it is a new one
     /// of the same name.
     fn examine(&mut self) {
@@ -141,9 +148,7 @@ impl Tx for InterfaceTx {
 
     fn send(&mut self, frames: &mut Frames, packets: &[Outgoing<'_>]) -> usize {
         let sent_before = self.counters.sent;
-        if self.watched.is_due() {
-            self.examine();
-        }
+        self.look_after();
         let mut fitting: Vec<&[u8]> = Vec::with_capacity(packets.len());
         for packet in packets {
             let bytes = packet.bytes(frames);
@@ -186,7 +191,8 @@ impl Tx for InterfaceTx {
         self.mtu_bytes
     }
 
-    fn state(&self) -> &PortState {
+    fn state(&mut self) -> &PortState {
+        self.look_after();
         &self.state
     }
 

@@ -24,6 +24,13 @@ impl TunTx {
         }
     }
 
+    /// Follows the device where that was some time ago.
+    fn look_after(&mut self) {
+        if self.queue.is_due() {
+            self.queue.follow(false);
+        }
+    }
+
     fn write(&mut self, merged: &Merged<'_>) {
         let count = merged.packets() as u64;
         if !self.queue.state.is_up() {
@@ -72,9 +79,7 @@ impl Tx for TunTx {
 
     fn send(&mut self, frames: &mut Frames, packets: &[Outgoing<'_>]) -> usize {
         let sent_before = self.counters.sent;
-        if self.queue.is_due() {
-            self.queue.follow(false);
-        }
+        self.look_after();
         let mtu_bytes = self.queue.mtu_bytes;
         let mut fitting = Vec::with_capacity(packets.len());
         for packet in packets {
@@ -116,7 +121,8 @@ impl Tx for TunTx {
         self.queue.mtu_bytes
     }
 
-    fn state(&self) -> &PortState {
+    fn state(&mut self) -> &PortState {
+        self.look_after();
         &self.queue.state
     }
 

@@ -191,7 +191,7 @@ impl Tx for UdpTx {
         usize::from(u16::MAX)
     }
 
-    fn state(&self) -> &PortState {
+    fn state(&mut self) -> &PortState {
         &self.state
     }
 

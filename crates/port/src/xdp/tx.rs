@@ -76,6 +76,13 @@ impl XdpTx {
         half.in_flight() < before
     }
 
+    /// Examines the interface where that was some time ago.
+    fn look_after(&mut self) {
+        if Instant::now() >= self.due {
+            self.examine();
+        }
+    }
+
     /// Waits a bounded time until there is space for a packet.
     fn make_space(&mut self, patience: &mut u32) -> bool {
         loop {
@@ -178,9 +185,7 @@ impl Tx for XdpTx {
 
     fn send(&mut self, frames: &mut Frames, packets: &[Outgoing<'_>]) -> usize {
         let sent_before = self.counters.sent;
-        if Instant::now() >= self.due {
-            self.examine();
-        }
+        self.look_after();
         self.reap();
         let mut patience = PATIENCE;
         for packet in packets {
@@ -222,7 +227,8 @@ impl Tx for XdpTx {
         self.queue.mtu_bytes
     }
 
-    fn state(&self) -> &PortState {
+    fn state(&mut self) -> &PortState {
+        self.look_after();
         &self.queue.state
     }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use weir_netlab::{Cable, Namespace, until};
-use weir_port::{DownReason, InterfaceRx, InterfaceTx, PortState, Rx, RxOptions, Tx, TxOptions};
+use weir_port::{
+    DownReason, InterfaceRx, InterfaceTx, PortState, Rx, RxOptions, Tx, TxCounters, TxOptions,
+};
 
 use crate::packets::{inside, packet, pool, receive_bytes, send, take};
 
@@ -111,6 +113,8 @@ fn a_carrier_that_is_lost_is_a_state() {
         until(|| send(&mut tx, &[packet(1, 60)]) == 0);
         assert_eq!(tx.state(), &down(DownReason::NoCarrier));
         namespace.ip("link set dev b up");
+        // Nothing has to be sent for that.
+        until(|| tx.state().is_up());
         until_sent(&mut tx, &packet(2, 60));
         assert_eq!(receive_bytes(&mut rx, 1), [packet(2, 60)]);
         namespace.ip("link set dev a down");
@@ -120,6 +124,35 @@ fn a_carrier_that_is_lost_is_a_state() {
         });
         namespace.ip("link set dev a up");
         assert_passes(&mut tx, &mut rx, 3);
+    });
+}
+
+/// The interface's queue takes no packet (ENOBUFS): a call waits a bounded time, drops are counted,
+/// and packets pass as soon as there is space again.
+#[test]
+fn a_queue_that_stays_full_drops_within_bounds() {
+    inside(|namespace| {
+        let (mut tx, mut rx) = open();
+        let set_queue = |arguments: &str| {
+            let mut tc = namespace.command("tc");
+            let done = tc.args(arguments.split(' ')).status().expect("tc runs");
+            assert!(done.success(), "tc {arguments}");
+        };
+        set_queue("qdisc add dev a root pfifo limit 0");
+        let sent: Vec<Vec<u8>> = (0..500).map(|number| packet(number, 60)).collect();
+        for calls in 1..=2 {
+            assert_eq!(send(&mut tx, &sent), 0);
+            let expected = TxCounters {
+                no_space: 500 * calls,
+                retries: 100 * calls,
+                ..TxCounters::default()
+            };
+            assert_eq!(tx.counters(), expected);
+            assert!(tx.state().is_up());
+        }
+        set_queue("qdisc delete dev a root");
+        assert_passes(&mut tx, &mut rx, 1);
+        assert_eq!(tx.counters().no_space, 1000);
     });
 }
 

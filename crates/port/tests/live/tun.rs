@@ -356,6 +356,8 @@ fn a_device_goes_down_away_and_comes_back() {
         assert_eq!(ports[0].1.send(&mut Frames::default(), &[packet]), 0);
         assert_eq!(ports[0].1.counters().port_down, 1);
         switch_on(namespace, "weir0");
+        // Nothing has to be sent for that.
+        until(|| ports.iter_mut().all(|(_, tx)| tx.state().is_up()));
         for (rx, tx) in &mut ports {
             until_up(rx, tx);
         }

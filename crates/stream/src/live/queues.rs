@@ -97,8 +97,9 @@ impl Queues {
             let renewed = (queue.meter).renew(Some(counters), None, queue.rx.state());
             renewed.into_iter().for_each(&mut changed);
         }
-        for TxQueue { tx, meter } in self.tx.iter().flatten() {
-            let renewed = meter.renew(None, Some(tx.counters()), tx.state());
+        for TxQueue { tx, meter } in self.tx.iter_mut().flatten() {
+            let counters = tx.counters();
+            let renewed = meter.renew(None, Some(counters), tx.state());
             renewed.into_iter().for_each(&mut changed);
         }
     }
