@@ -10,30 +10,29 @@ use weir_netlab::{Cable, Namespace, inside};
 use weir_processes::{Beside, Said};
 
 use crate::captures::packets;
-use crate::inspect::{alerts, expected};
 use crate::processes::{Folder, example_name, json_file, json_lines, until, weir};
 
 /// Interfaces that take every packet of the examples.
-fn widen(namespace: &Namespace, interfaces: &[&str]) {
+pub fn widen(namespace: &Namespace, interfaces: &[&str]) {
     for interface in interfaces {
         namespace.ip(&format!("link set dev {interface} mtu 9000"));
     }
 }
 
-fn start(namespace: &Namespace, arguments: &[&str]) -> Beside {
+pub fn start(namespace: &Namespace, arguments: &[&str]) -> Beside {
     let mut command = namespace.command(env!("CARGO_BIN_EXE_weir"));
     command.args(arguments);
     Beside::start(command)
 }
 
-fn run(namespace: &Namespace, arguments: &[&str]) -> Said {
+pub fn run(namespace: &Namespace, arguments: &[&str]) -> Said {
     let mut command = namespace.command(env!("CARGO_BIN_EXE_weir"));
     command.args(arguments);
     weir_processes::run(command, b"")
 }
 
 /// What a gateway says of itself, once it serves its socket.
-fn status(socket: &str) -> Value {
+pub fn status(socket: &str) -> Value {
     until(|| Path::new(socket).exists().then_some(()));
     weir(["status", "--socket", socket, "--json", "-"])
         .done()
@@ -41,7 +40,7 @@ fn status(socket: &str) -> Value {
 }
 
 /// Waits until a gateway has received so many packets.
-fn until_received(socket: &str, packets: u64) {
+pub fn until_received(socket: &str, packets: u64) {
     until(|| (status(socket)["packets"].as_u64() >= Some(packets)).then_some(()));
 }
 
@@ -67,62 +66,6 @@ fn check_privileges(pid: &Value) {
 
 /// By <linux/capability.h>: DAC_OVERRIDE, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, IPC_LOCK, BPF.
 const OF_PORTS: u64 = 1 << 1 | 1 << 2 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 39;
-
-/// The same packets at the same times give the same alerts and sums at an interface as in a file.
-#[test]
-fn a_sensor_sees_at_an_interface_what_it_sees_in_a_file() {
-    inside(Cable::default(), |namespace| {
-        widen(namespace, &["a", "b"]);
-        let folder = Folder::new();
-        let (rules, socket) = (example_name("example.rules"), folder.name("control"));
-        let config = |port: &str| {
-            format!(
-                r#"
-                {port}
-                stages = ["inspect", "measure"]
-                [inspect]
-                rules = [{rules:?}]
-                set = {{ HOME_NET = "[198.18.2.0/24,fd00:2::/64]" }}
-                alerts = "alerts.jsonl"
-                [measure]
-                key = "source"
-                seed = 7
-                [report]
-                json = "report.json"
-                "#
-            )
-        };
-        let port = "[[port]]\nname = \"lan\"\nkind = \"interface\"\nside = \"plain\"\n\
-                    interface = \"b\"\n[pipeline.sensor]\nfrom = \"lan\"";
-        let path = folder.write("weir.toml", config(port));
-        let control = format!("--control={socket}");
-        let mut running = start(namespace, &["run", &path, "-q", &control]);
-        assert_eq!(status(&socket)["queues"][0]["state"], "up");
-        let traffic = example_name("traffic.pcapng");
-        run(namespace, &["replay", &traffic, "-i", "a", "-q"]).done();
-        until_received(&socket, 3564);
-        running.signal(Signal::INT);
-        running.wait().done();
-        let live = json_file(&folder.path("report.json"));
-        assert_eq!(live["interrupted"], true);
-        assert_eq!(
-            (&live["missed"], &live["lost_events"]),
-            (&0.into(), &0.into())
-        );
-        assert_eq!(live["queues"][0]["rx"]["received"], 3564);
-        let lines = json_lines(&std::fs::read(folder.path("alerts.jsonl")).expect("read"));
-        assert_eq!(alerts(&lines), expected());
-
-        std::fs::remove_file(folder.path("alerts.jsonl")).expect("removed");
-        let input = format!("[input]\npcap = {traffic:?}\n[pipeline]");
-        let path = folder.write("weir.toml", config(&input));
-        weir(["run", &path, "-q"]).done();
-        let file = json_file(&folder.path("report.json"));
-        for member in ["packets", "wire_bytes", "alerts", "alerts_by_rule", "top"] {
-            assert_eq!(live[member], file[member], "{member}");
-        }
-    });
-}
 
 /// An inline filter, watched while it runs.
 #[test]

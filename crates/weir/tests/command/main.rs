@@ -19,6 +19,8 @@ mod measure;
 mod nonces;
 mod processes;
 mod references;
+#[cfg(target_os = "linux")]
+mod replayed;
 mod round_trip;
 mod run;
 mod running;
