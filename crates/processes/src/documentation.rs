@@ -1,4 +1,5 @@
-//! The commands of the documentation: the blocks of pages that are marked `sh`.
+//! The commands of the documentation: the blocks of pages that are marked `sh`, or `sh root` where
+//! they make networks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ struct Block {
     /// Line of the page.
     line: usize,
     text: String,
+    /// Whether it runs in a network of its own.
+    needs_root: bool,
     /// Why it is not run here.
     skipped: Option<String>,
 }
@@ -31,8 +34,12 @@ impl Blocks {
         let mut all = Blocks::default();
         for page in pages {
             let text = std::fs::read_to_string(page).expect("a page");
-            let blocks = blocks(&text);
+            let mut blocks = blocks(&text);
             let shown = page.strip_prefix(root).unwrap_or(page).display();
+            if blocks.iter().any(|block| block.needs_root) && !can_make_networks() {
+                println!("{shown}: blocks that make networks are skipped: no right to make them");
+                blocks.retain(|block| !block.needs_root);
+            }
             for block in &blocks {
                 if let Some(reason) = &block.skipped {
                     assert!(!reason.is_empty(), "{shown}:{}: no reason", block.line);
@@ -80,6 +87,7 @@ fn blocks(page: &str) -> Vec<Block> {
                     blocks.push(Block {
                         line: number,
                         text: String::new(),
+                        needs_root: reason == "root",
                         skipped: reason.strip_prefix("ci-skip=").map(str::to_owned),
                     });
                 }
@@ -104,7 +112,11 @@ fn run_page(root: &Path, page: &str, blocks: &[Block], program: &Path) -> usize 
     let path = std::env::var("PATH").unwrap_or_default();
     let mut ran = 0;
     for block in blocks.iter().filter(|block| block.skipped.is_none()) {
-        let output = Command::new("bash")
+        let mut bash = match block.needs_root {
+            true => in_a_network_of_its_own(),
+            false => Command::new("bash"),
+        };
+        let output = bash
             .args(["-euo", "pipefail", "-c", &block.text])
             .current_dir(folder.path(""))
             .env("PATH", format!("{}:{path}", programs.display()))
@@ -124,6 +136,25 @@ fn run_page(root: &Path, page: &str, blocks: &[Block], program: &Path) -> usize 
         ran += 1;
     }
     ran
+}
+
+/// What a block puts into `/run`, the names of network namespaces among it, is its own too.
+fn in_a_network_of_its_own() -> Command {
+    let mut unshare = Command::new("unshare");
+    let private = "mount -t tmpfs tmpfs /run && exec bash \"$@\"";
+    unshare.args(["--net", "--mount", "bash", "-c", private, "bash"]);
+    unshare
+}
+
+/// # Panics
+/// They cannot be made, and `WEIR_REQUIRE_PEERS=1` requires them.
+fn can_make_networks() -> bool {
+    let mut trial = in_a_network_of_its_own();
+    let made = trial.args(["-c", "ip netns add trial"]).output();
+    let can = made.is_ok_and(|output| output.status.success());
+    let required = std::env::var("WEIR_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+    assert!(can || !required, "required, but no networks can be made");
+    can
 }
 
 fn copy(from: &Path, to: &Path) {

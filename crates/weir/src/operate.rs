@@ -15,9 +15,9 @@ use crate::{rules, signals};
 pub fn operate(gateway: Gateway, serving: &Serving, quiet: bool) -> Outcome<Finished> {
     let handle = gateway.handle();
     obey_signals(&handle)?;
-    let control = match serving.control.as_deref() {
+    let control = match &serving.control {
         None => None,
-        Some(path) => Some(control_socket(path, &handle)?),
+        Some(path) => Some(control_socket(path.as_deref(), &handle)?),
     };
     let metrics = serving
         .metrics
@@ -38,15 +38,14 @@ pub fn operate(gateway: Gateway, serving: &Serving, quiet: bool) -> Outcome<Fini
     finished.map_err(failure)
 }
 
-fn control_socket(path: &Path, handle: &Handle) -> Outcome<ControlSocket> {
-    let path = match path.as_os_str().is_empty() {
-        true => default_socket().ok_or_else(|| {
-            Failure::usage(anyhow!(
-                "XDG_RUNTIME_DIR is not set: name the control socket, as in --control=PATH"
-            ))
-        })?,
-        false => path.to_owned(),
-    };
+/// Without a path, at the default one.
+fn control_socket(path: Option<&Path>, handle: &Handle) -> Outcome<ControlSocket> {
+    let path = path.map(Path::to_owned).or_else(default_socket);
+    let path = path.ok_or_else(|| {
+        Failure::usage(anyhow!(
+            "XDG_RUNTIME_DIR is not set: name the control socket, as in --control=PATH"
+        ))
+    })?;
     ControlSocket::serve(&path, handle.clone()).map_err(failure)
 }
 

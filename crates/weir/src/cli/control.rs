@@ -15,8 +15,8 @@ use super::NewKeys;
 pub struct Serving {
     /// Serve weir status, weir reload and weir sa on a Unix socket [without a path: /run/weir/control for
     /// root, else weir/control in $XDG_RUNTIME_DIR].
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub control: Option<PathBuf>,
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
+    pub control: Option<Option<PathBuf>>,
     /// Serve metrics to Prometheus (/metrics) and a health check (/healthz) over HTTP at an
     /// address, or at a port of the loopback interface.
     #[arg(long, value_name = "ADDR", value_parser = metrics_address)]
