@@ -7,14 +7,18 @@
 //! ```sh
 //! cargo run --example own_stage -- examples/traffic.pcapng
 //! ```
+//!
+//! With `-i` and an interface in place of the capture, as root, it watches that until standard
+//! input ends (Ctrl-D).
 
+use std::error::Error;
 use std::path::Path;
 
 use weir_packet::file::Reader;
 use weir_packet::wire::Network;
 use weir_stream::{
-    Batch, CaptureSource, Context, DropCode, EventKind, Pipeline, Stage, StageError, Vocabulary,
-    VocabularyError, Word, WorkBit,
+    Batch, CaptureSource, Context, DropCode, EventKind, Pipeline, Stage, StageError, Statistics,
+    Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 const OWNER: &str = env!("CARGO_PKG_NAME");
@@ -116,36 +120,77 @@ impl Stage for ExceptMulticast {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| "examples/traffic.pcapng".to_owned());
-    let source = CaptureSource::new(vec![Reader::open(Path::new(&path))?]);
-    let stage = HopLimit {
+/// The stages of a pipeline, or of a worker of a live one.
+fn stages() -> (ExceptMulticast, HopLimit) {
+    let limit = HopLimit {
         words: None,
-        least: 5,
+        least: LEAST,
         seen: [0; 256],
     };
-    let outcome = Pipeline::new(source)
-        .stage(ExceptMulticast::default())
-        .stage(stage)
-        .run()?;
+    (ExceptMulticast::default(), limit)
+}
 
-    let statistics = &outcome.statistics;
-    println!("{path}: {} packets", statistics.packets());
+/// The example's capture has packets with fewer hops left, and with as many.
+const LEAST: u8 = 41;
+
+fn of_capture(path: &str) -> Result<Statistics, Box<dyn Error>> {
+    let source = CaptureSource::new(vec![Reader::open(Path::new(path))?]);
+    let (except, limit) = stages();
+    let outcome = Pipeline::new(source).stage(except).stage(limit).run()?;
+    for stage in outcome.stages::<HopLimit>() {
+        let seen = stage.seen.iter().enumerate();
+        for (hops, count) in seen.filter(|(_, count)| **count > 0) {
+            println!("{hops:>5} hops left: {count} packets");
+        }
+    }
+    Ok(outcome.statistics)
+}
+
+/// Watches an interface until standard input ends.
+#[cfg(target_os = "linux")]
+fn at_interface(name: &str) -> Result<Statistics, Box<dyn Error>> {
+    use weir_port::{FrameLayout, FramePool, InterfaceRx, RxOptions};
+    use weir_stream::{Egress, Live, LivePort};
+
+    let pool = FramePool::new(FrameLayout {
+        frame_bytes: 10_240,
+        ..FrameLayout::default()
+    })?;
+    let rx = InterfaceRx::open(name, &pool, RxOptions::default())?;
+    let port = LivePort {
+        name: name.to_owned(),
+        rx: vec![Box::new(rx)],
+        tx: Vec::new(),
+        keeps_flows: true,
+    };
+    let made_by = |_worker, _path| {
+        let (except, limit) = stages();
+        Ok(vec![Box::new(except) as Box<dyn Stage>, Box::new(limit)])
+    };
+    let running = Live::new(1, made_by)
+        .port(port)
+        .path(0, Egress::NONE)
+        .start()?;
+    for _ in std::io::stdin().lines() {
+        let so_far = running.meters().snapshot()?;
+        println!("{} packets so far", so_far.packets());
+    }
+    running.stop_flag().stop();
+    Ok(running.join()?)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let statistics = match &arguments[..] {
+        [path] => of_capture(path)?,
+        #[cfg(target_os = "linux")]
+        [flag, interface] if flag == "-i" => at_interface(interface)?,
+        _ => return Err("give a capture, or -i and an interface".into()),
+    };
+    println!("{} packets", statistics.packets());
     for (reason, count) in statistics.drops_by_reason() {
         println!("{}: {count} packets. {}", reason.name, reason.meaning);
     }
     println!("{}: {} packets", LAST_HOP.name, statistics.events());
-    for stage in outcome.stages::<HopLimit>() {
-        for (hops, count) in stage
-            .seen
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-        {
-            println!("{hops:>5} hops left: {count} packets");
-        }
-    }
     Ok(())
 }
