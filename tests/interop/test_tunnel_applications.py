@@ -24,7 +24,7 @@ from peers import check
 NETLAB = peers.ROOT / "tests" / "netlab"
 sys.path.insert(0, str(NETLAB))
 import sites
-from sites import ENDS, INNER, INNER6, OTHER, OUTER, run
+from sites import ENDS, INNER, INNER6, OUTER, run
 
 # Where dnsmasq is.
 os.environ["PATH"] += ":/usr/sbin:/sbin"
@@ -160,6 +160,23 @@ def pings(tunnel, address, payload_bytes, is_bad):
 TEXTS = [chr(ord("a") + number) * 250 for number in range(9)]
 
 
+def a_transfer_outlives_its_gateways():
+    """TCP sends less the more is lost: a gateway that is killed must not take numbers with it."""
+    with Tunnel("udp4", FAULTS) as tunnel:
+        host, data = serve(tunnel, INNER["right"], 8080)
+        target = tunnel.pair.folder / "copy"
+        command = ["ip", "netns", "exec", tunnel.pair.names["left"], "curl", "-sSg", "--max-time", "100",
+                   "--limit-rate", "1M", "-o", str(target), f"http://{host}/file"]
+        transfer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for side in ["right", "left"] * (5 if FULL else 1):
+            time.sleep(0.7)
+            check(transfer.poll() is None, "the transfer ended before gateways were killed")
+            tunnel.kill(side)
+        _, error = transfer.communicate(timeout=120)
+        check(transfer.returncode == 0, f"curl: {error.strip()}; {tunnel.pair.logs()}")
+        check(target.read_bytes() == data, f"{target.stat().st_size} bytes arrived, not those that were sent")
+
+
 def names(tunnel):
     """DNS over both families, by UDP with responses in one packet and in fragments, and by TCP."""
     servers = (INNER["right"], INNER6["right"])
@@ -198,23 +215,27 @@ def lookup(tunnel, server, kind, name, *options):
 
 def files(tunnel):
     """Files by HTTP, compared by their digests."""
-    folder = tunnel.pair.folder / "files"
-    folder.mkdir()
-    data = random.Random(ENDS[tunnel.ends]["left"]).randbytes(CURL_BYTES)
-    (folder / "file").write_bytes(data)
-    expected = hashlib.sha256(data).hexdigest()
     for number, address in enumerate((INNER["right"], INNER6["right"])):
-        port = 8080 + number
-        host = f"[{address}]" if ":" in address else address
-        tunnel.pair.start("right", sys.executable, "-m", "http.server", port, "--bind", address,
-                          "--directory", folder)
-        until(lambda: not tunnel.inside("right", "curl", "-sgo", "/dev/null", f"http://{host}:{port}/").returncode,
-              "the HTTP server listens")
-        target = folder / f"copy-{number}"
-        done = tunnel.inside("left", "curl", "-sSg", "--max-time", "100", "-o", target, f"http://{host}:{port}/file")
+        host, data = serve(tunnel, address, 8080 + number)
+        target = tunnel.pair.folder / f"copy-{number}"
+        done = tunnel.inside("left", "curl", "-sSg", "--max-time", "100", "-o", target, f"http://{host}/file")
         check(done.returncode == 0, f"curl from {address}: {done.stderr.strip()}")
         found = hashlib.sha256(target.read_bytes()).hexdigest()
+        expected = hashlib.sha256(data).hexdigest()
         check(found == expected, f"curl from {address}: {target.stat().st_size} bytes, another digest")
+
+
+def serve(tunnel, address, port):
+    """Serves a file of random bytes by HTTP on the right: the host, and the bytes."""
+    folder = tunnel.pair.folder / f"files-{port}"
+    folder.mkdir()
+    data = random.Random(tunnel.ends + address).randbytes(CURL_BYTES)
+    (folder / "file").write_bytes(data)
+    host = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    tunnel.pair.start("right", sys.executable, "-m", "http.server", port, "--bind", address, "--directory", folder)
+    until(lambda: not tunnel.inside("right", "curl", "-sgo", "/dev/null", f"http://{host}/").returncode,
+          "the HTTP server listens")
+    return host, data
 
 
 def packets_are_segmented(tunnel):
@@ -338,6 +359,7 @@ def main():
         for cable, faults in (("clean", ()), ("bad", FAULTS))
         if FULL or faults or ends in ("udp4", "esp6")
     ]
+    tests.append(("a transfer outlives its gateways", a_transfer_outlives_its_gateways))
     tests.append(("replayed packets are accepted once", replayed_packets_are_accepted_once))
     return peers.run(tests)
 

@@ -164,6 +164,10 @@ class Pair:
             self.relay.communicate()
         for name in [*self.names.values(), *filter(None, [self.middle])]:
             run("ip", "netns", "del", name, check=False)
+        # The marks of these ledgers, whose number is in their header, are of use to nobody.
+        for slots in self.folder.glob("*-ledger/slots"):
+            number = slots.read_bytes()[16:32].hex()
+            pathlib.Path(f"/run/weir/{number}.marks").unlink(missing_ok=True)
 
 
 def children(pid):

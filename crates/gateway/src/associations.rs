@@ -10,7 +10,7 @@ use serde::Serialize;
 use tracing::{debug, info, warn};
 use weir_ipsec::{
     AssociationReport, GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile,
-    Sequences, Unprotect, Windows, default_ledger, ledger_files,
+    Sequences, Unprotect, Windows, default_ledger, default_marks, ledger_files,
 };
 use weir_packet::file::require_folder_of;
 use weir_stream::Outcome as Finished;
@@ -113,7 +113,11 @@ pub fn unprotect(
 
 /// Where replay windows begin. Where no window is kept, no ledger is needed.
 pub(crate) fn windows(state: Option<&Path>, input: Output) -> Windows {
-    ledger(state).map_or(Windows::Empty, |path| Windows::Ledger { path, input })
+    ledger(state).map_or(Windows::Empty, |path| Windows::Ledger {
+        path,
+        input,
+        marks: default_marks(),
+    })
 }
 
 /// Why the ledger could not be written in a run.

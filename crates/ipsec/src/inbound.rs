@@ -7,7 +7,7 @@ use weir_crypto::{KeyId, Opener, OpeningKey};
 
 use crate::change::Settled;
 use crate::esp::Format;
-use crate::ledger::{LedgerError, SeenBound, Shortage};
+use crate::ledger::{LedgerError, Mark, SeenBound, Shortage};
 use crate::lifetime::Usage;
 use crate::reason::DropReason;
 use crate::replay::ReplayWindow;
@@ -31,6 +31,8 @@ pub(crate) struct Inbound {
     /// Its key in the shard's [`Opener`](weir_crypto::Opener).
     key: KeyId,
     accounts: Box<Accounts>,
+    /// Where the highest number of a window that is kept survives the process.
+    mark: Option<Mark>,
 }
 
 /// What an association has verified, and how much it may.
@@ -185,6 +187,7 @@ impl Inbound {
             unaccounted_bytes: 0,
             granted_below: u64::MAX,
             key,
+            mark: None,
             accounts: Box::new(Accounts {
                 granted: leeway,
                 parameters,
@@ -204,6 +207,7 @@ impl Inbound {
     fn resume(&mut self, seen: SeenBound, highest: u64) {
         self.window = ReplayWindow::resume(self.accounts.parameters.replay_window, highest);
         self.granted_below = 0;
+        self.mark = seen.mark();
         self.accounts.seen = Some(seen);
     }
 
@@ -262,6 +266,9 @@ impl Inbound {
         }
         if !self.window.accept(sequence) {
             return Err(DropReason::Replay);
+        }
+        if let Some(mark) = &self.mark {
+            mark.set(self.window.highest());
         }
         if self.leeway == 0 && self.ask_books(plaintext_bytes)? {
             return Ok(true);

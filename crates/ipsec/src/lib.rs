@@ -92,7 +92,9 @@ mod stage;
 pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
 pub use databases::Databases;
 pub use error::GatewayError;
-pub use ledger::{LedgerError, default_path as default_ledger, files as ledger_files};
+pub use ledger::{
+    LedgerError, default_marks, default_path as default_ledger, files as ledger_files,
+};
 pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
 pub use numbers::{NewKeys, Output, Sequences, Windows};

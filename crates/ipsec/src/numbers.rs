@@ -8,7 +8,7 @@ use weir_crypto::IvSource;
 
 use crate::config::SaFile;
 use crate::error::GatewayError;
-use crate::ledger::{self, Fingerprint, KeyIdentity, Kind, Ledger, Progress};
+use crate::ledger::{self, Fingerprint, KeyIdentity, Kind, Ledger, Marks, Progress};
 use crate::ledger::{Reservations, SeenBound};
 use crate::sa::Parameters;
 
@@ -79,6 +79,9 @@ pub enum Windows {
         path: PathBuf,
         /// Where packets come from.
         input: Output,
+        /// A directory in memory that survives the process, for the highest number of each
+        /// window that receives from a network ([`default_marks`](crate::default_marks)).
+        marks: Option<PathBuf>,
     },
 }
 
@@ -227,7 +230,7 @@ impl SaFile {
         places: &[u32],
         windows: &Windows,
     ) -> Result<ByAssociation<SeenBound, u64>, GatewayError> {
-        let Windows::Ledger { path, input } = windows else {
+        let Windows::Ledger { path, input, marks } = windows else {
             return Ok(HashMap::new());
         };
         let mut indices = Vec::new();
@@ -263,10 +266,20 @@ impl SaFile {
         let (ledger, progress) = Ledger::open(path, &keys, |_, seen| {
             Some(first(seen)).filter(|end| end.next_sequence != seen.next_sequence)
         })?;
+        let marks = marks.as_ref().filter(|_| *input == Output::Live);
+        let marks = marks.and_then(|directory| Marks::open(directory, ledger.id()));
+        let mark = |key: u32| marks.as_ref()?.of(ledger.slot(key)?);
         let bounds = (0..).zip(indices).zip(progress);
         let bounds = bounds.map(|((key, index), seen)| {
-            let bound = SeenBound::new(&ledger, key, first(seen).next_sequence, waits);
-            (index, (bound, seen.next_sequence.saturating_sub(1)))
+            let bound = SeenBound::new(
+                &ledger,
+                key,
+                seen,
+                first(seen).next_sequence,
+                waits,
+                mark(key),
+            );
+            (index, bound)
         });
         Ok(bounds.collect())
     }

@@ -81,6 +81,8 @@ pub use port::{
     RxCounters, Segments, Transport, Tx, TxCounters,
 };
 #[cfg(target_os = "linux")]
+pub use sys::SharedWords;
+#[cfg(target_os = "linux")]
 pub use tun::{TunOptions, TunRx, TunTx, open_tun};
 #[cfg(target_os = "linux")]
 pub use udp::{UdpOpenError, UdpOptions, UdpRx, UdpTx, udp_port};

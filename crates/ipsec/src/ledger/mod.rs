@@ -21,10 +21,12 @@
 //!
 //! `store` reads and writes these files and holds a lock for each key in use.
 //! `service` does so on a thread, for packet paths that never wait for a disk.
-//! `reservation` and `window` are what an association holds.
+//! `reservation` and `window` are what an association holds. `marks` are beside the ledger: they
+//! survive the process, not the machine.
 
 mod error;
 mod fingerprint;
+mod marks;
 mod place;
 mod reservation;
 mod service;
@@ -37,6 +39,8 @@ mod tests;
 
 pub use error::LedgerError;
 pub use fingerprint::Fingerprint;
+pub(crate) use marks::{Mark, Marks};
+pub use place::default_marks;
 pub use place::{default_path, files};
 pub(crate) use reservation::{Reservations, Shortage, step};
 pub(crate) use service::Ledger;

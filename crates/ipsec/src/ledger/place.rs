@@ -30,6 +30,16 @@ pub fn default_path() -> Option<PathBuf> {
         .map(|state| state.join("weir/ledger"))
 }
 
+/// Where the highest numbers of kept windows survive the process: `/run/weir` for root, and for
+/// another user `weir` in `$XDG_RUNTIME_DIR`. `None` where that is not set.
+pub fn default_marks() -> Option<PathBuf> {
+    if geteuid().is_root() {
+        return Some("/run/weir".into());
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)?;
+    runtime.is_absolute().then(|| runtime.join("weir"))
+}
+
 /// The files of the ledger at `path`, which nothing else may write to.
 pub fn files(path: &Path) -> [PathBuf; 2] {
     [path.join(SLOTS), path.join(GENERATION)]

@@ -15,6 +15,9 @@ use super::{LedgerError, Progress};
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
+    id: [u8; 16],
+    /// Of each key.
+    slots: Vec<u32>,
     shared: Arc<Shared>,
     /// `None` while it is dropped.
     requests: Option<SyncSender<Request>>,
@@ -86,6 +89,7 @@ impl Ledger {
         if !reserved.is_empty() {
             store.commit(&reserved)?;
         }
+        let (id, slots) = (*store.id(), store.slots().collect());
         let shared = Arc::new(Shared {
             keys: progress.iter().copied().map(Grant::new).collect(),
             failure: Mutex::new(None),
@@ -101,11 +105,23 @@ impl Ledger {
             .map_err(super::place::system(path, "cannot start its thread"))?;
         let ledger = Ledger {
             path: path.into(),
+            id,
+            slots,
             shared,
             requests: Some(requests),
             writer: Some(writer),
         };
         Ok((Arc::new(ledger), progress))
+    }
+
+    /// Which ledger it is.
+    pub fn id(&self) -> &[u8; 16] {
+        &self.id
+    }
+
+    /// The slot of a key, which is the same in every opening.
+    pub fn slot(&self, key: u32) -> Option<u32> {
+        self.slots.get(key as usize).copied()
     }
 
     /// Requests more, for keys without a pending request. `false` where too many

@@ -10,7 +10,8 @@ pub struct Progress {
     /// The lowest sequence number that was never reserved; of a replay window,
     /// the lowest that was never received.
     pub next_sequence: u64,
-    /// Bytes that were protected, at most.
+    /// Bytes that were protected, at most; of a replay window, which run has written this
+    /// ([`Mark`](super::Mark)), and 0 where it keeps no mark.
     pub bytes: u64,
 }
 

@@ -307,6 +307,16 @@ impl Store {
         Ok(found)
     }
 
+    /// Which ledger it is.
+    pub fn id(&self) -> &[u8; 16] {
+        &self.id
+    }
+
+    /// The slots of the keys, in the order of opening.
+    pub fn slots(&self) -> impl Iterator<Item = u32> {
+        self.keys.iter().map(|key| key.slot)
+    }
+
     /// Writes down how far keys, by their number, have come, or may come until
     /// the next commit. When this returns `Ok`, a crash does not undo it.
     ///

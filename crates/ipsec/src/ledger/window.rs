@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Progress;
 use super::reservation::Shortage;
 use super::service::{Ledger, Response};
+use super::{Mark, Progress};
 
 /// What the ledger says of one receiver: numbers below an end may be accepted,
 /// and after a crash all of them count as seen.
@@ -16,6 +16,9 @@ pub struct SeenBound {
     /// The window's number there.
     key: u32,
     end: u64,
+    /// The mark of the window, and the run that it is of; 0 where there is no mark.
+    mark: Option<Mark>,
+    run: u64,
     is_requested: bool,
     /// How many numbers the next request is for.
     step: u64,
@@ -53,18 +56,48 @@ impl SeenBound {
         }
     }
 
-    /// The bound of a receiver that may accept numbers below `end`.
-    pub fn new(ledger: &Arc<Ledger>, key: u32, end: u64, waits: bool) -> SeenBound {
-        SeenBound {
+    /// The bound of a receiver that may accept numbers below `end`, and the highest one that
+    /// counts as seen: that of its mark, where it is of the run that wrote what was `seen`, and
+    /// else all of these.
+    pub fn new(
+        ledger: &Arc<Ledger>,
+        key: u32,
+        seen: Progress,
+        end: u64,
+        waits: bool,
+        mark: Option<Mark>,
+    ) -> (SeenBound, u64) {
+        let marked = mark.as_ref().and_then(|mark| mark.highest(seen.bytes));
+        let highest = marked
+            .unwrap_or(u64::MAX)
+            .min(seen.next_sequence.saturating_sub(1));
+        let run = match (&mark, marked) {
+            (Some(_), Some(_)) => seen.bytes,
+            (Some(mark), None) => {
+                let run = getrandom::u64().unwrap_or(0);
+                mark.begin(run, highest);
+                run
+            }
+            (None, _) => 0,
+        };
+        let bound = SeenBound {
             ledger: Arc::clone(ledger),
             key,
             end,
+            mark: mark.filter(|_| run != 0),
+            run,
             is_requested: false,
             step: FIRST_STEP,
             requested: None,
             waits,
             is_settled: false,
-        }
+        };
+        (bound, highest)
+    }
+
+    /// Where the highest number is to be noted that is accepted.
+    pub fn mark(&self) -> Option<Mark> {
+        self.mark.clone()
     }
 
     /// Ensures that `sequence` may be accepted, and requests the next step
@@ -79,7 +112,7 @@ impl SeenBound {
             self.adapt_step();
             let end = Progress {
                 next_sequence: sequence.saturating_add(self.step),
-                bytes: 0,
+                bytes: self.run,
             };
             self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
         }
@@ -116,7 +149,7 @@ impl SeenBound {
                 .map(|(bound, next_sequence)| {
                     let progress = Progress {
                         next_sequence,
-                        bytes: 0,
+                        bytes: bound.run,
                     };
                     (bound.key, progress)
                 })

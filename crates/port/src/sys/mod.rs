@@ -15,6 +15,8 @@ mod socket;
 #[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
+mod words;
+#[cfg(target_os = "linux")]
 pub mod xdp;
 
 #[cfg(target_os = "linux")]
@@ -29,6 +31,8 @@ pub use ring::{BlockGeometry, Ring};
 pub use socket::PacketSocket;
 #[cfg(target_os = "linux")]
 pub use tun::{TunFlags, TunQueue, set_queue_packets};
+#[cfg(target_os = "linux")]
+pub use words::SharedWords;
 
 /// The result of a system call that returns -1 on failure.
 #[cfg(target_os = "linux")]
