@@ -16,15 +16,15 @@ use crate::statistics::ArrivalTally;
 use crate::work::Work;
 
 impl Columns {
-    /// The accounts of records that were received with so many bytes on the wire, some of
-    /// them with something to be counted or limited ([`Arrival::is_unusual`]).
+    /// The accounts of received records. A pass of its own over the column: the loop that
+    /// parses has no registers left for sums.
     #[inline]
-    pub(super) fn arrivals(
-        &mut self,
-        records: Range<usize>,
-        wire_bytes: u64,
-        is_unusual: bool,
-    ) -> ArrivalTally {
+    pub(super) fn count_arrivals(&mut self, records: Range<usize>) -> ArrivalTally {
+        let (mut wire_bytes, mut is_unusual) = (0, false);
+        for arrival in &self.arrival[records.clone()] {
+            wire_bytes += u64::from(arrival.wire_bytes);
+            is_unusual |= arrival.is_unusual();
+        }
         if is_unusual {
             return self.judge_arrivals(records);
         }
@@ -58,6 +58,8 @@ impl Batch {
     /// # Errors
     /// The batch is full (the records before that stay), or a range lies
     /// outside the block.
+    // In its caller, for whom much of an arrival is constant.
+    #[inline(always)]
     pub fn receive(
         &mut self,
         block: &Arc<Block>,
@@ -72,7 +74,6 @@ impl Batch {
         let mut index = first;
         let mut outcome = Ok(());
         let mut record_bytes = 0;
-        let (mut wire_bytes, mut is_unusual) = (0, false);
         for (offset, captured_bytes, arrival) in records {
             let place = Place::in_block(handle, offset, captured_bytes);
             let (true, Some(record)) = (index < BATCH_RECORDS, memory.get(place.range())) else {
@@ -84,11 +85,9 @@ impl Batch {
             columns.arrival[index] = arrival;
             columns.number[index] = first_number + (index - first) as u64;
             record_bytes += place.len();
-            wire_bytes += u64::from(arrival.wire_bytes);
-            is_unusual |= arrival.is_unusual();
             index += 1;
         }
-        let arrivals = columns.arrivals(first..index, wire_bytes, is_unusual);
+        let arrivals = columns.count_arrivals(first..index);
         columns.work[first..index].fill(Work::default());
         columns.disposition[first..index].fill(Disposition::Forward);
         columns.egress[first..index].fill(Egress::NONE);

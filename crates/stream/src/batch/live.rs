@@ -31,12 +31,11 @@ impl Batch {
         let keeps_flows = self.limits.keeps_flows;
         let columns = &mut *self.columns;
         let mut record_bytes = 0;
-        let (mut wire_bytes, mut is_unusual) = (0, false);
         for offset in 0..added.min(BATCH_RECORDS - first) {
             let (index, frame) = (first + offset, first_frame + offset);
             let (record, came) = (self.frames.bytes(frame), self.frames.arrival(frame));
             columns.parse(index, link, record, keeps_flows);
-            let arrival = Arrival {
+            columns.arrival[index] = Arrival {
                 timestamp_ns: came.arrival_ns,
                 wire_bytes: came.wire_bytes,
                 interface: ingress.interface,
@@ -44,15 +43,12 @@ impl Batch {
                 ..Arrival::default()
             };
             (columns.place[index], columns.room[index]) = Place::in_frame(frame, record.len());
-            columns.arrival[index] = arrival;
             columns.number[index] = first_number + offset as u64;
             columns.offload[index] = came.offload;
             record_bytes += record.len();
-            wire_bytes += u64::from(arrival.wire_bytes);
-            is_unusual |= arrival.is_unusual();
         }
         let end = first + added;
-        let arrivals = columns.arrivals(first..end, wire_bytes, is_unusual);
+        let arrivals = columns.count_arrivals(first..end);
         columns.work[first..end].fill(Work::default());
         columns.disposition[first..end].fill(Disposition::Forward);
         columns.egress[first..end].fill(ingress.egress);
