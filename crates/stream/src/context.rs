@@ -40,16 +40,21 @@ pub(crate) struct Clock {
     /// Both clocks when they were read together.
     synchronised_ns: u64,
     wall_ns: u64,
+    is_live: bool,
+    /// Batches that the thread has run.
+    batches: u64,
 }
 
 impl Clock {
-    pub fn start() -> Clock {
+    pub fn start(is_live: bool) -> Clock {
         static EPOCH: OnceLock<Instant> = OnceLock::new();
         let epoch = *EPOCH.get_or_init(Instant::now);
         Clock {
             epoch,
             synchronised_ns: since(epoch),
             wall_ns: wall_ns(),
+            is_live,
+            batches: 0,
         }
     }
 
@@ -59,27 +64,28 @@ impl Clock {
         since(self.epoch)
     }
 
-    /// The context of a batch that is filled at `now_ns`.
+    /// The context of the next batch, where it is filled at `now_ns`.
     #[inline]
-    pub fn context(&mut self, now_ns: u64, batch_sequence: u64, is_live: bool) -> Context {
-        let passed_ns = now_ns.saturating_sub(self.synchronised_ns);
-        if passed_ns < SYNCHRONISED_EVERY_NS {
-            let wall_ns = self.wall_ns + passed_ns;
-            return Context {
-                now_ns,
-                wall_ns,
-                batch_sequence,
-                is_live,
-            };
+    pub fn context(&mut self, now_ns: u64) -> Context {
+        let mut passed_ns = now_ns.saturating_sub(self.synchronised_ns);
+        if passed_ns >= SYNCHRONISED_EVERY_NS {
+            (self.synchronised_ns, self.wall_ns) = (now_ns, wall_ns());
+            passed_ns = 0;
         }
-        self.synchronised_ns = now_ns;
-        self.wall_ns = wall_ns();
         Context {
             now_ns,
-            wall_ns: self.wall_ns,
-            batch_sequence,
-            is_live,
+            wall_ns: self.wall_ns + passed_ns,
+            batch_sequence: self.batches,
+            is_live: self.is_live,
         }
+    }
+
+    /// The same, and the batch is counted.
+    #[inline]
+    pub fn next_context(&mut self, now_ns: u64) -> Context {
+        let cx = self.context(now_ns);
+        self.batches += 1;
+        cx
     }
 }
 
@@ -98,16 +104,17 @@ mod tests {
 
     #[test]
     fn the_clocks_advance_together() {
-        let mut clock = Clock::start();
+        let (mut clock, mut of_file) = (Clock::start(true), Clock::start(false));
         let start_ns = clock.now_ns();
-        let first = clock.context(start_ns, 0, true);
+        let first = clock.next_context(start_ns);
         assert_eq!(first.stream_ns(), Some(first.wall_ns));
         assert!(first.wall_ns > 1_700_000_000_000_000_000);
-        let second = clock.context(start_ns + 1_000, 1, false);
+        let second = clock.context(start_ns + 1_000);
         assert_eq!(second.wall_ns - first.wall_ns, 1_000);
-        assert_eq!(second.stream_ns(), None);
+        assert_eq!((first.batch_sequence, second.batch_sequence), (0, 1));
+        assert_eq!(of_file.context(start_ns).stream_ns(), None);
         // Read again, not derived.
-        let late = clock.context(start_ns + 3_600_000_000_000, 2, true);
+        let late = clock.context(start_ns + 3_600_000_000_000);
         assert!(late.wall_ns.abs_diff(first.wall_ns) < 3_600_000_000_000);
     }
 }

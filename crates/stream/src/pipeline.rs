@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::io;
 use std::iter;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::batch::{Batch, BatchLimits};
@@ -242,21 +242,19 @@ impl Pipeline {
         stages.append(&mut self.sinks);
         let mut chain = Chain::new(stages);
 
-        let mut clock = Clock::start();
+        let mut clock = Clock::start(false);
         let mut now_ns = clock.now_ns();
-        let mut batches = 0;
         let mut interrupted = false;
         let mut result = Ok(());
         while result.is_ok() && !batch.is_last() {
             batch.clear();
-            let mut cx = clock.context(now_ns, batches, false);
+            let mut cx = clock.context(now_ns);
             result = self.source.process(&mut batch, &mut cx);
             let filled_ns = clock.now_ns();
             if let Some(watcher) = &mut self.watcher {
                 watcher(&batch);
             }
-            cx = clock.context(filled_ns, batches, false);
-            batches += 1;
+            cx = clock.next_context(filled_ns);
             result = result.and_then(|()| chain.process(&mut batch, &mut cx));
             now_ns = clock.now_ns();
             let tally = batch.settle_accounts();
@@ -268,7 +266,7 @@ impl Pipeline {
             }
         }
         if result.is_ok() {
-            let mut cx = clock.context(now_ns, batches, false);
+            let mut cx = clock.context(now_ns);
             result = chain.drain(&mut batch, &mut cx, |batch| {
                 meter.add(batch.settle_accounts());
                 Ok(())
@@ -309,55 +307,32 @@ pub fn run_side_by_side(
     }
     let vocabulary = &Arc::new(vocabulary);
     let stops: Vec<StopFlag> = pipelines.iter().map(|p| p.stop.clone()).collect();
-    let (sender, ended) = mpsc::channel();
-    let results: Vec<Result<Outcome, PipelineError>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..)
-            .zip(pipelines)
-            .map(|(number, pipeline)| {
-                let end = EndOfThread(number, sender.clone());
-                scope.spawn(move || {
-                    let result = pipeline.run_registered(vocabulary);
-                    drop(end);
-                    result
-                })
-            })
-            .collect();
-        drop(sender);
-        let mut threads: Vec<_> = threads.into_iter().map(Some).collect();
-        let mut results = Vec::with_capacity(threads.len());
-        for number in ended {
-            let Some(thread) = threads.get_mut(number).and_then(Option::take) else {
-                continue;
-            };
-            let result = join(thread);
-            if result.is_err() {
-                stops.iter().for_each(StopFlag::stop);
-            }
-            results.push((number, result));
-        }
-        // In the order in which they ended, so that the first error is found
-        // first; those that succeeded return to the order of the pipelines.
-        if results.iter().all(|(_, result)| result.is_ok()) {
-            results.sort_by_key(|(number, _)| *number);
-        }
-        results.into_iter().map(|(_, result)| result).collect()
+    let failure = Mutex::new(None);
+    let run = |pipeline: Pipeline| {
+        let run = AssertUnwindSafe(|| pipeline.run_registered(vocabulary));
+        let fail = |error| {
+            let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(error);
+            stops.iter().for_each(StopFlag::stop);
+        };
+        joined(catch_unwind(run)).map_err(fail).ok()
+    };
+    let outcomes: Vec<Outcome> = thread::scope(|scope| {
+        let run = &run;
+        let start = |pipeline| scope.spawn(move || run(pipeline));
+        let threads: Vec<_> = pipelines.into_iter().map(start).collect();
+        let ended = (threads.into_iter())
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.flatten().collect()
     });
-    let outcomes = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
     let mut statistics = Statistics::new(vocabulary);
     for outcome in &outcomes {
         statistics.merge(&outcome.statistics);
     }
     Ok((statistics, outcomes))
-}
-
-/// Reports the end of a thread when dropped, also by a panic.
-struct EndOfThread(usize, Sender<usize>);
-
-impl Drop for EndOfThread {
-    fn drop(&mut self) {
-        // Nobody waits any more where the receiver is gone.
-        let _ = self.1.send(self.0);
-    }
 }
 
 /// The result of a thread; a panic in it becomes an error.

@@ -49,7 +49,7 @@ impl Worker {
             }
         }
         let now_ns = self.clock.now_ns();
-        let wall_ns = (self.clock).context(now_ns, self.batches, true).wall_ns;
+        let wall_ns = self.clock.context(now_ns).wall_ns;
         let tally = batch.settle_accounts();
         for (reason, packets) in not_sent.by_reason {
             if packets > 0 {

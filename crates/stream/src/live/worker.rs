@@ -58,7 +58,6 @@ pub(super) struct Worker {
     exchange: Exchange,
     pub(super) meter: MeterWriter,
     pub(super) clock: Clock,
-    pub(super) batches: u64,
     queues_read_ns: u64,
     spare: Vec<Batch>,
     fatal: Option<StageError>,
@@ -85,8 +84,7 @@ impl Worker {
             queues,
             exchange,
             meter,
-            clock: Clock::start(),
-            batches: 0,
+            clock: Clock::start(true),
             queues_read_ns: 0,
             spare: Vec::new(),
             fatal: None,
@@ -243,8 +241,7 @@ impl Worker {
         batch: &mut Batch,
         now_ns: u64,
     ) -> Result<(), StageError> {
-        let mut cx = self.clock.context(now_ns, self.batches, true);
-        self.batches += 1;
+        let mut cx = self.clock.next_context(now_ns);
         for segment in first..self.paths[path].segments.len() {
             if segment > first || !are_here {
                 self.hand_over(path, segment, batch);
@@ -392,7 +389,7 @@ impl Worker {
         let mut drained = Vec::new();
         let mut batch = self.take_batch();
         let now_ns = self.clock.now_ns();
-        let mut cx = self.clock.context(now_ns, self.batches, true);
+        let mut cx = self.clock.context(now_ns);
         let limits = self.shared.limits;
         let drain = AssertUnwindSafe(|| {
             chain.drain(&mut batch, &mut cx, |batch| {

@@ -33,11 +33,9 @@ impl Intake {
         let mut open: Vec<Batch> = self.shards.iter().map(|_| self.pool.take()).collect();
         let mut result = Ok(());
         let mut interrupted = false;
-        let mut batches = 0;
         while !intake.is_last() {
             intake.clear();
-            let mut cx = self.clock.context(self.clock.now_ns(), batches, false);
-            batches += 1;
+            let mut cx = self.clock.next_context(self.clock.now_ns());
             result = self.source.process(&mut intake, &mut cx);
             if result.is_err() || self.distribute(&intake, &mut open).is_err() {
                 break;

@@ -23,7 +23,6 @@ pub(super) struct Outlet {
     pub at_sinks: RingReceiver<Done>,
     pub pool: Pool,
     pub clock: Clock,
-    pub batches: u64,
 }
 
 impl Outlet {
@@ -38,7 +37,7 @@ impl Outlet {
         drop(self.at_sinks);
         if result.is_ok() {
             let meter = &mut self.meters[0];
-            let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
+            let mut cx = self.clock.context(self.clock.now_ns());
             result = self.sinks.drain(&mut self.pool.take(), &mut cx, |batch| {
                 meter.add(batch.settle_accounts());
                 Ok(())
@@ -50,8 +49,7 @@ impl Outlet {
 
     fn write(&mut self, done: Done) -> Result<(), StageError> {
         for mut batch in done.batches {
-            let mut cx = (self.clock).context(self.clock.now_ns(), self.batches, false);
-            self.batches += 1;
+            let mut cx = self.clock.next_context(self.clock.now_ns());
             self.sinks.process(&mut batch, &mut cx)?;
             let tally = batch.settle_accounts();
             let latency_ns = self.clock.now_ns() - done.filled_ns;

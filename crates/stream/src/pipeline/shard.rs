@@ -6,7 +6,7 @@ use super::handover::{Exchange, Merger};
 use super::outlet::Done;
 use super::sharded::Pool;
 use crate::batch::Batch;
-use crate::context::{Clock, Context};
+use crate::context::Clock;
 use crate::meters::MeterWriter;
 use crate::ring::{RingReceiver, RingSender};
 use crate::stage::{Stage, StageError};
@@ -44,7 +44,6 @@ pub(super) struct Shard {
     /// Of what was handed over.
     pub meter: MeterWriter,
     pub clock: Clock,
-    pub batches: u64,
 }
 
 /// Why a shard stops before its end.
@@ -85,7 +84,7 @@ impl Shard {
             }
         }
         for number in 0..self.segments.len() {
-            let mut cx = self.next_context();
+            let mut cx = self.clock.next_context(self.clock.now_ns());
             let (mut drained, pool) = (Vec::new(), &self.pool);
             let chain = &mut self.segments[number].chain;
             chain.drain(&mut pool.take(), &mut cx, |batch| {
@@ -110,7 +109,7 @@ impl Shard {
                 batches = self.hand_over(number, batches, filled_ns)?;
             }
             for batch in &mut batches {
-                let mut cx = self.next_context();
+                let mut cx = self.clock.next_context(self.clock.now_ns());
                 self.segments[number].chain.process(batch, &mut cx)?;
             }
         }
@@ -141,10 +140,5 @@ impl Shard {
         let parcels = self.exchange.swap(batches, rule);
         let parcels = parcels.ok_or(Halted::Elsewhere)?;
         Ok(merger.merge(parcels, self.number, &self.pool))
-    }
-
-    fn next_context(&mut self) -> Context {
-        self.batches += 1;
-        (self.clock).context(self.clock.now_ns(), self.batches - 1, false)
     }
 }

@@ -101,8 +101,7 @@ impl Pipeline {
                     to_sinks: to_sinks.clone(),
                     pool: pool.clone(),
                     meter,
-                    clock: Clock::start(),
-                    batches: 0,
+                    clock: Clock::start(false),
                 };
                 shard_threads.push(scope.spawn(move || shard.run()));
             }
@@ -112,8 +111,7 @@ impl Pipeline {
                 meters: at_outlet,
                 at_sinks,
                 pool: pool.clone(),
-                clock: Clock::start(),
-                batches: 0,
+                clock: Clock::start(false),
             };
             let sink_thread = scope.spawn(move || outlet.run());
 
@@ -125,7 +123,7 @@ impl Pipeline {
                 shards: inboxes,
                 pool,
                 limits: self.limits,
-                clock: Clock::start(),
+                clock: Clock::start(false),
                 steered: 0,
             };
             let source = intake.run();
