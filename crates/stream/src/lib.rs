@@ -62,7 +62,8 @@ pub use egress::{Egress, MAX_PORTS};
 pub use event::{Event, EventKind};
 #[cfg(unix)]
 pub use live::{
-    ControlPacket, FrameDrop, Live, LivePort, LiveReport, QueueReading, Running, StageFactory,
+    Boundary, ControlPacket, FrameDrop, Live, LivePort, LiveReport, QueueReading, Running,
+    StageFactory,
 };
 pub use mailbox::{Commands, Mailbox, MailboxFull};
 pub use meters::Meters;

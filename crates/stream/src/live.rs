@@ -35,6 +35,7 @@ use crate::statistics::Statistics;
 use crate::steering::{Segment, Steering, SteeringRule, segments};
 use crate::vocabulary::Vocabulary;
 
+mod boundary;
 mod exchange;
 mod output;
 mod queues;
@@ -43,6 +44,7 @@ mod wait;
 mod waker;
 mod worker;
 
+pub use boundary::Boundary;
 pub use output::ControlPacket;
 pub(crate) use queues::QueueMeter;
 pub use queues::QueueReading;
@@ -102,6 +104,7 @@ pub struct Live {
     cpus: Vec<usize>,
     ring_capacity: usize,
     stop: StopFlag,
+    boundary: Boundary,
 }
 
 #[derive(Clone, Copy)]
@@ -119,8 +122,9 @@ impl Live {
         + Sync
         + 'static,
     ) -> Live {
+        let workers = workers.max(1);
         Live {
-            workers: workers.max(1),
+            workers,
             ports: Vec::new(),
             paths: Vec::new(),
             factory: Box::new(factory),
@@ -129,6 +133,7 @@ impl Live {
             cpus: Vec::new(),
             ring_capacity: 4096,
             stop: StopFlag::default(),
+            boundary: Boundary::of(workers),
         }
     }
 
@@ -185,6 +190,11 @@ impl Live {
         self
     }
 
+    /// Where several stages are changed at once.
+    pub fn boundary(&self) -> Boundary {
+        self.boundary.clone()
+    }
+
     /// Makes the stages and starts the workers.
     ///
     /// # Errors
@@ -231,9 +241,10 @@ impl Live {
             control: control_sender,
             reports: report_sender,
             stop: self.stop.clone(),
+            boundary: self.boundary,
             vocabulary,
         });
-        let exchanges = Exchange::between(worker_count)?;
+        let exchanges = Exchange::between(worker_count, &shared.boundary)?;
         let queues = share_out(self.ports, &shared.plans, worker_count);
         let queue_meters = queues.iter().flat_map(Queues::meters).collect();
         let (meters, writers) = Meters::new(&shared.vocabulary, worker_count);
@@ -305,6 +316,7 @@ struct Shared {
     control: RingSender<ControlPacket>,
     reports: RingSender<LiveReport>,
     stop: StopFlag,
+    boundary: Boundary,
 }
 
 /// How the records of a path go through its stages.

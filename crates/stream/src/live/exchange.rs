@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::boundary::Boundary;
 use super::waker::{Wakened, Waker, waker};
 use crate::batch::Batch;
 use crate::ring::{RingReceiver, RingSender, ring};
@@ -31,6 +32,8 @@ pub(super) struct Exchange {
     pub wakened: Option<Wakened>,
     /// The one of the others that is looked at first, for each its turn.
     first: usize,
+    /// Where parcels are counted.
+    boundary: Boundary,
 }
 
 /// To one of the others.
@@ -50,7 +53,7 @@ struct Incoming {
 
 impl Exchange {
     /// The parts of all workers.
-    pub fn between(workers: usize) -> io::Result<Vec<Exchange>> {
+    pub fn between(workers: usize, boundary: &Boundary) -> io::Result<Vec<Exchange>> {
         let mut all: Vec<Exchange> = Vec::with_capacity(workers);
         let mut wakers = Vec::with_capacity(workers);
         for _ in 0..workers {
@@ -64,6 +67,7 @@ impl Exchange {
                 incoming: Vec::with_capacity(workers - 1),
                 wakened,
                 first: 0,
+                boundary: boundary.clone(),
             });
         }
         for from in 0..workers {
@@ -134,9 +138,13 @@ impl Exchange {
                 segment,
                 batch,
             };
+            self.boundary.send_parcel();
             match outgoing.parcels.try_send(parcel) {
                 Ok(()) => outgoing.waker.wake(),
-                Err(parcel) => full(parcel.batch),
+                Err(parcel) => {
+                    self.boundary.end_parcel();
+                    full(parcel.batch);
+                }
             }
         }
     }
@@ -154,8 +162,9 @@ impl Exchange {
         None
     }
 
-    /// Gives a batch back to where it came from.
+    /// Gives a batch back to where it came from, when it is done with.
     pub fn give_back(&mut self, sender: usize, batch: Batch) {
+        self.boundary.end_parcel();
         // One that finds no space is one too many.
         let _ = self.incoming[sender].returned.try_send(batch);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::boundary::Boundary;
 use super::exchange::{Exchange, Parcel};
 use super::queues::Queues;
 use super::reason::FrameDrop;
@@ -97,16 +98,25 @@ impl Worker {
         if let Some(cpu) = cpu {
             wait::bind_to(cpu)?;
         }
+        let boundary = self.shared.boundary.clone();
         while !self.shared.stop.is_stopped() {
+            let working = boundary.work(self.number);
             let mut has_worked = self.take_parcels();
-            for queue in 0..self.queues.rx.len() {
-                has_worked |= self.receive(queue);
+            let is_asked = boundary.is_asked();
+            if !is_asked {
+                for queue in 0..self.queues.rx.len() {
+                    has_worked |= self.receive(queue);
+                }
+                self.call_idle_paths();
             }
-            self.call_idle_paths();
-            if !has_worked {
-                self.wait();
+            drop(working);
+            if is_asked {
+                boundary.pause();
+            } else if !has_worked {
+                self.wait(&boundary);
             }
         }
+        let _working = boundary.work(self.number);
         self.end();
         match self.fatal {
             Some(error) => Err(error.into()),
@@ -184,13 +194,14 @@ impl Worker {
     }
 
     /// Waits for packets on all queues together, until a path's stages are to be called.
-    fn wait(&mut self) {
+    fn wait(&mut self, boundary: &Boundary) {
         let now_ns = self.clock.now_ns();
         let called_ns = self.paths.iter().map(|path| path.called_ns).min();
         let until_ns = called_ns.unwrap_or(now_ns) + CALLED_EVERY_NS;
         let timeout = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         if let Some(wakened) = &self.exchange.wakened {
             wakened.lie_down();
+            let _working = boundary.work(self.number);
             // What was put there before that wakes nobody.
             if self.take_parcels() {
                 return;

@@ -176,3 +176,126 @@ fn packets_for_control_leave_by_a_queue_of_their_own() {
     assert_eq!(numbers, [0, 4, 8, 12, 16]);
     assert_eq!(at_left.receive(0).len(), 16);
 }
+
+/// Writes its command into a byte of every packet.
+struct Marks {
+    mailbox: Mailbox<u8>,
+    present: u8,
+    at: usize,
+    steering: Steering,
+}
+
+impl Stage for Marks {
+    fn name(&self) -> &str {
+        "marks"
+    }
+    fn steering(&self) -> Steering {
+        self.steering.clone()
+    }
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        while let Some(command) = self.mailbox.take() {
+            self.present = command;
+        }
+        for index in batch.live() {
+            batch.record_mut(index)[self.at] = self.present;
+        }
+        Ok(())
+    }
+}
+
+/// Two stages, between which most packets go to the other worker, are changed a thousand times.
+#[test]
+fn every_packet_meets_all_of_a_change_or_nothing_of_it() {
+    const CHANGES: u32 = 1000;
+    let (left, mut at_left) = port("left", 2, 1 << 16);
+    let (right, mut at_right) = port("right", 2, 1 << 16);
+    let commands = [Commands::of_states(), Commands::of_states()];
+    let subscribed = commands.clone();
+    let factory = move |_worker, _path| {
+        let marks = |number: usize, steering| {
+            let mailbox = subscribed[number].subscribe();
+            let (present, at) = (0, 50 + number);
+            Box::new(Marks {
+                mailbox,
+                present,
+                at,
+                steering,
+            }) as _
+        };
+        let by_number = SteeringRule::new("number", |batch, index| number(batch.record(index)));
+        Ok(vec![
+            marks(0, Steering::Any),
+            marks(1, Steering::By(by_number)),
+        ])
+    };
+    let live = Live::new(2, factory)
+        .port(left)
+        .port(right)
+        .path(0, Egress::port(1));
+    let boundary = live.boundary();
+    let running = live.start().expect("a start");
+    let (mut sent, mut received, mut changed) = (0, 0, 0);
+    let mut seen = [0; 256];
+    wait_until(|| {
+        if sent - received < 2000 && changed < CHANGES {
+            let more = packets(sent..sent + 200, 10);
+            at_left.send(0, &more[..100]);
+            at_left.send(1, &more[100..]);
+            sent += 200;
+        }
+        if changed < CHANGES {
+            changed += 1;
+            let is_whole = boundary.change(|| {
+                for commands in &commands {
+                    commands.post(changed as u8).expect("space");
+                }
+            });
+            assert!(is_whole, "a worker stood still");
+        }
+        for queue in &mut at_right.from_port {
+            while queue.fill(&mut at_right.frames, 256) > 0 {
+                for packet in at_right.frames.packets() {
+                    assert_eq!(packet.bytes[50], packet.bytes[51], "half of a change");
+                    seen[usize::from(packet.bytes[50])] += 1;
+                    received += 1;
+                }
+                at_right.frames.clear();
+            }
+        }
+        changed == CHANGES && received == sent
+    });
+    assert!(seen.iter().filter(|count| **count > 0).count() > 100);
+    let statistics = stop(running);
+    assert_eq!(statistics.forwarded(), u64::from(sent));
+    assert_eq!(statistics.drops_by_reason().count(), 0);
+}
+
+#[test]
+fn a_change_does_not_wait_for_a_worker_that_stands_still() {
+    let (left, mut at_left) = port("left", 1, 16);
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Arc::new(Mutex::new(waits));
+    let stands = Arc::new(AtomicBool::new(false));
+    let says = Arc::clone(&stands);
+    let factory = move |_worker, _path| {
+        let (waits, says) = (Arc::clone(&waits), Arc::clone(&says));
+        Ok(vec![does(move |batch, _cx| {
+            if !batch.is_empty() {
+                says.store(true, Ordering::Release);
+                let _ = waits.lock().expect("a lock").recv();
+            }
+            Ok(())
+        })])
+    };
+    let live = Live::new(1, factory).port(left).path(0, Egress::NONE);
+    let boundary = live.boundary();
+    let running = live.start().expect("a start");
+    at_left.send(0, &packets(0..1, 1));
+    wait_until(|| stands.load(Ordering::Acquire));
+    let mut is_changed = false;
+    assert!(!boundary.change(|| is_changed = true));
+    assert!(is_changed);
+    drop(go_on);
+    assert!(boundary.change(|| ()));
+    assert_eq!(stop(running).packets(), 1);
+}

@@ -1,0 +1,150 @@
+//! Moments between batches, in which several stages are changed at once.
+//!
+//! Each stage takes a change between two batches, but a batch passes several stages, and its
+//! records may go on with another worker. A change to more than one stage is therefore posted while
+//! no record is under way: every packet meets all of it or nothing of it.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the workers of a live pipeline stop at, for a moment, while stages are changed. Received
+/// packets wait in the ports meanwhile. Clones belong to the same pipeline.
+///
+/// ```
+/// use weir_stream::Live;
+///
+/// let live = Live::new(2, |_worker, _path| Ok(Vec::new()));
+/// let boundary = live.boundary();
+/// let mut is_changed = false;
+/// assert!(boundary.change(|| is_changed = true));
+/// assert!(is_changed);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Of each worker, locked while it has records.
+    gates: Vec<Gate>,
+    /// Whether workers are to receive nothing more for now.
+    is_asked: AtomicBool,
+    /// Batches on their way from one worker to another.
+    parcels: AtomicUsize,
+    /// Changes come one after the other.
+    changing: Mutex<()>,
+}
+
+/// Workers lock their gates for every batch: no two of them in one cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Gate(Mutex<()>);
+
+/// How long a change waits for a worker that stands still, and the others with it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long both sides wait before they look again.
+const PAUSE: Duration = Duration::from_micros(20);
+
+impl Boundary {
+    pub(super) fn of(workers: usize) -> Boundary {
+        Boundary {
+            shared: Arc::new(Shared {
+                gates: (0..workers).map(|_| Gate::default()).collect(),
+                is_asked: AtomicBool::new(false),
+                parcels: AtomicUsize::new(0),
+                changing: Mutex::new(()),
+            }),
+        }
+    }
+
+    /// Runs `change` while no worker has a record, and returns true: every packet meets all of it or
+    /// nothing of it. Records that stages hold stay held, and go on after the change.
+    ///
+    /// `change` must be short, and wait for no worker: all of them wait for it. Where a worker does not
+    /// come to the end of its batch within a second, `change` runs all the same, and the result is
+    /// false: that batch may meet a part of it.
+    pub fn change(&self, change: impl FnOnce()) -> bool {
+        let shared = &*self.shared;
+        let changing = shared.changing.lock();
+        let _changing = changing.unwrap_or_else(PoisonError::into_inner);
+        let _asked = Asked::begin(&shared.is_asked);
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            // Whoever holds all gates sees every parcel counted that was sent.
+            if let Some(_gates) = shared.close()
+                && shared.parcels.load(Ordering::Relaxed) == 0
+            {
+                change();
+                return true;
+            }
+            thread::sleep(PAUSE);
+        }
+        change();
+        false
+    }
+
+    /// A worker begins to work with records, until it drops what this returns.
+    #[inline]
+    pub(super) fn work(&self, worker: usize) -> MutexGuard<'_, ()> {
+        let gate = self.shared.gates[worker].0.lock();
+        gate.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a worker must not receive: a change waits. Asked for inside [`Boundary::work`].
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        self.shared.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// Gives a change that waits a moment to find all gates open.
+    pub(super) fn pause(&self) {
+        thread::sleep(PAUSE);
+    }
+
+    /// A batch leaves for another worker.
+    pub(super) fn send_parcel(&self) {
+        self.shared.parcels.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A batch that came from another worker is done with, or has found no space.
+    pub(super) fn end_parcel(&self) {
+        self.shared.parcels.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// The gates of all workers, if none of them has records.
+    fn close(&self) -> Option<Vec<MutexGuard<'_, ()>>> {
+        self.gates.iter().map(Gate::close).collect()
+    }
+}
+
+impl Gate {
+    fn close(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// Workers receive again when it is dropped, also by a panic.
+struct Asked<'a>(&'a AtomicBool);
+
+impl Asked<'_> {
+    fn begin(is_asked: &AtomicBool) -> Asked<'_> {
+        is_asked.store(true, Ordering::Relaxed);
+        Asked(is_asked)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
