@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use tracing::error;
+use tracing::{error, warn};
 use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
 use weir_ipsec::{Running, Which};
 use weir_measure::IntervalReport;
-use weir_stream::{Meters, Progress, Statistics, StopFlag};
+use weir_stream::{Boundary, Meters, Progress, Statistics, StopFlag};
 
 use crate::associations;
 use crate::config::Config;
@@ -122,11 +122,13 @@ impl Gateway {
         let mut watched = Vec::new();
         let measured;
         let mut ipsec = None;
+        let mut boundary = None;
         let engine = match is_live {
             true => {
                 let pipelines = live::build(&building, associations)?;
                 ipsec = pipelines.associations().cloned();
                 measured = pipelines.measured().cloned();
+                boundary = Some(pipelines.boundary());
                 Engine::Live(pipelines)
             }
             false => {
@@ -161,6 +163,7 @@ impl Gateway {
                 rules,
                 measured,
                 ipsec,
+                boundary,
                 allow_insecure_permissions: options.allow_insecure_permissions,
                 meters: OnceLock::new(),
                 lost_events: Arc::default(),
@@ -304,6 +307,8 @@ struct Control {
     measured: Option<Outputs>,
     /// The associations of live pipelines, if there are some.
     ipsec: Option<Arc<Running>>,
+    /// Where the stages of live pipelines are changed.
+    boundary: Option<Boundary>,
     allow_insecure_permissions: bool,
     /// Events that were not written.
     lost_events: Arc<AtomicU64>,
@@ -327,7 +332,8 @@ impl Handle {
     }
 
     /// Loads the configuration and the files that it names again, and puts them in the place of
-    /// those in force, each stage between two batches. What came from no file stays, but for the
+    /// those in force. Live, every packet meets all of the old configuration or all of the new one;
+    /// pipelines over captures take rules and filter each between two batches. What came from no file stays, but for the
     /// files that it names.
     ///
     /// # Errors
@@ -344,25 +350,38 @@ impl Handle {
             _ => None,
         };
         let mut reloaded = Reloaded::default();
+        let mut replaced_rules = Ok(());
+        let rules_and_filter = || {
+            if let Some((live, (rules, report))) = rules {
+                replaced_rules = live.replace(Arc::new(rules)).map(drop);
+                self.0.loaded_rules.store(report.loaded, Ordering::Relaxed);
+                reloaded.rules = Some(ReloadedRules {
+                    loaded: report.loaded,
+                    skipped: report.skipped.values().sum(),
+                });
+            }
+            if let (Some(live), Some(filter)) = (&self.0.filter, &next.filter) {
+                live.replace(filter.clone());
+                reloaded.filter_rules = Some(filter.rules.len());
+            }
+        };
         if let (Some(running), Some(ipsec)) = (&self.0.ipsec, &next.ipsec) {
             let file = associations::load(&ipsec.sa, self.0.allow_insecure_permissions)?;
             file.require_directions().map_err(Error::configuration)?;
             let new_keys = associations::new_keys(&ipsec.new_keys);
-            let replaced = running.replace(file, new_keys).map_err(Error::running)?;
+            let switch = |associations: &mut dyn FnMut()| {
+                self.at_once(|| {
+                    associations();
+                    rules_and_filter();
+                });
+            };
+            let replaced = running.replace(file, new_keys, switch);
+            let replaced = replaced.map_err(Error::running)?;
             reloaded.associations = Some(ReloadedAssociations::from(replaced));
+        } else {
+            self.at_once(rules_and_filter);
         }
-        if let Some((live, (rules, report))) = rules {
-            live.replace(Arc::new(rules)).map_err(Error::running)?;
-            self.0.loaded_rules.store(report.loaded, Ordering::Relaxed);
-            reloaded.rules = Some(ReloadedRules {
-                loaded: report.loaded,
-                skipped: report.skipped.values().sum(),
-            });
-        }
-        if let (Some(live), Some(filter)) = (&self.0.filter, &next.filter) {
-            live.replace(filter.clone());
-            reloaded.filter_rules = Some(filter.rules.len());
-        }
+        replaced_rules.map_err(Error::running)?;
         *present = next;
         reloaded.generation = self.0.generation.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(reloaded)
@@ -420,6 +439,21 @@ impl Handle {
         self.0.ipsec.as_deref().ok_or_else(|| {
             Error::running("the gateway has no live pipeline that protects or unprotects")
         })
+    }
+
+    /// Changes several stages while no packet is between them, where packets are live.
+    fn at_once(&self, change: impl FnOnce()) {
+        match &self.0.boundary {
+            Some(boundary) => {
+                if !boundary.change(change) {
+                    warn!(
+                        "a worker stands still: its present batch may meet a part of the new \
+                         configuration"
+                    );
+                }
+            }
+            None => change(),
+        }
     }
 
     /// What the gateway did so far.

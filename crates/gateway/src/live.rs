@@ -10,7 +10,9 @@ use weir_ipsec::{
 use weir_measure::{LiveMeasurement, MeasureStage};
 use weir_packet::file::Interface;
 use weir_packet::wire::LinkType;
-use weir_stream::{Egress, Live, PipelineError, QueueReading, Stage, StageError, Statistics};
+use weir_stream::{
+    Boundary, Egress, Live, PipelineError, QueueReading, Stage, StageError, Statistics,
+};
 
 use crate::associations;
 use crate::config::{Config, StageName};
@@ -286,6 +288,11 @@ impl LivePipelines {
     /// The associations, if there are some.
     pub fn associations(&self) -> Option<&Arc<Running>> {
         self.stages.ipsec.as_ref()
+    }
+
+    /// Where stages are changed, several at once.
+    pub fn boundary(&self) -> Boundary {
+        self.live.boundary()
     }
 
     /// The outputs of measurements, if there are some.

@@ -5,8 +5,9 @@
 //! taken before the next one begins, so that no packet meets half of a configuration:
 //!
 //! 1. *Prepare*: stages take in the new associations and policies beside the old ones.
-//! 2. *Switch*: classifiers decide by the new policies. What they decided before is still on its
-//!    way, and finds its association and the policies that chose it.
+//! 2. *Switch*: classifiers decide by the new policies, and associations that go on have their new
+//!    parameters. What was decided before is still on its way, and finds its association and the
+//!    policies that chose it.
 //! 3. *Retire*: stages give up what is not in the new file. Before that, all packets that were
 //!    classified by the old one must have left the pipeline.
 
@@ -128,6 +129,7 @@ pub enum ReplaceError {
 struct Replacement {
     prepare: Vec<ShardChange>,
     switch: Arc<Databases>,
+    amend: Vec<ShardChange>,
     retire: Vec<ShardChange>,
     settle: Settlement,
     replaced: Replaced,
@@ -254,21 +256,31 @@ impl Running {
     /// Puts `file` in the place of the present one, and waits until the workers have taken it in:
     /// some tenths of a second. `new_keys` are those that the ledger may learn by it.
     ///
+    /// `switch` is called once, and calls what it is given, which posts the second step and does not
+    /// wait: other things may be changed in the same moment
+    /// ([`Boundary`](weir_stream::Boundary)).
+    ///
     /// # Errors
     /// Why it cannot be; the old one stays, and nothing has changed.
-    pub fn replace(&self, file: SaFile, new_keys: NewKeys) -> Result<Replaced, ReplaceError> {
+    pub fn replace(
+        &self,
+        file: SaFile,
+        new_keys: NewKeys,
+        switch: impl FnOnce(&mut dyn FnMut()),
+    ) -> Result<Replaced, ReplaceError> {
         let mut present = self.try_lock()?;
-        let replaced = self.put(&mut present, file, new_keys)?;
+        let replaced = self.put(&mut present, file, new_keys, switch)?;
         present.edits = 0;
         Ok(replaced)
     }
 
-    /// Takes a file through the three steps.
+    /// Takes a file through the three steps, of which `switch` calls the second one.
     fn put(
         &self,
         present: &mut Present,
         file: SaFile,
         new_keys: NewKeys,
+        switch: impl FnOnce(&mut dyn FnMut()),
     ) -> Result<Replaced, ReplaceError> {
         let adopted = [self.outbound.adopted(), self.inbound.adopted()];
         let latest = [self.outbound.latest(), self.inbound.latest()];
@@ -278,16 +290,22 @@ impl Running {
         }
         let mut replacement = self.plan(present, file, new_keys)?;
         // There is space for all of it: nothing was waiting.
-        let mut is_complete = self.post_changes(std::mem::take(&mut replacement.prepare));
-        self.newest.set(Arc::clone(&replacement.switch));
-        let _ = self.outbound.post(Arc::clone(&replacement.switch));
-        let _ = self.inbound.post(replacement.switch);
+        self.post_changes(std::mem::take(&mut replacement.prepare));
+        let mut is_complete = self.wait_for_changes();
+        switch(&mut || {
+            self.newest.set(Arc::clone(&replacement.switch));
+            let _ = self.outbound.post(Arc::clone(&replacement.switch));
+            let _ = self.inbound.post(Arc::clone(&replacement.switch));
+            self.post_changes(std::mem::take(&mut replacement.amend));
+        });
+        is_complete &= self.wait_for_changes();
         is_complete &= wait_until(|| {
             self.outbound.adopted() == self.outbound.latest()
                 && self.inbound.adopted() == self.inbound.latest()
         });
         thread::sleep(UNDER_WAY);
-        is_complete &= self.post_changes(replacement.retire);
+        self.post_changes(replacement.retire);
+        is_complete &= self.wait_for_changes();
         Ok(Replaced {
             is_complete,
             ledger_error: replacement.settle.write().err(),
@@ -295,9 +313,8 @@ impl Running {
         })
     }
 
-    /// Gives each worker's stages their changes, and waits until they have been made. Whether
-    /// they have.
-    fn post_changes(&self, changes: Vec<ShardChange>) -> bool {
+    /// Gives each worker's stages their changes.
+    fn post_changes(&self, changes: Vec<ShardChange>) {
         let (protect, unprotect): (Vec<_>, Vec<_>) = changes
             .into_iter()
             .map(|change| (change.protect, change.unprotect))
@@ -310,6 +327,10 @@ impl Running {
                 .unprotect
                 .post(Command::Change(ByShard::new(unprotect)));
         }
+    }
+
+    /// Waits until the changes have been made. Whether they have.
+    fn wait_for_changes(&self) -> bool {
         wait_until(|| {
             self.protect.adopted() == self.protect.latest()
                 && self.unprotect.adopted() == self.unprotect.latest()
@@ -351,6 +372,7 @@ impl Running {
         let databases = Arc::clone(file.databases());
         let (settled, settlement) = channel();
         let mut prepare = self.no_changes();
+        let mut amend = self.no_changes();
         let mut retire = self.no_changes();
         let home =
             |databases: &Databases, slot: u32| databases.sad().home(slot) as usize % self.shards;
@@ -392,7 +414,7 @@ impl Running {
             if now != then {
                 replaced.amended += 1;
                 let slot = file.slots.of(*place);
-                let change = &mut prepare[home(&databases, slot)];
+                let change = &mut amend[home(&databases, slot)];
                 if self.sequences.is_some() {
                     change.protect().amended.push((slot, Arc::clone(now)));
                 }
@@ -424,6 +446,7 @@ impl Running {
         Ok(Replacement {
             prepare,
             switch: databases,
+            amend,
             retire,
             settle: Settlement::new(settlement),
             replaced,

@@ -106,7 +106,7 @@ impl Running {
         let file = present.file.with_added(path, text)?;
         file.require_directions()?;
         let warnings = file.warnings().to_vec();
-        let replaced = self.put(&mut present, file, new_keys)?;
+        let replaced = self.put(&mut present, file, new_keys, |switch| switch())?;
         present.edits += 1;
         Ok((replaced, warnings))
     }
@@ -134,7 +134,7 @@ impl Running {
             }
         };
         let file = present.file.without(place);
-        let replaced = self.put(&mut present, file, NewKeys::NONE)?;
+        let replaced = self.put(&mut present, file, NewKeys::NONE, |switch| switch())?;
         present.edits += 1;
         Ok((parameters, replaced))
     }

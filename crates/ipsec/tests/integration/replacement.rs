@@ -274,8 +274,10 @@ fn what_both_files_have_is_never_interrupted() {
         let sending = file(&next, "outbound", 1300 + round);
         let receiving = file(&order, "inbound", 1300 + round);
         let replaced = thread::scope(|scope| {
-            let sender_side = scope.spawn(move || of_sender.replace(sending, NewKeys::All));
-            let receiver_side = scope.spawn(move || of_receiver.replace(receiving, NewKeys::NONE));
+            let sender_side =
+                scope.spawn(move || of_sender.replace(sending, NewKeys::All, |switch| switch()));
+            let receiver_side = scope
+                .spawn(move || of_receiver.replace(receiving, NewKeys::NONE, |switch| switch()));
             while !(sender_side.is_finished() && receiver_side.is_finished()) {
                 // Few at a time, so that a worker that is not run for a while loses none.
                 if traffic.expected.is_empty() {
@@ -361,7 +363,7 @@ fn stages_that_failed_are_made_again() {
 fn replaced_at_last(ipsec: &Running, file: impl Fn() -> SaFile) -> Replaced {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match ipsec.replace(file(), NewKeys::NONE) {
+        match ipsec.replace(file(), NewKeys::NONE, |switch| switch()) {
             Err(ReplaceError::Busy) if Instant::now() < deadline => thread::yield_now(),
             result => return result.expect("a right file"),
         }
@@ -377,7 +379,9 @@ fn a_refused_file_leaves_the_old_one() {
     let mut receiver = Gateway::receiver(file(&everything(), "inbound", 1400));
     let mut traffic = Traffic::default();
     let unknown = file(&[1, 2], "outbound", 1400);
-    let refused = sender.ipsec.replace(unknown, NewKeys::NONE);
+    let refused = sender
+        .ipsec
+        .replace(unknown, NewKeys::NONE, |switch| switch());
     let message = refused
         .expect_err("a key that the ledger does not know")
         .to_string();
@@ -392,7 +396,7 @@ fn a_refused_file_leaves_the_old_one() {
         let file = file(keys, "outbound", 1400);
         sender
             .ipsec
-            .replace(file, NewKeys::All)
+            .replace(file, NewKeys::All, |switch| switch())
             .expect("a right file");
         sender.send(&traffic.through(keys));
         traffic.finish(&mut sender, &mut receiver);
@@ -504,7 +508,10 @@ fn associations_are_added_and_removed_one_by_one() {
 
     assert_eq!(sender.ipsec.extent(), Some((3, 3)));
     let file = file(&[1, 3], "outbound", 1400);
-    sender.ipsec.replace(file, NewKeys::NONE).expect("right");
+    sender
+        .ipsec
+        .replace(file, NewKeys::NONE, |switch| switch())
+        .expect("right");
     assert_eq!(sender.ipsec.extent(), Some((2, 0)));
     let absent = sender.ipsec.remove(&named("to-2"));
     let message = absent.expect_err("it is gone").to_string();
