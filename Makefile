@@ -2,12 +2,15 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak kills tunnels
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak kills tunnels endurance reloads
 
-# How long `make fuzz` spends on each target, and how long `make soak` lasts; how often `make kills`
+# How long `make fuzz` spends on each target, and how long `make soak` and `make endurance` last; how often `make kills`
 # kills a gateway.
 SECONDS = 60
 KILLS = 100
+# How often `make reloads` replaces the configuration, and further options of both commands.
+RELOADS = 1000
+OPTIONS =
 
 help:
 	echo 'make run              build, then send the example capture through the whole gateway'
@@ -24,6 +27,8 @@ help:
 	echo 'make tunnels          ping, DNS, curl and iperf3 through two gateways, over clean and bad cables, at length; as root'
 	echo 'make soak SECONDS=60  two live gateways under load and faults, as root; the last line is the verdict'
 	echo 'make kills KILLS=100  the same, where nothing happens but that gateways are killed'
+	echo 'make endurance SECONDS=600  live packets at the highest rate without loss, as root; OPTIONS="--rate 100000"'
+	echo 'make reloads RELOADS=1000   a whole configuration is replaced under load, as root; OPTIONS="--workers 2"'
 
 # Alerts are appended to their file, as logs are; each of these runs begins a
 # new one.
@@ -150,6 +155,17 @@ soak:
 
 kills:
 	$(SOAK) --kills $(KILLS)
+
+BENCH = cargo build --release --locked --package weir && \
+	cargo build --release --locked --package weir-live-peers --bin weir-send && \
+	bench() { script=$$1; shift; python3 peers/live/$$script "$${CARGO_TARGET_DIR:-target}/release/weir" \
+		"$${CARGO_TARGET_DIR:-target}/release/weir-send" "$$@"; } && bench
+
+endurance:
+	$(BENCH) endurance.py --seconds $(SECONDS) $(OPTIONS)
+
+reloads:
+	$(BENCH) reloads.py --reloads $(RELOADS) $(OPTIONS)
 
 tunnels:
 	cargo build --release --locked --package weir
