@@ -8,7 +8,7 @@ use std::time::Instant;
 use tracing::{error, warn};
 use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
-use weir_ipsec::{Running, Which};
+use weir_ipsec::{Running, Which, default_marks};
 use weir_measure::IntervalReport;
 use weir_stream::{Boundary, Meters, Progress, Statistics, StopFlag};
 
@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::execution::execute;
 use crate::filter::LiveFilter;
-use crate::inspected::MetricsFile;
+use crate::inspected::{BegunMetricsFile, MetricsFile};
 use crate::live::{self, LivePipelines};
 use crate::measured::{Outputs, Recent};
 use crate::pipelines::{self, Building, Built, OnInterval, Shared, rule_source};
@@ -54,8 +54,10 @@ impl Default for Options {
 pub struct Gateway {
     config: Config,
     engine: Engine,
-    metrics: Option<MetricsFile>,
+    metrics: Option<BegunMetricsFile>,
     loaded: Option<LoadReport>,
+    /// An output of the caller.
+    output: Option<PathBuf>,
     handle: Handle,
 }
 
@@ -145,7 +147,7 @@ impl Gateway {
         let metrics = (config.inspect.as_ref())
             .and_then(|inspect| inspect.prometheus.as_deref())
             .zip(rules.as_ref())
-            .map(|(path, live)| MetricsFile::start(path, live))
+            .map(|(path, live)| BegunMetricsFile::create(path, live))
             .transpose()?;
         let names = config.pipelines.iter().map(|p| p.name.clone()).collect();
         let loaded_rules = loaded.as_ref().map_or(0, |report| report.loaded);
@@ -156,6 +158,7 @@ impl Gateway {
             engine,
             metrics,
             loaded,
+            output: options.output.clone(),
             handle: Handle(Arc::new(Control {
                 stop,
                 reopen,
@@ -204,6 +207,26 @@ impl Gateway {
         &self.config
     }
 
+    /// The files that it reads, also those that a reload reads again.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        let named = self.config.inputs().into_iter().map(Path::to_owned);
+        let running = self.handle.0.ipsec.iter();
+        let keys = running.flat_map(|running| running.key_files());
+        named.chain(keys).collect()
+    }
+
+    /// The files that it writes while it runs or at the end, with the ledger's.
+    pub fn outputs(&self) -> Vec<PathBuf> {
+        let named = self.config.outputs(self.output.as_deref());
+        let named = named.into_iter().map(Path::to_owned);
+        let ledger = (self.config.ipsec.iter())
+            .flat_map(|ipsec| associations::ledger_files_of(ipsec.state.as_deref()));
+        let marks = (self.config.ipsec.iter())
+            .filter_map(|_| default_marks())
+            .map(|directory| directory.join("marks"));
+        named.chain(ledger).chain(marks).collect()
+    }
+
     /// What became of the rules in the files that were loaded.
     pub fn loaded_rules(&self) -> Option<&LoadReport> {
         self.loaded.as_ref()
@@ -219,10 +242,11 @@ impl Gateway {
     /// # Errors
     /// [`Error::Running`]: the first failure of a stage or an output.
     pub fn run(self) -> Result<Finished> {
+        let metrics = self.metrics.map(BegunMetricsFile::start);
         match self.engine {
             Engine::Live(pipelines) => {
                 let outcome = pipelines.run(&self.handle)?;
-                if let Some(metrics) = self.metrics {
+                if let Some(metrics) = metrics {
                     metrics.finish()?;
                 }
                 let inspection = self.handle.inspection().unwrap_or_default();
@@ -235,9 +259,7 @@ impl Gateway {
                     defect: error.map(Error::running),
                 })
             }
-            Engine::Captures(built) => {
-                run_captures(built, self.metrics, &self.config, &self.handle)
-            }
+            Engine::Captures(built) => run_captures(built, metrics, &self.config, &self.handle),
         }
     }
 }

@@ -24,9 +24,43 @@ impl MetricsFile {
     /// Writes the file at once, so that a wrong path is known early, and every
     /// second from now on.
     pub fn start(path: &Path, rules: &Arc<LiveRules>) -> Result<MetricsFile> {
-        let (path, rules): (PathBuf, _) = (path.to_owned(), Arc::clone(rules));
-        let mut metrics = InspectMetrics::default();
-        begin_file(&path, metrics.text().as_bytes())?;
+        Ok(BegunMetricsFile::create(path, rules)?.start())
+    }
+
+    /// Writes the last counts; returns the first failure there was.
+    pub fn finish(self) -> Result {
+        drop(self.stop);
+        let done = self.thread.join();
+        done.unwrap_or_else(|_| Err(Error::running(anyhow!("the metrics were not written"))))
+    }
+}
+
+/// A file of metrics whose thread is still to be started.
+pub(crate) struct BegunMetricsFile {
+    path: PathBuf,
+    rules: Arc<LiveRules>,
+    metrics: InspectMetrics,
+}
+
+impl BegunMetricsFile {
+    /// Writes the file, so that a wrong path is known early.
+    pub fn create(path: &Path, rules: &Arc<LiveRules>) -> Result<BegunMetricsFile> {
+        let metrics = InspectMetrics::default();
+        begin_file(path, metrics.text().as_bytes())?;
+        Ok(BegunMetricsFile {
+            path: path.to_owned(),
+            rules: Arc::clone(rules),
+            metrics,
+        })
+    }
+
+    /// Writes it again every second from now on.
+    pub fn start(self) -> MetricsFile {
+        let BegunMetricsFile {
+            path,
+            rules,
+            mut metrics,
+        } = self;
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
             loop {
@@ -38,13 +72,6 @@ impl MetricsFile {
                 }
             }
         });
-        Ok(MetricsFile { stop, thread })
-    }
-
-    /// Writes the last counts; returns the first failure there was.
-    pub fn finish(self) -> Result {
-        drop(self.stop);
-        let done = self.thread.join();
-        done.unwrap_or_else(|_| Err(Error::running(anyhow!("the metrics were not written"))))
+        MetricsFile { stop, thread }
     }
 }

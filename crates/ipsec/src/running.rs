@@ -13,6 +13,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -231,6 +232,11 @@ impl Running {
     /// The associations, in the order of the present file.
     pub fn associations(&self) -> Vec<Arc<Parameters>> {
         self.lock().file.associations().to_vec()
+    }
+
+    /// The files that hold keys of the present file, beside that itself.
+    pub fn key_files(&self) -> Vec<PathBuf> {
+        self.lock().file.key_files().to_vec()
     }
 
     /// What the associations did so far, by those of the stages that say so within a moment.

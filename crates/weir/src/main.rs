@@ -17,6 +17,8 @@ mod operate;
 #[cfg(target_os = "linux")]
 mod privileges;
 mod rules;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod secrets;
 mod signals;
 mod tables;

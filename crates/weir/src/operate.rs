@@ -9,11 +9,18 @@ use weir_gateway::{ControlSocket, Finished, Gateway, Handle, MetricsEndpoint, de
 
 use crate::cli::Serving;
 use crate::failure::failure;
+#[cfg(target_os = "linux")]
+use crate::sandbox;
 use crate::{rules, signals};
 
 /// Runs to the end, or until a signal ends it.
 pub fn operate(gateway: Gateway, serving: &Serving, quiet: bool) -> Outcome<Finished> {
     let handle = gateway.handle();
+    let is_live = gateway.config().is_live();
+    #[cfg(target_os = "linux")]
+    if is_live {
+        sandbox::confine_files(&sandbox::Reach::of_gateway(&gateway, serving))?;
+    }
     obey_signals(&handle)?;
     let control = match &serving.control {
         None => None,
@@ -33,6 +40,10 @@ pub fn operate(gateway: Gateway, serving: &Serving, quiet: bool) -> Outcome<Fini
             .map(rules::note)
             .unwrap_or_default(),
     });
+    #[cfg(target_os = "linux")]
+    if is_live {
+        sandbox::confine_calls()?;
+    }
     let finished = gateway.run();
     drop((bar, control, metrics));
     finished.map_err(failure)

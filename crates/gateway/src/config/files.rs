@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use weir_packet::file::{keep_apart, meet, require_folder_of};
 
 use super::Config;
-use crate::associations::ledger;
 use crate::error::{Error, Result};
 
 impl Config {
@@ -47,12 +46,6 @@ impl Config {
         let mut outputs = self.documents(json);
         outputs.extend(self.streams());
         outputs
-    }
-
-    /// The directory of the ledger, where associations need one.
-    pub fn ledger(&self) -> Option<PathBuf> {
-        let ipsec = self.ipsec.as_ref()?;
-        ledger(ipsec.state.as_deref()).ok()
     }
 
     /// Where the report goes: the place on the command line and the one in

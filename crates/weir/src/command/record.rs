@@ -1,5 +1,6 @@
 //! `weir record`.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,7 @@ use weir_stream::StopFlag;
 
 use crate::cli::Record;
 use crate::failure::failure;
+use crate::sandbox::{self, Reach};
 use crate::{privileges, signals};
 
 /// The document of `--json`.
@@ -71,6 +73,10 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
     let mut recording =
         Recording::create(&arguments.output, interface, rotation).map_err(failure)?;
 
+    sandbox::confine_files(&Reach {
+        outputs: outputs.into_iter().flatten().map(Path::to_owned).collect(),
+        ..Reach::default()
+    })?;
     let stop = StopFlag::default();
     signals::stop_on_interrupt(&stop)?;
     let reopen = Reopen::default();
@@ -87,6 +93,7 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
             ..Place::default()
         }
     });
+    sandbox::confine_calls()?;
     let started = Instant::now();
     let ended = Recorder {
         interface: &arguments.interface,

@@ -17,6 +17,7 @@ use weir_stream::StopFlag;
 
 use crate::cli::Replay;
 use crate::failure::failure;
+use crate::sandbox::{self, Reach};
 use crate::{privileges, signals};
 
 /// The document of `--json`.
@@ -52,6 +53,11 @@ pub fn replay(arguments: &Replay) -> Outcome<ExitCode> {
     .map_err(failure)?;
     let json = output::Document::asked_for(&arguments.common)?;
 
+    sandbox::confine_files(&Reach {
+        inputs: vec![arguments.input.clone()],
+        outputs: outputs.into_iter().map(Path::to_owned).collect(),
+        ..Reach::default()
+    })?;
     signals::stop_on_interrupt(&stop)?;
     let counts = sender.counts();
     let extent = Extent::of_captures(sender.total_bytes());
@@ -60,6 +66,7 @@ pub fn replay(arguments: &Replay) -> Outcome<ExitCode> {
         packets: counts.packets.load(Ordering::Relaxed),
         ..Place::default()
     });
+    sandbox::confine_calls()?;
     let started = Instant::now();
     let (sent, ended) = sender.run();
     let seconds = started.elapsed().as_secs_f64();

@@ -5,6 +5,8 @@
 
 mod bench;
 mod captures;
+#[cfg(target_os = "linux")]
+mod confined;
 mod contract;
 mod control;
 mod damage;
