@@ -9,11 +9,12 @@ folder, capture after capture, N times over, each time an hour later, so that fl
 What starting and loading the rules takes is measured over a capture of one frame, in the same
 rounds, and subtracted; the two are interleaved. With `--alerts-only` Suricata does what Weir
 does: the parsers of HTTP, DNS and TLS, and alerts as the only output; without, it runs its stock
-configuration. SURICATA and SURICATA_YAML name the program and its configuration where they are
-not in their usual places.
+configuration. Both verify checksums. SURICATA and SURICATA_YAML name the program and its
+configuration where they are not in their usual places.
 """
 
 import argparse
+import ipaddress
 import json
 import pathlib
 import resource
@@ -114,7 +115,7 @@ def commands(arguments, folder):
     weir += settings.variables_for_weir()
     found = {"weir": weir + [word for path in arguments.rules for word in ("--rules", path)]}
     if settings.program():
-        suricata = settings.suricata(arguments.rules, folder, arguments.alerts_only)
+        suricata = settings.suricata(arguments.rules, folder, arguments.alerts_only, "all")
         found["suricata"] = suricata + ["-r", "INPUT"]
     return found
 
@@ -148,7 +149,8 @@ def alerts(path):
             if '"event_type":"alert"' in line:
                 event = json.loads(line)
                 number += 1
-                ends = sorted([event["src_ip"], event["dest_ip"]])
+                # Suricata writes all zeros of an IPv6 address.
+                ends = sorted(map(ipaddress.ip_address, (event["src_ip"], event["dest_ip"])), key=str)
                 kinds.add((*ends, event["alert"]["signature_id"]))
     return number, len(kinds)
 
@@ -171,12 +173,12 @@ def main():
         write(folder / "one.pcap", packets[:1])
         print(f"{len(packets)} packets, {bits / 8e6:.1f} MB, {arguments.rounds} rounds, core {arguments.core}")
         del packets
-        contestants = commands(arguments, folder)
-        for name, command in contestants.items():
+        candidates = commands(arguments, folder)
+        for name, command in candidates.items():
             print(f"{name}: {version(name, command)}")
-        rates = {name: [] for name in contestants}
+        rates = {name: [] for name in candidates}
         for _ in range(arguments.rounds):
-            for name, command in contestants.items():
+            for name, command in candidates.items():
                 start = processor_seconds(command, folder / "one.pcap", arguments.core, folder)
                 whole = processor_seconds(command, folder / "all.pcap", arguments.core, folder)
                 rates[name].append(bits / max(whole - start, 1e-9) / 1e9)

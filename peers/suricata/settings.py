@@ -47,10 +47,11 @@ def configuration():
     return pathlib.Path(os.environ.get("SURICATA_YAML", "/etc/suricata/suricata.yaml"))
 
 
-def suricata(rules, folder, alerts_only=False):
+def suricata(rules, folder, alerts_only=False, checksums="none"):
     """The command line without an input: one thread, rules joined in a file of the folder, logs
-    to the folder `log` in it, checksums not verified. With `alerts_only`, Suricata does the same
-    work as Weir: the parsers of HTTP, DNS and TLS, and alerts as its only output."""
+    to the folder `log` in it, checksums verified only where `checksums` is "all". With
+    `alerts_only`, Suricata does the same work as Weir: the parsers of HTTP, DNS and TLS, and alerts
+    as its only output."""
     together = folder / "all.rules"
     together.write_bytes(b"\n".join(path.read_bytes() for path in rules))
     usual = configuration()
@@ -58,7 +59,7 @@ def suricata(rules, folder, alerts_only=False):
         usual = folder / "alerts-only.yaml"
         usual.write_text(ALERTS_ONLY.format(configuration().resolve()))
     command = [program(), "-c", usual, "-S", together, "-l", folder / "log"]
-    command += ["-k", "none", "--runmode", "single"]
+    command += ["-k", checksums, "--runmode", "single"]
     for setting in [f"vars.address-groups.{variable}" for variable in SITE] + MORE_FOR_SURICATA:
         command += ["--set", setting]
     if alerts_only:
