@@ -166,7 +166,7 @@ def a_transfer_outlives_its_gateways():
         host, data = serve(tunnel, INNER["right"], 8080)
         target = tunnel.pair.folder / "copy"
         command = ["ip", "netns", "exec", tunnel.pair.names["left"], "curl", "-sSg", "--max-time", "100",
-                   "--limit-rate", "1M", "-o", str(target), f"http://{host}/file"]
+                   "--limit-rate", "1M" if FULL else "500K", "-o", str(target), f"http://{host}/file"]
         transfer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         for side in ["right", "left"] * (5 if FULL else 1):
             time.sleep(0.7)
@@ -257,8 +257,9 @@ def streams(tunnel, is_bad):
             if "-u" in options:
                 total = found["end"]["sum"]
                 packets, lost = total["packets"], total["lost_packets"]
-                # Also on a clean cable: a receiver that gets no processor time loses some.
-                most = packets * (0.1 if is_bad else 0.01)
+                # Also on a clean cable: a receiver drops the first packets of a higher rate until the
+                # ledger has their numbers (`reservation_pending`), which takes as long as the disk.
+                most = packets * 0.25
                 check(packets * 1200 >= IPERF_BYTES and 0 <= lost <= most, f"{what}: {lost} of {packets} lost")
             else:
                 received = found["end"]["sum_received"]["bytes"]
