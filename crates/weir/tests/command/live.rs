@@ -49,7 +49,10 @@ fn check_privileges(pid: &Value) {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
     let mut threads = 0;
     for task in tasks.flatten() {
-        let text = std::fs::read_to_string(task.path().join("status")).expect("a status");
+        // A thread that served a client may have ended meanwhile.
+        let Ok(text) = std::fs::read_to_string(task.path().join("status")) else {
+            continue;
+        };
         let value = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
             line.expect("a line").trim().to_owned()
