@@ -511,7 +511,7 @@ impl<K: Key> Core<K> {
 }
 
 /// More than the frames of MACs, which expand no keys, have of the stack.
-const MAC_FRAME_BYTES: usize = 8 * 1024;
+const MAC_FRAME_BYTES: usize = 12 * 1024;
 
 /// Encrypts blocks under the key of a source and gives their packets the IVs.
 fn encrypt_ivs(
