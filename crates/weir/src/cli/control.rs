@@ -87,7 +87,7 @@ pub struct SaList {
 
 /// Add associations, and policies that name them.
 ///
-/// The text has the form of an SA file: [[sa]] with keys in it, and [[policy]] with action =
+/// The text has the form of an SA file: associations with their keys in it, and policies with action =
 /// "protect". A policy with the selectors and direction of one in force joins that one; others stand in
 /// front of those in force. If it is wrong or conflicts with an association in force, nothing changes,
 /// and the exit status is 1.
