@@ -485,7 +485,7 @@ impl<K: Key> Core<K> {
             (Kind::MacSuite, Family::Umac | Family::Mmh) => self.tier_of(Family::CtrMac),
             _ => self.tier_of(family),
         };
-        frames::cleared_of::<MAC_FRAME_BYTES, ()>(|| mac::process(tier, &mut packets, verdicts));
+        frames::cleared(|| mac::process(tier, &mut packets, verdicts));
     }
 
     /// Cuts the packets of a kind, and calls `each` with the index, the slot of the key, and the
@@ -509,9 +509,6 @@ impl<K: Key> Core<K> {
         }
     }
 }
-
-/// More than the frames of MACs, which expand no keys, have of the stack.
-const MAC_FRAME_BYTES: usize = 12 * 1024;
 
 /// Encrypts blocks under the key of a source and gives their packets the IVs.
 fn encrypt_ivs(
