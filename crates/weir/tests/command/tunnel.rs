@@ -23,6 +23,29 @@ const KEYS: [&str; 2] = [
 
 const NEXT_KEY: &str = "a0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9f01020304";
 
+/// An association between two sites, and the policy that protects by it.
+fn association([name, spi, suite, key]: [&str; 4], direction: &str, [from, to]: [u8; 2]) -> String {
+    format!(
+        r#"
+        [[sa]]
+        name = "{name}"
+        spi = {spi}
+        direction = "{direction}"
+        suite = "{suite}"
+        key = "{key}"
+        mode = "tunnel"
+        nat_t = true
+        tunnel = {{ source = "198.18.0.{from}", destination = "198.18.0.{to}" }}
+        [[policy]]
+        direction = "{direction}"
+        source = "192.0.2.{from}"
+        destination = "192.0.2.{to}"
+        action = "protect"
+        sa = "{name}"
+        "#
+    )
+}
+
 impl<'a> Site<'a> {
     fn start(namespace: &'a Namespace, cable: &str, number: u8) -> Site<'a> {
         namespace.ip(&format!("addr add 198.18.0.{number}/24 dev {cable}"));
@@ -88,25 +111,9 @@ impl<'a> Site<'a> {
                 true => "outbound",
                 false => "inbound",
             };
-            text += &format!(
-                r#"
-                [[sa]]
-                name = "from-{from}"
-                spi = 0x100{from}
-                direction = "{direction}"
-                suite = "aes-128-gcm-16"
-                key = "{key}"
-                mode = "tunnel"
-                nat_t = true
-                tunnel = {{ source = "198.18.0.{from}", destination = "198.18.0.{to}" }}
-                [[policy]]
-                direction = "{direction}"
-                source = "192.0.2.{from}"
-                destination = "192.0.2.{to}"
-                action = "protect"
-                sa = "from-{from}"
-                "#
-            );
+            let name = format!("from-{from}");
+            let spi = format!("0x100{from}");
+            text += &association([&name, &spi, "aes-128-gcm-16", key], direction, [from, to]);
         }
         let path = self.folder.write("sa.toml", text + more);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -156,26 +163,8 @@ impl<'a> Site<'a> {
     fn rotate_with(&self, other: &Site) {
         let text = |direction: &str| {
             let (from, to) = (self.number, other.number);
-            format!(
-                r#"
-                [[sa]]
-                name = "next"
-                spi = 0x2000
-                direction = "{direction}"
-                suite = "aes-256-gcm-16"
-                key = "{}"
-                mode = "tunnel"
-                nat_t = true
-                tunnel = {{ source = "198.18.0.{from}", destination = "198.18.0.{to}" }}
-                [[policy]]
-                direction = "{direction}"
-                source = "192.0.2.{from}"
-                destination = "192.0.2.{to}"
-                action = "protect"
-                sa = "next"
-                "#,
-                NEXT_KEY
-            )
+            let next = ["next", "0x2000", "aes-256-gcm-16", NEXT_KEY];
+            association(next, direction, [from, to])
         };
         let open_to_all = self.folder.write("open.toml", text("outbound"));
         self.control(&["sa", "add", &open_to_all])
