@@ -9,6 +9,8 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 
 CABLES = [("a", "b"), ("c", "d")]
@@ -135,6 +137,19 @@ class Bench:
                 return status
             before = now
             time.sleep(0.5)
+
+
+def verdict(what, arguments, judge):
+    """Runs `judge` on a bench and prints the verdict with its figures; the exit status is 1 where
+    something is broken."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with Bench(pathlib.Path(folder), arguments.weir, arguments.sender) as bench:
+                figures = judge(bench, arguments)
+        except Broken as error:
+            print(f"{what}: failed: {error}")
+            sys.exit(1)
+    print(f"{what}: passed: {figures}")
 
 
 def arrived(status):

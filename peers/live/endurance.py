@@ -22,11 +22,9 @@ The last line is the verdict, with figures. Needs root and iproute2.
 
 import argparse
 import pathlib
-import sys
-import tempfile
 import time
 
-from bench import Bench, Broken, arrived, balanced, resident_kib
+from bench import Broken, arrived, balanced, resident_kib, verdict
 
 MOST_GROWTH_KIB = 1024
 BURST_S = 2
@@ -165,14 +163,7 @@ def main():
                         help="of the rate that was found, for what else this machine does; 0.7")
     arguments = parser.parse_args()
     what = f"endurance of {arguments.seconds} s, {arguments.work}, {arguments.port}"
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with Bench(pathlib.Path(folder), arguments.weir, arguments.sender) as bench:
-                figures = endure(bench, arguments)
-        except Broken as error:
-            print(f"{what}: failed: {error}")
-            sys.exit(1)
-    print(f"{what}: passed: {figures}")
+    verdict(what, arguments, endure)
 
 
 if __name__ == "__main__":

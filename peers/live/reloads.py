@@ -32,11 +32,9 @@ import json
 import pathlib
 import struct
 import subprocess
-import sys
-import tempfile
 import time
 
-from bench import Bench, Broken, arrived, balanced
+from bench import Broken, arrived, balanced, verdict
 
 # Frames of the flows, and of the ESP packets that are made of them.
 BYTES = [60, 140, 300]
@@ -225,14 +223,7 @@ def main():
     parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args()
     what = f"{arguments.reloads} reloads at {arguments.rate} packets/s, workers {arguments.workers}"
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with Bench(pathlib.Path(folder), arguments.weir, arguments.sender) as bench:
-                figures = judge(bench, arguments)
-        except Broken as error:
-            print(f"{what}: failed: {error}")
-            sys.exit(1)
-    print(f"{what}: passed: {figures}")
+    verdict(what, arguments, judge)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ rules and outputs, and tcpdump, which only writes packets to a file.
 
 WEIR is a release build. Each candidate has an interface of its own and one thread for packets, on
 core 1; all are up at once and idle while another one is measured. `weir replay` sends UDP packets of
-64 bytes in 1,000 flows from core 0, at each rate for so many seconds a round; `max` is as many as it
-sends. Rows show the CPU time of a candidate's process per packet sent, which leaves out the kernel's
+64 bytes in 1,000 flows from core 0. Each round lasts `--seconds` at each rate; at the rate `max` it
+sends as fast as it can. Rows show the CPU time of a candidate's process per packet sent, which leaves out the kernel's
 work for the receiving interface (it is the sender's), and what the candidate lost of all rounds by
 its own count. Needs root and iproute2. A candidate that is not installed is a row that says
 so.
@@ -28,15 +28,16 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suricata"))
-import settings  # noqa: E402
-from tunnels import Missing, run  # noqa: E402
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(PROJECT / "tests" / "netlab"), str(PROJECT / "peers" / "suricata")]
+import settings
+from sites import Missing, run
 
-EXAMPLE_RULES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "example.rules"
+EXAMPLE_RULES = PROJECT / "examples" / "example.rules"
 FLOWS = 1000
 # A candidate has this long to take what waits in its ring.
 SETTLE_S = 0.3
-# CPU time per packet, at most so many times that of the other candidate.
+# Upper limits of Weir's CPU time per packet, divided by that of the other candidate.
 TARGETS = {"suricata": 0.6, "tcpdump": 1.5}
 
 
