@@ -115,8 +115,9 @@ impl<A: Association> Slots<A> {
         }
     }
 
-    /// Does what the stage is told between two batches. It does not wait for a disk. `expect`
-    /// takes in the databases that packets will be classified by. Whether anything has changed.
+    /// Carries out the commands that arrived, between two batches, and does not wait for a disk.
+    /// `expect` takes in the databases that later packets are classified by. Returns whether
+    /// anything has changed.
     #[inline]
     pub fn take_commands(&mut self, mut expect: impl FnMut(Arc<Databases>)) -> bool {
         let mut has_changed = false;

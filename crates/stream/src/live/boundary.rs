@@ -46,7 +46,7 @@ struct Gate(Mutex<()>);
 /// How long a change waits for a worker that stands still, and the others with it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long both sides wait before they look again.
+/// How long both sides wait before they check again.
 const PAUSE: Duration = Duration::from_micros(20);
 
 impl Boundary {
@@ -74,7 +74,7 @@ impl Boundary {
         let _asked = Asked::begin(&shared.is_asked);
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            // Whoever holds all gates sees every parcel counted that was sent.
+            // With all gates held, the count includes every parcel that was sent.
             if let Some(_gates) = shared.close()
                 && shared.parcels.load(Ordering::Relaxed) == 0
             {

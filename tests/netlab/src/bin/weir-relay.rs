@@ -37,7 +37,7 @@ fn run() -> Result<(), String> {
     };
     let relay = Relay::between([one, other], [forth, back]).map_err(|error| error.to_string())?;
     print("ready")?;
-    // It ends with whoever started it.
+    // The end of standard input ends it: its parent has ended, or asks for that.
     let mut input = Vec::new();
     let _ = std::io::stdin().read_to_end(&mut input);
     let [forth, back] = relay.stop().map(json);
