@@ -1,0 +1,1 @@
+//! Ingress filters by partition key.

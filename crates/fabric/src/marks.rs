@@ -1,0 +1,1 @@
+//! Packet marking by switches, and traceback to the source of one packet.

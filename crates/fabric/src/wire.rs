@@ -1,0 +1,1 @@
+//! Headers and packets of InfiniBand and RoCEv2.
