@@ -2,6 +2,8 @@
 //! rightly: the rows of `weir engines`.
 
 mod known_answers;
+#[cfg(test)]
+mod published;
 mod self_test;
 mod trust;
 
@@ -15,7 +17,9 @@ pub use self_test::SelfTestError;
 pub(crate) use trust::{Family, tier_in_use, trusted_tier};
 
 #[cfg(test)]
-pub(crate) use known_answers::{unhex, universal};
+pub(crate) use known_answers::unhex;
+#[cfg(test)]
+pub(crate) use published::universal;
 
 /// One implementation of one or more suites.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@
 use super::AeadAnswer;
 use crate::suite::{Aead, AesKeySize};
 
-pub(crate) const AEADS: &[AeadAnswer] = &[
+pub(super) const AEADS: &[AeadAnswer] = &[
     AeadAnswer {
         source: "draft-mcgrew-gcm-test-01 section 4 case 1",
         aead: Aead::AesGcm16(AesKeySize::Aes128),

@@ -4,7 +4,7 @@
 use super::AeadAnswer;
 use crate::suite::{Aead, UniversalMac};
 
-pub(crate) const CTR_MAC: &[AeadAnswer] = &[
+pub(super) const CTR_MAC: &[AeadAnswer] = &[
     AeadAnswer {
         source: "docs/mac-suites.md, test vectors",
         aead: Aead::AesCtrMac(UniversalMac::Umac64),

@@ -5,7 +5,7 @@
 use super::CipherAnswer;
 use crate::suite::{AesKeySize, Cipher};
 
-pub(crate) const CIPHERS: &[CipherAnswer] = &[
+pub(super) const CIPHERS: &[CipherAnswer] = &[
     CipherAnswer {
         source: "RFC 3602 section 4 case 1",
         cipher: Cipher::AesCbc(AesKeySize::Aes128),

@@ -5,7 +5,7 @@
 use super::AeadAnswer;
 use crate::suite::{Aead, AesKeySize};
 
-pub(crate) const OCB3: &[AeadAnswer] = &[
+pub(super) const OCB3: &[AeadAnswer] = &[
     AeadAnswer {
         source: "RFC 7253 appendix A, nonce ...01",
         aead: Aead::AesOcb3(AesKeySize::Aes128),

@@ -7,7 +7,7 @@ use crate::suite::{Aead, AesKeySize};
 /// Where answers come from that are not published.
 const COMPUTED: &str = "OpenSSL 4.0.0, AES-CCM with RFC 4309's nonces";
 
-pub(crate) const CCM: &[AeadAnswer] = &[
+pub(super) const CCM: &[AeadAnswer] = &[
     AeadAnswer {
         source: "Wycheproof aes_ccm_test, case 262",
         aead: Aead::AesCcm16(AesKeySize::Aes128),

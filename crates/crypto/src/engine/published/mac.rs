@@ -3,7 +3,7 @@
 use super::MacAnswer;
 use crate::suite::Mac;
 
-pub(crate) const MACS: &[MacAnswer] = &[
+pub(super) const MACS: &[MacAnswer] = &[
     MacAnswer {
         source: "RFC 2202 section 3 test case 1",
         mac: Mac::HmacSha1_96,
