@@ -3,6 +3,8 @@
 //!
 //! Everything here is pure: bytes and states in, verdicts out. The frame calls it from stages.
 
+#![deny(unsafe_code)]
+
 pub mod filter;
 pub mod marks;
 pub mod wire;

@@ -19,7 +19,11 @@ const SLL2_BYTES: usize = 20;
 pub fn carries_both_versions(link: LinkType) -> bool {
     !matches!(
         link,
-        LinkType::RawIpv4 | LinkType::RawIpv6 | LinkType::Other(_)
+        LinkType::RawIpv4
+            | LinkType::RawIpv6
+            | LinkType::InfiniBand
+            | LinkType::Erf
+            | LinkType::Other(_)
     )
 }
 
@@ -80,7 +84,8 @@ pub fn set_ip_version(link: LinkType, shim: Option<Shim>, header: &mut [u8], ver
         }
         LinkType::Null => set_family(header, version, FAMILY_IPV6_NULL),
         LinkType::Loop => set_family(header, version, FAMILY_IPV6_LOOP),
-        LinkType::RawIp | LinkType::RawIpv4 | LinkType::RawIpv6 | LinkType::Other(_) => {}
+        LinkType::RawIp | LinkType::RawIpv4 | LinkType::RawIpv6 => {}
+        LinkType::InfiniBand | LinkType::Erf | LinkType::Other(_) => {}
     }
 }
 

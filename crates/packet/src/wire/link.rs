@@ -30,6 +30,12 @@ pub enum LinkType {
     Null,
     /// OpenBSD loopback: an address family in network byte order (108).
     Loop,
+    /// Native InfiniBand from its local route header on (247): no IP packets, so
+    /// that [`Headers`](super::Headers) finds none.
+    InfiniBand,
+    /// Records in Endace's Extensible Record Format (197), of InfiniBand among
+    /// others: what is in them is not looked for here.
+    Erf,
     /// Any other: carried, but its packets have no known headers.
     Other(u16),
 }
@@ -45,8 +51,10 @@ impl LinkType {
             104 => LinkType::CiscoHdlc,
             108 => LinkType::Loop,
             113 => LinkType::LinuxSll,
+            197 => LinkType::Erf,
             228 => LinkType::RawIpv4,
             229 => LinkType::RawIpv6,
+            247 => LinkType::InfiniBand,
             276 => LinkType::LinuxSll2,
             other => LinkType::Other(other),
         }
@@ -61,8 +69,10 @@ impl LinkType {
             LinkType::CiscoHdlc => 104,
             LinkType::Loop => 108,
             LinkType::LinuxSll => 113,
+            LinkType::Erf => 197,
             LinkType::RawIpv4 => 228,
             LinkType::RawIpv6 => 229,
+            LinkType::InfiniBand => 247,
             LinkType::LinuxSll2 => 276,
             LinkType::Other(number) => u32::from(number),
         }
@@ -144,7 +154,7 @@ pub(super) fn parse(link: LinkType, bytes: &[u8]) -> Result<LinkHeader, Fault> {
             skip_tags(bytes, 20, be16(header, 0)?)
         }
         LinkType::Null | LinkType::Loop => address_family(link, bytes),
-        LinkType::Other(_) => Err(Fault::UnknownLinkType),
+        LinkType::InfiniBand | LinkType::Erf | LinkType::Other(_) => Err(Fault::UnknownLinkType),
     }
 }
 

@@ -91,6 +91,8 @@ fn link_types_known_and_unknown() {
         (113, LinkType::LinuxSll),
         (276, LinkType::LinuxSll2),
         (147, LinkType::Other(147)),
+        (197, LinkType::Erf),
+        (247, LinkType::InfiniBand),
         // Four bytes of frame check sequence, announced in the upper half.
         (0x5400_0001, LinkType::Ethernet),
     ] {
