@@ -233,7 +233,7 @@ impl Lengths {
     }
 
     /// Where the parts of a packet at `offset` lie, and where it ends, as [`Place::new`] says.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&self, offset: u32, layout: Layout) -> Result<(Place, u64), Refusal> {
         let is_right = layout.payload_bytes & u32::from(self.partial_block) == 0
             && layout.payload_bytes <= self.max_payload_bytes

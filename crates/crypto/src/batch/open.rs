@@ -76,7 +76,7 @@ impl OpenBatch<'_> {
     /// # Errors
     /// Why the packet is not taken: [`Refusal::NoNumber`] where [`OpenBatch::push_numbered`] is
     /// needed.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, packet: Descriptor) -> Result<(), Refusal> {
         if packet.layout.esn {
             return Err(Refusal::NoNumber);
@@ -90,7 +90,7 @@ impl OpenBatch<'_> {
     ///
     /// # Errors
     /// Why the packet is not taken.
-    #[inline]
+    #[inline(always)]
     pub fn push_numbered(&mut self, packet: Descriptor, number: u64) -> Result<(), Refusal> {
         self.push_any(packet, Some(number))
     }

@@ -91,7 +91,7 @@ impl Pending {
 
     /// Whether there is a place for one more packet, which ends at `end` in a buffer of
     /// `buffer_bytes` and lies on no other packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check(
         &self,
         (place, end): (Place, u64),
@@ -127,7 +127,7 @@ impl Pending {
     }
 
     /// Adds a packet that was checked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, packet: Packet) {
         let index = self.len;
         if index >= BATCH_PACKETS {

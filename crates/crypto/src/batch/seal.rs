@@ -84,7 +84,7 @@ impl SealBatch<'_> {
     ///
     /// # Errors
     /// Why the packet is not taken; no number was used then.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, packet: Descriptor) -> Result<u64, Refusal> {
         self.core.push(self.buffer, packet, None, |key, _| {
             let number = key.numbers_mut(packet.context)?.draw()?;
@@ -97,7 +97,7 @@ impl SealBatch<'_> {
     ///
     /// # Errors
     /// As [`SealBatch::push`].
-    #[inline]
+    #[inline(always)]
     pub fn push_numbered(&mut self, packet: Descriptor, number: u64) -> Result<(), Refusal> {
         let pushed = self.core.push(self.buffer, packet, Some(number), |key, _| {
             let end = key.rule.end();
