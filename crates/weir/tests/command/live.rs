@@ -39,6 +39,16 @@ pub fn status(socket: &str) -> Value {
         .json()
 }
 
+/// What a gateway says of itself once its workers have told of so many queues, which are all up.
+pub fn until_up(socket: &str, queues: usize) -> Value {
+    until(|| {
+        let status = status(socket);
+        let told = status["queues"].as_array()?;
+        let are_up = told.iter().all(|queue| queue["state"] == "up");
+        (told.len() == queues && are_up).then(|| status.clone())
+    })
+}
+
 /// Waits until a gateway has received so many packets.
 pub fn until_received(socket: &str, packets: u64) {
     until(|| (status(socket)["packets"].as_u64() >= Some(packets)).then_some(()));
@@ -116,8 +126,7 @@ fn a_filter_stands_between_two_interfaces() {
             namespace,
             &["run", &path, "-q", &control, "--metrics", "9898"],
         );
-        let first = status(&socket);
-        assert_eq!(first["queues"].as_array().map(Vec::len), Some(4));
+        let first = until_up(&socket, 4);
         check_privileges(&first["pid"]);
         let out = folder.name("out.pcapng");
         let mut recording = start(namespace, &["record", "-i", "d", &out, "-q"]);

@@ -9,7 +9,7 @@ use weir_netlab::{Cable, inside};
 use weir_processes::{Beside, Folder, json_file, json_lines};
 
 use crate::inspect::expected;
-use crate::live::{run, start, status, until_received, widen};
+use crate::live::{run, start, until_received, until_up, widen};
 use crate::processes::{example_name, weir};
 
 const PACKETS: u64 = 3564;
@@ -47,7 +47,7 @@ fn compare(workers: &str) {
             let arguments = [command, more].concat();
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             running.push(start(namespace, &arguments));
-            assert_eq!(status(socket)["queues"][0]["state"], "up");
+            until_up(socket, workers.parse().expect("a number"));
         }
         let traffic = example_name("traffic.pcapng");
         run(namespace, &["replay", &traffic, "-i", "a", "-q"]).done();
