@@ -2,7 +2,7 @@
 
 .POSIX:
 .SILENT:
-.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak kills tunnels endurance reloads
+.PHONY: help run test install install-lab uninstall dist peers peers-aesni peers-table bench fuzz soak kills tunnels endurance reloads scraping
 
 # How long `make fuzz` spends on each target, and how long `make soak` and `make endurance` last; how often `make kills`
 # kills a gateway.
@@ -28,6 +28,7 @@ help:
 	echo 'make soak SECONDS=60  two live gateways under load and faults, as root; the last line is the verdict'
 	echo 'make kills KILLS=100  the same, where nothing happens but that gateways are killed'
 	echo 'make endurance SECONDS=600  live packets at the highest rate without loss, as root; OPTIONS="--rate 100000"'
+	echo 'make scraping              what status, metrics and a reload every second cost the packet rate, as root'
 	echo 'make reloads RELOADS=1000   a whole configuration is replaced under load, as root; OPTIONS="--workers 2"'
 
 # Alerts are appended to their file, as logs are; each of these runs begins a
@@ -166,6 +167,9 @@ endurance:
 
 reloads:
 	$(BENCH) reloads.py --reloads $(RELOADS) $(OPTIONS)
+
+scraping:
+	$(BENCH) scraping.py $(OPTIONS)
 
 tunnels:
 	cargo build --release --locked --package weir

@@ -7,15 +7,21 @@
 //! tun      TCP between two TUN devices with segmentation offload
 //! ```
 //!
-//! The sender has core 0, the forwarder core 1, with the kernel's work for what it sends. Rows tell
-//! the CPU time of the forwarder's thread per packet and what was lost on the way. DPDK's testpmd
-//! takes part where it is installed (`dpdk`); it polls, so that its CPU time is no measure.
+//! The sender has core 0, the forwarder core 1, with the kernel's work for what it sends. `bare` calls
+//! the kernel, `weir-port` goes through Weir's ports, and `weir` through its engine, which parses each
+//! packet, finds its flow and counts it. Rows tell the CPU time of the forwarder's thread per packet,
+//! what was lost on the way, and how long packets took. DPDK's testpmd takes part where it is installed
+//! (`dpdk`); it polls, so that its CPU time is no measure.
 
 #![cfg_attr(not(target_os = "linux"), allow(unused))]
 #![deny(unsafe_code)]
 
 #[cfg(target_os = "linux")]
 mod bare;
+#[cfg(target_os = "linux")]
+mod engine;
+#[cfg(target_os = "linux")]
+mod latency;
 #[cfg(target_os = "linux")]
 mod packets;
 #[cfg(target_os = "linux")]

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_netlab::{Cable, Namespace};
-use weir_port::{Frames, InterfaceTx, Outgoing, Tx, TxOptions};
+use weir_port::{Frames, InterfaceRx, InterfaceTx, Outgoing, Rx, RxOptions, Tx, TxOptions};
 
 use crate::run::{Run, pin};
-use crate::{Candidate, Measured};
+use crate::{BATCH, BLOCK_BYTES, BLOCK_TIMEOUT, BLOCKS, Candidate, Measured, ports};
 
 /// The namespace and its cables.
 pub fn network() -> Namespace {
@@ -37,7 +37,7 @@ pub fn measure(
             });
             run.wait_until_ready();
             let arrived_before = received_packets("d");
-            let sent = send(rate, duration);
+            let sent = send(rate, duration, BURST);
             // What is under way arrives.
             thread::sleep(Duration::from_millis(50));
             run.end();
@@ -54,15 +54,64 @@ pub fn measure(
     })
 }
 
-/// Sends packets to `a` and returns how many.
-fn send(rate: Option<u64>, duration: Duration) -> u64 {
+/// Sends at a rate through one forwarder, packet by packet, and returns how long each that
+/// arrived was on its way: from just before it was given to the kernel until the kernel received
+/// it at `d`. In ascending order.
+pub fn latencies_ns(namespace: &Namespace, candidate: &Candidate, duration: Duration) -> Vec<u64> {
+    namespace.enter(|| {
+        // All packets stay in the ring until the run is over, so that reading them costs nobody
+        // time.
+        let options = RxOptions {
+            ignore_outgoing: true,
+            block_bytes: BLOCK_BYTES,
+            blocks: 4 * BLOCKS,
+            block_timeout: BLOCK_TIMEOUT,
+            ..RxOptions::default()
+        };
+        let pool = ports::pool();
+        let mut arrived = InterfaceRx::open("d", &pool, options).expect("d");
+        let run = Run::default();
+        thread::scope(|scope| {
+            let forwarder = scope.spawn(|| {
+                pin(1);
+                (candidate.forward)("b", "c", &run)
+            });
+            run.wait_until_ready();
+            send(Some(LATENCY_RATE), duration, 1);
+            thread::sleep(Duration::from_millis(50));
+            run.end();
+            forwarder.join().expect("the forwarder ends");
+        });
+        let mut latencies = Vec::new();
+        let mut frames = Frames::of(&pool);
+        while arrived.fill(&mut frames, BATCH) > 0 {
+            for packet in frames.packets() {
+                let stamp = packet
+                    .bytes
+                    .get(STAMP)
+                    .and_then(|bytes| bytes.first_chunk());
+                if let Some(stamp) = stamp
+                    && packet.bytes[..12] == ADDRESSES
+                {
+                    let sent_ns = u64::from_be_bytes(*stamp);
+                    latencies.push(packet.arrival.arrival_ns.saturating_sub(sent_ns));
+                }
+            }
+            frames.clear();
+        }
+        latencies.sort_unstable();
+        latencies
+    })
+}
+
+/// Sends packets to `a`, so many at once, and returns how many. Each of a single one says when.
+fn send(rate: Option<u64>, duration: Duration, burst: usize) -> u64 {
     pin(0);
     let options = TxOptions {
         bypass_queueing: true,
     };
     let mut tx = InterfaceTx::open("a", options).expect("a");
-    let packet = packet();
-    let burst = [Outgoing::from(&packet[..]); BURST as usize];
+    let mut packet = packet();
     let mut frames = Frames::default();
     let begin = Instant::now();
     let mut count = 0;
@@ -74,19 +123,25 @@ fn send(rate: Option<u64>, duration: Duration) -> u64 {
         let due = rate.map_or(u64::MAX, |rate| {
             (rate as f64 * elapsed.as_secs_f64()) as u64
         });
-        if count + BURST <= due {
-            tx.send(&mut frames, &burst);
-            count += BURST;
-        } else {
+        if count + burst as u64 > due {
             std::hint::spin_loop();
+            continue;
         }
+        if burst == 1 {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now_ns = now.expect("a time after 1970").as_nanos() as u64;
+            packet[STAMP].copy_from_slice(&now_ns.to_be_bytes());
+        }
+        let outgoing = [Outgoing::from(&packet[..]); BURST];
+        tx.send(&mut frames, &outgoing[..burst.min(BURST)]);
+        count += burst as u64;
     }
 }
 
 /// UDP over IPv4; 64 bytes with the frame check sequence.
 fn packet() -> [u8; PACKET_BYTES] {
     let mut packet = [0; PACKET_BYTES];
-    packet[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+    packet[..12].copy_from_slice(&ADDRESSES);
     packet[12..34].copy_from_slice(&[
         8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2,
     ]);
@@ -107,4 +162,10 @@ fn received_packets(interface: &str) -> u64 {
 }
 
 const PACKET_BYTES: usize = 60;
-const BURST: u64 = 32;
+const BURST: usize = 32;
+/// Of both Ethernet stations.
+const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+/// Where in a packet the time stands at which it was sent.
+const STAMP: std::ops::Range<usize> = 42..50;
+/// Packets per second whose latency is measured.
+const LATENCY_RATE: u64 = 100_000;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_port::{
     FrameLayout, FramePool, Frames, InterfaceRx, InterfaceTx, Outgoing, Rx, RxOptions, Tx,
-    TxOptions, XdpOptions, open_xdp,
+    TxOptions, XdpOptions, XdpRx, XdpTx, open_xdp,
 };
 
 use crate::run::Run;
@@ -12,22 +12,31 @@ use crate::{BATCH, BLOCK_BYTES, BLOCK_TIMEOUT, BLOCKS, FRAME_BYTES, FRAMES, RING
 
 /// AF_XDP: a frame goes from port to port as it is.
 pub fn xdp(from: &str, to: &str, run: &Run) -> u64 {
-    let pool = pool();
-    let options = XdpOptions {
-        ring_packets: RING_PACKETS,
-        copies: true,
-        promiscuous: false,
-    };
-    let pools = [pool.clone()];
-    let (rx, _unused_tx) = open_xdp(from, &pools, options.clone())
-        .expect(from)
-        .remove(0);
-    let (_unused_rx, tx) = open_xdp(to, &pools, options).expect(to).remove(0);
+    let (rx, tx) = open_xdp_pair(from, to);
     forward(rx, tx, run)
 }
 
 /// AF_PACKET: from the ring into frames, and by `sendmmsg`.
 pub fn packet(from: &str, to: &str, run: &Run) -> u64 {
+    let (rx, tx) = open_packet_pair(from, to);
+    forward(rx, tx, run)
+}
+
+pub fn open_xdp_pair(from: &str, to: &str) -> (XdpRx, XdpTx) {
+    let options = XdpOptions {
+        ring_packets: RING_PACKETS,
+        copies: true,
+        promiscuous: false,
+    };
+    let pools = [pool()];
+    let (rx, _) = open_xdp(from, &pools, options.clone())
+        .expect(from)
+        .remove(0);
+    let (_, tx) = open_xdp(to, &pools, options).expect(to).remove(0);
+    (rx, tx)
+}
+
+pub fn open_packet_pair(from: &str, to: &str) -> (InterfaceRx, InterfaceTx) {
     let options = RxOptions {
         promiscuous: false,
         ignore_outgoing: true,
@@ -41,7 +50,7 @@ pub fn packet(from: &str, to: &str, run: &Run) -> u64 {
         bypass_queueing: true,
     };
     let tx = InterfaceTx::open(to, options).expect(to);
-    forward(rx, tx, run)
+    (rx, tx)
 }
 
 fn forward(mut rx: impl Rx, mut tx: impl Tx, run: &Run) -> u64 {
@@ -62,7 +71,7 @@ fn forward(mut rx: impl Rx, mut tx: impl Tx, run: &Run) -> u64 {
     forwarded
 }
 
-fn pool() -> FramePool {
+pub fn pool() -> FramePool {
     let layout = FrameLayout {
         frames: FRAMES,
         frame_bytes: FRAME_BYTES,

@@ -9,7 +9,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use crate::run::Run;
-use crate::{bare, packets, ports, streams, testpmd};
+use crate::{bare, engine, latency, packets, ports, streams, testpmd};
 
 /// Measures Weir's live ports beside bare forwarders.
 #[derive(Parser)]
@@ -20,7 +20,7 @@ struct Arguments {
     /// How long each candidate runs in a round.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
-    /// Only works whose name contains this text: xdp, packet, tun.
+    /// Only works whose name contains this text: xdp, packet, tun, latency.
     #[arg(long, default_value = "")]
     only: String,
     /// Rows as JSON.
@@ -33,6 +33,13 @@ pub struct Candidate {
     pub work: &'static str,
     pub name: &'static str,
     pub forward: fn(&str, &str, &Run) -> u64,
+}
+
+impl Candidate {
+    /// Whether its program is installed.
+    pub fn is_there(&self) -> bool {
+        self.name != "testpmd" || testpmd::is_installed()
+    }
 }
 
 /// What one run showed.
@@ -75,14 +82,21 @@ pub fn main() -> Result<()> {
     if "tun".contains(&arguments.only) {
         rows.extend(stream_rows(arguments.rounds, duration));
     }
+    let mut latencies = Vec::new();
+    for work in ["xdp", "packet"] {
+        if format!("{work}-latency").contains(&arguments.only) {
+            latencies.extend(latency::rows(work, arguments.rounds, duration));
+        }
+    }
     if let Some(path) = &arguments.json {
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        serde_json::to_writer_pretty(file, &rows)?;
+        let document = serde_json::json!({ "rates": rows, "latencies": latencies });
+        serde_json::to_writer_pretty(file, &document)?;
     }
     Ok(())
 }
 
-fn candidates(work: &str) -> Vec<Candidate> {
+pub fn candidates(work: &str) -> Vec<Candidate> {
     let all = [
         (
             "xdp",
@@ -90,9 +104,11 @@ fn candidates(work: &str) -> Vec<Candidate> {
             bare::xdp::forward as fn(&str, &str, &Run) -> u64,
         ),
         ("xdp", "weir-port", ports::xdp),
+        ("xdp", "weir", engine::xdp),
         ("xdp", "testpmd", testpmd::forward),
         ("packet", "bare", bare::packet::forward),
         ("packet", "weir-port", ports::packet),
+        ("packet", "weir", engine::packet),
     ];
     let all = all.into_iter().map(|(work, name, forward)| Candidate {
         work,
@@ -104,13 +120,12 @@ fn candidates(work: &str) -> Vec<Candidate> {
 
 fn packet_rows(work: &'static str, rounds: usize, duration: Duration) -> Vec<Row> {
     let candidates = candidates(work);
-    let is_there = |candidate: &Candidate| candidate.name != "testpmd" || testpmd::is_installed();
     let rates = [Some(100_000), Some(300_000), None];
     let mut measured = vec![vec![Vec::new(); rates.len()]; candidates.len()];
     let namespace = packets::network();
     for round in 0..=rounds {
         for (rate_number, rate) in rates.iter().enumerate() {
-            for (number, candidate) in candidates.iter().enumerate().filter(|(_, c)| is_there(c)) {
+            for (number, candidate) in candidates.iter().enumerate().filter(|(_, c)| c.is_there()) {
                 let one = packets::measure(&namespace, candidate, *rate, duration);
                 // The first round warms up.
                 if round > 0 {
@@ -185,12 +200,6 @@ impl Row {
                 (false, false) => None,
             },
         };
-        let show = |name: &str, values: Option<[f64; 3]>, digits: usize| match values {
-            None => format!("{name} -"),
-            Some([lower, median, upper]) => {
-                format!("{name} {median:.digits$} ({lower:.digits$}-{upper:.digits$})")
-            }
-        };
         println!(
             "{work:6} {:>7} {candidate:9} {}, {}, {}, {}, {}{}",
             row.rate,
@@ -205,8 +214,18 @@ impl Row {
     }
 }
 
+/// A column of a line.
+pub fn show(name: &str, values: Option<[f64; 3]>, digits: usize) -> String {
+    match values {
+        None => format!("{name} -"),
+        Some([lower, median, upper]) => {
+            format!("{name} {median:.digits$} ({lower:.digits$}-{upper:.digits$})")
+        }
+    }
+}
+
 /// Lower quartile, median, upper quartile.
-fn quartiles(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
+pub fn quartiles(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;

@@ -19,18 +19,31 @@ pub struct Run {
 impl Run {
     /// The forwarder is ready: its CPU time counts from now on.
     pub fn begin(&self) {
-        self.began_ns.store(thread_cpu_ns(), Ordering::Relaxed);
-        self.is_ready.store(true, Ordering::Release);
+        self.begin_at(thread_cpu_ns());
     }
 
     /// Whether the forwarder is to go on. Its CPU time does not count any more when it is not.
     pub fn goes_on(&self) -> bool {
-        let is_over = self.is_over.load(Ordering::Relaxed);
+        let is_over = self.is_over();
         if is_over {
-            let cpu_ns = thread_cpu_ns() - self.began_ns.load(Ordering::Relaxed);
-            self.cpu_ns.store(cpu_ns, Ordering::Relaxed);
+            self.end_at(thread_cpu_ns());
         }
         !is_over
+    }
+
+    /// The same for a forwarder whose threads are its own, which have used so much CPU time.
+    pub fn begin_at(&self, cpu_ns: u64) {
+        self.began_ns.store(cpu_ns, Ordering::Relaxed);
+        self.is_ready.store(true, Ordering::Release);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    pub fn end_at(&self, cpu_ns: u64) {
+        let cpu_ns = cpu_ns - self.began_ns.load(Ordering::Relaxed);
+        self.cpu_ns.store(cpu_ns, Ordering::Relaxed);
     }
 
     /// Waits until the forwarder is ready.
