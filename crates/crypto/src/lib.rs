@@ -89,6 +89,8 @@
 //! | several sources that share a key, as in SRTP | [`SealingKey::add_context`] |
 //! | keys that survive a restart | [`SealingKey::new`], [`SealingKey::allow_until`] |
 //! | a new key for every packet | [`SealBatch::add_one_time_key`] |
+//! | packets that a protocol sends again, as RoCEv2 does | [`SealBatch::push_again`] |
+//! | packets that carry a part of their tag | [`OpeningKey::with_cut_tags`], [`OpenBatch::run_with_tags`] |
 //! | QUIC header protection | [`header`] |
 //! | messages that are authenticated and not encrypted | [`mac`], [`Suite::Mac`] |
 //! | what runs on this processor, and its self-test | [`engines`] |
@@ -96,8 +98,9 @@
 //! # What is promised
 //!
 //! **A nonce is used once.** The sealing key owns the numbers of its packets. `push` takes the
-//! next one, or one from the protocol that is higher than all before it. IVs of the caller's
-//! choice exist in `hazmat`, behind a feature.
+//! next one, or one from the protocol that is higher than all before it. A packet that is sent
+//! again under its number leaves only as it was. IVs of the caller's choice exist in `hazmat`,
+//! behind a feature.
 //!
 //! **Nothing unverified leaves.** Tags are compared in constant time, and the payload of a
 //! packet that does not verify has been cleared when [`OpenBatch::run`] returns. A packet is bad
@@ -138,6 +141,7 @@ pub mod memcheck;
 
 pub use batch::{
     BATCH_PACKETS, Descriptor, Layout, OpenBatch, Opener, Refusal, SealBatch, Sealer, Verdicts,
+    WholeTags,
 };
 pub use digest::Digest;
 pub use engine::{Engine, SelfTestError, engines};

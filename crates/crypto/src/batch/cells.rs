@@ -18,11 +18,13 @@ pub(crate) struct Cells<'a> {
     pub(crate) nonces: &'a [Block],
     pub(super) slots: &'a [u32],
     pub(super) kinds: &'a [Kind],
-    /// Whether all places are alike and no number is extended.
+    /// Whether all places are alike, no number is extended and no tag is cut.
     pub(crate) is_uniform: bool,
     /// Packets with extended sequence numbers, and their associated data.
     pub(super) is_esn: &'a [bool],
     pub(super) esn: &'a [Cell<[u8; 12]>],
+    /// Whole tags of good packets that carry a part of theirs.
+    pub(super) whole_tags: &'a [Cell<Block>],
 }
 
 /// Inlined always: a call in a kernel would spill its vectors.
@@ -83,12 +85,37 @@ impl<'a> Cells<'a> {
     pub(crate) fn finish(&self, index: usize, open: bool, tag: &Block) -> bool {
         let place = self.places.get(index).map(|place| place.tag());
         let Some(cell) = place.and_then(|place| block_of(self.buffer.get(place)?)) else {
-            return false;
+            return open && self.agrees_with_cut_tag(index, tag);
         };
         if open {
             return tags_agree(&cell.get(), tag);
         }
         cell.set(*tag);
         true
+    }
+
+    /// Whether the part of its tag that a packet carries is the computed one's, which is then
+    /// kept.
+    #[cold]
+    #[inline(never)]
+    fn agrees_with_cut_tag(&self, index: usize, tag: &Block) -> bool {
+        let place = self.places.get(index).map(|place| place.tag());
+        let Some(cells) = place.and_then(|place| self.buffer.get(place)) else {
+            return false;
+        };
+        let mut received = Block::default();
+        for (byte, cell) in received.iter_mut().zip(cells) {
+            *byte = cell.get();
+        }
+        let (Some(received), Some(computed)) =
+            (received.get(..cells.len()), tag.get(..cells.len()))
+        else {
+            return false;
+        };
+        let is_good = !cells.is_empty() && tags_agree(received, computed);
+        if is_good && let Some(whole) = self.whole_tags.get(index) {
+            whole.set(*tag);
+        }
+        is_good
     }
 }

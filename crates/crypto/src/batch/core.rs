@@ -9,6 +9,7 @@ use super::cut::{Cut, Remainder};
 use super::descriptor::Descriptor;
 use super::one_time::{OneTime, OneTimeKeys};
 use super::pending::{Packet, Pending};
+use super::whole_tags::WholeTags;
 use super::{BATCH_PACKETS, Refusal, Verdicts};
 use crate::aead::{self, AeadPacket, Plan, chacha20_poly1305, gcm, ocb3};
 use crate::cipher::Block;
@@ -23,6 +24,7 @@ use crate::mac::{self, MacPacketKey};
 use crate::mode::{CbcIvSource, CbcKey, IVS_TOGETHER};
 use crate::suite::Suite;
 use crate::tags::Tags;
+use crate::verdict::tags_agree;
 
 /// A sealing or an opening key.
 pub(crate) trait Key: Sized {
@@ -169,6 +171,13 @@ impl<K: Key> Core<K> {
     /// sealed, tag are zeros.
     #[inline]
     pub(super) fn run(&mut self, buffer: &mut [u8]) -> Verdicts {
+        let verdicts = self.run_pending(buffer);
+        self.clear();
+        verdicts
+    }
+
+    #[inline]
+    fn run_pending(&mut self, buffer: &mut [u8]) -> Verdicts {
         let mut verdicts = Verdicts::none_of(self.pending.len());
         self.pending.join_esn(buffer);
         if self.pending.has(Kind::Gcm) {
@@ -191,9 +200,30 @@ impl<K: Key> Core<K> {
                 self.run_mac(kind, buffer, &mut verdicts);
             }
         }
+        self.compare_again(buffer, &mut verdicts);
         if !verdicts.all_good() {
             self.clear_bad(buffer, &verdicts);
         }
+        verdicts
+    }
+
+    /// Makes packets bad that were sealed again and are not what they were: all of a packet is
+    /// the same where its tag is.
+    #[inline]
+    fn compare_again(&self, buffer: &[u8], verdicts: &mut Verdicts) {
+        for (index, tag) in self.pending.again() {
+            let index = usize::from(*index);
+            let sealed = buffer.get(self.pending.place(index).tag());
+            if !sealed.is_some_and(|sealed| tags_agree(sealed, tag)) {
+                verdicts.set_bad(index);
+            }
+        }
+    }
+
+    /// As [`Core::run`], and keeps the whole tags of good packets that carry a part of theirs.
+    pub(super) fn run_with_tags(&mut self, buffer: &mut [u8], tags: &mut WholeTags) -> Verdicts {
+        let verdicts = self.run_pending(buffer);
+        tags.take(&verdicts, |index| self.pending.whole_tag(index));
         self.clear();
         verdicts
     }
@@ -304,6 +334,11 @@ impl<K: Key> Core<K> {
             blocks.push((index, source.block(number)));
         }
         encrypt_ivs(common, &mut blocks, pending);
+    }
+
+    /// The packet that was taken last is to have this tag.
+    pub(super) fn expect_tag(&mut self, tag: &Block) {
+        self.pending.expect_tag(tag);
     }
 
     /// The packet that was taken last has the IV of its nonce.

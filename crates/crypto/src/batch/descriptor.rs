@@ -99,7 +99,7 @@ impl Place {
     }
 
     #[inline(always)]
-    fn tag_bytes(self) -> usize {
+    pub(crate) fn tag_bytes(self) -> usize {
         (self.lengths >> 56) as usize
     }
 

@@ -34,6 +34,7 @@ mod pending;
 mod refusal;
 mod seal;
 mod verdicts;
+mod whole_tags;
 
 pub(crate) use cells::Cells;
 pub(crate) use descriptor::Place;
@@ -42,6 +43,7 @@ pub use open::{OpenBatch, Opener};
 pub use refusal::Refusal;
 pub use seal::{SealBatch, Sealer};
 pub use verdicts::Verdicts;
+pub use whole_tags::WholeTags;
 
 /// The most packets of a batch.
 pub const BATCH_PACKETS: usize = 256;

@@ -5,7 +5,7 @@ use std::fmt;
 use weir_simd::Tier;
 
 use super::core::{Core, Key};
-use super::{Descriptor, Refusal, Verdicts};
+use super::{Descriptor, Refusal, Verdicts, WholeTags};
 use crate::etm::{self, EtmPacket};
 use crate::kernel::Kernel;
 use crate::keys::{KeyError, KeyId, KeyMaterial, OpeningKey};
@@ -150,6 +150,15 @@ impl OpenBatch<'_> {
     pub fn run(self) -> Verdicts {
         let OpenBatch { core, buffer } = &mut { self };
         core.run(buffer)
+    }
+}
+
+impl OpenBatch<'_> {
+    /// As [`OpenBatch::run`], and writes the whole tags of good packets that carry a part of
+    /// theirs ([`OpeningKey::with_cut_tags`]).
+    pub fn run_with_tags(self, tags: &mut WholeTags) -> Verdicts {
+        let OpenBatch { core, buffer } = &mut { self };
+        core.run_with_tags(buffer, tags)
     }
 }
 

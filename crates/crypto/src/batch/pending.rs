@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use arrayvec::ArrayVec;
+
 use super::cells::Cells;
 use super::descriptor::Place;
 use super::{BATCH_PACKETS, Refusal};
@@ -9,6 +11,10 @@ use crate::cipher::Block;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::Kind;
 use crate::mac::{MacPacketKey, MacPackets};
+use crate::simd::wipe;
+
+/// Tags of the suites whose packets kernels see as cells.
+const WHOLE_TAG_BYTES: usize = 16;
 
 /// Packets in columns, numbered as they came.
 pub(super) struct Pending {
@@ -34,6 +40,11 @@ pub(super) struct Pending {
     esn: [[u8; 12]; BATCH_PACKETS],
     /// Packets whose IV is that of the caller.
     has_given_iv: [bool; BATCH_PACKETS],
+    /// Packets that are sealed again, with the tags that they had.
+    again: ArrayVec<(u8, Block), BATCH_PACKETS>,
+    /// Whole tags of packets that carry a part of theirs, where they are good.
+    whole_tags: [Block; BATCH_PACKETS],
+    has_cut_tags: bool,
 }
 
 /// One of them.
@@ -64,6 +75,9 @@ impl Pending {
             is_esn: [false; BATCH_PACKETS],
             esn: [[0; 12]; BATCH_PACKETS],
             has_given_iv: [false; BATCH_PACKETS],
+            again: ArrayVec::new(),
+            whole_tags: [[0; 16]; BATCH_PACKETS],
+            has_cut_tags: false,
         })
     }
 
@@ -80,6 +94,11 @@ impl Pending {
         if self.has_esn {
             self.is_esn = [false; BATCH_PACKETS];
         }
+        if self.has_cut_tags {
+            wipe(&mut self.whole_tags);
+        }
+        self.again.clear();
+        self.has_cut_tags = false;
         self.len = 0;
         self.kinds = 0;
         self.is_ascending = true;
@@ -245,6 +264,26 @@ impl Pending {
         true
     }
 
+    /// The packet that was added last had this tag when its number was used first.
+    pub(super) fn expect_tag(&mut self, tag: &Block) {
+        if let Some(last) = self.len.checked_sub(1) {
+            // A batch has at most 256 packets, each of which is pushed once.
+            self.again.push((last as u8, *tag));
+        }
+    }
+
+    /// Packets that are sealed again, by their indexes, with the tags that they had.
+    pub(super) fn again(&self) -> &[(u8, Block)] {
+        &self.again
+    }
+
+    /// The whole tag of a good packet that carries a part of its own.
+    pub(super) fn whole_tag(&self, index: usize) -> Option<&Block> {
+        let place = self.places[..self.len].get(index)?;
+        let is_cut = self.kind_of[index] == Kind::Gcm && place.tag_bytes() < WHOLE_TAG_BYTES;
+        is_cut.then(|| &self.whole_tags[index])
+    }
+
     /// Whether all packets have the same lengths and no extended sequence number.
     #[inline]
     fn is_uniform(&self) -> bool {
@@ -260,15 +299,24 @@ impl Pending {
     /// The packets as kernels see them that hold several at once.
     #[inline]
     pub(super) fn cells<'a>(&'a mut self, buffer: &'a mut [u8]) -> Cells<'a> {
+        let is_uniform = self.is_uniform();
+        let mut places = self.places[..if is_uniform {
+            self.len.min(1)
+        } else {
+            self.len
+        }]
+            .iter();
+        self.has_cut_tags = places.any(|place| place.tag_bytes() < WHOLE_TAG_BYTES);
         Cells {
             buffer: Cell::from_mut(buffer).as_slice_of_cells(),
             places: &self.places[..self.len],
             nonces: &self.nonces[..self.len],
             slots: &self.slots[..self.len],
             kinds: &self.kind_of[..self.len],
-            is_uniform: self.is_uniform(),
+            is_uniform: is_uniform && !self.has_cut_tags,
             is_esn: &self.is_esn,
             esn: Cell::from_mut(&mut self.esn[..]).as_slice_of_cells(),
+            whole_tags: Cell::from_mut(&mut self.whole_tags[..]).as_slice_of_cells(),
         }
     }
 

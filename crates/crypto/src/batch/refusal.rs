@@ -68,6 +68,15 @@ pub enum Refusal {
         /// The lowest that may be used.
         next: u64,
     },
+    /// [`crate::SealBatch::push_again`] is for AES-GCM and for packets of numbers that were
+    /// used.
+    #[error("number {number} cannot be sealed again: the next one is {next}")]
+    NotSealedBefore {
+        /// What was given.
+        number: u64,
+        /// The lowest that was not used; zero where the suite allows no number twice.
+        next: u64,
+    },
     /// The number does not fit the nonce.
     #[error("number {number} does not fit the nonce, whose numbers are below {end}")]
     NumberTooLarge {

@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::keys::{IvSource, KeyError, KeyId, KeyMaterial, SealingKey};
 use crate::limits::Lengths;
 use crate::mode::{CbcEncryptKey, CbcIvSource};
-use crate::suite::Suite;
+use crate::suite::{Aead, Suite};
 
 /// Keys that seal packets, and the memory of one batch at a time. See the
 /// [module](crate::batch).
@@ -130,6 +130,34 @@ impl SealBatch<'_> {
                 Ok((number, nonce))
             })?;
         self.core.give_iv();
+        Ok(())
+    }
+
+    /// Takes a packet of a number that was used into the batch, which is to be what it was: a
+    /// protocol sends it again. It is good only if all of it, headers too, is the same as when it
+    /// had `tag`; else payload and tag are zeros, so that no two packets under one nonce leave.
+    /// The suite is AES-GCM.
+    ///
+    /// # Errors
+    /// [`Refusal::NotSealedBefore`], or why the packet is not taken.
+    pub fn push_again(
+        &mut self,
+        packet: Descriptor,
+        number: u64,
+        tag: &[u8; 16],
+    ) -> Result<(), Refusal> {
+        self.core
+            .push(self.buffer, packet, Some(number), |key, _| {
+                let next = match key.suite() {
+                    Suite::Aead(Aead::AesGcm16(_)) => key.numbers_mut(packet.context)?.next(),
+                    _ => 0,
+                };
+                if number >= next {
+                    return Err(Refusal::NotSealedBefore { number, next });
+                }
+                Ok((number, key.rule.nonce(key.salt, packet.context, number)))
+            })?;
+        self.core.expect_tag(tag);
         Ok(())
     }
 

@@ -33,6 +33,13 @@ impl Verdicts {
         }
     }
 
+    /// The packet is bad after all.
+    pub(super) fn set_bad(&mut self, index: usize) {
+        if let Some(word) = self.good.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+    }
+
     /// Of the four packets from `first` on, a multiple of four, those are good whose bit is set.
     #[inline(always)]
     #[cfg_attr(

@@ -49,6 +49,14 @@ pub enum KeyError {
         /// The suite.
         suite: Suite,
     },
+    /// Tags of AES-GCM may be cut to 4, 8 or 12 bytes, those of other suites are not cut.
+    #[error("tags of {suite} are not cut to {tag_bytes} bytes")]
+    CutTags {
+        /// The suite.
+        suite: Suite,
+        /// What was given.
+        tag_bytes: usize,
+    },
     /// QUIC does not protect headers beside this suite: see [`crate::header::HeaderKey::new`].
     #[error("{suite} has no header protection")]
     NoHeaderProtection {

@@ -9,7 +9,7 @@ use crate::engine::{Family, trusted_tier};
 use crate::frames;
 use crate::kernel::{Kernel, OpenKernel};
 use crate::limits::Lengths;
-use crate::suite::Suite;
+use crate::suite::{Aead, Suite};
 
 /// A key for verification and decryption, expanded once. Wiped when dropped; `Debug` shows no
 /// secret.
@@ -31,7 +31,26 @@ impl OpeningKey {
         OpeningKey::at_tier(material, tier)
     }
 
-    /// The same with the instructions of `tier`.
+    /// A key for packets of AES-GCM that carry the first `tag_bytes` of their tags, 4, 8 or 12: a
+    /// packet whose sender has no key is good by chance, one in 2³² with 4 bytes. The protocol
+    /// must count tags that were wrong, and take another key before there are many (NIST SP
+    /// 800-38D, appendix C). Such packets are opened more slowly than those with whole tags.
+    ///
+    /// # Errors
+    /// [`KeyError::CutTags`], or as [`OpeningKey::new`].
+    pub fn with_cut_tags(material: &KeyMaterial, tag_bytes: usize) -> Result<OpeningKey, KeyError> {
+        let suite = material.suite();
+        let is_gcm = matches!(suite, Suite::Aead(Aead::AesGcm16(_)));
+        let mut key = match (is_gcm, tag_bytes) {
+            (true, 4 | 8 | 12) => OpeningKey::new(material)?,
+            _ => return Err(KeyError::CutTags { suite, tag_bytes }),
+        };
+        // It is one of three small numbers.
+        key.lengths.tag_bytes = tag_bytes as u8;
+        Ok(key)
+    }
+
+    /// The same as [`OpeningKey::new`] with the instructions of `tier`.
     pub(crate) fn at_tier(material: &KeyMaterial, tier: Tier) -> Result<OpeningKey, KeyError> {
         Ok(OpeningKey {
             kernel: frames::cleared(|| Kernel::new(material, tier))?,

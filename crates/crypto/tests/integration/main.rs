@@ -11,6 +11,7 @@ mod refusals;
 // An emulator of another processor has memory of its own.
 #[cfg(target_arch = "x86_64")]
 mod remains;
+mod sent_again;
 mod support;
 mod vectors;
 
