@@ -1,10 +1,17 @@
-//! InfiniBand and RoCEv2: packets and their CRCs, ingress filters against floods of invalid
-//! partition keys, and marks that name the true source of a packet.
+//! InfiniBand and RoCEv2: packets and their CRCs, what is wrong with those of a capture, ingress
+//! filters against floods of invalid partition keys, and marks that name the true source of a packet.
 //!
-//! Everything here is pure: bytes and states in, verdicts out. The frame calls it from stages.
+//! [`wire`] reads and writes packets. [`check`] counts them and says what is wrong with them; its
+//! stage is what `weir fabric check` runs. [`filter`] and [`marks`] are pure state machines:
+//! packets and states in, verdicts out.
 
 #![deny(unsafe_code)]
 
+pub mod check;
 pub mod filter;
 pub mod marks;
 pub mod wire;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
