@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  RoCEv2      | Ethernet | IPv4 or IPv6 | UDP 4791 |  BTH | extended headers | payload | pad | ICRC |
-//!  InfiniBand  |         LRH        |   GRH or none  |  BTH | extended headers | payload | pad | ICRC | VCRC |
+//!  InfiniBand  | ERF |      LRH     |   GRH or none  |  BTH | extended headers | payload | pad | ICRC | VCRC |
 //! ```
 //!
 //! With a path, the packets are written there as a pcapng capture with two interfaces, which
@@ -55,11 +55,11 @@ fn packets() -> Result<Vec<Record>, Box<dyn Error>> {
             });
         }
         for grh in [None, Some(global())] {
-            let mut bytes = Vec::new();
-            message.write_native(&mut bytes, local(), grh)?;
+            let mut packet = Vec::new();
+            message.write_native(&mut packet, local(), grh)?;
             packets.push(Record {
-                link: LinkType::InfiniBand,
-                bytes,
+                link: LinkType::Erf,
+                bytes: erf(&packet),
             });
         }
     }
@@ -141,6 +141,20 @@ fn rocev2(message: &Message<'_>, ip_version: u8) -> Result<Vec<u8>, Box<dyn Erro
     Ok(frame)
 }
 
+/// A record in Endace's format around a native packet: Wireshark does not know the link type of
+/// bare InfiniBand.
+fn erf(packet: &[u8]) -> Vec<u8> {
+    let packet_bytes = packet.len() as u16;
+    let mut record = vec![0; 8];
+    // Type 21 is InfiniBand; the flag says that records have different lengths.
+    record.extend([21, 4]);
+    record.extend((16 + packet_bytes).to_be_bytes());
+    record.extend([0, 0]);
+    record.extend(packet_bytes.to_be_bytes());
+    record.extend(packet);
+    record
+}
+
 fn local() -> Lrh {
     Lrh {
         service_level: 1,
@@ -161,10 +175,10 @@ fn global() -> Grh {
 fn write(path: &Path, packets: &[Record]) -> Result<(), Box<dyn Error>> {
     let mut writer = Writer::create(path, Format::PcapNg)?;
     let ethernet = writer.add_interface(&Interface::new(LinkType::Ethernet))?;
-    let infiniband = writer.add_interface(&Interface::new(LinkType::InfiniBand))?;
+    let infiniband = writer.add_interface(&Interface::new(LinkType::Erf))?;
     for (number, record) in (0..).zip(packets) {
         let interface = match record.link {
-            LinkType::InfiniBand => infiniband,
+            LinkType::Erf => infiniband,
             _ => ethernet,
         };
         let (time_ns, wire_bytes) = (START_NS + number * 1_000, record.bytes.len() as u32);
