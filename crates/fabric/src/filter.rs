@@ -151,8 +151,11 @@ impl TableFilter {
     /// Judges packets: `verdicts` becomes one verdict per P_Key.
     pub fn judge(&mut self, p_keys: &[u16], verdicts: &mut Vec<Verdict>) {
         self.lookups += p_keys.len() as u64;
-        let (valid, direction) = (&self.valid, self.direction);
-        self.violations += judge_each(p_keys, verdicts, |p_key| valid.permits(direction, p_key));
+        let valid = &self.valid;
+        self.violations += match self.direction {
+            Direction::FromNode => judge_each(p_keys, verdicts, |p_key| valid.may_send(p_key)),
+            Direction::ToNode => judge_each(p_keys, verdicts, |p_key| valid.accepts(p_key)),
+        };
     }
 
     /// Packets that were looked up so far: all of them.

@@ -85,15 +85,6 @@ impl PartitionTable {
     pub fn may_send(&self, p_key: u16) -> bool {
         self.accepted.contains(p_key ^ FULL_MEMBER)
     }
-
-    /// [`may_send`](Self::may_send) or [`accepts`](Self::accepts).
-    #[must_use]
-    pub fn permits(&self, direction: Direction, p_key: u16) -> bool {
-        match direction {
-            Direction::FromNode => self.may_send(p_key),
-            Direction::ToNode => self.accepts(p_key),
-        }
-    }
 }
 
 /// A set of 16-bit keys, 8 KiB.
