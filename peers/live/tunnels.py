@@ -4,7 +4,7 @@ beside a plain forwarder, strongSwan's user-space ESP, wireguard-go and boringtu
 
     tunnels.py WEIR [--forwarder PROGRAM] [--rounds N] [--seconds N] [--work udp|tcp] [--json PATH]
 
-WEIR is a release build, PROGRAM the bare forwarder (`weir-peers`, built with `make peers`). Each
+WEIR and PROGRAM (`weir-plain` of `weir-live-peers`, a forwarder without encryption) are release builds. Each
 candidate has a pair of namespaces of its own, `left` and `right`, connected by a cable with an MTU
 of 1,500, and a tunnel between two TUN devices; iperf3 runs inside. `udp` floods datagrams of 64
 bytes and counts what arrives, `tcp` is one connection. All candidates are up at once and idle
@@ -47,7 +47,7 @@ def plain(pair, arguments):
     if not arguments.forwarder:
         raise Missing("--forwarder is not given")
     for side in OUTER:
-        pair.start(side, arguments.forwarder, "forward", "tun-udp", "--device", "plain0",
+        pair.start(side, arguments.forwarder, "--device", "plain0",
                    "--local", f"{OUTER[side]}:4500", "--peer", f"{OUTER[OTHER[side]]}:4500")
         pair.wait_for_device(side, "plain0")
         pair.address(side, "plain0")

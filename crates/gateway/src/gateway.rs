@@ -38,6 +38,8 @@ pub struct Options {
     pub allow_insecure_permissions: bool,
     /// An output of the caller, which must not replace a file that the gateway needs.
     pub output: Option<PathBuf>,
+    /// The processors of live workers, in their order. Those without one are not bound.
+    pub cpus: Vec<usize>,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             shards: 1,
             allow_insecure_permissions: false,
             output: None,
+            cpus: Vec::new(),
         }
     }
 }
@@ -120,6 +123,7 @@ impl Gateway {
             stop: &stop,
             reopen: &reopen,
             on_interval,
+            cpus: &options.cpus,
         };
         let mut watched = Vec::new();
         let measured;

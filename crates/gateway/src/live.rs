@@ -230,7 +230,8 @@ pub fn build(building: &Building<'_>, associations: Option<SaFile>) -> Result<Li
     let mut live = Live::new(workers, move |worker, path| {
         Stages::make(&factory, worker, path)
     })
-    .stop_flag(building.stop.clone());
+    .stop_flag(building.stop.clone())
+    .cpus(allowed(building.cpus)?);
     let mut interfaces = Vec::new();
     for port in ports::open(config, workers)? {
         interfaces.push(Interface {
@@ -251,6 +252,36 @@ pub fn build(building: &Building<'_>, associations: Option<SaFile>) -> Result<Li
         interfaces,
         measured,
     })
+}
+
+/// Processors that this process may use.
+#[cfg(target_os = "linux")]
+fn allowed(cpus: &[usize]) -> Result<Vec<usize>> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let allowed = sched_getaffinity(None).map_err(Error::running)?;
+    let is_allowed = |cpu: usize| cpu < CpuSet::MAX_CPU && allowed.is_set(cpu);
+    match cpus.iter().find(|cpu| !is_allowed(**cpu)) {
+        None => Ok(cpus.to_vec()),
+        Some(cpu) => {
+            let others = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+            let others: Vec<String> = others.map(|cpu| cpu.to_string()).collect();
+            Err(Error::configuration(format!(
+                "this process may not use processor {cpu}; it may use {}",
+                others.join(", ")
+            )))
+        }
+    }
+}
+
+/// Elsewhere threads are not bound.
+#[cfg(not(target_os = "linux"))]
+fn allowed(cpus: &[usize]) -> Result<Vec<usize>> {
+    match cpus {
+        [] => Ok(Vec::new()),
+        _ => Err(Error::configuration(
+            "workers are bound to processors on Linux only",
+        )),
+    }
 }
 
 /// The associations that workers follow, where pipelines protect or unprotect.

@@ -115,6 +115,8 @@ pub struct Building<'a> {
     pub stop: &'a StopFlag,
     pub reopen: &'a Reopen,
     pub on_interval: Option<OnInterval>,
+    /// Of live workers.
+    pub cpus: &'a [usize],
 }
 
 impl Building<'_> {

@@ -25,6 +25,7 @@ fn vocabulary() -> Vocabulary {
         stop: &StopFlag::default(),
         reopen: &Reopen::default(),
         on_interval: None,
+        cpus: &[],
     });
     let mut vocabulary = Vocabulary::default();
     // Those of live pipelines.

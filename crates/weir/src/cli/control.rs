@@ -21,6 +21,10 @@ pub struct Serving {
     /// address, or at a port of the loopback interface.
     #[arg(long, value_name = "ADDR", value_parser = metrics_address)]
     pub metrics: Option<SocketAddr>,
+    /// Bind the workers at interfaces to processors, worker N to the Nth in this list, such as 2,3.
+    /// Workers without one run where the system lets them.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub cpus: Vec<usize>,
 }
 
 /// Where a running gateway is reached.

@@ -70,6 +70,7 @@ fn sensor(arguments: &Inspect, interface: &str) -> Outcome<ExitCode> {
         &Options {
             shards: usize::from(arguments.shards.workers),
             output: json.map(Path::to_owned),
+            cpus: arguments.serving.cpus.clone(),
             ..Options::default()
         },
     );

@@ -189,6 +189,7 @@ fn sensor(arguments: &Measure, interface: &str) -> Outcome<ExitCode> {
     let options = Options {
         shards: usize::from(arguments.shards.workers),
         output: arguments.common.json.clone(),
+        cpus: arguments.serving.cpus.clone(),
         ..Options::default()
     };
     let gateway = Gateway::observed(config, &options, move |report| {

@@ -31,6 +31,7 @@ pub fn run(arguments: &Run) -> Outcome<ExitCode> {
             shards: usize::from(arguments.shards.workers),
             allow_insecure_permissions: arguments.allow_insecure_permissions,
             output: json.map(Path::to_owned),
+            cpus: arguments.serving.cpus.clone(),
         },
     );
     let gateway = gateway.map_err(failure)?;

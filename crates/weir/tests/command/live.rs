@@ -80,6 +80,57 @@ fn check_privileges(pid: &Value) {
 /// By <linux/capability.h>: DAC_OVERRIDE, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, IPC_LOCK, BPF.
 const OF_PORTS: u64 = 1 << 1 | 1 << 2 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 39;
 
+/// Workers run where `--cpus` says, and only there.
+#[test]
+fn workers_are_bound_to_processors() {
+    inside(Cable::default(), |namespace| {
+        let folder = Folder::new();
+        let socket = folder.name("control");
+        let rules = folder.write("test.rules", "");
+        let control = format!("--control={socket}");
+        let started = |cpus: &str| {
+            let arguments = [
+                "inspect",
+                "-i",
+                "b",
+                "--rules",
+                &rules,
+                "--allow-empty",
+                "-q",
+                &control,
+                "--cpus",
+                cpus,
+            ];
+            start(namespace, &arguments)
+        };
+        let allowed = allowed_cpus("self");
+        let first = allowed.split(['-', ',']).next().expect("a processor");
+        let mut running = started(first);
+        let pid = until_up(&socket, 1)["pid"].clone();
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
+        let workers = tasks.flatten().filter(|task| {
+            let name = std::fs::read_to_string(task.path().join("comm"));
+            name.is_ok_and(|name| name.starts_with("weir-worker"))
+        });
+        let cpus: Vec<String> = workers
+            .map(|task| allowed_cpus(&format!("{pid}/task/{}", task.file_name().display())))
+            .collect();
+        assert_eq!(cpus, [first]);
+        running.signal(Signal::INT);
+        running.wait().done();
+        started("100000")
+            .wait()
+            .failed(2, &["may not use processor 100000"]);
+    });
+}
+
+fn allowed_cpus(process: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a status");
+    let mut lines = text.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.expect("a list").trim().to_owned()
+}
+
 /// An inline filter, watched while it runs.
 #[test]
 fn a_filter_stands_between_two_interfaces() {
