@@ -50,7 +50,8 @@ test:
 		cargo build --release --locked --package weir-netlab --quiet && \
 		printf '%s\n' tests/interop/test_*.py | \
 		WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" \
-		WEIR_RELAY="$${CARGO_TARGET_DIR:-target}/release/weir-relay" xargs -P "$$(nproc)" -I '{}' sh -c \
+		WEIR_RELAY="$${CARGO_TARGET_DIR:-target}/release/weir-relay" \
+		WEIR_EVERY_OPERATION="$${CARGO_TARGET_DIR:-target}/debug/examples/every_operation" xargs -P "$$(nproc)" -I '{}' sh -c \
 			'said=$$(python3 {} 2>&1); status=$$?; printf "%s\n%s\n" {} "$$said"; exit $$status'; \
 	else \
 		echo 'tests/interop: skipped, there is no python3'; \

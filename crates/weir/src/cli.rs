@@ -10,6 +10,7 @@ use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
 mod control;
+mod fabric;
 #[cfg(target_os = "linux")]
 mod live;
 mod measure;
@@ -17,6 +18,7 @@ mod measure;
 pub use control::{
     Direction, Reload, Sa, SaAdd, SaCommand, SaList, SaRemove, Serving, Socket, Status,
 };
+pub use fabric::{Fabric, FabricCheck, FabricCommand};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};
@@ -51,6 +53,7 @@ pub enum Command {
     Unprotect(Unprotect),
     Inspect(Inspect),
     Measure(Measure),
+    Fabric(Fabric),
     #[cfg(target_os = "linux")]
     Record(Record),
     #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ use crate::cli::{Cli, Command};
 mod bench;
 mod control;
 mod engines;
+mod fabric;
 mod generate;
 mod inspect;
 mod lab;
@@ -34,6 +35,7 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
         Command::Unprotect(arguments) => protect::unprotect(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Measure(arguments) => measure::measure(&arguments),
+        Command::Fabric(arguments) => fabric::fabric(&arguments),
         #[cfg(target_os = "linux")]
         Command::Record(arguments) => record::record(&arguments),
         #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ mod contract;
 mod control;
 mod damage;
 mod documents;
+mod fabric;
 mod histories;
 mod implausible;
 mod inspect;

@@ -9,6 +9,7 @@ use weir_export::{FrameMetrics, InspectMetrics, Metrics};
 use weir_reference::{assert_page, read_page};
 
 use crate::contract::SHORT_BENCH;
+use crate::fabric::fabric_capture;
 use crate::processes::{Folder, example_name, json_file, weir};
 use crate::run::gateway;
 
@@ -31,7 +32,7 @@ fn first_cells(section: &str) -> BTreeSet<String> {
 
 /// The members of a document, without those of maps whose names are data.
 fn members(value: &Value, path: &str, found: &mut BTreeSet<String>) {
-    const MAPS: [&str; 3] = ["drops", "rules_skipped", "pipelines[].drops"];
+    const MAPS: [&str; 4] = ["drops", "rules_skipped", "pipelines[].drops", "malformed"];
     match value {
         Value::Object(object) if !MAPS.contains(&path) => {
             for (name, value) in object {
@@ -60,7 +61,9 @@ fn every_member_of_a_document_is_described() {
     let (sealed, opened) = (folder.name("sealed.pcapng"), folder.name("opened.pcapng"));
     let (eve, alerted) = (folder.name("eve.jsonl"), folder.name("alerted.pcapng"));
     let generated = folder.name("generated.pcap");
-    let calls: [(&str, &[&str]); 10] = [
+    let fabric = fabric_capture(&folder);
+    let calls: [(&str, &[&str]); 11] = [
+        ("fabric check", &[&fabric]),
         ("protect", &[&traffic, &sealed, "--sa", &sa]),
         ("unprotect", &[&sealed, &opened, "--sa", &sa]),
         (
@@ -97,7 +100,8 @@ fn every_member_of_a_document_is_described() {
     let shared = ["Traffic", "Associations", "Intervals", "Search"];
     for (verb, arguments) in calls {
         let json = folder.name("document.json");
-        let call = [&[verb], arguments, &["--json", &json, "--quiet"]].concat();
+        let verbs: Vec<&str> = verb.split(' ').collect();
+        let call = [&verbs, arguments, &["--json", &json, "--quiet"]].concat();
         weir(call).done();
         let mut found = BTreeSet::new();
         members(&json_file(json.as_ref()), "", &mut found);
@@ -141,6 +145,7 @@ fn every_member_of_a_document_is_described() {
         "generate",
         "engines",
         "bench",
+        "fabric check",
     ] {
         for member in of(verb) {
             assert!(
