@@ -51,7 +51,9 @@ test:
 		printf '%s\n' tests/interop/test_*.py | \
 		WEIR="$${CARGO_TARGET_DIR:-target}/release/weir" \
 		WEIR_RELAY="$${CARGO_TARGET_DIR:-target}/release/weir-relay" \
-		WEIR_EVERY_OPERATION="$${CARGO_TARGET_DIR:-target}/debug/examples/every_operation" xargs -P "$$(nproc)" -I '{}' sh -c \
+		WEIR_EVERY_OPERATION="$${CARGO_TARGET_DIR:-target}/debug/examples/every_operation" \
+		WEIR_SECURE_PACKETS="$${CARGO_TARGET_DIR:-target}/debug/examples/secure_packets" \
+		xargs -P "$$(nproc)" -I '{}' sh -c \
 			'said=$$(python3 {} 2>&1); status=$$?; printf "%s\n%s\n" {} "$$said"; exit $$status'; \
 	else \
 		echo 'tests/interop: skipped, there is no python3'; \

@@ -10,6 +10,7 @@
 pub mod check;
 pub mod filter;
 pub mod marks;
+pub mod secure;
 pub mod wire;
 
 #[cfg(doctest)]

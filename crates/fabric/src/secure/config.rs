@@ -1,0 +1,147 @@
+//! `fabric.toml`: partitions, queue pairs and their secrets.
+//!
+//! ```toml
+//! # Queue pairs whose packets may be plain: those of management.
+//! plain_queue_pairs = [0, 1]
+//! failed_tags = 16
+//!
+//! [[partition]]
+//! name = "storage"
+//! partition_key = 0x8001
+//! mode = "require"                # or "allow": plain packets pass
+//! secret = "00112233445566778899aabbccddeeff"
+//!
+//! [[queue_pair]]
+//! name = "disk"
+//! partition = "storage"
+//! transport = "rc"                # uc, rd, ud
+//! local = { address = "192.0.2.1", queue_pair = 17 }
+//! remote = { address = "192.0.2.2", queue_pair = 18 }
+//! session_random = "0f0e0d0c0b0a09080706050403020100"
+//! ```
+//!
+//! A secret is hex, as in an SA file, or lies in a file that `secret_file` names. A queue pair has the
+//! secret of its partition, or one of its session: `secret`, or `send_secret` and `receive_secret`
+//! where each direction has its own. Addresses are IPv4 addresses, GIDs, or LIDs as numbers. `role` is
+//! `both`, `send` or `receive`; `extended` is `never`, `fallback` or `always`; `window` counts packets.
+//!
+//! Whatever is wrong is one [`ConfigError`] with line and column. No error repeats a secret.
+
+mod document;
+mod error;
+mod hex;
+
+use std::fmt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+pub use error::ConfigError;
+
+use super::derive::{Endpoint, Secret, SenderKeys, SessionRandom};
+use super::flow::{Flow, Mode, PlainPolicy};
+use super::receiver::TagLimits;
+
+/// What `fabric.toml` says. Secrets are wiped when it is dropped, and `Debug` shows none.
+#[derive(Debug)]
+pub struct FabricFile {
+    /// Partitions, in the order of the file.
+    pub partitions: Vec<Partition>,
+    /// Queue pairs, in the order of the file.
+    pub queue_pairs: Vec<QueuePair>,
+    /// Which packets may be plain.
+    pub policy: PlainPolicy,
+    /// When keys are given up.
+    pub limits: TagLimits,
+}
+
+/// A partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its name in reports.
+    pub name: String,
+    /// P_Key.
+    pub partition_key: u16,
+    /// What it asks of its packets.
+    pub mode: Mode,
+}
+
+/// Two queue pairs that talk to each other, seen from one of them.
+pub struct QueuePair {
+    /// Its name in reports.
+    pub name: String,
+    /// What it sends, if it does.
+    pub outbound: Option<Direction>,
+    /// What it receives, if it does.
+    pub inbound: Option<Direction>,
+}
+
+/// One direction between two queue pairs.
+pub struct Direction {
+    /// Its packets.
+    pub flow: Flow,
+    secret: Secret,
+    random: SessionRandom,
+}
+
+/// Reads the secret in a file that `fabric.toml` names.
+pub type ReadSecret<'r> = dyn FnMut(&Path) -> Result<Zeroizing<String>, String> + 'r;
+
+impl FabricFile {
+    /// Reads the text of a file; `path` is for messages. Files that it names are read by the caller, who
+    /// knows where they are and whether others may read them.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        read_secret: &mut ReadSecret<'_>,
+    ) -> Result<FabricFile, ConfigError> {
+        document::parse(path, text, read_secret)
+    }
+}
+
+impl Direction {
+    fn new(flow: Flow, secret: Secret, random: SessionRandom) -> Direction {
+        Direction {
+            flow,
+            secret,
+            random,
+        }
+    }
+
+    /// The keys of its sender.
+    pub fn keys(&self) -> SenderKeys {
+        let Flow {
+            sender, receiver, ..
+        } = self.flow;
+        SenderKeys::derive(&self.secret, self.random, sender, receiver)
+    }
+
+    /// Who sends, and who receives.
+    pub fn ends(&self) -> [Endpoint; 2] {
+        [self.flow.sender, self.flow.receiver]
+    }
+}
+
+impl fmt::Debug for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Direction")
+            .field("flow", &self.flow)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for QueuePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueuePair")
+            .field("name", &self.name)
+            .field("outbound", &self.outbound)
+            .field("inbound", &self.inbound)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! What senders and receivers know about a pair of queue pairs, and about partitions.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use aes::Aes128;
+use cmac::{Cmac, KeyInit, Mac};
+use weir_crypto::KeyError;
+
+use super::batch::{Batch, Path};
+use super::derive::{Endpoint, SenderKeys};
+use super::format::{CUT_TAG_BYTES, Role};
+use super::reason::DropReason;
+use crate::wire::{Bth, Transport};
+
+/// Packets of one direction between two queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Who sends.
+    pub sender: Endpoint,
+    /// Who receives.
+    pub receiver: Endpoint,
+    /// Transport service of both.
+    pub transport: Transport,
+    /// P_Key of their packets; the membership bit does not count.
+    pub partition_key: u16,
+    /// When packets take extended mode.
+    pub extended: ExtendedMode,
+    /// How many of the latest numbers are remembered, up to [`Flow::WINDOW_PACKETS_MAX`].
+    pub window_packets: usize,
+}
+
+/// When packets grow, to carry a number and a tag of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ExtendedMode {
+    /// Not at all: such packets are dropped.
+    #[default]
+    Never,
+    /// Where the number of a packet was used for another one.
+    Fallback,
+    /// All packets with a payload.
+    Always,
+}
+
+/// A flow of a sender or receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowId(pub(super) usize);
+
+/// What a partition asks of its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Plain packets are dropped.
+    #[default]
+    Require,
+    /// Plain packets pass.
+    Allow,
+}
+
+/// Which packets may be plain. By default none.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PlainPolicy {
+    /// Modes by P_Key without the membership bit.
+    partitions: HashMap<u16, Mode>,
+    /// Destination queue pairs that are exempt, as those of management.
+    queue_pairs: Vec<u32>,
+}
+
+/// Why a flow was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlowError {
+    /// Its packets could not be distinguished from those of another flow.
+    #[error("another flow has the same source and destination")]
+    Exists,
+    /// The window is empty or too long.
+    #[error("a window of {0} packets: 1 to {max} are possible", max = Flow::WINDOW_PACKETS_MAX)]
+    Window(usize),
+    /// Epochs overlap with earlier ones or have more than 40 bits.
+    #[error("the epochs were used before, or have more than 40 bits")]
+    Epochs,
+    /// A key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+impl Flow {
+    /// The longest window.
+    pub const WINDOW_PACKETS_MAX: usize = 1 << 16;
+
+    /// The window where none is given.
+    pub const WINDOW_PACKETS: usize = 1024;
+
+    pub(super) fn check(&self) -> Result<(), FlowError> {
+        match self.window_packets {
+            1..=Flow::WINDOW_PACKETS_MAX => Ok(()),
+            packets => Err(FlowError::Window(packets)),
+        }
+    }
+
+    /// Whether a packet that is said to be of this flow can be.
+    pub(super) fn admit(&self, bth: &Bth) -> Result<(), DropReason> {
+        let transport = bth.opcode.transport();
+        if transport != Some(self.transport) && transport != Some(Transport::Cnp) {
+            return Err(DropReason::UnknownQueuePair);
+        }
+        match partition(bth.partition_key) == partition(self.partition_key) {
+            true => Ok(()),
+            false => Err(DropReason::PartitionKey),
+        }
+    }
+
+    /// How its packets name it: datagrams say which queue pair they come from, but for the responses of
+    /// reliable ones.
+    fn paths(&self) -> impl Iterator<Item = Path> {
+        let named = matches!(self.transport, Transport::Ud | Transport::Rd);
+        let unnamed = !matches!(self.transport, Transport::Ud);
+        let path = Path {
+            source: self.sender.address,
+            destination: self.receiver,
+            source_qp: None,
+        };
+        let with_source = Path {
+            source_qp: Some(self.sender.queue_pair),
+            ..path
+        };
+        [(named, with_source), (unnamed, path)]
+            .into_iter()
+            .filter_map(|(has, path)| has.then_some(path))
+    }
+}
+
+/// A P_Key without the membership bit.
+fn partition(partition_key: u16) -> u16 {
+    partition_key & 0x7fff
+}
+
+impl PlainPolicy {
+    /// Sets the mode of a partition.
+    pub fn set_mode(&mut self, partition_key: u16, mode: Mode) {
+        self.partitions.insert(partition(partition_key), mode);
+    }
+
+    /// Exempts a destination queue pair, by its number, at all addresses.
+    pub fn exempt(&mut self, queue_pair: u32) {
+        if !self.queue_pairs.contains(&queue_pair) {
+            self.queue_pairs.push(queue_pair);
+        }
+    }
+
+    /// Whether a plain packet may pass.
+    pub(super) fn allows(&self, bth: &Bth) -> bool {
+        let mode = self.partitions.get(&partition(bth.partition_key));
+        mode == Some(&Mode::Allow) || self.queue_pairs.contains(&bth.destination_qp)
+    }
+}
+
+/// Flows by the packets that belong to them.
+#[derive(Default)]
+pub(super) struct Paths {
+    flows: HashMap<Path, usize>,
+    /// Whose keys are in use: two transports between the same queue pairs would share them.
+    ends: HashSet<[Endpoint; 2]>,
+}
+
+impl Paths {
+    pub(super) fn add(&mut self, flow: &Flow, index: usize) -> Result<(), FlowError> {
+        let is_taken = flow.paths().any(|path| self.flows.contains_key(&path));
+        if is_taken || !self.ends.insert([flow.sender, flow.receiver]) {
+            return Err(FlowError::Exists);
+        }
+        self.flows.extend(flow.paths().map(|path| (path, index)));
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, flow: &Flow) {
+        for path in flow.paths() {
+            self.flows.remove(&path);
+        }
+        self.ends.remove(&[flow.sender, flow.receiver]);
+    }
+
+    pub(super) fn get(&self, path: &Path) -> Option<usize> {
+        self.flows.get(path).copied()
+    }
+}
+
+/// The key of packets that are authenticated only.
+pub(super) struct CmacKey(Cmac<Aes128>);
+
+impl CmacKey {
+    pub(super) fn new(keys: &SenderKeys) -> CmacKey {
+        CmacKey(Cmac::new((&*keys.cmac_32).into()))
+    }
+
+    fn over(&self, batch: &Batch, index: usize, role: Role, number: u64) -> Cmac<Aes128> {
+        let mut mac = self.0.clone();
+        mac.update(&(role as u32).to_be_bytes());
+        mac.update(&number.to_be_bytes());
+        mac.update(batch.associated(index));
+        mac.update(&batch.buffer[batch.body(index)]);
+        mac
+    }
+
+    pub(super) fn tag(
+        &self,
+        batch: &Batch,
+        index: usize,
+        role: Role,
+        number: u64,
+    ) -> [u8; CUT_TAG_BYTES] {
+        let whole = self
+            .over(batch, index, role, number)
+            .finalize()
+            .into_bytes();
+        std::array::from_fn(|at| whole[at])
+    }
+
+    /// Compares in constant time.
+    pub(super) fn is_right(&self, batch: &Batch, index: usize, role: Role, number: u64) -> bool {
+        let carried: [u8; CUT_TAG_BYTES] = batch.check(index);
+        let mac = self.over(batch, index, role, number);
+        mac.verify_truncated_left(&carried).is_ok()
+    }
+}
+
+impl fmt::Debug for CmacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CmacKey(…)")
+    }
+}

@@ -1,0 +1,7 @@
+//! Secure packets from sender to receiver: round trips, forgeries, traffic with losses.
+
+mod forgeries;
+mod known_answers;
+mod network;
+mod round_trip;
+mod traffic;

@@ -1,0 +1,262 @@
+//! Packets that arrive are what was sent.
+
+use weir_fabric::secure::{
+    Algorithm, DropReason, ExtendedMode, FlowError, Mode, PlainPolicy, Reserved, TagLimits,
+};
+use weir_fabric::wire::{Opcode, Operation, Packet, Transport, Verdict};
+
+use crate::network::{
+    CARRIERS, FIRST_EPOCH, Line, PARTITION_KEY, protect, protect_one, unprotect, unprotect_one,
+};
+
+#[test]
+fn every_operation_returns_byte_for_byte() {
+    for carrier in CARRIERS {
+        for (psn, opcode) in (0..).zip(Opcode::all()) {
+            let transport = opcode.transport().expect("known");
+            if transport == Transport::Cnp {
+                continue;
+            }
+            let line = Line::new(carrier, transport);
+            for payload_bytes in [0, 1, 4, 255, 1021] {
+                let payload: Vec<u8> = (0..payload_bytes).map(|at| at as u8).collect();
+                let payload = match opcode.may_have_payload() {
+                    true => &payload[..],
+                    false => &[],
+                };
+                let plain = line.packet_of(opcode, psn, payload);
+                let (mut sender, _) = line.sender();
+                let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+                assert_eq!(secure.len(), plain.len(), "{opcode}");
+                check_secure(&line, &plain, &secure);
+                let (mut receiver, _) = line.receiver();
+                let restored = unprotect_one(&mut receiver, line.link(), &secure);
+                assert_eq!(restored, Ok(plain), "{carrier:?} {opcode}");
+            }
+        }
+    }
+}
+
+/// A secure packet is one of InfiniBand, up to its payload that of the plain one.
+fn check_secure(line: &Line, plain: &[u8], secure: &[u8]) {
+    let [before, after] = [plain, secure].map(|record| {
+        Packet::parse(line.link(), record)
+            .ok()
+            .flatten()
+            .expect("a packet")
+    });
+    let opcode = before.bth().opcode;
+    let algorithm = Algorithm::for_opcode(opcode).expect("protected");
+    assert_eq!(after.bth().reserved_6, algorithm as u8);
+    assert_eq!(u64::from(after.bth().reserved_7), FIRST_EPOCH & 0x7f);
+    assert_eq!(after.deth(), before.deth());
+    assert_eq!(after.bth().psn, before.bth().psn);
+    assert_ne!(after.check_icrc(), Verdict::Good);
+    if before.payload().len() > 8 {
+        assert_ne!(after.payload(), before.payload());
+    }
+    if after.vcrc_range().is_some() {
+        assert_eq!(after.check_vcrc(), Verdict::Good);
+    }
+}
+
+#[test]
+fn extended_packets_grow_and_return() {
+    for carrier in CARRIERS {
+        let mut line = Line::new(carrier, Transport::Uc);
+        line.flow.extended = ExtendedMode::Always;
+        let (mut sender, _) = line.sender();
+        let (mut receiver, _) = line.receiver();
+        for psn in [5, 5, 4, 6] {
+            let plain = line.packet(Operation::SendOnly, psn, b"some bytes");
+            let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+            assert_eq!(secure.len(), plain.len() + 20);
+            let packet = Packet::parse(line.link(), &secure).expect("well formed");
+            let bth = *packet.expect("a packet").bth();
+            assert_eq!((bth.reserved_6, bth.reserved_7), (2, 0));
+            assert_eq!(
+                unprotect_one(&mut receiver, line.link(), &secure),
+                Ok(plain)
+            );
+            let again = unprotect_one(&mut receiver, line.link(), &secure);
+            assert_eq!(again, Err(DropReason::Replayed));
+        }
+        line.flow.extended = ExtendedMode::Never;
+        let (mut receiver, _) = line.receiver();
+        let plain = line.packet(Operation::SendOnly, 7, b"");
+        let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+        let refused = unprotect_one(&mut receiver, line.link(), &secure);
+        assert_eq!(refused, Err(DropReason::ExtendedRefused));
+    }
+}
+
+#[test]
+fn the_longest_packets_cannot_grow() {
+    let mut line = Line::new(CARRIERS[2], Transport::Uc);
+    line.flow.extended = ExtendedMode::Always;
+    let (mut sender, _) = line.sender();
+    let plain = line.packet(Operation::SendOnly, 0, &[0; 65_535 - 20 - 8 - 12 - 4 - 3]);
+    let outcome = protect_one(&mut sender, line.link(), &plain);
+    assert_eq!(outcome, Err(DropReason::TooLong));
+}
+
+/// As a recorded exchange has them: a request and an acknowledgement between the same queue pairs with
+/// the same PSN, in both directions.
+#[test]
+fn requests_and_responses_share_address_queue_pair_and_psn() {
+    let line = Line::new(CARRIERS[2], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let (mut receiver, _) = line.receiver();
+    let packets = [
+        line.packet(Operation::Acknowledge, 0, &[]),
+        line.packet(Operation::SendFirst, 0, b"HTTP/1.1"),
+        line.packet(Operation::RdmaReadResponseOnly, 0, b"HTTP/1.1"),
+        line.packet(Operation::SendLastWithImmediate, 1, b"   ."),
+        line.packet(Operation::Acknowledge, 1, &[]),
+    ];
+    let secure = protect(&mut sender, line.link(), &packets);
+    let secure: Vec<Vec<u8>> = secure
+        .into_iter()
+        .map(|one| one.expect("protected"))
+        .collect();
+    let body = |record: &[u8]| record[record.len() - 12..].to_vec();
+    assert_ne!(body(&secure[1]), body(&secure[2]));
+    let (restored, _) = unprotect(&mut receiver, line.link(), &secure);
+    let restored: Vec<Vec<u8>> = restored
+        .into_iter()
+        .map(|one| one.expect("right"))
+        .collect();
+    assert_eq!(restored, packets);
+}
+
+#[test]
+fn notifications_come_again_at_any_time() {
+    let line = Line::new(CARRIERS[3], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let (mut receiver, _) = line.receiver();
+    let notification = line.packet_of(Opcode::CONGESTION_NOTIFICATION, 0, &[0; 16]);
+    for psn in [0xff_fff0, 3, 9] {
+        for plain in [
+            notification.clone(),
+            line.packet(Operation::Acknowledge, psn, &[]),
+            notification.clone(),
+        ] {
+            let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+            assert_eq!(
+                unprotect_one(&mut receiver, line.link(), &secure),
+                Ok(plain)
+            );
+        }
+    }
+}
+
+#[test]
+fn plain_packets_pass_only_where_it_is_written() {
+    let line = Line::new(CARRIERS[0], Transport::Rc);
+    let plain = line.packet(Operation::SendOnly, 0, b"plain");
+    let mut others = Line::new(CARRIERS[0], Transport::Rc);
+    others.flow.receiver.queue_pair = 1;
+    let management = others.packet(Operation::SendOnly, 0, b"management");
+
+    let (mut receiver, _) = line.receiver();
+    let refused = unprotect_one(&mut receiver, line.link(), &plain);
+    assert_eq!(refused, Err(DropReason::PlainRefused));
+    let (mut sender, _) = line.sender();
+    let refused = protect_one(&mut sender, line.link(), &management);
+    assert_eq!(refused, Err(DropReason::UnknownQueuePair));
+
+    let mut allowed = PlainPolicy::default();
+    allowed.set_mode(PARTITION_KEY & 0x7fff, Mode::Allow);
+    let (mut receiver, _) = line.receiver_with(TagLimits::default(), allowed);
+    assert_eq!(
+        unprotect_one(&mut receiver, line.link(), &plain),
+        Ok(plain.clone())
+    );
+
+    let mut exempt = PlainPolicy::default();
+    exempt.exempt(1);
+    let (mut receiver, _) = line.receiver_with(TagLimits::default(), exempt.clone());
+    let passed = unprotect_one(&mut receiver, line.link(), &management);
+    assert_eq!(passed, Ok(management.clone()));
+    let refused = unprotect_one(&mut receiver, line.link(), &plain);
+    assert_eq!(refused, Err(DropReason::PlainRefused));
+    let mut sender = weir_fabric::secure::Sender::new(exempt);
+    assert_eq!(
+        protect_one(&mut sender, line.link(), &management),
+        Ok(management)
+    );
+}
+
+#[test]
+fn damaged_packets_and_used_bits_are_not_protected() {
+    let line = Line::new(CARRIERS[2], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let plain = line.packet(Operation::SendOnly, 0, b"some bytes");
+    let changed = |at: usize, bit: u8| {
+        let mut record = plain.clone();
+        record[at] ^= bit;
+        record
+    };
+    let bth = 28;
+    let reason = |record: &[u8], sender: &mut _| protect_one(sender, line.link(), record).err();
+    let wrong = Some(DropReason::IcrcWrong);
+    assert_eq!(reason(&changed(bth + 12, 1), &mut sender), wrong);
+    // The ICRC does not cover the first of the two fields.
+    let reserved = Some(DropReason::ReservedBits);
+    assert_eq!(reason(&changed(bth + 4, 1), &mut sender), reserved);
+    let other = Some(DropReason::PartitionKey);
+    assert_eq!(reason(&changed(bth + 3, 2), &mut sender), other);
+    let cut = &plain[..plain.len() - 1];
+    assert_eq!(reason(cut, &mut sender), Some(DropReason::PacketCut));
+    for bytes in 0..plain.len() {
+        assert!(reason(&plain[..bytes], &mut sender).is_some());
+    }
+    assert_eq!(reason(&plain, &mut sender), None);
+}
+
+#[test]
+fn epochs_are_used_once() {
+    let line = Line::new(CARRIERS[2], Transport::Rc);
+    let (mut sender, id) = line.sender();
+    assert_eq!(sender.epochs_left(id), 99);
+    let end = FIRST_EPOCH + 100;
+    for epochs in [
+        FIRST_EPOCH..end,
+        end - 1..end + 9,
+        end..end + 9,
+        end + 9..end + 9,
+    ] {
+        assert_eq!(sender.restart(id, epochs), Err(FlowError::Epochs));
+    }
+    assert_eq!(sender.restart(id, end + 1..end + 2), Ok(()));
+    let (mut receiver, _) = line.receiver();
+    let mut pass = |psn| {
+        let plain = line.packet(Operation::SendOnly, psn, b"");
+        let secure = protect_one(&mut sender, line.link(), &plain)?;
+        unprotect_one(&mut receiver, line.link(), &secure)
+    };
+    assert!(pass(0xff_fffe).is_ok() && pass(0xff_ffff).is_ok());
+    assert_eq!(pass(0), Err(DropReason::NumbersExhausted));
+    assert!(sender.allow_epochs_until(id, end + 3).is_ok());
+    let mut pass = |psn| {
+        let plain = line.packet(Operation::SendOnly, psn, b"");
+        let secure = protect_one(&mut sender, line.link(), &plain)?;
+        unprotect_one(&mut receiver, line.link(), &secure)
+    };
+    assert!(pass(0).is_ok());
+    assert!(pass(0xff_ffff).is_ok(), "sent again, from before the wrap");
+    let flow = line.flow;
+    let keys = weir_fabric::secure::SenderKeys::derive(
+        &weir_fabric::secure::Secret::new(vec![1; 16]).expect("16 bytes"),
+        weir_fabric::secure::SessionRandom([0; 16]),
+        flow.sender,
+        flow.receiver,
+    );
+    let reserved = Reserved {
+        epochs: 0..1 << 40,
+        numbers: 0..1,
+    };
+    let mut other = weir_fabric::secure::Sender::new(PlainPolicy::default());
+    let added = other.add(flow, &keys, reserved);
+    assert_eq!(added, Err(FlowError::Epochs));
+}

@@ -1,0 +1,127 @@
+"""Secure InfiniBand and RoCEv2 packets: an implementation in Python, written from
+docs/fabric-format.md, makes the same packets as Weir and restores Weir's.
+
+Every operation of every transport, over LRH, LRH and GRH, IPv4 and IPv6, in 32-bit and in extended mode, with
+an epoch that changes where the PSN wraps.
+"""
+
+import functools
+import os
+import random
+import re
+import subprocess
+import sys
+
+import peers
+
+PAGE = peers.ROOT / "docs" / "fabric-format.md"
+CARRIERS = ("Local", "Global", "Ipv4", "Ipv6")
+# Operations of RC, UC, RD and UD; and a notification for RC and UC.
+PACKETS_PER_CARRIER = 2 * (23 + 12 + 22 + 2 + 2)
+
+
+class Row:
+    def __init__(self, secret, session_random, line):
+        import secure_fabric
+
+        fields = line.split()
+        self.carrier, self.mode = fields[:2]
+        sender = secure_fabric.Endpoint(fields[3], int(fields[4]))
+        receiver = secure_fabric.Endpoint(fields[5], int(fields[6]))
+        self.keys = secure_fabric.Keys(secret, session_random, sender, receiver)
+        self.number = None if fields[7] == "-" else int(fields[7])
+        self.plain, self.secure = (bytes.fromhex(field) for field in fields[8:])
+        packet = secure_fabric.Packet(self.carrier, self.plain)
+        # The first request is the last one before the PSN wraps; responses begin behind it.
+        is_first = packet.role == 1 or packet.psn == 0xFFFFFF
+        self.epoch = int(fields[2]) + (0 if is_first else 1)
+
+
+@functools.cache
+def rows():
+    try:
+        import cryptography  # noqa: F401
+    except ImportError as missing:
+        raise peers.Skip(f"cryptography cannot be used: {missing}") from None
+    program = os.environ.get("WEIR_SECURE_PACKETS")
+    if not program:
+        raise peers.Skip("WEIR_SECURE_PACKETS does not name the built example secure_packets")
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    peers.check(done.returncode == 0, f"{program} exits {done.returncode}: {done.stderr}")
+    first, *lines = done.stdout.splitlines()
+    secret, session_random = (bytes.fromhex(field) for field in first.split())
+    return [Row(secret, session_random, line) for line in lines]
+
+
+def of_carrier(carrier):
+    chosen = [row for row in rows() if row.carrier == carrier]
+    peers.check(len(chosen) == PACKETS_PER_CARRIER, f"{len(chosen)} packets over {carrier}")
+    return chosen
+
+
+def same_packets(carrier):
+    import secure_fabric
+
+    for row in of_carrier(carrier):
+        ours = secure_fabric.protect(row.keys, carrier, row.plain, row.epoch, row.number)
+        found = f"{row.mode} {row.plain.hex()}: {row.secure.hex()} of weir, {ours.hex()} here"
+        peers.check(ours == row.secure, found)
+
+
+def restored_packets(carrier):
+    import secure_fabric
+
+    for row in of_carrier(carrier):
+        plain = secure_fabric.unprotect(row.keys, carrier, row.secure, row.epoch)
+        peers.check(plain == row.plain, f"{row.secure.hex()} is restored to {plain and plain.hex()}")
+
+
+def refused_packets(carrier):
+    import secure_fabric
+
+    dice = random.Random(18)
+    for row in of_carrier(carrier):
+        tail = 2 if carrier in ("Local", "Global") else 0
+        changed = bytearray(row.secure)
+        start = secure_fabric.OUTER_BYTES[carrier] + 9
+        changed[dice.randrange(start, len(changed) - tail)] ^= 1 << dice.randrange(8)
+        plain = secure_fabric.unprotect(row.keys, carrier, bytes(changed), row.epoch)
+        peers.check(plain is None, f"{changed.hex()} is taken")
+
+
+def page_vectors():
+    """What the page says of keys and packets."""
+    try:
+        import secure_fabric
+    except ImportError as missing:
+        raise peers.Skip(f"cryptography cannot be used: {missing}") from None
+
+    page = PAGE.read_text()
+    keys = secure_fabric.Keys(
+        bytes(range(32)),
+        bytes(range(0xF0, 0x100)),
+        secure_fabric.Endpoint("192.0.2.1", 0x123456),
+        secure_fabric.Endpoint("198.51.100.2", 0xABCDEF),
+    )
+    for label, output in re.findall(r"^\| `(weir fabric 1 \S+)` \| `([0-9a-f]+)` \|$", page, re.MULTILINE):
+        ours = keys.derive(label, len(output) // 2)
+        peers.check(ours.hex() == output, f"{label}: {ours.hex()} in place of {output}")
+    packets = re.findall(r"^plain +([0-9a-f]+)\nsecure +([0-9a-f]+)$", page, re.MULTILINE)
+    peers.check(len(packets) == 3, f"{len(packets)} vectors")
+    for (plain, secure), number in zip(packets, (None, 0x0102030405060708, None), strict=True):
+        ours = secure_fabric.protect(keys, "Ipv4", bytes.fromhex(plain), 0x1234567889, number)
+        peers.check(ours.hex() == secure, f"{plain} becomes {ours.hex()}, not {secure}")
+
+
+TESTS = [
+    (f"{carrier}: {name}", functools.partial(test, carrier))
+    for carrier in CARRIERS
+    for name, test in (
+        ("both make the same packets", same_packets),
+        ("Python restores the packets of weir", restored_packets),
+        ("Python refuses changed packets", refused_packets),
+    )
+] + [("the vectors of the page", page_vectors)]
+
+if __name__ == "__main__":
+    sys.exit(peers.run(TESTS))
