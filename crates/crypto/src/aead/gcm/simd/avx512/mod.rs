@@ -219,8 +219,8 @@ unsafe fn with_powers<'a>(
     }
 }
 
-/// Keeps the tag of a packet, if there is one.
-#[inline]
+/// Keeps the tag of a packet, if there is one. A call in a kernel would spill its vectors.
+#[inline(always)]
 fn finish(task: &mut Task<'_, '_>, tag: Option<(usize, Block)>) {
     if let Some((position, tag)) = tag {
         task.finish(position, tag);
