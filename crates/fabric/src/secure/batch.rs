@@ -47,7 +47,7 @@ pub(super) struct Place {
     pub(super) body_bytes: usize,
     /// What stands behind the body: an ICRC, or another check value.
     check_bytes: usize,
-    /// Where the bytes behind the ICRC are kept.
+    /// Where the bytes behind the ICRC are.
     trailer: Range<usize>,
     has_vcrc: bool,
     outcome: Result<(), DropReason>,
@@ -262,10 +262,11 @@ impl Batch {
 
     /// A packet that leaves as it came.
     pub(super) fn pass(&mut self, index: usize) {
-        let place = &self.places[index];
+        let place = &mut self.places[index];
         let end = place.body + place.body_bytes + place.check_bytes;
         self.buffer.copy_within(place.trailer.clone(), end);
-        self.places[index].outcome = Ok(());
+        place.trailer = end..end + place.trailer.len();
+        place.outcome = Ok(());
     }
 
     /// A packet that leaves with its check value written: checksums and VCRC are computed.
@@ -299,7 +300,7 @@ impl Batch {
     pub(super) fn finish_plain(&mut self, index: usize) {
         self.set_fields(index, Algorithm::None, 0);
         self.places[index].check_bytes = CUT_TAG_BYTES;
-        self.finish(index);
+        self.pass(index);
         let icrc = (self.get(index).ok()).and_then(|record| {
             let packet = Packet::parse(self.places[index].link, record).ok()??;
             packet.computed_icrc()

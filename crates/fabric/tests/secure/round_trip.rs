@@ -37,6 +37,23 @@ fn every_operation_returns_byte_for_byte() {
     }
 }
 
+/// What a capture has behind a packet, such as the padding of Ethernet, stays as it is.
+#[test]
+fn bytes_behind_a_packet_return() {
+    for carrier in CARRIERS {
+        let line = Line::new(carrier, Transport::Uc);
+        let (mut sender, _) = line.sender();
+        let (mut receiver, _) = line.receiver();
+        for (psn, bytes_behind) in (0..).zip([0, 1, 19, 20, 21, 64, 200]) {
+            let mut plain = line.packet(Operation::SendOnly, psn, b"payload");
+            plain.extend((0..bytes_behind).map(|at| at as u8));
+            let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+            let restored = unprotect_one(&mut receiver, line.link(), &secure);
+            assert_eq!(restored, Ok(plain), "{carrier:?}, {bytes_behind} bytes");
+        }
+    }
+}
+
 /// A secure packet is one of InfiniBand, up to its payload that of the plain one.
 fn check_secure(line: &Line, plain: &[u8], secure: &[u8]) {
     let [before, after] = [plain, secure].map(|record| {
