@@ -104,7 +104,8 @@ pub fn latencies_ns(namespace: &Namespace, candidate: &Candidate, duration: Dura
     })
 }
 
-/// Sends packets to `a`, so many at once, and returns how many. Each of a single one says when.
+/// Sends packets to `a`, `burst` with each call, and returns how many it sent. With a burst of one, each
+/// packet carries the time at which it was sent.
 fn send(rate: Option<u64>, duration: Duration, burst: usize) -> u64 {
     pin(0);
     let options = TxOptions {

@@ -32,7 +32,7 @@ pub(super) struct Sequence {
 pub(super) enum Observation {
     /// It may follow those before it.
     InOrder,
-    /// At least so many numbers were left out.
+    /// Numbers are missing in front of it: `missing` of them, or more.
     Gap { expected: u32, missing: u32 },
     /// It came before.
     Repeated { expected: u32 },

@@ -27,6 +27,22 @@ pub struct Fabric {
     pub attack_probability: f64,
 }
 
+impl Fabric {
+    /// 16 nodes on a 4x4 mesh of switches with five ports. Every port has all 32,768 P_Keys that the
+    /// specification allows, for which the source counts 64 KiB; one node in a hundred attacks, with
+    /// four forged keys. Two nodes of the mesh are 8/3 links, so 11/3 switches, apart.
+    pub const MESH_OF_16: Fabric = Fabric {
+        nodes: 16,
+        switches: 16,
+        ports: 5,
+        partitions: 32_768,
+        key_bytes: 2,
+        mean_hops: 11.0 / 3.0,
+        invalid_keys: 4,
+        attack_probability: 0.01,
+    };
+}
+
 impl Scheme {
     /// Entries of the table that a packet is looked up in.
     #[must_use]
@@ -70,26 +86,13 @@ impl Scheme {
 mod tests {
     use super::*;
 
-    /// 16 nodes on a 4x4 mesh of switches with five ports, every port with all 32,768 P_Keys that the
-    /// specification allows: the source counts 64 KiB for them.
-    const FABRIC: Fabric = Fabric {
-        nodes: 16,
-        switches: 16,
-        ports: 5,
-        partitions: 32_768,
-        key_bytes: 2,
-        mean_hops: 11.0 / 3.0,
-        invalid_keys: 4,
-        attack_probability: 0.01,
-    };
-
     #[test]
     fn tables_have_the_published_sizes() {
         let port_bytes = 64 * 1024;
         let bytes = |scheme: Scheme| {
             (
-                scheme.bytes_per_switch(&FABRIC),
-                scheme.bytes_in_fabric(&FABRIC),
+                scheme.bytes_per_switch(&Fabric::MESH_OF_16),
+                scheme.bytes_in_fabric(&Fabric::MESH_OF_16),
             )
         };
         assert_eq!(
@@ -107,7 +110,7 @@ mod tests {
     fn a_stateful_table_is_never_larger_than_the_valid_one() {
         let flooded = Fabric {
             invalid_keys: 65_000,
-            ..FABRIC
+            ..Fabric::MESH_OF_16
         };
         assert_eq!(
             Scheme::StatefulIngress.bytes_in_fabric(&flooded),
@@ -122,7 +125,7 @@ mod tests {
             Scheme::Ingress,
             Scheme::StatefulIngress,
         ]
-        .map(|scheme| scheme.lookups_per_packet(&FABRIC));
+        .map(|scheme| scheme.lookups_per_packet(&Fabric::MESH_OF_16));
         assert_eq!(lookups, [11.0 / 3.0, 1.0, 0.01]);
     }
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// | description | topology | a node |
 /// | --- | --- | --- |
 /// | `fat-tree:4^3` | three levels of switches with four ports down: 64 nodes | `0,1,2`: the ports from the top level down |
-/// | `mesh:16x8`, `torus:8x8x8` | so many nodes in each dimension | `11,7`: coordinates from 0 |
+/// | `mesh:16x8`, `torus:8x8x8` | nodes in each dimension | `11,7`: coordinates from 0 |
 /// | `hypercube:10` | 2^10 nodes | `1,1,0,…`: a bit per dimension |
 ///
 /// A node's number has these coordinates as digits, the first the most significant.

@@ -86,7 +86,7 @@ pub(super) fn set_fields(bth: &mut [u8], algorithm: Algorithm, epoch: u64) {
     bth[RESV7] = bth[RESV7] & !EPOCH_BITS | epoch as u8 & EPOCH_BITS;
 }
 
-/// Bytes of the associated data of headers that have so many from LRH or IP header to payload.
+/// Length of the associated data; the headers have `header_bytes` from LRH or IP header to payload.
 pub(super) fn associated_bytes(carrier: Carrier, header_bytes: usize) -> usize {
     match carrier {
         Carrier::Global => header_bytes - Lrh::BYTES,
@@ -142,8 +142,8 @@ pub(super) fn unmarked(gid: u128) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Changes the lengths in the headers from LRH or IP header to BTH by so many bytes; `None` where they
-/// do not fit.
+/// Adds `by` to the packet lengths in the headers from LRH or IP header to BTH; `None` where a sum does
+/// not fit its field.
 pub(super) fn change_lengths(carrier: Carrier, headers: &mut [u8], by: isize) -> Option<()> {
     if !carrier.is_rocev2() {
         let lrh: &mut [u8; Lrh::BYTES] = headers.first_chunk_mut()?;

@@ -49,7 +49,7 @@ pub struct Alarm {
 /// Why there is an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlarmCause {
-    /// So many tags in a row were wrong: somebody forges packets.
+    /// This number of tags in a row was wrong: somebody forges packets.
     ConsecutiveFailures(u32),
     /// The mode is refused from now on, until its key is renewed.
     Degraded(Algorithm),

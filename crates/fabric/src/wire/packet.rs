@@ -330,7 +330,7 @@ fn native(record: &[u8], start: usize, end: usize) -> Result<Packet<'_>, Fault> 
     finish(packet, record, icrc_end, end.min(icrc_end + VCRC_BYTES))
 }
 
-/// Checks a GRH behind which the LRH leaves so many bytes.
+/// Checks a GRH; by the length in the LRH, `left_bytes` follow it.
 fn check_grh(available: &[u8], left_bytes: Option<usize>) -> Result<(), Fault> {
     let left_bytes = left_bytes.ok_or(Fault::TooShort(HeaderKind::Grh))?;
     let grh = available.first_chunk().map(Grh::from_bytes);

@@ -9,7 +9,8 @@ use weir_fabric::wire::{Carrier, Operation, Packet, Transport, vcrc};
 use weir_packet::wire::{Checksum, internet_checksum};
 
 use crate::network::{
-    CARRIERS, Line, Outcome, PARTITION_KEY, protect, protect_one, unprotect, unprotect_one,
+    CARRIERS, Line, Outcome, PARTITION_KEY, protect, protect_one, protected, unprotect,
+    unprotect_one,
 };
 
 /// Offsets and masks of the bits that switches and routers may change.
@@ -219,11 +220,7 @@ fn sixteen_failed_tags_end_a_mode_and_alarm() {
     let plain: Vec<Vec<u8>> = (0..2)
         .map(|psn| line.packet(Operation::SendOnly, psn, b"bytes"))
         .collect();
-    let secure = protect(&mut sender, line.link(), &plain);
-    let secure: Vec<Vec<u8>> = secure
-        .into_iter()
-        .map(|one| one.expect("protected"))
-        .collect();
+    let secure = protected(&mut sender, line.link(), &plain);
     let acknowledge = line.packet(Operation::Acknowledge, 1, &[]);
     let acknowledged = protect_one(&mut sender, line.link(), &acknowledge).expect("protected");
 
@@ -313,11 +310,7 @@ fn replays_are_refused_and_identical_duplicates_pass() {
     let plain: Vec<Vec<u8>> = (0..200)
         .map(|psn| line.packet(Operation::SendOnly, psn, b"bytes"))
         .collect();
-    let secure = protect(&mut sender, line.link(), &plain);
-    let secure: Vec<Vec<u8>> = secure
-        .into_iter()
-        .map(|one| one.expect("protected"))
-        .collect();
+    let secure = protected(&mut sender, line.link(), &plain);
     let (outcomes, _) = unprotect(&mut receiver, line.link(), &secure);
     assert!(outcomes.iter().all(Result::is_ok));
     let (again, _) = unprotect(&mut receiver, line.link(), &secure);
@@ -345,11 +338,7 @@ fn packets_of_an_older_start_are_refused() {
     let old: Vec<Vec<u8>> = (0..4)
         .map(|psn| line.packet(Operation::SendOnly, psn, b"old"))
         .collect();
-    let secure = protect(&mut sender, line.link(), &old);
-    let old: Vec<Vec<u8>> = secure
-        .into_iter()
-        .map(|one| one.expect("protected"))
-        .collect();
+    let old = protected(&mut sender, line.link(), &old);
     assert!(unprotect_one(&mut receiver, line.link(), &old[0]).is_ok());
     assert_eq!(sender.restart(id, 1101..1110), Ok(()));
     let new = line.packet(Operation::SendOnly, 1, b"new");
@@ -370,11 +359,7 @@ fn a_restarted_receiver_takes_nothing_twice() {
     let plain: Vec<Vec<u8>> = (3..9)
         .map(|psn| line.packet(Operation::SendOnly, psn, b"bytes"))
         .collect();
-    let secure = protect(&mut sender, line.link(), &plain);
-    let secure: Vec<Vec<u8>> = secure
-        .into_iter()
-        .map(|one| one.expect("protected"))
-        .collect();
+    let secure = protected(&mut sender, line.link(), &plain);
     for record in &secure[..4] {
         assert!(unprotect_one(&mut receiver, line.link(), record).is_ok());
     }

@@ -196,6 +196,12 @@ pub fn protect(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<
     outcomes(&batch)
 }
 
+/// All of them, none of which may be dropped.
+pub fn protected(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let outcomes = protect(sender, link, records).into_iter();
+    outcomes.map(|one| one.expect("protected")).collect()
+}
+
 pub fn protect_one(sender: &mut Sender, link: LinkType, record: &[u8]) -> Outcome {
     protect(sender, link, &[record.to_vec()]).remove(0)
 }

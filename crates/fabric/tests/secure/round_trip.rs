@@ -6,7 +6,7 @@ use weir_fabric::secure::{
 use weir_fabric::wire::{Opcode, Operation, Packet, Transport, Verdict};
 
 use crate::network::{
-    CARRIERS, FIRST_EPOCH, Line, PARTITION_KEY, protect, protect_one, unprotect, unprotect_one,
+    CARRIERS, FIRST_EPOCH, Line, PARTITION_KEY, protect_one, protected, unprotect, unprotect_one,
 };
 
 #[test]
@@ -131,11 +131,7 @@ fn requests_and_responses_share_address_queue_pair_and_psn() {
         line.packet(Operation::SendLastWithImmediate, 1, b"   ."),
         line.packet(Operation::Acknowledge, 1, &[]),
     ];
-    let secure = protect(&mut sender, line.link(), &packets);
-    let secure: Vec<Vec<u8>> = secure
-        .into_iter()
-        .map(|one| one.expect("protected"))
-        .collect();
+    let secure = protected(&mut sender, line.link(), &packets);
     let body = |record: &[u8]| record[record.len() - 12..].to_vec();
     assert_ne!(body(&secure[1]), body(&secure[2]));
     let (restored, _) = unprotect(&mut receiver, line.link(), &secure);

@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use weir_fabric::secure::{FlowId, Receiver, Sender};
 use weir_fabric::wire::{Carrier, Operation, Packet, Transport};
 
-use crate::network::{FIRST_EPOCH, Line, protect, unprotect};
+use crate::network::{FIRST_EPOCH, Line, protected, unprotect};
 
 /// PSNs are counted without an end here; packets have their low 24 bits.
 const PSN_MASK: u64 = 0xff_ffff;
@@ -62,11 +62,7 @@ impl Direction {
         let packets: Vec<Vec<u8>> = packets.into_iter().filter(|_| !loses(8 * loss)).collect();
         let mut arrived = Vec::new();
         for packets in packets.chunks(7) {
-            let secure = protect(&mut self.sender, self.line.link(), packets);
-            let secure: Vec<Vec<u8>> = secure
-                .into_iter()
-                .map(|one| one.expect("protected"))
-                .collect();
+            let secure = protected(&mut self.sender, self.line.link(), packets);
             for (plain, secure) in packets.iter().zip(&secure) {
                 self.check_nonce(plain, secure);
             }

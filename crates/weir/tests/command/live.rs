@@ -39,7 +39,7 @@ pub fn status(socket: &str) -> Value {
         .json()
 }
 
-/// What a gateway says of itself once its workers have told of so many queues, which are all up.
+/// The status of a gateway, once it lists `queues` queues and all of them are up.
 pub fn until_up(socket: &str, queues: usize) -> Value {
     until(|| {
         let status = status(socket);
