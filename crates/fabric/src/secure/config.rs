@@ -29,7 +29,6 @@
 
 mod document;
 mod error;
-mod hex;
 
 use std::fmt;
 use std::path::Path;

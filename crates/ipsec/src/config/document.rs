@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use toml::Spanned;
+use weir_secret::Secret;
 use weir_select::{AddressSet, PortSet, ProtocolSet};
 
-use super::secret::Secret;
 #[cfg(test)]
 use super::{resolve::limits, schema};
 

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use weir_secret::{SecretBytes, check_permissions, read_secret};
 use zeroize::Zeroizing;
 
 use super::document::Document;
 use super::error::Blame;
 use super::resolve::{Resolved, resolve};
-use super::secret::{SecretBytes, check_permissions, read_secret};
 use super::{ConfigError, WiresharkKeys, wireshark};
 use crate::databases::Databases;
 use crate::policy::{Action, Defaults, Policy};

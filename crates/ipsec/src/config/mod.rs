@@ -14,7 +14,6 @@ mod message;
 mod resolve;
 #[cfg(test)]
 mod schema;
-mod secret;
 mod wireshark;
 
 pub use error::ConfigError;

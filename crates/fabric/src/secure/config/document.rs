@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
+use weir_secret::bytes_of_hex;
 
 use super::error::Blame;
-use super::hex::{self, HiddenText};
 use super::{ConfigError, Direction, FabricFile, Partition, QueuePair, ReadSecret};
 use crate::secure::derive::{Address, Endpoint, Secret, SessionRandom};
 use crate::secure::flow::{ExtendedMode, Flow, Mode, PlainPolicy};
@@ -34,7 +34,7 @@ struct PartitionEntry {
     partition_key: Spanned<u16>,
     #[serde(default)]
     mode: ModeWord,
-    secret: Option<Spanned<HiddenText>>,
+    secret: Option<Spanned<weir_secret::Secret>>,
     secret_file: Option<Spanned<PathBuf>>,
 }
 
@@ -47,11 +47,11 @@ struct QueuePairEntry {
     local: EndEntry,
     remote: EndEntry,
     session_random: Spanned<String>,
-    secret: Option<Spanned<HiddenText>>,
+    secret: Option<Spanned<weir_secret::Secret>>,
     secret_file: Option<Spanned<PathBuf>>,
-    send_secret: Option<Spanned<HiddenText>>,
+    send_secret: Option<Spanned<weir_secret::Secret>>,
     send_secret_file: Option<Spanned<PathBuf>>,
-    receive_secret: Option<Spanned<HiddenText>>,
+    receive_secret: Option<Spanned<weir_secret::Secret>>,
     receive_secret_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     role: RoleWord,
@@ -115,7 +115,7 @@ enum ExtendedWord {
 /// A secret that the file may give in two ways.
 struct Given<'a> {
     key: &'static str,
-    text: &'a Option<Spanned<HiddenText>>,
+    text: &'a Option<Spanned<weir_secret::Secret>>,
     file: &'a Option<Spanned<PathBuf>>,
 }
 
@@ -351,7 +351,7 @@ impl Reader<'_, '_> {
                 let read = (self.read_secret)(file.get_ref());
                 let text = read
                     .map_err(|error| self.blame.at(file.span(), format!("{key}_file: {error}")))?;
-                (hex::bytes(&text), file.span())
+                (bytes_of_hex(&text), file.span())
             }
             (Some(_), Some(file)) => {
                 let message = format!("{key}_file: {key} is given too");
@@ -372,7 +372,7 @@ impl Reader<'_, '_> {
             let message = format!("session_random: {error}");
             self.blame.at(given.span(), message)
         };
-        let bytes = hex::bytes(given.get_ref()).map_err(|error| wrong(error.to_owned()))?;
+        let bytes = bytes_of_hex(given.get_ref()).map_err(|error| wrong(error.to_owned()))?;
         match <[u8; 16]>::try_from(&bytes[..]) {
             Ok(bytes) => Ok(SessionRandom(bytes)),
             Err(_) => Err(wrong(format!("has {} bytes, 16 are needed", bytes.len()))),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use weir_crypto::{KeyMaterial, Suite};
+use weir_secret::{Secret, SecretBytes};
 use zeroize::Zeroizing;
 
 use super::{Blamed, Resolver};
 use crate::config::Secrets;
-use crate::config::secret::{Secret, SecretBytes};
 
 /// The three ways to give a key.
 pub(super) struct KeySource {
@@ -92,7 +92,7 @@ impl Resolver<'_> {
             }
             (None, None, None) => return Err(blamed("missing".into())),
         };
-        let bytes = secret.bytes().map_err(blamed)?;
+        let bytes = secret.bytes().map_err(|error| blamed(error.into()))?;
         if needed_bytes == 0 && !bytes.is_empty() {
             return Err(blamed("the suite takes none: remove it".into()));
         }

@@ -1,4 +1,19 @@
-//! Keys as they are written: hex, in the file or elsewhere.
+//! Keys in configuration files: hex digits, in the file or in one of their own.
+//!
+//! A [`Secret`] is read where a configuration has one and says nothing of itself, neither in messages of
+//! the parser nor in `Debug`; memory that held it is wiped. Files of keys are their owner's alone.
+//!
+//! ```
+//! use serde::Deserialize;
+//! use weir_secret::Secret;
+//!
+//! let text = serde::de::value::StrDeserializer::<serde::de::value::Error>::new("0x00:ff 1a");
+//! let secret = Secret::deserialize(text).expect("hex digits");
+//! assert_eq!(secret.bytes().as_deref(), Ok(&vec![0x00, 0xff, 0x1a]));
+//! assert_eq!(format!("{secret:?}"), "Secret(…)");
+//! ```
+
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::fs::File;
@@ -10,42 +25,28 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use zeroize::Zeroizing;
 
 /// Text that must not be shown.
-pub(super) struct Secret(Zeroizing<String>);
+pub struct Secret(Zeroizing<String>);
 
 /// Bytes of a key, wiped when dropped.
-pub(crate) type SecretBytes = Zeroizing<Vec<u8>>;
+pub type SecretBytes = Zeroizing<Vec<u8>>;
 
 /// Longest key in hex, with separators: far more than any suite takes.
 const LONGEST_TEXT_BYTES: u64 = 4096;
 
 impl Secret {
-    /// The bytes that the text means: hex digits in pairs, with an optional
-    /// `0x` in front and colons or white space in between.
-    pub fn bytes(&self) -> Result<SecretBytes, String> {
-        let text = self.0.trim();
-        let text = text.strip_prefix("0x").unwrap_or(text);
-        let mut bytes = Zeroizing::new(Vec::with_capacity(text.len() / 2));
-        let mut high = None;
-        for character in text.chars() {
-            if character == ':' || character.is_whitespace() {
-                continue;
-            }
-            let digit = character
-                .to_digit(16)
-                .ok_or("must be hex digits (0-9, a-f)")? as u8;
-            match high.take() {
-                None => high = Some(digit),
-                Some(high) => bytes.push(high << 4 | digit),
-            }
-        }
-        match high {
-            None => Ok(bytes),
-            Some(_) => Err("has an odd number of hex digits".into()),
-        }
+    /// The bytes that the text means, as [`bytes_of_hex`] reads them.
+    ///
+    /// # Errors
+    /// What is wrong with the text, without the text.
+    pub fn bytes(&self) -> Result<SecretBytes, &'static str> {
+        bytes_of_hex(&self.0)
     }
 
     /// Reads a secret from a file, which must be its owner's alone unless
     /// `allow_insecure_permissions`.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
     pub fn read(path: &Path, allow_insecure_permissions: bool) -> Result<Secret, String> {
         let file = File::open(path).map_err(|error| format!("cannot open: {error}"))?;
         if !allow_insecure_permissions {
@@ -63,8 +64,39 @@ impl Secret {
     }
 }
 
+/// The bytes of hex digits in pairs, with an optional `0x` in front and colons or white space in
+/// between.
+///
+/// # Errors
+/// What is wrong with the text, without the text.
+pub fn bytes_of_hex(text: &str) -> Result<SecretBytes, &'static str> {
+    let text = text.trim();
+    let text = text.strip_prefix("0x").unwrap_or(text);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len() / 2));
+    let mut high = None;
+    for character in text.chars() {
+        if character == ':' || character.is_whitespace() {
+            continue;
+        }
+        let digit = character
+            .to_digit(16)
+            .ok_or("must be hex digits (0-9, a-f)")? as u8;
+        match high.take() {
+            None => high = Some(digit),
+            Some(high) => bytes.push(high << 4 | digit),
+        }
+    }
+    match high {
+        None => Ok(bytes),
+        Some(_) => Err("has an odd number of hex digits"),
+    }
+}
+
 /// Reads a file into memory that is wiped.
-pub(super) fn read_secret(file: File, most_bytes: u64) -> io::Result<Zeroizing<Vec<u8>>> {
+///
+/// # Errors
+/// It cannot be read, or is longer than `most_bytes`.
+pub fn read_secret(file: File, most_bytes: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     // Of the full size at once: a buffer that grows leaves copies behind.
     let bytes = file.metadata()?.len().clamp(LONGEST_TEXT_BYTES, most_bytes) + 1;
     let mut contents = Zeroizing::new(Vec::with_capacity(bytes as usize));
@@ -80,7 +112,10 @@ pub(super) fn read_secret(file: File, most_bytes: u64) -> io::Result<Zeroizing<V
 
 /// Refuses a regular file that others may read or write, but for the group of
 /// this process, which may read it.
-pub(super) fn check_permissions(file: &File, path: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// What to do about it.
+pub fn check_permissions(file: &File, path: &Path) -> Result<(), String> {
     let metadata = file
         .metadata()
         .map_err(|error| format!("cannot read its permissions: {error}"))?;
@@ -176,7 +211,7 @@ impl<'de> Visitor<'de> for SecretVisitor {
 mod tests {
     use super::*;
 
-    fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    fn bytes(text: &str) -> Result<Vec<u8>, &'static str> {
         Secret(Zeroizing::new(text.into()))
             .bytes()
             .map(|bytes| bytes.to_vec())
@@ -205,6 +240,8 @@ mod tests {
             assert_eq!(bytes(text), Ok(vec![0x00, 0xff, 0x1a]), "{text}");
         }
         assert_eq!(bytes(""), Ok(vec![]));
+        assert_eq!(bytes("0g"), Err("must be hex digits (0-9, a-f)"));
+        assert_eq!(bytes("abc"), Err("has an odd number of hex digits"));
         for (wrong, what) in [("0g", "hex digits"), ("abc", "odd number"), ("x0", "hex")] {
             let error = bytes(wrong).expect_err("not hex");
             assert!(error.contains(what) && !error.contains(wrong), "{error}");
