@@ -3,15 +3,19 @@
 //!
 //! [`wire`] reads and writes packets. [`check`] counts them and says what is wrong with them; its
 //! stage is what `weir fabric check` runs. [`filter`] and [`marks`] are pure state machines:
-//! packets and states in, verdicts out.
+//! packets and states in, verdicts out. [`trace`] reads the marks of a capture.
 
 #![deny(unsafe_code)]
 
 pub mod check;
+mod config_error;
 pub mod filter;
 pub mod marks;
 pub mod secure;
+pub mod trace;
 pub mod wire;
+
+pub use config_error::ConfigError;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

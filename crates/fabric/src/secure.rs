@@ -20,7 +20,7 @@ mod session;
 mod slots;
 
 pub use batch::Batch;
-pub use config::{ConfigError, Direction, FabricFile, Partition, QueuePair, ReadSecret};
+pub use config::{Direction, FabricFile, Partition, QueuePair, ReadSecret};
 pub use derive::{Address, Endpoint, Secret, SecretLength, SenderKeys, SessionRandom};
 pub use flow::{ExtendedMode, Flow, FlowError, FlowId, Mode, PlainPolicy};
 pub use format::{Algorithm, EPOCH_END};

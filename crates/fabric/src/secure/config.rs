@@ -28,14 +28,13 @@
 //! Whatever is wrong is one [`ConfigError`] with line and column. No error repeats a secret.
 
 mod document;
-mod error;
 
 use std::fmt;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
-pub use error::ConfigError;
+use crate::ConfigError;
 
 use super::derive::{Endpoint, Secret, SenderKeys, SessionRandom};
 use super::flow::{Flow, Mode, PlainPolicy};

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use weir_secret::bytes_of_hex;
 
-use super::error::Blame;
-use super::{ConfigError, Direction, FabricFile, Partition, QueuePair, ReadSecret};
+use super::{Direction, FabricFile, Partition, QueuePair, ReadSecret};
+use crate::config_error::{Blame, ConfigError};
 use crate::secure::derive::{Address, Endpoint, Secret, SessionRandom};
 use crate::secure::flow::{ExtendedMode, Flow, Mode, PlainPolicy};
 use crate::secure::receiver::TagLimits;

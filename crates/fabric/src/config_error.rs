@@ -1,9 +1,9 @@
-//! What is wrong with a file, and where.
+//! What is wrong with a configuration file, and where.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A `fabric.toml` that cannot be used.
+/// A configuration file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {message}", path.display())]
 pub struct ConfigError {
@@ -19,14 +19,14 @@ pub struct ConfigError {
 
 /// Makes errors that point into one text.
 #[derive(Clone, Copy)]
-pub(super) struct Blame<'a> {
+pub(crate) struct Blame<'a> {
     pub path: &'a Path,
     pub text: &'a str,
 }
 
 impl Blame<'_> {
     /// An error at a place.
-    pub(super) fn at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
+    pub(crate) fn at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         ConfigError {
@@ -39,7 +39,7 @@ impl Blame<'_> {
 
     /// What the TOML reader says, without the line of the file that it would print, in which a
     /// secret may stand.
-    pub(super) fn toml(&self, error: &toml::de::Error) -> ConfigError {
+    pub(crate) fn toml(&self, error: &toml::de::Error) -> ConfigError {
         let message = error.message().trim().replace(['\n', '\r'], " ");
         self.at(error.span().unwrap_or(0..0), message.replace('`', "\""))
     }
