@@ -18,7 +18,7 @@ mod measure;
 pub use control::{
     Direction, Reload, Sa, SaAdd, SaCommand, SaList, SaRemove, Serving, Socket, Status,
 };
-pub use fabric::{Fabric, FabricCheck, FabricCommand};
+pub use fabric::{Fabric, FabricCheck, FabricCommand, FabricTrace};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};

@@ -29,10 +29,16 @@ pub struct TopologyMap {
     nodes: HashMap<u128, u64>,
 }
 
+/// A topology, and which node has which GID.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub(super) struct Document {
+    /// `fat-tree:PORTS^LEVELS`, `mesh:NxN`, `torus:NxNxN` or `hypercube:DIMENSIONS`.
+    #[cfg_attr(test, schemars(with = "String"))]
     topology: Spanned<String>,
+    /// A GID for each node, and its coordinates.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
     nodes: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 

@@ -239,3 +239,9 @@ fn errors_of_a_map_have_line_and_column() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn references_describe_the_map() {
+    weir_reference::Reference::of::<super::map::Document>("Topology map of Weir")
+        .assert_documented("topology-map");
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use weir_console::Common;
 
-/// Check packets of InfiniBand and RoCEv2.
+/// Check packets of InfiniBand and RoCEv2, and trace where they came from.
 #[derive(Args, Debug)]
 pub struct Fabric {
     #[command(subcommand)]
@@ -15,6 +15,7 @@ pub struct Fabric {
 #[derive(Debug, Subcommand)]
 pub enum FabricCommand {
     Check(FabricCheck),
+    Trace(FabricTrace),
 }
 
 /// Count the packets of captures by operation, partition and queue pair, and show what is wrong.
@@ -27,6 +28,23 @@ pub struct FabricCheck {
     /// Captures to read, one after the other ("-" is standard input).
     #[arg(value_name = "PCAP", required = true)]
     pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Name the nodes that the packets of captures came from, by the marks that switches left in them.
+///
+/// Packets of native InfiniBand with a GRH are traced, each as it arrived at the node that it was sent
+/// to; the source that it claims stands beside the one that its marks name. RoCEv2 has no space for
+/// marks: a capture that has nothing else is refused.
+#[derive(Args, Debug)]
+pub struct FabricTrace {
+    /// Captures to read, one after the other ("-" is standard input).
+    #[arg(value_name = "PCAP", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// File that says which topology the fabric has, and which node of it has which GID.
+    #[arg(long, value_name = "TOML")]
+    pub map: PathBuf,
     #[command(flatten)]
     pub common: Common,
 }

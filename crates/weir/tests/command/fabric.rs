@@ -1,7 +1,8 @@
-//! `weir fabric check`.
+//! `weir fabric check` and `weir fabric trace`.
 
 use std::path::Path;
 
+use weir_fabric::marks::MarkingField;
 use weir_fabric::wire::{Bth, ExtendedHeaders, Grh, Lrh, Message, Opcode, Reth};
 use weir_packet::file::{Format, Interface, Writer};
 use weir_packet::wire::build::{self, IpHeader};
@@ -134,6 +135,91 @@ pub fn fabric_capture(folder: &Folder) -> String {
     ];
     write(&path, &records);
     path
+}
+
+/// A capture of what arrived at node (2,3) of the mesh in the examples: two packets from (3,0), one of
+/// which claims to come from (1,1), and one without marks.
+pub fn marked_capture(folder: &Folder) -> String {
+    const PREFIX: u128 = 0xfe80 << 112;
+    const NODES: u128 = 0x2_c903_0000_0000;
+    let path = folder.name("marked.pcapng");
+    let packet = |mark: u64, claimed: u128| {
+        let mut destination_gid = (PREFIX | NODES | 0x23).to_be_bytes();
+        let field = MarkingField::new(mark).expect("38 bits");
+        field
+            .store_in(&mut destination_gid)
+            .expect("a link-local GID");
+        let grh = Grh {
+            source_gid: PREFIX | claimed,
+            destination_gid: u128::from_be_bytes(destination_gid),
+            ..Grh::default()
+        };
+        let datagram = native(&message(0x64, 1, b"datagram"), 0, Some(grh));
+        (LinkType::InfiniBand, datagram)
+    };
+    // The first difference is -1 in three bits of which one is the sign, the second 3.
+    let mark = 0b111_011;
+    let records = [
+        packet(mark, NODES | 0x11),
+        packet(mark, NODES | 0x30),
+        packet(0, NODES | 0x11),
+    ];
+    write(&path, &records);
+    path
+}
+
+#[test]
+fn forged_sources_are_named() {
+    let folder = Folder::new();
+    let (capture, map) = (marked_capture(&folder), example_name("mesh.toml"));
+    let found = weir(["fabric", "trace", &capture, "--map", &map, "--json", "-"]);
+    let found = found.done().json();
+    assert_eq!(found["schema"], "weir-fabric-trace");
+    assert_eq!(
+        (&found["traced"], &found["spoofed"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(found["untraced"], serde_json::json!({"not_marked": 1}));
+    let row = &found["routes"][0];
+    assert_eq!(
+        ["source", "destination", "claimed_node"].map(|name| &row[name]),
+        ["3,0", "2,3", "1,1"]
+    );
+    assert_eq!(
+        (&row["spoofed"], &found["routes"][1]["spoofed"]),
+        (&true.into(), &false.into())
+    );
+    let said = weir(["fabric", "trace", &capture, "--map", &map]).done();
+    for words in [
+        "mesh:4x4",
+        "not traced: not marked",
+        "fe80::2:c903:0:11",
+        "spoofed",
+    ] {
+        assert!(said.text().contains(words), "{words}: {}", said.text());
+    }
+}
+
+#[test]
+fn what_has_no_marks_is_refused() {
+    let folder = Folder::new();
+    let (capture, map) = (folder.name("rocev2.pcapng"), example_name("mesh.toml"));
+    write(
+        &capture,
+        &[(LinkType::Ethernet, frame(&message(0x04, 1, b"send")))],
+    );
+    let traced = ["fabric", "trace", &capture, "--map", &map];
+    weir(traced).failed(1, &["RoCEv2 cannot be traced"]);
+    let wrong = folder.name("wrong.toml");
+    std::fs::write(
+        &wrong,
+        "topology = \"mesh:4x4\"\n[nodes]\n\"fe80::1\" = \"1,4\"\n",
+    )
+    .expect("written");
+    let traced = ["fabric", "trace", &capture, "--map", &wrong];
+    weir(traced).failed(2, &["wrong.toml:3:13: nodes:", "no node of mesh:4x4"]);
+    weir(["fabric", "trace", &capture]).failed(2, &["--map"]);
+    weir(["fabric", "trace", &capture, "--map", "not there"]).failed(2, &["cannot read not there"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use weir_export::{FrameMetrics, InspectMetrics, Metrics};
 use weir_reference::{assert_page, read_page};
 
 use crate::contract::SHORT_BENCH;
-use crate::fabric::fabric_capture;
+use crate::fabric::{fabric_capture, marked_capture};
 use crate::processes::{Folder, example_name, json_file, weir};
 use crate::run::gateway;
 
@@ -32,7 +32,13 @@ fn first_cells(section: &str) -> BTreeSet<String> {
 
 /// The members of a document, without those of maps whose names are data.
 fn members(value: &Value, path: &str, found: &mut BTreeSet<String>) {
-    const MAPS: [&str; 4] = ["drops", "rules_skipped", "pipelines[].drops", "malformed"];
+    const MAPS: [&str; 5] = [
+        "drops",
+        "rules_skipped",
+        "pipelines[].drops",
+        "malformed",
+        "untraced",
+    ];
     match value {
         Value::Object(object) if !MAPS.contains(&path) => {
             for (name, value) in object {
@@ -62,8 +68,10 @@ fn every_member_of_a_document_is_described() {
     let (eve, alerted) = (folder.name("eve.jsonl"), folder.name("alerted.pcapng"));
     let generated = folder.name("generated.pcap");
     let fabric = fabric_capture(&folder);
-    let calls: [(&str, &[&str]); 11] = [
+    let (marked, mesh) = (marked_capture(&folder), example_name("mesh.toml"));
+    let calls: [(&str, &[&str]); 12] = [
         ("fabric check", &[&fabric]),
+        ("fabric trace", &[&marked, "--map", &mesh]),
         ("protect", &[&traffic, &sealed, "--sa", &sa]),
         ("unprotect", &[&sealed, &opened, "--sa", &sa]),
         (
@@ -146,6 +154,7 @@ fn every_member_of_a_document_is_described() {
         "engines",
         "bench",
         "fabric check",
+        "fabric trace",
     ] {
         for member in of(verb) {
             assert!(
