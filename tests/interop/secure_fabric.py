@@ -203,7 +203,7 @@ def protect(keys, carrier, plain, epoch, number=None):
     packet = Packet(carrier, plain)
     body = packet.rest[:-4]
     of_packet = epoch << 24 | packet.psn
-    if packet.is_authenticated_only:
+    if packet.is_authenticated_only and number is None:
         packet.set_fields(CMAC_32, epoch)
         return packet.finished(body + cmac_tag(keys, packet, of_packet, body))
     if number is None:

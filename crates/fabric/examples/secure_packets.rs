@@ -11,19 +11,20 @@ use std::error::Error;
 use std::net::Ipv4Addr;
 
 use weir_fabric::secure::{
-    Address, Batch, DropReason, Endpoint, ExtendedMode, Flow, PlainPolicy, Reserved, Secret,
-    Sender, SenderKeys, SessionRandom,
+    Address, Batch, Endpoint, ExtendedMode, Flow, PlainPolicy, Secret, Sender, SenderKeys,
+    SessionRandom,
 };
 use weir_fabric::wire::{Bth, Carrier, ExtendedHeaders, Grh, Lrh, Message, Opcode, Transport};
 use weir_packet::wire::build::IpHeader;
 use weir_packet::wire::{FlowKey, LinkType};
+use weir_stream::DropReason;
 
 const SECRET: [u8; 32] = *b"a secret of 32 bytes for a test.";
 const RANDOM: [u8; 16] = *b"random session..";
 /// The first PSN: the last before it wraps, so that the epoch changes.
 const FIRST_PSN: u32 = 0xff_ffff;
 const FIRST_EPOCH: u64 = 0x12_3456_7889;
-const FIRST_NUMBER: u64 = 0x0102_0304_0506_0708;
+const FIRST_NUMBER: u64 = FIRST_EPOCH << 24;
 const QUEUE_PAIRS: [u32; 2] = [0x12_3456, 0xab_cdef];
 const LIDS: [u16; 2] = [0x1234, 0xc001];
 const GIDS: [u128; 2] = [
@@ -70,12 +71,8 @@ fn print_packets(
         queue_pair: QUEUE_PAIRS[side],
     });
     let flow = Flow {
-        sender,
-        receiver,
-        transport,
-        partition_key: 0x8001,
         extended,
-        window_packets: 64,
+        ..Flow::new(sender, receiver, transport, 0x8001)
     };
     let keys = SenderKeys::derive(
         &Secret::new(SECRET.to_vec())?,
@@ -84,11 +81,7 @@ fn print_packets(
         receiver,
     );
     let mut protector = Sender::new(PlainPolicy::default());
-    let reserved = Reserved {
-        epochs: FIRST_EPOCH..FIRST_EPOCH + 2,
-        numbers: FIRST_NUMBER..FIRST_NUMBER + 100,
-    };
-    protector.add(flow, &keys, reserved)?;
+    protector.add(flow, &keys, FIRST_EPOCH..FIRST_EPOCH + 2)?;
 
     let is_notified = matches!(transport, Transport::Rc | Transport::Uc);
     let opcodes = Opcode::all().filter(|opcode| match opcode.transport() {
@@ -107,8 +100,8 @@ fn print_packets(
         if !batch.push(link, &plain) {
             return Err("a batch without space".into());
         }
-        protector.protect(&mut batch);
-        let secure = batch.get(0).map_err(DropReason::name)?;
+        protector.protect(&mut batch, 0);
+        let secure = batch.get(0).map_err(|reason| reason.word().name)?;
         let carried = match secure.len() == plain.len() {
             true => "-".to_owned(),
             false => {

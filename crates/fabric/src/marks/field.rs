@@ -63,6 +63,16 @@ impl MarkingField {
         Ok(())
     }
 
+    /// The field with nothing in it but its upper `bits` bits.
+    pub(crate) fn upper(self, bits: u32) -> MarkingField {
+        MarkingField(self.0 & !mask(Self::BITS - bits))
+    }
+
+    /// The field with `value` in its upper `bits` bits.
+    pub(crate) fn with_upper(self, bits: u32, value: u64) -> MarkingField {
+        self.with_part(Self::BITS - bits, bits, value)
+    }
+
     /// `value` in the bits from `shift` on, `bits` wide, in place of what they were. Bits of `value`
     /// above those are left out.
     pub(super) fn with_part(self, shift: u32, bits: u32, value: u64) -> MarkingField {

@@ -10,7 +10,7 @@ use super::format::{
     self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, Role, TAG_BYTES, associated_bytes,
 };
 use super::reason::DropReason;
-use crate::wire::{Bth, Carrier, Packet, Verdict, vcrc};
+use crate::wire::{Bth, Carrier, Lrh, Packet, Verdict, vcrc};
 
 /// Up to 256 packets, copied into one buffer.
 ///
@@ -50,6 +50,8 @@ pub(super) struct Place {
     /// Where the bytes behind the ICRC are.
     trailer: Range<usize>,
     has_vcrc: bool,
+    /// Of the marking field, where the flow has timestamps.
+    timestamp_bits: u32,
     outcome: Result<(), DropReason>,
 }
 
@@ -158,6 +160,7 @@ impl Batch {
             check_bytes: CUT_TAG_BYTES,
             trailer: trailer..self.buffer.len(),
             has_vcrc: packet.vcrc_range().is_some(),
+            timestamp_bits: 0,
             outcome: Err(DropReason::NotRun),
         })
     }
@@ -196,6 +199,30 @@ impl Batch {
         format::set_fields(&mut self.buffer[at..at + Bth::BYTES], algorithm, epoch);
     }
 
+    /// The timestamp, where the packet has a field for one; from now on it is authenticated.
+    pub(super) fn timestamp(&mut self, index: usize, bits: u32) -> Option<u64> {
+        let gid = self.marked_gid(index)?;
+        let stamp = format::timestamp(gid, bits)?;
+        self.places[index].timestamp_bits = bits;
+        Some(stamp)
+    }
+
+    /// Writes the timestamp of a packet that has a field for one.
+    pub(super) fn set_timestamp(&mut self, index: usize, stamp: u64) {
+        let bits = self.places[index].timestamp_bits;
+        if let Some(gid) = self.marked_gid(index).filter(|_| bits > 0) {
+            format::set_timestamp(gid, bits, stamp);
+        }
+    }
+
+    /// The DGID of a packet of native InfiniBand.
+    fn marked_gid(&mut self, index: usize) -> Option<&mut [u8; 16]> {
+        let place = &self.places[index];
+        let at = place.start + Lrh::BYTES + DGID_OFFSET;
+        let gid = (place.carrier == Carrier::Global).then(|| self.buffer.get_mut(at..));
+        gid.flatten()?.first_chunk_mut()
+    }
+
     /// Changes the lengths in the headers.
     pub(super) fn change_lengths(&mut self, index: usize, by: isize) -> Result<(), DropReason> {
         let place = &self.places[index];
@@ -219,6 +246,7 @@ impl Batch {
             place.carrier,
             headers,
             place.bth_start - place.start,
+            place.timestamp_bits,
             &mut front[place.associated..],
         );
     }
@@ -299,6 +327,7 @@ impl Batch {
     /// A packet that leaves as a plain one: with its ICRC.
     pub(super) fn finish_plain(&mut self, index: usize) {
         self.set_fields(index, Algorithm::None, 0);
+        self.set_timestamp(index, 0);
         self.places[index].check_bytes = CUT_TAG_BYTES;
         self.pass(index);
         let icrc = (self.get(index).ok()).and_then(|record| {
@@ -341,6 +370,7 @@ impl Place {
             check_bytes: 0,
             trailer: 0..0,
             has_vcrc: false,
+            timestamp_bits: 0,
             outcome: Err(reason),
         }
     }
@@ -382,6 +412,8 @@ impl Path {
 
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
+/// In a GRH.
+const DGID_OFFSET: usize = 24;
 /// LRH and GRH, or IPv6 and UDP.
 const MOST_OUTER_BYTES: usize = 48;
 

@@ -24,6 +24,27 @@
 //! secret of its partition, or one of its session: `secret`, or `send_secret` and `receive_secret`
 //! where each direction has its own. Addresses are IPv4 addresses, GIDs, or LIDs as numbers. `role` is
 //! `both`, `send` or `receive`; `extended` is `never`, `fallback` or `always`; `window` counts packets.
+//! Where packets have a GRH, `timestamps` guard against replays.
+//!
+//! Queue pairs need not be listed where their partition has `unlisted`: each of them then gets keys of
+//! its own from the partition's secret when its first packet appears, and `flows` bounds them.
+//!
+//! ```toml
+//! [[partition]]
+//! name = "compute"
+//! partition_key = 0x8002
+//! secret = "102132435465768798a9bacbdcedfe0f"
+//! unlisted = { session_random = "1f1e1d1c1b1a19181716151413121110", flows = 4096, window = 256 }
+//!
+//! [[queue_pair]]
+//! name = "global"
+//! partition = "storage"
+//! transport = "ud"
+//! local = { address = "fe80::1", queue_pair = 19 }
+//! remote = { address = "fe80::2", queue_pair = 20 }
+//! session_random = "2f2e2d2c2b2a29282726252423222120"
+//! timestamps = { bits = 24, tolerance_s = 8 }
+//! ```
 //!
 //! Whatever is wrong is one [`ConfigError`] with line and column. No error repeats a secret.
 
@@ -39,6 +60,7 @@ use crate::ConfigError;
 use super::derive::{Endpoint, Secret, SenderKeys, SessionRandom};
 use super::flow::{Flow, Mode, PlainPolicy};
 use super::receiver::TagLimits;
+use super::unlisted::Unlisted;
 
 /// What `fabric.toml` says. Secrets are wiped when it is dropped, and `Debug` shows none.
 #[derive(Debug)]
@@ -54,7 +76,7 @@ pub struct FabricFile {
 }
 
 /// A partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Partition {
     /// Its name in reports.
     pub name: String,
@@ -62,6 +84,8 @@ pub struct Partition {
     pub partition_key: u16,
     /// What it asks of its packets.
     pub mode: Mode,
+    /// Keys of its queue pairs that are not listed, if it has some.
+    pub unlisted: Option<Unlisted>,
 }
 
 /// Two queue pairs that talk to each other, seen from one of them.

@@ -53,6 +53,7 @@ pub struct SenderKeys {
     pub(super) gcm_128: GcmKey,
     /// Of packets that are authenticated only.
     pub(super) cmac_32: Zeroizing<[u8; 16]>,
+    identity: [u8; 32],
 }
 
 /// A key of AES-128-GCM, and the 12 bytes that its nonces begin from.
@@ -63,6 +64,8 @@ pub(super) mod label {
     pub const GCM_32: &str = "weir fabric 1 gcm-32";
     pub const GCM_128: &str = "weir fabric 1 gcm-128";
     pub const CMAC_32: &str = "weir fabric 1 cmac-32";
+    pub const UNLISTED: &str = "weir fabric 1 unlisted";
+    pub const IDENTITY: &str = "weir fabric 1 identity";
     pub const REQUEST: &str = "weir fabric 1 session request";
     pub const REPLY: &str = "weir fabric 1 session reply";
 }
@@ -133,6 +136,20 @@ impl Secret {
         Secret(Zeroizing::new(key.to_vec()))
     }
 
+    /// Another secret, for all senders and receivers.
+    pub(super) fn for_all(&self, random: SessionRandom, label: &str) -> Secret {
+        let mut bytes = Zeroizing::new(vec![0; 32]);
+        self.expand_info(random, &[label.as_bytes(), &[0]], &mut bytes);
+        Secret(bytes)
+    }
+
+    /// A name that reveals nothing of the secret.
+    pub(super) fn identity(&self, random: SessionRandom) -> [u8; 32] {
+        let mut identity = [0; 32];
+        self.expand_info(random, &[label::IDENTITY.as_bytes(), &[0]], &mut identity);
+        identity
+    }
+
     #[cfg(test)]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
@@ -159,11 +176,15 @@ impl Secret {
         receiver: Endpoint,
         out: &mut [u8],
     ) {
-        let hkdf = Hkdf::<Sha256>::new(Some(&random.0), &self.0);
         let (sender, receiver) = (sender.to_bytes(), receiver.to_bytes());
         let info = [label.as_bytes(), &[0], &sender, &receiver];
+        self.expand_info(random, &info, out);
+    }
+
+    fn expand_info(&self, random: SessionRandom, info: &[&[u8]], out: &mut [u8]) {
+        let hkdf = Hkdf::<Sha256>::new(Some(&random.0), &self.0);
         // HKDF refuses what is longer than 8160 bytes.
-        if hkdf.expand_multi_info(&info, out).is_err() {
+        if hkdf.expand_multi_info(info, out).is_err() {
             unreachable!("a key of {} bytes", out.len());
         }
     }
@@ -185,11 +206,19 @@ impl SenderKeys {
     ) -> SenderKeys {
         let mut cmac_32 = Zeroizing::new([0; 16]);
         secret.expand(random, label::CMAC_32, sender, receiver, &mut cmac_32[..]);
+        let mut identity = [0; 32];
+        secret.expand(random, label::IDENTITY, sender, receiver, &mut identity);
         SenderKeys {
             gcm_32: secret.gcm_key(random, label::GCM_32, sender, receiver),
             gcm_128: secret.gcm_key(random, label::GCM_128, sender, receiver),
             cmac_32,
+            identity,
         }
+    }
+
+    /// A name of these keys for a ledger, which counts their epochs. It reveals nothing of them.
+    pub fn identity(&self) -> [u8; 32] {
+        self.identity
     }
 }
 

@@ -1,16 +1,19 @@
 //! What senders and receivers know about a pair of queue pairs, and about partitions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use aes::Aes128;
 use cmac::{Cmac, KeyInit, Mac};
 use weir_crypto::KeyError;
 
 use super::batch::{Batch, Path};
-use super::derive::{Endpoint, SenderKeys};
+use super::derive::{Address, Endpoint, SenderKeys};
 use super::format::{CUT_TAG_BYTES, Role};
 use super::reason::DropReason;
+use super::unlisted::Unlisted;
+use crate::marks::MarkingField;
 use crate::wire::{Bth, Transport};
 
 /// Packets of one direction between two queue pairs.
@@ -28,6 +31,18 @@ pub struct Flow {
     pub extended: ExtendedMode,
     /// How many of the latest numbers are remembered, up to [`Flow::WINDOW_PACKETS_MAX`].
     pub window_packets: usize,
+    /// Whether packets carry the time; they need a GRH then.
+    pub timestamps: Option<Timestamps>,
+}
+
+/// Timestamps in the upper bits of the marking field of the DGID, against replays (III.F). Switches mark
+/// in the bits below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// How many of the lower bits of the seconds since 1970 a packet carries, 8 to 38.
+    pub bits: u32,
+    /// How far a timestamp may be from the receiver's clock, less than a quarter of what the bits count.
+    pub tolerance_seconds: u32,
 }
 
 /// When packets grow, to carry a number and a tag of their own.
@@ -38,13 +53,9 @@ pub enum ExtendedMode {
     Never,
     /// Where the number of a packet was used for another one.
     Fallback,
-    /// All packets with a payload.
+    /// All packets.
     Always,
 }
-
-/// A flow of a sender or receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FlowId(pub(super) usize);
 
 /// What a partition asks of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -77,6 +88,15 @@ pub enum FlowError {
     /// Epochs overlap with earlier ones or have more than 40 bits.
     #[error("the epochs were used before, or have more than 40 bits")]
     Epochs,
+    /// The timestamps have a wrong size, or no place in the packets.
+    #[error(
+        "timestamps have 8 to 38 bits, of which the tolerance is less than a quarter, and need a \
+         link-local or site-local GID as destination"
+    )]
+    Timestamps,
+    /// Too few or too many unlisted flows.
+    #[error("{0} unlisted flows: {min} to {max} are possible", min = Unlisted::FLOWS_MIN, max = Unlisted::FLOWS_MAX)]
+    Unlisted(usize),
     /// A key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -89,10 +109,35 @@ impl Flow {
     /// The window where none is given.
     pub const WINDOW_PACKETS: usize = 1024;
 
+    /// A flow with a window of [`Flow::WINDOW_PACKETS`], which takes extended mode where it must, and
+    /// without timestamps.
+    pub fn new(
+        sender: Endpoint,
+        receiver: Endpoint,
+        transport: Transport,
+        partition_key: u16,
+    ) -> Flow {
+        Flow {
+            sender,
+            receiver,
+            transport,
+            partition_key,
+            extended: ExtendedMode::Fallback,
+            window_packets: Flow::WINDOW_PACKETS,
+            timestamps: None,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), FlowError> {
-        match self.window_packets {
-            1..=Flow::WINDOW_PACKETS_MAX => Ok(()),
-            packets => Err(FlowError::Window(packets)),
+        if !(1..=Flow::WINDOW_PACKETS_MAX).contains(&self.window_packets) {
+            return Err(FlowError::Window(self.window_packets));
+        }
+        let has_field = matches!(self.receiver.address, Address::Gid(gid) if is_marked(gid));
+        match self.timestamps {
+            Some(timestamps) if !has_field || !timestamps.are_possible() => {
+                Err(FlowError::Timestamps)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -110,7 +155,7 @@ impl Flow {
 
     /// How its packets name it: datagrams say which queue pair they come from, but for the responses of
     /// reliable ones.
-    fn paths(&self) -> impl Iterator<Item = Path> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = Path> + use<> {
         let named = matches!(self.transport, Transport::Ud | Transport::Rd);
         let unnamed = !matches!(self.transport, Transport::Ud);
         let path = Path {
@@ -128,8 +173,30 @@ impl Flow {
     }
 }
 
+fn is_marked(gid: Ipv6Addr) -> bool {
+    MarkingField::of_gid(&gid.octets()).is_ok()
+}
+
+impl Timestamps {
+    fn are_possible(self) -> bool {
+        (8..=MarkingField::BITS).contains(&self.bits)
+            && u64::from(self.tolerance_seconds) < 1 << (self.bits - 2)
+    }
+
+    /// What stands in a packet at a time.
+    pub(super) fn stamp(self, now_seconds: u64) -> u64 {
+        now_seconds & ((1 << self.bits) - 1)
+    }
+
+    pub(super) fn is_fresh(self, stamp: u64, now_seconds: u64) -> bool {
+        let ahead = self.stamp(stamp.wrapping_sub(now_seconds));
+        let behind = self.stamp(now_seconds.wrapping_sub(stamp));
+        ahead.min(behind) <= u64::from(self.tolerance_seconds)
+    }
+}
+
 /// A P_Key without the membership bit.
-fn partition(partition_key: u16) -> u16 {
+pub(super) fn partition(partition_key: u16) -> u16 {
     partition_key & 0x7fff
 }
 
@@ -150,36 +217,6 @@ impl PlainPolicy {
     pub(super) fn allows(&self, bth: &Bth) -> bool {
         let mode = self.partitions.get(&partition(bth.partition_key));
         mode == Some(&Mode::Allow) || self.queue_pairs.contains(&bth.destination_qp)
-    }
-}
-
-/// Flows by the packets that belong to them.
-#[derive(Default)]
-pub(super) struct Paths {
-    flows: HashMap<Path, usize>,
-    /// Whose keys are in use: two transports between the same queue pairs would share them.
-    ends: HashSet<[Endpoint; 2]>,
-}
-
-impl Paths {
-    pub(super) fn add(&mut self, flow: &Flow, index: usize) -> Result<(), FlowError> {
-        let is_taken = flow.paths().any(|path| self.flows.contains_key(&path));
-        if is_taken || !self.ends.insert([flow.sender, flow.receiver]) {
-            return Err(FlowError::Exists);
-        }
-        self.flows.extend(flow.paths().map(|path| (path, index)));
-        Ok(())
-    }
-
-    pub(super) fn remove(&mut self, flow: &Flow) {
-        for path in flow.paths() {
-            self.flows.remove(&path);
-        }
-        self.ends.remove(&[flow.sender, flow.receiver]);
-    }
-
-    pub(super) fn get(&self, path: &Path) -> Option<usize> {
-        self.flows.get(path).copied()
     }
 }
 

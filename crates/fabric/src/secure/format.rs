@@ -95,8 +95,15 @@ pub(super) fn associated_bytes(carrier: Carrier, header_bytes: usize) -> usize {
 }
 
 /// Copies the headers from LRH or IP header to payload, of which the BTH begins at `bth`, and clears
-/// what may change on the way. `out` has [`associated_bytes`].
-pub(super) fn write_associated_data(carrier: Carrier, headers: &[u8], bth: usize, out: &mut [u8]) {
+/// what may change on the way: of the marking field all but its upper `timestamp_bits`. `out` has
+/// [`associated_bytes`].
+pub(super) fn write_associated_data(
+    carrier: Carrier,
+    headers: &[u8],
+    bth: usize,
+    timestamp_bits: u32,
+    out: &mut [u8],
+) {
     let left_out = headers.len() - out.len();
     out.copy_from_slice(&headers[left_out..]);
     let bth = bth - left_out;
@@ -105,7 +112,7 @@ pub(super) fn write_associated_data(carrier: Carrier, headers: &[u8], bth: usize
         Carrier::Global => {
             clear_ipv6(out);
             if let Some(gid) = out[24..].first_chunk_mut() {
-                clear_marks(gid);
+                clear_marks(gid, timestamp_bits);
             }
         }
         Carrier::Ipv4 => {
@@ -130,15 +137,29 @@ fn clear_ipv6(header: &mut [u8]) {
     header[7] = 0;
 }
 
-fn clear_marks(gid: &mut [u8; 16]) {
+/// Clears the marking field but for its upper bits.
+fn clear_marks(gid: &mut [u8; 16], kept_bits: u32) {
     // An address outside the site has no marking field, and stays.
-    let _ = MarkingField::ZERO.store_in(gid);
+    let _ = MarkingField::of_gid(gid).map(|field| field.upper(kept_bits).store_in(gid));
+}
+
+/// The timestamp in the upper bits of the marking field of a DGID, if it has one.
+pub(super) fn timestamp(gid: &[u8; 16], bits: u32) -> Option<u64> {
+    let field = MarkingField::of_gid(gid).ok()?;
+    Some(field.upper(bits).bits() >> (MarkingField::BITS - bits))
+}
+
+/// Writes a timestamp; switches' marks stay.
+pub(super) fn set_timestamp(gid: &mut [u8; 16], bits: u32, stamp: u64) {
+    if let Ok(field) = MarkingField::of_gid(gid) {
+        let _ = field.with_upper(bits, stamp).store_in(gid);
+    }
 }
 
 /// A DGID without marks.
 pub(super) fn unmarked(gid: u128) -> u128 {
     let mut bytes = gid.to_be_bytes();
-    clear_marks(&mut bytes);
+    clear_marks(&mut bytes, 0);
     u128::from_be_bytes(bytes)
 }
 

@@ -1,26 +1,33 @@
 //! Packets that are verified and restored.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use subtle::ConstantTimeEq;
 use weir_crypto::{Descriptor, KeyId, Opener, OpeningKey, WholeTags};
 
-use super::batch::Batch;
+use super::batch::{Batch, Path};
 use super::derive::SenderKeys;
-use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, FlowId, Paths, PlainPolicy};
+use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
+use super::flows::{FlowId, Flows, Origin};
 use super::format::{
     Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, TAG_BYTES, extend_epoch,
     is_reliable,
 };
 use super::reason::DropReason;
 use super::slots::{Slots, Use};
-use crate::wire::Opcode;
+use super::unlisted::{Nodes, Suspects, Unlisted};
+use crate::wire::{Bth, Opcode};
 
 /// Verifies packets of many queue pairs, and restores them.
 pub struct Receiver {
     opener: Opener,
-    flows: Vec<Option<Receiving>>,
-    paths: Paths,
+    flows: Flows<Receiving>,
+    /// Keys of unlisted flows by P_Key without the membership bit.
+    unlisted: HashMap<u16, ReceivingUnlisted>,
+    /// Unlisted flows that began in this batch: they stay if one of their packets is right.
+    new_flows: Vec<FlowId>,
+    suspects: Suspects,
     policy: PlainPolicy,
     limits: TagLimits,
     planned: Vec<Planned>,
@@ -41,7 +48,7 @@ pub struct TagLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alarm {
     /// Where.
-    pub flow: FlowId,
+    pub flow: Flow,
     /// What.
     pub cause: AlarmCause,
 }
@@ -49,13 +56,20 @@ pub struct Alarm {
 /// Why there is an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlarmCause {
-    /// This number of tags in a row was wrong: somebody forges packets.
+    /// This number of tags in a row was wrong: somebody forges packets. Tags of unlisted flows that never
+    /// had a right packet count for their partition.
     ConsecutiveFailures(u32),
     /// The mode is refused from now on, until its key is renewed.
     Degraded(Algorithm),
 }
 
 /// Where a receiver begins.
+///
+/// Packets of unreliable transports are taken from these numbers on: after a restart they must be higher
+/// than all that were taken before. Reliable transports send again what was not acknowledged, and
+/// recognize what they had: their packets are taken from a window in front of these numbers on, so that
+/// connections go on after a restart. A number that was highest some time before the restart will do, up
+/// to 2²² packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReceiveFrom {
     /// The lowest number of requests that is taken: an epoch, and a PSN of 24 bits.
@@ -66,8 +80,15 @@ pub struct ReceiveFrom {
     pub extended: u64,
 }
 
+struct ReceivingUnlisted {
+    keys: Unlisted,
+    first_epoch: u64,
+    nodes: Nodes,
+    /// Wrong tags in a row of flows that did not stay.
+    consecutive: u32,
+}
+
 struct Receiving {
-    flow: Flow,
     gcm_32: KeyId,
     gcm_128: KeyId,
     cmac: CmacKey,
@@ -79,6 +100,8 @@ struct Receiving {
     failed_gcm_32: u32,
     failed_cmac_32: u32,
     consecutive: u32,
+    /// Whether a tag was right.
+    has_verified: bool,
 }
 
 /// The numbers of requests, or of responses.
@@ -93,7 +116,7 @@ struct ReceivingRole {
 /// A packet of a batch of the cipher.
 struct Planned {
     index: usize,
-    flow: usize,
+    flow: FlowId,
     descriptor: Descriptor,
     algorithm: Algorithm,
     role: Role,
@@ -103,6 +126,10 @@ struct Planned {
 /// Numbers that lie so far back were not sent again after the PSN wrapped.
 const WRAP: u64 = 1 << 23;
 
+/// Unlisted flows that may begin in a batch: whoever forges their packets makes the receiver derive
+/// keys.
+const NEW_FLOWS_MAX: usize = 16;
+
 const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
 
 impl Receiver {
@@ -110,8 +137,10 @@ impl Receiver {
     pub fn new(policy: PlainPolicy, limits: TagLimits) -> Receiver {
         Receiver {
             opener: Opener::new(),
-            flows: Vec::new(),
-            paths: Paths::default(),
+            flows: Flows::new(),
+            unlisted: HashMap::new(),
+            new_flows: Vec::new(),
+            suspects: Suspects::new(),
             policy,
             limits,
             planned: Vec::new(),
@@ -130,16 +159,29 @@ impl Receiver {
         keys: &SenderKeys,
         from: ReceiveFrom,
     ) -> Result<FlowId, FlowError> {
-        flow.check()?;
         if from.requests.max(from.responses) >> PSN_BITS >= EPOCH_END {
             return Err(FlowError::Epochs);
         }
+        let from = match is_reliable(flow.transport) {
+            true => from.before(flow.window_packets as u64),
+            false => from,
+        };
+        self.add_of(Origin::Listed, flow, keys, from)
+    }
+
+    fn add_of(
+        &mut self,
+        origin: Origin,
+        flow: Flow,
+        keys: &SenderKeys,
+        from: ReceiveFrom,
+    ) -> Result<FlowId, FlowError> {
+        if let Some(in_its_way) = self.flows.check(&flow)? {
+            self.remove(in_its_way);
+        }
         let gcm_32 = OpeningKey::with_cut_tags(&keys.gcm_32.material()?, CUT_TAG_BYTES)?;
         let gcm_128 = OpeningKey::new(&keys.gcm_128.material()?)?;
-        let index = self.flows.len();
-        self.paths.add(&flow, index)?;
-        self.flows.push(Some(Receiving {
-            flow,
+        let receiving = Receiving {
             gcm_32: self.opener.add(gcm_32),
             gcm_128: self.opener.add(gcm_128),
             cmac: CmacKey::new(keys),
@@ -154,23 +196,62 @@ impl Receiver {
             failed_gcm_32: 0,
             failed_cmac_32: 0,
             consecutive: 0,
-        }));
-        Ok(FlowId(index))
+            has_verified: false,
+        };
+        Ok(self.flows.insert(flow, origin, receiving))
     }
 
     /// Takes a flow out; its keys are wiped. Added again with other keys, it has no failed tags.
     pub fn remove(&mut self, id: FlowId) {
-        if let Some(receiving) = self.flows.get_mut(id.0).and_then(Option::take) {
-            self.paths.remove(&receiving.flow);
+        if let Some((_, _, receiving)) = self.flows.remove(id) {
             self.opener.remove(receiving.gcm_32);
             self.opener.remove(receiving.gcm_128);
+        }
+    }
+
+    /// Gives the flows of a partition that are not added keys of their own. A flow begins with a packet
+    /// that is authentic, and no other leaves anything behind; its epoch is at least the first one.
+    ///
+    /// # Errors
+    /// The partition has such keys, or what the epoch or the bound are.
+    pub fn add_unlisted(&mut self, keys: Unlisted, first_epoch: u64) -> Result<(), FlowError> {
+        keys.check()?;
+        if first_epoch >= EPOCH_END {
+            return Err(FlowError::Epochs);
+        }
+        let partition_key = partition(keys.partition_key);
+        if self.unlisted.contains_key(&partition_key) {
+            return Err(FlowError::Exists);
+        }
+        let unlisted = ReceivingUnlisted {
+            keys,
+            first_epoch,
+            nodes: Nodes::default(),
+            consecutive: 0,
+        };
+        self.unlisted.insert(partition_key, unlisted);
+        Ok(())
+    }
+
+    /// Takes the unlisted flows of a partition out, and their keys.
+    pub fn remove_unlisted(&mut self, partition_key: u16) {
+        self.unlisted.remove(&partition(partition_key));
+        let of_partition: Vec<FlowId> = (self.flows.iter())
+            .filter(|(_, flow, origin, _)| {
+                *origin == Origin::Unlisted
+                    && partition(flow.partition_key) == partition(partition_key)
+            })
+            .map(|(id, ..)| id)
+            .collect();
+        for id in of_partition {
+            self.remove(id);
         }
     }
 
     /// Where a receiver that takes the place of this one must begin, so that nothing is taken twice:
     /// behind everything that was verified. To be kept over a restart.
     pub fn state(&self, id: FlowId) -> Option<ReceiveFrom> {
-        let receiving = self.flows.get(id.0)?.as_ref()?;
+        let (_, receiving) = self.flows.get(id)?;
         let behind = |highest: Option<u64>, lowest| highest.map_or(lowest, |highest| highest + 1);
         let [requests, responses] =
             (receiving.roles.each_ref()).map(|role| behind(role.highest, role.lowest));
@@ -183,7 +264,7 @@ impl Receiver {
 
     /// Whether the 32-bit modes with and without encryption are refused.
     pub fn is_degraded(&self, id: FlowId) -> (bool, bool) {
-        let Some(Some(receiving)) = self.flows.get(id.0) else {
+        let Some((_, receiving)) = self.flows.get(id) else {
             return (false, false);
         };
         let is_over = |failed| failed >= self.limits.failed;
@@ -193,21 +274,39 @@ impl Receiver {
         )
     }
 
-    /// Verifies and restores the packets of a batch, in order; returns what is alarming.
-    pub fn unprotect(&mut self, batch: &mut Batch) -> &[Alarm] {
+    /// What a flow is, for reports.
+    pub fn flow(&self, id: FlowId) -> Option<&Flow> {
+        Some(self.flows.get(id)?.0)
+    }
+
+    /// How many flows there are now, unlisted ones too.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Verifies and restores the packets of a batch, in order; returns what is alarming. The time is that
+    /// of timestamps: seconds since 1970.
+    pub fn unprotect(&mut self, batch: &mut Batch, now_seconds: u64) -> &[Alarm] {
         self.alarms.clear();
+        self.flows.begin_batch();
         for index in 0..batch.len() {
-            match self.plan(batch, index) {
+            match self.plan(batch, index, now_seconds) {
                 Ok(Some(planned)) => self.planned.push(planned),
                 Ok(None) => {}
                 Err(reason) => batch.drop(index, reason),
             }
         }
         self.run(batch);
+        self.keep_or_remove_new_flows();
         &self.alarms
     }
 
-    fn plan(&mut self, batch: &mut Batch, index: usize) -> Result<Option<Planned>, DropReason> {
+    fn plan(
+        &mut self,
+        batch: &mut Batch,
+        index: usize,
+        now_seconds: u64,
+    ) -> Result<Option<Planned>, DropReason> {
         if !batch.is_open(index) {
             return Ok(None);
         }
@@ -221,20 +320,30 @@ impl Receiver {
             batch.pass(index);
             return Ok(None);
         }
-        let flow = self.paths.get(&path).ok_or(DropReason::UnknownQueuePair)?;
-        let receiving = self.flows.get_mut(flow).and_then(Option::as_mut);
-        let receiving = receiving.ok_or(DropReason::UnknownQueuePair)?;
-        receiving.flow.admit(&bth)?;
+        let id = match self.flows.find(&path) {
+            Some(found) => found,
+            None => self.begin_flow(&path, &bth)?,
+        };
+        let (flow, receiving) = (self.flows.get_mut(id)).ok_or(DropReason::UnknownQueuePair)?;
+        flow.admit(&bth)?;
         let of_opcode = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
-        match (algorithm, of_opcode) {
-            (Algorithm::Gcm128, Algorithm::Gcm32) => {
-                receiving.plan_extended(batch, index, flow).map(Some)
+        if let Some(timestamps) = flow.timestamps {
+            let stamp = batch.timestamp(index, timestamps.bits);
+            let stamp = stamp.ok_or(DropReason::NoTimestamp)?;
+            if !timestamps.is_fresh(stamp, now_seconds) {
+                return Err(DropReason::StaleTimestamp);
             }
+        }
+        match (algorithm, of_opcode) {
+            (Algorithm::Gcm128, _) if flow.extended == ExtendedMode::Never => {
+                Err(DropReason::ExtendedRefused)
+            }
+            (Algorithm::Gcm128, _) => receiving.plan_extended(batch, index, id).map(Some),
             (Algorithm::Gcm32, Algorithm::Gcm32) => {
                 if receiving.failed_gcm_32 >= self.limits.failed {
                     return Err(DropReason::Degraded);
                 }
-                receiving.plan_opening(batch, index, flow).map(Some)
+                receiving.plan_opening(batch, index, id).map(Some)
             }
             (Algorithm::Cmac32, Algorithm::Cmac32) => {
                 if receiving.failed_cmac_32 >= self.limits.failed {
@@ -242,13 +351,77 @@ impl Receiver {
                 }
                 let verified = receiving.authenticate(batch, index);
                 match verified {
-                    Ok(()) => receiving.consecutive = 0,
-                    Err(DropReason::TagFailed) => self.failed(flow, Algorithm::Cmac32),
+                    Ok(()) => receiving.verified(),
+                    Err(DropReason::TagFailed) => self.failed(id, Algorithm::Cmac32),
                     Err(_) => {}
                 }
                 verified.map(|()| None)
             }
             _ => Err(DropReason::UnknownAlgorithm),
+        }
+    }
+
+    /// A flow that is not known, with its keys: until the batch has run.
+    fn begin_flow(&mut self, path: &Path, bth: &Bth) -> Result<FlowId, DropReason> {
+        let unlisted = self.unlisted.get(&partition(bth.partition_key));
+        let unlisted = unlisted.ok_or(DropReason::UnknownQueuePair)?;
+        let failed = self.suspects.failed(path);
+        if failed >= self.limits.failed.min(Suspects::FAILED_MAX) {
+            return Err(DropReason::Degraded);
+        }
+        if self.new_flows.len() >= NEW_FLOWS_MAX {
+            return Err(DropReason::NewFlowsLimit);
+        }
+        let (flow, keys) = (unlisted.keys.flow(path, bth)).ok_or(DropReason::UnknownQueuePair)?;
+        let lowest = unlisted
+            .nodes
+            .lowest_epoch(path.source, unlisted.first_epoch);
+        let from = ReceiveFrom::epoch(lowest);
+        let id = (self.add_of(Origin::Unlisted, flow, &keys, from))
+            .map_err(|_| DropReason::UnknownQueuePair)?;
+        if let Some((_, receiving)) = self.flows.get_mut(id) {
+            receiving.failed_gcm_32 = failed;
+            receiving.failed_cmac_32 = failed;
+        }
+        self.new_flows.push(id);
+        Ok(id)
+    }
+
+    /// Flows of this batch stay if a packet was right. Others leave the number of their failed tags.
+    fn keep_or_remove_new_flows(&mut self) {
+        for id in std::mem::take(&mut self.new_flows) {
+            let Some((&flow, receiving)) = self.flows.get_mut(id) else {
+                continue;
+            };
+            let Some(unlisted) = self.unlisted.get_mut(&partition(flow.partition_key)) else {
+                continue;
+            };
+            if receiving.has_verified {
+                unlisted.consecutive = 0;
+                let node = flow.sender.address;
+                let flows_max = unlisted.keys.flows_max;
+                if let Some(epoch) = receiving.newest_epoch() {
+                    unlisted.nodes.begun(node, epoch, flows_max);
+                }
+                if self.flows.unlisted() > flows_max
+                    && let Some(gives_way) = self.flows.oldest_unlisted()
+                {
+                    self.remove(gives_way);
+                }
+                continue;
+            }
+            let failed = receiving.failed_gcm_32.max(receiving.failed_cmac_32);
+            let before = unlisted.consecutive;
+            unlisted.consecutive = before.saturating_add(receiving.consecutive);
+            let limit = self.limits.consecutive;
+            if before < limit && unlisted.consecutive >= limit && receiving.consecutive < limit {
+                let cause = AlarmCause::ConsecutiveFailures(unlisted.consecutive);
+                self.alarms.push(Alarm { flow, cause });
+            }
+            for path in flow.paths() {
+                self.suspects.set_failed(&path, failed);
+            }
+            self.remove(id);
         }
     }
 
@@ -269,7 +442,7 @@ impl Receiver {
         }
         for (at, packet) in planned.drain(..).enumerate() {
             let tag = self.tags.get(at).copied();
-            let Some(Some(receiving)) = self.flows.get_mut(packet.flow) else {
+            let Some((_, receiving)) = self.flows.get_mut(packet.flow) else {
                 continue;
             };
             let is_degraded = packet.algorithm == Algorithm::Gcm32
@@ -281,7 +454,7 @@ impl Receiver {
             };
             match taken {
                 Ok(()) => {
-                    receiving.consecutive = 0;
+                    receiving.verified();
                     restore(batch, &packet);
                 }
                 Err(reason) => {
@@ -298,14 +471,11 @@ impl Receiver {
     }
 
     /// Counts a failed tag.
-    fn failed(&mut self, flow: usize, algorithm: Algorithm) {
-        let Some(Some(receiving)) = self.flows.get_mut(flow) else {
+    fn failed(&mut self, id: FlowId, algorithm: Algorithm) {
+        let Some((&flow, receiving)) = self.flows.get_mut(id) else {
             return;
         };
-        let mut alarm = |cause| {
-            let flow = FlowId(flow);
-            self.alarms.push(Alarm { flow, cause });
-        };
+        let mut alarm = |cause| self.alarms.push(Alarm { flow, cause });
         receiving.consecutive = receiving.consecutive.saturating_add(1);
         if receiving.consecutive == self.limits.consecutive {
             alarm(AlarmCause::ConsecutiveFailures(receiving.consecutive));
@@ -378,7 +548,7 @@ impl Receiving {
         &mut self,
         batch: &mut Batch,
         index: usize,
-        flow: usize,
+        flow: FlowId,
     ) -> Result<Planned, DropReason> {
         let bth = batch.places[index].bth;
         let role = Role::of(bth.opcode);
@@ -402,11 +572,8 @@ impl Receiving {
         &mut self,
         batch: &mut Batch,
         index: usize,
-        flow: usize,
+        flow: FlowId,
     ) -> Result<Planned, DropReason> {
-        if self.flow.extended == ExtendedMode::Never {
-            return Err(DropReason::ExtendedRefused);
-        }
         let number = batch.split_extended(index)?;
         if number < self.lowest_extended || self.extended.look(number) != Use::Unused {
             return Err(DropReason::Replayed);
@@ -420,6 +587,19 @@ impl Receiving {
             role: Role::Request,
             number,
         })
+    }
+
+    /// Counts a right tag.
+    fn verified(&mut self) {
+        self.consecutive = 0;
+        self.has_verified = true;
+    }
+
+    /// The newest epoch of the packets that were verified.
+    fn newest_epoch(&self) -> Option<u64> {
+        let highest = self.roles.iter().map(|role| role.highest);
+        let highest = highest.max().flatten().max(self.highest_extended);
+        highest.map(|number| number >> PSN_BITS)
     }
 
     /// Marks the number of a packet with a right tag as taken, if it may be.
@@ -464,13 +644,26 @@ fn restore(batch: &mut Batch, packet: &Planned) {
 }
 
 impl ReceiveFrom {
+    /// The same a number of packets before. A receiver that begins with an epoch has taken none.
+    fn before(self, packets: u64) -> ReceiveFrom {
+        let before = |number: u64| match number & PSN_MASK {
+            0 => number,
+            _ => number.saturating_sub(packets),
+        };
+        ReceiveFrom {
+            requests: before(self.requests),
+            responses: before(self.responses),
+            extended: before(self.extended),
+        }
+    }
+
     /// Takes everything from an epoch on.
     pub fn epoch(epoch: u64) -> ReceiveFrom {
         let number = epoch << PSN_BITS;
         ReceiveFrom {
             requests: number,
             responses: number,
-            extended: 0,
+            extended: number,
         }
     }
 }

@@ -1,43 +1,44 @@
 //! Packets that are protected.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
 use weir_crypto::{Descriptor, KeyId, Sealer, SealingKey};
 use zeroize::Zeroizing;
 
-use super::batch::Batch;
+use super::batch::{Batch, Path};
 use super::derive::SenderKeys;
-use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, FlowId, Paths, PlainPolicy};
+use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
+use super::flows::{FlowId, Flows, Origin};
 use super::format::{
     Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, NUMBER_BYTES, PSN_BITS, Role, TAG_BYTES,
     is_reliable, nearest_number,
 };
 use super::reason::DropReason;
 use super::slots::{Slots, Use};
-use crate::wire::{Opcode, Verdict};
+use super::unlisted::Unlisted;
+use crate::wire::{Bth, Opcode, Verdict};
 
 /// Protects packets of many queue pairs.
 pub struct Sender {
     sealer: Sealer,
-    flows: Vec<Option<Sending>>,
-    paths: Paths,
+    flows: Flows<Sending>,
+    /// Keys of unlisted flows by P_Key without the membership bit.
+    unlisted: HashMap<u16, SendingUnlisted>,
     policy: PlainPolicy,
     /// Packets of the batch that is being made.
     planned: Vec<Planned>,
 }
 
-/// What a sender was given to count with, from a ledger: neither was ever used under these keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reserved {
-    /// Epochs. The lowest is at least two higher than all before.
-    pub epochs: Range<u64>,
-    /// Numbers of extended mode.
-    pub numbers: Range<u64>,
+struct SendingUnlisted {
+    keys: Unlisted,
+    epochs: Range<u64>,
+    /// Where the next flow begins: behind all that flows used which gave way.
+    first_epoch: u64,
 }
 
 struct Sending {
-    flow: Flow,
     epochs: Range<u64>,
     gcm_32: KeyId,
     gcm_128: KeyId,
@@ -57,7 +58,7 @@ struct SendingRole {
 /// A packet of a batch of the cipher.
 struct Planned {
     index: usize,
-    flow: usize,
+    flow: FlowId,
     descriptor: Descriptor,
     as_what: Sealing,
 }
@@ -77,6 +78,15 @@ enum Sealing {
     },
 }
 
+/// A packet on its way, of a flow.
+struct Outgoing<'a> {
+    batch: &'a mut Batch,
+    index: usize,
+    id: FlowId,
+    flow: &'a Flow,
+    now_seconds: u64,
+}
+
 /// What becomes of a packet before the cipher runs.
 enum Plan {
     /// It is done with: dropped, passed, or authenticated.
@@ -91,14 +101,16 @@ impl Sender {
     pub fn new(policy: PlainPolicy) -> Sender {
         Sender {
             sealer: Sealer::new(),
-            flows: Vec::new(),
-            paths: Paths::default(),
+            flows: Flows::new(),
+            unlisted: HashMap::new(),
             policy,
             planned: Vec::new(),
         }
     }
 
-    /// Adds a flow with keys that no other sender has.
+    /// Adds a flow with keys that no other sender has. The epochs come from a ledger: the lowest is at
+    /// least two higher than all that were ever used under these keys. Numbers of extended mode are
+    /// drawn from them too.
     ///
     /// # Errors
     /// Why it was not added.
@@ -106,37 +118,88 @@ impl Sender {
         &mut self,
         flow: Flow,
         keys: &SenderKeys,
-        reserved: Reserved,
+        epochs: Range<u64>,
     ) -> Result<FlowId, FlowError> {
-        flow.check()?;
-        check_epochs(&reserved.epochs)?;
-        let start = reserved.epochs.start << PSN_BITS;
-        let mut gcm_32 = SealingKey::new(keys.gcm_32.material()?, start..)?;
-        for role in [Role::Request, Role::Response] {
-            gcm_32.add_context(role as u32, start..)?;
+        self.add_of(Origin::Listed, flow, keys, epochs)
+    }
+
+    fn add_of(
+        &mut self,
+        origin: Origin,
+        flow: Flow,
+        keys: &SenderKeys,
+        epochs: Range<u64>,
+    ) -> Result<FlowId, FlowError> {
+        check_epochs(&epochs)?;
+        if let Some(in_its_way) = self.flows.check(&flow)? {
+            self.remove(in_its_way);
         }
-        let gcm_128 = SealingKey::new(keys.gcm_128.material()?, reserved.numbers)?;
-        let index = self.flows.len();
-        self.paths.add(&flow, index)?;
-        self.flows.push(Some(Sending {
-            flow,
-            epochs: reserved.epochs,
+        let numbers = numbers_of(&epochs);
+        let mut gcm_32 = SealingKey::new(keys.gcm_32.material()?, numbers.start..)?;
+        for role in [Role::Request, Role::Response] {
+            gcm_32.add_context(role as u32, numbers.start..)?;
+        }
+        let gcm_128 = SealingKey::new(keys.gcm_128.material()?, numbers.clone())?;
+        let sending = Sending {
+            epochs,
             gcm_32: self.sealer.add(gcm_32),
             gcm_128: self.sealer.add(gcm_128),
             cmac: CmacKey::new(keys),
-            roles: [(); 2].map(|()| SendingRole::new(&flow, start)),
-        }));
-        Ok(FlowId(index))
+            roles: [(); 2].map(|()| SendingRole::new(&flow, numbers.start)),
+        };
+        Ok(self.flows.insert(flow, origin, sending))
     }
 
-    /// Takes a flow out; its keys are wiped. What replaces it needs other keys, or epochs and numbers
-    /// that are not used.
+    /// Takes a flow out; its keys are wiped. What replaces it needs other keys, or epochs that are not
+    /// used.
     pub fn remove(&mut self, id: FlowId) {
-        if let Some(sending) = self.flows.get_mut(id.0).and_then(Option::take) {
-            self.paths.remove(&sending.flow);
+        if let Some((flow, origin, sending)) = self.flows.remove(id) {
+            let unlisted = self.unlisted.get_mut(&partition(flow.partition_key));
+            if let Some(unlisted) = unlisted.filter(|_| origin == Origin::Unlisted) {
+                let used = sending.newest_epoch(&self.sealer);
+                unlisted.first_epoch = unlisted.first_epoch.max(used + 2);
+            }
             self.sealer.remove(sending.gcm_32);
             self.sealer.remove(sending.gcm_128);
         }
+    }
+
+    /// Gives the flows of a partition that are not added keys of their own when their first packets
+    /// appear. The epochs are those of all of them, and come from a ledger as those of a flow do.
+    ///
+    /// # Errors
+    /// The partition has such keys, or what the epochs or the bound are.
+    pub fn add_unlisted(&mut self, keys: Unlisted, epochs: Range<u64>) -> Result<(), FlowError> {
+        check_epochs(&epochs)?;
+        keys.check()?;
+        let partition_key = partition(keys.partition_key);
+        if self.unlisted.contains_key(&partition_key) {
+            return Err(FlowError::Exists);
+        }
+        let first_epoch = epochs.start;
+        let unlisted = SendingUnlisted {
+            keys,
+            epochs,
+            first_epoch,
+        };
+        self.unlisted.insert(partition_key, unlisted);
+        Ok(())
+    }
+
+    /// Takes the unlisted flows of a partition out, and their keys.
+    pub fn remove_unlisted(&mut self, partition_key: u16) {
+        self.unlisted.remove(&partition(partition_key));
+        for id in self.unlisted_flows(partition_key) {
+            self.remove(id);
+        }
+    }
+
+    fn unlisted_flows(&self, partition_key: u16) -> Vec<FlowId> {
+        let is_of = |flow: &Flow| partition(flow.partition_key) == partition(partition_key);
+        (self.flows.iter())
+            .filter(|(_, flow, origin, _)| *origin == Origin::Unlisted && is_of(flow))
+            .map(|(id, ..)| id)
+            .collect()
     }
 
     /// Begins with other epochs, since a queue pair was set up again.
@@ -145,56 +208,93 @@ impl Sender {
     /// They are not at least two higher than all before.
     pub fn restart(&mut self, id: FlowId, epochs: Range<u64>) -> Result<(), FlowError> {
         check_epochs(&epochs)?;
-        let Some(Some(sending)) = self.flows.get_mut(id.0) else {
+        let Some((flow, sending)) = self.flows.get_mut(id) else {
             return Ok(());
         };
         if epochs.start <= sending.epochs.end {
             return Err(FlowError::Epochs);
         }
-        let start = epochs.start << PSN_BITS;
-        sending.roles = [(); 2].map(|()| SendingRole::new(&sending.flow, start));
+        let numbers = numbers_of(&epochs);
+        sending.roles = [(); 2].map(|()| SendingRole::new(flow, numbers.start));
         sending.epochs = epochs;
+        allow_numbers_until(&mut self.sealer, sending.gcm_128, numbers.end);
         Ok(())
     }
 
-    /// Lets epochs below `end` be used, for PSNs that wrap.
+    /// Lets epochs below `end` be used, for PSNs that wrap and for numbers of extended mode.
     ///
     /// # Errors
     /// They have more than 40 bits.
     pub fn allow_epochs_until(&mut self, id: FlowId, end: u64) -> Result<(), FlowError> {
-        if let Some(Some(sending)) = self.flows.get_mut(id.0) {
-            let epochs = sending.epochs.start..sending.epochs.end.max(end);
-            check_epochs(&epochs)?;
-            sending.epochs = epochs;
+        if let Some((_, sending)) = self.flows.get_mut(id) {
+            sending.allow_epochs_until(&mut self.sealer, end)?;
         }
         Ok(())
     }
 
-    /// Lets numbers of extended mode below `end` be used.
-    pub fn allow_numbers_until(&mut self, id: FlowId, end: u64) {
-        if let Some(Some(sending)) = self.flows.get(id.0)
-            && let Some(key) = self.sealer.key_mut(sending.gcm_128)
-        {
-            key.allow_until(end);
+    /// The same for the unlisted flows of a partition.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn allow_unlisted_epochs_until(
+        &mut self,
+        partition_key: u16,
+        end: u64,
+    ) -> Result<(), FlowError> {
+        let Some(unlisted) = self.unlisted.get_mut(&partition(partition_key)) else {
+            return Ok(());
+        };
+        let epochs = unlisted.epochs.start..unlisted.epochs.end.max(end);
+        check_epochs(&epochs)?;
+        unlisted.epochs = epochs;
+        for (flow, origin, sending) in self.flows.values_mut() {
+            if origin == Origin::Unlisted
+                && partition(flow.partition_key) == partition(partition_key)
+            {
+                sending.allow_epochs_until(&mut self.sealer, end)?;
+            }
         }
+        Ok(())
     }
 
     /// How many epochs behind the one in use are reserved.
     pub fn epochs_left(&self, id: FlowId) -> u64 {
-        let Some(Some(sending)) = self.flows.get(id.0) else {
+        let Some((_, sending)) = self.flows.get(id) else {
             return 0;
         };
-        let highest = (sending.roles.iter()).filter_map(|role| role.highest).max();
-        let epoch = highest.map_or(sending.epochs.start, |number| number >> PSN_BITS);
-        (sending.epochs.end - 1).saturating_sub(epoch)
+        let newest = sending.newest_epoch(&self.sealer);
+        (sending.epochs.end - 1).saturating_sub(newest)
     }
 
-    /// Protects the packets of a batch, in order.
-    pub fn protect(&mut self, batch: &mut Batch) {
+    /// The same of the unlisted flows of a partition. It looks at every flow: not for every packet.
+    pub fn unlisted_epochs_left(&self, partition_key: u16) -> u64 {
+        let Some(unlisted) = self.unlisted.get(&partition(partition_key)) else {
+            return 0;
+        };
+        let flows = self.unlisted_flows(partition_key).into_iter();
+        let newest = flows
+            .filter_map(|id| Some(self.flows.get(id)?.1.newest_epoch(&self.sealer)))
+            .fold(unlisted.first_epoch, u64::max);
+        (unlisted.epochs.end - 1).saturating_sub(newest)
+    }
+
+    /// What a flow is, for reports.
+    pub fn flow(&self, id: FlowId) -> Option<&Flow> {
+        Some(self.flows.get(id)?.0)
+    }
+
+    /// How many flows there are now, unlisted ones too.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Protects the packets of a batch, in order. The time is that of timestamps: seconds since 1970.
+    pub fn protect(&mut self, batch: &mut Batch, now_seconds: u64) {
+        self.flows.begin_batch();
         let mut next = 0;
         while next < batch.len() {
             while let Some(index) = (next < batch.len()).then_some(next) {
-                match self.plan(batch, index) {
+                match self.plan(batch, index, now_seconds) {
                     Ok(Plan::Done) => {}
                     Ok(Plan::Seal(planned)) => self.planned.push(planned),
                     Ok(Plan::Wait) => break,
@@ -202,30 +302,33 @@ impl Sender {
                 }
                 next += 1;
             }
-            let again = self.run(batch);
+            let again = self.run(batch, now_seconds);
             self.planned = again;
             // Extended mode repeats nothing.
-            let _ = self.run(batch);
+            let _ = self.run(batch, now_seconds);
         }
     }
 
-    fn plan(&mut self, batch: &mut Batch, index: usize) -> Result<Plan, DropReason> {
+    fn plan(
+        &mut self,
+        batch: &mut Batch,
+        index: usize,
+        now_seconds: u64,
+    ) -> Result<Plan, DropReason> {
         if !batch.is_open(index) {
             return Ok(Plan::Done);
         }
         let place = &batch.places[index];
         let (bth, path, icrc) = (place.bth, place.path, place.icrc);
-        let found = self.paths.get(&path);
-        let Some((flow, sending)) =
-            found.and_then(|flow| Some((flow, self.flows.get_mut(flow)?.as_mut()?)))
-        else {
+        let Some(id) = self.find(&path, &bth, icrc)? else {
             if !self.policy.allows(&bth) {
                 return Err(DropReason::UnknownQueuePair);
             }
             batch.pass(index);
             return Ok(Plan::Done);
         };
-        sending.flow.admit(&bth)?;
+        let (flow, sending) = (self.flows.get_mut(id)).ok_or(DropReason::UnknownQueuePair)?;
+        flow.admit(&bth)?;
         let algorithm = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
         if icrc != Verdict::Good {
             return Err(DropReason::IcrcWrong);
@@ -233,26 +336,69 @@ impl Sender {
         if bth.reserved_6 != 0 || bth.reserved_7 != 0 {
             return Err(DropReason::ReservedBits);
         }
+        let mut packet = Outgoing {
+            batch,
+            index,
+            id,
+            flow,
+            now_seconds,
+        };
+        packet.take_timestamp()?;
         let role = Role::of(bth.opcode);
-        if algorithm == Algorithm::Cmac32 {
-            sending.authenticate(batch, index, role)?;
-            return Ok(Plan::Done);
-        }
-        if sending.flow.extended == ExtendedMode::Always {
+        if flow.extended == ExtendedMode::Always {
             sending.pass_over(role, bth.psn);
-            return sending.plan_extended(batch, index, flow).map(Plan::Seal);
+            return sending.plan_extended(packet).map(Plan::Seal);
+        }
+        if algorithm == Algorithm::Cmac32 {
+            sending.authenticate(packet, role)?;
+            return Ok(Plan::Done);
         }
         let is_waiting = |number| {
             self.planned.iter().any(|planned| {
                 matches!(planned.as_what, Sealing::First(of, first)
-                    if planned.flow == flow && of == role && first == number)
+                    if planned.flow == id && of == role && first == number)
             })
         };
-        sending.plan_sealing(batch, index, flow, role, is_waiting)
+        sending.plan_sealing(packet, role, is_waiting)
+    }
+
+    /// The flow of a packet, which begins with it where it is not listed and its partition has keys.
+    fn find(
+        &mut self,
+        path: &Path,
+        bth: &Bth,
+        icrc: Verdict,
+    ) -> Result<Option<FlowId>, DropReason> {
+        if let Some(found) = self.flows.find(path) {
+            return Ok(Some(found));
+        }
+        let partition_key = partition(bth.partition_key);
+        let Some(unlisted) = self.unlisted.get(&partition_key) else {
+            return Ok(None);
+        };
+        if icrc != Verdict::Good {
+            return Err(DropReason::IcrcWrong);
+        }
+        let Some((flow, keys)) = unlisted.keys.flow(path, bth) else {
+            return Ok(None);
+        };
+        if self.flows.unlisted() >= unlisted.keys.flows_max
+            && let Some(gives_way) = self.flows.oldest_unlisted()
+        {
+            self.remove(gives_way);
+        }
+        let unlisted = self.unlisted.get(&partition_key);
+        let epochs = unlisted.map(|unlisted| unlisted.first_epoch..unlisted.epochs.end);
+        let epochs = epochs.ok_or(DropReason::UnknownQueuePair)?;
+        let added = self.add_of(Origin::Unlisted, flow, &keys, epochs);
+        added.map(Some).map_err(|error| match error {
+            FlowError::Epochs => DropReason::EpochsExhausted,
+            _ => DropReason::UnknownQueuePair,
+        })
     }
 
     /// Seals what is planned; returns what is to go out in extended mode instead.
-    fn run(&mut self, batch: &mut Batch) -> Vec<Planned> {
+    fn run(&mut self, batch: &mut Batch, now_seconds: u64) -> Vec<Planned> {
         let mut planned = std::mem::take(&mut self.planned);
         if planned.is_empty() {
             return planned;
@@ -271,7 +417,7 @@ impl Sender {
             };
             let reason = match (&pushed, &packet.as_what) {
                 (Ok(()), _) => return true,
-                (Err(_), Sealing::Extended { .. }) => DropReason::NumbersExhausted,
+                (Err(_), Sealing::Extended { .. }) => DropReason::EpochsExhausted,
                 (Err(_), _) => DropReason::CipherRefused,
             };
             refused.push((packet.index, reason));
@@ -283,15 +429,23 @@ impl Sender {
         }
         let mut again = Vec::new();
         for (at, packet) in planned.into_iter().enumerate() {
-            again.extend(self.finish(batch, packet, verdicts.is_good(at)));
+            again.extend(self.finish(batch, packet, verdicts.is_good(at), now_seconds));
         }
         again
     }
 
     /// Hands out a packet, or drops it; or plans it in extended mode.
-    fn finish(&mut self, batch: &mut Batch, packet: Planned, is_good: bool) -> Option<Planned> {
-        let Planned { index, flow, .. } = packet;
-        let sending = self.flows.get_mut(flow)?.as_mut()?;
+    fn finish(
+        &mut self,
+        batch: &mut Batch,
+        packet: Planned,
+        is_good: bool,
+        now_seconds: u64,
+    ) -> Option<Planned> {
+        let Planned {
+            index, flow: id, ..
+        } = packet;
+        let (flow, sending) = self.flows.get_mut(id)?;
         let tag: [u8; TAG_BYTES] = batch.check(index);
         match packet.as_what {
             Sealing::First(role, number) if is_good => {
@@ -315,7 +469,14 @@ impl Sender {
             } => {
                 let range = batch.body(index);
                 batch.buffer[range].copy_from_slice(&body);
-                match sending.plan_extended(batch, index, flow) {
+                let planned = sending.plan_extended(Outgoing {
+                    batch,
+                    index,
+                    id,
+                    flow,
+                    now_seconds,
+                });
+                match planned {
                     Ok(planned) => return Some(planned),
                     Err(reason) => batch.drop(index, reason),
                 }
@@ -338,7 +499,7 @@ impl Sending {
             Some(highest) => nearest_number(highest, psn).ok_or(DropReason::PsnPassed)?,
         };
         match number >> PSN_BITS {
-            epoch if epoch >= self.epochs.end => Err(DropReason::NumbersExhausted),
+            epoch if epoch >= self.epochs.end => Err(DropReason::EpochsExhausted),
             epoch if epoch < self.epochs.start => Err(DropReason::PsnPassed),
             _ => Ok(number),
         }
@@ -351,12 +512,9 @@ impl Sending {
         *highest = number.max(*highest);
     }
 
-    fn authenticate(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        role: Role,
-    ) -> Result<(), DropReason> {
+    fn authenticate(&mut self, mut packet: Outgoing<'_>, role: Role) -> Result<(), DropReason> {
+        packet.set_timestamp_of_now();
+        let Outgoing { batch, index, .. } = packet;
         let bth = batch.places[index].bth;
         let highest = self.roles[role as usize].highest;
         let number = match bth.opcode == Opcode::CONGESTION_NOTIFICATION {
@@ -380,13 +538,18 @@ impl Sending {
 
     fn plan_sealing(
         &mut self,
-        batch: &mut Batch,
-        index: usize,
-        flow: usize,
+        mut packet: Outgoing<'_>,
         role: Role,
         is_waiting: impl Fn(u64) -> bool,
     ) -> Result<Plan, DropReason> {
-        let may_grow = self.flow.extended != ExtendedMode::Never;
+        let Outgoing {
+            ref batch,
+            index,
+            id,
+            flow,
+            ..
+        } = packet;
+        let may_grow = flow.extended != ExtendedMode::Never;
         let number = self.number(role, batch.places[index].bth.psn);
         let of_role = &mut self.roles[role as usize];
         let planned = match number {
@@ -401,6 +564,7 @@ impl Sending {
                     of_role.highest = of_role.highest.max(Some(number));
                     // Its place is taken before it is sealed, so that nothing else gets its number.
                     of_role.sealed.set(number, &[0; TAG_BYTES]);
+                    of_role.sealed.set_stamp(number, packet.now_seconds);
                     Ok((number, Sealing::First(role, number)))
                 }
                 _ => Err(DropReason::PsnPassed),
@@ -409,37 +573,78 @@ impl Sending {
         };
         match planned {
             Ok((number, as_what)) => {
+                // A packet that is sent again has the time of the first.
+                packet.set_timestamp(of_role.sealed.stamp(number));
+                let batch = packet.batch;
                 batch.set_fields(index, Algorithm::Gcm32, number >> PSN_BITS);
                 batch.set_associated(index);
                 Ok(Plan::Seal(Planned {
                     index,
-                    flow,
+                    flow: id,
                     descriptor: batch.descriptor(index, self.gcm_32, role),
                     as_what,
                 }))
             }
-            Err(DropReason::PsnPassed) if may_grow => {
-                self.plan_extended(batch, index, flow).map(Plan::Seal)
-            }
+            Err(DropReason::PsnPassed) if may_grow => self.plan_extended(packet).map(Plan::Seal),
             Err(reason) => Err(reason),
         }
     }
 
-    fn plan_extended(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        flow: usize,
-    ) -> Result<Planned, DropReason> {
+    fn plan_extended(&mut self, mut packet: Outgoing<'_>) -> Result<Planned, DropReason> {
+        packet.set_timestamp_of_now();
+        let Outgoing {
+            batch, index, id, ..
+        } = packet;
         batch.change_lengths(index, EXTENDED_BYTES as isize)?;
         batch.set_fields(index, Algorithm::Gcm128, 0);
         batch.set_associated(index);
         Ok(Planned {
             index,
-            flow,
+            flow: id,
             descriptor: batch.descriptor(index, self.gcm_128, Role::Request),
             as_what: Sealing::Extended { number: 0 },
         })
+    }
+
+    /// The newest epoch that a number was taken from.
+    fn newest_epoch(&self, sealer: &Sealer) -> u64 {
+        let extended = (sealer.key(self.gcm_128)).map_or(0, |key| key.next_number() >> PSN_BITS);
+        let highest = (self.roles.iter()).filter_map(|role| role.highest).max();
+        let epoch = highest.map_or(self.epochs.start, |number| number >> PSN_BITS);
+        epoch.max(extended)
+    }
+
+    fn allow_epochs_until(&mut self, sealer: &mut Sealer, end: u64) -> Result<(), FlowError> {
+        let epochs = self.epochs.start..self.epochs.end.max(end);
+        check_epochs(&epochs)?;
+        allow_numbers_until(sealer, self.gcm_128, numbers_of(&epochs).end);
+        self.epochs = epochs;
+        Ok(())
+    }
+}
+
+impl Outgoing<'_> {
+    /// Finds the place of the timestamp, which is empty in a packet that nobody has marked.
+    fn take_timestamp(&mut self) -> Result<(), DropReason> {
+        let Some(timestamps) = self.flow.timestamps else {
+            return Ok(());
+        };
+        match self.batch.timestamp(self.index, timestamps.bits) {
+            Some(0) => Ok(()),
+            Some(_) => Err(DropReason::ReservedBits),
+            None => Err(DropReason::NoTimestamp),
+        }
+    }
+
+    fn set_timestamp_of_now(&mut self) {
+        self.set_timestamp(Some(self.now_seconds));
+    }
+
+    fn set_timestamp(&mut self, seconds: Option<u64>) {
+        if let (Some(timestamps), Some(seconds)) = (self.flow.timestamps, seconds) {
+            let stamp = timestamps.stamp(seconds);
+            self.batch.set_timestamp(self.index, stamp);
+        }
     }
 }
 
@@ -453,8 +658,22 @@ impl SendingRole {
         SendingRole {
             highest: None,
             next: start,
-            sealed: Slots::new(packets, true),
+            sealed: match flow.timestamps {
+                None => Slots::new(packets, true),
+                Some(_) => Slots::new(packets, true).with_stamps(),
+            },
         }
+    }
+}
+
+/// The numbers of epochs.
+fn numbers_of(epochs: &Range<u64>) -> Range<u64> {
+    epochs.start << PSN_BITS..epochs.end << PSN_BITS
+}
+
+fn allow_numbers_until(sealer: &mut Sealer, gcm_128: KeyId, end: u64) {
+    if let Some(key) = sealer.key_mut(gcm_128) {
+        key.allow_until(end);
     }
 }
 

@@ -13,9 +13,12 @@ pub(super) struct Slots {
     /// Numbers plus one; 0 in slots that were never used. Empty until the first one is.
     numbers: Vec<u64>,
     tags: Zeroizing<Vec<[u8; TAG_BYTES]>>,
+    /// Where packets have timestamps, those of the first time.
+    stamps: Vec<u64>,
     /// A power of two.
     slots: usize,
     keeps_tags: bool,
+    keeps_stamps: bool,
 }
 
 /// What is known about a number.
@@ -35,8 +38,18 @@ impl Slots {
         Slots {
             numbers: Vec::new(),
             tags: Zeroizing::default(),
+            stamps: Vec::new(),
             slots: packets.next_power_of_two(),
             keeps_tags,
+            keeps_stamps: false,
+        }
+    }
+
+    /// The same, with a timestamp for each.
+    pub(super) fn with_stamps(self) -> Slots {
+        Slots {
+            keeps_stamps: true,
+            ..self
         }
     }
 
@@ -55,12 +68,28 @@ impl Slots {
         }
     }
 
+    /// The timestamp of a number that was used.
+    pub(super) fn stamp(&self, number: u64) -> Option<u64> {
+        self.stamps.get(self.slot(number)).copied()
+    }
+
+    /// Keeps the timestamp of a number that was set.
+    pub(super) fn set_stamp(&mut self, number: u64, stamp: u64) {
+        let slot = self.slot(number);
+        if let Some(kept) = self.stamps.get_mut(slot) {
+            *kept = stamp;
+        }
+    }
+
     /// Keeps a number, unless its slot has a later one.
     pub(super) fn set(&mut self, number: u64, tag: &[u8; TAG_BYTES]) {
         if self.numbers.is_empty() {
             self.numbers.resize(self.slots, 0);
             if self.keeps_tags {
                 self.tags.resize(self.slots, [0; TAG_BYTES]);
+            }
+            if self.keeps_stamps {
+                self.stamps.resize(self.slots, 0);
             }
         }
         let slot = self.slot(number);

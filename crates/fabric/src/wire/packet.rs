@@ -444,7 +444,8 @@ fn finish<'a>(
     if !body_bytes.is_multiple_of(4) {
         return Err(Fault::Unaligned(narrow(body_bytes)));
     }
-    if body_bytes > 0 && !bth.opcode.may_have_payload() {
+    // Behind the headers of a packet whose resv8a is in use may be its tag.
+    if body_bytes > 0 && !bth.opcode.may_have_payload() && bth.reserved_6 == 0 {
         return Err(Fault::UnexpectedPayload(narrow(body_bytes)));
     }
     let Some(pad_start) = icrc_start.checked_sub(usize::from(bth.pad_bytes)) else {

@@ -226,7 +226,8 @@ fn sixteen_failed_tags_end_a_mode_and_alarm() {
 
     assert!(unprotect_one(&mut receiver, line.link(), &secure[0]).is_ok());
     let forged = flipped(&secure[1], 8 * (secure[1].len() - 3));
-    let alarm = |cause| Alarm { flow: id, cause };
+    let flow = line.flow;
+    let alarm = |cause| Alarm { flow, cause };
     let mut alarms = Vec::new();
     // In one batch: what follows the last one is refused too, although its tag is right.
     let mut records = vec![forged; 16];

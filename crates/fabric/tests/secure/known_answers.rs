@@ -1,8 +1,8 @@
 //! The vectors of the format's page, which another implementation made.
 
 use weir_fabric::secure::{
-    Address, Endpoint, ExtendedMode, Flow, PlainPolicy, ReceiveFrom, Receiver, Reserved, Secret,
-    Sender, SenderKeys, SessionRandom, TagLimits,
+    Address, Endpoint, ExtendedMode, Flow, PlainPolicy, ReceiveFrom, Receiver, Secret, Sender,
+    SenderKeys, SessionRandom, TagLimits,
 };
 use weir_fabric::wire::Transport;
 use weir_packet::wire::LinkType;
@@ -11,7 +11,6 @@ use crate::network::{protect_one, unprotect_one};
 
 const PAGE: &str = include_str!("../../../../docs/fabric-format.md");
 const EPOCH: u64 = 0x12_3456_7889;
-const NUMBER: u64 = 0x0102_0304_0506_0708;
 
 fn packets(word: &str) -> Vec<Vec<u8>> {
     let digits = PAGE.lines().filter_map(|line| {
@@ -50,19 +49,12 @@ fn the_vectors_of_the_page() {
     ];
     for ((plain, secure), extended) in plain.iter().zip(&secure).zip(modes) {
         let flow = Flow {
-            sender: from,
-            receiver: to,
-            transport: Transport::Rc,
-            partition_key: 0x8001,
             extended,
             window_packets: 1,
-        };
-        let reserved = Reserved {
-            epochs: EPOCH..EPOCH + 1,
-            numbers: NUMBER..NUMBER + 1,
+            ..Flow::new(from, to, Transport::Rc, 0x8001)
         };
         let mut sender = Sender::new(PlainPolicy::default());
-        assert!(sender.add(flow, &keys, reserved).is_ok());
+        assert!(sender.add(flow, &keys, EPOCH..EPOCH + 1).is_ok());
         let made = protect_one(&mut sender, LinkType::RawIp, plain);
         assert_eq!(made.as_ref(), Ok(secure));
         let mut receiver = Receiver::new(PlainPolicy::default(), TagLimits::default());

@@ -4,4 +4,6 @@ mod forgeries;
 mod known_answers;
 mod network;
 mod round_trip;
+mod timestamps;
 mod traffic;
+mod unlisted;

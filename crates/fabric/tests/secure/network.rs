@@ -1,8 +1,8 @@
 //! Two sides with the same keys, and packets between them.
 
 use weir_fabric::secure::{
-    Address, Alarm, Batch, DropReason, Endpoint, ExtendedMode, Flow, FlowId, PlainPolicy,
-    ReceiveFrom, Receiver, Reserved, Secret, Sender, SenderKeys, SessionRandom, TagLimits,
+    Address, Alarm, Batch, DropReason, Endpoint, Flow, FlowError, FlowId, PlainPolicy, ReceiveFrom,
+    Receiver, Secret, Sender, SenderKeys, SessionRandom, TagLimits,
 };
 use weir_fabric::wire::{
     Bth, Carrier, ExtendedHeaders, Grh, Lrh, Message, Opcode, Operation, Transport,
@@ -12,6 +12,8 @@ use weir_packet::wire::{FlowKey, LinkType};
 
 pub const PARTITION_KEY: u16 = 0x8001;
 pub const FIRST_EPOCH: u64 = 1000;
+/// The time of all that has no other.
+pub const NOW_SECONDS: u64 = 1_700_000_000;
 /// One that is marked by switches: link-local.
 const GIDS: [u128; 2] = [0xfe80 << 112 | 1, 0xfe80 << 112 | 2];
 const IPV4: [u128; 2] = [0xc000_0201, 0xc000_0202];
@@ -45,12 +47,8 @@ impl Line {
             queue_pair,
         };
         let flow = Flow {
-            sender: end(0, 17),
-            receiver: end(1, 18),
-            transport,
-            partition_key: PARTITION_KEY,
-            extended: ExtendedMode::Fallback,
             window_packets: 64,
+            ..Flow::new(end(0, 17), end(1, 18), transport, PARTITION_KEY)
         };
         Line { carrier, flow }
     }
@@ -73,13 +71,26 @@ impl Line {
     }
 
     pub fn sender(&self) -> (Sender, FlowId) {
+        self.try_sender().expect("a flow")
+    }
+
+    pub fn try_sender(&self) -> Result<(Sender, FlowId), FlowError> {
         let mut sender = Sender::new(PlainPolicy::default());
-        let reserved = Reserved {
-            epochs: FIRST_EPOCH..FIRST_EPOCH + 100,
-            numbers: 0..1 << 20,
-        };
-        let id = (sender.add(self.flow, &self.keys(), reserved)).expect("a flow");
-        (sender, id)
+        let epochs = FIRST_EPOCH..FIRST_EPOCH + 100;
+        let id = sender.add(self.flow, &self.keys(), epochs)?;
+        Ok((sender, id))
+    }
+
+    pub fn with_flow(&self, flow: Flow) -> Line {
+        Line { flow, ..*self }
+    }
+
+    /// Whether its flow could be added to both.
+    pub fn add_to(&self, sender: &mut Sender, receiver: &mut Receiver) -> bool {
+        let epochs = FIRST_EPOCH..FIRST_EPOCH + 100;
+        let sent = sender.add(self.flow, &self.keys(), epochs);
+        let from = ReceiveFrom::epoch(FIRST_EPOCH);
+        sent.is_ok() && receiver.add(self.flow, &self.keys(), from).is_ok()
     }
 
     pub fn receiver(&self) -> (Receiver, FlowId) {
@@ -192,7 +203,7 @@ fn outcomes(batch: &Batch) -> Vec<Outcome> {
 
 pub fn protect(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<Outcome> {
     let mut batch = batch_of(link, records.iter().map(|record| &record[..]));
-    sender.protect(&mut batch);
+    sender.protect(&mut batch, NOW_SECONDS);
     outcomes(&batch)
 }
 
@@ -200,6 +211,25 @@ pub fn protect(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<
 pub fn protected(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let outcomes = protect(sender, link, records).into_iter();
     outcomes.map(|one| one.expect("protected")).collect()
+}
+
+/// One packet, at a time.
+pub fn protect_at(sender: &mut Sender, link: LinkType, record: &[u8], now_seconds: u64) -> Outcome {
+    let mut batch = batch_of(link, [record]);
+    sender.protect(&mut batch, now_seconds);
+    outcomes(&batch).remove(0)
+}
+
+/// The same of a receiver.
+pub fn unprotect_at(
+    receiver: &mut Receiver,
+    link: LinkType,
+    record: &[u8],
+    now_seconds: u64,
+) -> Outcome {
+    let mut batch = batch_of(link, [record]);
+    receiver.unprotect(&mut batch, now_seconds);
+    outcomes(&batch).remove(0)
 }
 
 pub fn protect_one(sender: &mut Sender, link: LinkType, record: &[u8]) -> Outcome {
@@ -212,7 +242,7 @@ pub fn unprotect(
     records: &[Vec<u8>],
 ) -> (Vec<Outcome>, Vec<Alarm>) {
     let mut batch = batch_of(link, records.iter().map(|record| &record[..]));
-    let alarms = receiver.unprotect(&mut batch).to_vec();
+    let alarms = receiver.unprotect(&mut batch, NOW_SECONDS).to_vec();
     (outcomes(&batch), alarms)
 }
 

@@ -10,8 +10,9 @@ use weir_secret::bytes_of_hex;
 use super::{Direction, FabricFile, Partition, QueuePair, ReadSecret};
 use crate::config_error::{Blame, ConfigError};
 use crate::secure::derive::{Address, Endpoint, Secret, SessionRandom};
-use crate::secure::flow::{ExtendedMode, Flow, Mode, PlainPolicy};
+use crate::secure::flow::{ExtendedMode, Flow, Mode, PlainPolicy, Timestamps};
 use crate::secure::receiver::TagLimits;
+use crate::secure::unlisted::Unlisted;
 use crate::wire::Transport;
 
 #[derive(Debug, Deserialize)]
@@ -36,6 +37,24 @@ struct PartitionEntry {
     mode: ModeWord,
     secret: Option<Spanned<weir_secret::Secret>>,
     secret_file: Option<Spanned<PathBuf>>,
+    unlisted: Option<Spanned<UnlistedEntry>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnlistedEntry {
+    session_random: Spanned<String>,
+    flows: Option<Spanned<usize>>,
+    #[serde(default)]
+    extended: ExtendedWord,
+    window: Option<Spanned<usize>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimestampsEntry {
+    bits: u32,
+    tolerance_s: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,6 +77,7 @@ struct QueuePairEntry {
     #[serde(default)]
     extended: ExtendedWord,
     window: Option<Spanned<usize>>,
+    timestamps: Option<Spanned<TimestampsEntry>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,6 +130,16 @@ enum ExtendedWord {
     #[default]
     Fallback,
     Always,
+}
+
+impl ExtendedWord {
+    fn mode(self) -> ExtendedMode {
+        match self {
+            ExtendedWord::Never => ExtendedMode::Never,
+            ExtendedWord::Fallback => ExtendedMode::Fallback,
+            ExtendedWord::Always => ExtendedMode::Always,
+        }
+    }
 }
 
 /// A secret that the file may give in two ways.
@@ -199,16 +229,48 @@ impl Reader<'_, '_> {
                 text: &entry.secret,
                 file: &entry.secret_file,
             };
-            if let Some(secret) = self.secret(&given)? {
+            let secret = self.secret(&given)?;
+            let unlisted = match &entry.unlisted {
+                None => None,
+                Some(unlisted) => Some(self.unlisted(unlisted, partition_key, secret.as_ref())?),
+            };
+            if let Some(secret) = secret {
                 secrets.insert(name.clone(), secret);
             }
             partitions.push(Partition {
                 name,
                 partition_key,
                 mode,
+                unlisted,
             });
         }
         Ok((partitions, secrets))
+    }
+
+    fn unlisted(
+        &self,
+        entry: &Spanned<UnlistedEntry>,
+        partition_key: u16,
+        secret: Option<&Secret>,
+    ) -> Result<Unlisted, ConfigError> {
+        let wrong = |message: String| self.blame.at(entry.span(), format!("unlisted: {message}"));
+        let secret = secret.ok_or_else(|| wrong("the partition has no secret".to_owned()))?;
+        let UnlistedEntry {
+            session_random,
+            flows,
+            extended,
+            window,
+        } = entry.get_ref();
+        let mut unlisted = Unlisted::new(partition_key, secret, self.random(session_random)?);
+        unlisted.extended = extended.mode();
+        if let Some(flows) = flows {
+            unlisted.flows_max = *flows.get_ref();
+        }
+        if let Some(window) = window {
+            unlisted.window_packets = *window.get_ref();
+        }
+        unlisted.check().map_err(|error| wrong(error.to_string()))?;
+        Ok(unlisted)
     }
 
     fn queue_pairs(
@@ -277,30 +339,41 @@ impl Reader<'_, '_> {
         sender: Endpoint,
         receiver: Endpoint,
     ) -> Result<Flow, ConfigError> {
-        let window = entry.window.as_ref();
-        let flow = Flow {
-            sender,
-            receiver,
-            transport: match entry.transport {
-                TransportWord::Rc => Transport::Rc,
-                TransportWord::Uc => Transport::Uc,
-                TransportWord::Rd => Transport::Rd,
-                TransportWord::Ud => Transport::Ud,
-            },
-            partition_key: partition.partition_key,
-            extended: match entry.extended {
-                ExtendedWord::Never => ExtendedMode::Never,
-                ExtendedWord::Fallback => ExtendedMode::Fallback,
-                ExtendedWord::Always => ExtendedMode::Always,
-            },
-            window_packets: window.map_or(Flow::WINDOW_PACKETS, |window| *window.get_ref()),
+        let transport = match entry.transport {
+            TransportWord::Rc => Transport::Rc,
+            TransportWord::Uc => Transport::Uc,
+            TransportWord::Rd => Transport::Rd,
+            TransportWord::Ud => Transport::Ud,
         };
-        match (flow.check(), window) {
-            (Err(error), Some(window)) => {
-                Err(self.blame.at(window.span(), format!("window: {error}")))
-            }
-            _ => Ok(flow),
+        let mut flow = Flow {
+            extended: entry.extended.mode(),
+            ..Flow::new(sender, receiver, transport, partition.partition_key)
+        };
+        if let Some(window) = &entry.window {
+            flow.window_packets = *window.get_ref();
+            let checked = flow.check();
+            checked.map_err(|error| self.blame.at(window.span(), format!("window: {error}")))?;
         }
+        if let Some(timestamps) = &entry.timestamps {
+            let &TimestampsEntry { bits, tolerance_s } = timestamps.get_ref();
+            flow.timestamps = Some(Timestamps {
+                bits,
+                tolerance_seconds: tolerance_s,
+            });
+            let wrong = |error| {
+                let message = format!("timestamps: {error}");
+                self.blame.at(timestamps.span(), message)
+            };
+            for (sender, receiver) in [(sender, receiver), (receiver, sender)] {
+                let flow = Flow {
+                    sender,
+                    receiver,
+                    ..flow
+                };
+                flow.check().map_err(wrong)?;
+            }
+        }
+        Ok(flow)
     }
 
     /// The secrets of what is sent and of what is received.

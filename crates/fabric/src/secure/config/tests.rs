@@ -1,5 +1,5 @@
 use super::*;
-use crate::secure::{Address, ExtendedMode, ReceiveFrom, Receiver, Reserved, Sender};
+use crate::secure::{Address, ExtendedMode, ReceiveFrom, Receiver, Sender, Timestamps};
 use crate::wire::Transport;
 
 const FILE: &str = r#"
@@ -10,6 +10,7 @@ failed_tags = 8
 name = "storage"
 partition_key = 0x8001
 secret = "00112233445566778899aabbccddeeff"
+unlisted = { session_random = "3f0e0d0c0b0a09080706050403020100", flows = 600, window = 32 }
 
 [[partition]]
 name = "legacy"
@@ -35,6 +36,7 @@ send_secret = "10112233445566778899aabbccddeeff"
 receive_secret_file = "other.key"
 extended = "never"
 window = 64
+timestamps = { bits = 24, tolerance_s = 8 }
 
 [[queue_pair]]
 name = "native"
@@ -78,23 +80,26 @@ fn a_file_has_partitions_and_queue_pairs() {
     let outbound = datagrams.outbound.as_ref().expect("it sends");
     assert_eq!(outbound.secret.bytes()[0], 0x10);
     assert_eq!(outbound.flow.extended, ExtendedMode::Never);
+    let timestamps = Timestamps {
+        bits: 24,
+        tolerance_seconds: 8,
+    };
+    assert_eq!(outbound.flow.timestamps, Some(timestamps));
     let inbound = datagrams.inbound.as_ref().expect("it receives");
     assert_eq!(inbound.secret.bytes()[0], 0x20);
     assert!(native.inbound.is_none());
 
+    assert!(file.partitions[1].unlisted.is_none());
+    let unlisted = (file.partitions[0].unlisted.clone()).expect("it has keys for all");
+    assert_eq!((unlisted.flows_max, unlisted.window_packets), (600, 32));
+    assert_eq!(unlisted.extended, ExtendedMode::Fallback);
+
     let mut sender = Sender::new(file.policy.clone());
+    assert_eq!(sender.add_unlisted(unlisted, 1..2), Ok(()));
     let mut receiver = Receiver::new(file.policy.clone(), file.limits);
     for pair in &file.queue_pairs {
         if let Some(outbound) = &pair.outbound {
-            let reserved = Reserved {
-                epochs: 1..2,
-                numbers: 0..1,
-            };
-            assert!(
-                sender
-                    .add(outbound.flow, &outbound.keys(), reserved)
-                    .is_ok()
-            );
+            assert!(sender.add(outbound.flow, &outbound.keys(), 1..2).is_ok());
         }
         if let Some(inbound) = &pair.inbound {
             let from = ReceiveFrom::epoch(1);
@@ -130,19 +135,19 @@ fn errors_have_line_column_and_reason_and_show_no_secret() {
         (with("= 0x8001", "= 0x18001"), "7:17: "),
         (
             with("= 0x8002", "= 0x0001"),
-            "12:17: partition_key: partition \"storage\" has it",
+            "13:17: partition_key: partition \"storage\" has it",
         ),
         (
             with("= 0x8002", "= 0x8000"),
-            "12:17: partition_key: 0 is no partition",
+            "13:17: partition_key: 0 is no partition",
         ),
         (
             with("\"legacy\"\npartition_key", "\"storage\"\npartition_key"),
-            "11:8: name: \"storage\" is given twice",
+            "12:8: name: \"storage\" is given twice",
         ),
         (
             with("\"allow\"", "\"alow\""),
-            "13:8: unknown variant \"alow\"",
+            "14:8: unknown variant \"alow\"",
         ),
         (
             with(secret, "0011"),
@@ -155,57 +160,84 @@ fn errors_have_line_column_and_reason_and_show_no_secret() {
         ),
         (
             with("partition = \"storage\"", "partition = \"other\""),
-            "17:13: partition: there is no \"other\"",
+            "18:13: partition: there is no \"other\"",
         ),
-        (with("\"rc\"", "\"tcp\""), "18:13: unknown variant \"tcp\""),
+        (with("\"rc\"", "\"tcp\""), "19:13: unknown variant \"tcp\""),
         (
             with("\"192.0.2.2\"", "\"fe80::1\""),
-            "20:22: remote: another kind of address",
+            "21:22: remote: another kind of address",
         ),
         (
             with(
                 "\"192.0.2.2\", queue_pair = 18",
                 "\"192.0.2.1\", queue_pair = 17",
             ),
-            "20:48: remote: the same",
+            "21:48: remote: the same",
         ),
         (
             with("\"192.0.2.2\"", "\"192.0.2\""),
-            "20:22: must be an IPv4 address or a GID",
+            "21:22: must be an IPv4 address or a GID",
         ),
         (
             with("address = 5", "address = 70000"),
-            "39:21: local.address: a LID is 1 to 65535",
+            "41:21: local.address: a LID is 1 to 65535",
         ),
         (
             with("0f0e0d0c0b0a09080706050403020100", "0f0e"),
-            "21:18: session_random: has 2 bytes",
+            "22:18: session_random: has 2 bytes",
         ),
         (
             with("other.key", "nothing.key"),
-            "31:23: receive_secret_file: cannot open",
+            "32:23: receive_secret_file: cannot open",
         ),
         (
             with("send_secret =", "secret ="),
-            "24:8: secret: give it, or",
+            "25:8: secret: give it, or",
         ),
         (
             with("receive_secret_file = \"other.key\"\n", ""),
-            "24:8: send_secret, receive_secret: give both",
+            "25:8: send_secret, receive_secret: give both",
         ),
         (
-            with(&format!("secret = \"{secret}\"\n"), ""),
-            "15:8: secret: missing, and the partition has none",
+            with(
+                &format!("secret = \"{secret}\"\nunlisted = "),
+                "# secret = ",
+            ),
+            "16:8: secret: missing, and the partition has none",
         ),
         (
             with("window = 64", "window = 65537"),
-            "33:10: window: a window of 65537 packets",
+            "34:10: window: a window of 65537 packets",
         ),
         (
             with("role = \"send\"", "role = \"none\""),
-            "42:8: unknown variant \"none\"",
+            "44:8: unknown variant \"none\"",
         ),
         (with("[[partition]]", "[[partition"), "5:12: "),
+        (
+            with("flows = 600", "flows = 2"),
+            "9:12: unlisted: 2 unlisted flows: 512 to 1048576 are possible",
+        ),
+        (
+            with("window = 32 }", "window = 0 }"),
+            "9:12: unlisted: a window of 0 packets",
+        ),
+        (
+            with("3f0e0d0c0b0a09080706050403020100", "3f"),
+            "9:31: session_random: has 1 bytes",
+        ),
+        (
+            with("mode = \"allow\"", "unlisted = { session_random = \"00\" }"),
+            "14:12: unlisted: the partition has no secret",
+        ),
+        (
+            with("tolerance_s = 8", "tolerance_s = 4194304"),
+            "35:14: timestamps: timestamps have 8 to 38 bits",
+        ),
+        (
+            with("\"fe80::2\"", "\"2001:db8::2\""),
+            "35:14: timestamps: timestamps have 8 to 38 bits",
+        ),
     ] {
         let error = parse(&text).expect_err(expected).to_string();
         let expected = format!("fabric.toml:{expected}");
