@@ -9,8 +9,8 @@ use weir_fabric::wire::{Carrier, Operation, Packet, Transport, vcrc};
 use weir_packet::wire::{Checksum, internet_checksum};
 
 use crate::network::{
-    CARRIERS, Line, Outcome, PARTITION_KEY, protect, protect_one, protected, unprotect,
-    unprotect_one,
+    CARRIERS, FIRST_EPOCH, Line, Outcome, PARTITION_KEY, protect, protect_one, protected,
+    unprotect, unprotect_one,
 };
 
 /// Offsets and masks of the bits that switches and routers may change.
@@ -373,6 +373,36 @@ fn a_restarted_receiver_takes_nothing_twice() {
             false => assert_eq!(outcome.as_ref(), Ok(&plain[at])),
         }
     }
+}
+
+/// A receiver of a reliable transport that starts again takes what may be repeated, and nothing older.
+#[test]
+fn a_restarted_receiver_takes_repetitions_of_reliable_packets() {
+    let line = Line::new(CARRIERS[0], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let (mut receiver, id) = line.receiver();
+    let window = line.flow.window_packets;
+    let plain: Vec<Vec<u8>> = (0..200)
+        .map(|psn| line.packet(Operation::SendOnly, psn, b"bytes"))
+        .collect();
+    let secure = protected(&mut sender, line.link(), &plain);
+    let (outcomes, _) = unprotect(&mut receiver, line.link(), &secure);
+    assert!(outcomes.iter().all(Result::is_ok));
+    let (mut receiver, _) = line.receiver_from(receiver.state(id).expect("a flow"));
+    let (outcomes, _) = unprotect(&mut receiver, line.link(), &secure);
+    for (at, outcome) in outcomes.iter().enumerate() {
+        match at < plain.len() - window {
+            true => assert_eq!(*outcome, Err(DropReason::Replayed)),
+            false => assert_eq!(outcome.as_ref(), Ok(&plain[at])),
+        }
+    }
+    // A receiver that begins with an epoch takes nothing of the one before.
+    let old = line.sender_from(FIRST_EPOCH - 1..FIRST_EPOCH).0;
+    let (mut old, (mut receiver, _)) = (old, line.receiver());
+    let last = line.packet(Operation::SendOnly, 0xff_ffff, b"bytes");
+    let secure = protect_one(&mut old, line.link(), &last).expect("protected");
+    let outcome = unprotect_one(&mut receiver, line.link(), &secure);
+    assert_eq!(outcome, Err(DropReason::TagFailed));
 }
 
 /// Cut anywhere, and with bytes changed, inserted and removed: nothing but the payload that was sent

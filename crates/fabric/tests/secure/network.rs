@@ -81,6 +81,12 @@ impl Line {
         Ok((sender, id))
     }
 
+    pub fn sender_from(&self, epochs: std::ops::Range<u64>) -> (Sender, FlowId) {
+        let mut sender = Sender::new(PlainPolicy::default());
+        let id = (sender.add(self.flow, &self.keys(), epochs)).expect("a flow");
+        (sender, id)
+    }
+
     pub fn with_flow(&self, flow: Flow) -> Line {
         Line { flow, ..*self }
     }

@@ -2,10 +2,11 @@
 //! changes. No nonce seals two packets, and every packet that arrives is delivered.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use weir_fabric::secure::{FlowId, Receiver, Sender};
+use weir_fabric::secure::{FlowId, ReceiveFrom, Receiver, Sender};
 use weir_fabric::wire::{Carrier, Operation, Packet, Transport};
 
 use crate::network::{FIRST_EPOCH, Line, protected, unprotect};
@@ -21,6 +22,9 @@ struct Direction {
     sender: Sender,
     id: FlowId,
     receiver: Receiver,
+    receiver_id: FlowId,
+    /// What survives the receiver's process.
+    kept: ReceiveFrom,
     /// The body that each number sealed, by start, role, epoch bits and PSN; and extended numbers.
     sealed: HashMap<(usize, bool, u8, u32), Vec<u8>>,
     extended: HashSet<u64>,
@@ -36,17 +40,20 @@ struct Counts {
     extended: usize,
     authenticated: usize,
     lost: usize,
+    kills: usize,
 }
 
 impl Direction {
     fn new(line: Line) -> Direction {
         let (sender, id) = line.sender();
-        let (receiver, _) = line.receiver();
+        let (receiver, receiver_id) = line.receiver();
         Direction {
             line,
             sender,
             id,
             receiver,
+            receiver_id,
+            kept: ReceiveFrom::epoch(FIRST_EPOCH),
             sealed: HashMap::new(),
             extended: HashSet::new(),
             epoch: FIRST_EPOCH + 97,
@@ -116,12 +123,34 @@ impl Direction {
         }
     }
 
-    /// The process starts again, with epochs of the ledger.
-    fn restart(&mut self) {
+    /// Epochs of the ledger.
+    fn next_epochs(&mut self) -> Range<u64> {
         self.epoch += 4;
         self.starts += 1;
-        let epochs = self.epoch..self.epoch + 3;
+        self.epoch..self.epoch + 3
+    }
+
+    /// The queue pair is set up again.
+    fn restart(&mut self) {
+        let epochs = self.next_epochs();
         assert_eq!(self.sender.restart(self.id, epochs), Ok(()));
+    }
+
+    /// The sender's process is killed, and another one starts: it knows no tag of a packet.
+    fn kill_sender(&mut self) {
+        let epochs = self.next_epochs();
+        (self.sender, self.id) = self.line.sender_from(epochs);
+        self.counts.kills += 1;
+    }
+
+    /// The receiver's process is killed; another one begins where this one was some time ago.
+    fn kill_receiver(&mut self) {
+        (self.receiver, self.receiver_id) = self.line.receiver_from(self.kept);
+        self.counts.kills += 1;
+    }
+
+    fn keep_state(&mut self) {
+        self.kept = (self.receiver.state(self.receiver_id)).expect("a flow");
     }
 }
 
@@ -313,11 +342,14 @@ fn exchange(seed: u64, loss: u32, with_restarts: bool) -> [Counts; 2] {
             "no progress at {:?}",
             requester.works.front()
         );
-        if with_restarts && random.next_u32().is_multiple_of(50) {
-            there.restart();
-        }
-        if with_restarts && random.next_u32().is_multiple_of(50) {
-            back.restart();
+        for direction in [&mut there, &mut back] {
+            match random.next_u32() % 100 {
+                0 if with_restarts => direction.restart(),
+                1 if with_restarts => direction.kill_sender(),
+                2 | 3 if with_restarts => direction.kill_receiver(),
+                4..20 => direction.keep_state(),
+                _ => {}
+            }
         }
         let requests = requester.requests(&there.line);
         let is_idle = requests.is_empty();
@@ -364,10 +396,15 @@ fn no_nonce_seals_two_packets_and_all_arrive() {
     );
 }
 
+/// A sender that starts again takes new epochs, and a receiver what is repeated of what it may have had:
+/// the exchange goes on, and not one intact packet is refused.
 #[test]
-fn a_sender_that_starts_again_takes_new_epochs() {
-    for seed in 100..106 {
+fn killed_processes_start_again() {
+    let mut kills = 0;
+    for seed in 100..130 {
         let [there, back] = exchange(seed, 10, true);
         assert!(there.first > 0 && back.first > 0);
+        kills += there.kills + back.kills;
     }
+    assert!(kills > 100, "{kills}");
 }
