@@ -75,6 +75,7 @@ mod rate;
 mod reject;
 mod rule;
 mod rule_set;
+mod segmented_lru;
 mod stage;
 mod summary;
 #[cfg(test)]

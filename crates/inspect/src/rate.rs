@@ -3,16 +3,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hashbrown::HashMap;
-
 use crate::rule::{BitAction, HostBit, Rate, RateKind, Track};
+use crate::segmented_lru::SegmentedLru;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Time that one shard may be behind another. What is older belongs to another
 /// capture.
 const SKEW_NS: u64 = 10 * SECOND_NS;
-/// Most counters, and most bits; one more makes room by forgetting those whose
-/// time is over, or all.
+/// Most counters, and most bits. One more evicts one that was not looked at again: sources that are
+/// made up take the place of each other.
 const MAX_ENTRIES: usize = 1 << 16;
 
 /// By what something is counted: whose, and of whom.
@@ -54,26 +53,6 @@ impl Ends {
     }
 }
 
-/// A table whose entries have a time at which they are over.
-#[derive(Debug, Default)]
-struct Entries<V>(HashMap<Key, (V, u64)>);
-
-impl<V> Entries<V> {
-    /// Makes room for one more, and tells how many went before their time.
-    fn make_room(&mut self, now_ns: u64) -> u64 {
-        if self.0.len() < MAX_ENTRIES {
-            return 0;
-        }
-        self.0.retain(|_, (_, until_ns)| *until_ns > now_ns);
-        if self.0.len() < MAX_ENTRIES {
-            return 0;
-        }
-        let lost = self.0.len() as u64;
-        self.0.clear();
-        lost
-    }
-}
-
 /// What the inspectors of all shards count together: one scans many hosts, and
 /// the flows to them are on many shards.
 #[derive(Clone, Debug, Default)]
@@ -86,25 +65,42 @@ impl SharedTrackers {
 }
 
 /// What is counted for rates, and the bits of hosts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Trackers {
-    /// Matches since a time. The time that the entry is over is the end of
-    /// what is counted together.
-    rates: Entries<u32>,
-    bits: Entries<()>,
+    rates: SegmentedLru<Key, Counter>,
+    /// The time at which each bit is over.
+    bits: SegmentedLru<Key, u64>,
+    /// Entries that went before their time.
     pub(crate) evicted: u64,
+}
+
+/// Matches that are counted together.
+#[derive(Debug)]
+struct Counter {
+    matches: u32,
+    until_ns: u64,
+}
+
+impl Default for Trackers {
+    fn default() -> Trackers {
+        Trackers {
+            rates: SegmentedLru::new(MAX_ENTRIES),
+            bits: SegmentedLru::new(MAX_ENTRIES),
+            evicted: 0,
+        }
+    }
 }
 
 impl Trackers {
     /// Counts a match of a rule.
     pub(crate) fn count(&mut self, rule: u32, rate: &Rate, ends: Ends, now_ns: u64) -> Counted {
-        self.evicted += self.rates.make_room(now_ns);
         let window_ns = u64::from(rate.seconds) * SECOND_NS;
-        let (matches, until_ns) = self
-            .rates
-            .0
-            .entry(ends.key(rule, rate.track))
-            .or_insert((0, now_ns.saturating_add(window_ns)));
+        let (counter, evicted) = self.rates.entry(ends.key(rule, rate.track), || Counter {
+            matches: 0,
+            until_ns: now_ns.saturating_add(window_ns),
+        });
+        self.evicted += u64::from(evicted.is_some_and(|counter| counter.until_ns > now_ns));
+        let Counter { matches, until_ns } = counter;
         // Shards are not at the same packet: time may go back by a little.
         let is_older = now_ns.saturating_add(window_ns + SKEW_NS) < *until_ns;
         if now_ns >= *until_ns || is_older {
@@ -126,9 +122,9 @@ impl Trackers {
     }
 
     /// Whether a bit is as a rule asks.
-    pub(crate) fn holds(&self, bit: &HostBit, ends: Ends, now_ns: u64) -> bool {
-        let entry = self.bits.0.get(&ends.key(bit.bit, bit.track));
-        let is_set = entry.is_some_and(|(_, until_ns)| now_ns < *until_ns);
+    pub(crate) fn holds(&mut self, bit: &HostBit, ends: Ends, now_ns: u64) -> bool {
+        let until_ns = self.bits.get(ends.key(bit.bit, bit.track));
+        let is_set = until_ns.is_some_and(|until_ns| now_ns < *until_ns);
         match bit.action {
             BitAction::IsSet => is_set,
             BitAction::IsNotSet => !is_set,
@@ -152,11 +148,11 @@ impl Trackers {
             BitAction::IsSet | BitAction::IsNotSet => return,
         };
         if is_set {
-            self.evicted += self.bits.make_room(now_ns);
-            let until_ns = now_ns.saturating_add(u64::from(bit.seconds) * SECOND_NS);
-            self.bits.0.insert(key, ((), until_ns));
+            let (until_ns, evicted) = self.bits.entry(key, || 0);
+            *until_ns = now_ns.saturating_add(u64::from(bit.seconds) * SECOND_NS);
+            self.evicted += u64::from(evicted.is_some_and(|until_ns| until_ns > now_ns));
         } else {
-            self.bits.0.remove(&key);
+            self.bits.remove(&key);
         }
     }
 }
@@ -209,36 +205,55 @@ mod tests {
             source: 2,
             destination: 1,
         };
-        let is_set = |trackers: &Trackers, ends, track, now_s: u64| {
+        let is_set = |trackers: &mut Trackers, ends, track, now_s: u64| {
             trackers.holds(&bit(BitAction::IsSet, track), ends, now_s * SECOND_NS)
         };
-        assert!(is_set(&trackers, ENDS, Track::Source, 4));
-        assert!(is_set(&trackers, back, Track::Destination, 4));
-        assert!(!is_set(&trackers, back, Track::Source, 4));
-        assert!(!is_set(&trackers, ENDS, Track::Source, 5));
+        assert!(is_set(&mut trackers, ENDS, Track::Source, 4));
+        assert!(is_set(&mut trackers, back, Track::Destination, 4));
+        assert!(!is_set(&mut trackers, back, Track::Source, 4));
+        assert!(!is_set(&mut trackers, ENDS, Track::Source, 5));
         trackers.change(&bit(BitAction::Toggle, Track::Pair), ENDS, 0);
-        assert!(is_set(&trackers, back, Track::Pair, 1));
+        assert!(is_set(&mut trackers, back, Track::Pair, 1));
         trackers.change(&bit(BitAction::Unset, Track::Pair), back, 0);
-        assert!(!is_set(&trackers, ENDS, Track::Pair, 1));
+        assert!(!is_set(&mut trackers, ENDS, Track::Pair, 1));
     }
 
+    /// Sources that are made up neither reset what is counted of others, nor grow the table.
     #[test]
-    fn floods_of_addresses_stay_bounded() {
+    fn floods_of_sources_evict_each_other() {
         let rate = Rate {
-            kind: RateKind::Limit,
+            kind: RateKind::Threshold,
             track: Track::Source,
-            count: 1,
+            count: 5,
             seconds: 60,
         };
+        let bit = |action| HostBit {
+            action,
+            bit: 3,
+            track: Track::Source,
+            seconds: 60,
+        };
+        let from = |source| Ends {
+            source,
+            destination: 0,
+        };
         let mut trackers = Trackers::default();
-        for source in 0..3 * MAX_ENTRIES as u128 {
-            let ends = Ends {
-                source,
-                destination: 0,
-            };
-            assert_eq!(trackers.count(1, &rate, ends, 0), Counted::Alert);
-            assert!(trackers.rates.0.len() <= MAX_ENTRIES);
+        let scanner = from(u128::MAX);
+        trackers.change(&bit(BitAction::Set), scanner, 0);
+        for _ in 0..4 {
+            assert_eq!(trackers.count(1, &rate, scanner, 0), Counted::TooFew);
+            assert!(trackers.holds(&bit(BitAction::IsSet), scanner, 0));
         }
-        assert_eq!(trackers.evicted, 2 * MAX_ENTRIES as u64);
+        let flood = 2 * MAX_ENTRIES as u128;
+        for source in 0..flood {
+            assert_eq!(trackers.count(1, &rate, from(source), 0), Counted::TooFew);
+            trackers.change(&bit(BitAction::Set), from(source), 0);
+            assert!(trackers.rates.len() <= MAX_ENTRIES && trackers.bits.len() <= MAX_ENTRIES);
+        }
+        // Both tables had a place taken.
+        let evicted = 2 * (flood as usize + 1 - MAX_ENTRIES);
+        assert_eq!(trackers.evicted, evicted as u64);
+        assert!(trackers.holds(&bit(BitAction::IsSet), scanner, 0));
+        assert_eq!(trackers.count(1, &rate, scanner, 0), Counted::Alert);
     }
 }

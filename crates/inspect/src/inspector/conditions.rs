@@ -92,7 +92,7 @@ impl Trial<'_> {
             return flow_bits;
         }
         let now_ns = self.subject.packet.timestamp_ns;
-        let trackers = self.trackers.lock();
+        let mut trackers = self.trackers.lock();
         let mut host_bits = rule.state.host_bits.iter();
         host_bits.all(|bit| trackers.holds(bit, self.ends(), now_ns))
     }
