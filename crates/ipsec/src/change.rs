@@ -3,9 +3,10 @@
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use weir_ledger::{LedgerError, Progress, Reservations, SeenBound};
+
 use crate::databases::Databases;
 use crate::inbound::InboundAssociation;
-use crate::ledger::{LedgerError, Progress, Reservations, SeenBound};
 use crate::outbound::OutboundAssociation;
 use crate::report::AssociationReport;
 use crate::sa::Parameters;

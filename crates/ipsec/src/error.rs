@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use weir_crypto::{KeyError, Suite};
-
-use crate::ledger::LedgerError;
+use weir_ledger::LedgerError;
 
 /// Why nothing can be protected by an SA file.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use weir_crypto::{KeyId, Opener, OpeningKey};
+use weir_ledger::{LedgerError, Mark, SeenBound, Shortage};
 
 use crate::change::Settled;
 use crate::esp::Format;
-use crate::ledger::{LedgerError, Mark, SeenBound, Shortage};
 use crate::lifetime::Usage;
 use crate::reason::DropReason;
 use crate::replay::ReplayWindow;

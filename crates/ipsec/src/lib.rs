@@ -18,8 +18,7 @@
 //! The core below the stages knows no batches and no ciphers. `esp` composes and checks ESP
 //! packets; `outer`, `header`, `chain`, `link`, `ecn` and `nat_t` handle the headers around them.
 //! [`ReplayWindow`] and [`sequence`] handle sequence numbers, `policy` and `sad` are the databases
-//! of RFC 4301, `lifetime` limits the use of a key, and `ledger` keeps its numbers across
-//! crashes. A bad packet is never an error: it is dropped with a [`DropReason`].
+//! of RFC 4301, `lifetime` limits the use of a key; its numbers are kept across crashes by [`weir_ledger`]. A bad packet is never an error: it is dropped with a [`DropReason`].
 //!
 //! ```
 //! use std::path::Path;
@@ -67,11 +66,11 @@ mod databases;
 mod ecn;
 mod error;
 mod esp;
+mod fingerprint;
 mod fragments;
 mod gateway;
 mod header;
 mod inbound;
-mod ledger;
 mod lifetime;
 mod link;
 mod nat_t;
@@ -92,12 +91,9 @@ mod stage;
 pub use config::{ConfigError, LoadOptions, SaFile, WiresharkKeys};
 pub use databases::Databases;
 pub use error::GatewayError;
-pub use ledger::{
-    LedgerError, default_marks, default_path as default_ledger, files as ledger_files,
-};
 pub use lifetime::{Lifetime, Quota};
 pub use nat_t::UdpPorts;
-pub use numbers::{NewKeys, Output, Sequences, Windows};
+pub use numbers::{Output, Sequences, Windows};
 pub use outer::{DontFragment, Dscp, FlowLabel, Tunnel, TunnelEnds};
 pub use policy::{
     Action, Defaults, Direction, LinkProtocolError, LinkProtocols, Policy, Spd, Unmatched, Verdict,
@@ -110,4 +106,8 @@ pub use sa::{Mode, Parameters, SaDirection};
 pub use sad::Sad;
 pub use stage::{
     ClassifyInbound, ClassifyOutbound, PROTECT, Protect, SOFT_LIFETIME, UNPROTECT, Unprotect,
+};
+// An SA file's numbers come from a ledger, so its callers name these too.
+pub use weir_ledger::{
+    LedgerError, NewKeys, default_marks, default_path as default_ledger, files as ledger_files,
 };

@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use weir_crypto::IvSource;
+use weir_crypto::{IvSource, Suite};
+use weir_ledger::{Fingerprint, KeyIdentity, Kind, Ledger, Marks, NewKeys, Owner, Progress};
+use weir_ledger::{Reservations, SeenBound};
 
 use crate::config::SaFile;
 use crate::error::GatewayError;
-use crate::ledger::{self, Fingerprint, KeyIdentity, Kind, Ledger, Marks, Progress};
-use crate::ledger::{Reservations, SeenBound};
+use crate::fingerprint;
+use crate::lifetime::{LONGEST_TEXT_BYTES, Lifetime};
 use crate::sa::Parameters;
 
 /// Where the sequence numbers of outbound associations come from.
@@ -33,27 +35,6 @@ pub enum Sequences {
 impl Sequences {
     /// A usual size of reservations: a commit per half a million packets.
     pub const RESERVED_AT_A_TIME: u64 = 1 << 20;
-}
-
-/// The keys that a ledger may learn, since they were never used anywhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewKeys {
-    /// Those of associations with these names.
-    Of(Vec<String>),
-    /// Every key of the SA file.
-    All,
-}
-
-impl NewKeys {
-    /// None: all keys must be known.
-    pub const NONE: NewKeys = NewKeys::Of(Vec::new());
-
-    fn contains(&self, name: &str) -> bool {
-        match self {
-            NewKeys::Of(names) => names.iter().any(|new| new == name),
-            NewKeys::All => true,
-        }
-    }
 }
 
 /// Where protected packets go, or packets to open come from.
@@ -99,7 +80,7 @@ impl SaFile {
         if self.is_insecure_example() || keys.is_empty() {
             return Ok(());
         }
-        Ok(ledger::check(path, &keys)?)
+        Ok(weir_ledger::check(path, &keys)?)
     }
 
     /// The fingerprint of what an association's nonces are counted under.
@@ -107,14 +88,14 @@ impl SaFile {
         let (parameters, secrets) = self.association(index)?;
         let cipher_key = secrets.key.get(..parameters.suite.key_bytes())?;
         let integrity_key = &secrets.integrity_key;
-        Some(Fingerprint::of_sealing(cipher_key, integrity_key))
+        Some(fingerprint::of_sealing(cipher_key, integrity_key))
     }
 
     /// The fingerprint of what an association's window is kept under: its keys, SPI and
     /// destination.
     pub(crate) fn window_fingerprint(&self, place: u32) -> Option<Fingerprint> {
         let (parameters, secrets) = self.association(place)?;
-        Some(Fingerprint::of_window(
+        Some(fingerprint::of_window(
             &secrets.key,
             &secrets.integrity_key,
             parameters.spi,
@@ -144,7 +125,7 @@ impl SaFile {
             Some(KeyIdentity {
                 kind: Kind::Sealing,
                 fingerprint: self.fingerprint(*place)?,
-                association: parameters.name.clone(),
+                owner: owner(parameters),
                 may_be_new: new_keys.contains(&parameters.name),
             })
         };
@@ -185,9 +166,7 @@ impl SaFile {
             }),
             ..used
         };
-        let step = |parameters: &Parameters| {
-            ledger::step(*reserve, parameters.suite, &parameters.lifetime)
-        };
+        let step = |parameters: &Parameters| step(*reserve, parameters.suite, &parameters.lifetime);
         // A network's first packets must not wait.
         let end = |parameters: &Parameters, used: Progress| match output {
             Output::Live => used.plus(step(parameters)),
@@ -248,7 +227,7 @@ impl SaFile {
             keys.push(KeyIdentity {
                 kind: Kind::ReplayWindow,
                 fingerprint,
-                association: parameters.name.clone(),
+                owner: owner(parameters),
                 // To receive needs no nonce: an unknown key has seen nothing.
                 may_be_new: true,
             });
@@ -283,4 +262,32 @@ impl SaFile {
         });
         Ok(bounds.collect())
     }
+}
+
+/// A reservation takes at most this fraction of a lifetime (1 / `LIFETIME_PARTS`),
+/// so that a crash costs no more.
+const LIFETIME_PARTS: u64 = 16;
+
+/// How much is reserved at a time for a key: `sequences` numbers, or fewer where
+/// the lifetime or the suite's limit is short.
+fn step(sequences: u64, suite: Suite, lifetime: &Lifetime) -> Progress {
+    let limits = suite.limits();
+    let most_packets = lifetime.hard.packets.min(limits.packets.most);
+    let most_bytes = lifetime
+        .hard
+        .bytes
+        .min(limits.blocks.most.saturating_mul(limits.block_bytes as u64));
+    let sequences = sequences.min(most_packets / LIFETIME_PARTS).max(1);
+    let bytes = sequences
+        .saturating_mul(LONGEST_TEXT_BYTES)
+        .min(most_bytes / LIFETIME_PARTS)
+        .max(1);
+    Progress {
+        next_sequence: sequences,
+        bytes,
+    }
+}
+
+fn owner(parameters: &Parameters) -> Owner {
+    Owner::new("sa", &*parameters.name)
 }

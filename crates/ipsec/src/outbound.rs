@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use weir_crypto::{KeyId, Sealer, SealingKey};
+use weir_ledger::{LedgerError, Progress, Reservations, Shortage};
 
 use crate::change::Settled;
 use crate::esp::Template;
-use crate::ledger::{LedgerError, Progress, Reservations, Shortage};
-use crate::lifetime::Usage;
+use crate::lifetime::{LONGEST_TEXT_BYTES, Usage};
 use crate::reason::DropReason;
 use crate::report::{AssociationReport, Drops, Traffic};
 use crate::sa::Parameters;
@@ -348,7 +348,10 @@ impl Accounts {
     fn leeway(&self, numbers: Numbers<'_>) -> u64 {
         let leeway = self.usage.leeway().min(numbers.reserved());
         match &self.reservations {
-            Some(reservations) => leeway.min(reservations.leeway(self.progress(numbers))),
+            Some(reservations) => {
+                let used = self.progress(numbers);
+                leeway.min(reservations.leeway(used, LONGEST_TEXT_BYTES))
+            }
             None => leeway,
         }
     }

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weir_ledger::{Fingerprint, LedgerError, NewKeys};
 use weir_stream::Commands;
 
 use crate::change::{ByShard, Collected, Command, Settlement, ShardChange};
@@ -26,8 +27,7 @@ use crate::config::{ConfigError, SaFile};
 use crate::databases::{Databases, Newest};
 use crate::error::GatewayError;
 use crate::inbound::InboundAssociation;
-use crate::ledger::{Fingerprint, LedgerError};
-use crate::numbers::{NewKeys, Output, Sequences, Windows};
+use crate::numbers::{Output, Sequences, Windows};
 use crate::outbound::OutboundAssociation;
 use crate::policy::{Action, Policy};
 use crate::report::{AssociationReport, Retired};

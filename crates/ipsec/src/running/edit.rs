@@ -5,8 +5,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use weir_ledger::NewKeys;
+
 use super::{ReplaceError, Replaced, Running};
-use crate::numbers::NewKeys;
 use crate::report::{AssociationReport, Retired};
 use crate::sa::{Parameters, SaDirection};
 

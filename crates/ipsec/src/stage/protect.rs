@@ -1,6 +1,7 @@
 //! From packets to ESP packets, a batch at a time.
 
 use weir_crypto::{BATCH_PACKETS, SealBatch};
+use weir_ledger::LedgerError;
 use weir_simd::prefetch;
 use weir_stream::{
     Batch, Context, Copies, Mailbox, Stage, StageError, Steering, SteeringRule, Vocabulary,
@@ -12,7 +13,6 @@ use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::change::{Collected, Command};
 use crate::esp::{Encapsulation, LateChecksum};
-use crate::ledger::LedgerError;
 use crate::outbound::{Outbound, OutboundAssociation};
 use crate::reason::DropReason;
 use crate::report::AssociationReport;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use weir_ledger::LedgerError;
 use weir_stream::Mailbox;
 
 use crate::change::{Change, Collected, Command, Settled};
 use crate::databases::Databases;
-use crate::ledger::LedgerError;
 use crate::reason::DropReason;
 use crate::report::{AssociationReport, Retired};
 use crate::sa::Parameters;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_crypto::{BATCH_PACKETS, OpenBatch, Verdicts};
+use weir_ledger::LedgerError;
 use weir_packet::file::Block;
 use weir_packet::wire::{Fragment, LinkType};
 use weir_select::Tuple;
@@ -22,7 +23,6 @@ use crate::databases::{Arrived, Databases, Newest};
 use crate::esp::{Arrival, Decapsulation};
 use crate::fragments::Fragments;
 use crate::inbound::{Admitted, Inbound, InboundAssociation};
-use crate::ledger::LedgerError;
 use crate::policy::Verdict;
 use crate::reason::DropReason;
 use crate::report::AssociationReport;

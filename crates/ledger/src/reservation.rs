@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use weir_crypto::Suite;
-
 use super::service::{Ledger, Response};
 use super::{LedgerError, Progress};
-use crate::lifetime::{LONGEST_TEXT_BYTES, Lifetime};
 
-/// The reservations of one association.
+/// The reservations of one key.
 #[derive(Debug)]
 pub struct Reservations {
     ledger: Arc<Ledger>,
@@ -44,32 +41,10 @@ pub enum Shortage {
     Failed(Arc<LedgerError>),
 }
 
-/// A reservation takes at most this fraction of a lifetime (1 / `LIFETIME_PARTS`),
-/// so that a crash costs no more.
-const LIFETIME_PARTS: u64 = 16;
-
-/// How much is reserved at a time for a key: `sequences` numbers, or fewer where
-/// the lifetime or the suite's limit is short.
-pub fn step(sequences: u64, suite: Suite, lifetime: &Lifetime) -> Progress {
-    let limits = suite.limits();
-    let most_packets = lifetime.hard.packets.min(limits.packets.most);
-    let most_bytes = lifetime
-        .hard
-        .bytes
-        .min(limits.blocks.most.saturating_mul(limits.block_bytes as u64));
-    let sequences = sequences.min(most_packets / LIFETIME_PARTS).max(1);
-    let bytes = sequences
-        .saturating_mul(LONGEST_TEXT_BYTES)
-        .min(most_bytes / LIFETIME_PARTS);
-    Progress {
-        next_sequence: sequences,
-        bytes,
-    }
-}
-
 impl Reservations {
     /// The reservations of a key, which is reserved up to `end`, `step` at a
-    /// time. Where `waits`, packets wait for the ledger.
+    /// time. Where `waits`, packets wait for the ledger. With a step of no bytes, numbers alone
+    /// are counted.
     pub fn new(
         ledger: &Arc<Ledger>,
         key: u32,
@@ -94,9 +69,9 @@ impl Reservations {
         self.end
     }
 
-    /// How many packets may come after those `used`, of whatever length, before
-    /// more should be requested, or none is left.
-    pub fn leeway(&self, used: Progress) -> u64 {
+    /// How many packets of up to `longest_bytes` may come after those `used` before more should be
+    /// requested, or none is left.
+    pub fn leeway(&self, used: Progress, longest_bytes: u64) -> u64 {
         let left = self.left(used);
         let kept = match self.is_requested || self.failure.is_some() {
             true => Progress {
@@ -106,7 +81,11 @@ impl Reservations {
             false => self.half(),
         };
         let numbers = left.next_sequence.saturating_sub(kept.next_sequence);
-        numbers.min(left.bytes.saturating_sub(kept.bytes) / LONGEST_TEXT_BYTES)
+        let bytes = left.bytes.saturating_sub(kept.bytes);
+        match self.counts_bytes() {
+            true => numbers.min(bytes.checked_div(longest_bytes).unwrap_or(u64::MAX)),
+            false => numbers,
+        }
     }
 
     /// Ensures that a packet of `plaintext_bytes` may have a number, and requests
@@ -135,7 +114,7 @@ impl Reservations {
     }
 
     /// As [`provide`](Reservations::provide) for packets of no bytes of several
-    /// associations, each with what it has used, in one commit for each ledger.
+    /// keys, each with what it has used, in one commit for each ledger.
     pub fn provide_together(of: &mut [(&mut Reservations, Progress)]) {
         of.sort_by_key(|(reservations, _)| Arc::as_ptr(&reservations.ledger));
         let is_same = |one: &(&mut Reservations, _), other: &(&mut Reservations, _)| {
@@ -145,7 +124,7 @@ impl Reservations {
             .for_each(Reservations::provide_from_one);
     }
 
-    /// The same for associations of one ledger.
+    /// The same for keys of one ledger.
     fn provide_from_one(of: &mut [(&mut Reservations, Progress)]) {
         let mut wanted = Vec::new();
         for (reservations, used) in of.iter_mut() {
@@ -171,7 +150,7 @@ impl Reservations {
         }
     }
 
-    /// Writes back how far associations really came, in one commit for each ledger. Their keys
+    /// Writes back how far keys really came, in one commit for each ledger. Their keys
     /// must be gone: nothing may be sealed with them any more.
     ///
     /// # Errors
@@ -207,6 +186,10 @@ impl Reservations {
         result
     }
 
+    fn counts_bytes(&self) -> bool {
+        self.step.bytes > 0
+    }
+
     fn left(&self, used: Progress) -> Progress {
         Progress {
             next_sequence: self.end.next_sequence.saturating_sub(used.next_sequence),
@@ -223,14 +206,13 @@ impl Reservations {
 
     fn is_half_used(&self, used: Progress, plaintext_bytes: u64) -> bool {
         let (left, half) = (self.left(used), self.half());
-        left.next_sequence <= half.next_sequence
-            || left.bytes <= half.bytes
-            || left.bytes < plaintext_bytes
+        let is_short = left.bytes <= half.bytes || left.bytes < plaintext_bytes;
+        left.next_sequence <= half.next_sequence || self.counts_bytes() && is_short
     }
 
     fn covers(&self, used: Progress, plaintext_bytes: u64) -> bool {
         let left = self.left(used);
-        left.next_sequence > 0 && left.bytes >= plaintext_bytes
+        left.next_sequence > 0 && (!self.counts_bytes() || left.bytes >= plaintext_bytes)
     }
 
     fn next_end(&self, used: Progress, plaintext_bytes: u64) -> Progress {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::slot::{Codec, Entry, Kind, Pair, Progress};
-use super::store::{KeyIdentity, Store, check};
-use super::{Fingerprint, LedgerError};
+use super::store::{Store, check};
+use super::{Fingerprint, KeyIdentity, LedgerError, Owner};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -19,8 +19,8 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 fn key(number: u32) -> KeyIdentity {
     KeyIdentity {
         kind: Kind::Sealing,
-        fingerprint: Fingerprint::of_sealing(&number.to_be_bytes(), &[]),
-        association: format!("key {number}"),
+        fingerprint: Fingerprint::over("test", &[&number.to_be_bytes()]),
+        owner: Owner::new("key", number.to_string()),
         may_be_new: true,
     }
 }
@@ -190,8 +190,8 @@ fn keys_are_added_and_locked_side_by_side() {
     // The one in use is named, wherever its slot lies.
     for number in [0, 17, THREADS * KEYS - 1] {
         match open(&path, &[1000, number]).err() {
-            Some(LedgerError::InUse { association, .. }) => {
-                assert_eq!(association, format!("key {number}"));
+            Some(LedgerError::InUse { owner, .. }) => {
+                assert_eq!(owner.name, number.to_string());
             }
             other => panic!("{other:?}"),
         }

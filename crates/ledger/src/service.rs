@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::store::{KeyIdentity, Store};
-use super::{LedgerError, Progress};
+use super::store::Store;
+use super::{KeyIdentity, LedgerError, Progress};
 
-/// An open ledger, shared by the associations whose keys are in it. They know
+/// An open ledger, shared by those whose keys are in it. They know
 /// their keys by number, in the order of opening. When the last one is gone, the
 /// files are closed and the keys' locks end.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Ledger {
     /// what is reserved for each at once. Beside it, how far each key had come.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// Why the ledger cannot be relied on, or a key cannot be used.
     pub fn open(
         path: &Path,
         keys: &[KeyIdentity],
@@ -212,7 +212,7 @@ impl Ledger {
         }
     }
 
-    /// Gives up a key whose association is gone without having been settled. What was reserved
+    /// Gives up a key whose holder is gone without having been settled. What was reserved
     /// stays used up. It does not wait.
     pub fn abandon(&self, key: u32) {
         let (response, _) = sync_channel(1);

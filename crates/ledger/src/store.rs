@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::place::{self, GENERATION, SLOTS, system};
 use super::slot::{COPY_BYTES, Codec, Entry, Kind, Pair, Progress};
-use super::{Fingerprint, LedgerError};
+use super::{Fingerprint, KeyIdentity, LedgerError};
 
 mod header;
 mod locks;
@@ -16,19 +16,6 @@ mod witness;
 use header::Header;
 pub use header::PAGE_BYTES;
 pub use witness::Witness;
-
-/// A key, and the association that uses it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyIdentity {
-    /// What is counted.
-    pub kind: Kind,
-    /// The key.
-    pub fingerprint: Fingerprint,
-    /// Name of the association, for people.
-    pub association: String,
-    /// Whether the ledger may learn it here.
-    pub may_be_new: bool,
-}
 
 /// A ledger that this process has opened, with a lock on each of its keys.
 #[derive(Debug)]
@@ -100,7 +87,7 @@ impl Store {
         let refused = wanted.iter().find(|key| !key.may_be_new);
         let missing = |key: &KeyIdentity| LedgerError::Missing {
             path: path.into(),
-            association: key.association.clone(),
+            owner: key.owner.clone(),
         };
         if !place::exists(path)? {
             refused.map_or(Ok(()), |key| Err(missing(key)))?;
@@ -141,7 +128,7 @@ impl Store {
                 if let Some(key) = wanted.iter().find(|key| !key.may_be_new) {
                     return Err(LedgerError::Missing {
                         path: path.into(),
-                        association: key.association.clone(),
+                        owner: key.owner.clone(),
                     });
                 }
                 header::create(path)?
@@ -199,7 +186,7 @@ impl Store {
                 None => {
                     return Err(LedgerError::UnknownKey {
                         path: self.path.clone(),
-                        association: key.association.clone(),
+                        owner: key.owner.clone(),
                         fingerprint: key.fingerprint,
                     });
                 }
@@ -440,13 +427,13 @@ impl Store {
 /// those in use now. Nothing is written.
 ///
 /// # Errors
-/// As [`Store::open`].
+/// As [`Ledger::open`](super::Ledger::open).
 pub fn check(path: &Path, wanted: &[KeyIdentity]) -> Result<(), LedgerError> {
     let refused = wanted.iter().find(|key| !key.may_be_new);
     let missing = || match refused {
         Some(key) => Err(LedgerError::Missing {
             path: path.into(),
-            association: key.association.clone(),
+            owner: key.owner.clone(),
         }),
         None => Ok(()),
     };
@@ -491,7 +478,7 @@ pub fn check(path: &Path, wanted: &[KeyIdentity]) -> Result<(), LedgerError> {
     match unknown {
         Some((key, _)) => Err(LedgerError::UnknownKey {
             path: path.into(),
-            association: key.association.clone(),
+            owner: key.owner.clone(),
             fingerprint: key.fingerprint,
         }),
         None => Ok(()),
@@ -513,7 +500,7 @@ pub fn room(path: &Path, slots: u64) -> Result<(), LedgerError> {
 fn in_use(path: &Path, key: &KeyIdentity) -> LedgerError {
     LedgerError::InUse {
         path: path.into(),
-        association: key.association.clone(),
+        owner: key.owner.clone(),
         fingerprint: key.fingerprint,
     }
 }

@@ -3,34 +3,34 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Fingerprint;
+use super::{Fingerprint, Owner};
 
 /// Why a ledger cannot be relied on. In every case nothing is sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// There is none yet.
     #[error(
-        "{}: no ledger; if the key of sa {association:?} was never used anywhere, create it with \
-         --new-key {association}, otherwise bring the ledger back or take a new key",
-        path.display()
+        "{}: no ledger; if the key of {owner} was never used anywhere, create it with \
+         --new-key {}, otherwise bring the ledger back or take a new key",
+        path.display(), .owner.name
     )]
     Missing {
         /// The ledger.
         path: PathBuf,
-        /// The first association whose key would need it.
-        association: String,
+        /// The first one whose key would need it.
+        owner: Owner,
     },
     /// It does not know a key.
     #[error(
-        "{}: the key of sa {association:?} ({fingerprint}) is not in this ledger; if it was never \
-         used anywhere, pass --new-key {association}, otherwise take a new key",
-        path.display()
+        "{}: the key of {owner} ({fingerprint}) is not in this ledger; if it was never \
+         used anywhere, pass --new-key {}, otherwise take a new key",
+        path.display(), .owner.name
     )]
     UnknownKey {
         /// The ledger.
         path: PathBuf,
-        /// The association.
-        association: String,
+        /// What the key belongs to.
+        owner: Owner,
         /// Its key.
         fingerprint: Fingerprint,
     },
@@ -81,15 +81,15 @@ pub enum LedgerError {
     },
     /// Another process uses a key.
     #[error(
-        "{}: the key of sa {association:?} ({fingerprint}) is in use by another process; wait \
+        "{}: the key of {owner} ({fingerprint}) is in use by another process; wait \
          until it ends, or use another key",
         path.display()
     )]
     InUse {
         /// The ledger.
         path: PathBuf,
-        /// The association.
-        association: String,
+        /// What the key belongs to.
+        owner: Owner,
         /// Its key.
         fingerprint: Fingerprint,
     },
