@@ -14,11 +14,12 @@
 use std::error::Error;
 use std::path::Path;
 
+use weir_capture::CaptureSource;
 use weir_packet::file::Reader;
 use weir_packet::wire::Network;
 use weir_stream::{
-    Batch, CaptureSource, Context, DropCode, EventKind, Pipeline, Stage, StageError, Statistics,
-    Vocabulary, VocabularyError, Word, WorkBit,
+    Batch, Context, DropCode, EventKind, Pipeline, Stage, StageError, Statistics, Vocabulary,
+    VocabularyError, Word, WorkBit,
 };
 
 const OWNER: &str = env!("CARGO_PKG_NAME");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use tracing::debug;
+use weir_capture::{CaptureSource, Progress};
 use weir_packet::file::{CaptureError, Format, Reader, Writer, require_folder_of};
-use weir_stream::{CaptureSource, Progress};
 
 use crate::error::{Error, Result};
 
@@ -18,8 +18,8 @@ pub struct Watched {
     pub total_bytes: Option<u64>,
 }
 
-/// So many files are kept open until their turn comes. The others are looked
-/// at and opened again: they would take a block of memory each.
+/// Number of files that are kept open until they are read. The others are checked
+/// and opened again: they would take a block of memory each.
 const KEPT_OPEN: usize = 16;
 
 /// A capture whose header is in order.
@@ -55,7 +55,7 @@ pub fn open(paths: &[impl AsRef<Path>]) -> Result<(CaptureSource, Watched)> {
     Ok((source, watched))
 }
 
-/// Creates a capture for writing, in the format that its name asks for.
+/// Creates a capture for writing, in the format that its name implies.
 pub fn create(path: &Path) -> Result<Writer> {
     create_by(path, Writer::create)
 }

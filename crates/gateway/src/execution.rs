@@ -1,9 +1,8 @@
 //! Pipelines that run over captures, and what was wrong with these.
 
+use weir_capture::CaptureSource;
 use weir_packet::file::CaptureError;
-use weir_stream::{
-    CaptureSource, Outcome as Finished, Pipeline, PipelineError, Statistics, run_side_by_side,
-};
+use weir_stream::{Outcome as Finished, Pipeline, PipelineError, Statistics, run_side_by_side};
 
 use crate::error::{Error, Result};
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use tracing::{error, warn};
+use weir_capture::Progress;
 use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
 use weir_ipsec::{Running, Which, default_marks};
 use weir_measure::IntervalReport;
-use weir_stream::{Boundary, Meters, Progress, Statistics, StopFlag};
+use weir_stream::{Boundary, Meters, Statistics, StopFlag};
 
 use crate::associations;
 use crate::config::Config;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
+use weir_capture::CaptureSink;
 use weir_inspect::{EngineChoice, EveWriter, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences};
 use weir_measure::{
     Accuracy, Collector, IntervalReport, MeasureConfig, MeasureStage, Measurement, Observer, Seed,
 };
 use weir_packet::file::require_folder_of;
-use weir_stream::{CaptureSink, EventKind, Pipeline, Stage, StopFlag};
+use weir_stream::{EventKind, Pipeline, Stage, StopFlag};
 
 use crate::associations;
 use crate::captures::{self, Watched};
@@ -199,7 +200,7 @@ impl Direction<'_> {
         }
         let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
         if let Some(timeline) = timeline {
-            pipeline = pipeline.watch(timeline.watcher());
+            pipeline = pipeline.watch(timeline);
         }
         if let Some(path) = &self.pipeline.write {
             pipeline = pipeline.sink(CaptureSink::new(captures::create(path)?));
@@ -217,7 +218,7 @@ impl Direction<'_> {
         Ok(())
     }
 
-    /// The measurement that the configuration asks for.
+    /// The measurement of the configuration.
     fn measurement(
         &self,
         measured: Option<&Outputs>,

@@ -6,10 +6,9 @@ mod order;
 use std::sync::Arc;
 
 use serde::Serialize;
+use weir_capture::CaptureSink;
 use weir_packet::file::{Block, Interface, Writer};
-use weir_stream::{
-    BATCH_RECORDS, Batch, BatchLimits, CaptureSink, Context, Disposition, Stage, StageError,
-};
+use weir_stream::{BATCH_RECORDS, Batch, BatchLimits, Context, Disposition, Stage, StageError};
 
 use flows::AlertedFlows;
 use order::{ArrivalOrder, KeptRecord};

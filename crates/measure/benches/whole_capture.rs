@@ -9,11 +9,12 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use weir_capture::CaptureSource;
 use weir_measure::{MeasureConfig, MeasureStage, Measurement};
 use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::generate::{Generator, Plan, SizeModel};
 use weir_packet::wire::{KeyKind, LinkType};
-use weir_stream::{Batch, CaptureSource, Context, Pipeline, Stage, StageError};
+use weir_stream::{Batch, Context, Pipeline, Stage, StageError};
 
 const PACKETS: u64 = 1 << 19;
 const ROUNDS: usize = 11;

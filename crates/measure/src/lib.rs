@@ -60,7 +60,7 @@
 //! it. The same packets give the same sums for every number of shards.
 //!
 //! In a pipeline a meter is a [`MeasureStage`], and with several shards the
-//! [`Timeline`] watches the source ([`Timeline::watcher`]). Alarms become events
+//! [`Timeline`] watches the source ([`Pipeline::watch`](weir_stream::Pipeline::watch)). Alarms become events
 //! beside its batches.
 //!
 //! Memory does not grow with the number of keys, except with [`MeasureConfig::exact`], which

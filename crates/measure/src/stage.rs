@@ -3,7 +3,7 @@
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
 use weir_stream::{
     Arrival, Batch, Context, Disposition, Event, EventKind, Stage, StageError, Steering,
-    Vocabulary, VocabularyError, Watcher, Word, WorkBit,
+    Vocabulary, VocabularyError, Word, WorkBit,
 };
 
 use crate::change::Alarm;
@@ -207,14 +207,17 @@ impl Packets for Measured<'_> {
     }
 }
 
-impl Timeline {
-    /// Observes every record of a pipeline
-    /// ([`Pipeline::watch`](weir_stream::Pipeline::watch)).
-    pub fn watcher(mut self) -> Watcher {
-        Box::new(move |batch| {
-            for index in 0..batch.len() {
-                self.observe(batch.number(index), batch.arrival(index).clock_ns());
-            }
-        })
+/// Observes every record of a pipeline, before steering
+/// ([`Pipeline::watch`](weir_stream::Pipeline::watch)).
+impl Stage for Timeline {
+    fn name(&self) -> &str {
+        "timeline"
+    }
+
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        for index in 0..batch.len() {
+            self.observe(batch.number(index), batch.arrival(index).clock_ns());
+        }
+        Ok(())
     }
 }

@@ -47,7 +47,7 @@ impl Arrival {
     }
 
     /// Whether something about it is counted, or its length is to be looked at. Without
-    /// branches: it is asked of every record.
+    /// branches: it is checked for every record.
     #[inline(always)]
     pub(crate) fn is_unusual(&self) -> bool {
         self.is_time_implausible()

@@ -1,9 +1,9 @@
-//! Time, as the frame tells it to stages.
+//! Time, as stages are given it.
 
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What a stage is told with every batch ([`Stage::process`](crate::Stage::process)).
+/// What a stage is given with every batch ([`Stage::process`](crate::Stage::process)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// Time of the monotonic clock when the batch was filled, in nanoseconds since

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Values of one power of two have so many buckets: a bucket is as wide as one part in 128 of
+/// Number of buckets for the values of one power of two: a bucket is as wide as one part in 128 of
 /// its lower bound.
 const BUCKETS_LOG2: u32 = 7;
 

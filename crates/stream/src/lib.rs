@@ -27,26 +27,32 @@
 //! `packets + created = forwarded + drops + held + absorbed` is checked
 //! ([`Statistics::check_conservation`]).
 //!
-//! A stage of one's own is one short file: see `examples/own_stage.rs`.
+//! A custom stage is one short file: see `examples/own_stage.rs`. Capture files are sources and
+//! sinks of the crate `weir-capture`.
 
 #![forbid(unsafe_code)]
 
 mod arrival;
 mod batch;
+mod chain;
 mod context;
 mod disposition;
 mod egress;
+mod error;
 mod event;
 mod latency;
 #[cfg(unix)]
 mod live;
 mod mailbox;
+mod memory;
 mod meters;
 mod pipeline;
+mod queue_meter;
 mod ring;
 mod stage;
 mod statistics;
 mod steering;
+mod stop;
 mod vocabulary;
 mod word;
 mod work;
@@ -59,19 +65,22 @@ pub use batch::{
 pub use context::Context;
 pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
 pub use egress::{Egress, MAX_PORTS};
+pub use error::PipelineError;
 pub use event::{Event, EventKind};
 #[cfg(unix)]
 pub use live::{
-    Boundary, ControlPacket, FrameDrop, Live, LivePort, LiveReport, QueueReading, Running,
-    StageFactory,
+    Boundary, ControlPacket, FrameDrop, Live, LivePort, LiveReport, Running, StageFactory,
 };
 pub use mailbox::{Commands, Mailbox, MailboxFull};
+pub use memory::MemorySource;
 pub use meters::Meters;
-pub use pipeline::{Outcome, Pipeline, PipelineError, StopFlag, Watcher, run_side_by_side};
+pub use pipeline::{Outcome, Pipeline, run_side_by_side};
+pub use queue_meter::QueueReading;
 pub use ring::{Received, RingReceiver, RingSender, ring};
-pub use stage::{CaptureSink, CaptureSource, MemorySource, Progress, Stage, StageError};
-pub use statistics::{Conservation, Statistics};
+pub use stage::{Stage, StageError};
+pub use statistics::{Conservation, ReadCounters, Statistics};
 pub use steering::{Steering, SteeringRule};
+pub use stop::StopFlag;
 pub use vocabulary::{Vocabulary, VocabularyError};
 pub use word::Word;
 pub use work::{MAX_WORK_ARGUMENTS, MAX_WORK_BITS, Work, WorkArgument, WorkBit};

@@ -21,77 +21,41 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_packet::file::Interface;
-use weir_port::{LinkLayer, Rx, Tx};
+use weir_port::LinkLayer;
 
 use crate::batch::{BatchLimits, link_type};
-use crate::disposition::DropCodes;
 use crate::egress::{Egress, MAX_PORTS};
+use crate::error::{PipelineError, joined};
 use crate::event::Event;
 use crate::meters::Meters;
-use crate::pipeline::{self, PipelineError, StopFlag};
-use crate::ring::{RingReceiver, RingSender, ring};
+use crate::ring::{RingReceiver, ring};
 use crate::stage::{Stage, StageError};
 use crate::statistics::Statistics;
-use crate::steering::{Segment, Steering, SteeringRule, segments};
+use crate::stop::StopFlag;
 use crate::vocabulary::Vocabulary;
 
 mod boundary;
 mod exchange;
 mod output;
+mod path;
+mod plan;
 mod queues;
 mod reason;
+mod report;
 mod wait;
 mod waker;
 mod worker;
 
 pub use boundary::Boundary;
-pub use output::ControlPacket;
-pub(crate) use queues::QueueMeter;
-pub use queues::QueueReading;
+pub use plan::StageFactory;
+pub use queues::LivePort;
 pub use reason::FrameDrop;
+pub use report::{ControlPacket, LiveReport};
 
 use exchange::{Exchange, Rendezvous};
+use plan::{PathPlan, Plan, Shared};
 use queues::{Queues, share_out};
 use worker::Worker;
-
-/// The ends of a port, one of each per queue.
-pub struct LivePort {
-    /// Its name, for events and reports.
-    pub name: String,
-    /// Queue *q* goes to worker *q*, modulo the number of workers.
-    pub rx: Vec<Box<dyn Rx>>,
-    /// One for each worker, or none where nothing is sent.
-    pub tx: Vec<Box<dyn Tx>>,
-    /// Whether both directions of every flow come by one receive queue.
-    pub keeps_flows: bool,
-}
-
-/// What makes the stages of a worker for a path, by the numbers of both: at the start, and
-/// again after one of them has failed.
-pub type StageFactory =
-    dyn Fn(usize, usize) -> Result<Vec<Box<dyn Stage>>, StageError> + Send + Sync;
-
-/// What the workers tell the owner of a live pipeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiveReport {
-    /// A stage has panicked or returned an error. The records of its batch, and those that the
-    /// path's stages held, are dropped; the stages are made again after the pause.
-    StageFailed {
-        /// Number of the worker.
-        worker: usize,
-        /// Number of the path.
-        path: usize,
-        /// What the stage said.
-        message: String,
-        /// How long the path's records are dropped.
-        pause: Duration,
-    },
-    /// A port's state is another one.
-    PortChanged {
-        /// What was read from the queue.
-        reading: QueueReading,
-    },
-}
 
 /// A live pipeline that is put together.
 pub struct Live {
@@ -107,14 +71,8 @@ pub struct Live {
     boundary: Boundary,
 }
 
-#[derive(Clone, Copy)]
-struct PathPlan {
-    from: usize,
-    egress: Egress,
-}
-
 impl Live {
-    /// A pipeline of so many workers, at least one, whose stages `factory` makes.
+    /// A pipeline of this many workers, at least one, whose stages `factory` makes.
     pub fn new(
         workers: usize,
         factory: impl Fn(usize, usize) -> Result<Vec<Box<dyn Stage>>, StageError>
@@ -217,7 +175,9 @@ impl Live {
         let keeps_flows = every_stage().any(|stage| stage.wants_flow_keys());
         let limits = self.limits.keep_flows(keeps_flows);
         let plan = |(path, stages): (&PathPlan, &Vec<_>)| {
-            Plan::new(*path, stages, &self.ports[path.from], worker_count)
+            let port = &self.ports[path.from];
+            let keeps_flows = port.keeps_flows && port.rx.len() == worker_count;
+            Plan::new(*path, stages, keeps_flows, worker_count)
         };
         let plans = self
             .paths
@@ -302,49 +262,6 @@ impl Live {
     }
 }
 
-/// What the workers of a pipeline have in common.
-struct Shared {
-    interfaces: Arc<[Interface]>,
-    plans: Vec<Plan>,
-    factory: Box<StageFactory>,
-    vocabulary: Arc<Vocabulary>,
-    codes: DropCodes<FrameDrop>,
-    limits: BatchLimits,
-    max_wait: Duration,
-    rendezvous: Rendezvous,
-    events: RingSender<Vec<Event>>,
-    control: RingSender<ControlPacket>,
-    reports: RingSender<LiveReport>,
-    stop: StopFlag,
-    boundary: Boundary,
-}
-
-/// How the records of a path go through its stages.
-struct Plan {
-    path: PathPlan,
-    segments: Vec<Segment>,
-    /// Whether the ports bring records to the workers that the first segment needs them on.
-    is_steered: bool,
-}
-
-impl Plan {
-    fn new(path: PathPlan, stages: &[Box<dyn Stage>], port: &LivePort, workers: usize) -> Plan {
-        let segments = segments(stages);
-        let by_flow = segments[0].rule.name() == SteeringRule::by_flow().name();
-        let is_spread = port.rx.len() == workers;
-        let mut steerings = stages.iter().map(|stage| stage.steering());
-        let is_steered = match steerings.any(|steering| !matches!(steering, Steering::Any)) {
-            true => by_flow && port.keeps_flows && is_spread,
-            false => true,
-        };
-        Plan {
-            path,
-            segments,
-            is_steered: is_steered || workers == 1,
-        }
-    }
-}
-
 fn interface(port: &LivePort) -> Interface {
     let of_rx = port.rx.first().map(|rx| rx.link_layer());
     let of_tx = port.tx.first().map(|tx| tx.link_layer());
@@ -355,7 +272,7 @@ fn interface(port: &LivePort) -> Interface {
     }
 }
 
-/// A live pipeline that runs. Dropping it asks the workers to end; [`Running::join`] waits for
+/// A live pipeline that runs. Dropping it ends the workers; [`Running::join`] waits for
 /// them.
 pub struct Running {
     threads: Vec<JoinHandle<Result<(), PipelineError>>>,
@@ -403,7 +320,7 @@ impl Running {
     /// # Errors
     /// That failure, or accounts that do not balance.
     pub fn join(mut self) -> Result<Statistics, PipelineError> {
-        let joined = (self.threads.drain(..)).map(|thread| pipeline::joined(thread.join()));
+        let joined = (self.threads.drain(..)).map(|thread| joined(thread.join()));
         let results: Vec<_> = joined.collect();
         results.into_iter().collect::<Result<(), _>>()?;
         let statistics = self.meters.snapshot()?;

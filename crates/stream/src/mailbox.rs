@@ -1,6 +1,6 @@
 //! Mailboxes: commands for stages that run.
 //!
-//! Whoever controls a pipeline posts commands to the stages of one kind, and every instance of
+//! The owner of a pipeline posts commands to the stages of one kind, and every instance of
 //! the stage takes them between two batches, all in the same order. Commands have numbers, the
 //! *generations*: what a stage does after it took a command, it does under its generation. An
 //! instance that has nothing to take finds that out by one relaxed load.

@@ -11,8 +11,7 @@ use std::time::Instant;
 
 use crate::disposition::MAX_DROP_REASONS;
 use crate::latency::LatencyMeter;
-#[cfg(unix)]
-use crate::live::{QueueMeter, QueueReading};
+use crate::queue_meter::{QueueMeter, QueueReading};
 use crate::statistics::{COUNTS, Conservation, Statistics, Tally};
 use crate::vocabulary::Vocabulary;
 
@@ -65,7 +64,6 @@ impl MeterWriter {
 pub struct Meters {
     vocabulary: Arc<Vocabulary>,
     blocks: Arc<[Arc<Block>]>,
-    #[cfg(unix)]
     queues: Arc<[Arc<QueueMeter>]>,
     started: Instant,
 }
@@ -92,7 +90,6 @@ impl Meters {
         let meters = Meters {
             vocabulary: Arc::clone(vocabulary),
             blocks,
-            #[cfg(unix)]
             queues: Arc::new([]),
             started: Instant::now(),
         };
@@ -108,7 +105,6 @@ impl Meters {
 
     /// What the queues of a live pipeline's ports have counted; a worker renews it ten times a
     /// second, and at the end.
-    #[cfg(unix)]
     pub fn queues(&self) -> Vec<QueueReading> {
         self.queues.iter().map(|queue| queue.read()).collect()
     }

@@ -8,20 +8,14 @@ use crate::context::Context;
 use crate::steering::Steering;
 use crate::vocabulary::{Vocabulary, VocabularyError};
 
-mod capture;
-mod memory;
-
-pub use capture::{CaptureSink, CaptureSource, Progress};
-pub use memory::MemorySource;
-
 /// One step of a pipeline: a kernel over batches, with its state.
 ///
 /// A stage is called with one batch at a time and decides about the records
 /// that are still on their way ([`Batch::live`]): it reads or rewrites them,
 /// drops them, holds them back, adds others, or notes events. A *source* is a
 /// stage that finds the batch empty and fills it; a *sink* writes out what
-/// arrives. `Any` lets the owner of a finished pipeline ask a stage for its
-/// results.
+/// arrives. `Any` lets the owner of a finished pipeline find
+/// the stages of a type, for their results.
 pub trait Stage: Any + Send {
     /// Name for reports and errors.
     fn name(&self) -> &str;
@@ -45,7 +39,7 @@ pub trait Stage: Any + Send {
     /// with a reason.
     fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError>;
 
-    /// Whether [`process`](Stage::process) asks for most records' flow keys
+    /// Whether [`process`](Stage::process) needs most records' flow keys
     /// ([`Batch::flow_key`]): batches then keep what makes that cheap.
     fn wants_flow_keys(&self) -> bool {
         false
@@ -66,7 +60,7 @@ pub trait Stage: Any + Send {
 
     /// Called with an empty batch after the source's last one, again and again
     /// until the stage adds neither records nor events: the time to release what
-    /// is held, and to tell what is known only now.
+    /// is held, and to note what is known only now.
     ///
     /// # Errors
     /// As for [`process`](Stage::process).

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::arrival::Arrival;
 use crate::disposition::{DropCode, DropReason, MAX_DROP_REASONS};
 use crate::latency::{Latencies, LatencyMeter};
@@ -392,6 +394,40 @@ impl Statistics {
             absorbed: tally.absorbed,
             taken_over: tally.taken_over,
             handed_over: tally.handed_over,
+        }
+    }
+}
+
+/// What a run has read: the counters that its reports begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReadCounters {
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes, as far as they were captured.
+    pub bytes: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Packets that came to a live port but for which it had no space: ports count them, not
+    /// pipelines.
+    pub missed: u64,
+    /// Packets whose timestamps were not believed.
+    pub time_implausible: u64,
+    /// Jumps of the stream's clock by more than an hour.
+    pub clock_jumps: u64,
+    /// Packets said to have been longer than any packet can be.
+    pub length_implausible: u64,
+}
+
+impl From<&Statistics> for ReadCounters {
+    fn from(statistics: &Statistics) -> ReadCounters {
+        ReadCounters {
+            packets: statistics.packets(),
+            bytes: statistics.bytes(),
+            wire_bytes: statistics.wire_bytes(),
+            missed: 0,
+            time_implausible: statistics.time_implausible(),
+            clock_jumps: statistics.clock_jumps(),
+            length_implausible: statistics.length_implausible(),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Work {
         self.bits & bit.0 != 0
     }
 
-    /// Asks for it.
+    /// Requests it.
     #[must_use]
     pub fn with(self, bit: WorkBit) -> Work {
         Work {
@@ -88,7 +88,7 @@ impl Work {
         (self.bits & of.bit() != 0).then_some(self.arguments[of.place()])
     }
 
-    /// Asks for it with an argument.
+    /// Requests it with an argument.
     #[must_use]
     #[inline]
     pub fn with_argument(mut self, of: WorkArgument, argument: u32) -> Work {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_asked_for_and_consumed_one_by_one() {
+    fn parts_are_requested_and_consumed_one_by_one() {
         let [first, last] = [0, MAX_WORK_BITS - 1].map(WorkBit::at);
         let [near, far] = [0, MAX_WORK_ARGUMENTS - 1].map(WorkArgument::at);
         let work = Work::default().with_argument(near, 7).without(last);

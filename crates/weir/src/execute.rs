@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use weir_capture::Progress;
 use weir_console::Outcome;
 use weir_console::progress::{Bar, Extent, Place};
 use weir_gateway::{Execution, Watched};
-use weir_stream::{Pipeline, Progress, StopFlag};
+use weir_stream::{Pipeline, StopFlag};
 
 use crate::failure::failure;
 use crate::signals;

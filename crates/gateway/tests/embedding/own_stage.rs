@@ -42,8 +42,9 @@ fn build(folder: &Folder) -> PathBuf {
         format!(
             "[package]\nname = \"own-stage\"\nedition = \"2024\"\n\
              [[bin]]\nname = \"own-stage\"\npath = \"own_stage.rs\"\n\
-             [dependencies]\nweir-packet.path = {}\nweir-port.path = {}\nweir-stream.path = {}\n\
+             [dependencies]\nweir-capture.path = {}\nweir-packet.path = {}\nweir-port.path = {}\nweir-stream.path = {}\n\
              [workspace]\n",
+            path("crates/capture"),
             path("crates/packet"),
             path("crates/port"),
             path("crates/stream"),

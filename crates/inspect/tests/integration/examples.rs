@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use weir_capture::CaptureSource;
 use weir_inspect::{EveWriter, InspectStage, RuleFile, RuleSet, Variables};
 use weir_packet::file::Reader;
-use weir_stream::{CaptureSource, Pipeline, Stage};
+use weir_stream::{Pipeline, Stage};
 
 fn example(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../examples", name]

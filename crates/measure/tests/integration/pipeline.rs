@@ -92,7 +92,7 @@ fn run(shards: usize, steer_by_flow: bool, exact: bool) -> Vec<IntervalReport> {
             .collect(),
     );
     if let Some(timeline) = measurement.timeline {
-        pipeline = pipeline.watch(timeline.watcher());
+        pipeline = pipeline.watch(timeline);
     }
     let outcome = pipeline.run().expect("a run");
     assert_eq!(outcome.statistics.packets(), 5000);
@@ -154,7 +154,7 @@ fn alarms(shards: usize, keys: KeySource, stop_after: usize) -> (Vec<Event>, Vec
         })
         .stop_flag(stop);
     if let Some(timeline) = measurement.timeline {
-        pipeline = pipeline.watch(timeline.watcher());
+        pipeline = pipeline.watch(timeline);
     }
     let outcome = pipeline.run().expect("a run");
     let listener = outcome.stages::<Listener>().next().expect("a sink");

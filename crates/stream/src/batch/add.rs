@@ -7,8 +7,9 @@ use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow};
 use weir_port::Offload;
 
+use super::limits::BATCH_RECORDS;
+use super::records::{BATCH_BLOCKS, Batch, BatchFull, Columns, Row};
 use super::slab::Place;
-use super::{BATCH_BLOCKS, BATCH_RECORDS, Batch, BatchFull, Columns, Row};
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::egress::Egress;

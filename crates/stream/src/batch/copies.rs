@@ -8,8 +8,9 @@ use weir_packet::file::Block;
 use weir_packet::wire::{Headers, Ipv4Flow, Network};
 use weir_port::Frames;
 
+use super::limits::BATCH_RECORDS;
+use super::records::{Batch, Columns};
 use super::slab::{Place, Reserved, Room, copy_link_header, copy_packet};
-use super::{BATCH_RECORDS, Batch, Columns};
 use crate::arrival::Arrival;
 
 /// The records of a batch, to be copied within its memory. The memory itself is lent beside

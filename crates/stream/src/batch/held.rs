@@ -3,7 +3,7 @@
 use weir_packet::wire::{Headers, Ipv4Flow};
 use weir_port::Offload;
 
-use super::{Batch, BatchFull, Row};
+use super::records::{Batch, BatchFull, Row};
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::egress::Egress;

@@ -2,7 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::{BATCH_RECORDS, SOURCE_RECORDS};
+/// The most records that a source puts into a batch.
+const SOURCE_RECORDS: usize = 256;
+
+/// The most records that a batch holds: behind those of the source there is room
+/// for such as stages release or make.
+pub const BATCH_RECORDS: usize = SOURCE_RECORDS + 64;
 
 /// When a batch counts as full, and what it keeps of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +34,7 @@ impl BatchLimits {
     /// Keeps the 5-tuples of IPv4 packets in a column
     /// ([`ipv4_flows`](super::Batch::ipv4_flows)), so that nobody need look into a
     /// record that has left the first-level cache since its headers were parsed. For batches
-    /// whose flow keys are asked for; a [`Pipeline`](crate::Pipeline) asks its
+    /// whose flow keys are needed; a [`Pipeline`](crate::Pipeline) finds that out from its
     /// stages ([`Stage::wants_flow_keys`](crate::Stage::wants_flow_keys)).
     #[must_use]
     pub fn keep_flows(self, keeps_flows: bool) -> BatchLimits {
@@ -48,7 +53,7 @@ impl Default for BatchLimits {
     }
 }
 
-/// Size of the L2 cache; 1 MiB where the system does not tell.
+/// Size of the L2 cache; 1 MiB where the system does not say.
 fn l2_cache_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {

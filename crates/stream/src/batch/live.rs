@@ -3,8 +3,9 @@
 use weir_packet::wire::LinkType;
 use weir_port::{ChecksumState, LinkLayer, Offload, Outgoing, Rx, Tx};
 
+use super::limits::BATCH_RECORDS;
+use super::records::Batch;
 use super::slab::Place;
-use super::{BATCH_RECORDS, Batch};
 use crate::arrival::Arrival;
 use crate::disposition::Disposition;
 use crate::egress::Egress;
@@ -105,9 +106,9 @@ impl Batch {
         (ports, to_control)
     }
 
-    /// Gives the live records of a port to it. Returns how many records and bytes these are; the
+    /// Gives the live records of a port to it. Returns how many bytes these are; the
     /// port counts those that it does not take.
-    pub(crate) fn send(&mut self, tx: &mut dyn Tx, egress: Egress) -> (u64, u64) {
+    pub(crate) fn send(&mut self, tx: &mut dyn Tx, egress: Egress) -> u64 {
         let mut outgoing = [Outgoing::Frame(0); BATCH_RECORDS];
         let (mut count, mut bytes) = (0, 0);
         let live = self.live();
@@ -131,7 +132,7 @@ impl Batch {
         if count > 0 {
             tx.send(&mut self.frames, &outgoing[..count]);
         }
-        (count as u64, bytes)
+        bytes
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rewriting records: in their frame, or in the batch's own slab, copied once, with
 //! room around them for what is to come.
 
-use super::Batch;
+use super::records::Batch;
 use super::slab::Place;
 
 impl Batch {

@@ -3,7 +3,7 @@
 
 use weir_packet::wire::KeyKind;
 
-use super::Batch;
+use super::records::Batch;
 use crate::disposition::{Disposition, DropCode};
 use crate::event::{Event, EventKind};
 use crate::statistics::Tally;

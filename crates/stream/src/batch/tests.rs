@@ -1,13 +1,17 @@
 //! Batches: bytes, room, fates and accounts.
 
-use proptest::prelude::*;
+use std::sync::Arc;
 
-use weir_packet::wire::Network;
+use proptest::prelude::*;
+use weir_packet::file::Block;
+use weir_packet::wire::{FlowKey, LinkType, Network};
 
 use super::*;
+use crate::arrival::Arrival;
 use crate::disposition::DropCode;
 use crate::vocabulary::Vocabulary;
 use crate::word::Word;
+use crate::work::Work;
 
 fn received(records: &[&[u8]]) -> Batch {
     let mut batch = Batch::new(BatchLimits::default());

@@ -30,8 +30,8 @@ pub struct Boundary {
 struct Shared {
     /// Of each worker, locked while it has records.
     gates: Vec<Gate>,
-    /// Whether workers are to receive nothing more for now.
-    is_asked: AtomicBool,
+    /// Whether a change waits: workers receive nothing meanwhile.
+    is_requested: AtomicBool,
     /// Batches on their way from one worker to another.
     parcels: AtomicUsize,
     /// Changes come one after the other.
@@ -54,7 +54,7 @@ impl Boundary {
         Boundary {
             shared: Arc::new(Shared {
                 gates: (0..workers).map(|_| Gate::default()).collect(),
-                is_asked: AtomicBool::new(false),
+                is_requested: AtomicBool::new(false),
                 parcels: AtomicUsize::new(0),
                 changing: Mutex::new(()),
             }),
@@ -71,7 +71,7 @@ impl Boundary {
         let shared = &*self.shared;
         let changing = shared.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);
-        let _asked = Asked::begin(&shared.is_asked);
+        let _requested = Requested::begin(&shared.is_requested);
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             // With all gates held, the count includes every parcel that was sent.
@@ -94,10 +94,10 @@ impl Boundary {
         gate.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a worker must not receive: a change waits. Asked for inside [`Boundary::work`].
+    /// Whether a worker must not receive: a change waits. Read inside [`Boundary::work`].
     #[inline]
-    pub(super) fn is_asked(&self) -> bool {
-        self.shared.is_asked.load(Ordering::Relaxed)
+    pub(super) fn is_requested(&self) -> bool {
+        self.shared.is_requested.load(Ordering::Relaxed)
     }
 
     /// Gives a change that waits a moment to find all gates open.
@@ -119,31 +119,26 @@ impl Boundary {
 impl Shared {
     /// The gates of all workers, if none of them has records.
     fn close(&self) -> Option<Vec<MutexGuard<'_, ()>>> {
-        self.gates.iter().map(Gate::close).collect()
-    }
-}
-
-impl Gate {
-    fn close(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.0.try_lock() {
+        let gates = self.gates.iter().map(|gate| match gate.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
-        }
+        });
+        gates.collect()
     }
 }
 
 /// Workers receive again when it is dropped, also by a panic.
-struct Asked<'a>(&'a AtomicBool);
+struct Requested<'a>(&'a AtomicBool);
 
-impl Asked<'_> {
-    fn begin(is_asked: &AtomicBool) -> Asked<'_> {
-        is_asked.store(true, Ordering::Relaxed);
-        Asked(is_asked)
+impl Requested<'_> {
+    fn begin(is_requested: &AtomicBool) -> Requested<'_> {
+        is_requested.store(true, Ordering::Relaxed);
+        Requested(is_requested)
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for Requested<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }

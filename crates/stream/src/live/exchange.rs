@@ -24,8 +24,9 @@ pub(super) struct Parcel {
     pub batch: Batch,
 }
 
-/// What a worker has to do with the others.
+/// The ends of the queues by which a worker is joined to the others.
 pub(super) struct Exchange {
+    /// By the number of the worker; nothing for this one.
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Incoming>,
     /// What wakes this worker; there is nobody to do so where it is the only one.
@@ -54,25 +55,22 @@ struct Incoming {
 impl Exchange {
     /// The parts of all workers.
     pub fn between(workers: usize, boundary: &Boundary) -> io::Result<Vec<Exchange>> {
-        let mut all: Vec<Exchange> = Vec::with_capacity(workers);
-        let mut wakers = Vec::with_capacity(workers);
-        for _ in 0..workers {
-            let (waker, wakened) = match workers {
-                1 => (None, None),
-                _ => waker().map(|(waker, wakened)| (Some(waker), Some(wakened)))?,
-            };
-            wakers.push(waker);
-            all.push(Exchange {
-                outgoing: Vec::with_capacity(workers),
-                incoming: Vec::with_capacity(workers - 1),
-                wakened,
-                first: 0,
-                boundary: boundary.clone(),
-            });
+        let alone = |_| Exchange {
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            wakened: None,
+            first: 0,
+            boundary: boundary.clone(),
+        };
+        let mut all: Vec<Exchange> = (0..workers).map(alone).collect();
+        if workers == 1 {
+            return Ok(all);
         }
-        for from in 0..workers {
-            for (to, waker) in wakers.iter().enumerate() {
-                let outgoing = waker.as_ref().filter(|_| from != to).map(|waker| {
+        for to in 0..workers {
+            let (waker, wakened) = waker()?;
+            all[to].wakened = Some(wakened);
+            for from in 0..workers {
+                let outgoing = (from != to).then(|| {
                     let (parcels, incoming) = ring(PARCELS);
                     let (give_back, returned) = ring(PARCELS);
                     all[to].incoming.push(Incoming {
@@ -97,7 +95,7 @@ impl Exchange {
         !self.incoming.is_empty()
     }
 
-    /// How many workers there are.
+    /// How many workers there are, where there are others.
     pub fn workers(&self) -> usize {
         self.outgoing.len()
     }

@@ -1,65 +1,24 @@
-//! The queues of a worker, and what they have counted.
+//! The queues of a worker.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use weir_port::{PortState, Rx, RxCounters, Tx, TxCounters};
+use weir_port::{Rx, Tx};
 
-use super::{LivePort, Plan};
+use super::plan::Plan;
 use crate::batch::Ingress;
 use crate::egress::MAX_PORTS;
+use crate::queue_meter::{QueueMeter, QueueReading};
 
-/// What a queue of a port has counted, as far as its worker has said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueReading {
-    /// Name of the port.
-    pub port: String,
-    /// Number of the queue in the port.
-    pub queue: usize,
-    /// What it has received, of a receive queue.
-    pub rx: Option<RxCounters>,
-    /// What it has sent, of a send queue.
-    pub tx: Option<TxCounters>,
-    /// Whether packets pass.
-    pub state: PortState,
-}
-
-/// A reading that its worker renews.
-#[derive(Debug)]
-pub(crate) struct QueueMeter(Mutex<QueueReading>);
-
-impl QueueMeter {
-    fn new(port: &str, queue: usize) -> Arc<QueueMeter> {
-        Arc::new(QueueMeter(Mutex::new(QueueReading {
-            port: port.to_owned(),
-            queue,
-            rx: None,
-            tx: None,
-            state: PortState::Up,
-        })))
-    }
-
-    pub fn read(&self) -> QueueReading {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Renews the counters; returns the reading where the state is another one.
-    fn renew(
-        &self,
-        rx: Option<RxCounters>,
-        tx: Option<TxCounters>,
-        state: &PortState,
-    ) -> Option<QueueReading> {
-        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (reading.rx, reading.tx) = (rx, tx);
-        let is_other = reading.state != *state;
-        if is_other {
-            reading.state.clone_from(state);
-        }
-        is_other.then(|| reading.clone())
-    }
+/// The ends of a port, one of each per queue.
+pub struct LivePort {
+    /// Its name, for events and reports.
+    pub name: String,
+    /// Queue *q* goes to worker *q*, modulo the number of workers.
+    pub rx: Vec<Box<dyn Rx>>,
+    /// One for each worker, or none where nothing is sent.
+    pub tx: Vec<Box<dyn Tx>>,
+    /// Whether both directions of every flow come by one receive queue.
+    pub keeps_flows: bool,
 }
 
 pub(super) struct RxQueue {
@@ -90,7 +49,7 @@ impl Queues {
         rx.chain(tx.map(|queue| Arc::clone(&queue.meter))).collect()
     }
 
-    /// Renews all readings, and tells of every state that is another one.
+    /// Renews all readings, and reports every state that has changed.
     pub fn renew(&mut self, mut changed: impl FnMut(QueueReading)) {
         for queue in &mut self.rx {
             let counters = queue.rx.counters();

@@ -4,14 +4,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use weir_port::{FrameLayout, FramePool, Frames, MemoryRx, MemoryTx, Outgoing, memory_queue};
+use weir_port::{
+    FrameLayout, FramePool, Frames, MemoryRx, MemoryTx, Outgoing, Rx, Tx, memory_queue,
+};
 
 use super::*;
 use crate::batch::{Batch, HeldRecord};
 use crate::context::Context;
 use crate::ring::Received;
 use crate::vocabulary::VocabularyError;
-use crate::{Commands, EventKind, Mailbox, Word};
+use crate::{Commands, EventKind, Mailbox, Steering, SteeringRule, Word};
 
 mod control;
 mod failures;

@@ -13,6 +13,10 @@ const LOOKED_AT_EVERY: Duration = Duration::from_micros(200);
 
 /// Waits until one of the queues has packets, or the worker is woken, at most for `timeout`.
 pub(super) fn for_any(queues: &mut [RxQueue], wakened: Option<BorrowedFd<'_>>, timeout: Duration) {
+    if let ([queue], None) = (&mut *queues, wakened) {
+        queue.rx.wait(timeout);
+        return;
+    }
     let mut timeout = timeout;
     let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(queues.len() + 1);
     fds.extend(wakened.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));

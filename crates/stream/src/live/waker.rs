@@ -44,8 +44,8 @@ impl Waker {
 }
 
 impl Wakened {
-    /// Says that the worker is about to sleep. It looks for work once more after that: whoever
-    /// puts some in place later wakes it.
+    /// Says that the worker is about to sleep. It looks for work once more after that: a
+    /// worker that sends it some later wakes it.
     pub fn lie_down(&self) {
         self.sleeps.store(true, Ordering::SeqCst);
     }

@@ -6,17 +6,19 @@ use std::thread;
 use std::time::Duration;
 
 use super::boundary::Boundary;
-use super::exchange::{Exchange, Parcel};
+use super::exchange::Exchange;
+use super::path::{PathOfWorker, failure};
+use super::plan::{Plan, Shared};
 use super::queues::Queues;
 use super::reason::FrameDrop;
-use super::wait;
-use super::{LiveReport, Plan, Shared};
+use super::report::LiveReport;
+use super::waker::Wakened;
+use super::{output, path, wait};
 use crate::batch::Batch;
 use crate::context::Clock;
+use crate::error::PipelineError;
 use crate::meters::MeterWriter;
-use crate::pipeline::{Chain, PipelineError, panic_message};
 use crate::stage::{Stage, StageError};
-use crate::statistics::Tally;
 
 /// The stages of every path are called at least this often.
 const CALLED_EVERY_NS: u64 = 10_000_000;
@@ -24,41 +26,17 @@ const CALLED_EVERY_NS: u64 = 10_000_000;
 /// The counters of queues are read this often.
 const QUEUES_READ_EVERY_NS: u64 = 100_000_000;
 
-/// A failure counts as another one of a series this long after the one before.
-const SERIES_NS: u64 = 10_000_000_000;
-
-/// The pause after the second failure of a series; it doubles with each further one.
-const FIRST_PAUSE_NS: u64 = 10_000_000;
-
-/// The longest pause.
-const LONGEST_PAUSE_NS: u64 = 10_000_000_000;
-
 /// Parcels that are taken before queues are looked at again.
 const PARCELS_AT_ONCE: usize = 16;
 
-/// A worker's part of a path.
-#[derive(Default)]
-pub(super) struct PathOfWorker {
-    segments: Vec<Chain>,
-    /// When all of them were called the last time.
-    called_ns: u64,
-    /// Records that the stages hold.
-    pub held: u64,
-    /// Failures of a series, and when the last one was.
-    failures: u32,
-    failed_ns: u64,
-    /// When the stages of a path that has failed are made again.
-    again_ns: Option<u64>,
-}
-
 pub(super) struct Worker {
     number: usize,
-    pub(super) shared: Arc<Shared>,
-    pub(super) paths: Vec<PathOfWorker>,
-    pub(super) queues: Queues,
+    shared: Arc<Shared>,
+    paths: Vec<PathOfWorker>,
+    queues: Queues,
     exchange: Exchange,
-    pub(super) meter: MeterWriter,
-    pub(super) clock: Clock,
+    meter: MeterWriter,
+    clock: Clock,
     queues_read_ns: u64,
     spare: Vec<Batch>,
     fatal: Option<StageError>,
@@ -73,11 +51,8 @@ impl Worker {
         exchange: Exchange,
         meter: MeterWriter,
     ) -> Worker {
-        let paths = stages.into_iter().zip(&shared.plans);
-        let paths = paths.map(|(stages, plan)| PathOfWorker {
-            segments: Chain::cut(stages, &plan.segments),
-            ..PathOfWorker::default()
-        });
+        let paths = stages.into_iter().enumerate();
+        let paths = paths.map(|(path, stages)| PathOfWorker::new(number, path, shared, stages));
         Worker {
             number,
             paths: paths.collect(),
@@ -102,15 +77,15 @@ impl Worker {
         while !self.shared.stop.is_stopped() {
             let working = boundary.work(self.number);
             let mut has_worked = self.take_parcels();
-            let is_asked = boundary.is_asked();
-            if !is_asked {
+            let change_waits = boundary.is_requested();
+            if !change_waits {
                 for queue in 0..self.queues.rx.len() {
                     has_worked |= self.receive(queue);
                 }
                 self.call_idle_paths();
             }
             drop(working);
-            if is_asked {
+            if change_waits {
                 boundary.pause();
             } else if !has_worked {
                 self.wait(&boundary);
@@ -155,22 +130,13 @@ impl Worker {
     /// Runs what other workers have handed over. False where there was nothing.
     fn take_parcels(&mut self) -> bool {
         for taken in 0..PARCELS_AT_ONCE {
-            let Some((sender, parcel)) = self.exchange.take() else {
+            let Some((sender, mut parcel)) = self.exchange.take() else {
                 return taken > 0;
             };
-            self.take_parcel(sender, parcel);
+            self.pass(parcel.path, parcel.segment, true, &mut parcel.batch);
+            self.exchange.give_back(sender, parcel.batch);
         }
         true
-    }
-
-    fn take_parcel(&mut self, sender: usize, parcel: Parcel) {
-        let Parcel {
-            path,
-            segment,
-            mut batch,
-        } = parcel;
-        self.pass(path, segment, true, &mut batch);
-        self.exchange.give_back(sender, batch);
     }
 
     /// Calls the stages of paths that nothing has come by for a while, and reads the counters
@@ -207,15 +173,11 @@ impl Worker {
                 return;
             }
         }
-        match (&mut *self.queues.rx, &mut self.exchange.wakened) {
-            ([queue], None) => {
-                queue.rx.wait(timeout);
-            }
-            (queues, Some(wakened)) => {
-                wait::for_any(queues, Some(wakened.fd()), timeout);
-                wakened.rise();
-            }
-            (queues, None) => wait::for_any(queues, None, timeout),
+        let wakened = &mut self.exchange.wakened;
+        let fd = wakened.as_ref().map(Wakened::fd);
+        wait::for_any(&mut self.queues.rx, fd, timeout);
+        if let Some(wakened) = wakened {
+            wakened.rise();
         }
     }
 
@@ -225,23 +187,26 @@ impl Worker {
     fn pass(&mut self, path: usize, segment: usize, are_here: bool, batch: &mut Batch) {
         batch.set_interfaces(&self.shared.interfaces);
         let now_ns = self.clock.now_ns();
-        if self.paths[path]
-            .again_ns
-            .is_some_and(|again_ns| now_ns >= again_ns)
-        {
-            self.make_again(path);
-        }
-        if self.paths[path].again_ns.is_some() {
-            self.drop_live(batch, FrameDrop::StageFailed);
-            self.paths[path].called_ns = now_ns;
-        } else {
+        let is_ready = self.paths[path].is_ready(now_ns).unwrap_or_else(|error| {
+            self.fatal.get_or_insert(error);
+            self.shared.stop.stop();
+            false
+        });
+        let mut message = None;
+        if is_ready {
             let process = AssertUnwindSafe(|| self.process(path, segment, are_here, batch, now_ns));
-            if let Some(message) = failure(catch_unwind(process)) {
-                self.drop_live(batch, FrameDrop::StageFailed);
-                self.fail(path, message);
-            }
+            message = failure(catch_unwind(process));
+        } else {
+            self.paths[path].called_ns = now_ns;
+        }
+        if !is_ready || message.is_some() {
+            self.drop_live(batch, FrameDrop::StageFailed);
         }
         self.leave(path, batch);
+        // Only now is it known what the stages hold.
+        if let Some(message) = message {
+            self.fail(path, message);
+        }
     }
 
     fn process(
@@ -263,6 +228,29 @@ impl Worker {
             self.paths[path].called_ns = now_ns;
         }
         Ok(())
+    }
+
+    /// Lets the live records of a batch leave, and its events; counts what became of all.
+    fn leave(&mut self, path: usize, batch: &mut Batch) {
+        let tally = output::leave(&self.shared, &mut self.queues.tx, path, batch);
+        self.meter.add(tally);
+        let held = &mut self.paths[path].held;
+        *held = (*held + tally.held).saturating_sub(tally.released);
+        let ended = tally.ended();
+        if let (Some(last), true) = (batch.len().checked_sub(1), ended > 0) {
+            // The first and the last record stand for the two halves of the batch.
+            let wall_ns = self.clock.context(self.clock.now_ns()).wall_ns;
+            let of = |index| wall_ns.saturating_sub(batch.arrival(index).timestamp_ns);
+            self.meter.add_latency(of(0), ended / 2);
+            self.meter.add_latency(of(last), ended - ended / 2);
+        }
+        if !batch.events().is_empty() {
+            let events = batch.take_events();
+            let count = events.len() as u64;
+            if self.shared.events.try_send(events).is_err() {
+                self.shared.events.count_lost(count);
+            }
+        }
     }
 
     /// Gives the records of a batch to the workers that a segment needs them on.
@@ -298,68 +286,9 @@ impl Worker {
         }
     }
 
-    /// Takes the stages of a path away, with what they held, and says when they are made again.
     fn fail(&mut self, path: usize, message: String) {
-        let now_ns = self.clock.now_ns();
-        let PathOfWorker {
-            segments,
-            held,
-            failures,
-            failed_ns,
-            again_ns,
-            ..
-        } = &mut self.paths[path];
-        let is_series = now_ns.saturating_sub(*failed_ns) < SERIES_NS;
-        *failures = if is_series { *failures + 1 } else { 1 };
-        let pause_ns = match *failures {
-            0 | 1 => 0,
-            more => (FIRST_PAUSE_NS << (more - 2).min(16)).min(LONGEST_PAUSE_NS),
-        };
-        (*failed_ns, *again_ns) = (now_ns, Some(now_ns + pause_ns));
-        let mut lost = Tally::default();
-        lost.released = std::mem::take(held);
-        lost.add_drops(
-            self.shared.codes.code(FrameDrop::StageFailed),
-            lost.released,
-        );
+        let lost = self.paths[path].fail(self.clock.now_ns(), message);
         self.meter.add(&lost);
-        let stages = std::mem::take(segments);
-        // What panics while it is dropped was reported already.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(stages)));
-        self.shared.reports.send(LiveReport::StageFailed {
-            worker: self.number,
-            path,
-            message,
-            pause: Duration::from_nanos(pause_ns),
-        });
-    }
-
-    /// Makes the stages of a path that has failed again. Where that fails, the run ends.
-    fn make_again(&mut self, path: usize) {
-        let shared = &self.shared;
-        let make = AssertUnwindSafe(|| {
-            let mut stages = (shared.factory)(self.number, path)?;
-            // Words that are known keep their numbers; a new one has no counter.
-            let mut vocabulary = (*shared.vocabulary).clone();
-            let mut each = stages.iter_mut();
-            (each.try_for_each(|stage| stage.register(&mut vocabulary)))
-                .map_err(|error| StageError::new("stages made again", error))?;
-            Ok(Chain::cut(stages, &shared.plans[path].segments))
-        });
-        let made = catch_unwind(make).unwrap_or_else(|panic| {
-            let message = panic_message(&*panic);
-            Err(StageError::new("stages made again", message))
-        });
-        match made {
-            Ok(segments) => {
-                self.paths[path].segments = segments;
-                self.paths[path].again_ns = None;
-            }
-            Err(error) => {
-                self.fatal.get_or_insert(error);
-                shared.stop.stop();
-            }
-        }
     }
 
     /// Brings what is under way to its end, in the order of segments: every worker drains a
@@ -392,41 +321,35 @@ impl Worker {
         self.queues.renew(drop);
     }
 
+    /// Lets a segment release what it holds, through those behind it. Where one of these fails,
+    /// the rest is lost with what the path holds.
     fn drain(&mut self, path: usize, segment: usize) {
         let Some(chain) = self.paths[path].segments.get_mut(segment) else {
             return;
         };
         let mut chain = std::mem::take(chain);
-        let mut drained = Vec::new();
         let mut batch = self.take_batch();
-        let now_ns = self.clock.now_ns();
-        let mut cx = self.clock.context(now_ns);
-        let limits = self.shared.limits;
+        let mut cx = self.clock.context(self.clock.now_ns());
+        let failures = self.paths[path].failures;
         let drain = AssertUnwindSafe(|| {
             chain.drain(&mut batch, &mut cx, |batch| {
-                drained.push(std::mem::replace(batch, Batch::new(limits)));
-                Ok(())
+                self.pass(path, segment + 1, false, batch);
+                match self.paths[path].failures == failures {
+                    true => Ok(()),
+                    false => Err(StageError::new("path", "a later segment has failed")),
+                }
             })
         });
         let message = failure(catch_unwind(drain));
+        if self.paths[path].failures != failures {
+            path::discard(vec![chain]);
+            return;
+        }
         self.paths[path].segments[segment] = chain;
-        if message.is_some() {
+        if let Some(message) = message {
             self.drop_live(&mut batch, FrameDrop::StageFailed);
             self.leave(path, &mut batch);
-        }
-        for mut batch in drained {
-            self.pass_drained(path, segment + 1, &mut batch);
-        }
-        if let Some(message) = message {
             self.fail(path, message);
-        }
-    }
-
-    fn pass_drained(&mut self, path: usize, next: usize, batch: &mut Batch) {
-        if next < self.paths[path].segments.len() {
-            self.pass(path, next, false, batch);
-        } else {
-            self.leave(path, batch);
         }
     }
 
@@ -447,14 +370,5 @@ impl Drop for Attendance {
             self.0.rendezvous.leave();
             self.0.stop.stop();
         }
-    }
-}
-
-/// What a stage said that has failed.
-fn failure(result: thread::Result<Result<(), StageError>>) -> Option<String> {
-    match result {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(panic) => Some(panic_message(&*panic)),
     }
 }

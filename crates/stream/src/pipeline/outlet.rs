@@ -1,10 +1,10 @@
 //! The thread that runs the sinks.
 
-use super::PipelineError;
-use super::chain::Chain;
-use super::sharded::Pool;
+use super::round::Pool;
 use crate::batch::Batch;
+use crate::chain::Chain;
 use crate::context::Clock;
+use crate::error::PipelineError;
 use crate::meters::MeterWriter;
 use crate::ring::RingReceiver;
 use crate::stage::StageError;

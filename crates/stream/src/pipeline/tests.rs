@@ -5,9 +5,10 @@ mod words;
 use weir_packet::wire::{FlowKey, KeyKind, LinkType};
 
 use super::*;
-use crate::batch::HeldRecord;
+use crate::batch::{Batch, HeldRecord};
 use crate::context::Context;
-use crate::stage::MemorySource;
+use crate::memory::MemorySource;
+use crate::stage::StageError;
 use crate::{DropCode, Event, EventKind, Steering, SteeringRule, Word};
 
 /// IPv4/UDP packets of `flows` flows, the packet's number as payload.

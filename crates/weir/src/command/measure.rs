@@ -1,6 +1,6 @@
 //! `weir measure`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,21 +8,23 @@ use serde::Serialize;
 use toml::Value;
 use weir_console::output::RowDocument;
 use weir_console::{Failure, Outcome, messages, output, table};
-use weir_gateway::config::{Search, seconds};
-use weir_gateway::{Execution, Gateway, Options, Outputs, Places, Reopen, Traffic, Watched};
+use weir_gateway::config::Search;
+use weir_gateway::{Gateway, Options, Outputs, Places, Reopen, Traffic};
 use weir_measure::change::{Alarm, ChangeReport, SearchState};
-use weir_measure::{Accuracy, IntervalReport, MeasureConfig, MeasureStage, Measurement, Seed};
+use weir_measure::{IntervalReport, MeasureConfig};
 use weir_packet::wire::KeyKind;
-use weir_stream::{CaptureSource, Pipeline, Stage, StopFlag};
+use weir_stream::StopFlag;
 
 use super::live;
 use crate::cli::{Changes, Measure};
-use crate::execute::execute;
 use crate::failure::{error, failure};
 use crate::operate::operate;
 use crate::{signals, tables};
 
+mod captures;
 mod fit;
+
+use captures::{config, open, run};
 
 /// The document of `--json` before its `intervals`; [`Traffic`] comes behind.
 #[derive(Serialize)]
@@ -42,7 +44,7 @@ struct Reports {
 }
 
 impl Reports {
-    /// Begins the document, if one is asked for.
+    /// Begins the document, if one was requested.
     fn open(arguments: &Measure) -> Outcome<Arc<Mutex<Reports>>> {
         let head = Head {
             key: arguments.key.to_string(),
@@ -215,23 +217,7 @@ fn whole_run(traffic: &Traffic) -> String {
     table::table("whole run", &[], &[], rows.concat())
 }
 
-/// What is to be measured, without changes.
-fn config(arguments: &Measure) -> Outcome<MeasureConfig> {
-    Ok(MeasureConfig {
-        value: arguments.value,
-        interval: Some(seconds(arguments.interval).map_err(failure)?),
-        accuracy: Accuracy {
-            epsilon: arguments.epsilon,
-            delta: arguments.delta,
-        },
-        top: arguments.top,
-        exact: arguments.exact,
-        seed: arguments.seed.map(Seed::from_u64),
-        ..MeasureConfig::new(arguments.key)
-    })
-}
-
-/// The search for changes that the flags ask for.
+/// The search for changes that the flags request.
 fn search(changes: &Changes) -> Option<Search> {
     Some(Search {
         model: changes.change.clone()?,
@@ -242,44 +228,6 @@ fn search(changes: &Changes) -> Option<Search> {
         keys_max: changes.keys_max,
         counters: changes.change_counters,
     })
-}
-
-/// Opens the captures, and sees to it that no output overwrites one.
-fn open(arguments: &Measure, places: Places<'_>) -> Outcome<(CaptureSource, Watched)> {
-    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
-    let outputs: Vec<&Path> = places
-        .paths()
-        .chain(arguments.common.json.as_deref())
-        .collect();
-    output::keep_apart(&inputs, &outputs)?;
-    weir_gateway::open(&arguments.inputs).map_err(failure)
-}
-
-/// Measures captures to their end.
-fn run(
-    source: CaptureSource,
-    watched: Watched,
-    measurement: Measurement,
-    stop: &StopFlag,
-    quiet: bool,
-) -> Outcome<Execution> {
-    let Measurement {
-        meters,
-        timeline,
-        collector,
-    } = measurement;
-    let chains = meters
-        .into_iter()
-        .map(|meter| vec![Box::new(MeasureStage::new(meter)) as Box<dyn Stage>])
-        .collect();
-    let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
-    if let Some(timeline) = timeline {
-        pipeline = pipeline.watch(timeline.watcher());
-    }
-    let execution = execute(vec![pipeline], vec![watched], stop, quiet)?;
-    // The reports that are still open go to the observer.
-    collector.finish();
-    Ok(execution)
 }
 
 /// The top keys of one interval, with a line about all of them above, and its
@@ -388,8 +336,9 @@ fn whole(estimate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use weir_measure::{Arrival, Measurement};
+
     use super::*;
-    use weir_measure::Arrival;
 
     #[test]
     fn reservations_are_told_where_there_are_any() {

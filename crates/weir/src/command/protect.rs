@@ -6,11 +6,12 @@ use std::slice;
 
 use anyhow::anyhow;
 use serde::Serialize;
+use weir_capture::{CaptureSink, CaptureSource};
 use weir_console::{Common, Failure, Outcome, messages, output, table};
 use weir_gateway::{AssociationRow, Execution, Traffic, Watched, associations};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, Protect, SaFile, Unprotect};
 use weir_packet::file::Writer;
-use weir_stream::{CaptureSink, CaptureSource, Pipeline, Stage, StopFlag};
+use weir_stream::{Pipeline, Stage, StopFlag};
 
 use crate::cli::{self, Associations};
 use crate::execute::execute;
@@ -135,7 +136,7 @@ pub fn unprotect(arguments: &cli::Unprotect) -> Outcome<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What both commands are asked for.
+/// The arguments of both commands.
 struct Command<'a> {
     input: &'a Path,
     output: &'a Path,

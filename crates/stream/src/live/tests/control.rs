@@ -71,6 +71,7 @@ fn commands_under_load_lose_no_packet_and_none_is_judged_by_half() {
         .expect("a start");
     let events = running.take_events().expect("once");
     let (mut sent, mut received, mut posted) = (0, 0, 0);
+    let mut noted = Vec::new();
     while posted < COMMANDS {
         let policy = Policy {
             first: posted + 1,
@@ -86,6 +87,7 @@ fn commands_under_load_lose_no_packet_and_none_is_judged_by_half() {
             sent += 200;
         }
         received += (at_right.receive(0).len() + at_right.receive(1).len()) as u32;
+        noted.extend(std::iter::from_fn(|| events.try_receive()).flatten());
     }
     wait_until(|| commands.adopted() == COMMANDS);
     let count = at_right.receive_all((sent - received) as usize);
@@ -98,13 +100,12 @@ fn commands_under_load_lose_no_packet_and_none_is_judged_by_half() {
     assert_eq!(statistics.drops_by_reason().count(), 0);
 
     let (mut judged, mut last) = (0, 0);
-    while let Some(events) = events.try_receive() {
-        for event in events {
-            let generation = event.generation.expect("a judge says it");
-            let members = event.members.expect("a judge says them");
-            assert_eq!(*members, *format!("{generation} {}", 7 * generation));
-            (judged, last) = (judged + 1, last.max(generation));
-        }
+    noted.extend(std::iter::from_fn(|| events.try_receive()).flatten());
+    for event in noted {
+        let generation = event.generation.expect("a judge says it");
+        let members = event.members.expect("a judge says them");
+        assert_eq!(*members, *format!("{generation} {}", 7 * generation));
+        (judged, last) = (judged + 1, last.max(generation));
     }
     assert_eq!((judged, events.lost()), (sent / 100, 0));
     assert!(last > 0);

@@ -135,6 +135,74 @@ fn stages_that_cannot_be_made_again_end_the_run() {
     assert!(statistics.drops(FrameDrop::StageFailed) > 0);
 }
 
+/// Holds every record, and releases them one by one at the end.
+struct Keeper(Vec<HeldRecord>);
+
+impl Stage for Keeper {
+    fn name(&self) -> &str {
+        "keeper"
+    }
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        self.0.extend(batch.live().map(|index| batch.hold(index)));
+        Ok(())
+    }
+    fn drain(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        let next = self.0.pop().map(|record| batch.release(record));
+        next.map_or(Ok(()), |released| {
+            assert!(released.is_ok(), "an empty batch has space");
+            Ok(())
+        })
+    }
+}
+
+/// Notes the records that it lets pass, and fails at one.
+struct Gate(Arc<Mutex<Vec<u32>>>);
+
+impl Stage for Gate {
+    fn name(&self) -> &str {
+        "gate"
+    }
+    fn steering(&self) -> Steering {
+        Steering::By(SteeringRule::new("one", |_, _| 0))
+    }
+    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+        for index in batch.live() {
+            let number = number(batch.record(index));
+            assert!(number != 50, "it broke");
+            self.0.lock().expect("no panic").push(number);
+        }
+        Ok(())
+    }
+}
+
+/// What an earlier segment releases at the end does not pass a later one that has failed.
+#[test]
+fn a_failure_at_the_end_lets_nothing_pass_unseen() {
+    let (left, mut at_left) = port("left", 1, 16);
+    let (right, mut at_right) = port("right", 1, 1 << 10);
+    let passed = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&passed);
+    let factory = move |_worker, _path| {
+        let gate = Gate(Arc::clone(&noted));
+        Ok(vec![Box::new(Keeper(Vec::new())) as _, Box::new(gate) as _])
+    };
+    let running = Live::new(1, factory)
+        .port(left)
+        .port(right)
+        .path(0, Egress::port(1))
+        .start()
+        .expect("a start");
+    at_left.send(0, &packets(0..100, 10));
+    balanced_until(&running, |snapshot| snapshot.packets() == 100);
+    let statistics = stop(running);
+    let received = at_right.receive(0);
+    assert_eq!(received, *passed.lock().expect("no panic"));
+    assert_eq!(received.len(), 49);
+    assert_eq!(statistics.forwarded(), 49);
+    assert_eq!(statistics.drops(FrameDrop::StageFailed), 51);
+    assert_eq!(statistics.held(), 0);
+}
+
 #[test]
 fn what_a_port_does_not_take_is_dropped_by_reason() {
     let (left, mut at_left) = port("left", 1, 16);

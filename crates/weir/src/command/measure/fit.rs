@@ -11,11 +11,11 @@ use weir_measure::change::{ChangeConfig, ChangeReport, Fit, Model, SearchState, 
 use weir_measure::{IntervalReport, KAry, MeasureConfig, RealKAry, Shape};
 use weir_stream::StopFlag;
 
-use super::{config, open, run};
+use super::captures::{config, open, run};
 use crate::cli::Measure;
 use crate::failure::failure;
 
-/// One row of so many counters knows F₂ to within 4 %, and keeps the thousands
+/// A row with this many counters knows F₂ to within 4 %, and keeps the thousands
 /// of passes short.
 const SHAPE: Shape = Shape {
     rows: 1,

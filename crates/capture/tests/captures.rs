@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
+use weir_capture::{CaptureSink, CaptureSource};
 use weir_packet::file::{Format, Interface, Reader, Writer};
 use weir_packet::wire::LinkType;
-use weir_stream::{
-    Batch, CaptureSink, CaptureSource, Context, Pipeline, Stage, StageError, StopFlag,
-};
+use weir_stream::{Batch, Context, Pipeline, Stage, StageError, StopFlag};
 
 /// An IPv4/UDP packet from port `port`.
 fn packet(port: u16, payload: &[u8]) -> Vec<u8> {

@@ -1,18 +1,13 @@
-//! Capture files as sources and sinks.
+//! Capture files as the source of a pipeline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry, Writer};
+use weir_packet::file::{CaptureError, Interface, Reader, RecordEntry};
+use weir_stream::{Arrival, Batch, CaptureClock, Context, Stage, StageError};
 
-use super::{Stage, StageError};
-use crate::arrival::{Arrival, CaptureClock};
-use crate::batch::Batch;
-use crate::context::Context;
-
-/// How far a source has come, for whoever draws a progress bar in another
-/// thread.
+/// How far a source has come, for a progress bar in another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     packets: AtomicU64,
@@ -34,19 +29,16 @@ impl Progress {
 /// Interfaces of all files together; [`Arrival::interface`] numbers them.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// An idle pipe gives an empty batch after so long: often enough for whoever
-/// writes once a second or asks for the end of the run.
+/// An idle pipe gives an empty batch after this time: often enough for stages that
+/// write once a second, and for the end of the run.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// What was written to a pipe leaves after this time at the latest.
-const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads capture files, one after the other, as one stream.
 ///
 /// Of a pipe, a batch takes what is there, and does not wait to be full.
 ///
 /// A file that is cut short or broken is read as far as it is whole; the rest
-/// of the files still follow, and [`faults`](CaptureSource::faults) tells.
+/// of the files still follow; [`faults`](CaptureSource::faults) has what was wrong.
 pub struct CaptureSource {
     readers: Box<dyn Iterator<Item = Result<Reader, CaptureError>> + Send>,
     current: Option<CurrentFile>,
@@ -59,7 +51,7 @@ pub struct CaptureSource {
     bytes_of_finished_files: u64,
 }
 
-/// What a file gave.
+/// The outcome of a read.
 enum Given {
     Records,
     /// A pipe that is still open had nothing.
@@ -79,8 +71,8 @@ impl CaptureSource {
         CaptureSource::opening(readers.into_iter().map(Ok))
     }
 
-    /// A source over captures that are opened when their turn comes. One that
-    /// cannot be is a fault, and the next follows.
+    /// A source over captures that are opened one after the other. One that
+    /// cannot be opened is a fault, and the next follows.
     pub fn opening(
         readers: impl Iterator<Item = Result<Reader, CaptureError>> + Send + 'static,
     ) -> CaptureSource {
@@ -97,7 +89,7 @@ impl CaptureSource {
         }
     }
 
-    /// A handle that shows how far the source has come.
+    /// Counts that grow while the source is read.
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
@@ -187,7 +179,7 @@ impl CaptureSource {
             (entry.offset, entry.captured_bytes, arrival)
         });
         let received = batch.receive(&block, self.number, records);
-        // `fill` was asked for no more than there is room for.
+        // `fill` was limited to the room that there is.
         debug_assert_eq!(received, Ok(self.entries.len()));
         self.number += self.entries.len() as u64;
         Given::Records
@@ -218,105 +210,5 @@ impl Stage for CaptureSource {
             .bytes_read
             .store(self.bytes_of_finished_files + in_current, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// Writes what arrives to a capture file, interfaces and times kept. Standard
-/// output and pipes are flushed every second.
-pub struct CaptureSink {
-    /// Gone when it has finished or failed.
-    writer: Option<Writer>,
-    /// The writer's number of each interface of the batches.
-    written_interfaces: Vec<u32>,
-    bytes_written: u64,
-    /// Whether the file waits for [`CaptureSink::put_in_place`].
-    is_held: bool,
-    flushed: Instant,
-}
-
-impl CaptureSink {
-    /// A sink into an opened writer.
-    pub fn new(writer: Writer) -> CaptureSink {
-        CaptureSink {
-            writer: Some(writer),
-            written_interfaces: Vec::new(),
-            bytes_written: 0,
-            is_held: false,
-            flushed: Instant::now(),
-        }
-    }
-
-    /// A sink that leaves it to its owner whether the file appears: it does with
-    /// [`CaptureSink::put_in_place`], and leaves nothing behind when it is dropped. Pipes
-    /// and devices are written as the records come.
-    pub fn holding(writer: Writer) -> CaptureSink {
-        CaptureSink {
-            is_held: true,
-            ..CaptureSink::new(writer)
-        }
-    }
-
-    /// Completes the file and gives it its name.
-    ///
-    /// # Errors
-    /// The file could not be written; it is gone.
-    pub fn put_in_place(&mut self) -> Result<(), StageError> {
-        if let Some(writer) = self.writer.take() {
-            self.bytes_written = writer
-                .finish()
-                .map_err(|error| StageError::new("capture sink", error))?;
-        }
-        Ok(())
-    }
-
-    /// Size of the finished file.
-    pub fn bytes_written(&self) -> u64 {
-        self.bytes_written
-    }
-
-    fn write(&mut self, batch: &Batch) -> Result<(), CaptureError> {
-        let Some(writer) = &mut self.writer else {
-            return Ok(());
-        };
-        // A batch of another shard may know fewer interfaces than were seen.
-        let new = batch.interfaces().get(self.written_interfaces.len()..);
-        for interface in new.unwrap_or_default() {
-            let number = writer.add_interface(interface)?;
-            self.written_interfaces.push(number);
-        }
-        for index in batch.live() {
-            let arrival = batch.arrival(index);
-            let interface = self.written_interfaces[usize::from(arrival.interface)];
-            let record = batch.record(index);
-            let wire_bytes = arrival.wire_bytes.max(record.len() as u32);
-            writer.write(interface, arrival.timestamp_ns, wire_bytes, record)?;
-        }
-        if writer.is_live() && self.flushed.elapsed() >= FLUSH_EVERY {
-            writer.flush()?;
-            self.flushed = Instant::now();
-        }
-        Ok(())
-    }
-}
-
-impl Stage for CaptureSink {
-    fn name(&self) -> &str {
-        "capture sink"
-    }
-
-    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
-        self.write(batch).map_err(|error| {
-            // Half a capture is not put in place.
-            self.writer = None;
-            StageError::new("capture sink", error)
-        })
-    }
-
-    fn finish(&mut self) -> Result<(), StageError> {
-        let is_live = self.writer.as_ref().is_some_and(Writer::is_live);
-        match self.is_held && !is_live {
-            true => Ok(()),
-            false => self.put_in_place(),
-        }
     }
 }

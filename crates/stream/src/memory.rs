@@ -5,10 +5,10 @@ use std::sync::Arc;
 use weir_packet::file::{Block, Interface};
 use weir_packet::wire::LinkType;
 
-use super::{Stage, StageError};
 use crate::arrival::Arrival;
 use crate::batch::Batch;
 use crate::context::Context;
+use crate::stage::{Stage, StageError};
 
 /// Plays records that lie in memory, once or several times over.
 pub struct MemorySource {
