@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
         });
     }
     let report = gateway.run()?.report;
-    let packets = report.traffic.packets;
+    let packets = report.traffic.read.packets;
     println!("{packets} packets, {} alerts", report.alerts);
     for row in report.top.iter().take(3) {
         println!("{}: {} bytes", row.key, row.estimate);

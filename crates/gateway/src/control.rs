@@ -1,4 +1,4 @@
-//! The control socket: what other processes ask of a running gateway.
+//! The control socket: requests of other processes to a running gateway.
 //!
 //! A client connects to a Unix socket that only its owner may open, and sends requests, one JSON
 //! object a line. Each gets one line back, an object with a `result` or an `error`:
@@ -40,7 +40,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::error::{Error, Result};
 use crate::gateway::Handle;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "command", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
@@ -49,7 +49,7 @@ pub enum Request {
     /// The configuration and the files that it names are loaded again: what came of it is a
     /// [`Reloaded`](crate::Reloaded).
     Reload {},
-    /// The associations in force and what they did: a list of [`SaStatus`](crate::SaStatus).
+    /// The active associations and what they did: a list of [`SaStatus`](crate::SaStatus).
     #[serde(rename = "sa_list")]
     SaList {},
     /// Associations are added: what came of it is an [`AddedSas`](crate::AddedSas).
@@ -549,7 +549,7 @@ const PART_BYTES: usize = 4096;
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 /// How long a request may take to come, and a response to go.
 const REQUEST_TAKES: Duration = Duration::from_secs(5);
-/// How long a gateway may take to do what is asked for: rules take long to compile.
+/// How long a gateway may take to carry out a request: rules take long to compile.
 const RESPONSE_TAKES: Duration = Duration::from_secs(300);
 /// How long a client may be silent.
 const IDLE: Duration = Duration::from_secs(60);

@@ -37,7 +37,7 @@ impl Error {
         }
     }
 
-    /// The same cause, of something that a configuration asks for.
+    /// The same cause, of something that a configuration names.
     #[must_use]
     pub fn by_configuration(self) -> Error {
         match self {

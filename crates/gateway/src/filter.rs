@@ -120,7 +120,7 @@ impl LiveFilter {
         })
     }
 
-    /// Puts another filter in force.
+    /// Replaces the active filter.
     pub fn replace(&self, config: FilterConfig) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(config);
@@ -176,7 +176,7 @@ impl FilterStage {
         self.counts.iter().chain(removed)
     }
 
-    /// Takes the filter that is in force.
+    /// Takes the active filter.
     fn adopt(&mut self) {
         self.generation = self.live.generation.load(Ordering::Acquire);
         self.config = self.live.current();

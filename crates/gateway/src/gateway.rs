@@ -23,12 +23,13 @@ use crate::live::{self, LivePipelines};
 use crate::measured::{Outputs, Recent};
 use crate::pipelines::{self, Building, Built, OnInterval, Shared, rule_source};
 use crate::reopen::Reopen;
-use crate::report::{Report, Traffic, live_report, report};
+use crate::report::{Report, live_report, report};
 use crate::sa_status::{AddedSas, RemovedSa, SaStatus};
 use crate::status::{
     AssociationsStatus, InspectionStatus, QueueStatus, Reloaded, ReloadedAssociations,
     ReloadedRules, Status,
 };
+use crate::traffic::Traffic;
 
 /// What a configuration file does not say.
 #[derive(Clone, Debug)]
@@ -250,7 +251,9 @@ impl Gateway {
         let metrics = self.metrics.map(BegunMetricsFile::start);
         match self.engine {
             Engine::Live(pipelines) => {
-                let outcome = pipelines.run(&self.handle)?;
+                let handle = &self.handle;
+                let show = |meters| handle.show(meters);
+                let outcome = pipelines.run(show, Arc::clone(&handle.0.lost_events))?;
                 if let Some(metrics) = metrics {
                     metrics.finish()?;
                 }
@@ -322,7 +325,7 @@ pub struct Handle(Arc<Control>);
 struct Control {
     stop: StopFlag,
     reopen: Reopen,
-    /// The configuration in force. Locked while another takes its place.
+    /// The active configuration. Locked while another takes its place.
     present: Mutex<Config>,
     rules: Option<Arc<LiveRules>>,
     filter: Option<Arc<LiveFilter>>,
@@ -341,14 +344,14 @@ struct Control {
     lost_events: Arc<AtomicU64>,
     started: Instant,
     names: Vec<String>,
-    /// Rules in force.
+    /// Active rules.
     loaded_rules: AtomicU64,
     sources: Vec<Arc<Progress>>,
     total_bytes: Option<u64>,
 }
 
 impl Handle {
-    /// Ends the run: batches in flight are finished, everything is written.
+    /// Ends the run: batches under way are finished, everything is written.
     pub fn stop(&self) {
         self.0.stop.stop();
     }
@@ -359,7 +362,7 @@ impl Handle {
     }
 
     /// Loads the configuration and the files that it names again, and puts them in the place of
-    /// those in force. Live, every packet meets all of the old configuration or all of the new one;
+    /// the active ones. Live, every packet meets all of the old configuration or all of the new one;
     /// pipelines over captures take rules and filter each between two batches. What came from no file stays, but for the
     /// files that it names.
     ///
@@ -423,7 +426,7 @@ impl Handle {
         Ok(present.into_iter().map(SaStatus::from).collect())
     }
 
-    /// Adds the associations and policies of a text in the form of an SA file to those in force, as
+    /// Adds the associations and policies of a text in the form of an SA file to the active ones, as
     /// a reload takes in new ones; the SA file stays as it is. `path` is for messages, `new_keys`
     /// names those whose keys the ledger may learn.
     ///
@@ -446,7 +449,7 @@ impl Handle {
         })
     }
 
-    /// Removes one association from those in force; the SA file stays as it is.
+    /// Removes one active association; the SA file stays as it is.
     ///
     /// # Errors
     /// There is none like that, or several are. Everything stays as it was.
@@ -498,9 +501,10 @@ impl Handle {
             generation: self.0.generation.load(Ordering::Relaxed),
             packets: self.packets(),
             bytes_read: self.bytes_read(),
-            traffic: accounts.map(|accounts| Traffic {
-                missed: queues.iter().map(QueueStatus::missed).sum(),
-                ..Traffic::new(&accounts, false, false)
+            traffic: accounts.map(|accounts| {
+                let mut traffic = Traffic::new(&accounts, false, false);
+                traffic.read.missed = queues.iter().map(QueueStatus::missed).sum();
+                traffic
             }),
             queues,
             lost_events: self.0.lost_events.load(Ordering::Relaxed),
@@ -585,13 +589,9 @@ impl Handle {
     }
 
     /// Lets others see what live pipelines do.
-    pub(crate) fn show(&self, meters: Meters) {
+    fn show(&self, meters: Meters) {
         // They start once.
         let _ = self.0.meters.set(meters);
-    }
-
-    pub(crate) fn lost_events(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.0.lost_events)
     }
 
     /// The accounts of live pipelines so far.

@@ -1,4 +1,4 @@
-//! What a running inspection tells while it runs.
+//! Metrics of an inspection while it runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -23,7 +23,7 @@
 //!             [inspect]\nrules = \"example.rules\"\n";
 //! let gateway = Gateway::from_config(Config::parse(&file, text)?, &Options::default())?;
 //! let finished = gateway.run()?;
-//! assert_eq!(finished.report.traffic.packets, 3_564);
+//! assert_eq!(finished.report.traffic.read.packets, 3_564);
 //! assert_eq!(finished.report.alerts, 12);
 //! # Ok::<(), weir_gateway::Error>(())
 //! ```
@@ -54,9 +54,11 @@ mod reopen;
 #[cfg(target_os = "linux")]
 mod replay;
 mod report;
+mod results;
 mod rules;
 mod sa_status;
 mod status;
+mod traffic;
 
 pub use associations::AssociationRow;
 pub use captures::{Watched, create, open};
@@ -82,10 +84,11 @@ pub use recording::{Recorded, RecordedFile, Recording, Rotation};
 pub use reopen::Reopen;
 #[cfg(target_os = "linux")]
 pub use replay::{Sender, SenderCounts};
-pub use report::{Latency, PipelineRow, Report, Traffic};
+pub use report::{PipelineRow, Report};
 pub use rules::{LoadedRules, RuleSource};
 pub use sa_status::{AddedSas, RemovedSa, SaLifetime, SaQuota, SaStatus};
 pub use status::{
     AssociationsStatus, InspectionStatus, QueueStatus, ReceivedStatus, Reloaded,
     ReloadedAssociations, ReloadedRules, SentStatus, Status,
 };
+pub use traffic::{Latency, Traffic};

@@ -1,26 +1,26 @@
 //! Pipelines between live ports: what their workers run, and what leaves beside the packets.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_inspect::{AlertCounts, EveWriter, InspectStage, LiveRules};
+use weir_inspect::{EveWriter, InspectStage, LiveRules};
 use weir_ipsec::{
-    AssociationReport, ClassifyInbound, ClassifyOutbound, Output, Protect, ReplaceError, Running,
-    SaFile, Unprotect,
+    ClassifyInbound, ClassifyOutbound, Output, Protect, ReplaceError, Running, SaFile, Unprotect,
 };
 use weir_measure::{LiveMeasurement, MeasureStage};
 use weir_packet::file::Interface;
 use weir_packet::wire::LinkType;
 use weir_stream::{
-    Boundary, Egress, Live, PipelineError, QueueReading, Stage, StageError, Statistics,
+    Boundary, Egress, Live, Meters, PipelineError, QueueReading, Stage, StageError, Statistics,
 };
 
 use crate::associations;
 use crate::config::{Config, StageName};
 use crate::error::{Error, Result};
-use crate::filter::{FilterStage, LiveFilter, RuleCount};
-use crate::gateway::Handle;
+use crate::filter::{FilterStage, LiveFilter};
 use crate::measured::{Outputs, Recent, SharedRecent};
 use crate::pipelines::{self, Building};
+use crate::results::Results;
 
 mod beside;
 mod ports;
@@ -28,19 +28,6 @@ mod reported;
 
 use beside::Beside;
 use reported::Reported;
-
-/// What the stages of all workers have done, as they say at their end.
-#[derive(Default)]
-pub struct Results {
-    pub alerts: AlertCounts,
-    pub filter: Vec<RuleCount>,
-    pub associations: Vec<AssociationReport>,
-    pub protected: u64,
-    pub unprotected: u64,
-    pub bypassed: u64,
-    /// Why the ledger could not be written.
-    pub ledger_error: Option<String>,
-}
 
 /// What makes the stages of every worker.
 struct Stages {
@@ -68,7 +55,7 @@ impl Stages {
                         let results = Arc::clone(this);
                         let stage = FilterStage::following(live);
                         made.push(boxed(Reported::new(stage, move |stage: &FilterStage| {
-                            results.note(|results| results.filter.extend(stage.counts().cloned()));
+                            results.note(|results| results.add_filter(stage));
                         })));
                     }
                 }
@@ -77,7 +64,7 @@ impl Stages {
                         let stage = InspectStage::following(live, options);
                         let results = Arc::clone(this);
                         made.push(boxed(Reported::new(stage, move |stage: &InspectStage| {
-                            results.note(|results| results.alerts.merge(stage.alert_counts()));
+                            results.note(|results| results.add_inspect(stage));
                         })));
                     }
                 }
@@ -106,16 +93,12 @@ impl Stages {
         made.push(boxed(Reported::new(
             classify,
             move |stage: &ClassifyOutbound| {
-                results.note(|results| results.bypassed += stage.bypassed());
+                results.note(|results| results.add_outbound(stage));
             },
         )));
         let results = Arc::clone(self);
         made.push(boxed(Reported::new(stage, move |stage: &Protect| {
-            results.note(|results| {
-                results.protected += stage.protected();
-                results.associations.extend(stage.reports());
-                results.note_ledger(stage.ledger_error());
-            });
+            results.note(|results| results.add_protect(stage));
         })));
         Ok(())
     }
@@ -132,16 +115,12 @@ impl Stages {
         made.push(boxed(Reported::new(
             classify,
             move |stage: &ClassifyInbound| {
-                results.note(|results| results.bypassed += stage.bypassed());
+                results.note(|results| results.add_inbound(stage));
             },
         )));
         let results = Arc::clone(self);
         made.push(boxed(Reported::new(stage, move |stage: &Unprotect| {
-            results.note(|results| {
-                results.unprotected += stage.unprotected();
-                results.associations.extend(stage.reports());
-                results.note_ledger(stage.ledger_error());
-            });
+            results.note(|results| results.add_unprotect(stage));
         })));
         Ok(())
     }
@@ -153,14 +132,6 @@ impl Stages {
 
 type MadeStages = std::result::Result<Vec<Box<dyn Stage>>, StageError>;
 type Added = std::result::Result<(), StageError>;
-
-impl Results {
-    fn note_ledger(&mut self, error: Option<&weir_ipsec::LedgerError>) {
-        if self.ledger_error.is_none() {
-            self.ledger_error = error.map(ToString::to_string);
-        }
-    }
-}
 
 fn boxed(stage: impl Stage) -> Box<dyn Stage> {
     Box::new(stage)
@@ -331,17 +302,22 @@ impl LivePipelines {
         self.measured.as_ref()
     }
 
-    /// Runs until the stop flag is raised. `handle` shows what is done meanwhile.
-    pub fn run(self, handle: &Handle) -> Result<LiveOutcome> {
+    /// Runs until the stop flag is raised. `show` gets the meters, and `lost_events` counts the
+    /// events that were not written, meanwhile.
+    pub fn run(
+        self,
+        show: impl FnOnce(Meters),
+        lost_events: Arc<AtomicU64>,
+    ) -> Result<LiveOutcome> {
         let mut running = self.live.start().map_err(start_error)?;
         let meters = running.meters().clone();
-        handle.show(meters.clone());
+        show(meters.clone());
         let beside = Beside::start(
             running.take_events(),
             running.take_reports(),
             self.writers,
             self.interfaces,
-            handle.lost_events(),
+            lost_events,
         )?;
         let joined = running.join();
         beside.join();
@@ -374,7 +350,7 @@ impl LivePipelines {
     }
 }
 
-/// Before the first packet, what is wrong is what was asked for.
+/// Before the first packet, it is the configuration that is wrong.
 fn start_error(error: PipelineError) -> Error {
     match error {
         PipelineError::NoPort { .. } | PipelineError::NoQueue { .. } => Error::configuration(error),

@@ -24,7 +24,7 @@ use crate::reopen::Reopen;
 /// A file of metrics is not written more often than this.
 pub const METRICS_EVERY: Duration = Duration::from_secs(1);
 
-/// What is asked for.
+/// What was requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places<'a> {
     /// A JSON line per interval.
@@ -63,7 +63,7 @@ struct Open {
 }
 
 impl Outputs {
-    /// Opens what is asked for, before the work is done, so that a wrong path
+    /// Opens what was requested, before the work is done, so that a wrong path
     /// is known early. A failure later on raises `stop`.
     ///
     /// # Errors

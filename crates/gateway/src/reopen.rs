@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Asks all outputs that are appended to for opening their files again.
+/// Makes all outputs that are appended to open their files again.
 #[derive(Clone, Debug, Default)]
 pub struct Reopen(Arc<Mutex<Vec<Arc<AtomicBool>>>>);
 

@@ -22,7 +22,7 @@ pub struct RuleSource {
     pub allows_empty: bool,
 }
 
-/// Rules in force, and what became of those in the files when they were loaded
+/// Active rules, and what became of those in the files when they were loaded
 /// first.
 pub struct LoadedRules {
     /// What the stages follow.
@@ -49,10 +49,10 @@ impl RuleSource {
         })
     }
 
-    /// Puts what the files hold now in the place of the rules in force.
+    /// Puts what the files hold now in the place of the active rules.
     ///
     /// # Errors
-    /// As [`Self::load`]; the rules in force stay.
+    /// As [`Self::load`]; the active rules stay.
     pub fn reload(&self, live: &LiveRules) -> Result<LoadReport> {
         let (rules, report) = self.prepare(live)?;
         live.replace(Arc::new(rules)).map_err(Error::running)?;

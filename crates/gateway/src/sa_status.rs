@@ -1,4 +1,4 @@
-//! What a running gateway tells of its associations.
+//! The state of the associations of a running gateway.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use weir_stream::DropReason;
 
 use crate::status::ReloadedAssociations;
 
-/// An association in force and what it did. It has no key.
+/// An active association and what it did. It has no key.
 #[derive(Clone, Debug, Serialize)]
 pub struct SaStatus {
     /// Its name in the SA file.

@@ -1,11 +1,11 @@
-//! What a running gateway tells of itself.
+//! The state of a running gateway.
 
 use serde::Serialize;
 use tracing::warn;
 use weir_ipsec::Replaced;
 use weir_stream::QueueReading;
 
-use crate::report::Traffic;
+use crate::traffic::Traffic;
 
 /// What a gateway did so far.
 #[derive(Clone, Debug, Serialize)]
@@ -36,7 +36,7 @@ pub struct Status {
     pub associations: Option<AssociationsStatus>,
 }
 
-/// The associations that are in force.
+/// The active associations.
 #[derive(Clone, Debug, Serialize)]
 pub struct AssociationsStatus {
     /// How many.
@@ -48,7 +48,7 @@ pub struct AssociationsStatus {
 /// What the search for threats did so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct InspectionStatus {
-    /// Rules in force.
+    /// Active rules.
     pub rules: u64,
     /// IP packets inspected, those in tunnels too.
     pub packets: u64,
@@ -133,7 +133,7 @@ impl From<&QueueReading> for QueueStatus {
     }
 }
 
-/// What a reload put in force.
+/// What a reload activated.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Reloaded {
     /// How often the configuration was replaced.
@@ -179,7 +179,7 @@ impl From<Replaced> for ReloadedAssociations {
 /// What became of the rules in the files.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReloadedRules {
-    /// Rules in force.
+    /// Active rules.
     pub loaded: u64,
     /// Rules that were left out.
     pub skipped: u64,

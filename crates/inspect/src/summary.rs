@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_stream::Statistics;
+use weir_stream::{ReadCounters, Statistics};
 
 use crate::alerted::AlertedStatistics;
 use crate::inspector::{GroupStatistics, InspectStatistics, RuleCost};
@@ -15,20 +15,9 @@ use crate::rule_set::{FileReport, LoadReport, RuleSet};
 pub struct InspectSummary {
     /// Always `summary`.
     pub event_type: &'static str,
-    /// Packets read.
-    pub packets: u64,
-    /// Bytes of these packets, as far as they were captured.
-    pub bytes: u64,
-    /// Their bytes on the wire.
-    pub wire_bytes: u64,
-    /// Packets that came to a live port but for which it had no space.
-    pub missed: u64,
-    /// Packets whose timestamps were not believed.
-    pub time_implausible: u64,
-    /// Jumps of the capture's clock by more than an hour.
-    pub clock_jumps: u64,
-    /// Packets said to have been longer than any packet can be.
-    pub length_implausible: u64,
+    /// What was read.
+    #[serde(flatten)]
+    pub read: ReadCounters,
     /// Rules that are wholly understood.
     pub rules_loaded: u64,
     /// Of these, rules in whose place a newer revision runs.
@@ -43,10 +32,10 @@ pub struct InspectSummary {
     pub inspection: InspectStatistics,
     /// What the groups of rules were searched for.
     pub groups: Vec<GroupStatistics>,
-    /// The dearest rules first, if their cost was measured.
+    /// The most expensive rules first, if their cost was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_profile: Option<Vec<ProfiledRule>>,
-    /// What was written of flows that raised alerts, if that was asked for.
+    /// What was written of flows that raised alerts, if that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alerted_pcap: Option<AlertedStatistics>,
     /// Time of the run.
@@ -80,7 +69,7 @@ pub struct ProfiledRule {
 }
 
 impl ProfiledRule {
-    /// The dearest rules of a set, at most a hundred, by what each cost.
+    /// The most expensive rules of a set, at most a hundred, by what each cost.
     pub fn dearest(rules: &RuleSet, costs: &[RuleCost]) -> Vec<ProfiledRule> {
         let tried = rules.rules().iter().zip(costs);
         let mut profile: Vec<ProfiledRule> = tried
@@ -158,13 +147,7 @@ impl InspectSummary {
     ) -> InspectSummary {
         InspectSummary {
             event_type: "summary",
-            packets: statistics.packets(),
-            bytes: statistics.bytes(),
-            wire_bytes: statistics.wire_bytes(),
-            missed: 0,
-            time_implausible: statistics.time_implausible(),
-            clock_jumps: statistics.clock_jumps(),
-            length_implausible: statistics.length_implausible(),
+            read: ReadCounters::from(statistics),
             rules_loaded: load.loaded,
             rules_superseded: load.superseded,
             rules_skipped: load.skipped.clone(),

@@ -14,8 +14,8 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
             "read",
             format!(
                 "{} packets, {}",
-                table::count(traffic.packets),
-                table::captured(traffic.bytes, traffic.wire_bytes)
+                table::count(traffic.read.packets),
+                table::captured(traffic.read.bytes, traffic.read.wire_bytes)
             ),
         ),
         row(
@@ -32,10 +32,14 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
         ),
     ];
     let implausible = [
-        ("missed", traffic.missed, "packets"),
-        ("implausible time", traffic.time_implausible, "packets"),
-        ("clock jumped", traffic.clock_jumps, "times"),
-        ("implausible length", traffic.length_implausible, "packets"),
+        ("missed", traffic.read.missed, "packets"),
+        ("implausible time", traffic.read.time_implausible, "packets"),
+        ("clock jumped", traffic.read.clock_jumps, "times"),
+        (
+            "implausible length",
+            traffic.read.length_implausible,
+            "packets",
+        ),
     ];
     for (name, number, unit) in implausible {
         if number > 0 {
@@ -54,7 +58,7 @@ pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
 /// The rows that every run's table ends with.
 pub fn speed_rows(traffic: &Traffic) -> Vec<Vec<String>> {
     let packets_per_s = if traffic.seconds > 0.0 {
-        traffic.packets as f64 / traffic.seconds
+        traffic.read.packets as f64 / traffic.seconds
     } else {
         0.0
     };

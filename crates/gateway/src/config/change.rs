@@ -1,4 +1,4 @@
-//! The search for changes, as the command line and the configuration file ask
+//! The search for changes, as the command line and the configuration file request
 //! for it.
 
 use serde::Deserialize;

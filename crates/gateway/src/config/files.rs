@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use weir_packet::file::{keep_apart, meet, require_folder_of};
 
-use super::Config;
+use super::model::Config;
 use crate::error::{Error, Result};
 
 impl Config {

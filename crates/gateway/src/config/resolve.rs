@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{
-    Config, File, Input, InspectConfig, LivePath, LivePortConfig, LivePortKind, NamedPipeline,
-    Output, PipelineConfig, Port, PortKind, Side, StageName,
+use super::document::{File, Input, NamedPipeline, Output, Port, PortKind, Side};
+use super::model::{
+    Config, InspectConfig, LivePath, LivePortConfig, LivePortKind, PipelineConfig, StageName,
 };
 
 pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Config> {

@@ -1,18 +1,11 @@
-//! The schema of a configuration, for its documentation: what the types themselves do not say.
+//! The documentation of a configuration, from its types.
 
-use schemars::{Schema, SchemaGenerator, json_schema};
 use weir_reference::Reference;
 
-use super::{
-    File, HostOs, InspectConfig, IpsecConfig, MeasureConfig, NamedPipeline, Port, Search, StageName,
-};
+use super::change::Search;
+use super::document::{File, NamedPipeline, Port};
+use super::model::{HostOs, InspectConfig, IpsecConfig, MeasureConfig};
 use crate::filter::{FilterConfig, FilterRule};
-
-/// Stages in order, each at most once.
-pub fn stages(generator: &mut SchemaGenerator) -> Schema {
-    let stage = generator.subschema_for::<StageName>();
-    json_schema!({ "anyOf": [stage, { "type": "array", "items": stage, "uniqueItems": true }] })
-}
 
 #[test]
 fn references_describe_the_configuration() {

@@ -64,7 +64,7 @@ impl Writing {
             }
             match received {
                 Received::Value(of_batch) => self.write(&of_batch),
-                // Lines that wait are written, and files opened again where that is asked for.
+                // Lines that wait are written, and files opened again where that was requested.
                 Received::Nothing => self.write(&[]),
                 Received::Ended => break,
             }

@@ -2,7 +2,7 @@
 
 use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, VocabularyError};
 
-/// A stage that a worker owns, and what is told of it when it ends.
+/// A stage that a worker owns, and what reads its results when it ends.
 pub struct Reported<S, R> {
     stage: S,
     report: R,

@@ -84,9 +84,9 @@ fn sensor(arguments: &Inspect, interface: &str) -> Outcome<ExitCode> {
     let finished = operate(gateway, &arguments.serving, quiet)?;
     let InspectSnapshot { statistics, groups } = handle.inspection().unwrap_or_default();
     let summary = InspectSummary {
+        read: finished.report.traffic.read,
         groups,
         interrupted: true,
-        missed: finished.report.traffic.missed,
         ..InspectSummary::new(&load, statistics, &finished.statistics)
     };
     if let Some(document) = document {

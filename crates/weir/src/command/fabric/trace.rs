@@ -96,8 +96,8 @@ fn summary(traffic: &Traffic, report: &Report) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let read = format!(
         "{} packets, {}",
-        table::count(traffic.packets),
-        table::captured(traffic.bytes, traffic.wire_bytes)
+        table::count(traffic.read.packets),
+        table::captured(traffic.read.bytes, traffic.read.wire_bytes)
     );
     let mut rows = vec![
         row("read", read),
