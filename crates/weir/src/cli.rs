@@ -9,12 +9,14 @@ use weir_console::{Common, Messages};
 use weir_inspect::EngineKind;
 use weir_packet::generate::Surge;
 
+mod common;
 mod control;
 mod fabric;
 #[cfg(target_os = "linux")]
 mod live;
 mod measure;
 
+pub use common::{NewKeys, Shards};
 pub use control::{
     Direction, Reload, Sa, SaAdd, SaCommand, SaList, SaRemove, Serving, Socket, Status,
 };
@@ -66,15 +68,6 @@ pub enum Command {
     Man(Man),
 }
 
-/// How many cores a command uses.
-#[derive(Args, Debug)]
-pub struct Shards {
-    /// Worker threads that share the packets by flow or association, one per core. Results
-    /// do not depend on the number.
-    #[arg(long, alias = "shards", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub workers: u16,
-}
-
 /// Run the pipelines of a configuration file.
 ///
 /// Packets pass from captures or network interfaces through stages (filter, inspect, measure,
@@ -112,16 +105,6 @@ pub struct Check {
     pub allow_insecure_permissions: bool,
     #[command(flatten)]
     pub common: Common,
-}
-
-/// Keys that are used for the first time.
-#[derive(Args, Debug)]
-pub struct NewKeys {
-    /// Add the key of this SA ("all" for every SA) to the ledger, and create the ledger if
-    /// it is missing. Only for keys that were never used anywhere; a key that the ledger
-    /// knows continues where it stopped. May be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub new_key: Vec<String>,
 }
 
 /// The security associations.

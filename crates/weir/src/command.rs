@@ -23,7 +23,7 @@ mod replay;
 mod run;
 mod sa;
 
-/// Does what the command line asks for.
+/// Runs the command of the command line.
 pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     match cli.command {
         Command::Run(arguments) => run::run(&arguments),

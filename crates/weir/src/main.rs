@@ -1,6 +1,6 @@
 //! The `weir` command: one gate for packet streams.
 //!
-//! `cli` says what can be asked for, `command` has it done by `weir_gateway`, and `tables` shows to
+//! `cli` has the arguments, `command` runs it by `weir_gateway`, and `tables` shows to
 //! people what happened.
 
 #![forbid(unsafe_code)]

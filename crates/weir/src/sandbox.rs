@@ -4,48 +4,15 @@
 //! packets reaches neither other files nor other programs. Where the kernel has neither, a
 //! warning says so. What stays allowed and why is in decision 103.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weir_console::{Failure, Outcome, messages};
-use weir_gateway::{Gateway, default_socket};
-
-use crate::cli::Serving;
 
 mod calls;
 mod files;
+mod reach;
 
-/// The files and ports that stay within reach.
-#[derive(Debug, Default)]
-pub struct Reach {
-    /// Read, also again.
-    pub inputs: Vec<PathBuf>,
-    /// Written, replaced, renamed or removed.
-    pub outputs: Vec<PathBuf>,
-    /// TCP ports that are listened at.
-    pub tcp_ports: Vec<u16>,
-}
-
-impl Reach {
-    /// What a gateway needs, with its control socket and metrics.
-    pub fn of_gateway(gateway: &Gateway, serving: &Serving) -> Reach {
-        let mut outputs = gateway.outputs();
-        outputs.extend(control_socket(serving));
-        Reach {
-            inputs: gateway.inputs(),
-            outputs,
-            tcp_ports: serving
-                .metrics
-                .iter()
-                .map(std::net::SocketAddr::port)
-                .collect(),
-        }
-    }
-}
-
-fn control_socket(serving: &Serving) -> Option<PathBuf> {
-    let named = serving.control.as_ref()?;
-    named.clone().or_else(default_socket)
-}
+pub use reach::Reach;
 
 /// Restricts files, for this thread and those that it starts from now on. To be called when ports
 /// are open and no other thread runs.

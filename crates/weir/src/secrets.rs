@@ -1,4 +1,4 @@
-//! Keeps secrets out of files that nobody asked for.
+//! Keeps secrets out of core dumps.
 
 use anyhow::Context;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};

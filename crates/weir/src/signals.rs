@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use weir_console::{Failure, Outcome};
 use weir_stream::StopFlag;
 
-/// Ends the run on SIGINT or SIGTERM: the batches in flight are finished and
+/// Ends the run on SIGINT or SIGTERM: the batches under way are finished and
 /// everything is written. A second signal ends the process at once.
 pub fn stop_on_interrupt(stop: &StopFlag) -> Outcome {
     let second = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Arguments of the commands that talk to a running gateway.
+//! Arguments of the commands that control a running gateway.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use weir_console::Common;
 use weir_gateway::metrics_address;
 
-use super::NewKeys;
+use super::common::NewKeys;
 
 /// How a running gateway is watched and controlled.
 #[derive(Args, Debug)]

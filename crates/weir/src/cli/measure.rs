@@ -8,7 +8,8 @@ use weir_measure::Value;
 use weir_measure::change::{Difference, KeySource, Model};
 use weir_packet::wire::KeyKind;
 
-use super::{Serving, Shards};
+use super::common::Shards;
+use super::control::Serving;
 
 /// Measure captures or a network interface: the largest sources of traffic, distinct keys and changes, by sketches
 /// in bounded memory.

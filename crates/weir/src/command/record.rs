@@ -124,7 +124,7 @@ pub fn record(arguments: &Record) -> Outcome<ExitCode> {
         seconds: started.elapsed().as_secs_f64(),
         interrupted: stop.is_stopped(),
     };
-    // Counts are reported also where writing failed; that failure is the one to tell.
+    // Counts are reported also where writing failed; that failure is the one to report.
     let reported = json.map_or(Ok(()), |json| json.write("record", &document));
     if !arguments.common.quiet {
         messages::show(&summary(arguments, &document));

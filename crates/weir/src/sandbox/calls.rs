@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// The filter restricts the thread that asks for it.
+    /// The filter restricts the thread that installs it.
     #[test]
     fn no_program_is_started_and_no_identity_changed() {
         let work = || {

@@ -9,9 +9,9 @@ use landlock::{
     PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::Reach;
+use super::reach::Reach;
 
-/// How far the kernel does what is asked for.
+/// How much of the request the kernel fulfils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confined {
     Whole,
@@ -19,10 +19,10 @@ pub enum Confined {
     Not,
 }
 
-/// What the kernel is asked for at most; older ones do less.
+/// The newest interface that is requested; older kernels do less.
 const NEWEST: ABI = ABI::V6;
 
-/// What the system tells of itself: interfaces, caches, clock.
+/// State of the system: interfaces, caches, clock.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/etc/localtime"];
 
 /// Devices that ports and other libraries open again.
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Landlock restricts the thread that asks for it.
+    /// Landlock restricts the thread that enables it.
     #[test]
     fn what_is_out_of_reach_cannot_be_opened() {
         let (inside, other) = (Folder::new(), Folder::new());
