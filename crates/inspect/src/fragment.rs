@@ -3,7 +3,7 @@
 //!
 //! What came first stays. Memory is bounded in fragments, bytes and time; the
 //! oldest datagram goes first. A datagram whose fragments overlap with
-//! different bytes is given up, as RFC 5722 asks for IPv6: no receiver can be
+//! different bytes is given up, as RFC 5722 requires for IPv6: no receiver can be
 //! trusted to read it as we would.
 
 use std::collections::VecDeque;

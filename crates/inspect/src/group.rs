@@ -1,7 +1,7 @@
 //! Groups of rules: those that look at the same kind of text.
 //!
 //! Every text meets the contents of its own group alone: the payloads of UDP
-//! packets, the streams that go to servers, the names that DNS is asked for. Of
+//! packets, the streams that go to servers, the names of DNS queries. Of
 //! what occurs, only the rules are looked at that the [`ports`] can concern.
 
 mod ports;

@@ -81,7 +81,7 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
-/// Places buffers at unmapped pages where a test asks for it.
+/// Places buffers at unmapped pages where a test requests it.
 #[cfg(test)]
 #[global_allocator]
 static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;

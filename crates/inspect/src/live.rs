@@ -53,13 +53,13 @@ impl LiveRules {
         })
     }
 
-    /// The rules in force.
+    /// The active rules.
     pub fn current(&self) -> Arc<RuleSet> {
         let current = self.current.lock();
         Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts other rules in force, made by [`RuleSet::reload`] from those that
+    /// Replaces the active rules by others, made by [`RuleSet::reload`] from those that
     /// are, or from any before them. Returns their generation: 1 for the first that replace
     /// others. Alerts say it ([`Event::generation`](weir_stream::Event::generation)).
     ///
@@ -109,7 +109,7 @@ impl LiveRules {
         self.trackers.clone()
     }
 
-    /// The rules in force, and the mailbox for those that replace them.
+    /// The active rules, and the mailbox for those that replace them.
     pub(crate) fn follow(&self) -> (Arc<RuleSet>, Mailbox<Arc<RuleSet>>) {
         // Nothing is replaced in between.
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

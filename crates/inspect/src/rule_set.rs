@@ -1,4 +1,4 @@
-//! Rule sets: many rules made ready to be asked together.
+//! Rule sets: many rules compiled for a common search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

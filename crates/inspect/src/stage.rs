@@ -36,7 +36,7 @@ struct Words {
     drops: DropCodes<InspectDrop>,
 }
 
-/// What a stage did is told so often, as long as batches come.
+/// What a stage did is published this often, as long as batches come.
 const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 /// The rules that a stage shares with others.
@@ -46,7 +46,7 @@ struct Following {
     told: Instant,
 }
 
-/// Inspects the records whose work asks for it ([`INSPECT`]), and notes an
+/// Inspects the records whose work includes it ([`INSPECT`]), and notes an
 /// [`ALERT`] for every rule that one matches. Records go on as they
 /// are, unless the stage is inline ([`InspectOptions::is_inline`]): then rules
 /// drop some, and the stage creates the packets that tell their ends. Every
@@ -147,7 +147,7 @@ impl InspectStage {
         Ok(())
     }
 
-    /// Tells those who watch what was done.
+    /// Publishes what was done so far.
     fn tell(&mut self) {
         let statistics = self.statistics();
         if let Some(live) = &mut self.live {

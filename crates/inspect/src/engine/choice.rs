@@ -69,7 +69,7 @@ pub struct EngineChoice {
 }
 
 impl EngineChoice {
-    /// Builds the engine, for the tier in force.
+    /// Builds the engine, for the active tier.
     ///
     /// # Errors
     /// [`EngineError`]: the engine does not take these contents.

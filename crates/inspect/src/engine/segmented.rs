@@ -52,7 +52,7 @@ const GROWTH: usize = 2;
 /// no choice of it, and a fixed one gives the same run twice.
 const SEED: Seed = Seed::from_u64(5);
 
-/// The engine. The module tells how it works.
+/// The engine. The module describes how it works.
 pub struct Segmented {
     tier: Tier,
     family: ShiftAddXor,

@@ -88,7 +88,7 @@ impl EveWriter {
     }
 
     /// Writes events that come without a batch, as those of a live pipeline do, flushes where a
-    /// second has passed, and opens the file again where that was asked for. To be called
+    /// second has passed, and opens the file again where that was requested. To be called
     /// without events, too.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ mod timeout_ns {
     pub(super) const OTHER_ESTABLISHED: u64 = 300 * SECOND_NS;
 }
 
-/// Most first bytes of a stream by which its protocol is told.
+/// Most first bytes of a stream by which its protocol is identified.
 const MAX_TELLING_BYTES: usize = 1024;
 /// Most bits that rules set in one flow.
 const MAX_BITS: usize = 256;
@@ -122,7 +122,7 @@ impl Streams {
         }
     }
 
-    /// Whether more of either stream may tell the protocol.
+    /// Whether more of either stream may identify the protocol.
     fn may_tell(&self) -> bool {
         may_tell(&self.to_server, 0) || may_tell(&self.to_client, 0)
     }
@@ -136,7 +136,7 @@ impl Streams {
     }
 }
 
-/// Whether a stream was still among the bytes that tell its protocol in front
+/// Whether a stream was still among the bytes that identify its protocol in front
 /// of its last `new_bytes`.
 fn may_tell(stream: &Stream, new_bytes: usize) -> bool {
     let text = stream.text();

@@ -47,7 +47,7 @@ pub(crate) struct FlowState {
     pub(crate) direction: Option<Direction>,
     pub(crate) is_established: bool,
     pub(crate) application: Option<AppProtocol>,
-    /// The protocol is not known yet, and more of the stream may tell it.
+    /// The protocol is not known yet, and more of the stream may identify it.
     pub(crate) may_be_told: bool,
     /// `None` where the packet is not part of a stream.
     pub(crate) sizes: Option<StreamSizes>,

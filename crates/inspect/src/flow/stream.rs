@@ -62,7 +62,7 @@ pub(crate) struct Waiting {
 /// What is in none of the bytes that a stream had so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The rule's step that asks for it, of the rules in force at the time.
+    /// The rule's step that asks for it, of the rules that were active at the time.
     pub(crate) step: usize,
     pub(crate) generation: u64,
     /// Where the stream ended.

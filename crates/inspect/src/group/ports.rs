@@ -1,13 +1,13 @@
-//! Rules told apart by the ports that they are about.
+//! Rules distinguished by the ports that they are about.
 //!
 //! Ports that are in the same of the rules' sets are of one *class*. For each
 //! rule a word has a bit for every class that it is about, so that one look-up
-//! for a text and one bit for a rule tell whether the two can meet.
+//! for a payload and one bit for a rule show whether the two can meet.
 
 use hashbrown::HashMap;
 use weir_select::PortSet;
 
-/// Most classes that are told apart; others are of the last.
+/// Most classes that are distinguished; others are of the last.
 const MAX_CLASSES: usize = u64::BITS as usize;
 
 /// The class of a port, as a bit; all bits where the port is not known.
@@ -81,7 +81,7 @@ impl PortClasses {
     }
 
     /// Whether a rule can be about ports of a class: it may be, where it is not
-    /// told apart from others.
+    /// distinguished from others.
     #[inline]
     pub(crate) fn concerns(&self, rule: usize, class: PortClass) -> bool {
         self.concerned[rule] & class.0 != 0

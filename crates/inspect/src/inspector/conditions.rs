@@ -1,4 +1,4 @@
-//! What rules ask besides texts: protocol and flow, the packet's own fields,
+//! What rules require besides texts: protocol and flow, the packet's own fields,
 //! bits; and what they leave behind when they match.
 
 use std::sync::Arc;

@@ -78,7 +78,7 @@ struct Scratch {
     /// searched and hits found so far.
     hits: Vec<Hits>,
     searched: Vec<(u64, u64)>,
-    /// What each rule cost, by its number, where that is asked for.
+    /// What each rule cost, by its number, where that is requested.
     costs: Option<Vec<RuleCost>>,
     /// Rules to be tried for the text at hand.
     candidates: Vec<u32>,

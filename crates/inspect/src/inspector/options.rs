@@ -1,4 +1,4 @@
-//! What an inspector is told beside its rules.
+//! Settings of an inspector beside its rules.
 
 use crate::checksum::Checksums;
 use crate::flow::{FlowLimits, HostPolicy};

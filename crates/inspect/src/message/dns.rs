@@ -1,4 +1,4 @@
-//! DNS (RFC 1035): the names that are asked for.
+//! DNS (RFC 1035): the names that are queried.
 
 use super::transaction::{DnsQuestion, DnsRecord, readable};
 use super::{Event, EventContent, Memory, Told};
@@ -9,13 +9,13 @@ use crate::rule::Direction;
 /// Most questions of a message that are looked at.
 const MAX_QUESTIONS: usize = 16;
 
-/// Calls `visit` with every name that a query asks for, its labels separated
+/// Calls `visit` with every name that is queried, its labels separated
 /// by dots, until it ends or makes no sense. Names are written to `name`.
 pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8])) {
     questions(message, name, |name, _| visit(name));
 }
 
-/// The same, with the types that are asked for.
+/// The same, with the types that are queried.
 fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u16)) {
     let Some((header, mut rest)) = message.split_first_chunk::<12>() else {
         return;

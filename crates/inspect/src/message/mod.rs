@@ -1,4 +1,4 @@
-//! Messages of application protocols, in parts that rules ask for.
+//! Messages of application protocols, in the parts that rules inspect.
 //!
 //! ```text
 //!  stream, both directions ── Conversation ── Event: parts of one message

@@ -22,7 +22,7 @@ pub struct Transaction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransactionRecord {
-    /// A request, and its answer where that began.
+    /// A request, and its response where that began.
     Http(HttpRecord),
     /// A query.
     Dns(DnsRecord),
@@ -30,11 +30,11 @@ pub enum TransactionRecord {
     Tls(TlsRecord),
 }
 
-/// An HTTP request, and its answer (RFC 9112). Bytes that are no UTF-8 stand as
+/// An HTTP request, and its response (RFC 9112). Bytes that are no UTF-8 stand as
 /// `\\xNN`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HttpRecord {
-    /// Host asked for: from the target, or from the field.
+    /// Host requested: from the target, or from the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Its port, where that is named.
@@ -49,7 +49,7 @@ pub struct HttpRecord {
     /// Field `X-Forwarded-For`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xff: Option<String>,
-    /// Field `Content-Type` of the answer, without parameters.
+    /// Field `Content-Type` of the response, without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_content_type: Option<String>,
     /// Field `Referer`.
@@ -61,13 +61,13 @@ pub struct HttpRecord {
     /// Version of the request, as in `HTTP/1.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Status of the answer.
+    /// Status of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Field `Location` of an answer that redirects.
+    /// Field `Location` of a response that redirects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
-    /// Bytes of the answer's body so far, as they were sent.
+    /// Bytes of the response's body so far, as they were sent.
     pub length: u64,
 }
 
@@ -88,9 +88,9 @@ pub struct DnsQuestion {
     pub kind: &'static str,
     /// Identifier of the message.
     pub id: u16,
-    /// Name asked for, its labels separated by dots.
+    /// Name queried, its labels separated by dots.
     pub rrname: String,
-    /// Type asked for, by its name where that is known.
+    /// Type queried, by its name where that is known.
     pub rrtype: String,
     /// Place of the message among those of its flow, from 0.
     pub tx_id: u64,

@@ -1,4 +1,4 @@
-//! What a rule asks of a payload: its `content` and `pcre` options in order.
+//! What a rule requires of a payload: its `content` and `pcre` options in order.
 //!
 //! A step that is placed by `offset` and `depth` looks at the payload, one
 //! that is placed by `distance` and `within` (or a pattern with the flag `R`)
@@ -265,7 +265,7 @@ impl Step {
     }
 }
 
-/// What a rule asks of one text, in order.
+/// What a rule requires of one text, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
     steps: Vec<Step>,
@@ -284,7 +284,7 @@ impl Payload {
         Payload { steps }
     }
 
-    /// Whether nothing is asked of the text.
+    /// Whether nothing is required of the text.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

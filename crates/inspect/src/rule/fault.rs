@@ -8,7 +8,7 @@ use weir_select::SetError;
 /// Why a rule was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultKind {
-    /// The rule is in order, but asks for something that this engine does not
+    /// The rule is in order, but requires something that this engine does not
     /// have.
     #[error("not supported: {0}")]
     Unsupported(Unsupported),
@@ -43,7 +43,7 @@ pub enum FaultKind {
     Pattern(String),
 }
 
-/// What a rule may ask for that this engine does not have.
+/// What a rule may require that this engine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// A rule option, as in `keyword base64_data`.

@@ -42,7 +42,7 @@ use crate::buffer::Buffer;
 use crate::flow::AppProtocol;
 use crate::payload::Payload;
 
-/// What a rule asks for when it matches.
+/// What a rule requests when it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Raise an alert.
@@ -113,7 +113,7 @@ impl Direction {
     }
 }
 
-/// The `flow` option. The default asks for nothing.
+/// The `flow` option. The default requires nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowCondition {
     /// Which way the packet goes.
@@ -210,7 +210,7 @@ pub struct StreamBytes {
     pub bytes: PayloadBytes,
 }
 
-/// Conditions on the packet itself. The default asks for nothing.
+/// Conditions on the packet itself. The default requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketConditions {
     /// The `dsize` option.
@@ -241,7 +241,7 @@ impl PacketConditions {
     }
 }
 
-/// What a rule asks of one buffer.
+/// What a rule requires of one buffer.
 #[derive(Clone, Debug)]
 pub struct BufferTest {
     /// Which part of a message.
@@ -270,9 +270,9 @@ pub struct Rule {
     pub packet: PacketConditions,
     /// Bits, rates and silence.
     pub state: StateConditions,
-    /// What is asked of the payload or the stream.
+    /// What is required of the payload or the stream.
     pub payload: Payload,
-    /// What is asked of the parts of a message, in the order in which the rule
+    /// What is required of the parts of a message, in the order in which the rule
     /// names them.
     pub buffers: Vec<BufferTest>,
     /// Text, numbers, class and references.

@@ -6,7 +6,7 @@ use super::translate::{Dialect, translate};
 use crate::buffer::Buffer;
 use crate::payload::{Pattern, PatternError, PatternText};
 
-/// What a `pcre` option asks for.
+/// What a `pcre` option requires.
 pub(super) struct PcreOption {
     pub(super) negated: bool,
     /// The search starts where the last match ended (flag `R`).

@@ -74,7 +74,7 @@ pub struct Rate {
     pub seconds: u32,
 }
 
-/// What a rule remembers. The default asks for nothing.
+/// What a rule remembers. The default requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateConditions {
     /// The `flowbits` options: of the bits of a query one must be as asked.

@@ -166,7 +166,7 @@ impl Buckets {
         self.heads[(hash >> self.shift) as usize]
     }
 
-    /// Asks the memory for the first entries of a head's bucket.
+    /// Prefetches the first entries of a head's bucket.
     #[inline(always)]
     pub(super) fn fetch(&self, head: u32) {
         let start = (head >> 8) as usize * ENTRY_WORDS;

@@ -78,7 +78,7 @@ pub use candidates::CascadeStatistics;
 pub use explain::Explanation;
 pub use profile::{Profile, ProfileError};
 
-/// The engine. The module tells how it works.
+/// The engine. The module describes how it works.
 pub struct Cascade {
     tier: Tier,
     /// No two engines of a process have the same.

@@ -60,7 +60,7 @@ pub(super) struct Body {
     /// Bytes that were sent for it, with what is around chunks.
     sent_bytes: u64,
     decoder: Option<Decoder>,
-    /// Whether the end of the connection can end it: that of an answer.
+    /// Whether the end of the connection can end it: that of a response.
     ends_with_connection: bool,
 }
 
@@ -195,7 +195,7 @@ impl Body {
                         }
                         (b' ' | b'\t' | b'\r', _) if size.is_none() => {}
                         // No chunks, whatever the head says: clients then show
-                        // the answer as it is.
+                        // the response as it is.
                         _ if size.is_none() && self.ends_with_connection => {
                             self.framing = Framing::UntilEnd;
                             self.add(&bytes[at..]);

@@ -148,12 +148,12 @@ impl Head {
         self.words().nth(1).unwrap_or_default()
     }
 
-    /// The status code of an answer.
+    /// The status code of a response.
     pub(super) fn status(&self) -> Option<u16> {
         std::str::from_utf8(self.status_text()).ok()?.parse().ok()
     }
 
-    /// Whether an answer with this status can have a body (RFC 9110, section
+    /// Whether a response with this status can have a body (RFC 9110, section
     /// 6.4.1).
     pub(super) fn may_have_body(&self) -> bool {
         !matches!(self.status(), Some(100..=199 | 204 | 304))

@@ -1,4 +1,4 @@
-//! HTTP/1 (RFC 9112): requests and answers, one after the other.
+//! HTTP/1 (RFC 9112): requests and responses, one after the other.
 
 mod body;
 mod head;
@@ -17,14 +17,14 @@ use head::Head;
 /// Longest head. What is longer is looked at so far, and the rest of its
 /// direction is not.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Most requests whose answers are awaited.
+/// Most requests whose responses are awaited.
 const MAX_REQUESTS: usize = 64;
 
-/// Most bytes that are kept of the requests whose answers are awaited, to tell
+/// Most bytes that are kept of the requests whose responses are awaited, to tell
 /// with alerts on these.
 const MAX_RECORD_BYTES: usize = 16 << 10;
 
-/// A request, as far as the length of its answer depends on it.
+/// A request, as far as the length of its response depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Asked {
     Head,
@@ -40,7 +40,7 @@ fn find_start_line(bytes: &[u8], direction: Direction) -> Option<usize> {
     starts.find(|start| starts_http(&bytes[*start..], direction))
 }
 
-/// A request whose answer is awaited.
+/// A request whose response is awaited.
 #[derive(Clone, Debug)]
 struct Request {
     asked: Asked,
@@ -58,7 +58,7 @@ pub(crate) struct Http {
     asked: VecDeque<Request>,
     /// Requests so far.
     requests: u64,
-    /// What is answered now.
+    /// The request whose response is being read.
     answered: Option<Request>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct View<'a> {
     head: &'a Head,
     body: &'a Body,
     direction: Direction,
-    /// The request that the message is, or answers.
+    /// The request that the message is, or responds to.
     request: Option<&'a Request>,
     is_new: bool,
     /// Length of the body before this event.
@@ -261,7 +261,7 @@ impl Http {
         }
     }
 
-    /// Keeps of an answer that is over what alerts say of it.
+    /// Keeps of a response that is over what alerts say of it.
     fn keep_answer(&mut self, direction: Direction) {
         if let (Direction::ToClient, Some(request)) = (direction, &mut self.answered) {
             let Side { head, body, .. } = &self.answer;
@@ -269,7 +269,7 @@ impl Http {
         }
     }
 
-    /// Bytes are missing. Which request an answer behind them belongs to is not known.
+    /// Bytes are missing. Which request a response behind them belongs to is not known.
     pub(super) fn skip_gap(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
         let is_lost = self.side(direction).state == State::Lost;
         self.stop(direction, notify);
@@ -292,7 +292,7 @@ impl Http {
         self.side(direction).state = State::Lost;
     }
 
-    /// The request that a direction's newest message is, or answers.
+    /// The request that a direction's newest message is, or responds to.
     fn request(&self, direction: Direction) -> Option<&Request> {
         match direction {
             Direction::ToServer => {

@@ -1,4 +1,4 @@
-//! What alerts say of a request and its answer.
+//! What alerts say of a request and its response.
 
 use super::body::Body;
 use super::head::{Head, unfolded};
@@ -30,7 +30,7 @@ impl HttpRecord {
         }
     }
 
-    /// Adds what the answer says.
+    /// Adds what the response says.
     pub(super) fn add_answer(&mut self, head: &Head, body: &Body) {
         let field = |name| {
             let value: Vec<u8> = unfolded(head.field(name)?).copied().collect();
@@ -65,7 +65,7 @@ impl Request {
         size_of::<Request>() + self.record.text_bytes()
     }
 
-    /// The exchange, with what came of the answer if that goes on.
+    /// The exchange, with what came of the response if that goes on.
     pub(super) fn transaction(&self, answer: Option<(&Head, &Body)>) -> Transaction {
         let mut record = self.record.clone();
         if let Some((head, body)) = answer {

@@ -99,7 +99,7 @@ fn heads_that_break_the_rules_keep_what_they_hold() {
     }
 }
 
-/// An answer that is said to come in chunks and does not is looked at as it is.
+/// A response that is said to come in chunks and does not is looked at as it is.
 #[test]
 fn what_are_no_chunks_is_the_body() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -13,7 +13,7 @@ use crate::payload::{MAX_VARIABLES, Payload, Step};
 #[derive(Default)]
 pub(super) struct DraftTexts {
     lists: Vec<DraftList>,
-    /// The sticky buffer that is in force.
+    /// The active sticky buffer.
     buffer: Option<Buffer>,
     is_dotted: bool,
     /// List and step of the last content.
@@ -33,7 +33,7 @@ struct DraftList {
 pub(super) enum DraftStep {
     Content(DraftContent),
     /// A `pcre` option's value and its place. It is compiled when everything
-    /// else is found in order, for that is the dear part.
+    /// else is found in order, for that is the expensive part.
     Pcre(usize, Vec<u8>),
     Ready(Step),
 }
@@ -109,7 +109,7 @@ impl DraftTexts {
     }
 
     /// Adds a step that reads numbers. One that is relative and has no sticky
-    /// buffer in force goes on where the last step looked.
+    /// active buffer goes on where the last step looked.
     fn push_number(&mut self, step: Step) {
         let (buffer, is_dotted) = self.in_force();
         let list = match self.last_step {
@@ -205,7 +205,7 @@ impl DraftTexts {
         Ok((self.variables.len() - 1) as u8)
     }
 
-    /// Everything that is asked of each buffer.
+    /// Everything that is required of each buffer.
     pub(super) fn finish(self, patterns: &mut Patterns) -> Result<Vec<BufferTest>, Fault> {
         let lists = self.lists.into_iter();
         lists

@@ -84,7 +84,7 @@ pub(super) fn look_classes(
     false
 }
 
-/// Asks for the line of the cache where a value begins, to be read soon.
+/// Prefetches the line of the cache where a value begins.
 #[inline(always)]
 pub(super) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
