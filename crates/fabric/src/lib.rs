@@ -3,7 +3,8 @@
 //!
 //! [`wire`] reads and writes packets. [`check`] counts them and says what is wrong with them; its
 //! stage is what `weir fabric check` runs. [`filter`] and [`marks`] are pure state machines:
-//! packets and states in, verdicts out. [`trace`] reads the marks of a capture.
+//! packets and states in, verdicts out. [`trace`] reads the marks of a capture. [`secure`] authenticates
+//! packets in place of their ICRC; [`stage`] has the stages that protect, verify and filter.
 
 #![deny(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod config_error;
 pub mod filter;
 pub mod marks;
 pub mod secure;
+pub mod stage;
 pub mod trace;
 pub mod wire;
 

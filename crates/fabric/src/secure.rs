@@ -22,7 +22,10 @@ mod slots;
 mod unlisted;
 
 pub use batch::Batch;
-pub use config::{Direction, FabricFile, Partition, QueuePair, ReadSecret};
+pub(crate) use batch::addresses;
+pub use config::{
+    Direction, FabricFile, LoadError, OtherPackets, Partition, QueuePair, ReadSecret,
+};
 pub use derive::{Address, Endpoint, Secret, SecretLength, SenderKeys, SessionRandom};
 pub use flow::{ExtendedMode, Flow, FlowError, Mode, PlainPolicy, Timestamps};
 pub use flows::FlowId;

@@ -6,6 +6,7 @@ use weir_crypto::{BATCH_PACKETS, Descriptor, KeyId, Layout};
 use weir_packet::wire::{Checksum, LinkType, internet_checksum, protocol};
 
 use super::derive::{Address, Endpoint};
+use super::flows::FlowId;
 use super::format::{
     self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, Role, TAG_BYTES, associated_bytes,
 };
@@ -52,6 +53,8 @@ pub(super) struct Place {
     has_vcrc: bool,
     /// Of the marking field, where the flow has timestamps.
     timestamp_bits: u32,
+    /// Whose keys it has, once they are found.
+    flow: Option<FlowId>,
     outcome: Result<(), DropReason>,
 }
 
@@ -117,6 +120,16 @@ impl Batch {
         record.ok_or(DropReason::NotRun)
     }
 
+    /// The flow of packet `index`, under whose keys it is protected or was verified; `None` where it passes
+    /// as it is.
+    pub fn flow(&self, index: usize) -> Option<FlowId> {
+        self.places.get(index)?.flow
+    }
+
+    pub(super) fn set_flow(&mut self, index: usize, flow: FlowId) {
+        self.places[index].flow = Some(flow);
+    }
+
     /// All of them in order.
     pub fn iter(&self) -> impl Iterator<Item = Result<&[u8], DropReason>> {
         (0..self.len()).map(|index| self.get(index))
@@ -161,6 +174,7 @@ impl Batch {
             trailer: trailer..self.buffer.len(),
             has_vcrc: packet.vcrc_range().is_some(),
             timestamp_bits: 0,
+            flow: None,
             outcome: Err(DropReason::NotRun),
         })
     }
@@ -371,6 +385,7 @@ impl Place {
             trailer: 0..0,
             has_vcrc: false,
             timestamp_bits: 0,
+            flow: None,
             outcome: Err(reason),
         }
     }
@@ -408,6 +423,12 @@ impl Path {
             source_qp: packet.deth().map(|deth| deth.source_qp),
         })
     }
+}
+
+/// Where a packet comes from, and where it goes to.
+pub(crate) fn addresses(packet: &Packet<'_>) -> Option<[Address; 2]> {
+    let path = Path::of(packet)?;
+    Some([path.source, path.destination.address])
 }
 
 const IPV4_BYTES: usize = 20;

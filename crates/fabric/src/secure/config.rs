@@ -20,7 +20,8 @@
 //! session_random = "0f0e0d0c0b0a09080706050403020100"
 //! ```
 //!
-//! A secret is hex, as in an SA file, or lies in a file that `secret_file` names. A queue pair has the
+//! A secret is hex, as in an SA file, lies in a file that `secret_file` names, or is read from the descriptor
+//! `secret_fd`. A queue pair has the
 //! secret of its partition, or one of its session: `secret`, or `send_secret` and `receive_secret`
 //! where each direction has its own. Addresses are IPv4 addresses, GIDs, or LIDs as numbers. `role` is
 //! `both`, `send` or `receive`; `extended` is `never`, `fallback` or `always`; `window` counts packets.
@@ -49,9 +50,11 @@
 //! Whatever is wrong is one [`ConfigError`] with line and column. No error repeats a secret.
 
 mod document;
+mod shape;
 
 use std::fmt;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
@@ -73,6 +76,20 @@ pub struct FabricFile {
     pub policy: PlainPolicy,
     /// When keys are given up.
     pub limits: TagLimits,
+    /// What becomes of packets of other networks.
+    pub other_packets: OtherPackets,
+    /// The files that secrets were read from, by the paths that they were read from.
+    pub secret_files: Vec<PathBuf>,
+}
+
+/// What becomes of packets that are neither InfiniBand nor RoCEv2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OtherPackets {
+    /// They are dropped.
+    #[default]
+    Drop,
+    /// They pass.
+    Allow,
 }
 
 /// A partition.
@@ -107,9 +124,53 @@ pub struct Direction {
 }
 
 /// Reads the secret in a file that `fabric.toml` names.
-pub type ReadSecret<'r> = dyn FnMut(&Path) -> Result<Zeroizing<String>, String> + 'r;
+pub type ReadSecret<'r> = dyn FnMut(&Path) -> Result<weir_secret::Secret, String> + 'r;
+
+/// Why a file cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It cannot be read, or others may read it too.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        message: String,
+    },
+    /// It says something wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Longer files are refused: enough for a hundred thousand queue pairs.
+const LONGEST_FILE_BYTES: u64 = 64 << 20;
 
 impl FabricFile {
+    /// Loads a file, and the secrets in files that it names, relative to its own place. Others may
+    /// read none of them, unless `allow_insecure_permissions`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn load(path: &Path, allow_insecure_permissions: bool) -> Result<FabricFile, LoadError> {
+        let text =
+            text_of(path, allow_insecure_permissions).map_err(|message| LoadError::File {
+                path: path.to_owned(),
+                message,
+            })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut secret_files = Vec::new();
+        let mut read = |named: &Path| {
+            let place = folder.join(named);
+            let secret = weir_secret::Secret::read(&place, allow_insecure_permissions)
+                .map_err(|message| format!("{}: {message}", place.display()));
+            secret_files.push(place);
+            secret
+        };
+        let mut file = FabricFile::parse(path, &text, &mut read)?;
+        file.secret_files = secret_files;
+        Ok(file)
+    }
+
     /// Reads the text of a file; `path` is for messages. Files that it names are read by the caller, who
     /// knows where they are and whether others may read them.
     ///
@@ -121,6 +182,19 @@ impl FabricFile {
         read_secret: &mut ReadSecret<'_>,
     ) -> Result<FabricFile, ConfigError> {
         document::parse(path, text, read_secret)
+    }
+}
+
+fn text_of(path: &Path, allow_insecure_permissions: bool) -> Result<Zeroizing<String>, String> {
+    let file = File::open(path).map_err(|error| format!("cannot open: {error}"))?;
+    if !allow_insecure_permissions {
+        weir_secret::check_permissions(&file, path)?;
+    }
+    let contents = weir_secret::read_secret(file, LONGEST_FILE_BYTES);
+    let contents = contents.map_err(|error| format!("cannot read: {error}"))?;
+    match std::str::from_utf8(&contents) {
+        Ok(text) => Ok(Zeroizing::new(text.to_owned())),
+        Err(error) => Err(format!("byte {}: is not UTF-8", error.valid_up_to())),
     }
 }
 

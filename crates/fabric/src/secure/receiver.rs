@@ -326,6 +326,7 @@ impl Receiver {
         };
         let (flow, receiving) = (self.flows.get_mut(id)).ok_or(DropReason::UnknownQueuePair)?;
         flow.admit(&bth)?;
+        batch.set_flow(index, id);
         let of_opcode = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
         if let Some(timestamps) = flow.timestamps {
             let stamp = batch.timestamp(index, timestamps.bits);

@@ -329,6 +329,7 @@ impl Sender {
         };
         let (flow, sending) = (self.flows.get_mut(id)).ok_or(DropReason::UnknownQueuePair)?;
         flow.admit(&bth)?;
+        batch.set_flow(index, id);
         let algorithm = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
         if icrc != Verdict::Good {
             return Err(DropReason::IcrcWrong);

@@ -1,13 +1,16 @@
-//! The shape of the file, and what its parts mean together.
+//! What the parts of the file mean together.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use toml::Spanned;
 use weir_secret::bytes_of_hex;
 
-use super::{Direction, FabricFile, Partition, QueuePair, ReadSecret};
+use super::shape::{
+    AddressEntry, Document, EndEntry, ExtendedWord, ModeWord, OtherWord, PartitionEntry,
+    QueuePairEntry, RoleWord, TimestampsEntry, TransportWord, UnlistedEntry,
+};
+use super::{Direction, FabricFile, OtherPackets, Partition, QueuePair, ReadSecret};
 use crate::config_error::{Blame, ConfigError};
 use crate::secure::derive::{Address, Endpoint, Secret, SessionRandom};
 use crate::secure::flow::{ExtendedMode, Flow, Mode, PlainPolicy, Timestamps};
@@ -15,121 +18,12 @@ use crate::secure::receiver::TagLimits;
 use crate::secure::unlisted::Unlisted;
 use crate::wire::Transport;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    #[serde(default)]
-    plain_queue_pairs: Vec<Spanned<u32>>,
-    failed_tags: Option<Spanned<u32>>,
-    consecutive_failures: Option<Spanned<u32>>,
-    #[serde(default)]
-    partition: Vec<PartitionEntry>,
-    #[serde(default)]
-    queue_pair: Vec<QueuePairEntry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PartitionEntry {
-    name: Spanned<String>,
-    partition_key: Spanned<u16>,
-    #[serde(default)]
-    mode: ModeWord,
-    secret: Option<Spanned<weir_secret::Secret>>,
-    secret_file: Option<Spanned<PathBuf>>,
-    unlisted: Option<Spanned<UnlistedEntry>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UnlistedEntry {
-    session_random: Spanned<String>,
-    flows: Option<Spanned<usize>>,
-    #[serde(default)]
-    extended: ExtendedWord,
-    window: Option<Spanned<usize>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimestampsEntry {
-    bits: u32,
-    tolerance_s: u32,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct QueuePairEntry {
-    name: Spanned<String>,
-    partition: Spanned<String>,
-    transport: TransportWord,
-    local: EndEntry,
-    remote: EndEntry,
-    session_random: Spanned<String>,
-    secret: Option<Spanned<weir_secret::Secret>>,
-    secret_file: Option<Spanned<PathBuf>>,
-    send_secret: Option<Spanned<weir_secret::Secret>>,
-    send_secret_file: Option<Spanned<PathBuf>>,
-    receive_secret: Option<Spanned<weir_secret::Secret>>,
-    receive_secret_file: Option<Spanned<PathBuf>>,
-    #[serde(default)]
-    role: RoleWord,
-    #[serde(default)]
-    extended: ExtendedWord,
-    window: Option<Spanned<usize>>,
-    timestamps: Option<Spanned<TimestampsEntry>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EndEntry {
-    address: Spanned<AddressEntry>,
-    queue_pair: Spanned<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "must be an IPv4 address or a GID in quotes, or a LID as a number"
-)]
-enum AddressEntry {
-    Lid(u64),
-    Ip(std::net::IpAddr),
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ModeWord {
-    #[default]
-    Require,
-    Allow,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum TransportWord {
-    Rc,
-    Uc,
-    Rd,
-    Ud,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum RoleWord {
-    #[default]
-    Both,
-    Send,
-    Receive,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ExtendedWord {
-    Never,
-    #[default]
-    Fallback,
-    Always,
+/// A secret that the file may give in three ways.
+struct Given<'a> {
+    key: &'static str,
+    text: &'a Option<Spanned<weir_secret::Secret>>,
+    file: &'a Option<Spanned<PathBuf>>,
+    descriptor: &'a Option<Spanned<u32>>,
 }
 
 impl ExtendedWord {
@@ -140,13 +34,6 @@ impl ExtendedWord {
             ExtendedWord::Always => ExtendedMode::Always,
         }
     }
-}
-
-/// A secret that the file may give in two ways.
-struct Given<'a> {
-    key: &'static str,
-    text: &'a Option<Spanned<weir_secret::Secret>>,
-    file: &'a Option<Spanned<PathBuf>>,
 }
 
 /// What is needed to say where something is wrong, and to read what the file names.
@@ -170,10 +57,15 @@ pub(super) fn parse(
     let (partitions, secrets) = reader.partitions(&document.partition, &mut policy)?;
     let queue_pairs = reader.queue_pairs(&document.queue_pair, &partitions, &secrets)?;
     Ok(FabricFile {
+        secret_files: Vec::new(),
         partitions,
         queue_pairs,
         policy,
         limits: reader.limits(&document)?,
+        other_packets: match document.other_packets {
+            OtherWord::Drop => OtherPackets::Drop,
+            OtherWord::Allow => OtherPackets::Allow,
+        },
     })
 }
 
@@ -228,6 +120,7 @@ impl Reader<'_, '_> {
                 key: "secret",
                 text: &entry.secret,
                 file: &entry.secret_file,
+                descriptor: &entry.secret_fd,
             };
             let secret = self.secret(&given)?;
             let unlisted = match &entry.unlisted {
@@ -382,15 +275,25 @@ impl Reader<'_, '_> {
         entry: &QueuePairEntry,
         of_partition: Option<&Secret>,
     ) -> Result<[Secret; 2], ConfigError> {
-        let given = |key, text, file| Given { key, text, file };
-        let both = self.secret(&given("secret", &entry.secret, &entry.secret_file))?;
+        let both = self.secret(&Given {
+            key: "secret",
+            text: &entry.secret,
+            file: &entry.secret_file,
+            descriptor: &entry.secret_fd,
+        })?;
         let own = [
-            given("send_secret", &entry.send_secret, &entry.send_secret_file),
-            given(
-                "receive_secret",
-                &entry.receive_secret,
-                &entry.receive_secret_file,
-            ),
+            Given {
+                key: "send_secret",
+                text: &entry.send_secret,
+                file: &entry.send_secret_file,
+                descriptor: &entry.send_secret_fd,
+            },
+            Given {
+                key: "receive_secret",
+                text: &entry.receive_secret,
+                file: &entry.receive_secret_file,
+                descriptor: &entry.receive_secret_fd,
+            },
         ];
         let [sending, receiving] = own.map(|given| self.secret(&given));
         let name = entry.name.span();
@@ -417,21 +320,39 @@ impl Reader<'_, '_> {
 
     fn secret(&mut self, given: &Given<'_>) -> Result<Option<Secret>, ConfigError> {
         let key = given.key;
-        let (bytes, span) = match (given.text, given.file) {
-            (None, None) => return Ok(None),
-            (Some(text), None) => (text.get_ref().bytes(), text.span()),
-            (None, Some(file)) => {
-                let read = (self.read_secret)(file.get_ref());
-                let text = read
-                    .map_err(|error| self.blame.at(file.span(), format!("{key}_file: {error}")))?;
-                (bytes_of_hex(&text), file.span())
+        let spans = [
+            given.text.as_ref().map(Spanned::span),
+            given.file.as_ref().map(Spanned::span),
+            given.descriptor.as_ref().map(Spanned::span),
+        ];
+        let mut spans = spans.into_iter().flatten();
+        let Some(span) = spans.next() else {
+            return Ok(None);
+        };
+        if let Some(second) = spans.next() {
+            let message = format!("give only one of {key}, {key}_file and {key}_fd");
+            return Err(self.blame.at(second, message));
+        }
+        let (suffix, named) = match (given.file, given.descriptor) {
+            (Some(file), _) => ("_file", Some(file.get_ref().clone())),
+            (None, Some(number)) => {
+                let path = format!("/dev/fd/{}", number.get_ref());
+                ("_fd", Some(PathBuf::from(path)))
             }
-            (Some(_), Some(file)) => {
-                let message = format!("{key}_file: {key} is given too");
-                return Err(self.blame.at(file.span(), message));
+            (None, None) => ("", None),
+        };
+        let read = match (given.text, named) {
+            (Some(text), _) => text.get_ref().bytes(),
+            (None, named) => {
+                let read = (self.read_secret)(&named.unwrap_or_default());
+                let secret = read.map_err(|error| {
+                    self.blame
+                        .at(span.clone(), format!("{key}{suffix}: {error}"))
+                })?;
+                secret.bytes()
             }
         };
-        let secret = bytes
+        let secret = read
             .map_err(str::to_owned)
             .and_then(|bytes| Secret::new(bytes).map_err(|error| error.to_string()));
         match secret {

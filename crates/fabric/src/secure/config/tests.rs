@@ -48,11 +48,16 @@ session_random = "0f0e0d0c0b0a09080706050403020102"
 role = "send"
 "#;
 
+fn secret(text: &str) -> weir_secret::Secret {
+    let text = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text);
+    serde::Deserialize::deserialize(text).expect("text")
+}
+
 fn parse(text: &str) -> Result<FabricFile, ConfigError> {
     FabricFile::parse(Path::new("fabric.toml"), text, &mut |path| match path {
-        path if path == Path::new("other.key") => Ok(Zeroizing::new(
-            "0x20112233445566778899aabbccddeeff\n".into(),
-        )),
+        path if path == Path::new("other.key") => {
+            Ok(secret("0x20112233445566778899aabbccddeeff\n"))
+        }
         _ => Err("cannot open: no such file".into()),
     })
 }

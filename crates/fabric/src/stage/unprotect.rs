@@ -1,0 +1,295 @@
+//! From secure packets to packets, a batch at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_ledger::{LedgerError, Owner, Shortage};
+use weir_packet::wire::{FlowKey, KeyKind};
+use weir_stream::{
+    Batch, Context, Event, Stage, StageError, Steering, Vocabulary, VocabularyError,
+};
+
+use super::error::FabricError;
+use super::records::{NS_PER_SECOND, Records, replace, time_ns};
+use super::report::FlowReport;
+use super::steering;
+use super::windows::{ReceivingKeys, inbound};
+use super::words::{StageDropReason, Words};
+use crate::secure::{Alarm, AlarmCause, Algorithm, DropReason, FlowId, OtherPackets, Receiver};
+
+const NAME: &str = "fabric-unprotect";
+
+/// Verifies and restores the packets of the queue pairs that belong to its worker.
+pub struct UnprotectStage {
+    words: Option<Words>,
+    keys: ReceivingKeys,
+    receiver: Receiver,
+    receiving: Vec<Receiving>,
+    by_flow: HashMap<FlowId, usize>,
+    records: Records,
+    /// Queue pairs with packets among the records, by their place in `receiving`.
+    touched: Vec<usize>,
+    batches: u64,
+    unprotected: u64,
+    passed: u64,
+    alarms: u64,
+    ledger_error: Option<Arc<LedgerError>>,
+    is_finished: bool,
+}
+
+/// A queue pair.
+struct Receiving {
+    /// Among the [`inbound`] ones of the file.
+    place: usize,
+    flow: FlowId,
+    packets: u64,
+    bytes: u64,
+    /// When it last had packets, counted in batches.
+    touched_in: u64,
+    /// Whether the ledger lets these go on.
+    is_granted: bool,
+    /// At the end.
+    was_degraded: (bool, bool),
+}
+
+impl UnprotectStage {
+    pub(super) fn new(
+        keys: ReceivingKeys,
+        worker: usize,
+        workers: usize,
+    ) -> Result<UnprotectStage, FabricError> {
+        let file = keys.file();
+        let mut receiver = Receiver::new(file.policy.clone(), file.limits);
+        let failed = |what, name: &str| {
+            let owner = Owner::new(what, name);
+            move |source| FabricError::Flow { owner, source }
+        };
+        let mut receiving = Vec::new();
+        let mut by_flow = HashMap::new();
+        for (place, name, direction) in keys.of_worker(worker, workers) {
+            let from = keys.window(place).map(|window| window.from());
+            let added = receiver.add(direction.flow, &direction.keys(), from.unwrap_or_default());
+            let flow = added.map_err(failed("queue_pair", name))?;
+            by_flow.insert(flow, receiving.len());
+            receiving.push(Receiving {
+                place,
+                flow,
+                packets: 0,
+                bytes: 0,
+                touched_in: 0,
+                is_granted: true,
+                was_degraded: (false, false),
+            });
+        }
+        for partition in &file.partitions {
+            if let Some(unlisted) = &partition.unlisted {
+                let added = receiver.add_unlisted(unlisted.clone(), keys.first_epoch());
+                added.map_err(failed("partition", &partition.name))?;
+            }
+        }
+        Ok(UnprotectStage {
+            words: None,
+            receiver,
+            receiving,
+            by_flow,
+            records: Records::default(),
+            touched: Vec::new(),
+            batches: 0,
+            unprotected: 0,
+            passed: 0,
+            alarms: 0,
+            ledger_error: None,
+            is_finished: false,
+            keys,
+        })
+    }
+
+    /// Packets that were verified.
+    pub fn unprotected(&self) -> u64 {
+        self.unprotected
+    }
+
+    /// Packets that went on as they were.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Alarms that were raised ([`ALARM`](super::ALARM)).
+    pub fn alarms(&self) -> u64 {
+        self.alarms
+    }
+
+    /// Why the ledger of windows could not be written, the last time that this happened.
+    pub fn ledger_error(&self) -> Option<&LedgerError> {
+        self.ledger_error.as_deref()
+    }
+
+    /// What each queue pair of the file did that belongs to this worker.
+    pub fn reports(&self) -> Vec<FlowReport> {
+        let inbound: Vec<_> = inbound(self.keys.file()).collect();
+        let of = |receiving: &Receiving| {
+            let (name, direction) = inbound.get(receiving.place)?;
+            Some(FlowReport {
+                place: receiving.place,
+                name: (*name).to_owned(),
+                flow: direction.flow,
+                packets: receiving.packets,
+                bytes: receiving.bytes,
+                is_degraded: match self.is_finished {
+                    true => receiving.was_degraded,
+                    false => self.receiver.is_degraded(receiving.flow),
+                },
+            })
+        };
+        self.receiving.iter().filter_map(of).collect()
+    }
+
+    fn receiving_of(&self, at: usize) -> Option<usize> {
+        let flow = self.records.packets.flow(at)?;
+        self.by_flow.get(&flow).copied()
+    }
+
+    /// Notes how far the queue pairs have come that have packets among the records.
+    fn advance(&mut self) {
+        self.batches += 1;
+        self.touched.clear();
+        for at in 0..self.records.rows.len() {
+            let Some(place) = self.receiving_of(at) else {
+                continue;
+            };
+            let Some(receiving) = self.receiving.get_mut(place) else {
+                continue;
+            };
+            if std::mem::replace(&mut receiving.touched_in, self.batches) != self.batches {
+                self.touched.push(place);
+            }
+        }
+        for place in self.touched.drain(..) {
+            let Some(receiving) = self.receiving.get_mut(place) else {
+                continue;
+            };
+            let window = self.keys.window(receiving.place);
+            let state = self.receiver.state(receiving.flow);
+            let advanced = match window.zip(state) {
+                Some((mut window, state)) => window.advance(state),
+                None => Err(Shortage::Pending),
+            };
+            receiving.is_granted = advanced.is_ok();
+            if let Err(Shortage::Failed(error)) = advanced {
+                self.ledger_error = Some(error);
+            }
+        }
+    }
+
+    /// Hands out what the receiver made of the records.
+    fn hand_out(&mut self, batch: &mut Batch, words: &Words) {
+        let others = self.keys.file().other_packets;
+        for (at, row) in self.records.rows.iter().copied().enumerate() {
+            let packet = match self.records.packets.get(at) {
+                Ok(packet) => packet,
+                Err(DropReason::NotFabric) if others == OtherPackets::Allow => {
+                    self.passed += 1;
+                    continue;
+                }
+                Err(reason) => {
+                    words.drop_record(batch, row, reason);
+                    continue;
+                }
+            };
+            let Some(flow) = self.records.packets.flow(at) else {
+                self.passed += 1;
+                continue;
+            };
+            let place = self.by_flow.get(&flow);
+            if let Some(receiving) = place.and_then(|place| self.receiving.get_mut(*place)) {
+                if !receiving.is_granted {
+                    words.drop_for(batch, row, StageDropReason::WindowPending);
+                    continue;
+                }
+                receiving.packets += 1;
+                receiving.bytes += packet.len() as u64;
+            }
+            self.unprotected += 1;
+            replace(batch, row, packet);
+        }
+    }
+}
+
+impl Stage for UnprotectStage {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
+        self.words = Some(Words::register(vocabulary)?);
+        Ok(())
+    }
+
+    fn steering(&self) -> Steering {
+        Steering::By(steering::rule())
+    }
+
+    fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
+        let words = Words::of(NAME, self.words)?;
+        if self.is_finished {
+            for index in batch.live() {
+                words.drop_for(batch, index, StageDropReason::WindowPending);
+            }
+            return Ok(());
+        }
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = self.records.take(batch, words.unprotect, from);
+            let Some(first) = self.records.rows.first() else {
+                continue;
+            };
+            let time_ns = time_ns(batch, *first, cx);
+            let packets = &mut self.records.packets;
+            for alarm in self.receiver.unprotect(packets, time_ns / NS_PER_SECOND) {
+                self.alarms += 1;
+                batch.notice_beside(event(&words, time_ns, alarm));
+            }
+            self.advance();
+            self.hand_out(batch, &words);
+        }
+        Ok(())
+    }
+
+    /// Wipes the keys and writes down how far their receivers came. A stage that has finished takes
+    /// nothing more.
+    fn finish(&mut self) -> Result<(), StageError> {
+        self.is_finished = true;
+        for receiving in &mut self.receiving {
+            receiving.was_degraded = self.receiver.is_degraded(receiving.flow);
+        }
+        let file = self.keys.file();
+        self.receiver = Receiver::new(file.policy.clone(), file.limits);
+        let places = self.receiving.iter().map(|receiving| receiving.place);
+        let settled = self.keys.settle(places);
+        settled.map_err(|error| StageError::new(NAME, error))
+    }
+}
+
+fn event(words: &Words, timestamp_ns: u64, alarm: &Alarm) -> Event {
+    let cause = match alarm.cause {
+        AlarmCause::ConsecutiveFailures(tags) => format!("{tags} wrong tags in a row"),
+        AlarmCause::Degraded(Algorithm::Cmac32) => "CMAC-32 is refused".to_owned(),
+        AlarmCause::Degraded(_) => "GCM-32 is refused".to_owned(),
+    };
+    let members = format!(
+        "\"fabric_alarm\":{{\"from\":\"{}\",\"to\":\"{}\",\"queue_pair\":{},\"cause\":\"{cause}\"}}",
+        alarm.flow.sender.address, alarm.flow.receiver.address, alarm.flow.receiver.queue_pair,
+    );
+    Event {
+        arrival: None,
+        timestamp_ns,
+        flow: FlowKey::default(),
+        key: KeyKind::FiveTuple,
+        icmp: None,
+        vlan_tci: None,
+        interface: None,
+        kind: words.alarm,
+        generation: None,
+        members: Some(members.into()),
+    }
+}
