@@ -39,7 +39,7 @@
 
 mod build;
 mod crc;
-mod erf;
+pub(crate) mod erf;
 mod extended;
 mod fault;
 mod opcode;

@@ -20,6 +20,9 @@ pub mod capture;
 pub mod contents;
 pub mod crypto_batch;
 pub mod esp;
+pub mod fabric;
+pub mod fabric_file;
+pub mod fabric_secure;
 pub mod headers;
 pub mod inspection;
 pub mod mutation;
@@ -76,7 +79,10 @@ pub const TARGETS: &[Target] = targets![
     esp,
     sa_file,
     sketch,
-    crypto_batch
+    crypto_batch,
+    fabric,
+    fabric_secure,
+    fabric_file
 ];
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::format::{
     self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, Role, TAG_BYTES, associated_bytes,
 };
 use super::reason::DropReason;
-use crate::wire::{Bth, Carrier, Lrh, Packet, Verdict, vcrc};
+use crate::wire::{Bth, Carrier, Lrh, Packet, Verdict, erf, vcrc};
 
 /// Up to 256 packets, copied into one buffer.
 ///
@@ -248,7 +248,12 @@ impl Batch {
             let bytes = headers.len();
             headers.copy_from_slice(&before[..bytes]);
             DropReason::TooLong
-        })
+        })?;
+        let record = &mut self.buffer[place.record..place.start];
+        match place.link {
+            LinkType::Erf => erf::change_lengths(record, by).ok_or(DropReason::TooLong),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the associated data of the headers as they are now.

@@ -48,6 +48,17 @@ pub(super) fn packet_of(record: &[u8]) -> Result<Option<(usize, usize)>, Fault> 
     Ok(Some((at, end)))
 }
 
+/// Adds to the lengths of a record and of its packet, which grew or shrank; `None` where one does not
+/// fit its field.
+pub(crate) fn change_lengths(record: &mut [u8], by: isize) -> Option<()> {
+    for at in [10, 14] {
+        let field: &mut [u8; 2] = record.get_mut(at..)?.first_chunk_mut()?;
+        let length = u16::from_be_bytes(*field).checked_add_signed(by as i16)?;
+        *field = length.to_be_bytes();
+    }
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

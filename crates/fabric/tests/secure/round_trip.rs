@@ -4,6 +4,7 @@ use weir_fabric::secure::{
     Algorithm, DropReason, ExtendedMode, FlowError, Mode, PlainPolicy, TagLimits,
 };
 use weir_fabric::wire::{Opcode, Operation, Packet, Transport, Verdict};
+use weir_packet::wire::LinkType;
 
 use crate::network::{
     CARRIERS, FIRST_EPOCH, Line, PARTITION_KEY, protect_one, protected, unprotect, unprotect_one,
@@ -105,6 +106,29 @@ fn extended_packets_grow_and_return() {
         let refused = unprotect_one(&mut receiver, line.link(), &secure);
         assert_eq!(refused, Err(DropReason::ExtendedRefused));
     }
+}
+
+/// The record of an ERF capture states its own length, which grows with the packet.
+#[test]
+fn records_with_lengths_of_their_own_grow_too() {
+    let mut line = Line::new(CARRIERS[0], Transport::Rc);
+    line.flow.extended = ExtendedMode::Always;
+    let packet = line.packet(Operation::SendOnly, 5, b"some bytes");
+    let in_record = |packet: &[u8]| {
+        let record_bytes = (16 + packet.len() as u16).to_be_bytes();
+        let packet_bytes = (packet.len() as u16).to_be_bytes();
+        let header = [&[0; 8][..], &[21, 4], &record_bytes, &[0; 2], &packet_bytes];
+        [&header.concat(), packet].concat()
+    };
+    let plain = in_record(&packet);
+    let (mut sender, _) = line.sender();
+    let secure = protect_one(&mut sender, LinkType::Erf, &plain).expect("protected");
+    let (mut sender, _) = line.sender();
+    let native = protect_one(&mut sender, LinkType::InfiniBand, &packet).expect("protected");
+    assert_eq!(secure, in_record(&native));
+    let (mut receiver, _) = line.receiver();
+    let restored = unprotect_one(&mut receiver, LinkType::Erf, &secure);
+    assert_eq!(restored, Ok(plain));
 }
 
 /// Operations without a payload carry number and tag behind their headers: no short tag is left to
