@@ -78,7 +78,7 @@ class Packet:
 
     def set_fields(self, identifier, epoch):
         at = self.bth
-        self.headers[at + 4] = self.headers[at + 4] & 0xC0 | identifier
+        self.headers[at + 4] = self.headers[at + 4] & 0xFC | identifier
         self.headers[at + 8] = self.headers[at + 8] & 0x80 | epoch & 0x7F
 
     def add_to_lengths(self, added):
@@ -221,7 +221,7 @@ def protect(keys, carrier, plain, epoch, number=None):
 def unprotect(keys, carrier, secure, epoch):
     """The plain packet, or None where the tag is wrong."""
     packet = Packet(carrier, secure)
-    identifier = packet.headers[packet.bth + 4] & 0x3F
+    identifier = packet.headers[packet.bth + 4] & 3
     of_packet = epoch << 24 | packet.psn
     if identifier == CMAC_32:
         body, tag = packet.rest[:-4], packet.rest[-4:]

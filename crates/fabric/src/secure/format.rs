@@ -28,23 +28,24 @@ pub(super) const EXTENDED_BYTES: usize = NUMBER_BYTES + TAG_BYTES - CUT_TAG_BYTE
 
 /// Offset in the BTH of the byte with FECN, BECN and the identifier.
 const RESV8A: usize = 4;
-const IDENTIFIER_BITS: u8 = 0x3f;
+/// The identifier, in the lowest bits of resv8a. The others are the packet's own.
+const IDENTIFIER_BITS: u8 = 0x03;
+/// FECN and BECN, which switches set.
+const CONGESTION_BITS: u8 = 0xc0;
 /// Offset in the BTH of the byte with the acknowledge request and the epoch.
 const RESV7: usize = 8;
 /// The bits of the epoch that a packet carries.
 pub(super) const EPOCH_BITS: u8 = 0x7f;
 
 impl Algorithm {
-    /// Of an identifier.
-    pub fn of(identifier: u8) -> Option<Algorithm> {
-        [
-            Algorithm::None,
-            Algorithm::Gcm32,
-            Algorithm::Gcm128,
-            Algorithm::Cmac32,
-        ]
-        .into_iter()
-        .find(|algorithm| *algorithm as u8 == identifier)
+    /// Of the identifier in resv8a.
+    pub fn of(reserved_8a: u8) -> Algorithm {
+        match reserved_8a & IDENTIFIER_BITS {
+            0 => Algorithm::None,
+            1 => Algorithm::Gcm32,
+            2 => Algorithm::Gcm128,
+            _ => Algorithm::Cmac32,
+        }
     }
 
     /// What protects a known operation in 32-bit mode.
@@ -127,7 +128,7 @@ pub(super) fn write_associated_data(
             out[46..48].fill(0);
         }
     }
-    out[bth + RESV8A] &= IDENTIFIER_BITS;
+    out[bth + RESV8A] &= !CONGESTION_BITS;
 }
 
 /// Traffic class, flow label and hop limit.
@@ -238,8 +239,9 @@ mod tests {
         }
         assert_eq!(Algorithm::for_opcode(Opcode(0x81)), cmac);
         assert_eq!(Algorithm::for_opcode(Opcode(0xa4)), None);
-        assert_eq!(Algorithm::of(3), cmac);
-        assert_eq!(Algorithm::of(4), None);
+        assert_eq!(Algorithm::of(3), Algorithm::Cmac32);
+        assert_eq!(Algorithm::of(0x10), Algorithm::None);
+        assert_eq!(Algorithm::of(0x3d), Algorithm::Gcm32);
     }
 
     #[test]

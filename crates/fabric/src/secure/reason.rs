@@ -36,7 +36,7 @@ weir_stream::drop_reasons! {
         CipherRefused = "fabric_cipher_refused",
         /// A plain packet where the partition requires protection.
         PlainRefused = "plain_refused",
-        /// Its identifier is unknown, or not one for its operation.
+        /// Its identifier is not one for its operation.
         UnknownAlgorithm = "unknown_algorithm",
         /// Extended mode where the queue pair does not have it.
         ExtendedRefused = "extended_refused",

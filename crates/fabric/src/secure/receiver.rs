@@ -312,7 +312,7 @@ impl Receiver {
         }
         let place = &batch.places[index];
         let (bth, path) = (place.bth, place.path);
-        let algorithm = Algorithm::of(bth.reserved_6).ok_or(DropReason::UnknownAlgorithm)?;
+        let algorithm = Algorithm::of(bth.reserved_6);
         if algorithm == Algorithm::None {
             if !self.policy.allows(&bth) {
                 return Err(DropReason::PlainRefused);

@@ -334,7 +334,7 @@ impl Sender {
         if icrc != Verdict::Good {
             return Err(DropReason::IcrcWrong);
         }
-        if bth.reserved_6 != 0 || bth.reserved_7 != 0 {
+        if Algorithm::of(bth.reserved_6) != Algorithm::None || bth.reserved_7 != 0 {
             return Err(DropReason::ReservedBits);
         }
         let mut packet = Outgoing {

@@ -444,8 +444,7 @@ fn finish<'a>(
     if !body_bytes.is_multiple_of(4) {
         return Err(Fault::Unaligned(narrow(body_bytes)));
     }
-    // Behind the headers of a packet whose resv8a is in use may be its tag.
-    if body_bytes > 0 && !bth.opcode.may_have_payload() && bth.reserved_6 == 0 {
+    if body_bytes > 0 && !bth.opcode.may_have_payload() && !has_long_tag(&bth) {
         return Err(Fault::UnexpectedPayload(narrow(body_bytes)));
     }
     let Some(pad_start) = icrc_start.checked_sub(usize::from(bth.pad_bytes)) else {
@@ -466,6 +465,11 @@ fn finish<'a>(
         end,
         ..packet
     })
+}
+
+/// Whether a packet is secure, with a tag behind its headers and its payload (GCM-128).
+fn has_long_tag(bth: &Bth) -> bool {
+    bth.reserved_6 & 3 == 2
 }
 
 /// A length for a message: lengths in packets have 16 bits at most.

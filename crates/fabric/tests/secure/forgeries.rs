@@ -197,10 +197,12 @@ fn a_cleared_or_changed_algorithm_is_refused() {
         let (mut receiver, _) = line.receiver();
         let outcome = unprotect_one(&mut receiver, line.link(), &with_identifier(identifier));
         match identifier {
-            0 => assert_eq!(outcome, Err(DropReason::PlainRefused)),
             1 => assert_eq!(outcome, Ok(plain.clone())),
+            // The bits above the identifier are authenticated.
+            _ if identifier & 3 == 1 => assert_eq!(outcome, Err(DropReason::TagFailed)),
+            _ if identifier & 3 == 0 => assert_eq!(outcome, Err(DropReason::PlainRefused)),
             // Too short for a number and a tag.
-            2 => assert_eq!(outcome, Err(DropReason::Malformed)),
+            _ if identifier & 3 == 2 => assert_eq!(outcome, Err(DropReason::Malformed)),
             _ => assert_eq!(outcome, Err(DropReason::UnknownAlgorithm)),
         }
     }

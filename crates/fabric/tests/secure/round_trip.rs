@@ -38,6 +38,29 @@ fn every_operation_returns_byte_for_byte() {
     }
 }
 
+/// Adapters set bits of resv8a that no standard names, in every request.
+#[test]
+fn bits_above_the_identifier_stay() {
+    let bth = 28;
+    for extended in [ExtendedMode::Never, ExtendedMode::Always] {
+        let mut line = Line::new(CARRIERS[2], Transport::Rc);
+        line.flow.extended = extended;
+        let (mut sender, _) = line.sender();
+        let (mut receiver, _) = line.receiver();
+        for (psn, bits) in (0..).zip((0..16u8).map(|bits| bits << 2)) {
+            // The ICRC does not cover them.
+            let mut plain = line.packet(Operation::SendOnly, psn, b"some bytes");
+            plain[bth + 4] |= bits;
+            // No UDP checksum, as adapters have it.
+            plain[bth - 2..bth].fill(0);
+            let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+            assert_eq!(secure[bth + 4] & 0x3c, bits);
+            let restored = unprotect_one(&mut receiver, line.link(), &secure);
+            assert_eq!(restored, Ok(plain));
+        }
+    }
+}
+
 /// What a capture has behind a packet, such as the padding of Ethernet, stays as it is.
 #[test]
 fn bytes_behind_a_packet_return() {
