@@ -151,9 +151,7 @@ impl OpenBatch<'_> {
         let OpenBatch { core, buffer } = &mut { self };
         core.run(buffer)
     }
-}
 
-impl OpenBatch<'_> {
     /// As [`OpenBatch::run`], and writes the whole tags of good packets that carry a part of
     /// theirs ([`OpeningKey::with_cut_tags`]).
     pub fn run_with_tags(self, tags: &mut WholeTags) -> Verdicts {

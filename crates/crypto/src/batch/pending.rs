@@ -13,7 +13,7 @@ use crate::kernel::Kind;
 use crate::mac::{MacPacketKey, MacPackets};
 use crate::simd::wipe;
 
-/// Tags of the suites whose packets kernels see as cells.
+/// Tags of AES-GCM that are not cut.
 const WHOLE_TAG_BYTES: usize = 16;
 
 /// Packets in columns, numbered as they came.
@@ -279,9 +279,13 @@ impl Pending {
 
     /// The whole tag of a good packet that carries a part of its own.
     pub(super) fn whole_tag(&self, index: usize) -> Option<&Block> {
-        let place = self.places[..self.len].get(index)?;
-        let is_cut = self.kind_of[index] == Kind::Gcm && place.tag_bytes() < WHOLE_TAG_BYTES;
-        is_cut.then(|| &self.whole_tags[index])
+        let is_kept = index < self.len && self.has_cut_tag(index);
+        is_kept.then(|| &self.whole_tags[index])
+    }
+
+    #[inline]
+    fn has_cut_tag(&self, index: usize) -> bool {
+        self.kind_of[index] == Kind::Gcm && self.places[index].tag_bytes() < WHOLE_TAG_BYTES
     }
 
     /// Whether all packets have the same lengths and no extended sequence number.
@@ -300,13 +304,12 @@ impl Pending {
     #[inline]
     pub(super) fn cells<'a>(&'a mut self, buffer: &'a mut [u8]) -> Cells<'a> {
         let is_uniform = self.is_uniform();
-        let mut places = self.places[..if is_uniform {
-            self.len.min(1)
+        self.has_cut_tags = if is_uniform {
+            // The first place stands for all, the first suite does not.
+            self.has(Kind::Gcm) && self.places[0].tag_bytes() < WHOLE_TAG_BYTES
         } else {
-            self.len
-        }]
-            .iter();
-        self.has_cut_tags = places.any(|place| place.tag_bytes() < WHOLE_TAG_BYTES);
+            (0..self.len).any(|index| self.has_cut_tag(index))
+        };
         Cells {
             buffer: Cell::from_mut(buffer).as_slice_of_cells(),
             places: &self.places[..self.len],

@@ -283,6 +283,64 @@ fn whole_tags_are_those_of_this_batch() {
     assert!((0..16).all(|index| tags.get(index).is_none()));
 }
 
+/// A packet of another suite, with the lengths of the others, comes first: more than the first
+/// packet decides.
+#[test]
+fn cut_tags_are_found_behind_short_tags_of_another_suite() {
+    const SHORT_TAG_BYTES: usize = 12;
+    const PAYLOAD_BYTES: usize = 64;
+    const SEALED_BYTES: usize = 8 + 8 + PAYLOAD_BYTES;
+    const STRIDE: usize = SEALED_BYTES + WHOLE_TAG_BYTES;
+    let material = |suite, key_bytes| {
+        let suite = Suite::parse(suite).expect("a suite");
+        KeyMaterial::new(suite, &[7; 20][..key_bytes], &[]).expect("a key")
+    };
+    let ccm = || material("aes-128-ccm-12", 19);
+    let gcm = || material("aes-128-gcm-16", 20);
+    let (mut sealer, mut opener) = (Sealer::new(), Opener::new());
+    let sealing =
+        [ccm(), gcm()].map(|key| sealer.add(SealingKey::new(key, 0..).expect("a sealing key")));
+    let opening = [
+        opener.add(OpeningKey::new(&ccm()).expect("an opening key")),
+        opener.add(OpeningKey::with_cut_tags(&gcm(), SHORT_TAG_BYTES).expect("an opening key")),
+    ];
+    let descriptor = |keys: [KeyId; 2], index: usize| Descriptor {
+        key: keys[index.min(1)],
+        context: 0,
+        offset: (index * STRIDE) as u32,
+        layout: Layout {
+            payload_bytes: PAYLOAD_BYTES as u32,
+            aad_bytes: 8,
+            gap_bytes: 0,
+            esn: false,
+        },
+    };
+    for packets in [2, 3, 17, 64] {
+        let mut buffer = vec![0x5a; packets * STRIDE];
+        let mut batch = sealer.batch(&mut buffer);
+        for index in 0..packets {
+            batch.push(descriptor(sealing, index)).expect("taken");
+        }
+        assert!(batch.run().all_good());
+        let sealed = buffer.clone();
+
+        let damaged = packets - 1;
+        buffer[damaged * STRIDE + SEALED_BYTES - 1] ^= 1;
+        let mut tags = WholeTags::new();
+        let mut batch = opener.batch(&mut buffer);
+        for index in 0..packets {
+            batch.push(descriptor(opening, index)).expect("taken");
+        }
+        let verdicts = batch.run_with_tags(&mut tags);
+        for (index, packet) in sealed.chunks(STRIDE).enumerate() {
+            let place = format!("{index} of {packets}");
+            assert_eq!(verdicts.is_good(index), index != damaged, "{place}");
+            let tag = (index != 0 && index != damaged).then_some(&packet[SEALED_BYTES..]);
+            assert_eq!(tags.get(index).map(|tag| &tag[..]), tag, "{place}");
+        }
+    }
+}
+
 #[test]
 fn tags_are_cut_to_few_lengths_of_few_suites() {
     let suite = material().suite();
