@@ -1,80 +1,30 @@
 //! Datagrams put together from their fragments (RFC 791, section 3.2; RFC
-//! 8200, section 4.5).
+//! 8200, section 4.5), as their receiver does it.
 //!
-//! What came first stays. Memory is bounded in fragments, bytes and time; the
-//! oldest datagram goes first. A datagram whose fragments overlap with
-//! different bytes is given up, as RFC 5722 requires for IPv6: no receiver can be
-//! trusted to read it as we would.
+//! What becomes of fragments that overlap is the receiver's choice ([`Overlap`]); Linux gives up the
+//! datagram, as RFC 5722 asks for IPv6. Memory is bounded in datagrams, bytes and time. A flood of
+//! fragments without successors evicts its own. An inline inspector evicts nothing, since what it
+//! has forgotten could be completed behind it: it refuses what does not fit.
 
-use std::collections::VecDeque;
+mod datagram;
+mod piece;
 
-use weir_packet::wire::{Fragment, Network};
+use weir_packet::wire::Fragment;
 
+use crate::ahead::{HostPolicy, Overlap};
 use crate::inspector::Packet;
+use crate::segmented_lru::SegmentedLru;
+use datagram::{Datagram, Fit};
+use piece::{Key, Piece};
 
 /// Most datagrams that wait for fragments.
-const MAX_DATAGRAMS: usize = 1024;
+const MAX_DATAGRAMS: usize = 16_384;
 /// Most bytes of all of them.
 const MAX_BYTES: usize = 16 << 20;
-/// Most fragments of one.
-const MAX_FRAGMENTS: usize = 512;
 /// Time that a datagram waits.
 const TIMEOUT_NS: u64 = 60_000_000_000;
-/// Longest datagram, its header aside.
-const MAX_DATAGRAM_BYTES: usize = 65_535;
-
-const IPV6_HEADER_BYTES: usize = 40;
-const FRAGMENT_HEADER: u8 = 44;
-const FRAGMENT_HEADER_BYTES: usize = 8;
-
-/// What fragments of one datagram have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
-    tunnel: u64,
-    network: Network,
-    source: u128,
-    destination: u128,
-    identification: u32,
-    protocol: u8,
-}
-
-/// A fragment's place, and its bytes.
-struct Piece<'a> {
-    key: Key,
-    offset: usize,
-    has_successor: bool,
-    /// The header that the whole datagram begins with.
-    header: &'a [u8],
-    bytes: &'a [u8],
-}
-
-impl<'a> Piece<'a> {
-    fn of(packet: &Packet<'a>) -> Option<Piece<'a>> {
-        let bytes = packet.headers.ip_packet(packet.bytes);
-        let piece = match packet.headers.network {
-            Network::Ipv4 => ipv4_piece(bytes),
-            _ => ipv6_piece(bytes),
-        };
-        let mut piece = piece?;
-        piece.key.tunnel = packet.tunnel;
-        Some(piece)
-    }
-}
-
-#[derive(Debug)]
-struct Datagram {
-    key: Key,
-    first_seen_ns: u64,
-    /// From the first fragment.
-    header: Vec<u8>,
-    bytes: Vec<u8>,
-    /// What came, ascending and apart.
-    covered: Vec<(usize, usize)>,
-    /// Length of the whole, once the last fragment came.
-    length: Option<usize>,
-    /// It was dropped: its fragments are dropped when they come again.
-    is_dropped: bool,
-}
+/// The same of IPv4 at Linux (`net.ipv4.ipfrag_time`).
+const LINUX_IPV4_TIMEOUT_NS: u64 = 30_000_000_000;
 
 /// What a packet is to the datagrams that wait for fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +35,8 @@ pub(crate) enum Taken {
     Completes,
     /// A fragment of a datagram that was dropped.
     Dropped,
+    /// A fragment that its receiver does not take, or for which there is no space.
+    Refused,
 }
 
 /// Counts of a reassembler.
@@ -96,15 +48,29 @@ pub(crate) struct FragmentCounts {
 }
 
 /// Puts datagrams together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reassembler {
-    /// The oldest first.
-    datagrams: VecDeque<Datagram>,
+    datagrams: SegmentedLru<Key, Datagram>,
+    policies: Vec<HostPolicy>,
+    is_inline: bool,
+    /// Memory of all datagrams.
     bytes: usize,
     counts: FragmentCounts,
 }
 
 impl Reassembler {
+    /// Of the policies that name a receiver the first counts. Inline, fragments that are refused do not
+    /// reach it.
+    pub(crate) fn new(policies: Vec<HostPolicy>, is_inline: bool) -> Reassembler {
+        Reassembler {
+            datagrams: SegmentedLru::new(MAX_DATAGRAMS),
+            policies,
+            is_inline,
+            bytes: 0,
+            counts: FragmentCounts::default(),
+        }
+    }
+
     pub(crate) fn counts(&self) -> FragmentCounts {
         self.counts
     }
@@ -112,216 +78,115 @@ impl Reassembler {
     /// Takes in a packet. If it is the fragment that completes a datagram,
     /// writes that, from its IP header on, to `whole`.
     pub(crate) fn take(&mut self, packet: &Packet<'_>, whole: &mut Vec<u8>) -> Taken {
-        let (headers, now_ns) = (&packet.headers, packet.timestamp_ns);
+        let headers = &packet.headers;
         if headers.fragment == Fragment::Whole || !headers.is_whole_ip() {
             return Taken::Nothing;
         }
-        let Some(piece) = Piece::of(packet) else {
-            self.counts.refused += 1;
-            return Taken::Nothing;
+        let piece = Piece::of(packet);
+        let taken = piece.map_or(Taken::Refused, |piece| {
+            self.take_piece(&piece, packet.timestamp_ns, whole)
+        });
+        match taken {
+            Taken::Refused => self.counts.refused += 1,
+            Taken::Completes => self.counts.reassembled += 1,
+            Taken::Nothing | Taken::Dropped => {}
+        }
+        taken
+    }
+
+    fn take_piece(&mut self, piece: &Piece<'_>, now_ns: u64, whole: &mut Vec<u8>) -> Taken {
+        let key = piece.key;
+        let ip_version = if key.is_ipv6 { 6 } else { 4 };
+        let overlap = HostPolicy::overlap_at(&self.policies, ip_version, key.destination);
+        let timeout_ns = match (overlap, key.is_ipv6) {
+            (Overlap::Linux, false) => LINUX_IPV4_TIMEOUT_NS,
+            _ => TIMEOUT_NS,
         };
-        self.make_room(now_ns, piece.bytes.len());
-        let index = self.find_or_open(piece.key, now_ns);
-        let datagram = &mut self.datagrams[index];
+        let Some(datagram) = self.find_or_open(key, now_ns, timeout_ns) else {
+            return Taken::Refused;
+        };
         if datagram.is_dropped {
             return Taken::Dropped;
         }
-        let before = datagram.bytes.capacity();
-        let fits = datagram.insert(&piece);
-        self.bytes = self.bytes + datagram.bytes.capacity() - before;
-        if !fits {
-            self.counts.refused += 1;
-            self.forget(index);
-            return Taken::Nothing;
+        let before = datagram.memory_bytes();
+        let fit = datagram.insert(piece, overlap);
+        let (is_whole, after) = (datagram.is_whole(), datagram.memory_bytes());
+        let is_taken = is_whole && datagram.write(key.is_ipv6, whole);
+        self.bytes = self.bytes + after - before;
+        match fit {
+            Fit::Kept if is_whole => {
+                self.bytes -= after;
+                self.datagrams.remove(&key);
+                if is_taken {
+                    Taken::Completes
+                } else {
+                    Taken::Refused
+                }
+            }
+            Fit::Kept => {
+                self.limit_memory();
+                Taken::Nothing
+            }
+            Fit::GivesUp if !self.is_inline => {
+                self.bytes -= after;
+                self.datagrams.remove(&key);
+                Taken::Refused
+            }
+            Fit::Refused | Fit::GivesUp => Taken::Refused,
         }
-        if !self.datagrams[index].is_whole() {
-            return Taken::Nothing;
-        }
-        self.datagrams[index].write(whole);
-        self.forget(index);
-        self.counts.reassembled += 1;
-        Taken::Completes
     }
 
     /// The datagram that a fragment completed was dropped with that fragment. The
     /// others went on: one that comes again must not complete it elsewhere.
     pub(crate) fn note_dropped(&mut self, packet: &Packet<'_>) {
-        if let Some(piece) = Piece::of(packet) {
-            self.make_room(packet.timestamp_ns, 0);
-            let index = self.find_or_open(piece.key, packet.timestamp_ns);
-            self.datagrams[index].is_dropped = true;
+        if let Some(piece) = Piece::of(packet)
+            && let Some(datagram) = self.find_or_open(piece.key, packet.timestamp_ns, TIMEOUT_NS)
+        {
+            datagram.is_dropped = true;
         }
     }
 
-    fn find_or_open(&mut self, key: Key, now_ns: u64) -> usize {
-        let known = self.datagrams.iter().position(|known| known.key == key);
-        known.unwrap_or_else(|| {
-            self.datagrams.push_back(Datagram {
-                key,
-                first_seen_ns: now_ns,
-                header: Vec::new(),
-                bytes: Vec::new(),
-                covered: Vec::new(),
-                length: None,
-                is_dropped: false,
-            });
-            self.datagrams.len() - 1
-        })
-    }
-
-    fn forget(&mut self, index: usize) {
-        if let Some(datagram) = self.datagrams.remove(index) {
-            self.bytes -= datagram.bytes.capacity();
-        }
-    }
-
-    fn make_room(&mut self, now_ns: u64, more_bytes: usize) {
-        while let Some(oldest) = self.datagrams.front() {
-            let is_late = now_ns.abs_diff(oldest.first_seen_ns) > TIMEOUT_NS;
-            let is_full = self.datagrams.len() >= MAX_DATAGRAMS
-                || self.bytes + more_bytes + MAX_DATAGRAM_BYTES > MAX_BYTES;
-            if !is_late && !is_full {
-                return;
+    /// The datagram with this key, new where there is none that still waits; `None` where an inline
+    /// inspector has no space for another one.
+    fn find_or_open(&mut self, key: Key, now_ns: u64, timeout_ns: u64) -> Option<&mut Datagram> {
+        let is_late =
+            |datagram: &Datagram, timeout_ns| now_ns.abs_diff(datagram.first_seen_ns) > timeout_ns;
+        if self.is_inline {
+            while (self.datagrams.is_full() || self.bytes > MAX_BYTES)
+                && (self.datagrams.oldest()).is_some_and(|oldest| is_late(oldest, TIMEOUT_NS))
+            {
+                self.evict();
             }
-            self.forget(0);
+            let has_space = self.datagrams.contains(&key) || !self.datagrams.is_full();
+            if self.bytes > MAX_BYTES || !has_space {
+                return None;
+            }
+        }
+        let (datagram, evicted) = self.datagrams.entry(key, || Datagram::new(now_ns));
+        if let Some(evicted) = evicted {
+            self.bytes -= evicted.memory_bytes();
+            self.counts.evicted += 1;
+        }
+        if is_late(datagram, timeout_ns) {
+            self.bytes -= datagram.memory_bytes();
+            self.counts.evicted += 1;
+            *datagram = Datagram::new(now_ns);
+        }
+        Some(datagram)
+    }
+
+    fn limit_memory(&mut self) {
+        while self.bytes > MAX_BYTES && !self.is_inline {
+            self.evict();
+        }
+    }
+
+    fn evict(&mut self) {
+        if let Some(evicted) = self.datagrams.evict() {
+            self.bytes -= evicted.memory_bytes();
             self.counts.evicted += 1;
         }
     }
-}
-
-impl Datagram {
-    /// Puts in a fragment. Says whether it fits what is there.
-    fn insert(&mut self, piece: &Piece<'_>) -> bool {
-        let (start, end) = (piece.offset, piece.offset + piece.bytes.len());
-        let is_cut = piece.has_successor && !piece.bytes.len().is_multiple_of(8);
-        if end > MAX_DATAGRAM_BYTES || is_cut || self.covered.len() >= MAX_FRAGMENTS {
-            return false;
-        }
-        let reached = self.covered.last().map_or(0, |(_, end)| *end);
-        if !piece.has_successor && *self.length.get_or_insert(end) != end
-            || self.length.is_some_and(|length| end.max(reached) > length)
-        {
-            return false;
-        }
-        if start == 0 && self.header.is_empty() {
-            self.header.extend_from_slice(piece.header);
-        }
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        for (known_start, known_end) in &self.covered {
-            let (from, to) = (start.max(*known_start), end.min(*known_end));
-            if from < to && self.bytes[from..to] != piece.bytes[from - start..to - start] {
-                return false;
-            }
-        }
-        self.bytes[start..end].copy_from_slice(piece.bytes);
-        self.cover(start, end);
-        true
-    }
-
-    fn cover(&mut self, mut start: usize, mut end: usize) {
-        self.covered.retain(|(known_start, known_end)| {
-            let touches = *known_start <= end && start <= *known_end;
-            if touches {
-                start = start.min(*known_start);
-                end = end.max(*known_end);
-            }
-            !touches
-        });
-        let at = self.covered.partition_point(|(known, _)| *known < start);
-        self.covered.insert(at, (start, end));
-    }
-
-    fn is_whole(&self) -> bool {
-        self.length
-            .is_some_and(|length| self.covered == [(0, length)])
-    }
-
-    /// Writes the datagram with a header that says nothing of fragments.
-    fn write(&self, whole: &mut Vec<u8>) {
-        whole.clear();
-        whole.extend_from_slice(&self.header);
-        whole.extend_from_slice(&self.bytes[..self.length.unwrap_or(0)]);
-        let total = whole.len();
-        match self.key.network {
-            Network::Ipv4 => {
-                let total = u16::try_from(total).unwrap_or(u16::MAX);
-                whole[2..4].copy_from_slice(&total.to_be_bytes());
-                whole[6..8].fill(0);
-            }
-            _ => {
-                let after = total - IPV6_HEADER_BYTES;
-                let after = u16::try_from(after).unwrap_or(u16::MAX);
-                whole[4..6].copy_from_slice(&after.to_be_bytes());
-                whole[6] = self.key.protocol;
-            }
-        }
-    }
-}
-
-fn ipv4_piece(packet: &[u8]) -> Option<Piece<'_>> {
-    let header: &[u8; 20] = packet.first_chunk()?;
-    let header_bytes = usize::from(header[0] & 0x0f) * 4;
-    let fragment = u16::from_be_bytes([header[6], header[7]]);
-    let address = |at: usize| {
-        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-    };
-    Some(Piece {
-        key: Key {
-            tunnel: 0,
-            network: Network::Ipv4,
-            source: u128::from(address(12)),
-            destination: u128::from(address(16)),
-            identification: u32::from(u16::from_be_bytes([header[4], header[5]])),
-            protocol: header[9],
-        },
-        offset: usize::from(fragment & 0x1fff) * 8,
-        has_successor: fragment & 0x2000 != 0,
-        header: packet.get(..header_bytes)?,
-        bytes: packet
-            .get(header_bytes..)
-            .filter(|bytes| !bytes.is_empty())?,
-    })
-}
-
-/// The fragment header is found behind headers that every fragment repeats;
-/// these are left out of the datagram.
-fn ipv6_piece(packet: &[u8]) -> Option<Piece<'_>> {
-    let header: &[u8; IPV6_HEADER_BYTES] = packet.first_chunk()?;
-    let (mut next, mut at) = (header[6], IPV6_HEADER_BYTES);
-    while next != FRAGMENT_HEADER {
-        let (following, words) = (*packet.get(at)?, *packet.get(at + 1)?);
-        next = following;
-        at += (usize::from(words) + 1) * 8;
-    }
-    let fragment: &[u8; FRAGMENT_HEADER_BYTES] = packet.get(at..)?.first_chunk()?;
-    let place = u16::from_be_bytes([fragment[2], fragment[3]]);
-    let address = |at: usize| {
-        let bytes = header[at..at + 16].iter();
-        bytes.fold(0, |address, byte| address << 8 | u128::from(*byte))
-    };
-    Some(Piece {
-        key: Key {
-            tunnel: 0,
-            network: Network::Ipv6,
-            source: address(8),
-            destination: address(24),
-            identification: u32::from_be_bytes([
-                fragment[4],
-                fragment[5],
-                fragment[6],
-                fragment[7],
-            ]),
-            protocol: fragment[0],
-        },
-        offset: usize::from(place & !7),
-        has_successor: place & 1 != 0,
-        header,
-        bytes: packet
-            .get(at + FRAGMENT_HEADER_BYTES..)
-            .filter(|bytes| !bytes.is_empty())?,
-    })
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@
 
 #![deny(unsafe_code)]
 
+mod ahead;
 mod alerted;
 mod buffer;
 mod checksum;
@@ -86,6 +87,7 @@ mod test_packets;
 #[global_allocator]
 static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
 
+pub use ahead::{HostPolicy, Overlap};
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use buffer::Buffer;
 pub use checksum::Checksums;
@@ -95,7 +97,7 @@ pub use engine::{
     UnknownEngine,
 };
 pub use eve::EveWriter;
-pub use flow::{AppProtocol, FlowLimits, HostPolicy, Overlap};
+pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{
     Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectDrop, InspectOptions,
     InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, Refusal,

@@ -33,9 +33,7 @@ impl<K: Hash + Eq, V> SegmentedLru<K, V> {
         if let Some(value) = self.once.pop(&key) {
             return (self.promote(key, value), None);
         }
-        let is_full = self.len() == self.capacity;
-        let evicted = is_full.then(|| self.once.pop_lru().or_else(|| self.again.pop_lru()));
-        let evicted = evicted.flatten().map(|(_, value)| value);
+        let evicted = if self.is_full() { self.evict() } else { None };
         (self.once.get_or_insert_mut(key, new), evicted)
     }
 
@@ -53,6 +51,27 @@ impl<K: Hash + Eq, V> SegmentedLru<K, V> {
         if self.again.pop(key).is_none() {
             self.once.pop(key);
         }
+    }
+
+    /// Takes out the entry that goes first.
+    pub(crate) fn evict(&mut self) -> Option<V> {
+        let evicted = self.once.pop_lru().or_else(|| self.again.pop_lru());
+        evicted.map(|(_, value)| value)
+    }
+
+    /// The entry that goes first.
+    pub(crate) fn oldest(&self) -> Option<&V> {
+        let oldest = self.once.peek_lru().or_else(|| self.again.peek_lru());
+        oldest.map(|(_, value)| value)
+    }
+
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        self.once.contains(key) || self.again.contains(key)
+    }
+
+    /// Whether a new key evicts another one.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.capacity
     }
 
     /// Entries.

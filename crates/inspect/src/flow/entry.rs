@@ -3,11 +3,11 @@
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::UDP;
 
-use super::ahead::{HostPolicy, Overlap};
 use super::application::{self, AppProtocol};
 use super::stream::{Arrival, Keeping, Stream};
 use super::tcp::{Connection, FIN, RST, Segment, Stage, URG, Unacceptable};
 use super::{FlowLimits, FlowState, StreamSizes};
+use crate::ahead::{HostPolicy, Overlap};
 use crate::checksum::Sum;
 use crate::inspector::{FlowRecord, Packet};
 use crate::message::{Conversation, Event};
@@ -372,9 +372,6 @@ impl Flow {
 
     /// How the receiver of a direction keeps overlapping segments.
     fn overlap_at_receiver(&self, direction: Direction, policies: &[HostPolicy]) -> Overlap {
-        if policies.is_empty() {
-            return Overlap::default();
-        }
         let key = &self.key.0;
         let goes_with_key = (direction == Direction::ToServer) != self.client_is_reversed;
         let receiver = if goes_with_key {
@@ -382,10 +379,7 @@ impl Flow {
         } else {
             key.source
         };
-        let policy = policies
-            .iter()
-            .find(|policy| policy.hosts.contains(key.ip_version, receiver));
-        policy.map_or_else(Overlap::default, |policy| policy.overlap)
+        HostPolicy::overlap_at(policies, key.ip_version, receiver)
     }
 
     /// Keeps the payload of a segment that is refused for what may not have been

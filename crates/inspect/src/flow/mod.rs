@@ -13,14 +13,12 @@
 //! Fragments, and packets whose transport header cannot be read, are not part
 //! of any flow.
 
-mod ahead;
 mod application;
 mod entry;
 mod stream;
 mod table;
 mod tcp;
 
-pub use ahead::{HostPolicy, Overlap};
 pub use application::AppProtocol;
 pub(crate) use application::starts_http;
 pub use table::FlowLimits;

@@ -17,7 +17,7 @@
 //! seen, are *doubtful*: they count where it acknowledges their bytes and no
 //! others came.
 
-use super::ahead::{Ahead, Overlap};
+use crate::ahead::{Ahead, Overlap};
 use crate::payload::Text;
 
 /// Bytes of a stream that stay in sight: what a rule asks for lies within so

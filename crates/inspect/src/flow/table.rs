@@ -7,9 +7,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment};
 
-use super::ahead::HostPolicy;
 use super::entry::{Brought, Flow, Key};
 use super::tcp::Segment;
+use crate::ahead::HostPolicy;
 use crate::checksum::Sum;
 use crate::inspector::Packet;
 

@@ -133,7 +133,7 @@ impl Inspector {
             },
             rules,
             flows: FlowTable::new(options.limits, options.policies.clone()),
-            fragments: Reassembler::default(),
+            fragments: Reassembler::new(options.policies.clone(), options.is_inline),
             trackers,
             statistics: InspectStatistics::default(),
             is_inline: options.is_inline,
@@ -291,6 +291,10 @@ impl Inspector {
         let refused = match self.fragments.take(packet, &mut datagram) {
             Taken::Nothing => None,
             Taken::Dropped => Some(Refused::silently(InspectDrop::DatagramDropped)),
+            Taken::Refused if self.is_inline => {
+                Some(Refused::silently(InspectDrop::FragmentRefused))
+            }
+            Taken::Refused => None,
             Taken::Completes => {
                 let whole = Packet {
                     headers: Headers::parse(LinkType::RawIp, &datagram),
@@ -392,6 +396,7 @@ impl Inspector {
                 ..Judged::default()
             };
         }
+        let is_fragment = packet.headers.fragment != Fragment::Whole;
         let mut trial = Trial {
             rules: &self.rules,
             trackers: &self.trackers,
@@ -399,9 +404,9 @@ impl Inspector {
             scratch: &mut self.scratch,
             subject: Subject {
                 packet,
-                payload: packet.payload(),
+                payload: if is_fragment { &[] } else { packet.payload() },
                 flow: brought.state,
-                is_refused: brought.refused.is_some(),
+                is_set_aside: is_fragment || brought.refused.is_some(),
                 tuple: Tuple::from_headers(&packet.headers, packet.bytes, packet.interface),
             },
             is_passed: false,

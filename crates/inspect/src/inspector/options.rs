@@ -1,7 +1,8 @@
 //! Settings of an inspector beside its rules.
 
+use crate::ahead::HostPolicy;
 use crate::checksum::Checksums;
-use crate::flow::{FlowLimits, HostPolicy};
+use crate::flow::FlowLimits;
 
 /// How an inspector works. The default is that of a sensor beside the path of the
 /// packets.

@@ -26,8 +26,9 @@ pub(super) struct Subject<'a> {
     pub(super) packet: &'a Packet<'a>,
     pub(super) payload: &'a [u8],
     pub(super) flow: FlowState,
-    /// The receiver does not take its payload.
-    pub(super) is_refused: bool,
+    /// The receiver does not take its payload, or not yet: that of a fragment is looked at in the
+    /// datagram.
+    pub(super) is_set_aside: bool,
     pub(super) tuple: Tuple,
 }
 
@@ -121,10 +122,10 @@ impl Trial<'_> {
             packet,
             payload,
             flow,
-            is_refused,
+            is_set_aside,
             ..
         } = &self.subject;
-        let (payload, direction, is_refused) = (*payload, flow.direction, *is_refused);
+        let (payload, direction, is_set_aside) = (*payload, flow.direction, *is_set_aside);
         let payload_text = engine::Text::whole(payload);
         self.scratch.candidates.clear();
         match (packet.is_whole(), packet.headers.protocol, direction) {
@@ -148,7 +149,7 @@ impl Trial<'_> {
         for rule in &candidates {
             let asked = &self.rules.rules()[*rule as usize];
             if asked.packet.scope == Some(TextScope::Stream)
-                || is_refused && !asked.payload.is_empty()
+                || is_set_aside && !asked.payload.is_empty()
                 || arrival.is_in_stream && asked.is_about_stream()
                 || !self.may_try()
             {

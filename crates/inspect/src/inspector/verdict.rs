@@ -14,6 +14,8 @@ weir_stream::drop_reasons! {
         FlowDropped = "flow_dropped",
         /// An inspection rule dropped the datagram of which it is a fragment.
         DatagramDropped = "datagram_dropped",
+        /// A fragment that contradicts others of its datagram, or for which there is no space.
+        FragmentRefused = "fragment_refused",
         /// A checksum is wrong.
         ChecksumWrong = "checksum_wrong",
         /// A TCP segment with data that its receiver would not take.

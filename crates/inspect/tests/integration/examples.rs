@@ -73,6 +73,12 @@ fn run(rules: &Arc<RuleSet>, shards: usize) -> Vec<Value> {
         .map(|stage| stage.statistics().alerts)
         .sum();
     assert_eq!(alerts, lines.len() as u64);
+    // The capture's checksums are right, also those of what is put together from fragments.
+    for stage in outcome.stages::<InspectStage>() {
+        let statistics = stage.statistics();
+        assert_eq!(statistics.packets_refused.checksum, 0);
+        assert_eq!(statistics.fragments_refused, 0);
+    }
     lines
 }
 

@@ -1,7 +1,7 @@
 //! Packets that are made to hide a request: what the server takes is found.
 
 use super::*;
-use crate::flow::{HostPolicy, Overlap};
+use crate::ahead::{HostPolicy, Overlap};
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::build::{self, TcpHeader};
 use weir_packet::wire::protocol::TCP;

@@ -1,4 +1,4 @@
-//! Segments that came before their turn.
+//! Segments and fragments that came before their turn.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ const SEGMENT_BYTES: usize = 64;
 
 /// Whose bytes a receiver keeps where two segments overlap that both wait for
 /// what is missing in front of them (Novak and Sturges, "Target-based TCP stream
-/// reassembly", 2007).
+/// reassembly", 2007). Fragments of IP are kept alike, but by Linux: it gives up a datagram
+/// of which two overlap (RFC 5722).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overlap {
     /// Those of the segment that begins first; of two that begin together, those
@@ -34,32 +35,42 @@ pub struct HostPolicy {
     pub overlap: Overlap,
 }
 
+impl HostPolicy {
+    /// What the receiver with this address does: the first policy that names it counts.
+    pub(crate) fn overlap_at(policies: &[HostPolicy], ip_version: u8, receiver: u128) -> Overlap {
+        let policy = policies
+            .iter()
+            .find(|policy| policy.hosts.contains(ip_version, receiver));
+        policy.map_or_else(Overlap::default, |policy| policy.overlap)
+    }
+}
+
 /// Segments ahead of their turn. They may overlap; none lies within another. Where
 /// two overlap, the one that begins first has the bytes.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     segments: BTreeMap<u64, Box<[u8]>>,
     bytes: usize,
 }
 
 impl Ahead {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
     /// Memory that they take.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes + self.segments.len() * SEGMENT_BYTES
     }
 
     /// Place of the first byte that is here.
-    pub(super) fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         self.segments.first_key_value().map(|(start, _)| *start)
     }
 
     /// Keeps a segment, or what is new of it. Says whether bytes of it differ
     /// from those that are here.
-    pub(super) fn insert(&mut self, start: u64, bytes: &[u8], overlap: Overlap) -> bool {
+    pub(crate) fn insert(&mut self, start: u64, bytes: &[u8], overlap: Overlap) -> bool {
         let end = start + bytes.len() as u64;
         let near: Vec<u64> = self.overlapping(start, end);
         if near.is_empty() {
@@ -176,7 +187,7 @@ impl Ahead {
 
     /// Takes out the bytes at `next` if they are here, and whatever lies
     /// before them.
-    pub(super) fn take(&mut self, next: u64) -> Option<Box<[u8]>> {
+    pub(crate) fn take(&mut self, next: u64) -> Option<Box<[u8]>> {
         while let Some(first) = self.first() {
             if first > next {
                 return None;
