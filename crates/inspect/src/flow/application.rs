@@ -3,6 +3,7 @@
 //! Ports are not looked at: a web server on port 4711 speaks HTTP, and what
 //! runs over port 443 need not be TLS.
 
+use crate::message::first_dns_question;
 use crate::rule::Direction;
 
 /// Protocols that a rule's header can name.
@@ -174,12 +175,15 @@ fn by_answer(first: &[u8]) -> Option<AppProtocol> {
     }
 }
 
-/// A record of the handshake (22) in a known version, with a hello in it; or
-/// the hello of version 2.
-fn is_tls(first: &[u8]) -> bool {
+/// A record of the handshake (22) in a known version, in which a hello begins, maybe behind empty
+/// ones; or the hello of version 2.
+fn is_tls(mut first: &[u8]) -> bool {
+    while let [22, 3, 0..=4, 0, 0, rest @ ..] = first {
+        first = rest;
+    }
     match first {
         [22, 3, 0..=4, high, low, 1 | 2, ..] => {
-            (4..=(1 << 14) + 2048).contains(&u16::from_be_bytes([*high, *low]))
+            (1..=(1 << 14) + 2048).contains(&u16::from_be_bytes([*high, *low]))
         }
         [0x80..=0xff, _, 1, 0, 2, ..] | [0x80..=0xff, _, 1, 3, 0..=4, ..] => true,
         _ => false,
@@ -191,49 +195,30 @@ fn is_smb(first: &[u8]) -> bool {
     matches!(first, [0, _, _, _, 0xfd..=0xff, b'S', b'M', b'B', ..])
 }
 
-fn is_dns_over_tcp(first: &[u8]) -> bool {
-    match first {
-        [high, low, message @ ..] => {
-            usize::from(u16::from_be_bytes([*high, *low])) >= message.len() && is_dns(message)
+/// Messages behind their lengths, one of which is of DNS: a server answers what it cannot read,
+/// and reads on.
+fn is_dns_over_tcp(mut first: &[u8]) -> bool {
+    while let [high, low, rest @ ..] = first {
+        let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+        let (message, behind) = rest.split_at(length);
+        if is_dns(message) {
+            return true;
         }
-        _ => false,
+        first = behind;
     }
+    false
 }
 
-/// A header of RFC 1035, section 4.1.1, that makes sense, and a first
-/// question whose name, type and class do.
+/// A header of RFC 1035, section 4.1.1, with a known operation, and a first question whose name,
+/// type and class make sense. Servers look neither at other counts nor at flags.
 fn is_dns(message: &[u8]) -> bool {
-    let Some((header, body)) = message.split_first_chunk::<12>() else {
+    let Some(header) = message.first_chunk::<12>() else {
         return false;
     };
-    let count = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let (is_answer, opcode) = (header[2] & 0x80 != 0, header[2] >> 3 & 0x0f);
-    let (questions, answers) = (count(4), count(6));
-    let reserved = header[3] & 0x40;
-    if !matches!(opcode, 0 | 4 | 5) || reserved != 0 || questions != 1 {
-        return false;
-    }
-    if !is_answer && opcode == 0 && (answers > 0 || header[3] & 0x0f != 0) {
-        return false;
-    }
-    let mut rest = body;
-    let mut name_bytes = 1;
-    loop {
-        match rest {
-            [0, kind_high, kind_low, _, class, ..] => {
-                return u16::from_be_bytes([*kind_high, *kind_low]) != 0
-                    && matches!(*class, 1 | 3 | 4 | 254 | 255);
-            }
-            [length @ 1..=63, after @ ..] if after.len() >= usize::from(*length) => {
-                rest = &after[usize::from(*length)..];
-                name_bytes += 1 + usize::from(*length);
-            }
-            _ => return false,
-        }
-        if name_bytes > 255 {
-            return false;
-        }
-    }
+    let opcode = header[2] >> 3 & 0x0f;
+    matches!(opcode, 0 | 4 | 5)
+        && first_dns_question(message)
+            .is_some_and(|(kind, class)| kind != 0 && matches!(class, 1 | 3 | 4 | 254 | 255))
 }
 
 #[cfg(test)]
@@ -264,6 +249,14 @@ mod tests {
             (b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76", ToClient, Some(Tls)),
             (b"\x80\x2e\x01\x03\x01\x00\x15", ToServer, Some(Tls)),
             (b"\x16\x03\x01\x02\x00\x07", ToServer, None),
+            // Records of one byte, and empty ones.
+            (b"\x16\x03\x01\x00\x01\x01\x16\x03", ToServer, Some(Tls)),
+            (b"\x16\x03\x01\x00\x00\x16\x03\x01\x00\x00", ToServer, None),
+            (
+                b"\x16\x03\x01\x00\x00\x16\x03\x01\x00\x03\x01",
+                ToServer,
+                Some(Tls),
+            ),
             (b"SSH-2.0-OpenSSH_9.2\r\n", ToClient, Some(Ssh)),
             (b"220 mail.example ESMTP\r\n", ToClient, Some(Smtp)),
             (b"220-welcome to the FTP server\r\n", ToClient, Some(Ftp)),
@@ -273,6 +266,12 @@ mod tests {
             (b"\x00\x00\x00\x90\xffSMBr", ToServer, Some(Smb)),
             (dns, ToServer, None),
             (&[&b"\x00\x18"[..], dns].concat(), ToServer, Some(Dns)),
+            // Several, the first of which makes no sense.
+            (
+                &[&b"\x00\x02ab\x00\x18"[..], dns, b"\x00\x18\x12"].concat(),
+                ToServer,
+                Some(Dns),
+            ),
             (b"", ToServer, None),
         ];
         for (first, direction, expected) in cases {
@@ -281,6 +280,12 @@ mod tests {
         assert_eq!(of_datagram(dns), Some(Dns));
         for end in 0..dns.len() {
             assert_eq!(of_datagram(&dns[..end]), None, "cut at {end}");
+        }
+        // An answer counted, a reserved flag, a response code, two questions.
+        for (at, value) in [(7, 1), (3, 0x40), (3, 5), (5, 2)] {
+            let mut odd = dns.to_vec();
+            odd[at] = value;
+            assert_eq!(of_datagram(&odd), Some(Dns), "{at}");
         }
         let mut too_long = dns[..12].to_vec();
         too_long.extend([b"\x3f".as_slice(), &[b'a'; 63]].concat().repeat(5));

@@ -8,6 +8,9 @@ use crate::rule::Direction;
 
 /// Most questions of a message that are looked at.
 const MAX_QUESTIONS: usize = 16;
+/// Longest name with dots between its labels (RFC 1035, section 3.1).
+const MAX_NAME_BYTES: usize = 253;
+const HEADER_BYTES: usize = 12;
 
 /// Calls `visit` with every name that is queried, its labels separated
 /// by dots, until it ends or makes no sense. Names are written to `name`.
@@ -17,7 +20,7 @@ pub(crate) fn question_names(message: &[u8], name: &mut Vec<u8>, mut visit: impl
 
 /// The same, with the types that are queried.
 fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u16)) {
-    let Some((header, mut rest)) = message.split_first_chunk::<12>() else {
+    let Some(header) = message.first_chunk::<HEADER_BYTES>() else {
         return;
     };
     let is_answer = header[2] & 0x80 != 0;
@@ -25,26 +28,62 @@ fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u1
         return;
     }
     let questions = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let mut at = HEADER_BYTES;
     for _ in 0..questions.min(MAX_QUESTIONS) {
-        name.clear();
-        let kind = loop {
-            match rest {
-                [0, high, low, _, _, after @ ..] => {
-                    rest = after;
-                    break u16::from_be_bytes([*high, *low]);
-                }
-                [length @ 1..=63, after @ ..] if after.len() >= usize::from(*length) => {
-                    if !name.is_empty() {
-                        name.push(b'.');
-                    }
-                    let (label, after) = after.split_at(usize::from(*length));
-                    name.extend_from_slice(label);
-                    rest = after;
-                }
-                _ => return,
-            }
+        let Some((kind, _)) = read_question(message, &mut at, name) else {
+            return;
         };
         visit(name, kind);
+    }
+}
+
+/// Type and class of the first question, if there is one whose name makes sense.
+pub(crate) fn first_question(message: &[u8]) -> Option<(u16, u16)> {
+    let header = message.first_chunk::<HEADER_BYTES>()?;
+    let has_question = header[4..6] != [0, 0];
+    let read = || read_question(message, &mut { HEADER_BYTES }, &mut Vec::new());
+    has_question.then(read).flatten()
+}
+
+/// Reads the question at a place, and puts its name together; the place is then behind it.
+fn read_question(message: &[u8], at: &mut usize, name: &mut Vec<u8>) -> Option<(u16, u16)> {
+    *at = read_name(message, *at, name)?;
+    let fields: &[u8; 4] = message.get(*at..)?.first_chunk()?;
+    *at += fields.len();
+    let [kind_high, kind_low, class_high, class_low] = *fields;
+    let (kind, class) = ([kind_high, kind_low], [class_high, class_low]);
+    Some((u16::from_be_bytes(kind), u16::from_be_bytes(class)))
+}
+
+/// Reads a name, and returns the place behind it. A pointer must lead further back than the last one,
+/// as servers ask for (RFC 1035, section 4.1.4), so that none leads in a circle.
+fn read_name(message: &[u8], start: usize, name: &mut Vec<u8>) -> Option<usize> {
+    name.clear();
+    let (mut at, mut lowest, mut behind) = (start, start, None);
+    loop {
+        match message.get(at..)? {
+            [0, ..] => return Some(behind.unwrap_or(at + 1)),
+            [length @ 1..=63, rest @ ..] => {
+                let label = rest.get(..usize::from(*length))?;
+                if !name.is_empty() {
+                    name.push(b'.');
+                }
+                name.extend_from_slice(label);
+                at += 1 + label.len();
+            }
+            [high, low, ..] if *high >= 0xc0 => {
+                behind = behind.or(Some(at + 2));
+                at = usize::from(u16::from_be_bytes([high & 0x3f, *low]));
+                if at >= lowest {
+                    return None;
+                }
+                lowest = at;
+            }
+            _ => return None,
+        }
+        if name.len() > MAX_NAME_BYTES {
+            return None;
+        }
     }
 }
 
@@ -235,6 +274,21 @@ mod tests {
         let mut answer = query.to_vec();
         answer[2] |= 0x80;
         assert!(names(&answer).is_empty());
+    }
+
+    #[test]
+    fn pointers_lead_back() {
+        // The second name ends with a part of the first, the third is the second.
+        let query = b"\0\x01\x01\0\0\x03\0\0\0\0\0\0\x03www\x02de\0\0\x01\0\x01\
+                      \x01a\xc0\x10\0\x01\0\x01\xc0\x18\0\x01\0\x01";
+        assert_eq!(names(query), ["www.de", "a.de", "a.de"]);
+        // To itself, forwards, and in a circle.
+        for target in [0x22, 0x24, 0x18] {
+            let mut circle = query.to_vec();
+            circle[0x19 + 2 - 1] = target;
+            assert_eq!(names(&circle)[..1], ["www.de"]);
+            assert!(names(&circle).len() <= 2);
+        }
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::buffer::{BUFFERS, Buffer};
 use crate::flow::AppProtocol;
 use crate::rule::Direction;
 use dns::DnsStream;
+pub(crate) use dns::first_question as first_dns_question;
 
 /// Most rules that wait for the rest of a message.
 const MAX_WAITING: usize = 64;

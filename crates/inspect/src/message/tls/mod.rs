@@ -12,6 +12,9 @@ use crate::rule::Direction;
 /// Most bytes of the handshake that wait for the end of a message.
 const MAX_HANDSHAKE_BYTES: usize = 64 << 10;
 
+/// Most empty records in a row, as in OpenSSL.
+const MAX_EMPTY_RECORDS: u32 = 32;
+
 const RECORD_HEADER_BYTES: usize = 5;
 const CONTENT_HANDSHAKE: u8 = 22;
 const CONTENT_ALERT: u8 = 21;
@@ -39,6 +42,8 @@ struct Side {
     /// Bytes of the record that are to come.
     left: usize,
     handshake: Vec<u8>,
+    /// Empty records since the last one with bytes.
+    empty_records: u32,
     /// Encryption began, or it is no TLS.
     is_over: bool,
     memory: Memory,
@@ -103,7 +108,15 @@ impl Side {
                     continue;
                 };
                 self.left = usize::from(u16::from_be_bytes([high, low]));
-                if self.left == 0 || !matches!(content, CONTENT_HANDSHAKE | CONTENT_ALERT) {
+                if self.left == 0 {
+                    self.empty_records += 1;
+                    self.header.clear();
+                } else {
+                    self.empty_records = 0;
+                }
+                if self.empty_records > MAX_EMPTY_RECORDS
+                    || !matches!(content, CONTENT_HANDSHAKE | CONTENT_ALERT)
+                {
                     self.end();
                 }
                 continue;

@@ -51,10 +51,20 @@ fn part(bytes: &[u8], direction: Direction, buffer: Buffer, piece: usize) -> Opt
 }
 
 #[test]
+fn empty_records_without_end_are_no_tls() {
+    let hello = client_hello(b"a.example");
+    let bytes = [record(b"").repeat(33), record(&hello)].concat();
+    let found = part(&bytes, ToServer, Buffer::TlsServerName, bytes.len());
+    assert_eq!(found, None);
+}
+
+#[test]
 fn hellos_in_pieces_and_over_records() {
     let hello = client_hello(b"a.example");
     let two_records = [record(&hello[..20]), record(&hello[20..])].concat();
-    for bytes in [record(&hello), two_records] {
+    let tiny_records = hello.chunks(1).map(record).collect::<Vec<_>>().concat();
+    let empty_records = [record(b"").repeat(32), record(&hello)].concat();
+    for bytes in [record(&hello), two_records, tiny_records, empty_records] {
         for piece in [1, 6, bytes.len()] {
             let part = |buffer| part(&bytes, ToServer, buffer, piece);
             assert_eq!(
