@@ -121,10 +121,13 @@ fn by_request(first: &[u8]) -> Option<AppProtocol> {
     }
 }
 
-/// A request line. Where it is whole it ends with an HTTP version, which SIP and
+/// A request line, behind empty ones, which servers skip (RFC 9112, section 2.2). Where it is whole it ends with an HTTP version, which SIP and
 /// RTSP, otherwise alike, do not, and any method will do; as far as it came else,
 /// the method must be one that is known.
-fn is_http_request(first: &[u8]) -> bool {
+fn is_http_request(mut first: &[u8]) -> bool {
+    while let [b'\r' | b'\n', rest @ ..] = first {
+        first = rest;
+    }
     if first.starts_with(b"PRI * HTTP/2.0\r\n") {
         return true;
     }

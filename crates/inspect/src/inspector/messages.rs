@@ -44,8 +44,21 @@ impl Trial<'_> {
     }
 
     /// A message that began or went on; `text` is what is in sight of its
-    /// stream.
+    /// stream. It is judged with its own direction: a response may tell the protocol, and with it
+    /// all requests in front of it.
     pub(super) fn message(&mut self, event: Event<'_>, text: Text<'_>, bits: &mut FlowBits) {
+        let packets = self.subject.flow.direction;
+        let is_opposite = packets.is_some_and(|packets| packets != event.direction);
+        if is_opposite {
+            self.turn();
+        }
+        self.message_of_packet(event, text, bits);
+        if is_opposite {
+            self.turn();
+        }
+    }
+
+    fn message_of_packet(&mut self, event: Event<'_>, text: Text<'_>, bits: &mut FlowBits) {
         let Event {
             protocol,
             direction,

@@ -90,7 +90,7 @@ impl Trial<'_> {
     }
 
     /// Looks at the packet as one of the other direction.
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         let Subject { flow, tuple, .. } = &mut self.subject;
         flow.direction = flow.direction.map(Direction::opposite);
         tuple.key = tuple.key.reversed();

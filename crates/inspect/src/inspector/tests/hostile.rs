@@ -214,6 +214,36 @@ fn a_lost_segment_is_awaited_while_it_is_not_acknowledged() {
     assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
 }
 
+/// Servers skip empty lines in front of a request line; the response then tells that it is HTTP.
+#[test]
+fn a_request_behind_empty_lines_is_found() {
+    for lines in ["\r\n", "\n", "\r\n\r\n\n"] {
+        let mut wire = Wire::new().asks(&[lines.as_bytes(), EVIL].concat());
+        wire.server(ACK, 0, b"");
+        assert_eq!(wire.sids(), [1, 2], "{lines:?}");
+    }
+    // A line that no request begins with: what was asked is known by the response alone.
+    let mut wire = Wire::new().asks(b"GET  /evil\r\nHost: a\r\n\r\n");
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    wire.send(false, ACK, (wire.next[1], wire.next[0]), response);
+    assert_eq!(wire.sids(), [1, 2]);
+}
+
+/// Clients close behind a head that has no end, and servers answer nevertheless.
+#[test]
+fn a_head_without_end_is_looked_at() {
+    let evil = b"GET /evil HTTP/1.1\r\nHost: a\r\n";
+    for cut in [20, 27, 29] {
+        let mut wire = Wire::new().asks(&evil[..cut]);
+        wire.client(FIN | ACK, 0, b"");
+        assert_eq!(wire.sids(), [1, 2], "{cut}");
+    }
+    let mut wire = Wire::new().asks(&evil[..29]);
+    // Something is lost behind it.
+    wire.next[0] += 100;
+    assert_eq!(wire.asks(GOOD).sids(), [1, 2]);
+}
+
 #[test]
 fn many_tiny_segments_behind_a_gap_give_up_nothing() {
     let mut wire = Wire::new();

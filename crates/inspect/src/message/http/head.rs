@@ -82,6 +82,12 @@ impl Head {
         at
     }
 
+    /// Nothing more comes of it. Says whether something did.
+    pub(super) fn end(&mut self) -> bool {
+        self.is_complete = !self.bytes.is_empty();
+        self.is_complete
+    }
+
     /// Finds the line and the fields.
     pub(super) fn parse(&mut self) {
         let bytes = &self.bytes;

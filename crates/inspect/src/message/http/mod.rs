@@ -283,6 +283,14 @@ impl Http {
 
     pub(super) fn stop(&mut self, direction: Direction, notify: &mut dyn FnMut(Event<'_>)) {
         let side = self.side(direction);
+        // A head without end is what came of it.
+        if side.state == State::Head && side.head.end() {
+            side.head.parse();
+            side.memory.clear();
+            self.begin_body(direction);
+            self.tell(direction, true, 0, notify);
+        }
+        let side = self.side(direction);
         if side.state == State::Body && !side.body.is_complete() {
             let known = side.body.bytes().len();
             side.body.end();
