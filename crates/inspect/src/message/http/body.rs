@@ -1,15 +1,10 @@
-//! Bodies: their length, their chunks, their compression.
+//! Bodies: their length, their chunks, their codings.
 
-use std::io::Write;
-
-use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
-
+use super::coding::Codings;
 use super::head::Head;
 
 /// Most bytes of a body that are looked at, after decompression.
 pub(crate) const MAX_BODY_BYTES: usize = 100 << 10;
-/// Compressed bytes that are taken at once, so that a bomb bursts small.
-const INFLATE_BYTES: usize = 512;
 
 /// Where a body ends.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,17 +34,6 @@ enum Chunk {
     Trailer(bool),
 }
 
-enum Decoder {
-    /// Before the first byte: what is called gzip may be none, and what is
-    /// called deflate comes with the header of zlib or without.
-    Undecided {
-        is_gzip: bool,
-    },
-    Gzip(GzDecoder<Vec<u8>>),
-    Zlib(ZlibDecoder<Vec<u8>>),
-    Deflate(DeflateDecoder<Vec<u8>>),
-}
-
 /// The body of a message.
 #[derive(Default)]
 pub(super) struct Body {
@@ -59,7 +43,7 @@ pub(super) struct Body {
     came: bool,
     /// Bytes that were sent for it, with what is around chunks.
     sent_bytes: u64,
-    decoder: Option<Decoder>,
+    codings: Option<Codings>,
     /// Whether the end of the connection can end it: that of a response.
     ends_with_connection: bool,
 }
@@ -85,25 +69,19 @@ impl Body {
         if !has_body {
             self.framing = Framing::Done;
         }
-        self.decoder = match head.field("content-encoding") {
-            Some(encoding) if contains_word(encoding, b"gzip") => {
-                Some(Decoder::Undecided { is_gzip: true })
-            }
-            Some(encoding) if contains_word(encoding, b"deflate") => {
-                Some(Decoder::Undecided { is_gzip: false })
-            }
-            _ => None,
-        };
     }
 
     fn begin(&mut self, head: &Head, otherwise: Framing) {
         self.bytes.clear();
         self.came = false;
         self.sent_bytes = 0;
-        self.decoder = None;
-        let is_chunked = head
-            .field("transfer-encoding")
-            .is_some_and(|encoding| contains_word(encoding, b"chunked"));
+        let all = |name: &[u8]| {
+            let mut values = Vec::new();
+            head.write_field(name, &mut values);
+            values
+        };
+        self.codings = Codings::of_field(&all(b"content-encoding"));
+        let is_chunked = contains_word(&all(b"transfer-encoding"), b"chunked");
         self.framing = if is_chunked {
             Framing::Chunked(Chunk::Size(None, false))
         } else {
@@ -144,8 +122,8 @@ impl Body {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let inflating = if self.decoder.is_some() { 48 << 10 } else { 0 };
-        self.bytes.capacity() + inflating
+        let decoding = self.codings.as_ref().map_or(0, Codings::memory_bytes);
+        self.bytes.capacity() + decoding
     }
 
     /// Takes in bytes, and tells how many are the body's.
@@ -235,60 +213,21 @@ impl Body {
         at
     }
 
-    /// Adds bytes of the body, decompressed, up to its bound.
+    /// Adds bytes of the body, decoded, up to its bound.
     fn add(&mut self, bytes: &[u8]) {
         self.came |= !bytes.is_empty();
-        for piece in bytes.chunks(INFLATE_BYTES) {
-            let room = MAX_BODY_BYTES - self.bytes.len();
-            if room == 0 {
-                self.decoder = None;
+        if let Some(codings) = &mut self.codings {
+            if codings
+                .decode(bytes, &mut self.bytes, MAX_BODY_BYTES)
+                .is_ok()
+            {
                 return;
             }
-            if !self.inflate(piece) {
-                let taken = piece.len().min(room);
-                self.bytes.extend_from_slice(&piece[..taken]);
-            }
+            self.codings = None;
         }
+        let taken = bytes.len().min(MAX_BODY_BYTES - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
     }
-
-    /// Decompresses a piece. Says whether that was possible: if not, it is
-    /// taken as it is.
-    fn inflate(&mut self, piece: &[u8]) -> bool {
-        if let (Some(Decoder::Undecided { is_gzip }), Some(first)) = (&self.decoder, piece.first())
-        {
-            self.decoder = match (is_gzip, first) {
-                (true, 0x1f) => Some(Decoder::Gzip(GzDecoder::new(Vec::new()))),
-                (true, _) => None,
-                (false, first) if first & 0x0f == 8 => {
-                    Some(Decoder::Zlib(ZlibDecoder::new(Vec::new())))
-                }
-                (false, _) => Some(Decoder::Deflate(DeflateDecoder::new(Vec::new()))),
-            };
-        }
-        let Some(decoder) = &mut self.decoder else {
-            return false;
-        };
-        let (result, out) = match decoder {
-            Decoder::Undecided { .. } => return false,
-            Decoder::Gzip(decoder) => (inflate_into(decoder, piece), decoder.get_mut()),
-            Decoder::Zlib(decoder) => (inflate_into(decoder, piece), decoder.get_mut()),
-            Decoder::Deflate(decoder) => (inflate_into(decoder, piece), decoder.get_mut()),
-        };
-        let room = MAX_BODY_BYTES - self.bytes.len();
-        let taken = out.len().min(room);
-        self.bytes.extend_from_slice(&out[..taken]);
-        out.clear();
-        if result.is_err() {
-            self.decoder = None;
-        }
-        result.is_ok()
-    }
-}
-
-/// The decoders hold back what they have until they are asked to flush.
-fn inflate_into(decoder: &mut impl Write, piece: &[u8]) -> std::io::Result<()> {
-    decoder.write_all(piece)?;
-    decoder.flush()
 }
 
 /// A number in decimal digits, as at the start of a field's value.

@@ -183,7 +183,7 @@ impl Head {
     }
 
     /// The values of all fields of a name, separated by commas.
-    fn write_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
+    pub(super) fn write_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
         let mut is_there = false;
         for field in &self.fields {
             if self.name(field).eq_ignore_ascii_case(name) {

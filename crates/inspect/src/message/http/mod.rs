@@ -1,6 +1,7 @@
 //! HTTP/1 (RFC 9112): requests and responses, one after the other.
 
 mod body;
+mod coding;
 mod head;
 mod record;
 mod uri;

@@ -162,7 +162,23 @@ fn bodies_are_decompressed_within_their_bound() {
                 "{encoding} in pieces of {piece}"
             );
         }
+        let head = format!(
+            "POST / HTTP/1.1\r\nContent-Encoding: {encoding}\r\nContent-Length: {}\r\n\r\n",
+            bytes.len()
+        );
+        let request = [head.as_bytes(), bytes].concat();
+        let found = part(&request, ToServer, Buffer::HttpRequestBody, request.len());
+        assert!(found == [expected.to_vec()], "{encoding} of a request");
     }
+}
+
+#[test]
+fn every_field_of_a_name_counts() {
+    let answer =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\nTransfer-Encoding:\r\n chunked\r\n\r\n\
+                   4\r\nbody\r\n0\r\n\r\n";
+    let found = part(answer, ToClient, Buffer::HttpResponseBody, answer.len());
+    assert_eq!(found, [b"body".to_vec()]);
 }
 
 #[test]

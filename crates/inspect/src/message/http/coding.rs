@@ -1,0 +1,192 @@
+//! Content codings (RFC 9110, section 8.4): a body is decoded as browsers and servers do, also
+//! where several codings were applied, and where what is announced is not what came.
+
+use std::io::Write;
+
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+/// Most codings of one body.
+const MAX_CODINGS: usize = 4;
+/// Bytes that a coding is given at once, so that a bomb bursts small.
+const PIECE_BYTES: usize = 512;
+/// Most bytes that all codings of a body but the last give together: bombs within bombs.
+const MAX_INTERMEDIATE_BYTES: usize = 4 << 20;
+
+/// The codings of a body, the one that was applied last first.
+pub(super) struct Codings {
+    chain: Vec<Coding>,
+    /// What the codings but the last may still give.
+    left_bytes: usize,
+}
+
+enum Coding {
+    /// Before the first byte: what is called gzip may be none, and what is called deflate
+    /// comes with the header of zlib or without.
+    Undecided {
+        is_gzip: bool,
+    },
+    Gzip(MultiGzDecoder<Vec<u8>>),
+    Zlib(ZlibDecoder<Vec<u8>>),
+    Deflate(DeflateDecoder<Vec<u8>>),
+    /// It was no coding after all.
+    Identity,
+}
+
+/// A body that is not what its head says, or a bomb: it is taken as it is from here on.
+#[derive(Debug)]
+pub(super) struct NotCoded;
+
+impl Codings {
+    /// The codings that a field lists; `None` where there are none that are known, or too many.
+    pub(super) fn of_field(value: &[u8]) -> Option<Codings> {
+        let names = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let mut chain: Vec<Coding> = names.rev().filter_map(Coding::named).collect();
+        if chain.is_empty() || chain.len() > MAX_CODINGS {
+            return None;
+        }
+        chain.shrink_to_fit();
+        Some(Codings {
+            chain,
+            left_bytes: MAX_INTERMEDIATE_BYTES,
+        })
+    }
+
+    /// Decodes a piece, and appends to `out` while it is shorter than `most` bytes.
+    pub(super) fn decode(
+        &mut self,
+        piece: &[u8],
+        out: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<(), NotCoded> {
+        decode(&mut self.chain, piece, &mut self.left_bytes, out, most)
+    }
+
+    /// Memory of the decoders, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.chain.len() * (48 << 10)
+    }
+}
+
+fn decode(
+    chain: &mut [Coding],
+    bytes: &[u8],
+    left_bytes: &mut usize,
+    out: &mut Vec<u8>,
+    most: usize,
+) -> Result<(), NotCoded> {
+    let Some((first, rest)) = chain.split_first_mut() else {
+        out.extend_from_slice(&bytes[..bytes.len().min(most - out.len())]);
+        return Ok(());
+    };
+    for piece in bytes.chunks(PIECE_BYTES) {
+        if out.len() >= most {
+            return Ok(());
+        }
+        let mut decoded = Vec::new();
+        let result = first.decode(piece, &mut decoded);
+        if !rest.is_empty() {
+            *left_bytes = left_bytes.checked_sub(decoded.len()).ok_or(NotCoded)?;
+        }
+        decode(rest, &decoded, left_bytes, out, most)?;
+        result?;
+    }
+    Ok(())
+}
+
+impl Coding {
+    fn named(name: &[u8]) -> Option<Coding> {
+        let is_named = |names: &[&[u8]]| names.iter().any(|n| n.eq_ignore_ascii_case(name));
+        if is_named(&[b"gzip", b"x-gzip"]) {
+            Some(Coding::Undecided { is_gzip: true })
+        } else if is_named(&[b"deflate", b"x-deflate"]) {
+            Some(Coding::Undecided { is_gzip: false })
+        } else {
+            None
+        }
+    }
+
+    /// Writes what a piece gives to `out`, also in front of what is wrong.
+    fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), NotCoded> {
+        if let (Coding::Undecided { is_gzip }, Some(first)) = (&self, piece.first()) {
+            *self = match (is_gzip, first) {
+                (_, 0x1f) => Coding::Gzip(MultiGzDecoder::new(Vec::new())),
+                (true, _) => Coding::Identity,
+                (false, first) if first & 0x0f == 8 => Coding::Zlib(ZlibDecoder::new(Vec::new())),
+                (false, _) => Coding::Deflate(DeflateDecoder::new(Vec::new())),
+            };
+        }
+        let (result, decoded) = match self {
+            Coding::Undecided { .. } | Coding::Identity => {
+                out.extend_from_slice(piece);
+                return Ok(());
+            }
+            Coding::Gzip(decoder) => (write(decoder, piece), decoder.get_mut()),
+            Coding::Zlib(decoder) => (write(decoder, piece), decoder.get_mut()),
+            Coding::Deflate(decoder) => (write(decoder, piece), decoder.get_mut()),
+        };
+        out.append(decoded);
+        result.map_err(|_| NotCoded)
+    }
+}
+
+/// The decoders hold back what they have until they are asked to flush.
+fn write(decoder: &mut impl Write, piece: &[u8]) -> std::io::Result<()> {
+    decoder.write_all(piece)?;
+    decoder.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    fn decoded(field: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut codings = Codings::of_field(field)?;
+        let mut out = Vec::new();
+        codings.decode(bytes, &mut out, 1 << 20).ok()?;
+        Some(out)
+    }
+
+    #[test]
+    fn codings_are_undone_in_the_order_of_the_list() {
+        let text = b"a text that is said again, a text that is said again".to_vec();
+        let twice = gzip(&gzip(&text));
+        for field in [
+            "gzip, gzip",
+            "GZIP,\r\n\tx-gzip",
+            "identity, gzip , deflate",
+            "gzip,deflate",
+        ] {
+            assert_eq!(
+                decoded(field.as_bytes(), &twice),
+                Some(text.clone()),
+                "{field}"
+            );
+        }
+        // Members of gzip one after the other are one body.
+        let members = [gzip(&text[..9]), gzip(&text[9..])].concat();
+        assert_eq!(decoded(b"gzip", &members), Some(text.clone()));
+        // Announced twice, applied once.
+        assert_eq!(decoded(b"gzip, gzip", &gzip(&text)), Some(text.clone()));
+        assert_eq!(decoded(b"identity", &text), None);
+        assert_eq!(decoded(b"br", &text), None);
+        assert!(decoded(b"gzip, gzip, gzip, gzip, gzip", &text).is_none());
+    }
+
+    #[test]
+    fn bombs_within_bombs_burst_small() {
+        let zeros = vec![0; 64 << 20];
+        let bomb = gzip(&gzip(&zeros));
+        let out = decoded(b"gzip, gzip", &bomb).expect("up to the bound");
+        assert_eq!(out.len(), 1 << 20);
+        // Nothing comes out of the last coding, and much goes in.
+        let empty_members = gzip(b"").repeat(1 << 20);
+        let bomb = gzip(&gzip(&empty_members));
+        assert!(decoded(b"gzip, gzip, gzip", &bomb).is_none());
+    }
+}
