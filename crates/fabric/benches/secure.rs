@@ -57,7 +57,7 @@ fn measure(payload_bytes: usize, target: f64) {
     let mut sealing = Sealing::new(payload_bytes, &order);
     let mut opening = Opening::new(payload_bytes, &order);
     let mut copied: Vec<u8> = Vec::new();
-    let copying = Protecting::new(payload_bytes, &order);
+    let mut copying = Protecting::new(payload_bytes, &order);
     let timed = |mut work: Box<dyn FnMut(&mut SampleParts)>| {
         move || -> Result<_, Disagreement> {
             let mut parts = SampleParts::default();
@@ -79,6 +79,7 @@ fn measure(payload_bytes: usize, target: f64) {
         Candidate::new(
             "copy",
             timed(Box::new(move |parts| {
+                copying.plain.write(&mut copying.records);
                 for records in copying.records.chunks(per_batch) {
                     let start = Instant::now();
                     copied.clear();
@@ -391,6 +392,10 @@ impl Sealing {
     }
 
     fn run(&mut self, parts: &mut SampleParts) {
+        // Packets come from somewhere, as those of the other subjects do.
+        for buffer in &mut self.bare.buffers {
+            buffer.fill(3);
+        }
         for batch in 0..BATCHES {
             let start = Instant::now();
             self.seal(batch);
