@@ -48,6 +48,7 @@ mod route;
 mod transport;
 
 pub use build::{BuildError, ExtendedHeaders, Message};
+pub(crate) use crc::icrc;
 pub use crc::{Verdict, vcrc};
 pub use extended::{Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Rdeth, Reth};
 pub use fault::{Fault, HeaderKind};

@@ -11,7 +11,7 @@ use super::format::{
     self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, Role, TAG_BYTES, associated_bytes,
 };
 use super::reason::DropReason;
-use crate::wire::{Bth, Carrier, Lrh, Packet, Verdict, erf, vcrc};
+use crate::wire::{Bth, Carrier, Lrh, Packet, erf, icrc, vcrc};
 
 /// Up to 256 packets, copied into one buffer.
 ///
@@ -33,7 +33,9 @@ pub(super) struct Place {
     pub(super) carrier: Carrier,
     pub(super) bth: Bth,
     pub(super) path: Path,
-    pub(super) icrc: Verdict,
+    /// Of the path, and the flow that has it, as the sender or receiver found them ahead.
+    pub(super) path_hash: u64,
+    pub(super) found: Option<FlowId>,
     /// Offset of the associated data in the buffer.
     associated: usize,
     associated_bytes: usize,
@@ -152,17 +154,24 @@ impl Batch {
         let associated_bytes = associated_bytes(packet.carrier(), header_end - start);
         let associated = self.buffer.len();
         let record_start = associated + associated_bytes;
-        self.buffer.resize(record_start, 0);
-        self.buffer.extend_from_slice(&record[..icrc.end]);
         let trailer = record_start + icrc.start + SPACE_BYTES;
-        self.buffer.resize(trailer, 0);
+        // What is written in front of the record and behind the ICRC is written later.
+        let front = record
+            .get(..associated_bytes)
+            .ok_or(DropReason::Malformed)?;
+        (self.buffer).reserve(associated_bytes + record.len() + SPACE_BYTES);
+        self.buffer.extend_from_slice(front);
+        self.buffer.extend_from_slice(&record[..icrc.end]);
+        self.buffer
+            .extend_from_slice(&[0; SPACE_BYTES - CUT_TAG_BYTES]);
         self.buffer.extend_from_slice(&record[icrc.end..]);
         Ok(Place {
             link,
             carrier: packet.carrier(),
             bth: *packet.bth(),
             path,
-            icrc: packet.check_icrc(),
+            path_hash: 0,
+            found: None,
             associated,
             associated_bytes,
             record: record_start,
@@ -348,18 +357,28 @@ impl Batch {
         self.set_fields(index, Algorithm::None, 0);
         self.set_timestamp(index, 0);
         self.places[index].check_bytes = CUT_TAG_BYTES;
-        self.pass(index);
-        let icrc = (self.get(index).ok()).and_then(|record| {
-            let packet = Packet::parse(self.places[index].link, record).ok()??;
-            packet.computed_icrc()
-        });
-        match icrc {
+        match self.icrc(index) {
             Some(icrc) => {
                 self.set_check(index, &icrc.to_le_bytes());
                 self.finish(index);
             }
             None => self.drop(index, DropReason::Malformed),
         }
+    }
+
+    /// The ICRC of a packet with headers and body as they are now.
+    fn icrc(&self, index: usize) -> Option<u32> {
+        let place = &self.places[index];
+        let behind_bth = place.bth_start + Bth::BYTES;
+        let headers = self.buffer.get(place.start..behind_bth)?;
+        let rest = (self.buffer).get(behind_bth..place.body + place.body_bytes)?;
+        icrc(place.carrier, headers, rest)
+    }
+
+    /// Whether a plain packet carries its own ICRC.
+    pub(super) fn has_its_icrc(&self, index: usize) -> bool {
+        let carried = u32::from_le_bytes(self.check(index));
+        self.icrc(index) == Some(carried)
     }
 }
 
@@ -378,7 +397,8 @@ impl Place {
                 destination: endpoint,
                 source_qp: None,
             },
-            icrc: Verdict::Absent,
+            path_hash: 0,
+            found: None,
             associated: 0,
             associated_bytes: 0,
             record: 0,

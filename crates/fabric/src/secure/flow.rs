@@ -153,6 +153,19 @@ impl Flow {
         }
     }
 
+    /// Whether its packets have a path.
+    #[inline]
+    pub(super) fn has(&self, path: &Path) -> bool {
+        let is_named = match path.source_qp {
+            Some(queue_pair) => {
+                queue_pair == self.sender.queue_pair
+                    && matches!(self.transport, Transport::Ud | Transport::Rd)
+            }
+            None => self.transport != Transport::Ud,
+        };
+        is_named && path.source == self.sender.address && path.destination == self.receiver
+    }
+
     /// How its packets name it: datagrams say which queue pair they come from, but for the responses of
     /// reliable ones.
     pub(super) fn paths(&self) -> impl Iterator<Item = Path> + use<> {

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use weir_simd::prefetch;
 
 use super::batch::Path;
 use super::derive::Endpoint;
@@ -29,7 +32,9 @@ pub(super) enum Origin {
 pub(super) struct Flows<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    paths: HashMap<Path, u32>,
+    /// Slots by the hash of each path of their flows.
+    paths: HashTable<(u64, u32)>,
+    hasher: DefaultHashBuilder,
     /// Whose keys are in use: two transports between the same queue pairs would share them.
     ends: HashSet<[Endpoint; 2]>,
     unlisted: usize,
@@ -59,7 +64,8 @@ impl<T> Flows<T> {
         Flows {
             slots: Vec::new(),
             free: Vec::new(),
-            paths: HashMap::new(),
+            paths: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
             ends: HashSet::new(),
             unlisted: 0,
             hand: 0,
@@ -86,9 +92,9 @@ impl<T> Flows<T> {
         flow.check()?;
         let mut in_its_way = None;
         for path in flow.paths() {
-            if let Some(&slot) = self.paths.get(&path) {
-                match self.origin(slot) {
-                    Some(Origin::Unlisted) => in_its_way = Some(self.id(slot)),
+            if let Some(found) = self.find(self.hash(&path), &path) {
+                match self.origin(found.slot) {
+                    Some(Origin::Unlisted) => in_its_way = Some(found),
                     Some(Origin::Listed) | None => return Err(FlowError::Exists),
                 }
             }
@@ -106,7 +112,11 @@ impl<T> Flows<T> {
             self.slots.push(Slot { generation, held });
             (self.slots.len() - 1) as u32
         });
-        self.paths.extend(flow.paths().map(|path| (path, slot)));
+        for path in flow.paths() {
+            let hash = self.hash(&path);
+            self.paths
+                .insert_unique(hash, (hash, slot), |(hash, _)| *hash);
+        }
         self.ends.insert([flow.sender, flow.receiver]);
         self.unlisted += usize::from(origin == Origin::Unlisted);
         self.slots[slot as usize].held = Some(Box::new(Held {
@@ -131,16 +141,41 @@ impl<T> Flows<T> {
             self.free.push(id.slot);
         }
         for path in held.flow.paths() {
-            self.paths.remove(&path);
+            let hash = self.hash(&path);
+            let found = (self.paths).find_entry(hash, |entry| *entry == (hash, id.slot));
+            if let Ok(entry) = found {
+                entry.remove();
+            }
         }
         self.ends.remove(&[held.flow.sender, held.flow.receiver]);
         self.unlisted -= usize::from(held.origin == Origin::Unlisted);
         Some((held.flow, held.origin, held.value))
     }
 
+    /// The hash of a path, for [`Flows::find`] and [`Flows::prefetch`].
     #[inline]
-    pub(super) fn find(&self, path: &Path) -> Option<FlowId> {
-        self.paths.get(path).map(|slot| self.id(*slot))
+    pub(super) fn hash(&self, path: &Path) -> u64 {
+        self.hasher.hash_one(path)
+    }
+
+    /// Prefetches the flow that a path with this hash may have.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        let found = self.paths.find(hash, |(of, _)| *of == hash);
+        let slot = found.and_then(|(_, slot)| self.slots.get(*slot as usize));
+        if let Some(held) = slot.and_then(|slot| slot.held.as_deref()) {
+            prefetch(held);
+        }
+    }
+
+    #[inline]
+    pub(super) fn find(&self, hash: u64, path: &Path) -> Option<FlowId> {
+        let found = self.paths.find(hash, |(of, slot)| {
+            let slot = self.slots.get(*slot as usize);
+            let held = slot.and_then(|slot| slot.held.as_deref());
+            *of == hash && held.is_some_and(|held| held.flow.has(path))
+        });
+        found.map(|(_, slot)| self.id(*slot))
     }
 
     pub(super) fn get(&self, id: FlowId) -> Option<(&Flow, &T)> {
@@ -221,6 +256,12 @@ mod tests {
         Flow::new(end(1), end(2), Transport::Rc, 1)
     }
 
+    fn find(flows: &Flows<u32>, queue_pair: u32) -> Option<FlowId> {
+        let path = flow(queue_pair).paths().next()?;
+        flows.prefetch(flows.hash(&path));
+        flows.find(flows.hash(&path), &path)
+    }
+
     #[test]
     fn a_removed_flow_has_left_its_name_and_its_slot() {
         let mut flows = Flows::new();
@@ -229,8 +270,7 @@ mod tests {
             .collect();
         for round in 0..1000 {
             assert_eq!(flows.check(&flow(2)), Err(FlowError::Exists));
-            let found = flows.find(&flow(2).paths().next().expect("one"));
-            let found = found.expect("it is there");
+            let found = find(&flows, 2).expect("it is there");
             assert_eq!(flows.remove(found).map(|(_, _, value)| value), Some(2));
             assert!(flows.remove(found).is_none() && flows.get(found).is_none());
             assert_eq!(flows.len(), 3);
@@ -248,7 +288,7 @@ mod tests {
             flows.begin_batch();
             flows.insert(flow(number), Origin::Unlisted, number);
         }
-        let in_use = flows.find(&flow(1).paths().next().expect("one"));
+        let in_use = find(&flows, 1);
         assert!(flows.get_mut(in_use.expect("it is there")).is_some());
         // The first one is used by this batch, and so is the last one.
         for expected in 2..8 {

@@ -5,8 +5,9 @@ use std::fmt;
 
 use subtle::ConstantTimeEq;
 use weir_crypto::{Descriptor, KeyId, Opener, OpeningKey, WholeTags};
+use weir_simd::prefetch;
 
-use super::batch::{Batch, Path};
+use super::batch::{Batch, Path, Place};
 use super::derive::SenderKeys;
 use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
@@ -91,7 +92,7 @@ struct ReceivingUnlisted {
 struct Receiving {
     gcm_32: KeyId,
     gcm_128: KeyId,
-    cmac: CmacKey,
+    cmac: Box<CmacKey>,
     roles: [ReceivingRole; 2],
     /// Of extended mode: the lowest number that is taken, the highest that was, and the latest.
     lowest_extended: u64,
@@ -184,7 +185,7 @@ impl Receiver {
         let receiving = Receiving {
             gcm_32: self.opener.add(gcm_32),
             gcm_128: self.opener.add(gcm_128),
-            cmac: CmacKey::new(keys),
+            cmac: Box::new(CmacKey::new(keys)),
             roles: [from.requests, from.responses].map(|lowest| ReceivingRole {
                 lowest,
                 highest: None,
@@ -289,6 +290,7 @@ impl Receiver {
     pub fn unprotect(&mut self, batch: &mut Batch, now_seconds: u64) -> &[Alarm] {
         self.alarms.clear();
         self.flows.begin_batch();
+        self.look_ahead(batch);
         for index in 0..batch.len() {
             match self.plan(batch, index, now_seconds) {
                 Ok(Some(planned)) => self.planned.push(planned),
@@ -301,6 +303,28 @@ impl Receiver {
         &self.alarms
     }
 
+    /// Fetches what is kept for the packets from memory, of all of them together.
+    fn look_ahead(&self, batch: &mut Batch) {
+        for place in &mut batch.places {
+            place.path_hash = self.flows.hash(&place.path);
+            self.flows.prefetch(place.path_hash);
+        }
+        for place in &mut batch.places {
+            place.found = self.flows.find(place.path_hash, &place.path);
+            let found = place.found.and_then(|id| self.flows.get(id));
+            let Some((_, receiving)) = found else {
+                continue;
+            };
+            if let Some(key) = self.opener.key(receiving.gcm_32) {
+                prefetch(key);
+            }
+            let role = Role::of(place.bth.opcode);
+            if let Ok(number) = receiving.number(role, place.bth.reserved_7, place.bth.psn) {
+                receiving.roles[role as usize].taken.prefetch(number);
+            }
+        }
+    }
+
     fn plan(
         &mut self,
         batch: &mut Batch,
@@ -310,8 +334,13 @@ impl Receiver {
         if !batch.is_open(index) {
             return Ok(None);
         }
-        let place = &batch.places[index];
-        let (bth, path) = (place.bth, place.path);
+        let Place {
+            bth,
+            path,
+            path_hash,
+            found,
+            ..
+        } = batch.places[index];
         let algorithm = Algorithm::of(bth.reserved_6);
         if algorithm == Algorithm::None {
             if !self.policy.allows(&bth) {
@@ -320,7 +349,8 @@ impl Receiver {
             batch.pass(index);
             return Ok(None);
         }
-        let id = match self.flows.find(&path) {
+        let found = found.or_else(|| self.flows.find(path_hash, &path));
+        let id = match found {
             Some(found) => found,
             None => self.begin_flow(&path, &bth)?,
         };
@@ -609,7 +639,7 @@ impl Receiving {
             if self.extended.look(packet.number) != Use::Unused {
                 return Err(DropReason::Replayed);
             }
-            self.extended.set(packet.number, &[0; TAG_BYTES]);
+            self.extended.set(packet.number, &[0; TAG_BYTES], 0);
             self.highest_extended = self.highest_extended.max(Some(packet.number));
             return Ok(());
         }
@@ -617,7 +647,7 @@ impl Receiving {
         let of_role = &mut self.roles[packet.role as usize];
         match of_role.taken.look(packet.number) {
             Use::Unused => {
-                of_role.taken.set(packet.number, &tag);
+                of_role.taken.set(packet.number, &tag, 0);
                 of_role.highest = of_role.highest.max(Some(packet.number));
                 Ok(())
             }

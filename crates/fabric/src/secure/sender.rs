@@ -7,7 +7,7 @@ use std::ops::Range;
 use weir_crypto::{Descriptor, KeyId, Sealer, SealingKey};
 use zeroize::Zeroizing;
 
-use super::batch::{Batch, Path};
+use super::batch::{Batch, Place};
 use super::derive::SenderKeys;
 use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
@@ -18,7 +18,7 @@ use super::format::{
 use super::reason::DropReason;
 use super::slots::{Slots, Use};
 use super::unlisted::Unlisted;
-use crate::wire::{Bth, Opcode, Verdict};
+use crate::wire::Opcode;
 
 /// Protects packets of many queue pairs.
 pub struct Sender {
@@ -42,7 +42,7 @@ struct Sending {
     epochs: Range<u64>,
     gcm_32: KeyId,
     gcm_128: KeyId,
-    cmac: CmacKey,
+    cmac: Box<CmacKey>,
     roles: [SendingRole; 2],
 }
 
@@ -144,7 +144,7 @@ impl Sender {
             epochs,
             gcm_32: self.sealer.add(gcm_32),
             gcm_128: self.sealer.add(gcm_128),
-            cmac: CmacKey::new(keys),
+            cmac: Box::new(CmacKey::new(keys)),
             roles: [(); 2].map(|()| SendingRole::new(&flow, numbers.start)),
         };
         Ok(self.flows.insert(flow, origin, sending))
@@ -291,6 +291,7 @@ impl Sender {
     /// Protects the packets of a batch, in order. The time is that of timestamps: seconds since 1970.
     pub fn protect(&mut self, batch: &mut Batch, now_seconds: u64) {
         self.flows.begin_batch();
+        self.look_ahead(batch);
         let mut next = 0;
         while next < batch.len() {
             while let Some(index) = (next < batch.len()).then_some(next) {
@@ -309,6 +310,28 @@ impl Sender {
         }
     }
 
+    /// Fetches what is kept for the packets from memory, of all of them together.
+    fn look_ahead(&self, batch: &mut Batch) {
+        for place in &mut batch.places {
+            place.path_hash = self.flows.hash(&place.path);
+            self.flows.prefetch(place.path_hash);
+        }
+        for place in &mut batch.places {
+            place.found = self.flows.find(place.path_hash, &place.path);
+            let found = place.found.and_then(|id| self.flows.get(id));
+            let Some((_, sending)) = found else {
+                continue;
+            };
+            if let Some(key) = self.sealer.key(sending.gcm_32) {
+                key.prefetch();
+            }
+            let role = Role::of(place.bth.opcode);
+            if let Ok(number) = sending.number(role, place.bth.psn) {
+                sending.roles[role as usize].sealed.prefetch(number);
+            }
+        }
+    }
+
     fn plan(
         &mut self,
         batch: &mut Batch,
@@ -318,9 +341,8 @@ impl Sender {
         if !batch.is_open(index) {
             return Ok(Plan::Done);
         }
-        let place = &batch.places[index];
-        let (bth, path, icrc) = (place.bth, place.path, place.icrc);
-        let Some(id) = self.find(&path, &bth, icrc)? else {
+        let bth = batch.places[index].bth;
+        let Some(id) = self.find(batch, index)? else {
             if !self.policy.allows(&bth) {
                 return Err(DropReason::UnknownQueuePair);
             }
@@ -331,7 +353,7 @@ impl Sender {
         flow.admit(&bth)?;
         batch.set_flow(index, id);
         let algorithm = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
-        if icrc != Verdict::Good {
+        if !batch.has_its_icrc(index) {
             return Err(DropReason::IcrcWrong);
         }
         if Algorithm::of(bth.reserved_6) != Algorithm::None || bth.reserved_7 != 0 {
@@ -364,20 +386,23 @@ impl Sender {
     }
 
     /// The flow of a packet, which begins with it where it is not listed and its partition has keys.
-    fn find(
-        &mut self,
-        path: &Path,
-        bth: &Bth,
-        icrc: Verdict,
-    ) -> Result<Option<FlowId>, DropReason> {
-        if let Some(found) = self.flows.find(path) {
+    fn find(&mut self, batch: &Batch, index: usize) -> Result<Option<FlowId>, DropReason> {
+        let Place {
+            bth,
+            path,
+            path_hash,
+            found,
+            ..
+        } = &batch.places[index];
+        let found = found.filter(|id| self.flows.get(*id).is_some());
+        if let Some(found) = found.or_else(|| self.flows.find(*path_hash, path)) {
             return Ok(Some(found));
         }
         let partition_key = partition(bth.partition_key);
         let Some(unlisted) = self.unlisted.get(&partition_key) else {
             return Ok(None);
         };
-        if icrc != Verdict::Good {
+        if !batch.has_its_icrc(index) {
             return Err(DropReason::IcrcWrong);
         }
         let Some((flow, keys)) = unlisted.keys.flow(path, bth) else {
@@ -450,7 +475,9 @@ impl Sender {
         let tag: [u8; TAG_BYTES] = batch.check(index);
         match packet.as_what {
             Sealing::First(role, number) if is_good => {
-                sending.roles[role as usize].sealed.set(number, &tag);
+                sending.roles[role as usize]
+                    .sealed
+                    .set(number, &tag, now_seconds);
                 batch.set_check(index, &tag[..CUT_TAG_BYTES]);
                 batch.finish(index);
             }
@@ -564,8 +591,7 @@ impl Sending {
                     of_role.next = number + 1;
                     of_role.highest = of_role.highest.max(Some(number));
                     // Its place is taken before it is sealed, so that nothing else gets its number.
-                    of_role.sealed.set(number, &[0; TAG_BYTES]);
-                    of_role.sealed.set_stamp(number, packet.now_seconds);
+                    (of_role.sealed).set(number, &[0; TAG_BYTES], packet.now_seconds);
                     Ok((number, Sealing::First(role, number)))
                 }
                 _ => Err(DropReason::PsnPassed),
@@ -575,7 +601,7 @@ impl Sending {
         match planned {
             Ok((number, as_what)) => {
                 // A packet that is sent again has the time of the first.
-                packet.set_timestamp(of_role.sealed.stamp(number));
+                packet.set_timestamp(of_role.sealed.seconds(number));
                 let batch = packet.batch;
                 batch.set_fields(index, Algorithm::Gcm32, number >> PSN_BITS);
                 batch.set_associated(index);
@@ -659,10 +685,7 @@ impl SendingRole {
         SendingRole {
             highest: None,
             next: start,
-            sealed: match flow.timestamps {
-                None => Slots::new(packets, true),
-                Some(_) => Slots::new(packets, true).with_stamps(),
-            },
+            sealed: Slots::new(packets, true),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers that were used, each in the slot of its low bits.
 
-use zeroize::Zeroizing;
+use weir_simd::prefetch;
+use zeroize::Zeroize;
 
 use super::format::TAG_BYTES;
 
@@ -10,15 +11,22 @@ use super::format::TAG_BYTES;
 /// is taken for unused: where a slot has a higher number, a lower one may have been used. Numbers
 /// with large steps between them, as those of RDMA READ requests, do not push each other out.
 pub(super) struct Slots {
-    /// Numbers plus one; 0 in slots that were never used. Empty until the first one is.
-    numbers: Vec<u64>,
-    tags: Zeroizing<Vec<[u8; TAG_BYTES]>>,
-    /// Where packets have timestamps, those of the first time.
-    stamps: Vec<u64>,
+    /// Empty until the first number is used.
+    kept: Vec<Kept>,
     /// A power of two.
     slots: usize,
     keeps_tags: bool,
-    keeps_stamps: bool,
+}
+
+/// A number that was used: half a cache line, so that one is fetched for it.
+#[derive(Clone, Default)]
+#[repr(align(32))]
+struct Kept {
+    /// The number plus one; 0 in a slot that was never used.
+    number: u64,
+    /// Where packets have timestamps, that of the first time.
+    seconds: u64,
+    tag: [u8; TAG_BYTES],
 }
 
 /// What is known about a number.
@@ -36,76 +44,74 @@ impl Slots {
     /// For `packets` of the latest numbers, rounded up to a power of two.
     pub(super) fn new(packets: usize, keeps_tags: bool) -> Slots {
         Slots {
-            numbers: Vec::new(),
-            tags: Zeroizing::default(),
-            stamps: Vec::new(),
+            kept: Vec::new(),
             slots: packets.next_power_of_two(),
             keeps_tags,
-            keeps_stamps: false,
         }
     }
 
-    /// The same, with a timestamp for each.
-    pub(super) fn with_stamps(self) -> Slots {
-        Slots {
-            keeps_stamps: true,
-            ..self
-        }
-    }
-
+    #[inline]
     fn slot(&self, number: u64) -> usize {
         number as usize & (self.slots - 1)
     }
 
+    /// Prefetches what is known about a number.
+    #[inline]
+    pub(super) fn prefetch(&self, number: u64) {
+        if let Some(kept) = self.kept.get(self.slot(number)) {
+            prefetch(kept);
+        }
+    }
+
+    #[inline]
     pub(super) fn look(&self, number: u64) -> Use {
-        let slot = self.slot(number);
-        match self.numbers.get(slot) {
-            Some(&used) if used == number.wrapping_add(1) => {
-                Use::Used(self.tags.get(slot).copied())
+        match self.kept.get(self.slot(number)) {
+            Some(kept) if kept.number == number.wrapping_add(1) => {
+                Use::Used(self.keeps_tags.then_some(kept.tag))
             }
-            Some(&used) if used > number => Use::Forgotten,
+            Some(kept) if kept.number > number => Use::Forgotten,
             _ => Use::Unused,
         }
     }
 
     /// The timestamp of a number that was used.
-    pub(super) fn stamp(&self, number: u64) -> Option<u64> {
-        self.stamps.get(self.slot(number)).copied()
+    pub(super) fn seconds(&self, number: u64) -> Option<u64> {
+        Some(self.kept.get(self.slot(number))?.seconds)
     }
 
-    /// Keeps the timestamp of a number that was set.
-    pub(super) fn set_stamp(&mut self, number: u64, stamp: u64) {
-        let slot = self.slot(number);
-        if let Some(kept) = self.stamps.get_mut(slot) {
-            *kept = stamp;
-        }
-    }
-
-    /// Keeps a number, unless its slot has a later one.
-    pub(super) fn set(&mut self, number: u64, tag: &[u8; TAG_BYTES]) {
-        if self.numbers.is_empty() {
-            self.numbers.resize(self.slots, 0);
-            if self.keeps_tags {
-                self.tags.resize(self.slots, [0; TAG_BYTES]);
-            }
-            if self.keeps_stamps {
-                self.stamps.resize(self.slots, 0);
-            }
+    /// Keeps a number, unless its slot has a later one; the time stays that of its first packet.
+    #[inline]
+    pub(super) fn set(&mut self, number: u64, tag: &[u8; TAG_BYTES], seconds: u64) {
+        if self.kept.is_empty() {
+            self.kept.resize(self.slots, Kept::default());
         }
         let slot = self.slot(number);
-        if self.numbers[slot] > number.saturating_add(1) {
+        let (kept, number) = (&mut self.kept[slot], number.saturating_add(1));
+        if kept.number > number {
             return;
         }
-        self.numbers[slot] = number.saturating_add(1);
-        if let Some(kept) = self.tags.get_mut(slot) {
-            *kept = *tag;
+        if kept.number != number {
+            kept.seconds = seconds;
+        }
+        kept.number = number;
+        if self.keeps_tags {
+            kept.tag = *tag;
         }
     }
 
     /// Bytes of memory.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        8 * self.numbers.capacity() + TAG_BYTES * self.tags.capacity()
+        size_of::<Kept>() * self.kept.capacity()
+    }
+}
+
+/// Whole tags are forgeries of packets that were not sent.
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for kept in &mut self.kept {
+            kept.tag.zeroize();
+        }
     }
 }
 
@@ -127,10 +133,10 @@ mod tests {
                     Use::Forgotten => continue,
                 }
                 let tag = [number as u8; TAG_BYTES];
-                slots.set(number, &tag);
+                slots.set(number, &tag, 0);
                 used.insert(number, tag);
             }
-            prop_assert!(slots.bytes() <= 8 * (8 + TAG_BYTES));
+            prop_assert!(slots.bytes() <= 8 * 32);
         }
     }
 
@@ -139,7 +145,7 @@ mod tests {
         let mut slots = Slots::new(4, true);
         assert_eq!(slots.bytes(), 0);
         for number in 0..10 {
-            slots.set(number, &[number as u8; TAG_BYTES]);
+            slots.set(number, &[number as u8; TAG_BYTES], number + 7);
         }
         for number in 6..10 {
             assert_eq!(
@@ -149,10 +155,12 @@ mod tests {
         }
         assert_eq!(slots.look(5), Use::Forgotten);
         assert_eq!(slots.look(10), Use::Unused);
-        slots.set(5, &[0; TAG_BYTES]);
+        slots.set(5, &[0; TAG_BYTES], 0);
         assert_eq!(slots.look(9), Use::Used(Some([9; TAG_BYTES])));
+        slots.set(9, &[1; TAG_BYTES], 99);
+        assert_eq!(slots.seconds(9), Some(16), "of the first time");
         let mut without = Slots::new(4, false);
-        without.set(3, &[0; TAG_BYTES]);
+        without.set(3, &[0; TAG_BYTES], 0);
         assert_eq!(without.look(3), Use::Used(None));
     }
 }

@@ -54,7 +54,7 @@ const AFTER_EIGHT_ONES: u32 = 0x2144_df1c;
 
 /// The ICRC of a packet: its headers from `start` to the end of the BTH, and what lies between these
 /// and the ICRC. `None` where the headers are shorter than those of the carrier.
-pub(super) fn icrc(carrier: Carrier, headers: &[u8], rest: &[u8]) -> Option<u32> {
+pub(crate) fn icrc(carrier: Carrier, headers: &[u8], rest: &[u8]) -> Option<u32> {
     let mut hasher = match carrier {
         Carrier::Local => {
             let mut masked: [u8; Lrh::BYTES + Bth::BYTES] = copy(headers)?;
