@@ -54,6 +54,12 @@ impl Opener {
         self.core.table.get(id)
     }
 
+    /// Prefetches what pushing a packet under the key of this name reads of it.
+    #[inline]
+    pub fn prefetch(&self, id: KeyId) {
+        self.core.table.prefetch(id);
+    }
+
     /// Takes a key out.
     pub fn remove(&mut self, id: KeyId) -> Option<OpeningKey> {
         self.core.table.remove(id)

@@ -62,6 +62,12 @@ impl Sealer {
         self.core.table.get_mut(id)
     }
 
+    /// Prefetches what pushing a packet under the key of this name reads of it.
+    #[inline]
+    pub fn prefetch(&self, id: KeyId) {
+        self.core.table.prefetch(id);
+    }
+
     /// Takes a key out.
     pub fn remove(&mut self, id: KeyId) -> Option<SealingKey> {
         self.core.table.remove(id)

@@ -109,12 +109,6 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        weir_simd::prefetch(&self.ids[..]);
-        weir_simd::prefetch(&self.numbers[..]);
-    }
-
     /// Declares a context.
     pub(crate) fn add(&mut self, context: u32, numbers: Numbers) -> Result<(), KeyError> {
         let Err(place) = self.ids.binary_search(&context) else {

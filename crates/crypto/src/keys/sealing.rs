@@ -174,15 +174,6 @@ impl SealingKey {
         self.numbers.left()
     }
 
-    /// Prefetches the key: its packets are pushed soon.
-    #[inline]
-    pub fn prefetch(&self) {
-        weir_simd::prefetch(self);
-        if let Some(contexts) = &self.contexts {
-            contexts.prefetch();
-        }
-    }
-
     /// The suite of this key.
     #[inline]
     pub fn suite(&self) -> Suite {

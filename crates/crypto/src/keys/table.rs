@@ -109,6 +109,14 @@ impl<K> Table<K> {
         self.named(id)?.as_mut()
     }
 
+    /// Prefetches the key of this name.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: KeyId) {
+        if let Some(key) = self.keys.get(id.slot as usize) {
+            weir_simd::prefetch(key);
+        }
+    }
+
     /// The slot of this name.
     #[inline]
     fn named(&mut self, id: KeyId) -> Option<&mut Option<K>> {

@@ -1,15 +1,14 @@
 //! Packets in one buffer, on their way through a sender or a receiver.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use weir_crypto::{BATCH_PACKETS, Descriptor, KeyId, Layout};
-use weir_packet::wire::{Checksum, LinkType, internet_checksum, protocol};
+use weir_packet::wire::{Checksum, Headers, LinkType, internet_checksum, protocol};
 
 use super::derive::{Address, Endpoint};
 use super::flows::FlowId;
-use super::format::{
-    self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, Role, TAG_BYTES, associated_bytes,
-};
+use super::format::{self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, TAG_BYTES, associated_bytes};
 use super::reason::DropReason;
 use crate::wire::{Bth, Carrier, Lrh, Packet, erf, icrc, vcrc};
 
@@ -33,6 +32,8 @@ pub(super) struct Place {
     pub(super) carrier: Carrier,
     pub(super) bth: Bth,
     pub(super) path: Path,
+    /// Whether a packet to protect carries its own ICRC.
+    pub(super) has_its_icrc: bool,
     /// Of the path, and the flow that has it, as the sender or receiver found them ahead.
     pub(super) path_hash: u64,
     pub(super) found: Option<FlowId>,
@@ -61,7 +62,7 @@ pub(super) struct Place {
 }
 
 /// Which keys a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     pub(super) source: Address,
     pub(super) destination: Endpoint,
@@ -82,10 +83,16 @@ impl Batch {
     /// that cannot be processed takes its place, and is dropped with a reason.
     #[must_use]
     pub fn push(&mut self, link: LinkType, record: &[u8]) -> bool {
+        self.push_behind(&Headers::parse(link, record), link, record)
+    }
+
+    /// The same where the headers up to UDP are known already.
+    #[must_use]
+    pub fn push_behind(&mut self, headers: &Headers, link: LinkType, record: &[u8]) -> bool {
         if self.places.len() == BATCH_PACKETS {
             return false;
         }
-        let place = match Packet::parse(link, record) {
+        let place = match Packet::behind(headers, link, record) {
             Ok(Some(packet)) => self.lay_out(link, record, &packet),
             Ok(None) => Err(DropReason::NotFabric),
             Err(_) => Err(DropReason::Malformed),
@@ -170,6 +177,7 @@ impl Batch {
             carrier: packet.carrier(),
             bth: *packet.bth(),
             path,
+            has_its_icrc: false,
             path_hash: 0,
             found: None,
             associated,
@@ -286,11 +294,12 @@ impl Batch {
     }
 
     /// For the cipher.
-    pub(super) fn descriptor(&self, index: usize, key: KeyId, role: Role) -> Descriptor {
+    #[inline]
+    pub(super) fn descriptor(&self, index: usize, key: KeyId) -> Descriptor {
         let place = &self.places[index];
         Descriptor {
             key,
-            context: role as u32,
+            context: 0,
             // A batch is far shorter than 4 GiB, and headers are shorter than 256 bytes.
             offset: place.associated as u32,
             layout: Layout {
@@ -375,10 +384,10 @@ impl Batch {
         icrc(place.carrier, headers, rest)
     }
 
-    /// Whether a plain packet carries its own ICRC.
-    pub(super) fn has_its_icrc(&self, index: usize) -> bool {
+    /// Compares the ICRC of a plain packet.
+    pub(super) fn check_icrc(&mut self, index: usize) {
         let carried = u32::from_le_bytes(self.check(index));
-        self.icrc(index) == Some(carried)
+        self.places[index].has_its_icrc = self.icrc(index) == Some(carried);
     }
 }
 
@@ -397,6 +406,7 @@ impl Place {
                 destination: endpoint,
                 source_qp: None,
             },
+            has_its_icrc: false,
             path_hash: 0,
             found: None,
             associated: 0,
@@ -416,7 +426,23 @@ impl Place {
     }
 }
 
+/// In few words, as it is done for every packet.
+impl Hash for Path {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (source_kind, source) = self.source.to_number();
+        let (kind, destination) = self.destination.address.to_number();
+        let kinds = u64::from(source_kind) << 8 | u64::from(kind);
+        let source_qp = self.source_qp.map_or(0, |queue_pair| 1 << 24 | queue_pair);
+        state.write_u64(kinds << 32 | u64::from(self.destination.queue_pair));
+        state.write_u32(source_qp);
+        state.write_u128(source);
+        state.write_u128(destination);
+    }
+}
+
 impl Path {
+    #[inline]
     fn of(packet: &Packet<'_>) -> Option<Path> {
         let (source, destination) = match packet.carrier() {
             Carrier::Local => {

@@ -8,6 +8,8 @@ use sha2::Sha256;
 use weir_crypto::{Aead, AesKeySize, KeyError, KeyMaterial, NonceRule, Suite};
 use zeroize::Zeroizing;
 
+use super::format::Role;
+
 /// Where packets come from, or go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
@@ -57,6 +59,7 @@ pub struct SenderKeys {
 }
 
 /// A key of AES-128-GCM, and the 12 bytes that its nonces begin from.
+#[derive(Clone)]
 pub(super) struct GcmKey(Zeroizing<[u8; 28]>);
 
 /// The label of each key, in front of the addresses. The number is that of the format.
@@ -71,13 +74,19 @@ pub(super) mod label {
 }
 
 impl Address {
-    /// The kind, and the address itself right-aligned in 16 bytes.
-    fn to_bytes(self) -> [u8; 17] {
-        let (kind, value) = match self {
+    /// The kind, and the address itself.
+    #[inline]
+    pub(super) fn to_number(self) -> (u8, u128) {
+        match self {
             Address::Lid(lid) => (1, u128::from(lid)),
             Address::Ipv4(address) => (4, u128::from(u32::from(address))),
             Address::Gid(gid) => (6, u128::from(gid)),
-        };
+        }
+    }
+
+    /// The kind, and the address right-aligned in 16 bytes.
+    fn to_bytes(self) -> [u8; 17] {
+        let (kind, value) = self.to_number();
         let mut bytes = [0; 17];
         bytes[0] = kind;
         bytes[1..].copy_from_slice(&value.to_be_bytes());
@@ -235,6 +244,15 @@ impl GcmKey {
 
     fn iv(&self) -> [u8; 12] {
         std::array::from_fn(|at| self.0[16 + at])
+    }
+
+    /// The key whose nonces have a role in them, so that it need not be given with each packet.
+    pub(super) fn of_role(&self, role: Role) -> GcmKey {
+        let mut key = self.clone();
+        for (iv, role) in key.0[16..].iter_mut().zip((role as u32).to_be_bytes()) {
+            *iv ^= role;
+        }
+        key
     }
 
     /// For the batches of `weir-crypto`.

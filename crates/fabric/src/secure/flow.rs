@@ -9,7 +9,7 @@ use cmac::{Cmac, KeyInit, Mac};
 use weir_crypto::KeyError;
 
 use super::batch::{Batch, Path};
-use super::derive::{Address, Endpoint, SenderKeys};
+use super::derive::{Address, Endpoint, GcmKey, SenderKeys};
 use super::format::{CUT_TAG_BYTES, Role};
 use super::reason::DropReason;
 use super::unlisted::Unlisted;
@@ -230,6 +230,23 @@ impl PlainPolicy {
     pub(super) fn allows(&self, bth: &Bth) -> bool {
         let mode = self.partitions.get(&partition(bth.partition_key));
         mode == Some(&Mode::Allow) || self.queue_pairs.contains(&bth.destination_qp)
+    }
+}
+
+/// What the packets of a flow need seldom.
+pub(super) struct FlowSecrets {
+    pub(super) gcm_32: GcmKey,
+    pub(super) gcm_128: GcmKey,
+    pub(super) cmac: CmacKey,
+}
+
+impl FlowSecrets {
+    pub(super) fn new(keys: &SenderKeys) -> FlowSecrets {
+        FlowSecrets {
+            gcm_32: keys.gcm_32.clone(),
+            gcm_128: keys.gcm_128.clone(),
+            cmac: CmacKey::new(keys),
+        }
     }
 }
 

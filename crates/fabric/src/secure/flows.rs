@@ -32,8 +32,9 @@ pub(super) enum Origin {
 pub(super) struct Flows<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    /// Slots by the hash of each path of their flows.
-    paths: HashTable<(u64, u32)>,
+    /// Flows by the hash of each of their paths: twice the slot, plus one where the path names the
+    /// sender's queue pair.
+    paths: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// Whose keys are in use: two transports between the same queue pairs would share them.
     ends: HashSet<[Endpoint; 2]>,
@@ -46,7 +47,7 @@ pub(super) struct Flows<T> {
 
 struct Slot<T> {
     generation: u32,
-    held: Option<Box<Held<T>>>,
+    held: Option<Held<T>>,
 }
 
 struct Held<T> {
@@ -54,6 +55,10 @@ struct Held<T> {
     origin: Origin,
     last_used: u64,
     value: T,
+}
+
+fn entry(slot: u32, path: &Path) -> u32 {
+    slot << 1 | u32::from(path.source_qp.is_some())
 }
 
 /// Of so many unlisted flows the one that was used longest ago gives way.
@@ -112,19 +117,25 @@ impl<T> Flows<T> {
             self.slots.push(Slot { generation, held });
             (self.slots.len() - 1) as u32
         });
-        for path in flow.paths() {
-            let hash = self.hash(&path);
-            self.paths
-                .insert_unique(hash, (hash, slot), |(hash, _)| *hash);
-        }
         self.ends.insert([flow.sender, flow.receiver]);
         self.unlisted += usize::from(origin == Origin::Unlisted);
-        self.slots[slot as usize].held = Some(Box::new(Held {
+        self.slots[slot as usize].held = Some(Held {
             flow,
             origin,
             last_used: self.now,
             value,
-        }));
+        });
+        for path in flow.paths() {
+            let hash = self.hash(&path);
+            let entry = entry(slot, &path);
+            self.paths.insert_unique(hash, entry, |entry| {
+                let held = self.slots[(entry >> 1) as usize].held.as_ref();
+                let is_named = entry & 1 == 1;
+                let mut paths = held.into_iter().flat_map(|held| held.flow.paths());
+                let path = paths.find(|path| path.source_qp.is_some() == is_named);
+                path.map_or(0, |path| self.hasher.hash_one(path))
+            });
+        }
         self.id(slot)
     }
 
@@ -142,9 +153,9 @@ impl<T> Flows<T> {
         }
         for path in held.flow.paths() {
             let hash = self.hash(&path);
-            let found = (self.paths).find_entry(hash, |entry| *entry == (hash, id.slot));
-            if let Ok(entry) = found {
-                entry.remove();
+            let entry = entry(id.slot, &path);
+            if let Ok(found) = self.paths.find_entry(hash, |other| *other == entry) {
+                found.remove();
             }
         }
         self.ends.remove(&[held.flow.sender, held.flow.receiver]);
@@ -161,26 +172,26 @@ impl<T> Flows<T> {
     /// Prefetches the flow that a path with this hash may have.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
-        let found = self.paths.find(hash, |(of, _)| *of == hash);
-        let slot = found.and_then(|(_, slot)| self.slots.get(*slot as usize));
-        if let Some(held) = slot.and_then(|slot| slot.held.as_deref()) {
-            prefetch(held);
+        for entry in self.paths.iter_hash(hash) {
+            if let Some(slot) = self.slots.get((entry >> 1) as usize) {
+                prefetch(slot);
+            }
         }
     }
 
     #[inline]
     pub(super) fn find(&self, hash: u64, path: &Path) -> Option<FlowId> {
-        let found = self.paths.find(hash, |(of, slot)| {
-            let slot = self.slots.get(*slot as usize);
-            let held = slot.and_then(|slot| slot.held.as_deref());
-            *of == hash && held.is_some_and(|held| held.flow.has(path))
+        let found = self.paths.find(hash, |entry| {
+            let slot = self.slots.get((entry >> 1) as usize);
+            let held = slot.and_then(|slot| slot.held.as_ref());
+            held.is_some_and(|held| held.flow.has(path))
         });
-        found.map(|(_, slot)| self.id(*slot))
+        found.map(|entry| self.id(entry >> 1))
     }
 
     pub(super) fn get(&self, id: FlowId) -> Option<(&Flow, &T)> {
         let slot = self.slots.get(id.slot as usize)?;
-        let held = slot.held.as_deref()?;
+        let held = slot.held.as_ref()?;
         (slot.generation == id.generation).then_some((&held.flow, &held.value))
     }
 
@@ -189,20 +200,20 @@ impl<T> Flows<T> {
     pub(super) fn get_mut(&mut self, id: FlowId) -> Option<(&Flow, &mut T)> {
         let now = self.now;
         let slot = self.slots.get_mut(id.slot as usize)?;
-        let held = slot.held.as_deref_mut()?;
+        let held = slot.held.as_mut()?;
         held.last_used = now;
         (slot.generation == id.generation).then_some((&held.flow, &mut held.value))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow, Origin, &T)> {
         self.slots.iter().zip(0..).filter_map(|(slot, at)| {
-            let held = slot.held.as_deref()?;
+            let held = slot.held.as_ref()?;
             Some((self.id(at), &held.flow, held.origin, &held.value))
         })
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = (&Flow, Origin, &mut T)> {
-        let held = (self.slots.iter_mut()).filter_map(|slot| slot.held.as_deref_mut());
+        let held = (self.slots.iter_mut()).filter_map(|slot| slot.held.as_mut());
         held.map(|held| (&held.flow, held.origin, &mut held.value))
     }
 
@@ -213,7 +224,7 @@ impl<T> Flows<T> {
         let mut candidates = 0;
         for _ in 0..self.slots.len() {
             self.hand = (self.hand + 1) % self.slots.len();
-            let held = self.slots[self.hand].held.as_deref();
+            let held = self.slots[self.hand].held.as_ref();
             let Some(held) = held.filter(|held| held.origin == Origin::Unlisted) else {
                 continue;
             };
@@ -230,7 +241,7 @@ impl<T> Flows<T> {
     }
 
     fn origin(&self, slot: u32) -> Option<Origin> {
-        let held = self.slots.get(slot as usize)?.held.as_deref()?;
+        let held = self.slots.get(slot as usize)?.held.as_ref()?;
         Some(held.origin)
     }
 

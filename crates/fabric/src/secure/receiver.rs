@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use subtle::ConstantTimeEq;
-use weir_crypto::{Descriptor, KeyId, Opener, OpeningKey, WholeTags};
-use weir_simd::prefetch;
+use weir_crypto::{Descriptor, KeyError, KeyId, KeyMaterial, Opener, OpeningKey, WholeTags};
 
 use super::batch::{Batch, Path, Place};
-use super::derive::SenderKeys;
-use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
+use super::derive::{GcmKey, SenderKeys};
+use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{
     Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, TAG_BYTES, extend_epoch,
@@ -90,9 +89,11 @@ struct ReceivingUnlisted {
 }
 
 struct Receiving {
-    gcm_32: KeyId,
-    gcm_128: KeyId,
-    cmac: Box<CmacKey>,
+    secrets: Box<FlowSecrets>,
+    /// Of 32-bit mode, for requests and for responses, and of extended mode: expanded when the first packet
+    /// needs them.
+    gcm_32: [Option<KeyId>; 2],
+    gcm_128: Option<KeyId>,
     roles: [ReceivingRole; 2],
     /// Of extended mode: the lowest number that is taken, the highest that was, and the latest.
     lowest_extended: u64,
@@ -180,12 +181,10 @@ impl Receiver {
         if let Some(in_its_way) = self.flows.check(&flow)? {
             self.remove(in_its_way);
         }
-        let gcm_32 = OpeningKey::with_cut_tags(&keys.gcm_32.material()?, CUT_TAG_BYTES)?;
-        let gcm_128 = OpeningKey::new(&keys.gcm_128.material()?)?;
         let receiving = Receiving {
-            gcm_32: self.opener.add(gcm_32),
-            gcm_128: self.opener.add(gcm_128),
-            cmac: Box::new(CmacKey::new(keys)),
+            secrets: Box::new(FlowSecrets::new(keys)),
+            gcm_32: [None; 2],
+            gcm_128: None,
             roles: [from.requests, from.responses].map(|lowest| ReceivingRole {
                 lowest,
                 highest: None,
@@ -205,8 +204,9 @@ impl Receiver {
     /// Takes a flow out; its keys are wiped. Added again with other keys, it has no failed tags.
     pub fn remove(&mut self, id: FlowId) {
         if let Some((_, _, receiving)) = self.flows.remove(id) {
-            self.opener.remove(receiving.gcm_32);
-            self.opener.remove(receiving.gcm_128);
+            for key in (receiving.gcm_32.into_iter()).chain([receiving.gcm_128]) {
+                key.and_then(|key| self.opener.remove(key));
+            }
         }
     }
 
@@ -315,10 +315,10 @@ impl Receiver {
             let Some((_, receiving)) = found else {
                 continue;
             };
-            if let Some(key) = self.opener.key(receiving.gcm_32) {
-                prefetch(key);
-            }
             let role = Role::of(place.bth.opcode);
+            if let Some(key) = receiving.gcm_32[role as usize] {
+                self.opener.prefetch(key);
+            }
             if let Ok(number) = receiving.number(role, place.bth.reserved_7, place.bth.psn) {
                 receiving.roles[role as usize].taken.prefetch(number);
             }
@@ -369,12 +369,14 @@ impl Receiver {
             (Algorithm::Gcm128, _) if flow.extended == ExtendedMode::Never => {
                 Err(DropReason::ExtendedRefused)
             }
-            (Algorithm::Gcm128, _) => receiving.plan_extended(batch, index, id).map(Some),
+            (Algorithm::Gcm128, _) => {
+                (receiving.plan_extended(batch, index, id, &mut self.opener)).map(Some)
+            }
             (Algorithm::Gcm32, Algorithm::Gcm32) => {
                 if receiving.failed_gcm_32 >= self.limits.failed {
                     return Err(DropReason::Degraded);
                 }
-                receiving.plan_opening(batch, index, id).map(Some)
+                (receiving.plan_opening(batch, index, id, &mut self.opener)).map(Some)
             }
             (Algorithm::Cmac32, Algorithm::Cmac32) => {
                 if receiving.failed_cmac_32 >= self.limits.failed {
@@ -525,6 +527,32 @@ impl Receiver {
 }
 
 impl Receiving {
+    #[inline]
+    fn gcm_32(&mut self, role: Role, opener: &mut Opener) -> Result<KeyId, DropReason> {
+        match self.gcm_32[role as usize] {
+            Some(key) => Ok(key),
+            None => {
+                let secret = self.secrets.gcm_32.of_role(role);
+                let key = expand(&secret, opener, |material| {
+                    OpeningKey::with_cut_tags(material, CUT_TAG_BYTES)
+                })?;
+                self.gcm_32[role as usize] = Some(key);
+                Ok(key)
+            }
+        }
+    }
+
+    fn gcm_128(&mut self, opener: &mut Opener) -> Result<KeyId, DropReason> {
+        match self.gcm_128 {
+            Some(key) => Ok(key),
+            None => {
+                let key = expand(&self.secrets.gcm_128, opener, OpeningKey::new)?;
+                self.gcm_128 = Some(key);
+                Ok(key)
+            }
+        }
+    }
+
     /// The number of a packet, whose epoch is not over.
     fn number(&self, role: Role, low_bits: u8, psn: u32) -> Result<u64, DropReason> {
         let &ReceivingRole {
@@ -564,7 +592,7 @@ impl Receiving {
             false => self.number(role, bth.reserved_7, bth.psn)?,
         };
         batch.set_associated(index);
-        if !self.cmac.is_right(batch, index, role, number) {
+        if !self.secrets.cmac.is_right(batch, index, role, number) {
             return Err(DropReason::TagFailed);
         }
         if !is_notification {
@@ -580,6 +608,7 @@ impl Receiving {
         batch: &mut Batch,
         index: usize,
         flow: FlowId,
+        opener: &mut Opener,
     ) -> Result<Planned, DropReason> {
         let bth = batch.places[index].bth;
         let role = Role::of(bth.opcode);
@@ -588,11 +617,12 @@ impl Receiving {
             Use::Unused | Use::Used(Some(_)) => {}
             Use::Used(None) | Use::Forgotten => return Err(DropReason::Replayed),
         }
+        let key = self.gcm_32(role, opener)?;
         batch.set_associated(index);
         Ok(Planned {
             index,
             flow,
-            descriptor: batch.descriptor(index, self.gcm_32, role),
+            descriptor: batch.descriptor(index, key),
             algorithm: Algorithm::Gcm32,
             role,
             number,
@@ -604,16 +634,18 @@ impl Receiving {
         batch: &mut Batch,
         index: usize,
         flow: FlowId,
+        opener: &mut Opener,
     ) -> Result<Planned, DropReason> {
         let number = batch.split_extended(index)?;
         if number < self.lowest_extended || self.extended.look(number) != Use::Unused {
             return Err(DropReason::Replayed);
         }
+        let key = self.gcm_128(opener)?;
         batch.set_associated(index);
         Ok(Planned {
             index,
             flow,
-            descriptor: batch.descriptor(index, self.gcm_128, Role::Request),
+            descriptor: batch.descriptor(index, key),
             algorithm: Algorithm::Gcm128,
             role: Role::Request,
             number,
@@ -656,6 +688,17 @@ impl Receiving {
             Use::Used(None) | Use::Forgotten => Err(DropReason::Replayed),
         }
     }
+}
+
+#[cold]
+fn expand(
+    secret: &GcmKey,
+    opener: &mut Opener,
+    new: impl FnOnce(&KeyMaterial) -> Result<OpeningKey, KeyError>,
+) -> Result<KeyId, DropReason> {
+    let key = (secret.material()).and_then(|material| new(&material));
+    let key = key.map_err(|_| DropReason::CipherRefused)?;
+    Ok(opener.add(key))
 }
 
 fn low_psn(number: u64) -> u32 {

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 
 use weir_crypto::{Descriptor, KeyId, Sealer, SealingKey};
 use zeroize::Zeroizing;
 
 use super::batch::{Batch, Place};
-use super::derive::SenderKeys;
-use super::flow::{CmacKey, ExtendedMode, Flow, FlowError, PlainPolicy, partition};
+use super::derive::{GcmKey, SenderKeys};
+use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{
     Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, NUMBER_BYTES, PSN_BITS, Role, TAG_BYTES,
@@ -40,9 +40,11 @@ struct SendingUnlisted {
 
 struct Sending {
     epochs: Range<u64>,
-    gcm_32: KeyId,
-    gcm_128: KeyId,
-    cmac: Box<CmacKey>,
+    secrets: Box<FlowSecrets>,
+    /// Of 32-bit mode, for requests and for responses, and of extended mode: expanded when the first packet
+    /// needs them.
+    gcm_32: [Option<KeyId>; 2],
+    gcm_128: Option<KeyId>,
     roles: [SendingRole; 2],
 }
 
@@ -96,6 +98,9 @@ enum Plan {
     Wait,
 }
 
+/// How many packets ahead a flow is fetched.
+const LEAD: usize = 8;
+
 impl Sender {
     /// Without flows.
     pub fn new(policy: PlainPolicy) -> Sender {
@@ -135,16 +140,11 @@ impl Sender {
             self.remove(in_its_way);
         }
         let numbers = numbers_of(&epochs);
-        let mut gcm_32 = SealingKey::new(keys.gcm_32.material()?, numbers.start..)?;
-        for role in [Role::Request, Role::Response] {
-            gcm_32.add_context(role as u32, numbers.start..)?;
-        }
-        let gcm_128 = SealingKey::new(keys.gcm_128.material()?, numbers.clone())?;
         let sending = Sending {
             epochs,
-            gcm_32: self.sealer.add(gcm_32),
-            gcm_128: self.sealer.add(gcm_128),
-            cmac: Box::new(CmacKey::new(keys)),
+            secrets: Box::new(FlowSecrets::new(keys)),
+            gcm_32: [None; 2],
+            gcm_128: None,
             roles: [(); 2].map(|()| SendingRole::new(&flow, numbers.start)),
         };
         Ok(self.flows.insert(flow, origin, sending))
@@ -159,8 +159,9 @@ impl Sender {
                 let used = sending.newest_epoch(&self.sealer);
                 unlisted.first_epoch = unlisted.first_epoch.max(used + 2);
             }
-            self.sealer.remove(sending.gcm_32);
-            self.sealer.remove(sending.gcm_128);
+            for key in sending.keys() {
+                self.sealer.remove(key);
+            }
         }
     }
 
@@ -312,20 +313,28 @@ impl Sender {
 
     /// Fetches what is kept for the packets from memory, of all of them together.
     fn look_ahead(&self, batch: &mut Batch) {
-        for place in &mut batch.places {
-            place.path_hash = self.flows.hash(&place.path);
-            self.flows.prefetch(place.path_hash);
-        }
-        for place in &mut batch.places {
+        for index in 0..batch.len() + LEAD {
+            if let Some(place) = batch.places.get_mut(index) {
+                place.path_hash = self.flows.hash(&place.path);
+                self.flows.prefetch(place.path_hash);
+            }
+            // In the meantime, work that does not need it.
+            let Some(index) = index.checked_sub(LEAD) else {
+                continue;
+            };
+            if batch.is_open(index) {
+                batch.check_icrc(index);
+            }
+            let place = &mut batch.places[index];
             place.found = self.flows.find(place.path_hash, &place.path);
             let found = place.found.and_then(|id| self.flows.get(id));
             let Some((_, sending)) = found else {
                 continue;
             };
-            if let Some(key) = self.sealer.key(sending.gcm_32) {
-                key.prefetch();
-            }
             let role = Role::of(place.bth.opcode);
+            if let Some(key) = sending.gcm_32[role as usize] {
+                self.sealer.prefetch(key);
+            }
             if let Ok(number) = sending.number(role, place.bth.psn) {
                 sending.roles[role as usize].sealed.prefetch(number);
             }
@@ -353,7 +362,7 @@ impl Sender {
         flow.admit(&bth)?;
         batch.set_flow(index, id);
         let algorithm = Algorithm::for_opcode(bth.opcode).ok_or(DropReason::UnknownOpcode)?;
-        if !batch.has_its_icrc(index) {
+        if !batch.places[index].has_its_icrc {
             return Err(DropReason::IcrcWrong);
         }
         if Algorithm::of(bth.reserved_6) != Algorithm::None || bth.reserved_7 != 0 {
@@ -370,7 +379,9 @@ impl Sender {
         let role = Role::of(bth.opcode);
         if flow.extended == ExtendedMode::Always {
             sending.pass_over(role, bth.psn);
-            return sending.plan_extended(packet).map(Plan::Seal);
+            return sending
+                .plan_extended(packet, &mut self.sealer)
+                .map(Plan::Seal);
         }
         if algorithm == Algorithm::Cmac32 {
             sending.authenticate(packet, role)?;
@@ -382,7 +393,7 @@ impl Sender {
                     if planned.flow == id && of == role && first == number)
             })
         };
-        sending.plan_sealing(packet, role, is_waiting)
+        sending.plan_sealing(packet, role, &mut self.sealer, is_waiting)
     }
 
     /// The flow of a packet, which begins with it where it is not listed and its partition has keys.
@@ -392,6 +403,7 @@ impl Sender {
             path,
             path_hash,
             found,
+            has_its_icrc,
             ..
         } = &batch.places[index];
         let found = found.filter(|id| self.flows.get(*id).is_some());
@@ -402,7 +414,7 @@ impl Sender {
         let Some(unlisted) = self.unlisted.get(&partition_key) else {
             return Ok(None);
         };
-        if !batch.has_its_icrc(index) {
+        if !has_its_icrc {
             return Err(DropReason::IcrcWrong);
         }
         let Some((flow, keys)) = unlisted.keys.flow(path, bth) else {
@@ -497,13 +509,14 @@ impl Sender {
             } => {
                 let range = batch.body(index);
                 batch.buffer[range].copy_from_slice(&body);
-                let planned = sending.plan_extended(Outgoing {
+                let packet = Outgoing {
                     batch,
                     index,
                     id,
                     flow,
                     now_seconds,
-                });
+                };
+                let planned = sending.plan_extended(packet, &mut self.sealer);
                 match planned {
                     Ok(planned) => return Some(planned),
                     Err(reason) => batch.drop(index, reason),
@@ -519,6 +532,37 @@ impl Sender {
 }
 
 impl Sending {
+    fn keys(&self) -> impl Iterator<Item = KeyId> {
+        (self.gcm_32.into_iter()).chain([self.gcm_128]).flatten()
+    }
+
+    /// The key of 32-bit mode for a role. None of its numbers was used before these epochs.
+    #[inline]
+    fn gcm_32(&mut self, role: Role, sealer: &mut Sealer) -> Result<KeyId, DropReason> {
+        match self.gcm_32[role as usize] {
+            Some(key) => Ok(key),
+            None => {
+                let secret = self.secrets.gcm_32.of_role(role);
+                let numbers = numbers_of(&self.epochs).start..;
+                let key = expand(&secret, numbers, sealer)?;
+                self.gcm_32[role as usize] = Some(key);
+                Ok(key)
+            }
+        }
+    }
+
+    fn gcm_128(&mut self, sealer: &mut Sealer) -> Result<KeyId, DropReason> {
+        match self.gcm_128 {
+            Some(key) => Ok(key),
+            None => {
+                let numbers = numbers_of(&self.epochs);
+                let key = expand(&self.secrets.gcm_128, numbers, sealer)?;
+                self.gcm_128 = Some(key);
+                Ok(key)
+            }
+        }
+    }
+
     /// The number of a packet, which is not above the reserved ones.
     fn number(&self, role: Role, psn: u32) -> Result<u64, DropReason> {
         let start = self.epochs.start << PSN_BITS;
@@ -558,7 +602,7 @@ impl Sending {
         };
         batch.set_fields(index, Algorithm::Cmac32, number >> PSN_BITS);
         batch.set_associated(index);
-        let tag = self.cmac.tag(batch, index, role, number);
+        let tag = self.secrets.cmac.tag(batch, index, role, number);
         batch.set_check(index, &tag);
         batch.finish(index);
         Ok(())
@@ -568,6 +612,7 @@ impl Sending {
         &mut self,
         mut packet: Outgoing<'_>,
         role: Role,
+        sealer: &mut Sealer,
         is_waiting: impl Fn(u64) -> bool,
     ) -> Result<Plan, DropReason> {
         let Outgoing {
@@ -577,6 +622,7 @@ impl Sending {
             flow,
             ..
         } = packet;
+        let key = self.gcm_32(role, sealer)?;
         let may_grow = flow.extended != ExtendedMode::Never;
         let number = self.number(role, batch.places[index].bth.psn);
         let of_role = &mut self.roles[role as usize];
@@ -608,16 +654,23 @@ impl Sending {
                 Ok(Plan::Seal(Planned {
                     index,
                     flow: id,
-                    descriptor: batch.descriptor(index, self.gcm_32, role),
+                    descriptor: batch.descriptor(index, key),
                     as_what,
                 }))
             }
-            Err(DropReason::PsnPassed) if may_grow => self.plan_extended(packet).map(Plan::Seal),
+            Err(DropReason::PsnPassed) if may_grow => {
+                self.plan_extended(packet, sealer).map(Plan::Seal)
+            }
             Err(reason) => Err(reason),
         }
     }
 
-    fn plan_extended(&mut self, mut packet: Outgoing<'_>) -> Result<Planned, DropReason> {
+    fn plan_extended(
+        &mut self,
+        mut packet: Outgoing<'_>,
+        sealer: &mut Sealer,
+    ) -> Result<Planned, DropReason> {
+        let key = self.gcm_128(sealer)?;
         packet.set_timestamp_of_now();
         let Outgoing {
             batch, index, id, ..
@@ -628,14 +681,15 @@ impl Sending {
         Ok(Planned {
             index,
             flow: id,
-            descriptor: batch.descriptor(index, self.gcm_128, Role::Request),
+            descriptor: batch.descriptor(index, key),
             as_what: Sealing::Extended { number: 0 },
         })
     }
 
     /// The newest epoch that a number was taken from.
     fn newest_epoch(&self, sealer: &Sealer) -> u64 {
-        let extended = (sealer.key(self.gcm_128)).map_or(0, |key| key.next_number() >> PSN_BITS);
+        let key = self.gcm_128.and_then(|key| sealer.key(key));
+        let extended = key.map_or(0, |key| key.next_number() >> PSN_BITS);
         let highest = (self.roles.iter()).filter_map(|role| role.highest).max();
         let epoch = highest.map_or(self.epochs.start, |number| number >> PSN_BITS);
         epoch.max(extended)
@@ -690,13 +744,24 @@ impl SendingRole {
     }
 }
 
+#[cold]
+fn expand(
+    secret: &GcmKey,
+    numbers: impl RangeBounds<u64>,
+    sealer: &mut Sealer,
+) -> Result<KeyId, DropReason> {
+    let key = (secret.material()).and_then(|material| SealingKey::new(material, numbers));
+    let key = key.map_err(|_| DropReason::CipherRefused)?;
+    Ok(sealer.add(key))
+}
+
 /// The numbers of epochs.
 fn numbers_of(epochs: &Range<u64>) -> Range<u64> {
     epochs.start << PSN_BITS..epochs.end << PSN_BITS
 }
 
-fn allow_numbers_until(sealer: &mut Sealer, gcm_128: KeyId, end: u64) {
-    if let Some(key) = sealer.key_mut(gcm_128) {
+fn allow_numbers_until(sealer: &mut Sealer, gcm_128: Option<KeyId>, end: u64) {
+    if let Some(key) = gcm_128.and_then(|key| sealer.key_mut(key)) {
         key.allow_until(end);
     }
 }

@@ -12,9 +12,9 @@ use super::format::TAG_BYTES;
 /// with large steps between them, as those of RDMA READ requests, do not push each other out.
 pub(super) struct Slots {
     /// Empty until the first number is used.
-    kept: Vec<Kept>,
+    kept: Box<[Kept]>,
     /// A power of two.
-    slots: usize,
+    slots: u32,
     keeps_tags: bool,
 }
 
@@ -44,15 +44,16 @@ impl Slots {
     /// For `packets` of the latest numbers, rounded up to a power of two.
     pub(super) fn new(packets: usize, keeps_tags: bool) -> Slots {
         Slots {
-            kept: Vec::new(),
-            slots: packets.next_power_of_two(),
+            kept: Box::default(),
+            // Windows are far shorter.
+            slots: packets.next_power_of_two() as u32,
             keeps_tags,
         }
     }
 
     #[inline]
     fn slot(&self, number: u64) -> usize {
-        number as usize & (self.slots - 1)
+        (number as u32 & (self.slots - 1)) as usize
     }
 
     /// Prefetches what is known about a number.
@@ -83,7 +84,7 @@ impl Slots {
     #[inline]
     pub(super) fn set(&mut self, number: u64, tag: &[u8; TAG_BYTES], seconds: u64) {
         if self.kept.is_empty() {
-            self.kept.resize(self.slots, Kept::default());
+            self.kept = vec![Kept::default(); self.slots as usize].into();
         }
         let slot = self.slot(number);
         let (kept, number) = (&mut self.kept[slot], number.saturating_add(1));
@@ -102,7 +103,7 @@ impl Slots {
     /// Bytes of memory.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Kept>() * self.kept.capacity()
+        size_of_val(&self.kept[..])
     }
 }
 

@@ -23,7 +23,7 @@ impl Records {
                 continue;
             }
             let link = batch.arrival(index).link;
-            if !self.packets.push(link, batch.record(index)) {
+            if !(self.packets).push_behind(batch.headers(index), link, batch.record(index)) {
                 return Some(index);
             }
             batch.set_work(index, needed.without(work));
