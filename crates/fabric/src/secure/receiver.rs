@@ -1,23 +1,22 @@
 //! Packets that are verified and restored.
 
+mod receiving;
+
 use std::collections::HashMap;
 use std::fmt;
 
-use subtle::ConstantTimeEq;
-use weir_crypto::{Descriptor, KeyError, KeyId, KeyMaterial, Opener, OpeningKey, WholeTags};
+use weir_crypto::{Opener, WholeTags};
 
 use super::batch::{Batch, Path, Place};
-use super::derive::{GcmKey, SenderKeys};
+use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
-use super::format::{
-    Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, TAG_BYTES, extend_epoch,
-    is_reliable,
-};
+use super::format::{Algorithm, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, is_reliable};
 use super::reason::DropReason;
-use super::slots::{Slots, Use};
+use super::slots::Slots;
 use super::unlisted::{Nodes, Suspects, Unlisted};
-use crate::wire::{Bth, Opcode};
+use crate::wire::Bth;
+use receiving::{PSN_MASK, Planned, Receiving, ReceivingRole};
 
 /// Verifies packets of many queue pairs, and restores them.
 pub struct Receiver {
@@ -88,51 +87,9 @@ struct ReceivingUnlisted {
     consecutive: u32,
 }
 
-struct Receiving {
-    secrets: Box<FlowSecrets>,
-    /// Of 32-bit mode, for requests and for responses, and of extended mode: expanded when the first packet
-    /// needs them.
-    gcm_32: [Option<KeyId>; 2],
-    gcm_128: Option<KeyId>,
-    roles: [ReceivingRole; 2],
-    /// Of extended mode: the lowest number that is taken, the highest that was, and the latest.
-    lowest_extended: u64,
-    highest_extended: Option<u64>,
-    extended: Slots,
-    failed_gcm_32: u32,
-    failed_cmac_32: u32,
-    consecutive: u32,
-    /// Whether a tag was right.
-    has_verified: bool,
-}
-
-/// The numbers of requests, or of responses.
-struct ReceivingRole {
-    /// The lowest that is taken.
-    lowest: u64,
-    /// The highest that was verified.
-    highest: Option<u64>,
-    taken: Slots,
-}
-
-/// A packet of a batch of the cipher.
-struct Planned {
-    index: usize,
-    flow: FlowId,
-    descriptor: Descriptor,
-    algorithm: Algorithm,
-    role: Role,
-    number: u64,
-}
-
-/// Numbers that lie so far back were not sent again after the PSN wrapped.
-const WRAP: u64 = 1 << 23;
-
 /// Unlisted flows that may begin in a batch: whoever forges their packets makes the receiver derive
 /// keys.
 const NEW_FLOWS_MAX: usize = 16;
-
-const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
 
 impl Receiver {
     /// Without flows.
@@ -524,185 +481,6 @@ impl Receiver {
             alarm(AlarmCause::Degraded(algorithm));
         }
     }
-}
-
-impl Receiving {
-    #[inline]
-    fn gcm_32(&mut self, role: Role, opener: &mut Opener) -> Result<KeyId, DropReason> {
-        match self.gcm_32[role as usize] {
-            Some(key) => Ok(key),
-            None => {
-                let secret = self.secrets.gcm_32.of_role(role);
-                let key = expand(&secret, opener, |material| {
-                    OpeningKey::with_cut_tags(material, CUT_TAG_BYTES)
-                })?;
-                self.gcm_32[role as usize] = Some(key);
-                Ok(key)
-            }
-        }
-    }
-
-    fn gcm_128(&mut self, opener: &mut Opener) -> Result<KeyId, DropReason> {
-        match self.gcm_128 {
-            Some(key) => Ok(key),
-            None => {
-                let key = expand(&self.secrets.gcm_128, opener, OpeningKey::new)?;
-                self.gcm_128 = Some(key);
-                Ok(key)
-            }
-        }
-    }
-
-    /// The number of a packet, whose epoch is not over.
-    fn number(&self, role: Role, low_bits: u8, psn: u32) -> Result<u64, DropReason> {
-        let &ReceivingRole {
-            lowest, highest, ..
-        } = &self.roles[role as usize];
-        let newest = highest.unwrap_or(lowest) >> PSN_BITS;
-        // The one before may go on where the PSN has wrapped.
-        let oldest = match highest {
-            Some(_) => newest.saturating_sub(1).max(lowest >> PSN_BITS),
-            None => newest,
-        };
-        let epoch = extend_epoch(oldest, low_bits);
-        if epoch >= EPOCH_END {
-            return Err(DropReason::OldEpoch);
-        }
-        let number = epoch << PSN_BITS | u64::from(psn);
-        let is_over = epoch < newest && highest.is_some_and(|highest| highest - number >= WRAP);
-        match () {
-            () if is_over => Err(DropReason::OldEpoch),
-            () if number < lowest => Err(DropReason::Replayed),
-            () => Ok(number),
-        }
-    }
-
-    fn authenticate(&mut self, batch: &mut Batch, index: usize) -> Result<(), DropReason> {
-        let bth = batch.places[index].bth;
-        let role = Role::of(bth.opcode);
-        let is_notification = bth.opcode == Opcode::CONGESTION_NOTIFICATION;
-        let number = match is_notification {
-            // Its PSN does not count.
-            true => {
-                let of_role = &self.roles[role as usize];
-                let psn = low_psn(of_role.highest.unwrap_or(of_role.lowest));
-                let number = self.number(role, bth.reserved_7, psn)?;
-                number & !PSN_MASK | u64::from(bth.psn)
-            }
-            false => self.number(role, bth.reserved_7, bth.psn)?,
-        };
-        batch.set_associated(index);
-        if !self.secrets.cmac.is_right(batch, index, role, number) {
-            return Err(DropReason::TagFailed);
-        }
-        if !is_notification {
-            let highest = &mut self.roles[role as usize].highest;
-            *highest = (*highest).max(Some(number));
-        }
-        batch.finish_plain(index);
-        Ok(())
-    }
-
-    fn plan_opening(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        flow: FlowId,
-        opener: &mut Opener,
-    ) -> Result<Planned, DropReason> {
-        let bth = batch.places[index].bth;
-        let role = Role::of(bth.opcode);
-        let number = self.number(role, bth.reserved_7, bth.psn)?;
-        match self.roles[role as usize].taken.look(number) {
-            Use::Unused | Use::Used(Some(_)) => {}
-            Use::Used(None) | Use::Forgotten => return Err(DropReason::Replayed),
-        }
-        let key = self.gcm_32(role, opener)?;
-        batch.set_associated(index);
-        Ok(Planned {
-            index,
-            flow,
-            descriptor: batch.descriptor(index, key),
-            algorithm: Algorithm::Gcm32,
-            role,
-            number,
-        })
-    }
-
-    fn plan_extended(
-        &mut self,
-        batch: &mut Batch,
-        index: usize,
-        flow: FlowId,
-        opener: &mut Opener,
-    ) -> Result<Planned, DropReason> {
-        let number = batch.split_extended(index)?;
-        if number < self.lowest_extended || self.extended.look(number) != Use::Unused {
-            return Err(DropReason::Replayed);
-        }
-        let key = self.gcm_128(opener)?;
-        batch.set_associated(index);
-        Ok(Planned {
-            index,
-            flow,
-            descriptor: batch.descriptor(index, key),
-            algorithm: Algorithm::Gcm128,
-            role: Role::Request,
-            number,
-        })
-    }
-
-    /// Counts a right tag.
-    fn verified(&mut self) {
-        self.consecutive = 0;
-        self.has_verified = true;
-    }
-
-    /// The newest epoch of the packets that were verified.
-    fn newest_epoch(&self) -> Option<u64> {
-        let highest = self.roles.iter().map(|role| role.highest);
-        let highest = highest.max().flatten().max(self.highest_extended);
-        highest.map(|number| number >> PSN_BITS)
-    }
-
-    /// Marks the number of a packet with a right tag as taken, if it may be.
-    fn take(&mut self, packet: &Planned, tag: Option<[u8; TAG_BYTES]>) -> Result<(), DropReason> {
-        if packet.algorithm == Algorithm::Gcm128 {
-            if self.extended.look(packet.number) != Use::Unused {
-                return Err(DropReason::Replayed);
-            }
-            self.extended.set(packet.number, &[0; TAG_BYTES], 0);
-            self.highest_extended = self.highest_extended.max(Some(packet.number));
-            return Ok(());
-        }
-        let tag = tag.ok_or(DropReason::CipherRefused)?;
-        let of_role = &mut self.roles[packet.role as usize];
-        match of_role.taken.look(packet.number) {
-            Use::Unused => {
-                of_role.taken.set(packet.number, &tag, 0);
-                of_role.highest = of_role.highest.max(Some(packet.number));
-                Ok(())
-            }
-            Use::Used(Some(first)) if bool::from(first.ct_eq(&tag)) => Ok(()),
-            Use::Used(Some(_)) => Err(DropReason::DuplicateDiffers),
-            Use::Used(None) | Use::Forgotten => Err(DropReason::Replayed),
-        }
-    }
-}
-
-#[cold]
-fn expand(
-    secret: &GcmKey,
-    opener: &mut Opener,
-    new: impl FnOnce(&KeyMaterial) -> Result<OpeningKey, KeyError>,
-) -> Result<KeyId, DropReason> {
-    let key = (secret.material()).and_then(|material| new(&material));
-    let key = key.map_err(|_| DropReason::CipherRefused)?;
-    Ok(opener.add(key))
-}
-
-fn low_psn(number: u64) -> u32 {
-    (number & PSN_MASK) as u32
 }
 
 /// Makes a verified packet what it was.

@@ -1,24 +1,24 @@
 //! Packets that are protected.
 
+mod sending;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::{Range, RangeBounds};
+use std::ops::Range;
 
-use weir_crypto::{Descriptor, KeyId, Sealer, SealingKey};
-use zeroize::Zeroizing;
+use weir_crypto::Sealer;
 
 use super::batch::{Batch, Place};
-use super::derive::{GcmKey, SenderKeys};
+use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
-use super::format::{
-    Algorithm, CUT_TAG_BYTES, EPOCH_END, EXTENDED_BYTES, NUMBER_BYTES, PSN_BITS, Role, TAG_BYTES,
-    is_reliable, nearest_number,
-};
+use super::format::{Algorithm, CUT_TAG_BYTES, NUMBER_BYTES, Role, TAG_BYTES};
 use super::reason::DropReason;
-use super::slots::{Slots, Use};
 use super::unlisted::Unlisted;
-use crate::wire::Opcode;
+use sending::{
+    Outgoing, Plan, Planned, Sealing, Sending, SendingRole, allow_numbers_until, check_epochs,
+    numbers_of,
+};
 
 /// Protects packets of many queue pairs.
 pub struct Sender {
@@ -36,66 +36,6 @@ struct SendingUnlisted {
     epochs: Range<u64>,
     /// Where the next flow begins: behind all that flows used which gave way.
     first_epoch: u64,
-}
-
-struct Sending {
-    epochs: Range<u64>,
-    secrets: Box<FlowSecrets>,
-    /// Of 32-bit mode, for requests and for responses, and of extended mode: expanded when the first packet
-    /// needs them.
-    gcm_32: [Option<KeyId>; 2],
-    gcm_128: Option<KeyId>,
-    roles: [SendingRole; 2],
-}
-
-/// The numbers of requests, or of responses.
-struct SendingRole {
-    /// The highest of all packets.
-    highest: Option<u64>,
-    /// The lowest that seals no packet yet, and none above it.
-    next: u64,
-    sealed: Slots,
-}
-
-/// A packet of a batch of the cipher.
-struct Planned {
-    index: usize,
-    flow: FlowId,
-    descriptor: Descriptor,
-    as_what: Sealing,
-}
-
-enum Sealing {
-    /// Under a number that was not used.
-    First(Role, u64),
-    /// Under a number that was used, to be the same.
-    Again {
-        number: u64,
-        tag: [u8; TAG_BYTES],
-        /// The body, if it may go out in extended mode instead.
-        body: Option<Zeroizing<Vec<u8>>>,
-    },
-    Extended {
-        number: u64,
-    },
-}
-
-/// A packet on its way, of a flow.
-struct Outgoing<'a> {
-    batch: &'a mut Batch,
-    index: usize,
-    id: FlowId,
-    flow: &'a Flow,
-    now_seconds: u64,
-}
-
-/// What becomes of a packet before the cipher runs.
-enum Plan {
-    /// It is done with: dropped, passed, or authenticated.
-    Done,
-    Seal(Planned),
-    /// It repeats a packet that is not sealed yet.
-    Wait,
 }
 
 /// How many packets ahead a flow is fetched.
@@ -528,248 +468,6 @@ impl Sender {
             }
         }
         None
-    }
-}
-
-impl Sending {
-    fn keys(&self) -> impl Iterator<Item = KeyId> {
-        (self.gcm_32.into_iter()).chain([self.gcm_128]).flatten()
-    }
-
-    /// The key of 32-bit mode for a role. None of its numbers was used before these epochs.
-    #[inline]
-    fn gcm_32(&mut self, role: Role, sealer: &mut Sealer) -> Result<KeyId, DropReason> {
-        match self.gcm_32[role as usize] {
-            Some(key) => Ok(key),
-            None => {
-                let secret = self.secrets.gcm_32.of_role(role);
-                let numbers = numbers_of(&self.epochs).start..;
-                let key = expand(&secret, numbers, sealer)?;
-                self.gcm_32[role as usize] = Some(key);
-                Ok(key)
-            }
-        }
-    }
-
-    fn gcm_128(&mut self, sealer: &mut Sealer) -> Result<KeyId, DropReason> {
-        match self.gcm_128 {
-            Some(key) => Ok(key),
-            None => {
-                let numbers = numbers_of(&self.epochs);
-                let key = expand(&self.secrets.gcm_128, numbers, sealer)?;
-                self.gcm_128 = Some(key);
-                Ok(key)
-            }
-        }
-    }
-
-    /// The number of a packet, which is not above the reserved ones.
-    fn number(&self, role: Role, psn: u32) -> Result<u64, DropReason> {
-        let start = self.epochs.start << PSN_BITS;
-        let number = match self.roles[role as usize].highest {
-            None => start | u64::from(psn),
-            Some(highest) => nearest_number(highest, psn).ok_or(DropReason::PsnPassed)?,
-        };
-        match number >> PSN_BITS {
-            epoch if epoch >= self.epochs.end => Err(DropReason::EpochsExhausted),
-            epoch if epoch < self.epochs.start => Err(DropReason::PsnPassed),
-            _ => Ok(number),
-        }
-    }
-
-    /// Counts a packet whose number seals nothing.
-    fn pass_over(&mut self, role: Role, psn: u32) {
-        let number = self.number(role, psn).ok();
-        let highest = &mut self.roles[role as usize].highest;
-        *highest = number.max(*highest);
-    }
-
-    fn authenticate(&mut self, mut packet: Outgoing<'_>, role: Role) -> Result<(), DropReason> {
-        packet.set_timestamp_of_now();
-        let Outgoing { batch, index, .. } = packet;
-        let bth = batch.places[index].bth;
-        let highest = self.roles[role as usize].highest;
-        let number = match bth.opcode == Opcode::CONGESTION_NOTIFICATION {
-            true => {
-                let epoch = highest.map_or(self.epochs.start, |number| number >> PSN_BITS);
-                epoch << PSN_BITS | u64::from(bth.psn)
-            }
-            false => {
-                let number = self.number(role, bth.psn)?;
-                self.roles[role as usize].highest = highest.max(Some(number));
-                number
-            }
-        };
-        batch.set_fields(index, Algorithm::Cmac32, number >> PSN_BITS);
-        batch.set_associated(index);
-        let tag = self.secrets.cmac.tag(batch, index, role, number);
-        batch.set_check(index, &tag);
-        batch.finish(index);
-        Ok(())
-    }
-
-    fn plan_sealing(
-        &mut self,
-        mut packet: Outgoing<'_>,
-        role: Role,
-        sealer: &mut Sealer,
-        is_waiting: impl Fn(u64) -> bool,
-    ) -> Result<Plan, DropReason> {
-        let Outgoing {
-            ref batch,
-            index,
-            id,
-            flow,
-            ..
-        } = packet;
-        let key = self.gcm_32(role, sealer)?;
-        let may_grow = flow.extended != ExtendedMode::Never;
-        let number = self.number(role, batch.places[index].bth.psn);
-        let of_role = &mut self.roles[role as usize];
-        let planned = match number {
-            Ok(number) => match of_role.sealed.look(number) {
-                Use::Used(_) if is_waiting(number) => return Ok(Plan::Wait),
-                Use::Used(Some(tag)) => {
-                    let body = may_grow.then(|| batch.buffer[batch.body(index)].to_vec().into());
-                    Ok((number, Sealing::Again { number, tag, body }))
-                }
-                Use::Unused if number >= of_role.next => {
-                    of_role.next = number + 1;
-                    of_role.highest = of_role.highest.max(Some(number));
-                    // Its place is taken before it is sealed, so that nothing else gets its number.
-                    (of_role.sealed).set(number, &[0; TAG_BYTES], packet.now_seconds);
-                    Ok((number, Sealing::First(role, number)))
-                }
-                _ => Err(DropReason::PsnPassed),
-            },
-            Err(reason) => Err(reason),
-        };
-        match planned {
-            Ok((number, as_what)) => {
-                // A packet that is sent again has the time of the first.
-                packet.set_timestamp(of_role.sealed.seconds(number));
-                let batch = packet.batch;
-                batch.set_fields(index, Algorithm::Gcm32, number >> PSN_BITS);
-                batch.set_associated(index);
-                Ok(Plan::Seal(Planned {
-                    index,
-                    flow: id,
-                    descriptor: batch.descriptor(index, key),
-                    as_what,
-                }))
-            }
-            Err(DropReason::PsnPassed) if may_grow => {
-                self.plan_extended(packet, sealer).map(Plan::Seal)
-            }
-            Err(reason) => Err(reason),
-        }
-    }
-
-    fn plan_extended(
-        &mut self,
-        mut packet: Outgoing<'_>,
-        sealer: &mut Sealer,
-    ) -> Result<Planned, DropReason> {
-        let key = self.gcm_128(sealer)?;
-        packet.set_timestamp_of_now();
-        let Outgoing {
-            batch, index, id, ..
-        } = packet;
-        batch.change_lengths(index, EXTENDED_BYTES as isize)?;
-        batch.set_fields(index, Algorithm::Gcm128, 0);
-        batch.set_associated(index);
-        Ok(Planned {
-            index,
-            flow: id,
-            descriptor: batch.descriptor(index, key),
-            as_what: Sealing::Extended { number: 0 },
-        })
-    }
-
-    /// The newest epoch that a number was taken from.
-    fn newest_epoch(&self, sealer: &Sealer) -> u64 {
-        let key = self.gcm_128.and_then(|key| sealer.key(key));
-        let extended = key.map_or(0, |key| key.next_number() >> PSN_BITS);
-        let highest = (self.roles.iter()).filter_map(|role| role.highest).max();
-        let epoch = highest.map_or(self.epochs.start, |number| number >> PSN_BITS);
-        epoch.max(extended)
-    }
-
-    fn allow_epochs_until(&mut self, sealer: &mut Sealer, end: u64) -> Result<(), FlowError> {
-        let epochs = self.epochs.start..self.epochs.end.max(end);
-        check_epochs(&epochs)?;
-        allow_numbers_until(sealer, self.gcm_128, numbers_of(&epochs).end);
-        self.epochs = epochs;
-        Ok(())
-    }
-}
-
-impl Outgoing<'_> {
-    /// Finds the place of the timestamp, which is empty in a packet that nobody has marked.
-    fn take_timestamp(&mut self) -> Result<(), DropReason> {
-        let Some(timestamps) = self.flow.timestamps else {
-            return Ok(());
-        };
-        match self.batch.timestamp(self.index, timestamps.bits) {
-            Some(0) => Ok(()),
-            Some(_) => Err(DropReason::ReservedBits),
-            None => Err(DropReason::NoTimestamp),
-        }
-    }
-
-    fn set_timestamp_of_now(&mut self) {
-        self.set_timestamp(Some(self.now_seconds));
-    }
-
-    fn set_timestamp(&mut self, seconds: Option<u64>) {
-        if let (Some(timestamps), Some(seconds)) = (self.flow.timestamps, seconds) {
-            let stamp = timestamps.stamp(seconds);
-            self.batch.set_timestamp(self.index, stamp);
-        }
-    }
-}
-
-impl SendingRole {
-    fn new(flow: &Flow, start: u64) -> SendingRole {
-        let packets = match is_reliable(flow.transport) {
-            true => flow.window_packets,
-            // Nothing is sent again.
-            false => 1,
-        };
-        SendingRole {
-            highest: None,
-            next: start,
-            sealed: Slots::new(packets, true),
-        }
-    }
-}
-
-#[cold]
-fn expand(
-    secret: &GcmKey,
-    numbers: impl RangeBounds<u64>,
-    sealer: &mut Sealer,
-) -> Result<KeyId, DropReason> {
-    let key = (secret.material()).and_then(|material| SealingKey::new(material, numbers));
-    let key = key.map_err(|_| DropReason::CipherRefused)?;
-    Ok(sealer.add(key))
-}
-
-/// The numbers of epochs.
-fn numbers_of(epochs: &Range<u64>) -> Range<u64> {
-    epochs.start << PSN_BITS..epochs.end << PSN_BITS
-}
-
-fn allow_numbers_until(sealer: &mut Sealer, gcm_128: Option<KeyId>, end: u64) {
-    if let Some(key) = gcm_128.and_then(|key| sealer.key_mut(key)) {
-        key.allow_until(end);
-    }
-}
-
-fn check_epochs(epochs: &Range<u64>) -> Result<(), FlowError> {
-    match epochs.start < epochs.end && epochs.end <= EPOCH_END {
-        true => Ok(()),
-        false => Err(FlowError::Epochs),
     }
 }
 
