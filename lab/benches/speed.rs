@@ -10,11 +10,11 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use weir_lab::applications::{Size, kernel, program};
-use weir_lab::machine::Machine;
-use weir_lab::schedule::Schedule;
-use weir_lab::stream::simulate;
-use weir_lab::sweep::{Axis, Sweep};
+use weir_lab::stream_processor::applications::{Size, kernel, program};
+use weir_lab::stream_processor::machine::Machine;
+use weir_lab::stream_processor::schedule::Schedule;
+use weir_lab::stream_processor::stream::simulate;
+use weir_lab::stream_processor::sweep::{Axis, Sweep};
 
 const ROUNDS: usize = 11;
 const SIZE: Size = Size {

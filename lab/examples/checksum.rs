@@ -7,10 +7,10 @@
 
 use std::error::Error;
 
-use weir_lab::execute::{Arguments, Scratchpads, execute};
-use weir_lab::kernel::{BuildError, Builder, Kernel, Over};
-use weir_lab::machine::Machine;
-use weir_lab::schedule::Schedule;
+use weir_lab::stream_processor::execute::{Arguments, Scratchpads, execute};
+use weir_lab::stream_processor::kernel::{BuildError, Builder, Kernel, Over};
+use weir_lab::stream_processor::machine::Machine;
+use weir_lab::stream_processor::schedule::Schedule;
 
 /// Each cluster's sum of the halfwords of its records. A sum of 32 bits holds
 /// those of 65,535 bytes.

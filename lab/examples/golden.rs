@@ -1,18 +1,20 @@
 //! Prints the exact values of all rows of `weir-lab reproduce --short`, for
-//! `src/reproduce/golden.csv`:
+//! `src/stream_processor/reproduce/golden.csv`:
 //!
 //! ```sh
 //! cargo run -p weir-lab --example golden > golden.csv
-//! mv golden.csv lab/src/reproduce/golden.csv
+//! mv golden.csv lab/src/stream_processor/reproduce/golden.csv
 //! ```
 
-use weir_lab::reproduce::{Effort, ReproduceError, reproduce};
+use weir_lab::shared::model::{Failure, Model};
+use weir_lab::shared::parameters::Parameters;
+use weir_lab::shared::reproduce::{Effort, ReproduceError, golden_table, reproduce};
+use weir_lab::stream_processor::StreamProcessor;
 
 fn main() -> Result<(), ReproduceError> {
-    println!("id,values");
-    for row in reproduce(&[], Effort::SHORT, |_, _| {})? {
-        let values: Vec<String> = row.values.iter().map(f64::to_string).collect();
-        println!("{},{}", row.published.id, values.join(" "));
-    }
+    let model = StreamProcessor;
+    let machine = Parameters::load("imagine", model.machines()).map_err(Failure::from)?;
+    let rows = reproduce(&model, &machine, &[], &[], Effort::Short, |_| {})?;
+    print!("{}", golden_table(&rows));
     Ok(())
 }

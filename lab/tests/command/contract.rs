@@ -18,7 +18,12 @@ const CALLS: [&[&str]; 9] = [
     &["lengths", "../examples/traffic.pcapng"],
     &["experiment", "several-headers"],
     &["reproduce", "--short", "imagine-092"],
-    &["sensitivity", "--short", "microcode.start_cycles"],
+    &[
+        "sensitivity",
+        "microcode.start_cycles",
+        "--row",
+        "imagine-055",
+    ],
 ];
 
 fn with(call: &[&str], more: &[&str]) -> Said {

@@ -91,7 +91,13 @@ fn tables_fit_a_hundred_columns() {
     for arguments in [
         &["list"][..],
         &["list", "--machine", "imagine"],
-        &["reproduce", "imagine-003", "imagine-045", "imagine-063"],
+        &[
+            "reproduce",
+            "--notes",
+            "imagine-003",
+            "imagine-045",
+            "imagine-063",
+        ],
     ] {
         let shown = lab(arguments).done();
         let long = shown.text().lines().find(|line| line.chars().count() > 100);
@@ -270,6 +276,30 @@ fn every_row_of_the_thesis_is_printed() {
 }
 
 #[test]
+fn rows_are_computed_on_a_changed_machine_and_explained() {
+    let gbit_per_s = |more: &[&str]| {
+        let arguments = [&["reproduce", "imagine-055", "--json", "-"], more].concat();
+        let rows = lab(arguments).done().json()["rows"].take();
+        let modelled = rows[0]["modelled"].as_str().expect("a value").to_owned();
+        modelled.parse::<f64>().expect("a number")
+    };
+    let changed = gbit_per_s(&["--set", "microcode.start_cycles=100"]);
+    assert!(changed < 0.8 * gbit_per_s(&[]), "{changed}");
+
+    let folder = Folder::new();
+    let text = include_str!("../../machines/imagine.toml");
+    let slow = text.replace("clock_mhz = { value = 500", "clock_mhz = { value = 250");
+    let slow = folder.write("slow.toml", &slow);
+    assert!((gbit_per_s(&["--machine", &slow]) / gbit_per_s(&[]) - 0.5).abs() < 0.1);
+
+    let note = "prologue and epilogue";
+    let short = lab(["reproduce", "imagine-055"]).done();
+    assert!(!short.text().contains(note), "{}", short.text());
+    let explained = lab(["reproduce", "imagine-055", "--notes"]).done();
+    assert!(explained.text().contains(note), "{}", explained.text());
+}
+
+#[test]
 fn what_is_wrong_is_said_in_one_line() {
     let folder = Folder::new();
     let machine = folder.write("odd.toml", "clock_mhz = { value = 500 }\n");
@@ -347,6 +377,23 @@ fn what_is_wrong_is_said_in_one_line() {
         (
             vec!["reproduce", "imagine-999"],
             "no row is called imagine-999",
+        ),
+        (vec!["reproduce", "ixp-001"], "no row is called ixp-001"),
+        (
+            vec!["reproduce", "imagine-020", "--set", "cluster.doors=1"],
+            "cluster.doors: there is no such parameter",
+        ),
+        (
+            vec!["reproduce", "imagine-020", "--machine", &machine],
+            "odd.toml, line 1, clock_mhz: no source",
+        ),
+        (
+            vec!["sensitivity", "--row", "imagine-999"],
+            "no row is called imagine-999",
+        ),
+        (
+            vec!["sensitivity", "cluster.doors"],
+            "cluster.doors: there is no such parameter",
         ),
     ] {
         lab(arguments).failed(2, &[says]);

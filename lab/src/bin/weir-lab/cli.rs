@@ -214,9 +214,9 @@ pub struct Cost {
     pub places: Places,
 }
 
-/// Print published values of the stream thesis beside the values of the models.
+/// Print published values beside the values of the models.
 ///
-/// Each row has a verdict and, where it differs, the cause. The tally at the end
+/// Each row has a verdict; `--notes` prints the cause of differences. The tally at the end
 /// counts rows and independent quantities; rows that measure one quantity count
 /// once, by the worst of them.
 #[derive(Args, Debug)]
@@ -229,29 +229,54 @@ pub struct Reproduce {
     /// rates change by up to 5 %, imagine-094 by a third.
     #[arg(long)]
     pub short: bool,
+    /// Print the notes of the rows after the table.
+    #[arg(long)]
+    pub notes: bool,
     /// Write an HTML page with figures, all rows and all parameters to this
     /// file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
+    pub rows: RowMachine,
+    #[command(flatten)]
     pub places: Places,
 }
 
-/// Change each parameter that no source prints, one at a time, and print which
-/// results change.
+/// The machine of published rows and its changes.
+#[derive(Args, Debug)]
+pub struct RowMachine {
+    /// The machine: a name that `weir-lab list` prints, or a TOML file. By default
+    /// each row is computed on the machine of its source.
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// Set a parameter of the machine for all rows, for example
+    /// microcode.start_cycles=100; may be given several times. It takes precedence
+    /// over values that a row sets, such as its number of adders.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub changes: Vec<String>,
+}
+
+/// Change each parameter that declares a range, one at a time, and print which
+/// results and verdicts change.
 ///
-/// These are the parameters whose source has the tag T, D, R or C. A parameter
-/// takes both ends of the range that its source declares ("within A to B");
-/// others change by 20 % up and down, whole numbers by at least one.
+/// These are all parameters whose source has the tag T, R or C. A parameter takes
+/// both ends of its range. Rows are those of `weir-lab reproduce` that run on the
+/// machine and count.
 #[derive(Args, Debug)]
 pub struct Sensitivity {
-    /// Parameters, for example host.bus_cycles_per_word; all of them if none is
+    /// Parameters, for example host.bus_cycles_per_word; all if none is
     /// given.
     #[arg(value_name = "KEY")]
     pub parameters: Vec<String>,
     /// Run the rows as `weir-lab reproduce --short` does.
     #[arg(long)]
     pub short: bool,
+    /// Only these rows, for example imagine-055; may be given several times.
+    #[arg(long = "row", value_name = "ID")]
+    pub rows: Vec<String>,
+    /// The machine: a name that `weir-lab list` prints, or a TOML file.
+    #[arg(long, value_name = "MACHINE", default_value = "imagine")]
+    pub machine: String,
     #[command(flatten)]
     pub places: Places,
 }

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, manual, table};
-use weir_lab::applications;
-use weir_lab::experiments::experiments;
-use weir_lab::machine::Machine;
+use weir_lab::shared::model::Model;
+use weir_lab::shared::parameters::Parameters;
+use weir_lab::stream_processor::applications;
+use weir_lab::stream_processor::experiments::experiments;
+use weir_lab::stream_processor::machine::Machine;
 
 use results::Results;
 
@@ -50,11 +52,39 @@ fn machine(choice: &MachineChoice) -> Outcome<Machine> {
     ] {
         changes.extend(value.map(|value| (key.to_owned(), f64::from(value))));
     }
-    for change in &choice.changes {
-        let (key, value) = key_and_value(change)?;
-        changes.push((key.to_owned(), number(change, value)?));
-    }
+    changes.extend(assignments(&choice.changes)?);
     Machine::load(&choice.machine, &changes).map_err(Failure::usage)
+}
+
+/// The keys and values of `--set`.
+fn assignments(arguments: &[String]) -> Outcome<Vec<(String, f64)>> {
+    let assignment = |argument: &String| {
+        let (key, value) = key_and_value(argument)?;
+        Ok((key.to_owned(), number(argument, value)?))
+    };
+    arguments.iter().map(assignment).collect()
+}
+
+/// The machine of that name or file, and the model that it is for.
+fn parameters(name: &str) -> Outcome<(&'static dyn Model, Parameters)> {
+    let models = weir_lab::models();
+    let built_in: Vec<(&str, &str)> = models
+        .iter()
+        .flat_map(|model| model.machines().iter().copied())
+        .collect();
+    let parameters = Parameters::load(name, &built_in).map_err(Failure::usage)?;
+    let model = models
+        .iter()
+        .copied()
+        .find(|model| model.name() == parameters.model());
+    let Some(model) = model else {
+        return Err(Failure::usage(anyhow!(
+            "{name}: there is no model {}",
+            parameters.model()
+        )));
+    };
+    model.check(&parameters).map_err(Failure::usage)?;
+    Ok((model, parameters))
 }
 
 /// The halves of `KEY=VALUE`.
@@ -91,28 +121,37 @@ struct Item {
 struct ParameterRow {
     key: String,
     value: f64,
+    /// The range that it may be in, where its entry declares one.
+    range: Option<[f64; 2]>,
     source: String,
 }
 
 fn list(arguments: &List) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
     if let Some(name) = &arguments.machine {
-        let machine = Machine::load(name, &[]).map_err(Failure::usage)?;
+        let (_, machine) = parameters(name)?;
         let rows: Vec<ParameterRow> = machine
-            .parameters()
             .iter()
             .map(|(key, parameter)| ParameterRow {
                 key: key.to_owned(),
                 value: parameter.value,
+                range: parameter.range,
                 source: parameter.source.clone(),
             })
             .collect();
-        let cells =
-            |row: &ParameterRow| vec![row.key.clone(), row.value.to_string(), row.source.clone()];
-        let header = ["parameter", "value", "source"];
+        let cells = |row: &ParameterRow| {
+            let range = row.range.map(|[least, most]| format!("{least} to {most}"));
+            vec![
+                row.key.clone(),
+                row.value.to_string(),
+                range.unwrap_or_default(),
+                row.source.clone(),
+            ]
+        };
+        let header = ["parameter", "value", "range", "source"];
         return results.show(&rows, || {
             let rows = rows.iter().map(cells).collect();
-            table::wrapped(&format!("machine {name}"), &header, &[1], rows)
+            table::wrapped(&format!("machine {name}"), &header, &[1, 2], rows)
         });
     }
     let kernels = applications::kernels().into_iter().map(|entry| Item {
@@ -133,10 +172,15 @@ fn list(arguments: &List) -> Outcome<ExitCode> {
         about: entry.about.to_owned(),
         source: entry.source.to_owned(),
     });
-    let machines = Machine::names().into_iter().map(|name| Item {
+    let models = weir_lab::models();
+    let built_in = models.iter().flat_map(|model| {
+        let names = model.machines().iter().map(|(name, _)| *name);
+        names.map(|name| (name, model.name()))
+    });
+    let machines = built_in.map(|(name, model)| Item {
         kind: "machine",
         name: name.to_owned(),
-        about: format!("`weir-lab list --machine {name}` prints its parameters"),
+        about: format!("{model}; `weir-lab list --machine {name}` prints its parameters"),
         source: String::new(),
     });
     let items: Vec<Item> = programs

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_console::{Outcome, table};
-use weir_lab::cost::{Process, Shape};
-use weir_lab::machine::Machine;
+use weir_lab::stream_processor::cost::{Process, Shape};
+use weir_lab::stream_processor::machine::Machine;
 
 use super::machine;
 use super::results::Results;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::experiments::{self, Finding};
+use weir_lab::stream_processor::experiments::{self, Finding};
 
 use super::results::Results;
 use super::{machine, unknown};

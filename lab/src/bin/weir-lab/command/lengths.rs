@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::lengths::{Filling, Lengths};
-use weir_lab::report::{Mark, Page, Plot, Scale, Series};
+use weir_lab::shared::report::{Mark, Page, Plot, Scale, Series};
+use weir_lab::stream_processor::lengths::{Filling, Lengths};
 use weir_packet::file::{CaptureError, Reader};
 use weir_packet::wire::{Headers, Network};
 

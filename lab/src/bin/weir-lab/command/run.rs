@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
-use weir_lab::cost::power;
-use weir_lab::execute::execute;
-use weir_lab::machine::Machine;
-use weir_lab::schedule::Schedule;
-use weir_lab::stream::{self, Outcome as Played, Program};
+use weir_lab::stream_processor::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
+use weir_lab::stream_processor::cost::power;
+use weir_lab::stream_processor::execute::execute;
+use weir_lab::stream_processor::machine::Machine;
+use weir_lab::stream_processor::schedule::Schedule;
+use weir_lab::stream_processor::stream::{self, Outcome as Played, Program};
 
 use super::results::Results;
 use super::{machine, unknown};

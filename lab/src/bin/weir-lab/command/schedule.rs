@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, output, table};
-use weir_lab::applications;
-use weir_lab::schedule::{NotPipelined, Schedule};
+use weir_lab::stream_processor::applications;
+use weir_lab::stream_processor::schedule::{NotPipelined, Schedule};
 
 use super::results::Results;
 use super::{machine, unknown};

@@ -7,10 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 use weir_console::progress::Bar;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::parallel;
-use weir_lab::reproduce::{Effort, Sensitivity, Study, assumptions, sensitivity as study_of};
+use weir_lab::shared::parallel;
+use weir_lab::shared::reproduce::{
+    Effort, Sensitivity, Study, assumptions, sensitivity as study_of,
+};
 
-use super::reproduce::effort;
+use super::parameters;
+use super::reproduce::{effort, failure};
 use super::results::Results;
 use crate::cli;
 
@@ -26,19 +29,24 @@ struct JsonRow<'a> {
     before: f64,
     after: f64,
     change_percent: f64,
+    verdict_before: &'static str,
+    verdict_after: &'static str,
     flips: bool,
 }
 
 pub fn sensitivity(arguments: &cli::Sensitivity) -> Outcome<ExitCode> {
     let results = Results::asked_for(&arguments.places)?;
-    let assumed = assumptions(&arguments.parameters).map_err(Failure::usage)?;
+    let (model, machine) = parameters(&arguments.machine)?;
+    let assumed = assumptions(&machine, &arguments.parameters).map_err(Failure::usage)?;
     let done = Arc::new(AtomicUsize::new(0));
     let bar = Bar::count(assumed.len(), arguments.places.common.quiet, &done);
     let effort = effort(arguments.short);
-    let study = study_of(&assumed, effort, parallel::cores(), || {
+    let ids: Vec<&str> = arguments.rows.iter().map(String::as_str).collect();
+    let threads = parallel::cores();
+    let study = study_of(model, &machine, &ids, &assumed, effort, threads, || {
         done.fetch_add(1, Ordering::Relaxed);
     })
-    .map_err(Failure::running)?;
+    .map_err(failure)?;
     drop(bar);
     let rows: Vec<JsonRow<'_>> = study.moved.iter().map(json_row).collect();
     results.show(&rows, || tables(&rows, &study, assumed.len(), effort))
@@ -46,11 +54,9 @@ pub fn sensitivity(arguments: &cli::Sensitivity) -> Outcome<ExitCode> {
 
 fn tables(rows: &[JsonRow<'_>], study: &Study, parameters: usize, effort: Effort) -> String {
     let title = format!(
-        "{parameters} parameters, each changed alone; AES runs of {} blocks, as in \
-         `weir-lab reproduce{}`",
-        effort.blocks,
-        if effort == Effort::SHORT {
-            " --short"
+        "{parameters} parameters, each changed alone{}",
+        if effort == Effort::Short {
+            ", as in `weir-lab reproduce --short`"
         } else {
             ""
         }
@@ -60,38 +66,45 @@ fn tables(rows: &[JsonRow<'_>], study: &Study, parameters: usize, effort: Effort
         "from",
         "to",
         "row",
-        "quantity",
         "before",
         "after",
         "change %",
-        "flips",
+        "verdict",
     ];
     let cells = |row: &JsonRow<'_>| {
         vec![
             row.parameter.to_owned(),
             row.from.to_string(),
-            format!("{:.3}", row.to),
+            row.to.to_string(),
             row.id.to_owned(),
-            row.quantity.to_owned(),
             format!("{:.2}", row.before),
             format!("{:.2}", row.after),
             format!("{:+.1}", row.change_percent),
-            if row.flips { "yes" } else { "" }.to_owned(),
+            if row.flips {
+                format!("{}, now {}", row.verdict_before, row.verdict_after)
+            } else {
+                String::new()
+            },
         ]
     };
-    let moved = rows.iter().map(cells).collect();
-    let moved = table::table(&title, &header, &[1, 2, 5, 6, 7], moved);
+    let moved = table::wrapped(
+        &title,
+        &header,
+        &[1, 2, 4, 5, 6],
+        rows.iter().map(cells).collect(),
+    );
     if study.refused.is_empty() {
         return moved;
     }
     let refused = study.refused.iter().map(|it| {
         vec![
             it.parameter.clone(),
-            format!("{:.3}", it.to),
+            it.to.to_string(),
+            it.id.clone(),
             it.reason.clone(),
         ]
     });
-    let header = ["parameter", "to", "reason"];
+    let header = ["parameter", "to", "row", "reason"];
     moved + &table::wrapped("not possible", &header, &[1], refused.collect())
 }
 
@@ -106,6 +119,8 @@ fn json_row(row: &Sensitivity) -> JsonRow<'_> {
         before: row.before,
         after: row.after,
         change_percent: 100.0 * (row.after / row.before - 1.0),
-        flips: row.flips,
+        verdict_before: row.verdicts[0].name(),
+        verdict_after: row.verdicts[1].name(),
+        flips: row.flips(),
     }
 }

@@ -9,10 +9,10 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::progress::Bar;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::applications;
-use weir_lab::parallel;
-use weir_lab::report::{Cell, Look, Mark, Page, Plot, Scale, Series};
-use weir_lab::sweep::{Axis, Sweep};
+use weir_lab::shared::parallel;
+use weir_lab::shared::report::{Cell, Look, Mark, Page, Plot, Scale, Series};
+use weir_lab::stream_processor::applications;
+use weir_lab::stream_processor::sweep::{Axis, Sweep};
 
 use super::results::Results;
 use super::run::ProgramRow;

@@ -1,0 +1,83 @@
+//! Compares the values of a computation with the published ones.
+
+use super::{Bench, Claim, Entry, Published, Relation, Row, Standing, Verdict};
+use crate::shared::model::Failure;
+
+/// Computes a row and compares it.
+pub(super) fn row(
+    published: Published,
+    entry: &'static Entry,
+    bench: &Bench,
+) -> Result<Row, Failure> {
+    let values = entry.values(bench)?;
+    let mut claim = Claim::of(&published.value);
+    claim
+        .numbers
+        .extend(entry.in_numbers.iter().map(|&number| (number, 0.0)));
+    let error_percent = values.as_ref().and_then(|values| error(&claim, values));
+    let verdict = match (&values, entry.standing) {
+        (None, _) => Verdict::ReferenceOnly,
+        (_, Standing::SourceInconsistent) => Verdict::SourceInconsistent,
+        (_, Standing::SubstitutedWorkload) => Verdict::SubstitutedWorkload,
+        (Some(values), Standing::Compared) => {
+            if agrees(&claim, values, entry.tolerance_percent) {
+                Verdict::Agrees
+            } else {
+                Verdict::Differs
+            }
+        }
+    };
+    Ok(Row {
+        published,
+        entry,
+        modelled: values.as_deref().map(text),
+        values: values.unwrap_or_default(),
+        error_percent,
+        verdict,
+    })
+}
+
+/// The largest relative error, in percent. A published 0 has none.
+fn error(claim: &Claim, values: &[f64]) -> Option<f64> {
+    let errors = claim
+        .numbers
+        .iter()
+        .zip(values)
+        .filter(|((stated, _), _)| *stated != 0.0)
+        .map(|((stated, _), value)| 100.0 * (value - stated) / stated.abs());
+    errors.max_by(|one, other| one.abs().total_cmp(&other.abs()))
+}
+
+/// Whether values agree with a claim: each number within its rounding or the
+/// tolerance, or beyond its bound.
+pub(super) fn agrees(claim: &Claim, values: &[f64], tolerance_percent: f64) -> bool {
+    !values.is_empty()
+        && values.len() <= claim.numbers.len()
+        && claim
+            .numbers
+            .iter()
+            .zip(values)
+            .all(|((stated, half), value)| match claim.relation {
+                Relation::Below => value < stated,
+                Relation::Above => value >= stated,
+                Relation::Is => {
+                    let room = half.max(stated.abs() * tolerance_percent / 100.0);
+                    (value - stated).abs() <= room * (1.0 + 1e-9)
+                }
+            })
+}
+
+/// Values as text.
+fn text(values: &[f64]) -> String {
+    let words: Vec<String> = values
+        .iter()
+        .map(|&value| match value.abs() {
+            0.0 => "0".to_owned(),
+            size if size < 1e-3 => format!("{value:.2e}"),
+            size if size < 10.0 => format!("{value:.3}"),
+            size if size < 1000.0 && value.fract() != 0.0 => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
+        })
+        .collect();
+    words.join("; ")
+}

@@ -1,0 +1,46 @@
+//! The stream processor as a model.
+
+use super::machine::{BUILT_IN, MODEL, Machine};
+use super::reproduce;
+use crate::shared::model::{Failure, Model};
+use crate::shared::parameters::{ParameterError, Parameters};
+use crate::shared::report::Plot;
+use crate::shared::reproduce::{Bench, Entry};
+
+/// The model.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamProcessor;
+
+impl Model for StreamProcessor {
+    fn name(&self) -> &'static str {
+        MODEL
+    }
+
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        &BUILT_IN
+    }
+
+    fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
+        Machine::of(parameters).map(drop)
+    }
+
+    fn published(&self) -> &'static str {
+        reproduce::PUBLISHED
+    }
+
+    fn entries(&self) -> Vec<&'static Entry> {
+        reproduce::entries()
+    }
+
+    fn title(&self) -> [&'static str; 2] {
+        [
+            "The stream thesis beside its model",
+            "The values that Lai, Packet Processing on Stream Architecture (2006), states, each \
+             beside the value of a model.",
+        ]
+    }
+
+    fn figures(&self, bench: &Bench) -> Result<Vec<Plot>, Failure> {
+        Ok(reproduce::figures(bench)?)
+    }
+}
