@@ -188,7 +188,9 @@ pub fn build(building: &Building<'_>, associations: Option<SaFile>) -> Result<Li
     }
     let ipsec = associations_of(building, associations)?;
     let ipsec = ipsec.map(Arc::new);
-    let options = config.inspect.as_ref().map(|inspect| inspect.options());
+    let inspectors = workers * config.inspecting_pipelines();
+    let options = config.inspect.as_ref();
+    let options = options.map(|inspect| inspect.options(inspectors));
     let rules = building.shared.rules.as_ref();
     let stages = Arc::new(Stages {
         paths,

@@ -243,7 +243,8 @@ impl Direction<'_> {
 
     fn add_inspect(&self, chains: &mut [Vec<Box<dyn Stage>>]) {
         if let (Some(rules), Some(inspect)) = (&self.shared.rules, &self.config.inspect) {
-            let options = inspect.options();
+            let inspectors = self.shards * self.config.inspecting_pipelines();
+            let options = inspect.options(inspectors);
             for chain in chains {
                 chain.push(Box::new(InspectStage::following(&rules.live, &options)));
             }

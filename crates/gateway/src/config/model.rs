@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use weir_inspect::{Checksums, HostPolicy, InspectOptions, Overlap};
+use weir_inspect::{Checksums, FlowLimits, HostPolicy, InspectOptions, Overlap};
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 #[cfg(test)]
@@ -43,6 +44,14 @@ pub struct Config {
     pub(super) frame: toml::Table,
     /// Whether it was read from the file.
     pub(super) is_from_file: bool,
+}
+
+impl Config {
+    /// Pipelines that inspect.
+    pub fn inspecting_pipelines(&self) -> usize {
+        let inspects = |pipeline: &&PipelineConfig| pipeline.stages.contains(&StageName::Inspect);
+        self.pipelines.iter().filter(inspects).count()
+    }
 }
 
 /// One direction.
@@ -157,7 +166,16 @@ pub struct InspectConfig {
     /// host takes them.
     #[serde(default)]
     pub checksums: ChecksumsConfig,
-    /// Hosts that keep overlapping segments otherwise than Linux does.
+    /// Most flows that are kept, by all workers together.
+    #[serde(default = "default_flows")]
+    pub flows: NonZeroU32,
+    /// Most MiB of streams and messages that are kept, by all workers together.
+    #[serde(default = "default_stream_mib")]
+    pub stream_mib: NonZeroU32,
+    /// Most MiB that one direction of a connection keeps behind a gap; more give up what is missing.
+    #[serde(default = "default_gap_mib")]
+    pub gap_mib: NonZeroU32,
+    /// Hosts that keep overlapping segments and fragments otherwise than Linux does.
     #[serde(default, rename = "host-os")]
     pub host_os: Vec<HostOs>,
     /// Where alerts go, as EVE JSON lines, appended; SIGHUP reopens the file.
@@ -167,9 +185,16 @@ pub struct InspectConfig {
 }
 
 impl InspectConfig {
-    /// How packets are inspected.
-    pub fn options(&self) -> InspectOptions {
+    /// How packets are inspected, where `inspectors` share what all may keep.
+    pub fn options(&self, inspectors: usize) -> InspectOptions {
+        let limits = FlowLimits {
+            flows: self.flows.get() as usize,
+            stream_bytes: bytes_of_mib(self.stream_mib),
+            ahead_bytes: bytes_of_mib(self.gap_mib),
+            ..FlowLimits::default()
+        };
         InspectOptions {
+            limits: limits.shared_by(inspectors),
             is_inline: self.inline,
             checksums: match self.checksums {
                 ChecksumsConfig::Verify => Checksums::Verify,
@@ -179,6 +204,29 @@ impl InspectConfig {
             ..InspectOptions::default()
         }
     }
+}
+
+fn bytes_of_mib(mib: NonZeroU32) -> usize {
+    usize::try_from(u64::from(mib.get()) << 20).unwrap_or(usize::MAX)
+}
+
+const fn not_zero(number: u32) -> NonZeroU32 {
+    match NonZeroU32::new(number) {
+        Some(number) => number,
+        None => NonZeroU32::MIN,
+    }
+}
+
+fn default_flows() -> NonZeroU32 {
+    not_zero(FlowLimits::FLOWS as u32)
+}
+
+fn default_stream_mib() -> NonZeroU32 {
+    not_zero((FlowLimits::STREAM_BYTES >> 20) as u32)
+}
+
+fn default_gap_mib() -> NonZeroU32 {
+    not_zero((FlowLimits::AHEAD_BYTES >> 20) as u32)
 }
 
 /// What is done about checksums.
@@ -192,8 +240,8 @@ pub enum ChecksumsConfig {
     Ignore,
 }
 
-/// Hosts of one operating system, or of a policy for overlapping TCP segments. The first entry
-/// that names a receiver counts.
+/// Hosts of one operating system, or of a policy for overlapping TCP segments and fragments of IP. The
+/// first entry that names a receiver counts.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -28,14 +28,33 @@ pub struct FlowLimits {
     pub midstream: bool,
 }
 
+impl FlowLimits {
+    /// Flows by default: about 100 MB.
+    pub const FLOWS: usize = 1 << 18;
+    /// Bytes of streams and messages by default.
+    pub const STREAM_BYTES: usize = 256 << 20;
+    /// Bytes behind a gap by default.
+    pub const AHEAD_BYTES: usize = 8 << 20;
+
+    /// The limits of each of several inspectors that together keep no more than one with these.
+    #[must_use]
+    pub fn shared_by(self, inspectors: usize) -> FlowLimits {
+        let inspectors = inspectors.max(1);
+        FlowLimits {
+            flows: (self.flows / inspectors).max(1),
+            stream_bytes: self.stream_bytes / inspectors,
+            ..self
+        }
+    }
+}
+
 impl Default for FlowLimits {
-    /// 262,144 flows, about 100 MB; 256 MiB of streams, 8 MiB behind a gap; no
-    /// midstream pickup.
+    /// Without midstream pickup.
     fn default() -> FlowLimits {
         FlowLimits {
-            flows: 1 << 18,
-            stream_bytes: 256 << 20,
-            ahead_bytes: 8 << 20,
+            flows: Self::FLOWS,
+            stream_bytes: Self::STREAM_BYTES,
+            ahead_bytes: Self::AHEAD_BYTES,
             midstream: false,
         }
     }

@@ -236,7 +236,8 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
         limits: FlowLimits {
             midstream: arguments.midstream,
             ..FlowLimits::default()
-        },
+        }
+        .shared_by(usize::from(arguments.shards.workers)),
         checksums: if arguments.ignore_checksums {
             Checksums::Ignore
         } else {
