@@ -57,7 +57,7 @@ def live_configuration(_):
     """Live ports, and what inspection of live packets may say."""
     lan = {"name": "lan", "kind": "interface", "side": "plain", "interface": "a0", "promiscuous": False}
     wan = {"name": "wan", "kind": "udp", "side": "cipher", "address": "192.0.2.1:4500"}
-    inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "inline": True, "checksums": "ignore"}
+    inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "inline": True, "checksums": "ignore", "flows": 1000, "stream_mib": 64, "gap_mib": 2}
     inspect |= {"host-os": [{"hosts": ["198.18.1.0/24"], "os": "windows"}]}
     return {
         "port": [lan, wan],
@@ -284,17 +284,23 @@ def files():
 
 def test_files_of_examples_and_documentation():
     with tempfile.TemporaryDirectory() as made:
-        judges = [Judges(name, pathlib.Path(made)) for name in ("configuration", "sa-file")]
-        checked = 0
+        names = [path.name.removesuffix(".schema.json") for path in sorted((DOCS / "schemas").iterdir())]
+        judges = [Judges(name, pathlib.Path(made)) for name in names]
+        checked = set()
         for path, text in files():
             document = tomllib.loads(text)
-            is_sa_file = not {"pipeline", "measure", "filter", "inspect", "port"} & set(document)
-            one = judges[is_sa_file]
+            # The file that has all these keys; each has some of its own.
+            fitting = [judge for judge in judges if set(document) <= set(judge.schema["properties"])]
+            place = path.relative_to(peers.ROOT)
+            check(fitting, f"{place}: no file has all of {sorted(document)}")
+            one = fitting[0]
             validator = one.validator if "pipeline" in document else one.validator_of_parts
             verdict = one.by_schema(document, validator)
-            check(not verdict, f"{path.relative_to(peers.ROOT)}: {verdict}")
-            checked += 1
-        check(checked >= 8, f"only {checked} files were found")
+            check(not verdict, f"{place}: {verdict}")
+            checked.add((one.name, place))
+        check(len(checked) >= 8, f"only {len(checked)} files were found")
+        missing = set(names) - {name for name, _ in checked}
+        check(not missing, f"no example of {sorted(missing)}")
 
 
 def test_seeds_of_the_fuzz_target():
