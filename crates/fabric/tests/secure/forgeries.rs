@@ -5,7 +5,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use weir_fabric::secure::{
     Alarm, AlarmCause, Algorithm, DropReason, ExtendedMode, Mode, PlainPolicy, TagLimits,
 };
-use weir_fabric::wire::{Carrier, Operation, Packet, Transport, vcrc};
+use weir_fabric::wire::{Carrier, Opcode, Operation, Packet, Transport, vcrc};
 use weir_packet::wire::{Checksum, internet_checksum};
 
 use crate::network::{
@@ -375,6 +375,92 @@ fn a_restarted_receiver_takes_nothing_twice() {
             false => assert_eq!(outcome.as_ref(), Ok(&plain[at])),
         }
     }
+}
+
+/// Acknowledgements are not encrypted, and cannot be made: neither of another's nor of a plain one.
+#[test]
+fn forged_acknowledgements_are_refused() {
+    let line = Line::new(CARRIERS[2], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let acknowledge = line.packet(Operation::Acknowledge, 5, &[]);
+    let secure = protect_one(&mut sender, line.link(), &acknowledge).expect("protected");
+    let (bth, aeth) = (28, 40);
+    let forged = |changes: &[(usize, u8)]| {
+        let mut record = secure.clone();
+        for &(at, value) in changes {
+            record[at] = value;
+        }
+        let (mut receiver, _) = line.receiver();
+        unprotect_one(&mut receiver, line.link(), &record).expect_err("it is forged")
+    };
+    // A NAK, another MSN, another PSN, another operation without payload.
+    assert_eq!(forged(&[(aeth, 0x60)]), DropReason::TagFailed);
+    assert_eq!(forged(&[(aeth + 3, 9)]), DropReason::TagFailed);
+    assert_eq!(forged(&[(bth + 11, 6)]), DropReason::TagFailed);
+    assert_eq!(forged(&[(bth, 0x12)]), DropReason::Malformed);
+    // Plain, or with the identifier of another algorithm.
+    let icrc = &acknowledge[acknowledge.len() - 4..];
+    let plain: Vec<(usize, u8)> = (44..48).zip(icrc.iter().copied()).collect();
+    let plain = [&plain[..], &[(bth + 4, 0), (bth + 8, 0)]].concat();
+    assert_eq!(forged(&plain), DropReason::PlainRefused);
+    assert_eq!(forged(&[(bth + 4, 1)]), DropReason::UnknownAlgorithm);
+    assert_eq!(forged(&[(bth + 4, 2)]), DropReason::Malformed);
+    // That of the other direction is under another key.
+    let mut back = line;
+    (back.flow.sender, back.flow.receiver) = (line.flow.receiver, line.flow.sender);
+    let (mut receiver, _) = back.receiver();
+    let outcome = unprotect_one(&mut receiver, line.link(), &secure);
+    assert_eq!(outcome, Err(DropReason::UnknownQueuePair));
+}
+
+/// A PSN that jumps is a loss. One that somebody changed is none: it moves no window.
+#[test]
+fn numbers_jump_for_their_sender_alone() {
+    let line = Line::new(CARRIERS[0], Transport::Uc);
+    let (mut sender, _) = line.sender();
+    let (mut receiver, _) = line.receiver();
+    let mut pass = |psn: u32, change: u8| {
+        let plain = line.packet(Operation::SendOnly, psn, b"bytes");
+        let mut secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+        secure[17] ^= change;
+        let outcome = unprotect_one(&mut receiver, line.link(), &secure);
+        outcome.map(|restored| assert_eq!(restored, plain))
+    };
+    assert_eq!(pass(1, 0), Ok(()));
+    // Half of all numbers ahead, and back by no means.
+    assert_eq!(pass(2, 0x7f), Err(DropReason::TagFailed));
+    assert_eq!(pass(3, 0), Ok(()));
+    for psn in [0x40_0000, 0x80_0000, 0xff_0000, 0x10] {
+        assert_eq!(pass(psn, 0), Ok(()), "{psn:#x}");
+    }
+}
+
+#[test]
+fn unknown_operations_are_counted_drops() {
+    let line = Line::new(CARRIERS[1], Transport::Rc);
+    let (mut sender, _) = line.sender();
+    let (mut receiver, _) = line.receiver();
+    let plain = line.packet(Operation::SendOnly, 1, b"bytes");
+    let bth = 48;
+    let mut unknown = 0;
+    for opcode in (0..=u8::MAX).filter(|opcode| !Opcode(*opcode).is_known()) {
+        let mut record = plain.clone();
+        record[bth] = opcode;
+        let expected = [DropReason::UnknownOpcode, DropReason::UnknownQueuePair];
+        let outcome = protect_one(&mut sender, line.link(), &record);
+        assert!(outcome.is_err_and(|reason| expected.contains(&reason)));
+        for identifier in 0..4 {
+            record[bth + 4] = identifier;
+            let outcome = unprotect_one(&mut receiver, line.link(), &record);
+            let reason = outcome.expect_err("it is unknown");
+            match identifier {
+                0 => assert_eq!(reason, DropReason::PlainRefused),
+                _ => assert!(expected.contains(&reason), "{opcode:#x}: {reason:?}"),
+            }
+        }
+        unknown += 1;
+    }
+    assert!(unknown > 100, "{unknown}");
 }
 
 /// A receiver of a reliable transport that starts again takes what may be repeated, and nothing older.
