@@ -4,6 +4,8 @@
 //! cargo run --release -p weir-fabric --example secure_capture -- CAPTURE
 //! ```
 //!
+//! Without a capture, a packet of every operation of reliable connections is made, native and over IPv4.
+//!
 //! Keys are those of unlisted queue pairs, for every partition of the capture. Each secure packet is
 //! also changed in every bit, one at a time and with a fresh receiver for each: it must be refused, or bring
 //! the same message, as only fields that switches change are free. And it is sent with a cleared
@@ -16,9 +18,10 @@ use std::path::Path;
 use weir_fabric::secure::{
     Batch, DropReason, PlainPolicy, Receiver, Secret, Sender, SessionRandom, TagLimits, Unlisted,
 };
-use weir_fabric::wire::Packet;
+use weir_fabric::wire::{Bth, Lrh, Message, Opcode, Packet, Transport};
 use weir_packet::file::Reader;
-use weir_packet::wire::LinkType;
+use weir_packet::wire::build::IpHeader;
+use weir_packet::wire::{FlowKey, LinkType, protocol};
 use weir_stream::DropReason as _;
 
 const BATCH_RECORDS: usize = 256;
@@ -34,42 +37,38 @@ struct Counts {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args()
-        .nth(1)
-        .ok_or("usage: secure_capture CAPTURE")?;
-    let mut reader = Reader::open(Path::new(&path))?;
-    let mut entries = Vec::new();
+    let records = match std::env::args_os().nth(1) {
+        Some(path) => read(Path::new(&path))?,
+        None => made()?,
+    };
     let mut counts = Counts::default();
     let mut partitions = Vec::new();
     let (mut sender, mut receiver) = (new_sender(&[])?, new_receiver(&[])?);
-    while let Some(block) = reader.fill(BATCH_RECORDS, BATCH_BYTES, &mut entries)? {
-        for entry in entries.drain(..) {
-            let link = reader.interfaces()[entry.interface as usize].link;
-            let record = entry.bytes(&block);
-            counts.records += 1;
-            let packet = Packet::parse(link, record).ok().flatten();
-            let partition = packet.map(|packet| packet.bth().partition_key & 0x7fff);
-            if let Some(partition) = partition.filter(|one| !partitions.contains(one)) {
-                partitions.push(partition);
-                sender.add_unlisted(keys(partition)?, 1..2)?;
-                receiver.add_unlisted(keys(partition)?, 1)?;
-            }
-            let secure = match pass(link, record, |batch| sender.protect(batch, 0)) {
-                Ok(secure) => secure,
-                Err(reason) => {
-                    *counts.drops.entry(reason.word().name).or_default() += 1;
-                    continue;
-                }
-            };
-            let restored = pass(link, &secure, |batch| {
-                receiver.unprotect(batch, 0);
-            });
-            if restored.as_deref() != Ok(record) {
-                return Err(format!("record {} returns as {restored:?}", counts.records).into());
-            }
-            counts.identical += 1;
-            change_every_bit(link, record, &secure, &partitions, &mut counts)?;
+    for (link, record) in &records {
+        let link = *link;
+        counts.records += 1;
+        let packet = Packet::parse(link, record).ok().flatten();
+        let partition = packet.map(|packet| packet.bth().partition_key & 0x7fff);
+        if let Some(partition) = partition.filter(|one| !partitions.contains(one)) {
+            partitions.push(partition);
+            sender.add_unlisted(keys(partition)?, 1..2)?;
+            receiver.add_unlisted(keys(partition)?, 1)?;
         }
+        let secure = match pass(link, record, |batch| sender.protect(batch, 0)) {
+            Ok(secure) => secure,
+            Err(reason) => {
+                *counts.drops.entry(reason.word().name).or_default() += 1;
+                continue;
+            }
+        };
+        let restored = pass(link, &secure, |batch| {
+            receiver.unprotect(batch, 0);
+        });
+        if restored.as_ref() != Ok(record) {
+            return Err(format!("record {} returns as {restored:?}", counts.records).into());
+        }
+        counts.identical += 1;
+        change_every_bit(link, record, &secure, &partitions, &mut counts)?;
     }
     println!("records {}", counts.records);
     for (reason, packets) in &counts.drops {
@@ -81,6 +80,63 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("bits changed in fields that are free {}", counts.bits_free);
     Ok(())
+}
+
+type Records = Vec<(LinkType, Vec<u8>)>;
+
+fn read(path: &Path) -> Result<Records, Box<dyn Error>> {
+    let mut reader = Reader::open(path)?;
+    let (mut entries, mut records) = (Vec::new(), Records::new());
+    while let Some(block) = reader.fill(BATCH_RECORDS, BATCH_BYTES, &mut entries)? {
+        for entry in entries.drain(..) {
+            let link = reader.interfaces()[entry.interface as usize].link;
+            records.push((link, entry.bytes(&block).to_vec()));
+        }
+    }
+    Ok(records)
+}
+
+fn made() -> Result<Records, Box<dyn Error>> {
+    let mut records = Records::new();
+    let of_connections = |opcode: &Opcode| opcode.transport() == Some(Transport::Rc);
+    for (opcode, psn) in Opcode::all().filter(of_connections).zip(1..) {
+        let message = Message {
+            bth: Bth {
+                opcode,
+                partition_key: 0x8001,
+                destination_qp: 0x17,
+                psn,
+                ..Bth::default()
+            },
+            payload: match opcode.may_have_payload() {
+                true => b"a payload with a pad",
+                false => b"",
+            },
+            ..Message::default()
+        };
+        let lrh = Lrh {
+            source_lid: 1,
+            destination_lid: 2,
+            ..Lrh::default()
+        };
+        let mut native = Vec::new();
+        message.write_native(&mut native, lrh, None)?;
+        let key = FlowKey {
+            source: 0xc612_0001,
+            destination: 0xc612_0002,
+            source_port: 49_152,
+            destination_port: 4791,
+            protocol: protocol::UDP,
+            ip_version: 4,
+        };
+        let mut routable = Vec::new();
+        message.write_rocev2(&mut routable, &key, &IpHeader::default())?;
+        records.extend([
+            (LinkType::InfiniBand, native),
+            (LinkType::RawIpv4, routable),
+        ]);
+    }
+    Ok(records)
 }
 
 fn keys(partition_key: u16) -> Result<Unlisted, Box<dyn Error>> {
