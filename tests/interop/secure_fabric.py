@@ -53,6 +53,12 @@ class Keys:
         return AESGCM(output[:16]), output[16:]
 
 
+def unlisted_secret(secret, random):
+    """The secret of all flows of a partition that are not listed."""
+    info = b"weir fabric 1 unlisted\0"
+    return HKDF(algorithm=hashes.SHA256(), length=32, salt=random, info=info).derive(secret)
+
+
 class Packet:
     """A packet whose headers are the bytes from LRH or IP header to payload."""
 

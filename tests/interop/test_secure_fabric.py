@@ -174,6 +174,8 @@ def page_vectors():
     for label, output in re.findall(r"^\| `(weir fabric 1 \S+)` \| `([0-9a-f]+)` \|$", page, re.MULTILINE):
         ours = keys.derive(label, len(output) // 2)
         peers.check(ours.hex() == output, f"{label}: {ours.hex()} in place of {output}")
+    unlisted = secure_fabric.unlisted_secret(keys.secret, keys.random)
+    peers.check(unlisted.hex() in page, f"unlisted queue pairs have {unlisted.hex()}")
     packets = re.findall(r"^plain +([0-9a-f]+)\nsecure +([0-9a-f]+)$", page, re.MULTILINE)
     peers.check(len(packets) == 3, f"{len(packets)} vectors")
     for (plain, secure), number in zip(packets, (None, 0x1234567889 << 24, None), strict=True):

@@ -317,6 +317,21 @@ mod tests {
         assert_eq!(seen.len(), 3 * inputs.len());
     }
 
+    /// The page's vector, which another implementation made.
+    #[test]
+    fn unlisted_queue_pairs_have_a_secret_of_their_own() {
+        let page = include_str!("../../../../docs/fabric-format.md");
+        let secret = Secret::new((0..32).collect::<Vec<u8>>()).expect("32 bytes");
+        let random = SessionRandom(std::array::from_fn(|at| 0xf0 + at as u8));
+        let unlisted = secret.for_all(random, label::UNLISTED);
+        let hex: String = (unlisted.bytes().iter())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert!(page.contains(&format!("nobody lists is `{hex}`")), "{hex}");
+        let identity = secret.identity(random);
+        assert_ne!(identity[..], *unlisted.bytes());
+    }
+
     #[test]
     fn secrets_have_a_length_and_are_not_shown() {
         for bytes in [0, 15, 65] {

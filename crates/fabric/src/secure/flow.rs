@@ -229,7 +229,12 @@ impl PlainPolicy {
     /// Whether a plain packet may pass.
     pub(super) fn allows(&self, bth: &Bth) -> bool {
         let mode = self.partitions.get(&partition(bth.partition_key));
-        mode == Some(&Mode::Allow) || self.queue_pairs.contains(&bth.destination_qp)
+        mode == Some(&Mode::Allow) || self.exempts(bth)
+    }
+
+    /// Whether a packet is for a queue pair that is exempt.
+    pub(super) fn exempts(&self, bth: &Bth) -> bool {
+        self.queue_pairs.contains(&bth.destination_qp)
     }
 }
 

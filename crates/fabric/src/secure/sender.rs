@@ -351,7 +351,9 @@ impl Sender {
             return Ok(Some(found));
         }
         let partition_key = partition(bth.partition_key);
-        let Some(unlisted) = self.unlisted.get(&partition_key) else {
+        let unlisted = self.unlisted.get(&partition_key);
+        // Queue pairs of management stay plain where their partition has keys for all others.
+        let Some(unlisted) = unlisted.filter(|_| !self.policy.exempts(bth)) else {
             return Ok(None);
         };
         if !has_its_icrc {

@@ -99,6 +99,24 @@ fn what_does_not_say_whose_it_is_begins_no_flow() {
     assert_eq!((sender.flows(), receiver.flows()), (0, 0));
 }
 
+/// The subnet manager has no keys of the partition.
+#[test]
+fn exempt_queue_pairs_stay_plain() {
+    let mut policy = PlainPolicy::default();
+    policy.exempt(1);
+    let mut sender = Sender::new(policy.clone());
+    assert_eq!(sender.add_unlisted(keys(), FIRST_EPOCH..END), Ok(()));
+    let mut receiver = Receiver::new(policy, TagLimits::default());
+    assert_eq!(receiver.add_unlisted(keys(), FIRST_EPOCH), Ok(()));
+    let line = line(CARRIERS[0], Transport::Ud, 1);
+    let plain = line.packet(Operation::SendOnly, 0, b"management");
+    let passed = protect_one(&mut sender, line.link(), &plain);
+    assert_eq!(passed.as_ref(), Ok(&plain));
+    let passed = unprotect_one(&mut receiver, line.link(), &plain);
+    assert_eq!(passed, Ok(plain));
+    assert_eq!((sender.flows(), receiver.flows()), (0, 0));
+}
+
 #[test]
 fn forged_packets_leave_no_flow_behind_and_are_counted() {
     let (mut sender, mut receiver) = (sender(), receiver());
