@@ -9,9 +9,10 @@ use anyhow::Context;
 use serde::Serialize;
 use tracing::{debug, info, warn};
 use weir_ipsec::{
-    AssociationReport, GatewayError, LedgerError, LoadOptions, NewKeys, Output, Protect, SaFile,
-    Sequences, Unprotect, Windows, default_ledger, default_marks, ledger_files,
+    AssociationReport, GatewayError, LoadOptions, Output, Protect, SaFile, Sequences, Unprotect,
+    Windows,
 };
+use weir_ledger::{LedgerError, NewKeys, default_marks};
 use weir_packet::file::require_folder_of;
 use weir_stream::Outcome as Finished;
 
@@ -38,13 +39,14 @@ pub fn load(path: &Path, allow_insecure_permissions: bool) -> Result<SaFile> {
 pub fn ledger(state: Option<&Path>) -> Result<PathBuf> {
     match state {
         Some(path) => Ok(path.to_owned()),
-        None => default_ledger().ok_or_else(|| Error::configuration(GatewayError::NoLedgerPath)),
+        None => weir_ledger::default_path()
+            .ok_or_else(|| Error::configuration(GatewayError::NoLedgerPath)),
     }
 }
 
 /// The files of the ledger, which no output may replace.
 pub fn ledger_files_of(state: Option<&Path>) -> Vec<PathBuf> {
-    ledger(state).map_or_else(|_| Vec::new(), |path| ledger_files(&path).into())
+    ledger(state).map_or_else(|_| Vec::new(), |path| weir_ledger::files(&path).into())
 }
 
 /// What `--new-key` says.

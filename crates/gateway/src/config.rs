@@ -37,8 +37,9 @@ mod words;
 
 pub use change::{Search, default_counters};
 pub use model::{
-    ChecksumsConfig, Config, HostOs, InspectConfig, IpsecConfig, LivePath, LivePortConfig,
-    LivePortKind, MeasureConfig, Os, PipelineConfig, ReportConfig, StageName,
+    ChecksumsConfig, Config, FabricConfig, FabricFilterConfig, FilterScheme, HostOs, InspectConfig,
+    IpsecConfig, LivePath, LivePortConfig, LivePortKind, MeasureConfig, Os, PipelineConfig,
+    PortKeys, ReportConfig, StageName,
 };
 pub use words::seconds;
 

@@ -9,7 +9,8 @@ use tracing::{error, warn};
 use weir_capture::Progress;
 use weir_export::{FrameMetrics, InspectMetrics};
 use weir_inspect::{InspectSnapshot, LiveRules, LoadReport};
-use weir_ipsec::{Running, Which, default_marks};
+use weir_ipsec::{Running, Which};
+use weir_ledger::default_marks;
 use weir_measure::IntervalReport;
 use weir_stream::{Boundary, Meters, Statistics, StopFlag};
 
@@ -17,6 +18,7 @@ use crate::associations;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::execution::execute;
+use crate::fabric::FabricResults;
 use crate::filter::LiveFilter;
 use crate::inspected::{BegunMetricsFile, MetricsFile};
 use crate::live::{self, LivePipelines};
@@ -225,12 +227,14 @@ impl Gateway {
     pub fn outputs(&self) -> Vec<PathBuf> {
         let named = self.config.outputs(self.output.as_deref());
         let named = named.into_iter().map(Path::to_owned);
-        let ledger = (self.config.ipsec.iter())
-            .flat_map(|ipsec| associations::ledger_files_of(ipsec.state.as_deref()));
-        let marks = (self.config.ipsec.iter())
-            .filter_map(|_| default_marks())
-            .map(|directory| directory.join("marks"));
-        named.chain(ledger).chain(marks).collect()
+        let states = (self.config.ipsec.iter().map(|ipsec| &ipsec.state))
+            .chain(self.config.fabric.iter().map(|fabric| &fabric.state));
+        let kept = states.flat_map(|state| {
+            let marks = default_marks().map(|directory| directory.join("marks"));
+            let ledger = associations::ledger_files_of(state.as_deref());
+            ledger.into_iter().chain(marks)
+        });
+        named.chain(kept).collect()
     }
 
     /// What became of the rules in the files that were loaded.
@@ -259,7 +263,8 @@ impl Gateway {
                 }
                 let inspection = self.handle.inspection().unwrap_or_default();
                 let statistics = outcome.statistics.clone();
-                let error = outcome.results.ledger_error.clone();
+                let of_fabric = outcome.results.fabric.ledger_error.clone();
+                let error = outcome.results.ledger_error.clone().or(of_fabric);
                 let lost_events = self.handle.0.lost_events.load(Ordering::Relaxed);
                 Ok(Finished {
                     statistics,
@@ -298,9 +303,10 @@ fn run_captures(
         measured.finish()?;
     }
     let inspection = handle.inspection().unwrap_or_default();
+    let of_fabric = FabricResults::of(&execution).ledger_error;
     let report = report(config, &execution, inspection, recent);
-    let of_ledger = associations::ledger_error(&execution.pipelines);
-    let defect = of_ledger.map(|error| Error::running(error.to_string()));
+    let of_ledger = associations::ledger_error(&execution.pipelines).map(ToString::to_string);
+    let defect = of_ledger.or(of_fabric).map(Error::running);
     Ok(Finished {
         statistics: execution.statistics.clone(),
         report,

@@ -36,6 +36,7 @@ pub mod config;
 mod control;
 mod error;
 mod execution;
+pub mod fabric;
 mod files;
 mod filter;
 mod gateway;
@@ -68,6 +69,7 @@ pub use control::{
 };
 pub use error::{Cause, Error, Result};
 pub use execution::{Execution, execute};
+pub use fabric::{FabricResults, QueuePairRow};
 pub use filter::{
     Action, DropReason, FilterConfig, FilterRule, FilterStage, LiveFilter, RuleCount,
 };

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_fabric::stage::{FilterSettings, ProtectStage, UnprotectStage};
 use weir_inspect::{EveWriter, InspectStage, LiveRules};
 use weir_ipsec::{
     ClassifyInbound, ClassifyOutbound, Output, Protect, ReplaceError, Running, SaFile, Unprotect,
@@ -17,6 +18,7 @@ use weir_stream::{
 use crate::associations;
 use crate::config::{Config, StageName};
 use crate::error::{Error, Result};
+use crate::fabric::FabricKeys;
 use crate::filter::{FilterStage, LiveFilter};
 use crate::measured::{Outputs, Recent, SharedRecent};
 use crate::pipelines::{self, Building};
@@ -35,12 +37,14 @@ struct Stages {
     filter: Option<Arc<LiveFilter>>,
     rules: Option<(Arc<LiveRules>, weir_inspect::InspectOptions)>,
     ipsec: Option<Arc<Running>>,
+    fabric: FabricKeys,
     results: Mutex<Results>,
 }
 
 /// The stages of one direction.
 struct Path {
     stages: Vec<StageName>,
+    fabric_filter: Option<FilterSettings>,
     measurement: Option<(LiveMeasurement, SharedRecent)>,
 }
 
@@ -76,6 +80,33 @@ impl Stages {
                 }
                 StageName::Protect => this.add_protect(worker, &mut made)?,
                 StageName::Unprotect => this.add_unprotect(worker, &mut made)?,
+                StageName::FabricFilter => {
+                    let settings = path.fabric_filter.iter().cloned();
+                    made.extend(
+                        settings
+                            .map(|settings| boxed(weir_fabric::stage::FilterStage::new(settings))),
+                    );
+                }
+                StageName::FabricProtect => {
+                    let stage = this.fabric.protect(worker);
+                    let stage = stage.map_err(|error| StageError::new("fabric-protect", error))?;
+                    let results = Arc::clone(this);
+                    made.push(boxed(Reported::new(stage, move |stage: &ProtectStage| {
+                        results.note(|results| results.fabric.add_protect(stage));
+                    })));
+                }
+                StageName::FabricUnprotect => {
+                    let stage = this.fabric.unprotect(worker);
+                    let stage =
+                        stage.map_err(|error| StageError::new("fabric-unprotect", error))?;
+                    let results = Arc::clone(this);
+                    made.push(boxed(Reported::new(
+                        stage,
+                        move |stage: &UnprotectStage| {
+                            results.note(|results| results.fabric.add_unprotect(stage));
+                        },
+                    )));
+                }
             }
         }
         Ok(made)
@@ -181,8 +212,11 @@ pub fn build(building: &Building<'_>, associations: Option<SaFile>) -> Result<Li
                 .map_err(Error::configuration)?;
             Ok((measurement, recent))
         });
+        let filters = pipeline.stages.contains(&StageName::FabricFilter);
+        let filter = config.fabric_filter.as_ref().filter(|_| filters);
         paths.push(Path {
             stages: pipeline.stages.clone(),
+            fabric_filter: filter.map(|filter| filter.settings(pipeline)).transpose()?,
             measurement: measurement.transpose()?,
         });
     }
@@ -197,6 +231,7 @@ pub fn build(building: &Building<'_>, associations: Option<SaFile>) -> Result<Li
         filter: building.shared.filter.clone(),
         rules: rules.map(|rules| Arc::clone(&rules.live)).zip(options),
         ipsec,
+        fabric: FabricKeys::open(config, building.shared.fabric.as_ref(), workers)?,
         results: Mutex::default(),
     });
     let factory = Arc::clone(&stages);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use weir_capture::CaptureSink;
+use weir_fabric::secure::FabricFile;
 use weir_inspect::{EngineChoice, EveWriter, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences};
 use weir_measure::{
@@ -17,6 +18,7 @@ use crate::associations;
 use crate::captures::{self, Watched};
 use crate::config::{self, Config, IpsecConfig, PipelineConfig, Search, StageName};
 use crate::error::{Error, Result};
+use crate::fabric::{self, FabricKeys};
 use crate::filter::{FilterStage, LiveFilter};
 use crate::measured::{Outputs, SharedRecent};
 use crate::reopen::Reopen;
@@ -28,6 +30,7 @@ pub struct Shared {
     pub filter: Option<Arc<LiveFilter>>,
     /// Read once, since a key that comes through a pipe is there only once.
     pub associations: Option<SaFile>,
+    pub fabric: Option<Arc<FabricFile>>,
 }
 
 /// Pipelines ready to run.
@@ -54,7 +57,19 @@ impl Shared {
             rules: source.as_ref().map(RuleSource::load).transpose()?,
             filter: config.filter.clone().map(LiveFilter::new),
             associations: config.ipsec.as_ref().map(load).transpose()?,
+            fabric: (config.fabric.as_ref())
+                .map(|settings| fabric::load(&settings.file, allow_insecure_permissions))
+                .transpose()?,
         };
+        if let Some(filter) = &config.fabric_filter {
+            filter.check()?;
+            let with_filter = config.pipelines.iter();
+            let with_filter =
+                with_filter.filter(|one| one.stages.contains(&StageName::FabricFilter));
+            for pipeline in with_filter {
+                filter.settings(pipeline)?;
+            }
+        }
         if let Some(measure) = &config.measure {
             measure_config(measure)?
                 .check()
@@ -66,20 +81,28 @@ impl Shared {
     /// Files that no output may replace: keys, and the ledger of their sequence
     /// numbers.
     pub fn kept_files(&self, config: &Config) -> Vec<PathBuf> {
-        let Some((ipsec, file)) = config.ipsec.as_ref().zip(self.associations.as_ref()) else {
-            return Vec::new();
-        };
-        let ledger = associations::ledger_files_of(ipsec.state.as_deref());
-        [file.key_files(), &ledger].concat()
+        let mut kept = Vec::new();
+        if let Some((ipsec, file)) = config.ipsec.as_ref().zip(self.associations.as_ref()) {
+            kept.extend_from_slice(file.key_files());
+            kept.extend(associations::ledger_files_of(ipsec.state.as_deref()));
+        }
+        if let Some((settings, file)) = config.fabric.as_ref().zip(self.fabric.as_ref()) {
+            kept.extend(fabric::kept_files(settings, file));
+        }
+        kept
     }
 
     /// Whether a pipeline that protects would find its keys in the ledger.
     pub fn check_state(&self, config: &Config) -> Result {
-        let protects = config
-            .pipelines
-            .iter()
-            .any(|pipeline| pipeline.stages.contains(&StageName::Protect));
-        let ipsec = config.ipsec.as_ref().filter(|_| protects);
+        let has = |stage| (config.pipelines.iter()).any(|one| one.stages.contains(&stage));
+        let settings = config
+            .fabric
+            .as_ref()
+            .filter(|_| has(StageName::FabricProtect));
+        if let Some((settings, file)) = settings.zip(self.fabric.as_ref()) {
+            settings.check_state(file)?;
+        }
+        let ipsec = config.ipsec.as_ref().filter(|_| has(StageName::Protect));
         let Some((ipsec, file)) = ipsec.zip(self.associations.as_ref()) else {
             return Ok(());
         };
@@ -151,8 +174,10 @@ pub fn build(building: &Building<'_>) -> Result<Built> {
         collectors: Vec::new(),
         measured: measured(config, stop, reopen)?,
     };
+    let fabric = FabricKeys::open(config, building.shared.fabric.as_ref(), building.shards)?;
     for pipeline in &config.pipelines {
         let direction = Direction {
+            fabric: &fabric,
             building,
             config,
             shared: building.shared,
@@ -169,6 +194,7 @@ struct Direction<'a> {
     building: &'a Building<'a>,
     config: &'a Config,
     shared: &'a Shared,
+    fabric: &'a FabricKeys,
     pipeline: &'a PipelineConfig,
     shards: usize,
 }
@@ -196,6 +222,17 @@ impl Direction<'_> {
                 }
                 StageName::Protect => self.add_protect(&mut chains)?,
                 StageName::Unprotect => self.add_unprotect(&mut chains)?,
+                StageName::FabricFilter => self.add_fabric_filter(&mut chains)?,
+                StageName::FabricProtect => {
+                    for (worker, chain) in chains.iter_mut().enumerate() {
+                        chain.push(Box::new(self.fabric.protect(worker)?));
+                    }
+                }
+                StageName::FabricUnprotect => {
+                    for (worker, chain) in chains.iter_mut().enumerate() {
+                        chain.push(Box::new(self.fabric.unprotect(worker)?));
+                    }
+                }
             }
         }
         let mut pipeline = Pipeline::new(source).shards(chains).stop_flag(stop.clone());
@@ -272,6 +309,18 @@ impl Direction<'_> {
         for (chain, unprotect) in chains.iter_mut().zip(stages) {
             chain.push(Box::new(ClassifyInbound::new(databases.clone())));
             chain.push(Box::new(unprotect));
+        }
+        Ok(())
+    }
+
+    fn add_fabric_filter(&self, chains: &mut [Vec<Box<dyn Stage>>]) -> Result {
+        if let Some(filter) = &self.config.fabric_filter {
+            let settings = filter.settings(self.pipeline)?;
+            for chain in chains {
+                chain.push(Box::new(weir_fabric::stage::FilterStage::new(
+                    settings.clone(),
+                )));
+            }
         }
         Ok(())
     }
@@ -357,6 +406,10 @@ fn event_writers(
     if let Some(path) = alarms {
         writers.push(open_events(path, reopen)?.only(is_alarm));
     }
+    let fabric = (config.fabric.as_ref()).filter(|_| has(StageName::FabricUnprotect));
+    if let Some(path) = fabric.and_then(|fabric| fabric.alarms.as_deref()) {
+        writers.push(open_events(path, reopen)?.only(is_fabric_alarm));
+    }
     Ok(writers)
 }
 
@@ -372,6 +425,10 @@ fn open_events(path: &Path, reopen: &Reopen) -> Result<EveWriter> {
 
 fn is_alert(kind: EventKind) -> bool {
     kind.is(&weir_inspect::ALERT)
+}
+
+fn is_fabric_alarm(kind: EventKind) -> bool {
+    kind.is(&weir_fabric::stage::ALARM)
 }
 
 fn is_alarm(kind: EventKind) -> bool {

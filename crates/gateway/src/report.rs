@@ -8,6 +8,7 @@ use weir_measure::change::Alarm;
 use crate::associations::{AssociationRow, rows};
 use crate::config::Config;
 use crate::execution::{Execution, was_truncated};
+use crate::fabric::QueuePairRow;
 use crate::filter::{RuleCount, filter_counts};
 use crate::live::LiveOutcome;
 use crate::measured::Recent;
@@ -39,6 +40,10 @@ pub struct Report {
     pub bypassed: u64,
     /// What each association did that was used.
     pub associations: Vec<AssociationRow>,
+    /// What each queue pair of the fabric file did that was used.
+    pub queue_pairs: Vec<QueuePairRow>,
+    /// Alarms about forged packets of InfiniBand and RoCEv2.
+    pub fabric_alarms: u64,
     /// How often each filter rule decided.
     pub filter: Vec<RuleCount>,
     /// The last interval's top keys: of the whole run, where no interval is
@@ -130,9 +135,11 @@ impl Report {
             lost_events: 0,
             alerts: statistics.alerts,
             alerts_by_rule: results.alerts.iter().cloned().collect(),
-            protected: results.protected,
-            unprotected: results.unprotected,
-            bypassed: results.bypassed,
+            protected: results.protected + results.fabric.protected,
+            unprotected: results.unprotected + results.fabric.unprotected,
+            bypassed: results.bypassed + results.fabric.passed,
+            queue_pairs: results.fabric.queue_pairs,
+            fabric_alarms: results.fabric.alarms,
             associations: rows(results.associations.into_iter()),
             filter: filter_counts(results.filter.iter()),
             top: (recent.intervals.back())

@@ -1,12 +1,12 @@
 //! What stages have done, summed over workers or shards.
 
 use weir_inspect::{AlertCounts, InspectStage};
-use weir_ipsec::{
-    AssociationReport, ClassifyInbound, ClassifyOutbound, LedgerError, Protect, Unprotect,
-};
+use weir_ipsec::{AssociationReport, ClassifyInbound, ClassifyOutbound, Protect, Unprotect};
+use weir_ledger::LedgerError;
 use weir_stream::Stage;
 
 use crate::execution::Execution;
+use crate::fabric::FabricResults;
 use crate::filter::{FilterStage, RuleCount};
 
 /// What the stages of all workers or shards have done, read at their end.
@@ -18,6 +18,7 @@ pub struct Results {
     pub protected: u64,
     pub unprotected: u64,
     pub bypassed: u64,
+    pub fabric: FabricResults,
     /// Why the ledger could not be written.
     pub ledger_error: Option<String>,
 }
@@ -25,7 +26,10 @@ pub struct Results {
 impl Results {
     /// Those of pipelines over captures.
     pub fn of(execution: &Execution) -> Results {
-        let mut results = Results::default();
+        let mut results = Results {
+            fabric: FabricResults::of(execution),
+            ..Results::default()
+        };
         stages(execution).for_each(|stage| results.add_inspect(stage));
         stages(execution).for_each(|stage| results.add_filter(stage));
         stages(execution).for_each(|stage| results.add_outbound(stage));

@@ -108,6 +108,4 @@ pub use stage::{
     ClassifyInbound, ClassifyOutbound, PROTECT, Protect, SOFT_LIFETIME, UNPROTECT, Unprotect,
 };
 // An SA file's numbers come from a ledger, so its callers name these too.
-pub use weir_ledger::{
-    LedgerError, NewKeys, default_marks, default_path as default_ledger, files as ledger_files,
-};
+pub use weir_ledger::{LedgerError, NewKeys};

@@ -19,7 +19,7 @@ use crate::sa::Parameters;
 pub enum Sequences {
     /// A ledger, in which ranges are reserved before they are used.
     Ledger {
-        /// Its directory ([`default_ledger`](crate::default_ledger)).
+        /// Its directory ([`weir_ledger::default_path`]).
         path: PathBuf,
         /// Keys that it may learn.
         new_keys: NewKeys,
@@ -61,7 +61,7 @@ pub enum Windows {
         /// Where packets come from.
         input: Output,
         /// A directory in memory that survives the process, for the highest number of each
-        /// window that receives from a network ([`default_marks`](crate::default_marks)).
+        /// window that receives from a network ([`weir_ledger::default_marks`]).
         marks: Option<PathBuf>,
     },
 }

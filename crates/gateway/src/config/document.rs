@@ -8,7 +8,10 @@ use serde::Deserialize;
 #[cfg(test)]
 use weir_reference::shapes;
 
-use super::model::{InspectConfig, IpsecConfig, MeasureConfig, ReportConfig, StageName};
+use super::model::{
+    FabricConfig, FabricFilterConfig, InspectConfig, IpsecConfig, MeasureConfig, ReportConfig,
+    StageName,
+};
 use super::words::{one_or_many, some_one_or_many};
 use crate::filter::FilterConfig;
 
@@ -35,6 +38,11 @@ pub(super) struct File {
     pub measure: Option<MeasureConfig>,
     /// IPsec; the stages `protect` and `unprotect` need it.
     pub ipsec: Option<IpsecConfig>,
+    /// Secure InfiniBand and RoCEv2; the stages `fabric-protect` and `fabric-unprotect` need it.
+    pub fabric: Option<FabricConfig>,
+    /// P_Keys that nodes may send; the stage `fabric-filter` needs it.
+    #[serde(rename = "fabric-filter")]
+    pub fabric_filter: Option<FabricFilterConfig>,
     /// The report of the run.
     #[serde(default)]
     pub report: ReportConfig,
@@ -50,7 +58,7 @@ pub(super) struct Port {
     /// stack (AF_PACKET), or in its place (`xdp`); an interface that the kernel routes to and that
     /// the port makes (`tun`); a socket for ESP in UDP (`udp`).
     pub kind: PortKind,
-    /// `protect` leads from plain to cipher, `unprotect` back.
+    /// `protect` and `fabric-protect` lead from plain to cipher, `unprotect` and `fabric-unprotect` back.
     pub side: Side,
     /// Captures to read, one after the other.
     #[serde(default, deserialize_with = "one_or_many")]

@@ -37,7 +37,9 @@ impl Config {
         let captures = self.pipelines.iter().flat_map(|pipeline| &pipeline.read);
         let rules = self.inspect.iter().flat_map(|inspect| &inspect.rules);
         let sa = self.ipsec.iter().map(|ipsec| &ipsec.sa);
-        let named = captures.chain(rules).chain(sa).map(PathBuf::as_path);
+        let fabric = self.fabric.iter().map(|fabric| &fabric.file);
+        let named = captures.chain(rules).chain(sa).chain(fabric);
+        let named = named.map(PathBuf::as_path);
         std::iter::once(self.path.as_path()).chain(named).collect()
     }
 
@@ -68,5 +70,6 @@ impl Config {
             )
             .chain(self.measure.iter().flat_map(|m| m.places().paths()))
             .chain(self.measure.iter().filter_map(|m| m.alarms.as_deref()))
+            .chain((self.fabric.iter()).filter_map(|fabric| fabric.alarms.as_deref()))
     }
 }

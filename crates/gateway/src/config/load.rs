@@ -54,10 +54,14 @@ impl Config {
             .any(|pipeline| pipeline.live.is_some())
     }
 
-    /// Lets the ledger learn the keys of associations with these names.
+    /// Lets the ledger learn the keys of associations, or of queue pairs and partitions, with these
+    /// names.
     pub fn allow_new_keys(&mut self, names: &[String]) {
         if let Some(ipsec) = &mut self.ipsec {
             ipsec.new_keys = names.to_vec();
+        }
+        if let Some(fabric) = &mut self.fabric {
+            fabric.new_keys = names.to_vec();
         }
     }
 

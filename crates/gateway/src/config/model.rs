@@ -38,6 +38,10 @@ pub struct Config {
     pub measure: Option<MeasureConfig>,
     /// Security associations and their state.
     pub ipsec: Option<IpsecConfig>,
+    /// Secure InfiniBand and RoCEv2.
+    pub fabric: Option<FabricConfig>,
+    /// P_Keys that nodes may send.
+    pub fabric_filter: Option<FabricFilterConfig>,
     /// Where the report goes.
     pub report: ReportConfig,
     /// What cannot change while the gateway runs.
@@ -59,6 +63,10 @@ impl Config {
 pub struct PipelineConfig {
     /// Its name.
     pub name: String,
+    /// The port that it leads from; `input` in the short form.
+    pub from: String,
+    /// The port that it leads to; `output` in the short form.
+    pub to: Option<String>,
     /// Captures to read, one after the other.
     pub read: Vec<PathBuf>,
     /// Capture to write.
@@ -110,7 +118,7 @@ pub enum LivePortKind {
 /// The stages that a pipeline may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the tables that they name describe them")]
 pub enum StageName {
     Filter,
@@ -118,6 +126,9 @@ pub enum StageName {
     Measure,
     Protect,
     Unprotect,
+    FabricFilter,
+    FabricProtect,
+    FabricUnprotect,
 }
 
 impl StageName {
@@ -129,6 +140,9 @@ impl StageName {
             StageName::Measure => "measure",
             StageName::Protect => "protect",
             StageName::Unprotect => "unprotect",
+            StageName::FabricFilter => "fabric-filter",
+            StageName::FabricProtect => "fabric-protect",
+            StageName::FabricUnprotect => "fabric-unprotect",
         }
     }
 
@@ -139,6 +153,8 @@ impl StageName {
             StageName::Inspect => "inspect",
             StageName::Measure => "measure",
             StageName::Protect | StageName::Unprotect => "ipsec",
+            StageName::FabricFilter => "fabric-filter",
+            StageName::FabricProtect | StageName::FabricUnprotect => "fabric",
         }
     }
 }
@@ -374,6 +390,76 @@ pub struct IpsecConfig {
     /// and tests.
     #[serde(default)]
     pub repeatable_insecure: bool,
+}
+
+/// `[fabric]`
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FabricConfig {
+    /// The [fabric file](fabric-file.md): partitions, queue pairs and their secrets. It is read once, at the
+    /// start.
+    pub file: PathBuf,
+    /// Directory of the [ledger](sa-file.md#the-ledger) of epochs and windows. Default: the machine's own.
+    pub state: Option<PathBuf>,
+    /// Where alarms about forged packets go, as EVE JSON lines, appended. Default: they are counted
+    /// alone.
+    pub alarms: Option<PathBuf>,
+    /// The lowest epoch that is taken from captures, which may be read as often as one likes. Live receivers
+    /// go on where the ledger says.
+    #[serde(default)]
+    pub first_epoch: u64,
+    /// Keys that the ledger may learn. Only the command line can say so.
+    #[serde(skip)]
+    pub new_keys: Vec<String>,
+    /// Whether epochs start over with each run, which gives the keys away: for examples and tests.
+    #[serde(default)]
+    pub repeatable_insecure: bool,
+}
+
+/// `[fabric-filter]`
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FabricFilterConfig {
+    /// When packets are looked up: always (`ingress`), or while their sender uses P_Keys that the
+    /// receiver has refused (`stateful`).
+    #[serde(default)]
+    pub scheme: FilterScheme,
+    /// Seconds without violations after which a stateful filter is switched off.
+    #[serde(default = "default_quiet_seconds")]
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+    pub quiet_seconds: f64,
+    /// Ports with the P_Keys of the nodes behind them.
+    #[serde(default)]
+    pub port: Vec<PortKeys>,
+}
+
+/// A port of a pipeline. That which packets come from is required; where that which they go to has P_Keys, too,
+/// packets that it would refuse are dropped.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PortKeys {
+    /// Name of the `[[port]]`; `input` and `output` in the short form.
+    pub name: String,
+    /// P_Keys of the nodes behind it. The highest bit says that they are full members.
+    pub partition_keys: Vec<u16>,
+}
+
+/// When P_Keys are looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FilterScheme {
+    Ingress,
+    #[default]
+    Stateful,
+}
+
+fn default_quiet_seconds() -> f64 {
+    1.0
 }
 
 /// `[report]`

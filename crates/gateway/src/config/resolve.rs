@@ -16,6 +16,8 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
         StageName::Inspect => file.inspect.is_some(),
         StageName::Measure => file.measure.is_some(),
         StageName::Protect | StageName::Unprotect => file.ipsec.is_some(),
+        StageName::FabricFilter => file.fabric_filter.is_some(),
+        StageName::FabricProtect | StageName::FabricUnprotect => file.fabric.is_some(),
     };
     let Some(pipeline) = file.pipeline else {
         bail!("no pipeline: add [pipeline] with stages = [\"filter\", …], or [pipeline.NAME]");
@@ -45,12 +47,21 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
         }
     };
     ensure!(!pipelines.is_empty(), "no [pipeline]");
-    let protecting = pipelines
-        .iter()
-        .filter(|pipeline| pipeline.stages.contains(&StageName::Protect));
+    for stage in [StageName::Protect, StageName::FabricProtect] {
+        let protecting = pipelines.iter();
+        let protecting = protecting.filter(|pipeline| pipeline.stages.contains(&stage));
+        ensure!(
+            protecting.count() <= 1,
+            "two pipelines {}: let one do it, for a key counts its packets in one place",
+            stage.name()
+        );
+    }
+    let verifying = pipelines.iter();
+    let verifying =
+        verifying.filter(|pipeline| pipeline.stages.contains(&StageName::FabricUnprotect));
     ensure!(
-        protecting.count() <= 1,
-        "two pipelines protect: let one do it, for a key counts its packets in one place"
+        verifying.count() <= 1,
+        "two pipelines fabric-unprotect: let one do it, for a queue pair has one window"
     );
     let live = pipelines.iter().filter(|pipeline| pipeline.live.is_some());
     ensure!(
@@ -77,6 +88,8 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
         inspect: file.inspect,
         measure: file.measure,
         ipsec: file.ipsec,
+        fabric: file.fabric,
+        fabric_filter: file.fabric_filter,
         report: file.report,
         frame,
         is_from_file: false,
@@ -95,6 +108,15 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
     if let Some(ipsec) = &mut config.ipsec {
         place(&mut ipsec.sa, folder);
         if let Some(path) = &mut ipsec.state {
+            place(path, folder);
+        }
+    }
+    if let Some(fabric) = &mut config.fabric {
+        place(&mut fabric.file, folder);
+        for path in [&mut fabric.state, &mut fabric.alarms]
+            .into_iter()
+            .flatten()
+        {
             place(path, folder);
         }
     }
@@ -125,6 +147,8 @@ fn place(path: &mut PathBuf, folder: &Path) {
 fn short_form(stages: Vec<StageName>, input: Input, output: Option<Output>) -> PipelineConfig {
     PipelineConfig {
         name: "main".to_owned(),
+        from: "input".to_owned(),
+        to: output.is_some().then(|| "output".to_owned()),
         read: input.pcap,
         write: output.map(|output| output.pcap),
         live: None,
@@ -176,8 +200,9 @@ fn long_form(
     };
     let from = find(&pipeline.from)?;
     let to = pipeline.to.as_deref().map(find).transpose()?;
-    let protects = pipeline.stages.contains(&StageName::Protect);
-    let unprotects = pipeline.stages.contains(&StageName::Unprotect);
+    let has = |stage| pipeline.stages.contains(&stage);
+    let protects = has(StageName::Protect) || has(StageName::FabricProtect);
+    let unprotects = has(StageName::Unprotect) || has(StageName::FabricUnprotect);
     let expected = |stage: &str, port: &Port, side: Side, word: &str| {
         ensure!(
             port.side == side,
@@ -224,6 +249,8 @@ fn long_form(
     };
     Ok(PipelineConfig {
         name: name.to_owned(),
+        from: pipeline.from,
+        to: pipeline.to,
         live,
         read: from.read.clone(),
         write: to.and_then(|to| to.write.clone()),

@@ -4,7 +4,9 @@ use weir_reference::Reference;
 
 use super::change::Search;
 use super::document::{File, NamedPipeline, Port};
-use super::model::{HostOs, InspectConfig, IpsecConfig, MeasureConfig};
+use super::model::{
+    FabricConfig, FabricFilterConfig, HostOs, InspectConfig, IpsecConfig, MeasureConfig, PortKeys,
+};
 use crate::filter::{FilterConfig, FilterRule};
 
 #[test]
@@ -19,5 +21,8 @@ fn references_describe_the_configuration() {
         .with::<MeasureConfig>()
         .with::<Search>()
         .with::<IpsecConfig>()
+        .with::<FabricConfig>()
+        .with::<FabricFilterConfig>()
+        .with::<PortKeys>()
         .assert_documented("configuration");
 }

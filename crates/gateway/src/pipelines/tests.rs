@@ -13,7 +13,13 @@ fn vocabulary() -> Vocabulary {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let text = std::fs::read_to_string(examples.join("gateway.toml")).expect("read");
     let folder = Folder::new();
-    let text = text.replace("../out/", &folder.name(""));
+    folder.write("fabric.toml", "other_packets = \"allow\"\n");
+    let text = text.replace("../out/", &folder.name(""))
+        + &format!(
+            "[fabric]\nfile = {:?}\nrepeatable_insecure = true\n\
+             [[fabric-filter.port]]\nname = \"input\"\npartition_keys = [0x8001]\n",
+            folder.name("fabric.toml")
+        );
     let mut config = Config::parse(&examples.join("gateway.toml"), &text).expect("right");
     let names = schemars::schema_for!(StageName).as_value()["enum"].clone();
     config.pipelines[0].stages = serde_json::from_value(names).expect("every stage");
