@@ -20,7 +20,9 @@ pub use common::{NewKeys, Shards};
 pub use control::{
     Direction, Reload, Sa, SaAdd, SaCommand, SaList, SaRemove, Serving, Socket, Status,
 };
-pub use fabric::{Fabric, FabricCheck, FabricCommand, FabricTrace};
+pub use fabric::{
+    Fabric, FabricCheck, FabricCommand, FabricProtect, FabricSecrets, FabricTrace, FabricUnprotect,
+};
 #[cfg(target_os = "linux")]
 pub use live::{Record, Replay};
 pub use measure::{Changes, Measure};

@@ -8,6 +8,7 @@ use crate::cli::{Cli, Command};
 
 mod bench;
 mod control;
+mod conversion;
 mod engines;
 mod fabric;
 mod generate;

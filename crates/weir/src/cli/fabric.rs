@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use weir_console::Common;
 
-/// Check packets of InfiniBand and RoCEv2, and trace where they came from.
+use super::common::{NewKeys, Shards};
+
+/// Check packets of InfiniBand and RoCEv2, trace where they came from, protect and verify them.
 #[derive(Args, Debug)]
 pub struct Fabric {
     #[command(subcommand)]
@@ -16,6 +18,8 @@ pub struct Fabric {
 pub enum FabricCommand {
     Check(FabricCheck),
     Trace(FabricTrace),
+    Protect(FabricProtect),
+    Unprotect(FabricUnprotect),
 }
 
 /// Count the packets of captures by operation, partition and queue pair, and show what is wrong.
@@ -47,4 +51,71 @@ pub struct FabricTrace {
     pub map: PathBuf,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Encrypt and authenticate the packets of a capture, in place of their ICRC.
+///
+/// RoCEv2 and native InfiniBand keep their headers and, unless a packet number was used for another
+/// packet, their length; link headers and timestamps are kept too. Packets of queue pairs and partitions that the
+/// file has no keys for pass or are dropped, as it says. If no packet is protected, no output file is written
+/// and the exit status is 1.
+#[derive(Args, Debug)]
+pub struct FabricProtect {
+    /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Capture to write (.pcapng or .pcap; "-" is standard output).
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub secrets: FabricSecrets,
+    /// Directory of the ledger, which records used epochs so that no nonce is used twice under a key
+    /// [default: as of protect].
+    #[arg(long, value_name = "PATH")]
+    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub new_keys: NewKeys,
+    /// Start at the same epoch in every run, without a ledger. This repeats nonces and gives the keys
+    /// away: for examples and tests only.
+    #[arg(long, conflicts_with_all = ["state", "new_key"])]
+    pub repeatable_insecure: bool,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Verify and decrypt the secure packets of a capture, and give them their ICRC back.
+///
+/// If no packet verifies, no output file is written and the exit status is 1. A capture may be read as often as
+/// one likes: what was received before is not kept.
+#[derive(Args, Debug)]
+pub struct FabricUnprotect {
+    /// Capture to read (pcap, pcapng, gzip, zstd; "-" is standard input).
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Capture to write (.pcapng or .pcap; "-" is standard output).
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub secrets: FabricSecrets,
+    /// Lowest epoch of the senders. Packets carry 7 bits of theirs: needed where a sender has started more
+    /// than 40 times under its keys.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub epoch: u64,
+    #[command(flatten)]
+    pub shards: Shards,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Partitions and queue pairs.
+#[derive(Args, Debug)]
+pub struct FabricSecrets {
+    /// Partitions, queue pairs and their secrets (TOML).
+    #[arg(long, value_name = "FABRIC.toml")]
+    pub fabric: PathBuf,
+    /// Accept fabric files and files of secrets that other users of this machine can read.
+    #[arg(long)]
+    pub allow_insecure_permissions: bool,
 }

@@ -13,12 +13,15 @@ use crate::execute::execute;
 use crate::failure::failure;
 
 mod check;
+mod protect;
 mod trace;
 
 pub fn fabric(arguments: &Fabric) -> Outcome<ExitCode> {
     match &arguments.command {
         FabricCommand::Check(arguments) => check::check(arguments),
         FabricCommand::Trace(arguments) => trace::trace(arguments),
+        FabricCommand::Protect(arguments) => protect::protect(arguments),
+        FabricCommand::Unprotect(arguments) => protect::unprotect(arguments),
     }
 }
 

@@ -30,6 +30,20 @@ fn message(opcode: u8, psn: u32, payload: &[u8]) -> Message<'_> {
     }
 }
 
+/// A frame of RoCEv2 to a queue pair.
+pub fn frame_of(opcode: u8, queue_pair: u32, psn: u32, payload: &[u8]) -> Vec<u8> {
+    let mut message = message(opcode, psn, payload);
+    message.bth.destination_qp = queue_pair;
+    frame(&message)
+}
+
+/// The same as a packet of native InfiniBand.
+pub fn native_of(opcode: u8, queue_pair: u32, psn: u32, payload: &[u8]) -> Vec<u8> {
+    let mut message = message(opcode, psn, payload);
+    message.bth.destination_qp = queue_pair;
+    native(&message, 0, None)
+}
+
 /// A frame of RoCEv2 with a VLAN tag.
 fn frame(message: &Message<'_>) -> Vec<u8> {
     let key = FlowKey {

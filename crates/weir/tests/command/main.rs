@@ -12,6 +12,11 @@ mod control;
 mod damage;
 mod documents;
 mod fabric;
+#[cfg(target_os = "linux")]
+mod fabric_live;
+#[cfg(target_os = "linux")]
+mod fabric_net;
+mod fabric_protect;
 mod histories;
 mod implausible;
 mod inspect;

@@ -69,7 +69,21 @@ fn every_member_of_a_document_is_described() {
     let generated = folder.name("generated.pcap");
     let fabric = fabric_capture(&folder);
     let (marked, mesh) = (marked_capture(&folder), example_name("mesh.toml"));
-    let calls: [(&str, &[&str]); 12] = [
+    let [file, other_file] = crate::fabric_protect::files(&folder);
+    let plain = crate::fabric_protect::capture(&folder);
+    let (guarded, restored) = (
+        folder.name("guarded.pcapng"),
+        folder.name("restored.pcapng"),
+    );
+    let calls: [(&str, &[&str]); 14] = [
+        (
+            "fabric protect",
+            &[&plain, &guarded, "--fabric", &file, "--repeatable-insecure"],
+        ),
+        (
+            "fabric unprotect",
+            &[&guarded, &restored, "--fabric", &other_file],
+        ),
         ("fabric check", &[&fabric]),
         ("fabric trace", &[&marked, "--map", &mesh]),
         ("protect", &[&traffic, &sealed, "--sa", &sa]),
@@ -105,7 +119,7 @@ fn every_member_of_a_document_is_described() {
     let of = |heading: &str| first_cells(section(&text, heading));
     let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
     let mut missing = Vec::new();
-    let shared = ["Traffic", "Associations", "Intervals", "Search"];
+    let shared = ["Traffic", "Associations", "Fabric", "Intervals", "Search"];
     for (verb, arguments) in calls {
         let json = folder.name("document.json");
         let verbs: Vec<&str> = verb.split(' ').collect();
@@ -155,6 +169,8 @@ fn every_member_of_a_document_is_described() {
         "bench",
         "fabric check",
         "fabric trace",
+        "fabric protect",
+        "fabric unprotect",
     ] {
         for member in of(verb) {
             assert!(
