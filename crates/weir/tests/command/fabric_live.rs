@@ -186,7 +186,7 @@ fn every_attack_of_the_threat_table_is_stopped() {
         let downgrades = [
             ("identifier cleared", 1, "plain_refused"),
             ("another algorithm", 1 ^ 3, "unknown_algorithm"),
-            ("unknown algorithm", 1 ^ 9, "unknown_algorithm"),
+            ("a reserved bit", 0x20, "tag_failed"),
         ];
         for (attack, xor, reason) in downgrades {
             stopped(
