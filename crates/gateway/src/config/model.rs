@@ -217,7 +217,6 @@ impl InspectConfig {
                 ChecksumsConfig::Ignore => Checksums::Ignore,
             },
             policies: self.host_os.iter().map(HostOs::policy).collect(),
-            ..InspectOptions::default()
         }
     }
 }
