@@ -404,7 +404,13 @@ impl Handle {
         if let (Some(running), Some(ipsec)) = (&self.0.ipsec, &next.ipsec) {
             let file = associations::load(&ipsec.sa, self.0.allow_insecure_permissions)?;
             file.require_directions().map_err(Error::configuration)?;
-            let new_keys = associations::new_keys(&ipsec.new_keys);
+            // Some that were named at the start may be gone.
+            let mut named = ipsec.new_keys.clone();
+            named.retain(|name| {
+                let mut present = file.associations().iter();
+                name == "all" || present.any(|association| association.name == *name)
+            });
+            let new_keys = associations::new_keys(&named);
             let switch = |associations: &mut dyn FnMut()| {
                 self.at_once(|| {
                     associations();

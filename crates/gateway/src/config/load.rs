@@ -25,12 +25,17 @@ impl Config {
         })
     }
 
-    /// The configuration as its file stands now, or itself where it came from no file.
+    /// The configuration as its file stands now, or itself where it came from no file. New keys
+    /// stay permitted.
     pub(crate) fn load_again(&self) -> Result<Config> {
-        match self.is_from_file {
-            true => Config::load(&self.path),
-            false => Ok(self.clone()),
+        if !self.is_from_file {
+            return Ok(self.clone());
         }
+        let mut config = Config::load(&self.path)?;
+        if let Some(ipsec) = &self.ipsec {
+            config.allow_new_keys(&ipsec.new_keys);
+        }
+        Ok(config)
     }
 
     /// Refuses what cannot change while the gateway runs.

@@ -23,6 +23,8 @@ const KEYS: [&str; 2] = [
 
 const NEXT_KEY: &str = "a0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9f01020304";
 
+const LATER_KEY: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f001020304";
+
 /// An association between two sites, and the policy that protects by it.
 fn association([name, spi, suite, key]: [&str; 4], direction: &str, [from, to]: [u8; 2]) -> String {
     format!(
@@ -264,16 +266,24 @@ fn two_gateways_carry_what_their_hosts_send() {
         one.ping_all("700");
         one.write_associations("");
         one.rotate_with(&two);
+        // The first start permitted new keys.
+        let later = ["later", "0x3000", "aes-128-gcm-16", LATER_KEY];
+        let later = association(later, "outbound", [1, 2]).replace("192.0.2.", "192.0.3.");
+        one.write_associations(&later);
+        let reloaded = one.control(&["reload", "--json", "-"]).done().json();
+        assert_eq!(reloaded["associations"]["added"], 1);
+        one.ping_all("104");
         for report in [one.stop(), two.stop()] {
-            for count in ["protected", "unprotected"] {
+            for member in ["protected", "unprotected"] {
                 assert!(
-                    report[count].as_u64() > Some(60),
-                    "{count}: {}",
-                    report[count]
+                    report[member].as_u64() > Some(60),
+                    "{member}: {}",
+                    report[member]
                 );
             }
-            let associations = report["associations"].as_array().expect("a list");
-            assert_eq!(associations.len(), 3);
+            let rows = report["associations"].as_array().expect("a list");
+            // An association that has had no packet is not among them.
+            assert_eq!(rows.len(), 3);
             assert_eq!(report["missed"], 0);
         }
     });
