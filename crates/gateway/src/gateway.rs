@@ -268,7 +268,7 @@ impl Gateway {
                 let lost_events = self.handle.0.lost_events.load(Ordering::Relaxed);
                 Ok(Finished {
                     statistics,
-                    report: live_report(outcome, inspection, lost_events),
+                    report: live_report(&self.config, outcome, inspection, lost_events),
                     defect: error.map(Error::running),
                 })
             }

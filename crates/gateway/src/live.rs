@@ -188,6 +188,8 @@ pub struct LivePipelines {
 /// What live pipelines did.
 pub struct LiveOutcome {
     pub statistics: Statistics,
+    /// The accounts of each pipeline.
+    pub of_pipelines: Vec<Statistics>,
     pub results: Results,
     pub recent: Recent,
     pub queues: Vec<QueueReading>,
@@ -359,6 +361,7 @@ impl LivePipelines {
         let joined = running.join();
         beside.join();
         let statistics = joined.map_err(Error::running)?;
+        let of_pipelines = meters.of_paths().map_err(Error::running)?;
         let mut recent = Recent::default();
         for (measurement, of_measurement) in self
             .stages
@@ -380,6 +383,7 @@ impl LivePipelines {
             .unwrap_or_else(PoisonError::into_inner);
         Ok(LiveOutcome {
             statistics,
+            of_pipelines,
             results: std::mem::take(&mut results),
             recent,
             queues: meters.queues(),

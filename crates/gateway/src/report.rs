@@ -4,6 +4,7 @@ use serde::Serialize;
 use weir_inspect::{AlertCount, FalseCandidates, GroupStatistics, InspectSnapshot};
 use weir_measure::IntervalReport;
 use weir_measure::change::Alarm;
+use weir_stream::Statistics;
 
 use crate::associations::{AssociationRow, rows};
 use crate::config::Config;
@@ -105,14 +106,32 @@ pub(crate) fn report(
 
 /// The report of live pipelines.
 pub(crate) fn live_report(
+    config: &Config,
     outcome: LiveOutcome,
     inspection: InspectSnapshot,
     lost_events: u64,
 ) -> Report {
     let queues: Vec<QueueStatus> = outcome.queues.iter().map(QueueStatus::from).collect();
-    let mut traffic = Traffic::new(&outcome.statistics, false, true);
-    traffic.read.missed = queues.iter().map(QueueStatus::missed).sum();
+    let live_traffic = |statistics: &Statistics, missed: u64| {
+        let mut traffic = Traffic::new(statistics, false, true);
+        traffic.read.missed = missed;
+        traffic
+    };
+    let missed_at = |port: &str| -> u64 {
+        let of_port = queues.iter().filter(|queue| queue.port == port);
+        of_port.map(QueueStatus::missed).sum()
+    };
+    let live = (config.pipelines.iter()).filter_map(|pipeline| pipeline.live.zip(Some(pipeline)));
+    let rows = live.zip(&outcome.of_pipelines);
+    let rows = rows.map(|((path, pipeline), statistics)| PipelineRow {
+        name: pipeline.name.clone(),
+        traffic: live_traffic(statistics, missed_at(&config.ports[path.from].name)),
+    });
+    let pipelines = rows.collect();
+    let missed = queues.iter().map(QueueStatus::missed).sum();
+    let traffic = live_traffic(&outcome.statistics, missed);
     Report {
+        pipelines,
         queues,
         lost_events,
         ..Report::new(traffic, outcome.results, inspection, outcome.recent)

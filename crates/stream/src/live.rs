@@ -207,15 +207,15 @@ impl Live {
         let exchanges = Exchange::between(worker_count, &shared.boundary)?;
         let queues = share_out(self.ports, &shared.plans, worker_count);
         let queue_meters = queues.iter().flat_map(Queues::meters).collect();
-        let (meters, writers) = Meters::new(&shared.vocabulary, worker_count);
-        let meters = meters.with_queues(queue_meters);
+        let (meters, writers) = Meters::new(&shared.vocabulary, worker_count * path_count);
+        let meters = meters.of_workers(path_count, queue_meters);
 
         let mut threads = Vec::with_capacity(worker_count);
-        let parts = stages_of_workers.into_iter().zip(writers);
-        for (number, (((stages, meter), exchange), queues)) in
-            parts.zip(exchanges).zip(queues).enumerate()
-        {
-            let worker = Worker::new(number, &shared, stages, queues, exchange, meter);
+        let mut writers = writers.into_iter();
+        let parts = stages_of_workers.into_iter().zip(exchanges).zip(queues);
+        for (number, ((stages, exchange), queues)) in parts.enumerate() {
+            let stages_and_meters = stages.into_iter().zip(&mut writers);
+            let worker = Worker::new(number, &shared, stages_and_meters, queues, exchange);
             let cpu = self.cpus.get(number).copied();
             let builder = thread::Builder::new().name(format!("weir-worker-{number}"));
             match builder.spawn(move || worker.run(cpu)) {

@@ -64,15 +64,17 @@ impl MeterWriter {
 pub struct Meters {
     vocabulary: Arc<Vocabulary>,
     blocks: Arc<[Arc<Block>]>,
+    /// Consecutive blocks that each thread writes: one for each path.
+    paths: usize,
     queues: Arc<[Arc<QueueMeter>]>,
     started: Instant,
 }
 
 impl Meters {
-    /// Meters for `threads` threads, and what each of them writes.
-    pub(crate) fn new(vocabulary: &Arc<Vocabulary>, threads: usize) -> (Meters, Vec<MeterWriter>) {
+    /// Meters with so many blocks, and what writes each of them.
+    pub(crate) fn new(vocabulary: &Arc<Vocabulary>, blocks: usize) -> (Meters, Vec<MeterWriter>) {
         let zero = || AtomicU64::new(0);
-        let blocks: Arc<[Arc<Block>]> = (0..threads)
+        let blocks: Arc<[Arc<Block>]> = (0..blocks)
             .map(|_| {
                 Arc::new(Block {
                     version: zero(),
@@ -90,17 +92,22 @@ impl Meters {
         let meters = Meters {
             vocabulary: Arc::clone(vocabulary),
             blocks,
+            paths: 1,
             queues: Arc::new([]),
             started: Instant::now(),
         };
         (meters, writers)
     }
 
-    /// The same, with those of ports.
+    /// The same, with those of ports, where each worker's blocks are those of its paths.
     #[cfg(unix)]
-    pub(crate) fn with_queues(self, queues: Vec<Arc<QueueMeter>>) -> Meters {
+    pub(crate) fn of_workers(self, paths: usize, queues: Vec<Arc<QueueMeter>>) -> Meters {
         let queues = queues.into();
-        Meters { queues, ..self }
+        Meters {
+            paths,
+            queues,
+            ..self
+        }
     }
 
     /// What the queues of a live pipeline's ports have counted; a worker renews it ten times a
@@ -114,28 +121,44 @@ impl Meters {
         &self.vocabulary
     }
 
-    /// How many threads have meters.
-    pub fn threads(&self) -> usize {
-        self.blocks.len()
-    }
-
     /// What all threads have done so far.
     ///
     /// # Errors
     /// The accounts of a thread do not balance: a defect of a stage or of the frame.
     pub fn snapshot(&self) -> Result<Statistics, Conservation> {
+        self.sum_of(&mut self.blocks.iter())
+    }
+
+    /// What was done so far on each path of a live pipeline, by its number.
+    ///
+    /// # Errors
+    /// As for [`Meters::snapshot`].
+    pub fn of_paths(&self) -> Result<Vec<Statistics>, Conservation> {
+        let blocks_of = |path| self.blocks.iter().skip(path).step_by(self.paths);
+        (0..self.paths)
+            .map(|path| self.sum_of(&mut blocks_of(path)))
+            .collect()
+    }
+
+    /// What one thread has done so far.
+    pub(crate) fn of_thread(&self, thread: usize) -> Statistics {
+        self.read(&self.blocks[thread])
+    }
+
+    fn sum_of(
+        &self,
+        blocks: &mut dyn Iterator<Item = &Arc<Block>>,
+    ) -> Result<Statistics, Conservation> {
         let mut sum = Statistics::new(&self.vocabulary);
-        for thread in 0..self.threads() {
-            let part = self.of_thread(thread);
+        for block in blocks {
+            let part = self.read(block);
             part.check_conservation()?;
             sum.merge(&part);
         }
         Ok(sum)
     }
 
-    /// What one thread has done so far.
-    pub(crate) fn of_thread(&self, thread: usize) -> Statistics {
-        let block = &*self.blocks[thread];
+    fn read(&self, block: &Block) -> Statistics {
         let tally = loop {
             let version = block.version.load(Ordering::Acquire);
             let tally = Tally::of_counts(
@@ -210,6 +233,18 @@ mod tests {
         });
         let sum = meters.snapshot().expect("balanced");
         assert_eq!((sum.packets(), sum.absorbed()), (5 * batches, 3 * batches));
+    }
+
+    #[test]
+    fn the_blocks_of_a_path_are_added_up() {
+        let (meters, writers) = Meters::new(&Arc::default(), 6);
+        let meters = meters.of_workers(3, Vec::new());
+        for (packets, mut writer) in (0..6).map(|block| 10 + block).zip(writers) {
+            writer.add(&tally(packets, packets, 0));
+        }
+        let of_paths = meters.of_paths().expect("balanced");
+        let packets: Vec<u64> = of_paths.iter().map(Statistics::packets).collect();
+        assert_eq!(packets, [10 + 13, 11 + 14, 12 + 15]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::reason::FrameDrop;
 use super::report::LiveReport;
 use crate::chain::Chain;
 use crate::error::panic_message;
+use crate::meters::MeterWriter;
 use crate::stage::{Stage, StageError};
 use crate::statistics::Tally;
 
@@ -31,7 +32,8 @@ pub(super) struct PathOfWorker {
     /// When all of them were called the last time.
     pub called_ns: u64,
     /// Records that the stages hold.
-    pub held: u64,
+    held: u64,
+    pub meter: MeterWriter,
     /// How often stages have failed, how often in this series, and when the last time.
     pub failures: u64,
     failures_of_series: u32,
@@ -46,6 +48,7 @@ impl PathOfWorker {
         number: usize,
         shared: &Arc<Shared>,
         stages: Vec<Box<dyn Stage>>,
+        meter: MeterWriter,
     ) -> PathOfWorker {
         PathOfWorker {
             worker,
@@ -54,6 +57,7 @@ impl PathOfWorker {
             segments: Chain::cut(stages, &shared.plans[number].segments),
             called_ns: 0,
             held: 0,
+            meter,
             failures: 0,
             failures_of_series: 0,
             failed_ns: 0,
@@ -95,9 +99,14 @@ impl PathOfWorker {
         Ok(())
     }
 
-    /// Takes the stages away, with what they held, and decides when they are made again. Returns
-    /// the accounts of the records that are lost by that.
-    pub fn fail(&mut self, now_ns: u64, message: String) -> Tally {
+    /// Adds the accounts of a batch.
+    pub fn count(&mut self, tally: &Tally) {
+        self.meter.add(tally);
+        self.held = (self.held + tally.held).saturating_sub(tally.released);
+    }
+
+    /// Takes the stages away, with what they held, and decides when they are made again.
+    pub fn fail(&mut self, now_ns: u64, message: String) {
         let is_series = now_ns.saturating_sub(self.failed_ns) < SERIES_NS;
         self.failures += 1;
         self.failures_of_series = if is_series {
@@ -118,10 +127,10 @@ impl PathOfWorker {
             pause: Duration::from_nanos(pause_ns),
         });
         let mut lost = Tally::default();
-        lost.released = std::mem::take(&mut self.held);
+        lost.released = self.held;
         let failed = self.shared.codes.code(FrameDrop::StageFailed);
         lost.add_drops(failed, lost.released);
-        lost
+        self.count(&lost);
     }
 }
 

@@ -35,7 +35,6 @@ pub(super) struct Worker {
     paths: Vec<PathOfWorker>,
     queues: Queues,
     exchange: Exchange,
-    meter: MeterWriter,
     clock: Clock,
     queues_read_ns: u64,
     spare: Vec<Batch>,
@@ -46,20 +45,18 @@ impl Worker {
     pub fn new(
         number: usize,
         shared: &Arc<Shared>,
-        stages: Vec<Vec<Box<dyn Stage>>>,
+        stages_and_meters: impl Iterator<Item = (Vec<Box<dyn Stage>>, MeterWriter)>,
         queues: Queues,
         exchange: Exchange,
-        meter: MeterWriter,
     ) -> Worker {
-        let paths = stages.into_iter().enumerate();
-        let paths = paths.map(|(path, stages)| PathOfWorker::new(number, path, shared, stages));
+        let paths = (stages_and_meters.enumerate())
+            .map(|(path, (stages, meter))| PathOfWorker::new(number, path, shared, stages, meter));
         Worker {
             number,
             paths: paths.collect(),
             shared: Arc::clone(shared),
             queues,
             exchange,
-            meter,
             clock: Clock::start(true),
             queues_read_ns: 0,
             spare: Vec::new(),
@@ -233,16 +230,15 @@ impl Worker {
     /// Lets the live records of a batch leave, and its events; counts what became of all.
     fn leave(&mut self, path: usize, batch: &mut Batch) {
         let tally = output::leave(&self.shared, &mut self.queues.tx, path, batch);
-        self.meter.add(tally);
-        let held = &mut self.paths[path].held;
-        *held = (*held + tally.held).saturating_sub(tally.released);
+        let path = &mut self.paths[path];
+        path.count(tally);
         let ended = tally.ended();
         if let (Some(last), true) = (batch.len().checked_sub(1), ended > 0) {
             // The first and the last record stand for the two halves of the batch.
             let wall_ns = self.clock.context(self.clock.now_ns()).wall_ns;
             let of = |index| wall_ns.saturating_sub(batch.arrival(index).timestamp_ns);
-            self.meter.add_latency(of(0), ended / 2);
-            self.meter.add_latency(of(last), ended - ended / 2);
+            path.meter.add_latency(of(0), ended / 2);
+            path.meter.add_latency(of(last), ended - ended / 2);
         }
         if !batch.events().is_empty() {
             let events = batch.take_events();
@@ -269,7 +265,7 @@ impl Worker {
             }
         }
         let full = shared.codes.code(FrameDrop::HandoverFull);
-        let (meter, spare) = (&mut self.meter, &mut self.spare);
+        let (meter, spare) = (&mut self.paths[path].meter, &mut self.spare);
         self.exchange.send(path, segment, |mut batch| {
             for index in batch.live() {
                 batch.drop_record(index, full);
@@ -287,8 +283,7 @@ impl Worker {
     }
 
     fn fail(&mut self, path: usize, message: String) {
-        let lost = self.paths[path].fail(self.clock.now_ns(), message);
-        self.meter.add(&lost);
+        self.paths[path].fail(self.clock.now_ns(), message);
     }
 
     /// Brings what is under way to its end, in the order of segments: every worker drains a

@@ -237,6 +237,13 @@ fn a_filter_stands_between_two_interfaces() {
         assert_eq!(report["packets"], 7128);
         assert_eq!(report["forwarded"], expected);
         assert_eq!(report["filter"][0]["packets"], 2 * denied);
+        for (number, name, packets, forwarded) in [(0, "back", 0, 0), (1, "forth", 7128, expected)]
+        {
+            let row = &report["pipelines"][number];
+            assert_eq!(row["name"], name);
+            assert_eq!(row["packets"], packets);
+            assert_eq!(row["forwarded"], forwarded);
+        }
     });
 }
 

@@ -34,6 +34,8 @@ fn packets_cross_between_ports_and_the_accounts_balance_all_the_time() {
         assert!(received[0].iter().copied().eq(0..half));
         assert!(received[1].iter().copied().eq(half..PACKETS));
     }
+    let of_paths = meters.of_paths().expect("balanced");
+    assert!((of_paths.iter()).all(|path| path.forwarded() == u64::from(PACKETS)));
     let readings = meters.queues();
     assert_eq!(readings.len(), 8);
     let received = readings.iter().filter_map(|reading| reading.rx);
