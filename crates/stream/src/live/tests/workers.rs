@@ -47,6 +47,34 @@ fn packets_cross_between_ports_and_the_accounts_balance_all_the_time() {
     assert_eq!(sent.map(|tx| tx.sent).sum::<u64>(), 2 * u64::from(PACKETS));
 }
 
+#[test]
+fn what_exceeds_the_mtu_of_its_port_is_dropped_and_counted() {
+    let (left, mut at_left) = port("left", 1, 16);
+    let (mut narrow, mut at_narrow) = port("narrow", 1, 16);
+    let (tx, from_port) = memory_queue(&pool(), 16, 100);
+    narrow.tx = vec![Box::new(tx)];
+    at_narrow.from_port = vec![from_port];
+    let running = Live::new(1, no_stages)
+        .port(left)
+        .port(narrow)
+        .path(0, Egress::port(1))
+        .start()
+        .expect("a start");
+    let mut packets = packets(0..10, 1);
+    packets[..3]
+        .iter_mut()
+        .for_each(|packet| packet.resize(200, 0));
+    at_left.send(0, &packets);
+    balanced_until(&running, |snapshot| snapshot.packets() == 10);
+    let statistics = stop(running);
+    assert_eq!(statistics.drops(FrameDrop::ExceedsMtu), 3);
+    assert_eq!(
+        (statistics.forwarded(), statistics.forwarded_bytes()),
+        (7, 7 * 60)
+    );
+    assert!(at_narrow.receive(0).into_iter().eq(3..10));
+}
+
 /// A rule that has nothing to do with flows.
 fn by_number() -> Steering {
     Steering::By(SteeringRule::new("number", |batch, index| {
