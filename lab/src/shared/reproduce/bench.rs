@@ -68,6 +68,7 @@ impl Bench {
 
     /// How much work rows do.
     pub fn effort(&self) -> Effort {
+        self.is_used.store(true, Ordering::Relaxed);
         self.effort
     }
 
