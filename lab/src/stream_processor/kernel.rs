@@ -11,7 +11,7 @@
 //! and scope and names the line of the program that made them:
 //!
 //! ```
-//! use weir_lab::kernel::{Builder, Over};
+//! use weir_lab::stream_processor::kernel::{Builder, Over};
 //!
 //! let mut k = Builder::new("sum");
 //! let numbers = k.input("numbers", 2);
@@ -24,7 +24,7 @@
 //! });
 //! let kernel = k.finish()?;
 //! assert_eq!(kernel.counts().of("add"), 1);
-//! # Ok::<(), weir_lab::kernel::BuildError>(())
+//! # Ok::<(), weir_lab::stream_processor::kernel::BuildError>(())
 //! ```
 
 use std::fmt;
