@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::batch::{BATCH_RECORDS, Batch};
 
 /// What a stage needs of the steering in front of it
-/// ([`Stage::steering`]).
+/// ([`Stage::steering`](crate::Stage::steering)).
 #[derive(Clone, Debug)]
 pub enum Steering {
     /// Nothing: any record may come to any shard.

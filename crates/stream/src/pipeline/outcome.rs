@@ -18,7 +18,7 @@ pub struct Outcome {
     pub shards: Vec<Vec<Box<dyn Stage>>>,
     /// The sinks.
     pub sinks: Vec<Box<dyn Stage>>,
-    /// Whether the run was ended by its [`StopFlag`].
+    /// Whether the run was ended by its [`StopFlag`](crate::StopFlag).
     pub interrupted: bool,
 }
 
