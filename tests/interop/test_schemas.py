@@ -1,6 +1,6 @@
 """The JSON Schemas of docs/schemas accept and refuse what weir does.
 
-Files of examples and documentation are valid. So are two documents here that together have every
+Files of examples and documentation are valid. So are documents here that together have every
 key; each is changed in one place at a time, and schema and program judge the outcome alike. What
 takes several keys to judge, only the program refuses.
 """
@@ -63,6 +63,38 @@ def live_configuration(_):
         "port": [lan, wan],
         "pipeline": {"outbound": {"from": "lan", "to": "wan", "stages": ["inspect"]}},
         "inspect": inspect,
+    }
+
+
+FABRIC_FILE = """
+[[partition]]
+name = "storage"
+partition_key = 0x8001
+secret = "00112233445566778899aabbccddeeff"
+
+[[queue_pair]]
+name = "disk"
+partition = "storage"
+transport = "rc"
+local = { address = "192.0.2.1", queue_pair = 17 }
+remote = { address = "192.0.2.2", queue_pair = 18 }
+session_random = "0f0e0d0c0b0a09080706050403020100"
+"""
+
+
+def fabric_configuration(folder):
+    """Packets of RDMA between captures, filtered and protected."""
+    file = folder / "fabric.toml"
+    file.write_text(FABRIC_FILE)
+    file.chmod(0o600)
+    fabric = {"file": str(file), "state": str(folder), "alarms": "alarms.jsonl", "first_epoch": 1}
+    ports = [{"name": "input", "partition_keys": [0x8001, 1]}]
+    return {
+        "input": {"pcap": [str(peers.EXAMPLES / "traffic.pcapng")]},
+        "pipeline": {"stages": ["fabric-filter", "fabric-protect"]},
+        "output": {"pcap": "out.pcapng"},
+        "fabric": fabric | {"repeatable_insecure": True},
+        "fabric-filter": {"scheme": "ingress", "quiet_seconds": 2.5, "port": ports},
     }
 
 
@@ -257,8 +289,11 @@ def judged_alike(judges, document, what):
     check(by_schema or not is_malformed, f"only weir refuses {what}: {by_program}")
 
 
+CONFIGURATIONS = (configuration, live_configuration, fabric_configuration, short_configuration)
+
+
 def test_documents_have_every_key():
-    for name, makers in (("configuration", (configuration, live_configuration, short_configuration)), ("sa-file", (sa_file,))):
+    for name, makers in (("configuration", CONFIGURATIONS), ("sa-file", (sa_file,))):
         with tempfile.TemporaryDirectory() as made:
             folder = pathlib.Path(made)
             judges = Judges(name, folder)
@@ -329,6 +364,7 @@ if __name__ == "__main__":
                 ("documents have every key", test_documents_have_every_key),
                 ("configuration, changed", lambda: test_changes("configuration", configuration)),
                 ("short configuration, changed", lambda: test_changes("configuration", short_configuration)),
+                ("configuration of a fabric, changed", lambda: test_changes("configuration", fabric_configuration)),
                 ("SA file, changed", lambda: test_changes("sa-file", sa_file)),
                 ("seeds of the fuzz target", test_seeds_of_the_fuzz_target),
             ]
