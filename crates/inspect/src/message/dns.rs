@@ -8,8 +8,8 @@ use crate::rule::Direction;
 
 /// Most questions of a message that are looked at.
 const MAX_QUESTIONS: usize = 16;
-/// Longest name with dots between its labels (RFC 1035, section 3.1).
-const MAX_NAME_BYTES: usize = 253;
+/// Longest name, with the lengths of its labels and of the root (RFC 1035, section 2.3.4).
+const MAX_NAME_BYTES: usize = 255;
 const HEADER_BYTES: usize = 12;
 
 /// Calls `visit` with every name that is queried, its labels separated
@@ -30,7 +30,14 @@ fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u1
     let questions = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let mut at = HEADER_BYTES;
     for _ in 0..questions.min(MAX_QUESTIONS) {
-        let Some((kind, _)) = read_question(message, &mut at, name) else {
+        name.clear();
+        let question = read_question(message, &mut at, |label| {
+            if !name.is_empty() {
+                name.push(b'.');
+            }
+            name.extend_from_slice(label);
+        });
+        let Some((kind, _)) = question else {
             return;
         };
         visit(name, kind);
@@ -41,13 +48,13 @@ fn questions(message: &[u8], name: &mut Vec<u8>, mut visit: impl FnMut(&[u8], u1
 pub(crate) fn first_question(message: &[u8]) -> Option<(u16, u16)> {
     let header = message.first_chunk::<HEADER_BYTES>()?;
     let has_question = header[4..6] != [0, 0];
-    let read = || read_question(message, &mut { HEADER_BYTES }, &mut Vec::new());
+    let read = || read_question(message, &mut { HEADER_BYTES }, |_| ());
     has_question.then(read).flatten()
 }
 
-/// Reads the question at a place, and puts its name together; the place is then behind it.
-fn read_question(message: &[u8], at: &mut usize, name: &mut Vec<u8>) -> Option<(u16, u16)> {
-    *at = read_name(message, *at, name)?;
+/// Reads the question at a place, and visits the labels of its name; the place is then behind it.
+fn read_question(message: &[u8], at: &mut usize, visit: impl FnMut(&[u8])) -> Option<(u16, u16)> {
+    *at = read_name(message, *at, visit)?;
     let fields: &[u8; 4] = message.get(*at..)?.first_chunk()?;
     *at += fields.len();
     let [kind_high, kind_low, class_high, class_low] = *fields;
@@ -57,19 +64,17 @@ fn read_question(message: &[u8], at: &mut usize, name: &mut Vec<u8>) -> Option<(
 
 /// Reads a name, and returns the place behind it. A pointer must lead further back than the last one,
 /// as servers ask for (RFC 1035, section 4.1.4), so that none leads in a circle.
-fn read_name(message: &[u8], start: usize, name: &mut Vec<u8>) -> Option<usize> {
-    name.clear();
+fn read_name(message: &[u8], start: usize, mut visit: impl FnMut(&[u8])) -> Option<usize> {
     let (mut at, mut lowest, mut behind) = (start, start, None);
+    let mut name_bytes = 1;
     loop {
         match message.get(at..)? {
             [0, ..] => return Some(behind.unwrap_or(at + 1)),
             [length @ 1..=63, rest @ ..] => {
                 let label = rest.get(..usize::from(*length))?;
-                if !name.is_empty() {
-                    name.push(b'.');
-                }
-                name.extend_from_slice(label);
+                visit(label);
                 at += 1 + label.len();
+                name_bytes += 1 + label.len();
             }
             [high, low, ..] if *high >= 0xc0 => {
                 behind = behind.or(Some(at + 2));
@@ -81,7 +86,7 @@ fn read_name(message: &[u8], start: usize, name: &mut Vec<u8>) -> Option<usize> 
             }
             _ => return None,
         }
-        if name.len() > MAX_NAME_BYTES {
+        if name_bytes > MAX_NAME_BYTES {
             return None;
         }
     }

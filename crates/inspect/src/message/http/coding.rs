@@ -40,11 +40,10 @@ impl Codings {
     /// The codings that a field lists; `None` where there are none that are known, or too many.
     pub(super) fn of_field(value: &[u8]) -> Option<Codings> {
         let names = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        let mut chain: Vec<Coding> = names.rev().filter_map(Coding::named).collect();
+        let chain: Vec<Coding> = names.rev().filter_map(Coding::named).collect();
         if chain.is_empty() || chain.len() > MAX_CODINGS {
             return None;
         }
-        chain.shrink_to_fit();
         Some(Codings {
             chain,
             left_bytes: MAX_INTERMEDIATE_BYTES,
@@ -82,12 +81,11 @@ fn decode(
         if out.len() >= most {
             return Ok(());
         }
-        let mut decoded = Vec::new();
-        let result = first.decode(piece, &mut decoded);
+        let (decoded, result) = first.decode(piece);
         if !rest.is_empty() {
             *left_bytes = left_bytes.checked_sub(decoded.len()).ok_or(NotCoded)?;
         }
-        decode(rest, &decoded, left_bytes, out, most)?;
+        decode(rest, decoded, left_bytes, out, most)?;
         result?;
     }
     Ok(())
@@ -105,8 +103,8 @@ impl Coding {
         }
     }
 
-    /// Writes what a piece gives to `out`, also in front of what is wrong.
-    fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), NotCoded> {
+    /// What a piece gives, also in front of what is wrong.
+    fn decode<'a>(&'a mut self, piece: &'a [u8]) -> (&'a [u8], Result<(), NotCoded>) {
         if let (Coding::Undecided { is_gzip }, Some(first)) = (&self, piece.first()) {
             *self = match (is_gzip, first) {
                 (_, 0x1f) => Coding::Gzip(MultiGzDecoder::new(Vec::new())),
@@ -116,16 +114,21 @@ impl Coding {
             };
         }
         let (result, decoded) = match self {
-            Coding::Undecided { .. } | Coding::Identity => {
-                out.extend_from_slice(piece);
-                return Ok(());
+            Coding::Undecided { .. } | Coding::Identity => return (piece, Ok(())),
+            Coding::Gzip(decoder) => {
+                decoder.get_mut().clear();
+                (write(decoder, piece), decoder.get_ref())
             }
-            Coding::Gzip(decoder) => (write(decoder, piece), decoder.get_mut()),
-            Coding::Zlib(decoder) => (write(decoder, piece), decoder.get_mut()),
-            Coding::Deflate(decoder) => (write(decoder, piece), decoder.get_mut()),
+            Coding::Zlib(decoder) => {
+                decoder.get_mut().clear();
+                (write(decoder, piece), decoder.get_ref())
+            }
+            Coding::Deflate(decoder) => {
+                decoder.get_mut().clear();
+                (write(decoder, piece), decoder.get_ref())
+            }
         };
-        out.append(decoded);
-        result.map_err(|_| NotCoded)
+        (decoded, result.map_err(|_| NotCoded))
     }
 }
 
