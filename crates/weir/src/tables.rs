@@ -6,18 +6,21 @@ use weir_console::table;
 use weir_gateway::{AssociationRow, Traffic};
 use weir_inspect::{AlertCount, GroupStatistics, InspectStatistics, ProfiledRule};
 
+/// What a run read.
+pub fn read_row(traffic: &Traffic) -> Vec<String> {
+    let read = format!(
+        "{} packets, {}",
+        table::count(traffic.read.packets),
+        table::captured(traffic.read.bytes, traffic.read.wire_bytes)
+    );
+    vec!["read".to_owned(), read]
+}
+
 /// The rows that every run's table begins with.
 pub fn traffic_rows(traffic: &Traffic) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![
-        row(
-            "read",
-            format!(
-                "{} packets, {}",
-                table::count(traffic.read.packets),
-                table::captured(traffic.read.bytes, traffic.read.wire_bytes)
-            ),
-        ),
+        read_row(traffic),
         row(
             "forwarded",
             format!(

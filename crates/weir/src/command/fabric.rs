@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use serde::Serialize;
 use weir_console::{Common, Failure, Outcome, output, table};
 use weir_gateway::{Execution, Traffic};
 use weir_stream::{Pipeline, Stage, StopFlag};
@@ -23,6 +24,15 @@ pub fn fabric(arguments: &Fabric) -> Outcome<ExitCode> {
         FabricCommand::Protect(arguments) => protect::protect(arguments),
         FabricCommand::Unprotect(arguments) => protect::unprotect(arguments),
     }
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<R> {
+    #[serde(flatten)]
+    traffic: Traffic,
+    #[serde(flatten)]
+    report: R,
 }
 
 /// Captures that are read by one stage, and nothing else.
@@ -53,6 +63,22 @@ impl Reading<'_> {
             .shards(vec![vec![Box::new(stage)]])
             .stop_flag(stop.clone());
         execute(vec![pipeline], vec![watched], &stop, self.common.quiet)
+    }
+
+    /// Writes the document for scripts, and shows people the tables.
+    fn finish<R: Serialize>(
+        self,
+        command: &'static str,
+        document: &Document<R>,
+        text: impl FnOnce(&Document<R>) -> String,
+    ) -> Outcome {
+        if let Some(json) = self.json {
+            json.write(command, document)?;
+        }
+        if self.common.shows_tables() {
+            output::write_stdout(text(document).as_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -87,4 +113,14 @@ fn shown(title: &str, header: &[&str], right: &[usize], mut rows: Vec<Vec<String
         false => title.to_owned(),
     };
     table::table(&title, header, right, rows)
+}
+
+/// What a table with a bound leaves out; nothing where it has all.
+fn untracked_row(name: &str, rows_max: usize, packets: u64) -> Option<Vec<String>> {
+    let said = format!(
+        "more than {}: {} packets of others are not among them",
+        table::count(rows_max as u64),
+        table::count(packets)
+    );
+    (packets > 0).then(|| vec![name.to_owned(), said])
 }

@@ -2,24 +2,14 @@
 
 use std::process::ExitCode;
 
-use serde::Serialize;
-use weir_console::{Outcome, messages, output, table};
+use weir_console::{Outcome, messages, table};
 use weir_fabric::check::{CheckStage, Finding, FindingKind, Report, Verdicts};
 use weir_gateway::Traffic;
 
-use super::{Reading, shown, stage_of, traffic_of};
+use super::{Document, Reading, shown, stage_of, traffic_of, untracked_row};
 use crate::cli::FabricCheck;
 use crate::failure::failure;
 use crate::tables;
-
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document {
-    #[serde(flatten)]
-    traffic: Traffic,
-    #[serde(flatten)]
-    report: Report,
-}
 
 pub fn check(arguments: &FabricCheck) -> Outcome<ExitCode> {
     let reading = Reading::new(&arguments.inputs, &arguments.common)?;
@@ -32,17 +22,12 @@ pub fn check(arguments: &FabricCheck) -> Outcome<ExitCode> {
         );
     }
     let document = Document { traffic, report };
-    if let Some(json) = reading.json {
-        json.write("fabric check", &document)?;
-    }
-    if arguments.common.shows_tables() {
-        output::write_stdout(text(&document).as_bytes())?;
-    }
+    reading.finish("fabric check", &document, text)?;
     execution.check_captures().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(document: &Document) -> String {
+fn text(document: &Document<Report>) -> String {
     let Document { traffic, report } = document;
     let mut text = table::table("packets", &[], &[], summary(traffic, report));
     let rows = report.opcodes.iter().map(|row| {
@@ -103,13 +88,8 @@ fn text(document: &Document) -> String {
 
 fn summary(traffic: &Traffic, report: &Report) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let read = format!(
-        "{} packets, {}",
-        table::count(traffic.read.packets),
-        table::captured(traffic.read.bytes, traffic.read.wire_bytes)
-    );
     let mut rows = vec![
-        row("read", read),
+        tables::read_row(traffic),
         row("RoCEv2", table::count(report.rocev2)),
         row("InfiniBand", table::count(report.infiniband)),
         row("other", table::count(report.other)),
@@ -143,16 +123,11 @@ fn summary(traffic: &Traffic, report: &Report) -> Vec<Vec<String>> {
             table::count(numbers.jumps)
         ),
     ));
-    if report.queue_pairs_untracked > 0 {
-        rows.push(row(
-            "queue pairs",
-            format!(
-                "more than {}: {} packets of others are not among them",
-                table::count(report.queue_pairs_max as u64),
-                table::count(report.queue_pairs_untracked)
-            ),
-        ));
-    }
+    rows.extend(untracked_row(
+        "queue pairs",
+        report.queue_pairs_max,
+        report.queue_pairs_untracked,
+    ));
     rows.extend(tables::speed_rows(traffic));
     rows
 }

@@ -4,24 +4,14 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
-use serde::Serialize;
-use weir_console::{Failure, Outcome, output, table};
+use weir_console::{Failure, Outcome, table};
 use weir_fabric::trace::{Report, TopologyMap, TraceStage, Untraced};
 use weir_gateway::Traffic;
 
-use super::{Reading, shown, stage_of, traffic_of};
+use super::{Document, Reading, shown, stage_of, traffic_of, untracked_row};
 use crate::cli::FabricTrace;
 use crate::failure::failure;
 use crate::tables;
-
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document {
-    #[serde(flatten)]
-    traffic: Traffic,
-    #[serde(flatten)]
-    report: Report,
-}
 
 pub fn trace(arguments: &FabricTrace) -> Outcome<ExitCode> {
     let path = &arguments.map;
@@ -34,12 +24,7 @@ pub fn trace(arguments: &FabricTrace) -> Outcome<ExitCode> {
     let report = stage_of::<TraceStage>(&execution)?.report();
     let traffic = traffic_of(&execution);
     let document = Document { traffic, report };
-    if let Some(json) = reading.json {
-        json.write("fabric trace", &document)?;
-    }
-    if arguments.common.shows_tables() {
-        output::write_stdout(text_of(&document).as_bytes())?;
-    }
+    reading.finish("fabric trace", &document, text_of)?;
     execution.check_captures().map_err(failure)?;
     refuse_rocev2(&document.report)
 }
@@ -57,7 +42,7 @@ fn refuse_rocev2(report: &Report) -> Outcome<ExitCode> {
     }
 }
 
-fn text_of(document: &Document) -> String {
+fn text_of(document: &Document<Report>) -> String {
     let Document { traffic, report } = document;
     let mut text = table::table("packets", &[], &[], summary(traffic, report));
     let rows = report.routes.iter().map(|row| {
@@ -94,13 +79,8 @@ fn text_of(document: &Document) -> String {
 
 fn summary(traffic: &Traffic, report: &Report) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let read = format!(
-        "{} packets, {}",
-        table::count(traffic.read.packets),
-        table::captured(traffic.read.bytes, traffic.read.wire_bytes)
-    );
     let mut rows = vec![
-        row("read", read),
+        tables::read_row(traffic),
         row("topology", report.topology.clone()),
         row("traced", table::count(report.traced)),
         row("spoofed", table::count(report.spoofed)),
@@ -113,16 +93,11 @@ fn summary(traffic: &Traffic, report: &Report) -> Vec<Vec<String>> {
         }
     }
     rows.push(row("other", table::count(report.other)));
-    if report.routes_untracked > 0 {
-        rows.push(row(
-            "sources",
-            format!(
-                "more than {}: {} packets of others are not among them",
-                table::count(report.routes_max as u64),
-                table::count(report.routes_untracked)
-            ),
-        ));
-    }
+    rows.extend(untracked_row(
+        "sources",
+        report.routes_max,
+        report.routes_untracked,
+    ));
     rows.extend(tables::speed_rows(traffic));
     rows
 }
