@@ -7,11 +7,11 @@ use weir_ledger::{LedgerError, Shortage};
 use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, VocabularyError};
 
 use super::epochs::{SendingKeys, Source, sources};
-use super::records::{NS_PER_SECOND, Records, replace, time_ns};
+use super::records::{Made, NS_PER_SECOND, Records, replace, time_ns};
 use super::report::FlowReport;
 use super::steering;
 use super::words::{StageDropReason, Words};
-use crate::secure::{DropReason, FlowId, OtherPackets, Sender};
+use crate::secure::{DropReason, FlowId, Sender};
 
 const NAME: &str = "fabric-protect";
 
@@ -45,7 +45,8 @@ struct Begun {
     bytes: u64,
 }
 
-/// The epochs that are left are counted after so many packets, or when one has none: an epoch has 2²⁴.
+/// Packets after which the epochs that are left are counted. A packet for which none is left has them
+/// counted at once; an epoch has numbers for 2²⁴ packets.
 const CHECKED_EVERY_PACKETS: usize = 1 << 16;
 
 impl ProtectStage {
@@ -167,23 +168,19 @@ impl ProtectStage {
     fn hand_out(&mut self, batch: &mut Batch, words: &Words) {
         let others = self.keys.file().other_packets;
         for (at, row) in self.records.rows.iter().copied().enumerate() {
-            let packet = match self.records.packets.get(at) {
-                Ok(packet) => packet,
-                Err(DropReason::NotFabric) if others == OtherPackets::Allow => {
+            let (flow, packet) = match self.records.made(at, others) {
+                Made::Packet(flow, packet) => (flow, packet),
+                Made::Passed => {
                     self.passed += 1;
                     continue;
                 }
-                Err(reason) => {
+                Made::Dropped(reason) => {
                     if reason == DropReason::EpochsExhausted {
                         self.unchecked = CHECKED_EVERY_PACKETS;
                     }
                     words.drop_record(batch, row, reason);
                     continue;
                 }
-            };
-            let Some(flow) = self.records.packets.flow(at) else {
-                self.passed += 1;
-                continue;
             };
             self.protected += 1;
             if let Some(begun) = self

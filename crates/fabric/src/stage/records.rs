@@ -2,7 +2,7 @@
 
 use weir_stream::{Batch, Context, WorkBit};
 
-use crate::secure;
+use crate::secure::{self, DropReason, FlowId, OtherPackets};
 
 /// The packets of a batch that need a stage, and which records they are of.
 #[derive(Default)]
@@ -11,7 +11,27 @@ pub(super) struct Records {
     pub rows: Vec<usize>,
 }
 
+/// What a sender or receiver made of a record.
+pub(super) enum Made<'a> {
+    /// It goes on as it is.
+    Passed,
+    /// It is dropped.
+    Dropped(DropReason),
+    /// A packet of a flow takes its place.
+    Packet(FlowId, &'a [u8]),
+}
+
 impl Records {
+    /// What was made of the record at a place among the [`rows`](Records::rows).
+    pub fn made(&self, at: usize, others: OtherPackets) -> Made<'_> {
+        match (self.packets.get(at), self.packets.flow(at)) {
+            (Ok(packet), Some(flow)) => Made::Packet(flow, packet),
+            (Ok(_), None) => Made::Passed,
+            (Err(DropReason::NotFabric), _) if others == OtherPackets::Allow => Made::Passed,
+            (Err(reason), _) => Made::Dropped(reason),
+        }
+    }
+
     /// Takes the records from `next` on that need the work, as far as they fit; returns where to go
     /// on, or `None` where all were taken.
     pub fn take(&mut self, batch: &mut Batch, work: WorkBit, next: usize) -> Option<usize> {

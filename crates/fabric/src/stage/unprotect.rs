@@ -10,12 +10,12 @@ use weir_stream::{
 };
 
 use super::error::FabricError;
-use super::records::{NS_PER_SECOND, Records, replace, time_ns};
+use super::records::{Made, NS_PER_SECOND, Records, replace, time_ns};
 use super::report::FlowReport;
 use super::steering;
 use super::windows::{ReceivingKeys, inbound};
 use super::words::{StageDropReason, Words};
-use crate::secure::{Alarm, AlarmCause, Algorithm, DropReason, FlowId, OtherPackets, Receiver};
+use crate::secure::{Alarm, AlarmCause, Algorithm, FlowId, Receiver};
 
 const NAME: &str = "fabric-unprotect";
 
@@ -185,20 +185,16 @@ impl UnprotectStage {
     fn hand_out(&mut self, batch: &mut Batch, words: &Words) {
         let others = self.keys.file().other_packets;
         for (at, row) in self.records.rows.iter().copied().enumerate() {
-            let packet = match self.records.packets.get(at) {
-                Ok(packet) => packet,
-                Err(DropReason::NotFabric) if others == OtherPackets::Allow => {
+            let (flow, packet) = match self.records.made(at, others) {
+                Made::Packet(flow, packet) => (flow, packet),
+                Made::Passed => {
                     self.passed += 1;
                     continue;
                 }
-                Err(reason) => {
+                Made::Dropped(reason) => {
                     words.drop_record(batch, row, reason);
                     continue;
                 }
-            };
-            let Some(flow) = self.records.packets.flow(at) else {
-                self.passed += 1;
-                continue;
             };
             let place = self.by_flow.get(&flow);
             if let Some(receiving) = place.and_then(|place| self.receiving.get_mut(*place)) {
