@@ -71,7 +71,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Meters with so many blocks, and what writes each of them.
+    /// Meters with this number of blocks, and a writer for each.
     pub(crate) fn new(vocabulary: &Arc<Vocabulary>, blocks: usize) -> (Meters, Vec<MeterWriter>) {
         let zero = || AtomicU64::new(0);
         let blocks: Arc<[Arc<Block>]> = (0..blocks)

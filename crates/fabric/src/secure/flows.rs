@@ -61,7 +61,7 @@ fn entry(slot: u32, path: &Path) -> u32 {
     slot << 1 | u32::from(path.source_qp.is_some())
 }
 
-/// Of so many unlisted flows the one that was used longest ago gives way.
+/// Unlisted flows that are compared for eviction: the least recently used of them goes.
 const CANDIDATES: usize = 16;
 
 impl<T> Flows<T> {

@@ -87,8 +87,8 @@ struct ReceivingUnlisted {
     consecutive: u32,
 }
 
-/// Unlisted flows that may begin in a batch: whoever forges their packets makes the receiver derive
-/// keys.
+/// Most unlisted flows that begin in a batch. Each costs a derivation of keys, also for a forged
+/// packet.
 const NEW_FLOWS_MAX: usize = 16;
 
 impl Receiver {
