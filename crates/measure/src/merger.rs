@@ -8,6 +8,7 @@ use crate::change::{ChangeError, ChangeMonitor, MonitoredInterval, Sample};
 use crate::config::Plan;
 use crate::contents::{Contents, Sketched};
 use crate::filler::Filler;
+use crate::interval::Slot;
 use crate::report::{IntervalPart, IntervalReport};
 
 /// A run of intervals without packets that is longer than this is left out and
@@ -135,13 +136,17 @@ impl Merger {
     /// times are unknown.
     fn report_empty(&mut self, part: &IntervalPart, is_set_back: bool) -> u64 {
         let gap = part.slot.index.saturating_sub(self.next);
-        let length_ns = self.plan.interval_ns.map_or(0, |length| length.get());
         if gap > EMPTY_ROWS_MAX || is_set_back {
             return gap;
         }
+        let length_ns = self.plan.interval_ns.map_or(0, |length| length.get());
         for before in (1..=gap).rev() {
-            let start_ns = part.slot.start_ns.saturating_sub(before * length_ns);
-            self.watch(IntervalReport::empty(start_ns, length_ns), None, true);
+            let slot = Slot {
+                index: part.slot.index - before,
+                start_ns: part.slot.start_ns.saturating_sub(before * length_ns),
+            };
+            let report = IntervalPart::new(slot).report(&self.plan);
+            self.watch(report, None, true);
         }
         0
     }

@@ -191,34 +191,14 @@ impl IntervalPart {
             |length| length.get(),
         );
         let mut report = IntervalReport {
+            start_ns: self.slot.start_ns,
+            seconds: length_ns as f64 / 1e9,
             packets: counts.packets,
             bytes: counts.bytes,
             wire_bytes: counts.wire_bytes,
             unkeyed: counts.unkeyed,
             late: counts.late,
             time_implausible: counts.time_implausible,
-            ..IntervalReport::empty(self.slot.start_ns, length_ns)
-        };
-        match &mut self.contents {
-            Contents::Listed(list) => report.fill_from_list(plan, list),
-            Contents::Sketched(sketched) => report.fill_from_sketch(plan, sketched),
-        }
-        report
-    }
-}
-
-impl IntervalReport {
-    /// An interval without packets.
-    pub(crate) fn empty(start_ns: u64, length_ns: u64) -> IntervalReport {
-        IntervalReport {
-            start_ns,
-            seconds: length_ns as f64 / 1e9,
-            packets: 0,
-            bytes: 0,
-            wire_bytes: 0,
-            unkeyed: 0,
-            late: 0,
-            time_implausible: 0,
             skipped_before: 0,
             set_back_seconds: 0.0,
             saturated: false,
@@ -230,9 +210,16 @@ impl IntervalReport {
             changes: None,
             sketches: None,
             error: None,
+        };
+        match &mut self.contents {
+            Contents::Listed(list) => report.fill_from_list(plan, list),
+            Contents::Sketched(sketched) => report.fill_from_sketch(plan, sketched),
         }
+        report
     }
+}
 
+impl IntervalReport {
     /// A list has every packet: its sums are estimates without error.
     fn fill_from_list(&mut self, plan: &Plan, list: &[Update]) {
         let mut sums: HashMap<FlowKey, u64> = HashMap::new();

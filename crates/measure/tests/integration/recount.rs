@@ -142,13 +142,11 @@ fn assert_report_is_true(report: &IntervalReport, truth: &Truth, config: &Measur
     let rounding = 1e-9 * f2;
     assert!(report.f2 >= f2 - rounding, "never below the truth");
     assert!(report.f2 <= f2 + rounding || report.f2_bound > 0.0, "exact");
-    let error = report.error.filter(|_| config.exact);
-    if let Some(error) = error {
+    assert_eq!(report.error.is_some(), config.exact);
+    if let Some(error) = report.error {
         assert_eq!(error.keys, named.len() as u64);
         assert_eq!(report.f2_bound, 0.0);
         assert!(error.mean_overestimate <= error.max_overestimate as f64);
-    } else {
-        assert!(!config.exact);
     }
 }
 
@@ -178,6 +176,29 @@ const KINDS: [&str; 6] = [
     "source/28",
     "destination/30,127",
 ];
+
+/// An interval in which nothing came says what the others say.
+#[test]
+fn an_interval_without_packets_is_reported_like_the_others() {
+    let packets = [0, 2].map(|second| Packet {
+        timestamp_ns: START + second * SECOND,
+        flow: Some(flow(4, 1)),
+        bytes: 100,
+    });
+    for exact in [false, true] {
+        let mut config = config("source", Some(SECOND));
+        config.exact = exact;
+        let reports = measure(&config, &packets, 1, |_| 0);
+        assert_eq!(reports.len(), 3);
+        let inside = [&packets[..1], &[], &packets[1..]];
+        for (index, (report, inside)) in reports.iter().zip(inside).enumerate() {
+            let truth = recount(inside, config.key, config.value);
+            assert_report_is_true(report, &truth, &config);
+            assert_eq!(report.start_ns, START + index as u64 * SECOND);
+            assert_eq!(report.seconds, 1.0);
+        }
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
