@@ -10,11 +10,13 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
+use weir_lab::shared::model::{Model, Workload};
+use weir_lab::shared::sweep::{Axis, Sweep};
+use weir_lab::stream_processor::StreamProcessor;
 use weir_lab::stream_processor::applications::{Size, kernel, program};
 use weir_lab::stream_processor::machine::Machine;
 use weir_lab::stream_processor::schedule::Schedule;
 use weir_lab::stream_processor::stream::simulate;
-use weir_lab::stream_processor::sweep::{Axis, Sweep};
 
 const ROUNDS: usize = 11;
 const SIZE: Size = Size {
@@ -86,7 +88,15 @@ fn simulator(machine: &Machine) {
 }
 
 fn sweep(machine: &Machine) {
-    let aes = program("aes").expect("the program");
+    let mut kinds = StreamProcessor.workloads().into_iter();
+    let aes = kinds.find(|kind| kind.name == "aes").expect("the program");
+    let work = [
+        ("work.packets", SIZE.packets as f64),
+        ("work.bytes", SIZE.bytes as f64),
+        ("work.key_agile", 1.0),
+    ]
+    .map(|(key, value)| (key.to_owned(), value));
+    let aes = Workload::new(aes).with(&work).expect("the workload");
     let axes: Vec<Axis> = [
         "cluster.adders=2..6",
         "cluster.scratchpads=1,2,4,8",
@@ -95,11 +105,11 @@ fn sweep(machine: &Machine) {
     .iter()
     .map(|axis| Axis::parse(axis).expect("an axis"))
     .collect();
-    let sweep = Sweep::new(machine, SIZE, &axes).expect("a sweep");
+    let sweep = Sweep::new(&StreamProcessor, machine.parameters(), &aes, &axes).expect("a sweep");
     let two = NonZero::new(2).expect("two threads");
     let start = Instant::now();
-    let ran = sweep.run(&aes, two, |_, _, outcome| outcome.is_ok());
-    assert!(ran.iter().all(|ran| *ran));
+    let ran = sweep.run(two, || {});
+    assert!(ran.iter().all(Result::is_ok));
     println!(
         "sweep of {} machines over aes, 2 threads: {:.2} s; target 60",
         ran.len(),

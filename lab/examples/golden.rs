@@ -6,9 +6,9 @@
 //! mv golden.csv lab/src/stream_processor/reproduce/golden.csv
 //! ```
 
-use weir_lab::shared::model::{Failure, Model};
+use weir_lab::shared::model::{Effort, Failure, Model};
 use weir_lab::shared::parameters::Parameters;
-use weir_lab::shared::reproduce::{Effort, ReproduceError, golden_table, reproduce};
+use weir_lab::shared::reproduce::{ReproduceError, golden_table, reproduce};
 use weir_lab::stream_processor::StreamProcessor;
 
 fn main() -> Result<(), ReproduceError> {

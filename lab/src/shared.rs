@@ -8,3 +8,4 @@ pub mod parameters;
 pub mod random;
 pub mod report;
 pub mod reproduce;
+pub mod sweep;

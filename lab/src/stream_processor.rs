@@ -52,4 +52,4 @@ mod model;
 mod reproduce;
 pub mod schedule;
 pub mod stream;
-pub mod sweep;
+mod workloads;

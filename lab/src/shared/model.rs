@@ -1,13 +1,24 @@
-//! What a model is to the commands: machines, and the published values that it
-//! reproduces.
+//! What a model is to the commands: workloads that it runs on machines, and the
+//! published values that it reproduces.
+
+pub use bench::{Bench, Effort};
+pub use entry::{Class, Computation, Entry, Standing, Values};
+pub use failure::Failure;
+pub use run::{Activity, Metric, Run, Trace, digits};
+pub use workload::{WORK_PREFIX, WorkKey, Workload, WorkloadKind};
 
 use super::parameters::{ParameterError, Parameters};
 use super::report::Plot;
-use super::reproduce::{Bench, Entry};
+
+mod bench;
+mod entry;
+mod failure;
+mod run;
+mod workload;
 
 /// A model: a program whose parameters come from a machine file. The commands
-/// `reproduce` and `sensitivity` and the HTML report know it by this interface
-/// alone.
+/// `run`, `sweep`, `reproduce` and `sensitivity` and the HTML report know it by
+/// this interface alone.
 pub trait Model: Sync {
     /// The name that machine files give in `model = "…"`.
     fn name(&self) -> &'static str;
@@ -22,6 +33,17 @@ pub trait Model: Sync {
     /// A parameter that is missing, unknown or out of range, and values that
     /// exclude each other.
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError>;
+
+    /// What it runs. Names are unique among all models of a program.
+    fn workloads(&self) -> Vec<WorkloadKind>;
+
+    /// Runs a workload of its own on the machine of a bench. The same workload
+    /// on the same machine has the same results.
+    ///
+    /// # Errors
+    /// A workload that is not possible or does not fit the machine, and runs
+    /// that fail.
+    fn run(&self, bench: &Bench, workload: &Workload) -> Result<Run, Failure>;
 
     /// The published values, as comma-separated values (see
     /// [`reproduce`](super::reproduce)). A model without any has an empty table.
@@ -38,18 +60,4 @@ pub trait Model: Sync {
     /// # Errors
     /// Runs that fail.
     fn figures(&self, bench: &Bench) -> Result<Vec<Plot>, Failure>;
-}
-
-/// A run that is not possible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The machine.
-    #[error(transparent)]
-    Parameters(#[from] ParameterError),
-    /// The workload.
-    #[error("{0}")]
-    Workload(String),
-    /// The run itself.
-    #[error("{0}")]
-    Run(String),
 }

@@ -32,7 +32,9 @@ impl From<ModelError> for Failure {
         match error {
             ModelError::Machine(error) => Failure::Parameters(error),
             ModelError::Program(ProgramFailure::Workload(reason)) => Failure::Workload(reason),
-            error => Failure::Run(error.to_string()),
+            // Another machine may have the room.
+            ModelError::Schedule(_) | ModelError::Run(_) => Failure::Workload(error.to_string()),
+            ModelError::Build(_) | ModelError::Program(_) => Failure::Run(error.to_string()),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The stream processor as a model.
 
 use super::machine::{BUILT_IN, MODEL, Machine};
-use super::reproduce;
-use crate::shared::model::{Failure, Model};
+use super::{reproduce, workloads};
+use crate::shared::model::{Bench, Entry, Failure, Model, Run, Workload, WorkloadKind};
 use crate::shared::parameters::{ParameterError, Parameters};
 use crate::shared::report::Plot;
-use crate::shared::reproduce::{Bench, Entry};
 
 /// The model.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +21,14 @@ impl Model for StreamProcessor {
 
     fn check(&self, parameters: &Parameters) -> Result<(), ParameterError> {
         Machine::of(parameters).map(drop)
+    }
+
+    fn workloads(&self) -> Vec<WorkloadKind> {
+        workloads::kinds()
+    }
+
+    fn run(&self, bench: &Bench, workload: &Workload) -> Result<Run, Failure> {
+        workloads::run(bench, workload)
     }
 
     fn published(&self) -> &'static str {

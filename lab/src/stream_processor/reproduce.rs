@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::shared::model::{Bench, Entry};
 use crate::shared::parameters::ParameterError;
-use crate::shared::reproduce::{Bench, Entry};
 use crate::stream_processor::applications::ProgramFailure;
 use crate::stream_processor::failure::ModelError;
 use crate::stream_processor::machine::Machine;

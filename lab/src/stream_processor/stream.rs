@@ -15,7 +15,7 @@
 pub use program::{
     Instruction, KernelId, MemoryRange, Program, ProgramError, Recorded, Stream, StreamFacts,
 };
-pub use simulate::{Cause, Outcome, SimulateError, simulate};
+pub use simulate::{Activity, Cause, Outcome, SimulateError, Task, Unit, simulate};
 
 use crate::stream_processor::machine::Machine;
 use crate::stream_processor::schedule::{Schedule, ScheduleError};

@@ -12,8 +12,15 @@ use crate::{command, lab};
 const CALLS: [&[&str]; 9] = [
     &["list"],
     &["schedule", "aes-core"],
-    &["run", "aes", "--packets", "4"],
-    &["sweep", "aes", "--packets", "4", "--over", "clusters=4,8"],
+    &["run", "aes", "--set", "work.packets=4"],
+    &[
+        "sweep",
+        "aes",
+        "--set",
+        "work.packets=4",
+        "--over",
+        "clusters=4,8",
+    ],
     &["cost"],
     &["lengths", "../examples/traffic.pcapng"],
     &["experiment", "several-headers"],

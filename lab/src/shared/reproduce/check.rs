@@ -1,7 +1,7 @@
 //! Checks of a report: values on record, and computations that compute nothing.
 
-use super::{Bench, Class, Computation, Entry, Row, Standing};
-use crate::shared::model::Failure;
+use super::row::Row;
+use crate::shared::model::{Bench, Class, Computation, Entry, Failure, Standing};
 
 /// The values of all rows as a table, for a file of golden values.
 pub fn golden_table(rows: &[Row]) -> String {

@@ -1,7 +1,8 @@
 //! Compares the values of a computation with the published ones.
 
-use super::{Bench, Claim, Entry, Published, Relation, Row, Standing, Verdict};
-use crate::shared::model::Failure;
+use super::published::{Claim, Published, Relation};
+use super::row::{Row, Verdict};
+use crate::shared::model::{Bench, Entry, Failure, Standing, digits};
 
 /// Computes a row and compares it.
 pub(super) fn row(
@@ -69,15 +70,6 @@ pub(super) fn agrees(claim: &Claim, values: &[f64], tolerance_percent: f64) -> b
 
 /// Values as text.
 fn text(values: &[f64]) -> String {
-    let words: Vec<String> = values
-        .iter()
-        .map(|&value| match value.abs() {
-            0.0 => "0".to_owned(),
-            size if size < 1e-3 => format!("{value:.2e}"),
-            size if size < 10.0 => format!("{value:.3}"),
-            size if size < 1000.0 && value.fract() != 0.0 => format!("{value:.1}"),
-            _ => format!("{value:.0}"),
-        })
-        .collect();
+    let words: Vec<String> = values.iter().map(|&value| digits(value)).collect();
     words.join("; ")
 }

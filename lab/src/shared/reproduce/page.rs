@@ -1,8 +1,10 @@
 //! The report as an HTML page: the tally, figures, every row, and every
 //! parameter with its source.
 
-use super::{Bench, Effort, Row, Verdict, ratios, tally};
-use crate::shared::model::{Failure, Model};
+use super::ratios;
+use super::row::{Row, Verdict};
+use super::tally::tally;
+use crate::shared::model::{Bench, Effort, Failure, Model};
 use crate::shared::parameters::{Parameters, Tag};
 use crate::shared::report::{Cell, Look, Page};
 

@@ -1,7 +1,5 @@
 //! Published values: the table, and the numbers in its words.
 
-use super::RegistryError;
-
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
@@ -37,6 +35,26 @@ pub struct Claim {
     pub relation: Relation,
     /// The numbers, each with half a unit of its last printed digit.
     pub numbers: Vec<(f64, f64)>,
+}
+
+/// A registry that does not cover its table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// A line of the table that is not six fields.
+    #[error("line {line} of the published values: it does not have six fields")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A published row without an entry.
+    #[error("row {0}: no model is registered for it")]
+    NoModel(String),
+    /// An entry without a published row.
+    #[error("entry {0}: there is no published row of that id")]
+    NoRow(&'static str),
+    /// An id that two rows or two entries have.
+    #[error("{0}: the id is used twice")]
+    Twice(String),
 }
 
 /// The rows of a table of comma-separated values.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Row, Verdict};
+use super::row::{Row, Verdict};
 use crate::shared::report::escaped;
 
 const LINE: f64 = 17.0;

@@ -2,27 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Published};
-
-/// A registry that does not cover its table.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RegistryError {
-    /// A line of the table that is not six fields.
-    #[error("line {line} of the published values: it does not have six fields")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// A published row without an entry.
-    #[error("row {0}: no model is registered for it")]
-    NoModel(String),
-    /// An entry without a published row.
-    #[error("entry {0}: there is no published row of that id")]
-    NoRow(&'static str),
-    /// An id that two rows or two entries have.
-    #[error("{0}: the id is used twice")]
-    Twice(String),
-}
+use super::published::{Published, RegistryError};
+use crate::shared::model::Entry;
 
 /// Each published row with its entry, in the order of the table.
 ///

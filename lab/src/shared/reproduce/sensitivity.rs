@@ -3,11 +3,12 @@
 
 use std::num::NonZero;
 
-use super::{
-    Bench, Computation, Effort, Entry, Published, ReproduceError, Row, Standing, Verdict, compare,
-    published, registry, unknown,
-};
-use crate::shared::model::{Failure, Model};
+use super::compare;
+use super::failure::{ReproduceError, unknown};
+use super::published::{Published, published};
+use super::registry::registry;
+use super::row::{Row, Verdict};
+use crate::shared::model::{Bench, Computation, Effort, Entry, Failure, Model, Standing};
 use crate::shared::parallel;
 use crate::shared::parameters::{ParameterError, Parameters};
 
@@ -116,7 +117,7 @@ pub fn assumptions(
 /// `progress` is called once for each assumption.
 ///
 /// The rows run with the given effort, so that their values before a change are
-/// those that [`super::reproduce`] reports with it.
+/// those that [`reproduce`](super::reproduce()) reports with it.
 ///
 /// # Errors
 /// An id that no row has, and models that fail with the machine as it is.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Class, Row, Verdict};
+use super::row::{Row, Verdict};
+use crate::shared::model::Class;
 
 /// A line of the tally.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Thesis;
-use crate::shared::reproduce::Bench;
+use crate::shared::model::Bench;
 use crate::stream_processor::applications::aes::programs::{BLOCK_WORDS, Width, Workload, encrypt};
 use crate::stream_processor::applications::{aes, example_words};
 use crate::stream_processor::failure::ModelError;

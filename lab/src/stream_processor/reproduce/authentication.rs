@@ -3,7 +3,7 @@
 use super::Thesis;
 use super::aes::single_stream;
 use super::hashing::{mmh_cycles, mmh_loop};
-use crate::shared::reproduce::Entry;
+use crate::shared::model::Entry;
 use crate::stream_processor::applications::aes::programs::Width;
 
 const MMH: &str = "The thesis needs 860 cycles for 1536 bytes: 12 × 22 in the loop and 596 \

@@ -4,7 +4,7 @@ use super::Thesis;
 use super::aes::{LARGEST, SCRATCHPADS, packets, single_stream};
 use super::hashing::{MMH_ADDERS, mmh_outcome, sketch_outcome};
 use super::inspection;
-use crate::shared::reproduce::{Bench, Entry};
+use crate::shared::model::{Bench, Entry};
 use crate::stream_processor::applications::aes::programs::Width;
 use crate::stream_processor::applications::sketch::Hashing;
 use crate::stream_processor::cost::{Process, Shape, power};

@@ -5,7 +5,7 @@ use super::aes::{
     LARGEST, core_accesses, distribution_cycles, expansion, packets, round_cycles, single_stream,
 };
 use super::closed_forms::cluster_efficiency;
-use crate::shared::reproduce::{Bench, Entry, Values};
+use crate::shared::model::{Bench, Entry, Values};
 use crate::stream_processor::applications::aes::programs::Width;
 use crate::stream_processor::stream::Outcome;
 

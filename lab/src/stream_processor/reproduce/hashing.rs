@@ -1,7 +1,7 @@
 //! Runs of chapters 4 and 6.
 
 use super::Thesis;
-use crate::shared::reproduce::Bench;
+use crate::shared::model::Bench;
 use crate::stream_processor::applications::sketch::Hashing;
 use crate::stream_processor::applications::{ProgramFailure, example_words, mmh, sketch};
 use crate::stream_processor::failure::ModelError;

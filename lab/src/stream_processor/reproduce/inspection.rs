@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Thesis;
-use crate::shared::reproduce::Bench;
+use crate::shared::model::Bench;
 use crate::stream_processor::applications::inspect::programs::{
     example_packets, example_patterns, inspect, pipeline,
 };

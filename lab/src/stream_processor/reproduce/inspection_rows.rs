@@ -5,7 +5,7 @@ use super::inspection::{
     LONGEST, SMALLEST, both, extraction_percent, filter_in_memory_mbit_per_s, index_loop_percent,
     index_run_percent, pipeline_mbit_per_s, rate, scan_cycles,
 };
-use crate::shared::reproduce::Entry;
+use crate::shared::model::Entry;
 use crate::stream_processor::applications::inspect::Family;
 
 const INDEX: &str = "The modelled kernel forms the index once per byte, with a shift and an \

@@ -2,7 +2,7 @@
 //! text, what the thesis cites from elsewhere, and statistics with which a
 //! workload was made.
 
-use crate::shared::reproduce::Entry;
+use crate::shared::model::Entry;
 
 const MADE: &str = "The lengths of the substituted trace were made with this statistic \
      (rows imagine-043 to -051).";

@@ -3,7 +3,7 @@
 use super::Thesis;
 use super::closed_forms::count_min;
 use super::hashing::{KEYS, load_cycles, sketch_cycles};
-use crate::shared::reproduce::{Bench, Entry, Values};
+use crate::shared::model::{Bench, Entry, Values};
 use crate::stream_processor::applications::sketch::Hashing;
 
 pub(super) static ENTRIES: &[Entry] = &[

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::aes::trace;
 use super::patterns::{CUTOFF, cut_too_short, false_positives, share_up_to};
 use super::sub_sketches::Trace;
-use crate::shared::reproduce::{Bench, Entry, Values};
+use crate::shared::model::{Bench, Entry, Values};
 use crate::stream_processor::applications::inspect::{Family, SHORTEST};
 use crate::stream_processor::lengths::{Filling, Lengths, aix_like, txg_like};
 

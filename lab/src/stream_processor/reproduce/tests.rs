@@ -3,13 +3,12 @@
 use std::sync::LazyLock;
 
 use super::*;
-use crate::shared::model::{Failure, Model};
+use crate::shared::model::{Class, Effort, Failure, Model, Standing};
 use crate::shared::parallel;
 use crate::shared::parameters::Parameters;
 use crate::shared::reproduce::{
-    Assumption, Class, Effort, RegistryError, ReproduceError, Row, Standing, Study, Verdict,
-    assumptions, depends_on_its_inputs, golden_differences, published, registry, reproduce,
-    sensitivity, tally,
+    Assumption, RegistryError, ReproduceError, Row, Study, Verdict, assumptions,
+    depends_on_its_inputs, golden_differences, published, registry, reproduce, sensitivity, tally,
 };
 use crate::stream_processor::StreamProcessor;
 

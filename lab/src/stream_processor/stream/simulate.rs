@@ -72,6 +72,50 @@ impl Cause {
     }
 }
 
+/// A part of the machine that does one task at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// The host, which sends instructions.
+    Host,
+    /// An address generator of memory, from 0.
+    AddressGenerator(usize),
+    /// A stream of the network interface, from 0.
+    NetworkStream(usize),
+    /// The clusters, in lock step.
+    Clusters,
+}
+
+/// What a part of the machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Task {
+    /// A stream comes from memory or the network.
+    Load,
+    /// A stream goes there.
+    Store,
+    /// The microcode of a kernel comes from memory; the kernel's number.
+    Microcode(usize),
+    /// A kernel, by its number.
+    Kernel(usize),
+    /// The host asks for a length.
+    Length,
+    /// The host waits for all before.
+    Barrier,
+}
+
+/// What a part of the machine did for a time. The host's activities are the
+/// sending of instructions, without waiting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Activity {
+    /// The part.
+    pub unit: Unit,
+    /// What it did.
+    pub task: Task,
+    /// The first cycle.
+    pub begins: f64,
+    /// The first cycle after it.
+    pub ends: f64,
+}
+
 /// What a machine did in a span of time: a whole run, or a part between
 /// barriers. Cycles are of the machine's clock.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,6 +153,8 @@ pub struct Outcome {
     pub microcode_loads: u32,
     /// What was done from the beginning until each barrier was passed.
     pub barriers: Vec<Outcome>,
+    /// The activities of a whole run, in the order in which they ended.
+    pub activities: Vec<Activity>,
 }
 
 impl Outcome {
@@ -154,6 +200,7 @@ impl Outcome {
             most_srf_bytes: self.most_srf_bytes,
             microcode_loads: self.microcode_loads - earlier.microcode_loads,
             barriers: Vec::new(),
+            activities: Vec::new(),
         }
     }
 
@@ -199,6 +246,7 @@ pub fn simulate(
     let mut outcome = Outcome {
         cycles: simulation.now,
         most_srf_bytes,
+        activities: simulation.activities,
         ..simulation.outcome
     };
     jobs::add_work(&jobs, machine, &mut outcome);
@@ -209,6 +257,10 @@ pub fn simulate(
 struct Transfer {
     job: usize,
     by_network: bool,
+    /// The address generator, or the stream of the interface.
+    slot: usize,
+    /// When it was started.
+    started: f64,
     /// Until its first word comes.
     begins: f64,
     /// Bytes that are left, as memory sees them.
@@ -254,11 +306,13 @@ struct Simulation<'a> {
     in_scoreboard: u32,
     done: Vec<bool>,
     transfers: Vec<Transfer>,
+    /// The job of the kernel that runs, and when it ends.
     kernel: Option<(usize, f64)>,
     /// Calls in order, and the first that has not begun.
     calls: Vec<usize>,
     next_call: usize,
     outcome: Outcome,
+    activities: Vec<Activity>,
 }
 
 impl<'a> Simulation<'a> {
@@ -282,6 +336,7 @@ impl<'a> Simulation<'a> {
                 by_kernel: vec![0.0; kernels],
                 ..Outcome::default()
             },
+            activities: Vec::new(),
         }
     }
 
@@ -351,6 +406,8 @@ impl<'a> Simulation<'a> {
             } => self.transfers.push(Transfer {
                 job,
                 by_network,
+                slot: self.free_slot(by_network),
+                started: self.now,
                 begins: if by_network {
                     // Packets wait in the interface.
                     self.now
@@ -375,6 +432,25 @@ impl<'a> Simulation<'a> {
             }
         }
         true
+    }
+
+    /// The first address generator, or stream of the interface, without a
+    /// transfer.
+    fn free_slot(&self, by_network: bool) -> usize {
+        let is_used = |slot: usize| {
+            let mut transfers = self.transfers.iter();
+            transfers.any(|it| it.by_network == by_network && it.slot == slot)
+        };
+        (0..).find(|&slot| !is_used(slot)).unwrap_or_default()
+    }
+
+    fn record(&mut self, unit: Unit, job: usize, begins: f64) {
+        self.activities.push(Activity {
+            unit,
+            task: self.jobs[job].task,
+            begins,
+            ends: self.now,
+        });
     }
 
     /// Bytes per cycle that each transfer gets now, to or from memory and
@@ -481,16 +557,20 @@ impl<'a> Simulation<'a> {
         // Rates are fractions: a byte's millionth is nothing.
         const NOTHING: f64 = 1e-6;
         let now = self.now;
-        let ended: Vec<usize> = self
+        let ended: Vec<Transfer> = self
             .transfers
-            .iter()
-            .filter(|transfer| transfer.begins <= now && transfer.left <= NOTHING)
-            .map(|transfer| transfer.job)
+            .extract_if(.., |transfer| {
+                transfer.begins <= now && transfer.left <= NOTHING
+            })
             .collect();
-        self.transfers
-            .retain(|transfer| transfer.begins > now || transfer.left > NOTHING);
-        for job in ended {
-            self.finish(job);
+        for transfer in ended {
+            let unit = if transfer.by_network {
+                Unit::NetworkStream(transfer.slot)
+            } else {
+                Unit::AddressGenerator(transfer.slot)
+            };
+            self.record(unit, transfer.job, transfer.started);
+            self.finish(transfer.job);
         }
         if let Some((job, until)) = self.kernel
             && until <= now
@@ -498,6 +578,7 @@ impl<'a> Simulation<'a> {
             self.kernel = None;
             if let Work::Kernel { kernel, cycles, .. } = self.jobs[job].work {
                 self.outcome.by_kernel[kernel] += cycles;
+                self.record(Unit::Clusters, job, until - cycles);
             }
             self.finish(job);
         }
@@ -508,6 +589,7 @@ impl<'a> Simulation<'a> {
                 Work::Length | Work::Barrier => Host::Waits(job),
                 _ => Host::Ready,
             };
+            self.record(Unit::Host, job, until - self.jobs[job].host_cycles);
             self.waiting.push(job);
         }
         if let Host::Learns(until) = self.host

@@ -26,7 +26,7 @@ struct Row {
 }
 
 pub fn lengths(arguments: &cli::Lengths) -> Outcome<ExitCode> {
-    let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
+    let results = Results::with_file(&arguments.places, arguments.html.as_deref())?;
     let mut lengths = Lengths::new(arguments.block_bytes);
     let mut cut_short = None;
     for path in &arguments.captures {
@@ -47,7 +47,7 @@ pub fn lengths(arguments: &cli::Lengths) -> Outcome<ExitCode> {
             "the captures have no IP packets, so nothing fills clusters"
         )));
     }
-    let done = results.show_with_page(&rows, || tables(&rows), || Ok(page(&rows)))?;
+    let done = results.show_with_file(&rows, || tables(&rows), || Ok(page(&rows)))?;
     cut_short.map_or(Ok(done), |error| Err(Failure::running(error)))
 }
 

@@ -8,10 +8,10 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::progress::Bar;
 use weir_console::{Failure, Outcome, table};
-use weir_lab::shared::model::{self, Model};
+use weir_lab::shared::model::{Effort, Model};
 use weir_lab::shared::parameters::Parameters;
 use weir_lab::shared::reproduce::{
-    Effort, ReproduceError, Row, page, published, reproduce as rows_of, tally,
+    ReproduceError, Row, page, published, reproduce as rows_of, tally,
 };
 
 use super::results::Results;
@@ -42,9 +42,9 @@ struct JsonRow<'a> {
 }
 
 pub fn reproduce(arguments: &cli::Reproduce) -> Outcome<ExitCode> {
-    let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
-    let changes = assignments(&arguments.rows.changes)?;
-    let (model, machine) = choice(&arguments.rows, &arguments.ids)?;
+    let results = Results::with_file(&arguments.places, arguments.html.as_deref())?;
+    let changes = assignments(&arguments.machine.changes)?;
+    let (model, machine) = machine_of(&arguments.machine, &arguments.ids)?;
     let done = Arc::new(AtomicUsize::new(0));
     let count = match arguments.ids.len() {
         0 => model.published().lines().count().saturating_sub(1),
@@ -58,17 +58,20 @@ pub fn reproduce(arguments: &cli::Reproduce) -> Outcome<ExitCode> {
     .map_err(failure)?;
     drop(bar);
     let as_json: Vec<JsonRow<'_>> = rows.iter().map(json_row).collect();
-    results.show_with_page(
+    results.show_with_file(
         &as_json,
         || tables(&rows, arguments.notes),
-        || page(model, &machine, &changes, &rows).map_err(Failure::running),
+        || page(model, &machine, &changes, &rows).map_err(super::failure),
     )
 }
 
 /// The model whose rows are meant, and its machine: that of `--machine`, or the
 /// one that has the first of the ids.
-fn choice(rows: &cli::RowMachine, ids: &[String]) -> Outcome<(&'static dyn Model, Parameters)> {
-    if let Some(name) = &rows.machine {
+fn machine_of(
+    choice: &cli::MachineChoice,
+    ids: &[String],
+) -> Outcome<(&'static dyn Model, Parameters)> {
+    if let Some(name) = &choice.machine {
         return parameters(name);
     }
     let models = weir_lab::models();
@@ -91,8 +94,8 @@ fn choice(rows: &cli::RowMachine, ids: &[String]) -> Outcome<(&'static dyn Model
 pub(super) fn failure(error: ReproduceError) -> Failure {
     match error {
         ReproduceError::Unknown { .. } => Failure::usage(error),
-        ReproduceError::Model(model::Failure::Parameters(error)) => Failure::usage(error),
-        _ => Failure::running(error),
+        ReproduceError::Model(error) => super::failure(error),
+        ReproduceError::Registry(_) => Failure::running(error),
     }
 }
 

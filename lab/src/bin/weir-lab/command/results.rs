@@ -17,22 +17,22 @@ use crate::cli::Places;
 pub(super) struct Results<'a> {
     json: Option<Document>,
     parquet: Option<Document>,
-    page: Option<Document>,
+    file: Option<Document>,
     common: &'a Common,
 }
 
 impl<'a> Results<'a> {
     /// Opens the places, before the work is done.
     pub(super) fn asked_for(places: &'a Places) -> Outcome<Results<'a>> {
-        Results::with_page(places, None)
+        Results::with_file(places, None)
     }
 
-    /// The same with a page of HTML.
-    pub(super) fn with_page(places: &'a Places, page: Option<&Path>) -> Outcome<Results<'a>> {
+    /// The same with another file: a page of HTML, or a trace.
+    pub(super) fn with_file(places: &'a Places, file: Option<&Path>) -> Outcome<Results<'a>> {
         let outputs: Vec<&Path> = [
             places.common.json.as_deref(),
             places.parquet.as_deref(),
-            page,
+            file,
         ]
         .into_iter()
         .flatten()
@@ -42,7 +42,7 @@ impl<'a> Results<'a> {
         Ok(Results {
             json: Document::asked_for(&places.common)?,
             parquet: open(places.parquet.as_deref())?,
-            page: open(page)?,
+            file: open(file)?,
             common: &places.common,
         })
     }
@@ -53,15 +53,15 @@ impl<'a> Results<'a> {
         rows: &impl Serialize,
         table: impl FnOnce() -> String,
     ) -> Outcome<ExitCode> {
-        self.show_with_page(rows, table, || Ok(String::new()))
+        self.show_with_file(rows, table, || Ok(String::new()))
     }
 
-    /// The same, and a page if that was asked for.
-    pub(super) fn show_with_page(
+    /// The same, and the other file if that was asked for.
+    pub(super) fn show_with_file(
         self,
         rows: &impl Serialize,
         table: impl FnOnce() -> String,
-        page: impl FnOnce() -> Outcome<String>,
+        file: impl FnOnce() -> Outcome<String>,
     ) -> Outcome<ExitCode> {
         if let Some(parquet) = self.parquet {
             let rows = serde_json::to_value(rows)
@@ -71,8 +71,8 @@ impl<'a> Results<'a> {
                 write_table(Vec::new(), "weir-lab", &columns(&rows)).map_err(Failure::running)?;
             parquet.write_bytes(&bytes)?;
         }
-        if let Some(document) = self.page {
-            document.write_bytes(page()?.as_bytes())?;
+        if let Some(document) = self.file {
+            document.write_bytes(file()?.as_bytes())?;
         }
         if let Some(json) = self.json {
             json.write("lab", &Rows { rows })?;

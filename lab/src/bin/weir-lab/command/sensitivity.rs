@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 use weir_console::progress::Bar;
 use weir_console::{Failure, Outcome, table};
+use weir_lab::shared::model::Effort;
 use weir_lab::shared::parallel;
-use weir_lab::shared::reproduce::{
-    Effort, Sensitivity, Study, assumptions, sensitivity as study_of,
-};
+use weir_lab::shared::reproduce::{Sensitivity, Study, assumptions, sensitivity as study_of};
 
 use super::parameters;
 use super::reproduce::{effort, failure};

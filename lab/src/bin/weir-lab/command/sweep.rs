@@ -1,4 +1,4 @@
-//! `weir-lab sweep`: one program on many machines, on all cores.
+//! `weir-lab sweep`: one workload on many machines, on all cores.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -9,50 +9,52 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::progress::Bar;
 use weir_console::{Failure, Outcome, table};
+use weir_lab::shared::model::{Metric, digits};
 use weir_lab::shared::parallel;
 use weir_lab::shared::report::{Cell, Look, Mark, Page, Plot, Scale, Series};
-use weir_lab::stream_processor::applications;
-use weir_lab::stream_processor::sweep::{Axis, Sweep};
+use weir_lab::shared::sweep::{Axis, Sweep};
 
 use super::results::Results;
-use super::run::ProgramRow;
-use super::{machine, unknown};
+use super::run::by_key;
+use super::workload;
 use crate::cli;
 
-/// One machine of a sweep.
-#[derive(Serialize)]
+/// Metrics in the table and in figures: the first ones of a run.
+const SHOWN: usize = 4;
+
+/// One run of a sweep.
 struct SweepRow {
     /// The values that were set.
     set: BTreeMap<String, f64>,
-    /// The run, or none where the program does not fit the machine.
+    /// The metrics, or why there is no run.
+    run: Result<Vec<Metric>, String>,
+}
+
+/// The same as scripts see it.
+#[derive(Serialize)]
+struct JsonRow<'a> {
+    set: &'a BTreeMap<String, f64>,
     #[serde(flatten)]
-    run: Option<ProgramRow>,
-    /// Why it does not.
-    error: Option<String>,
+    metrics: Option<BTreeMap<&'a str, f64>>,
+    error: Option<&'a str>,
 }
 
 pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
-    let entry = applications::program(&arguments.program)
-        .ok_or_else(|| unknown("program", &arguments.program))?;
-    let base = machine(&arguments.machine)?;
+    let (model, machine, workload) = workload(&arguments.name, &arguments.machine)?;
     let axes: Vec<Axis> = arguments
         .over
         .iter()
         .map(|axis| Axis::parse(axis))
         .collect::<Result<_, _>>()
         .map_err(Failure::usage)?;
-    let sweep = Sweep::new(&base, arguments.work.size()?, &axes).map_err(Failure::usage)?;
-    let results = Results::with_page(&arguments.places, arguments.html.as_deref())?;
+    let sweep = Sweep::new(model, &machine, &workload, &axes).map_err(Failure::usage)?;
+    let results = Results::with_file(&arguments.places, arguments.html.as_deref())?;
 
     let done = Arc::new(AtomicUsize::new(0));
     let bar = Bar::count(sweep.points().len(), arguments.places.common.quiet, &done);
     let threads = arguments.threads.unwrap_or_else(parallel::cores);
-    let runs = sweep.run(&entry, threads, |machine, size, outcome| {
+    let runs = sweep.run(threads, || {
         done.fetch_add(1, Ordering::Relaxed);
-        match outcome {
-            Ok(outcome) => Ok(ProgramRow::new(&entry, machine, size, outcome)),
-            Err(error) => Err(error.to_string()),
-        }
     });
     drop(bar);
     if let Some(Err(reason)) = runs.first()
@@ -63,38 +65,41 @@ pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
     let points = sweep.points().iter();
     let rows: Vec<SweepRow> = points
         .zip(runs)
-        .map(|(point, run)| {
-            let (run, error) = match run {
-                Ok(run) => (Some(run), None),
-                Err(error) => (None, Some(error)),
-            };
-            SweepRow {
-                set: point.iter().cloned().collect(),
-                run,
-                error,
-            }
+        .map(|(point, run)| SweepRow {
+            set: point.iter().cloned().collect(),
+            run: run.map_err(|error| error.to_string()),
+        })
+        .collect();
+    let as_json: Vec<JsonRow<'_>> = rows
+        .iter()
+        .map(|row| JsonRow {
+            set: &row.set,
+            metrics: row.run.as_ref().ok().map(|metrics| by_key(metrics)),
+            error: row.run.as_ref().err().map(String::as_str),
         })
         .collect();
 
-    let title = format!("{} on {}", entry.name, base.name());
+    let title = format!("{} on {}", workload.kind().name, machine.name());
+    let ran = rows.iter().find_map(|row| row.run.as_deref().ok());
+    let shown: Vec<&Metric> = ran.unwrap_or_default().iter().take(SHOWN).collect();
     let keys = axes.iter().map(|axis| axis.key.as_str());
-    let measured = ["cycles/packet", "Gbit/s", "kernels %", "W", "note"];
-    let header: Vec<&str> = keys.chain(measured).collect();
-    let table = || rows.iter().map(|row| cells(row, &axes)).collect::<Vec<_>>();
-    results.show_with_page(
-        &rows,
+    let measured = shown.iter().map(|metric| metric.key.as_str());
+    let header: Vec<&str> = keys.chain(measured).chain(["note"]).collect();
+    let table = || {
+        let rows = rows.iter().map(|row| cells(row, &axes, shown.len()));
+        rows.collect::<Vec<_>>()
+    };
+    results.show_with_file(
+        &as_json,
         || {
             let right: Vec<usize> = (0..header.len() - 1).collect();
-            table::table(&title, &header, &right, table())
+            table::wrapped(&title, &header, &right, table())
         },
-        || Ok(page(&title, &header, &table(), &rows, &axes)),
+        || Ok(page(&title, &header, &table(), &rows, &axes, &shown)),
     )
 }
 
-/// A number of a run.
-type Of = fn(&ProgramRow) -> f64;
-
-/// A page with a figure for each result over the first axis, a curve for each
+/// A page with a figure for each metric over the first axis, a curve for each
 /// combination of the others, and all rows.
 fn page(
     title: &str,
@@ -102,6 +107,7 @@ fn page(
     table: &[Vec<String>],
     rows: &[SweepRow],
     axes: &[Axis],
+    shown: &[&Metric],
 ) -> String {
     /// More curves cannot be distinguished.
     const MOST_CURVES: usize = 16;
@@ -109,13 +115,7 @@ fn page(
     let Some((first, others)) = axes.split_first() else {
         return page.finish();
     };
-    let results: [(&str, Of); 4] = [
-        ("cycles per packet", |run| run.cycles_per_packet),
-        ("Gbit/s", |run| run.gbit_per_s),
-        ("W", |run| run.watts),
-        ("nJ per byte", |run| run.nanojoules_per_byte),
-    ];
-    for (name, of) in results {
+    for (place, metric) in shown.iter().enumerate() {
         let mut curves: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
         let mut order: Vec<String> = Vec::new();
         for row in rows {
@@ -124,7 +124,7 @@ fn page(
                 order.push(curve.clone());
             }
             let points = curves.entry(curve).or_default();
-            points.extend(row.run.iter().map(|run| (row.set[&first.key], of(run))));
+            points.extend(row.shown(place).map(|it| (row.set[&first.key], it.value)));
         }
         let series = order.iter().take(MOST_CURVES).map(|name| Series {
             name: name.clone(),
@@ -132,9 +132,9 @@ fn page(
             points: curves[name].clone(),
         });
         page.plot(&Plot {
-            title: name.to_owned(),
+            title: metric.name.clone(),
             x: first.key.clone(),
-            y: name.to_owned(),
+            y: metric.key.clone(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             series: series.collect(),
@@ -162,6 +162,11 @@ fn page(
 }
 
 impl SweepRow {
+    /// The metric at a place, of a row that ran.
+    fn shown(&self, place: usize) -> Option<&Metric> {
+        self.run.as_ref().ok()?.get(place)
+    }
+
     /// The values of some axes, as the name of a curve.
     fn curve(&self, axes: &[Axis]) -> String {
         let values: Vec<String> = axes
@@ -176,15 +181,13 @@ impl SweepRow {
     }
 }
 
-fn cells(row: &SweepRow, axes: &[Axis]) -> Vec<String> {
-    let mut cells: Vec<String> = axes
-        .iter()
-        .map(|axis| row.set[&axis.key].to_string())
-        .collect();
-    match &row.run {
-        Some(run) => cells.extend(run.in_short()),
-        None => cells.extend([const { String::new() }; 4]),
-    }
-    cells.push(row.error.clone().unwrap_or_default());
-    cells
+/// The values of a row, its first metrics, and why it has none.
+fn cells(row: &SweepRow, axes: &[Axis], shown: usize) -> Vec<String> {
+    let set = axes.iter().map(|axis| row.set[&axis.key].to_string());
+    let metrics = (0..shown).map(|place| {
+        let metric = row.shown(place);
+        metric.map_or_else(String::new, |metric| digits(metric.value))
+    });
+    let note = row.run.as_ref().err().cloned().unwrap_or_default();
+    set.chain(metrics).chain([note]).collect()
 }

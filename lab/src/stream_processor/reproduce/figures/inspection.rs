@@ -1,8 +1,8 @@
 //! Curves of chapter 5.
 
 use super::{curve, line, plot, published};
+use crate::shared::model::Bench;
 use crate::shared::report::{Plot, Scale};
-use crate::shared::reproduce::Bench;
 use crate::stream_processor::applications::inspect::Family;
 use crate::stream_processor::failure::ModelError;
 use crate::stream_processor::reproduce::{bloom_false_positives, inspection};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::room::Room;
-use super::{Outcome, SimulateError};
+use super::{Outcome, SimulateError, Task};
 use crate::stream_processor::kernel::Class;
 use crate::stream_processor::machine::Machine;
 use crate::stream_processor::schedule::{Run, Schedule};
@@ -39,6 +39,7 @@ pub(super) enum Work {
 /// One job.
 pub(super) struct Job {
     pub(super) work: Work,
+    pub(super) task: Task,
     pub(super) is_microcode: bool,
     /// Jobs that have to be complete before.
     pub(super) after: Vec<usize>,
@@ -85,8 +86,17 @@ pub(super) fn of(
         {
             store.loads[kernel.index()] = Some(jobs.len());
             let schedule = &schedules[kernel.index()];
-            jobs.push(microcode(machine, schedule, evicted_calls));
+            let task = Task::Microcode(kernel.index());
+            jobs.push(microcode(machine, schedule, task, evicted_calls));
         }
+        let task = match &recorded.what {
+            Instruction::Load { .. } => Task::Load,
+            Instruction::Store { .. } => Task::Store,
+            Instruction::Call { kernel, .. } => Task::Kernel(kernel.index()),
+            Instruction::LoadMicrocode { kernel } => Task::Microcode(kernel.index()),
+            Instruction::AwaitLength { .. } => Task::Length,
+            Instruction::Barrier => Task::Barrier,
+        };
         let (work, words) = match &recorded.what {
             Instruction::Load { to, in_sequence } => {
                 memory(program, machine, to.index(), *in_sequence, by_network)
@@ -123,6 +133,7 @@ pub(super) fn of(
         numbers.push(jobs.len());
         jobs.push(Job {
             work,
+            task,
             is_microcode: false,
             after,
             host_cycles: host_cycles(machine, arrays.words(&recorded.what, words)),
@@ -223,7 +234,7 @@ fn kernel_work(machine: &Machine, kernel: usize, run: Run) -> Work {
     }
 }
 
-fn microcode(machine: &Machine, schedule: &Schedule, after: Vec<usize>) -> Job {
+fn microcode(machine: &Machine, schedule: &Schedule, task: Task, after: Vec<usize>) -> Job {
     let bits = u64::from(schedule.instructions()) * u64::from(machine.microcode.instruction_bits);
     Job {
         work: Work::Memory {
@@ -231,6 +242,7 @@ fn microcode(machine: &Machine, schedule: &Schedule, after: Vec<usize>) -> Job {
             stream_bytes: 0,
             by_network: false,
         },
+        task,
         is_microcode: true,
         after,
         host_cycles: host_cycles(

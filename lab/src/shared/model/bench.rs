@@ -1,5 +1,5 @@
-//! What the rows of a report are computed with: the machine, the effort, and
-//! results that several rows share.
+//! What runs and the rows of a report are computed with: the machine, the effort,
+//! and results that several of them share.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -27,7 +27,10 @@ impl Effort {
     }
 }
 
-type Cache = Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>;
+/// A result, once it is there. Who computes it holds the lock, so that no other
+/// thread does the same.
+type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
+type Cache = Mutex<HashMap<String, Slot>>;
 
 /// The machine, the effort, and shared results.
 #[derive(Debug)]
@@ -114,7 +117,7 @@ impl Bench {
     }
 
     /// Whether something was read from this bench.
-    pub(super) fn is_used(&self) -> bool {
+    pub(in crate::shared) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }
 }
@@ -124,14 +127,14 @@ fn cached<T: Any + Send + Sync, E>(
     name: &str,
     compute: impl FnOnce() -> Result<T, E>,
 ) -> Result<Arc<T>, E> {
-    // A thread that fails while it computes leaves the map whole.
+    // A thread that fails while it computes leaves the map and the slot whole.
     let known = || cache.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known().get(name).cloned();
-    if let Some(Ok(value)) = found.map(Arc::downcast) {
+    let slot = Arc::clone(known().entry(name.to_owned()).or_default());
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Ok(value)) = slot.clone().map(Arc::downcast) {
         return Ok(value);
     }
     let value = Arc::new(compute()?);
-    let shared: Arc<dyn Any + Send + Sync> = value.clone();
-    known().insert(name.to_owned(), shared);
+    *slot = Some(value.clone());
     Ok(value)
 }

@@ -1,7 +1,7 @@
 //! The registry: how each published value is computed and compared.
 
-use super::Bench;
-use crate::shared::model::Failure;
+use super::bench::Bench;
+use super::failure::Failure;
 
 /// The numbers that a computation gives, in the order of the published ones.
 pub type Values = Result<Vec<f64>, Failure>;
@@ -198,7 +198,7 @@ impl Entry {
     }
 
     /// Computes the numbers; a reference has none.
-    pub(super) fn values(&self, bench: &Bench) -> Result<Option<Vec<f64>>, Failure> {
+    pub(in crate::shared) fn values(&self, bench: &Bench) -> Result<Option<Vec<f64>>, Failure> {
         match self.computation {
             Computation::Formula(inputs, of) => {
                 let inputs: Vec<f64> = inputs.iter().map(|(_, value)| *value).collect();
