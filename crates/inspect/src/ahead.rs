@@ -45,12 +45,58 @@ impl HostPolicy {
     }
 }
 
+/// What is at the place of a mark of the end, among bytes.
+const END_MARK: u8 = 0;
+
+/// Bytes of a segment. The mark of the stream's end (FIN) has a place of its own behind
+/// the last byte, and is covered and cut like one.
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    bytes: Box<[u8]>,
+    /// The last one is the mark of the end.
+    has_end: bool,
+}
+
+impl Bytes {
+    /// The bytes without the mark.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len() - usize::from(self.has_end)]
+    }
+
+    pub(crate) fn has_end(&self) -> bool {
+        self.has_end
+    }
+}
+
 /// Segments ahead of their turn. They may overlap; none lies within another. Where
 /// two overlap, the one that begins first has the bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    segments: BTreeMap<u64, Box<[u8]>>,
+    segments: BTreeMap<u64, Bytes>,
     bytes: usize,
+}
+
+/// What is put in.
+#[derive(Clone, Copy)]
+struct New<'a> {
+    bytes: &'a [u8],
+    has_end: bool,
+}
+
+impl<'a> New<'a> {
+    fn to(self, length: usize) -> New<'a> {
+        New {
+            bytes: &self.bytes[..length],
+            has_end: self.has_end && length == self.bytes.len(),
+        }
+    }
+
+    fn from(self, start: usize) -> New<'a> {
+        New {
+            bytes: &self.bytes[start..],
+            has_end: self.has_end,
+        }
+    }
 }
 
 impl Ahead {
@@ -71,22 +117,37 @@ impl Ahead {
     /// Keeps a segment, or what is new of it. Says whether bytes of it differ
     /// from those that are here.
     pub(crate) fn insert(&mut self, start: u64, bytes: &[u8], overlap: Overlap) -> bool {
-        let end = start + bytes.len() as u64;
+        let has_end = false;
+        self.insert_new(start, New { bytes, has_end }, overlap)
+    }
+
+    /// The same of a segment with the mark of the stream's end.
+    pub(crate) fn insert_last(&mut self, start: u64, bytes: &[u8], overlap: Overlap) -> bool {
+        let marked = [bytes, &[END_MARK]].concat();
+        let new = New {
+            bytes: &marked,
+            has_end: true,
+        };
+        self.insert_new(start, new, overlap)
+    }
+
+    fn insert_new(&mut self, start: u64, new: New<'_>, overlap: Overlap) -> bool {
+        let end = start + new.bytes.len() as u64;
         let near: Vec<u64> = self.overlapping(start, end);
         if near.is_empty() {
-            self.put(start, bytes);
+            self.put(start, new);
             return false;
         }
-        let differs = near.iter().any(|known| self.differs(*known, start, bytes));
+        let differs = near.iter().any(|known| self.differs(*known, start, new));
         match overlap {
-            Overlap::First => self.fill(start, bytes, &near),
+            Overlap::First => self.fill(start, new, &near),
             Overlap::Last => {
                 for known in near {
                     self.cut_out(known, start, end);
                 }
-                self.put(start, bytes);
+                self.put(start, new);
             }
-            Overlap::Linux | Overlap::Bsd => self.lay_over(start, bytes, &near, overlap),
+            Overlap::Linux | Overlap::Bsd => self.lay_over(start, new, &near, overlap),
         }
         differs
     }
@@ -95,30 +156,35 @@ impl Ahead {
     fn overlapping(&self, start: u64, end: u64) -> Vec<u64> {
         let before = self.segments.range(..end).rev();
         let mut near: Vec<u64> = before
-            .take_while(|(known, bytes)| **known + bytes.len() as u64 > start)
+            .take_while(|(known, known_bytes)| **known + known_bytes.bytes.len() as u64 > start)
             .map(|(known, _)| *known)
             .collect();
         near.reverse();
         near
     }
 
-    fn differs(&self, known: u64, start: u64, bytes: &[u8]) -> bool {
+    fn differs(&self, known: u64, start: u64, new: New<'_>) -> bool {
         let Some(known_bytes) = self.segments.get(&known) else {
             return false;
         };
         let from = known.max(start);
-        let known_bytes = &known_bytes[(from - known) as usize..];
-        let bytes = &bytes[(from - start) as usize..];
-        known_bytes
-            .iter()
-            .zip(bytes)
-            .any(|(one, other)| one != other)
+        let end = |start: u64, length: usize| start + length as u64;
+        let known_end = end(known, known_bytes.bytes.len());
+        let new_end = end(start, new.bytes.len());
+        // The mark of one is beside the mark of the other, or behind its last byte.
+        let marks_differ = known_bytes.has_end
+            && (known_end < new_end || known_end == new_end && !new.has_end)
+            || new.has_end && (new_end < known_end || known_end == new_end && !known_bytes.has_end);
+        let known_bytes = &known_bytes.bytes[(from - known) as usize..];
+        let bytes = &new.bytes[(from - start) as usize..];
+        let mut both = known_bytes.iter().zip(bytes);
+        marks_differ || both.any(|(one, other)| one != other)
     }
 
     /// As Linux' `tcp_data_queue_ofo`: segments stay whole, one that lies within
     /// another goes, and the order of their beginnings decides.
-    fn lay_over(&mut self, start: u64, bytes: &[u8], near: &[u64], overlap: Overlap) {
-        let end = start + bytes.len() as u64;
+    fn lay_over(&mut self, start: u64, new: New<'_>, near: &[u64], overlap: Overlap) {
+        let end = start + new.bytes.len() as u64;
         for known in near {
             let known_end = start_to_end(&self.segments, *known);
             let keeps_known = match known.cmp(&start) {
@@ -129,7 +195,7 @@ impl Ahead {
             if keeps_known {
                 // What reaches beyond a segment that begins with it goes on behind it.
                 if known_end < end {
-                    let rest = &bytes[(known_end - start) as usize..];
+                    let rest = new.from((known_end - start) as usize);
                     let behind = self.overlapping(known_end, end);
                     self.lay_over(known_end, rest, &behind, overlap);
                 }
@@ -141,72 +207,90 @@ impl Ahead {
                 self.remove(*known);
             }
         }
-        self.put(start, bytes);
+        self.put(start, new);
     }
 
     /// Keeps the bytes for which there are none.
-    fn fill(&mut self, start: u64, bytes: &[u8], near: &[u64]) {
-        let end = start + bytes.len() as u64;
+    fn fill(&mut self, start: u64, new: New<'_>, near: &[u64]) {
+        let end = start + new.bytes.len() as u64;
         let mut at = start;
         for known in near {
             if at < *known {
-                self.put(at, &bytes[(at - start) as usize..(known - start) as usize]);
+                let before = new.to((known - start) as usize);
+                self.put(at, before.from((at - start) as usize));
             }
             at = at.max(start_to_end(&self.segments, *known));
         }
         if at < end {
-            self.put(at, &bytes[(at - start) as usize..]);
+            self.put(at, new.from((at - start) as usize));
         }
     }
 
     /// Takes a range out of a segment.
     fn cut_out(&mut self, known: u64, start: u64, end: u64) {
-        let Some(bytes) = self.remove(known) else {
+        let Some(removed) = self.remove(known) else {
             return;
         };
+        let removed = New {
+            bytes: &removed.bytes,
+            has_end: removed.has_end,
+        };
         if known < start {
-            self.put(known, &bytes[..(start - known) as usize]);
+            self.put(known, removed.to((start - known) as usize));
         }
-        if known + bytes.len() as u64 > end {
-            self.put(end, &bytes[(end - known) as usize..]);
-        }
-    }
-
-    fn put(&mut self, start: u64, bytes: &[u8]) {
-        self.bytes += bytes.len();
-        if let Some(known) = self.segments.insert(start, bytes.into()) {
-            self.bytes -= known.len();
+        if known + removed.bytes.len() as u64 > end {
+            self.put(end, removed.from((end - known) as usize));
         }
     }
 
-    fn remove(&mut self, start: u64) -> Option<Box<[u8]>> {
-        let bytes = self.segments.remove(&start)?;
-        self.bytes -= bytes.len();
-        Some(bytes)
+    fn put(&mut self, start: u64, new: New<'_>) {
+        self.bytes += new.bytes.len();
+        let bytes = Bytes {
+            bytes: new.bytes.into(),
+            has_end: new.has_end,
+        };
+        if let Some(known) = self.segments.insert(start, bytes) {
+            self.bytes -= known.bytes.len();
+        }
+    }
+
+    fn remove(&mut self, start: u64) -> Option<Bytes> {
+        let removed = self.segments.remove(&start)?;
+        self.bytes -= removed.bytes.len();
+        Some(removed)
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        *self = Ahead::default();
     }
 
     /// Takes out the bytes at `next` if they are here, and whatever lies
     /// before them.
-    pub(crate) fn take(&mut self, next: u64) -> Option<Box<[u8]>> {
+    pub(crate) fn take(&mut self, next: u64) -> Option<Bytes> {
         while let Some(first) = self.first() {
             if first > next {
                 return None;
             }
-            let bytes = self.remove(first)?;
+            let removed = self.remove(first)?;
             let old = (next - first) as usize;
             if old == 0 {
-                return Some(bytes);
+                return Some(removed);
             }
-            if let Some(new @ [_, ..]) = bytes.get(old..) {
-                return Some(new.into());
+            if let Some(new @ [_, ..]) = removed.bytes.get(old..) {
+                return Some(Bytes {
+                    bytes: new.into(),
+                    has_end: removed.has_end,
+                });
             }
         }
         None
     }
 }
 
-fn start_to_end(segments: &BTreeMap<u64, Box<[u8]>>, start: u64) -> u64 {
-    start + segments.get(&start).map_or(0, |bytes| bytes.len() as u64)
+fn start_to_end(segments: &BTreeMap<u64, Bytes>, start: u64) -> u64 {
+    let known = segments.get(&start);
+    start + known.map_or(0, |known| known.bytes.len() as u64)
 }
 
 #[cfg(test)]
@@ -223,7 +307,7 @@ mod tests {
             let next = (text.len() as u64).max(first);
             text.resize(next as usize, None);
             if let Some(bytes) = ahead.take(next) {
-                text.extend(bytes.iter().copied().map(Some));
+                text.extend(bytes.data().iter().copied().map(Some));
             }
         }
         assert_eq!((ahead.bytes, ahead.memory_bytes()), (0, 0));

@@ -26,6 +26,7 @@ pub mod fabric_secure;
 pub mod headers;
 pub mod inspection;
 pub mod mutation;
+pub mod receiver;
 pub mod rules;
 pub mod sa_file;
 pub mod sketch;
@@ -76,6 +77,7 @@ pub const TARGETS: &[Target] = targets![
     rules,
     contents,
     inspection,
+    receiver,
     esp,
     sa_file,
     sketch,

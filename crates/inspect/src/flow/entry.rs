@@ -5,7 +5,7 @@ use weir_packet::wire::protocol::UDP;
 
 use super::application::{self, AppProtocol};
 use super::stream::{Arrival, Keeping, Stream};
-use super::tcp::{Connection, FIN, RST, Segment, Stage, URG, Unacceptable};
+use super::tcp::{Connection, FIN, RST, Segment, Stage, Taken, URG, Unacceptable};
 use super::{FlowLimits, FlowState, StreamSizes};
 use crate::ahead::{HostPolicy, Overlap};
 use crate::checksum::Sum;
@@ -273,6 +273,15 @@ impl Flow {
         Some((syn, is_from_client == self.client_is_reversed))
     }
 
+    /// Whether a packet has a checksum as if left to a network card, and its host does not do that.
+    pub(super) fn is_damaged(&self, is_reversed: bool, sum: Sum) -> bool {
+        let has_sum = match is_reversed == self.client_is_reversed {
+            true => self.sums.0,
+            false => self.sums.1,
+        };
+        sum == Sum::Partial && has_sum
+    }
+
     pub(super) fn take_in(
         &mut self,
         is_reversed: bool,
@@ -283,21 +292,20 @@ impl Flow {
     ) -> Brought {
         let payload = packet.headers.payload(packet.bytes);
         let picks_up = limits.midstream;
-        let (direction, has_sum) = if is_reversed == self.client_is_reversed {
-            (Direction::ToServer, &mut self.sums.0)
-        } else {
-            (Direction::ToClient, &mut self.sums.1)
-        };
-        match sum {
-            Sum::Whole => *has_sum = true,
-            Sum::Partial if *has_sum => {
-                return Brought {
-                    refused: Some(Unacceptable::Checksum),
-                    ..Brought::default()
-                };
-            }
-            Sum::Partial | Sum::Unknown | Sum::Wrong => {}
+        if self.is_damaged(is_reversed, sum) {
+            return Brought {
+                refused: Some(Unacceptable::Checksum),
+                ..Brought::default()
+            };
         }
+        let is_whole = sum == Sum::Whole;
+        let direction = if is_reversed == self.client_is_reversed {
+            self.sums.0 |= is_whole;
+            Direction::ToServer
+        } else {
+            self.sums.1 |= is_whole;
+            Direction::ToClient
+        };
         let sums = match direction {
             Direction::ToServer => {
                 self.seen_from_client = true;
@@ -328,12 +336,18 @@ impl Flow {
                 let has_stream = connection.stage == Stage::Established
                     || picks_up && connection.stage == Stage::Midstream;
                 match taken {
-                    Ok(()) if has_stream && !self.is_shed => {
+                    Ok(taken) if has_stream && !self.is_shed => {
                         let keeping = Keeping {
                             overlap: self.overlap_at_receiver(direction, policies),
                             ahead_bytes: limits.ahead_bytes,
                         };
-                        self.take_segment(segment, direction, payload, &keeping, &mut brought);
+                        self.take_segment(
+                            (segment, taken),
+                            direction,
+                            payload,
+                            &keeping,
+                            &mut brought,
+                        );
                     }
                     Err(refusal) if has_stream => {
                         brought.refused = Some(refusal);
@@ -403,13 +417,13 @@ impl Flow {
     /// Puts a segment into its stream.
     fn take_segment(
         &mut self,
-        segment: Segment,
+        (segment, taken): (Segment, Taken),
         direction: Direction,
         payload: &[u8],
         keeping: &Keeping,
         brought: &mut Brought,
     ) {
-        let Some(connection) = &self.connection else {
+        let Some(connection) = &mut self.connection else {
             return;
         };
         let streams = self.streams.get_or_insert_default();
@@ -422,18 +436,21 @@ impl Flow {
         let stream = streams.of(direction).0;
         stream.open(first);
         brought.receiver_next = stream.next_sequence();
-        if segment.flags & URG != 0 {
+        let is_whole = taken == Taken::Whole;
+        if is_whole && segment.flags & URG != 0 {
             stream.note_urgent(segment.sequence.wrapping_add(segment.urgent.into()));
         }
-        brought.arrival = stream.segment(first, payload, keeping);
-        if segment.acknowledges() {
+        let has_end = segment.flags & FIN != 0;
+        brought.arrival = stream.segment(first, payload, has_end, keeping);
+        if is_whole && segment.acknowledges() {
             let (other, _) = streams.of(direction.opposite());
             brought.answered = other.acknowledged(segment.acknowledgement);
         }
-        let (stream, _) = streams.of(direction);
-        if segment.flags & FIN != 0 {
-            stream.finish(segment.behind_payload());
+        let is_finished = |streams: &mut Streams, side| streams.of(side).0.is_finished();
+        if is_finished(streams, Direction::ToServer) && is_finished(streams, Direction::ToClient) {
+            connection.is_closed = true;
         }
+        let (stream, _) = streams.of(direction);
         brought.arrival.is_last = stream.is_finished() || segment.flags & RST != 0;
         let new_bytes = brought.arrival.new_bytes;
         if self.application.is_none() && new_bytes > 0 && may_tell(stream, new_bytes) {

@@ -82,8 +82,8 @@ pub(super) struct Keeping {
 pub(crate) struct Stream {
     /// Sequence number of the stream's first byte; `None` before it is known.
     first_sequence: Option<u32>,
-    /// Place behind the last byte, once the sender said so.
-    finish: Option<u64>,
+    /// All bytes up to the sender's mark of the end came.
+    is_finished: bool,
     window: Vec<u8>,
     /// Place of the window's first byte in the stream.
     base: u64,
@@ -120,14 +120,6 @@ impl Stream {
         }
     }
 
-    /// The sender said that the stream ends in front of a sequence number.
-    pub(super) fn finish(&mut self, sequence: u32) {
-        let place = self.place(sequence).map(|place| place.max(0) as u64);
-        if let Some(place) = place.filter(|place| *place >= self.next()) {
-            self.finish = Some(self.finish.map_or(place, |known| known.min(place)));
-        }
-    }
-
     /// The byte in front of a sequence number is urgent, and no part of the stream
     /// (as Linux and most others read RFC 9293, section 3.8.5).
     pub(super) fn note_urgent(&mut self, behind: u32) {
@@ -150,7 +142,7 @@ impl Stream {
 
     /// Whether all bytes up to the end were seen.
     pub(super) fn is_finished(&self) -> bool {
-        self.finish.is_some_and(|finish| self.next() >= finish)
+        self.is_finished
     }
 
     /// Place of the first byte that is in sight.
@@ -175,30 +167,36 @@ impl Stream {
         (distance.unsigned_abs() <= MAX_DISTANCE_BYTES).then_some(next as i64 + i64::from(distance))
     }
 
-    /// Takes in the payload of a segment.
-    pub(super) fn segment(&mut self, sequence: u32, payload: &[u8], keeping: &Keeping) -> Arrival {
+    /// Takes in the payload of a segment, and whether it is marked as the last (FIN).
+    pub(super) fn segment(
+        &mut self,
+        sequence: u32,
+        payload: &[u8],
+        has_end: bool,
+        keeping: &Keeping,
+    ) -> Arrival {
         let mut arrival = Arrival::default();
         let Some(place) = self.place(sequence) else {
             return arrival;
         };
         arrival.is_in_stream = true;
-        if payload.is_empty() {
-            return arrival;
-        }
         let next = self.next();
         let old = (next as i64 - place).max(0) as usize;
-        if old > 0 {
+        if old > 0 && !payload.is_empty() {
             // One byte in front of the next is a keep-alive, whatever it is.
             let is_keep_alive = (old, payload.len()) == (1, 1);
             arrival.differs =
                 !is_keep_alive && self.differs(place, &payload[..old.min(payload.len())]);
             arrival.is_in_stream = !self.is_in_gap(place, payload.len());
         }
-        let Some(new @ [_, ..]) = payload.get(old..).filter(|_| !self.is_finished()) else {
+        let Some(new) = payload.get(old..).filter(|_| !self.is_finished) else {
             return arrival;
         };
+        if new.is_empty() && !has_end {
+            return arrival;
+        }
         if place > next as i64 {
-            arrival.differs |= self.ahead.insert(place as u64, new, keeping.overlap);
+            arrival.differs |= self.keep(place as u64, new, has_end, keeping.overlap);
             if self.ahead.memory_bytes() > keeping.ahead_bytes {
                 self.give_up_gap(&mut arrival);
             } else {
@@ -207,17 +205,24 @@ impl Stream {
             return arrival;
         }
         if self.ahead.is_empty() {
-            self.append(new, &mut arrival);
+            self.append(new, has_end, &mut arrival);
             arrival.is_payload = old == 0 && arrival.new_bytes == payload.len();
         } else if keeping.overlap == Overlap::First {
-            arrival.differs |= self.ahead.insert(next, new, Overlap::First);
+            arrival.differs |= self.keep(next, new, has_end, Overlap::First);
             self.append_ahead(&mut arrival);
         } else {
-            self.append(new, &mut arrival);
+            self.append(new, has_end, &mut arrival);
             self.append_ahead(&mut arrival);
         }
         self.pass_acknowledged(&mut arrival);
         arrival
+    }
+
+    fn keep(&mut self, place: u64, new: &[u8], has_end: bool, overlap: Overlap) -> bool {
+        match has_end {
+            true => self.ahead.insert_last(place, new, overlap),
+            false => self.ahead.insert(place, new, overlap),
+        }
     }
 
     /// Keeps the payload of a segment that the receiver seems to refuse.
@@ -237,9 +242,7 @@ impl Stream {
     pub(super) fn acknowledged(&mut self, sequence: u32) -> Arrival {
         let mut arrival = Arrival::default();
         if let Some(place) = self.place(sequence) {
-            // The mark of the end has a number of its own, behind the last byte's.
-            let place = (place.max(0) as u64).min(self.finish.unwrap_or(u64::MAX));
-            self.acknowledged = self.acknowledged.max(place);
+            self.acknowledged = self.acknowledged.max(place.max(0) as u64);
             self.pass_acknowledged(&mut arrival);
         }
         arrival
@@ -248,9 +251,9 @@ impl Stream {
     /// Goes on to where the receiver is, as far as something is there: with what
     /// was doubted, or behind a gap.
     fn pass_acknowledged(&mut self, arrival: &mut Arrival) {
-        while self.next() < self.acknowledged {
+        while self.next() < self.acknowledged && !self.is_finished {
             if let Some(bytes) = self.doubtful.take(self.next()) {
-                self.append(&bytes, arrival);
+                self.append(bytes.data(), false, arrival);
             } else {
                 let first = [self.ahead.first(), self.doubtful.first()];
                 match first.into_iter().flatten().min() {
@@ -286,20 +289,21 @@ impl Stream {
     }
 
     fn append_ahead(&mut self, arrival: &mut Arrival) {
-        if self.ahead.is_empty() {
-            return;
-        }
-        while let Some(bytes) = self.ahead.take(self.next()) {
-            self.append(&bytes, arrival);
+        while !self.ahead.is_empty()
+            && let Some(bytes) = self.ahead.take(self.next())
+        {
+            self.append(bytes.data(), bytes.has_end(), arrival);
         }
     }
 
-    /// Adds bytes to the window, as far as the stream goes. What was there before
+    /// Adds bytes to the window, and the end if it is behind them. What was there before
     /// this segment is cut to [`WINDOW_BYTES`] when it is twice as long.
-    fn append(&mut self, bytes: &[u8], arrival: &mut Arrival) {
+    fn append(&mut self, bytes: &[u8], has_end: bool, arrival: &mut Arrival) {
         let next = self.next();
-        let end = self.finish.unwrap_or(u64::MAX).max(next);
-        let bytes = &bytes[..bytes.len().min((end - next) as usize)];
+        if has_end {
+            self.is_finished = true;
+            self.ahead.clear();
+        }
         let old = self.window.len() - arrival.new_bytes;
         if old >= 2 * WINDOW_BYTES {
             let surplus = old - WINDOW_BYTES;
@@ -403,7 +407,7 @@ mod tests {
 
     impl Stream {
         fn take(&mut self, place: u32, payload: &[u8]) -> Arrival {
-            self.segment(sequence(place), payload, &KEEPING)
+            self.segment(sequence(place), payload, false, &KEEPING)
         }
     }
 
@@ -513,12 +517,36 @@ mod tests {
     #[test]
     fn acknowledging_the_end_leaves_no_gap() {
         let mut stream = open();
-        stream.take(0, b"ab");
-        stream.finish(sequence(2));
+        stream.segment(sequence(0), b"ab", true, &KEEPING);
         assert!(!stream.acknowledged(sequence(3)).after_gap);
         assert_eq!(seen(&stream), (&b"ab"[..], 0));
         stream.take(2, b"behind the end");
         assert_eq!(seen(&stream), (&b"ab"[..], 0));
+    }
+
+    /// As Linux keeps it: what covers a segment covers its mark of the end as well.
+    #[test]
+    fn the_end_goes_with_its_segment() {
+        let mut stream = open();
+        stream.segment(sequence(4), b"ef", true, &KEEPING);
+        assert!(!stream.is_finished());
+        stream.take(3, b"DEFGH");
+        assert_eq!(stream.take(0, b"abc").new_bytes, 8);
+        assert_eq!(
+            (seen(&stream), stream.is_finished()),
+            ((&b"abcDEFGH"[..], 0), false)
+        );
+
+        let mut stream = open();
+        stream.segment(sequence(4), b"ef", true, &KEEPING);
+        stream.take(5, b"FGH");
+        assert_eq!(stream.take(0, b"abcd").new_bytes, 6);
+        assert_eq!(
+            (seen(&stream), stream.is_finished()),
+            ((&b"abcdef"[..], 0), true)
+        );
+        assert_eq!(stream.next_sequence(), Some(sequence(7)));
+        assert!(stream.ahead.is_empty());
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl FlowTable {
         let (key, is_reversed) = key.canonical();
         let key = (key, *tunnel);
         let segment = (headers.protocol == TCP).then(|| Segment::from_headers(headers, bytes));
-        let index = self.find_or_open(key, is_reversed, segment, now_ns);
+        let index = self.find_or_open(key, is_reversed, segment, sum, now_ns);
         let flow = &mut self.flows[index];
         flow.last_seen_ns = now_ns;
         let brought = flow.take_in(
@@ -172,6 +172,7 @@ impl FlowTable {
         key: Key,
         is_reversed: bool,
         segment: Option<Segment>,
+        sum: Sum,
         now_ns: u64,
     ) -> usize {
         let hash = self.hasher.hash_one(key);
@@ -182,8 +183,9 @@ impl FlowTable {
         if let Some(place) = known {
             let place = *place as usize;
             let flow = &mut self.flows[place];
-            let reopened = flow.reopened_by(segment);
-            if reopened.is_some() || flow.is_over(segment, now_ns) {
+            let taken = segment.filter(|_| !flow.is_damaged(is_reversed, sum));
+            let reopened = flow.reopened_by(taken);
+            if reopened.is_some() || flow.is_over(taken, now_ns) {
                 self.stream_bytes -= flow.memory_bytes;
                 let (first, is_reversed) = match reopened {
                     Some((syn, is_reversed)) => (Some(syn), is_reversed),

@@ -32,6 +32,8 @@ const MAX_SYNS: usize = 4;
 const MAX_DISTANCE_BYTES: u32 = 1 << 24;
 /// Largest window of a connection without window scaling.
 const MAX_UNSCALED_WINDOW: u32 = 65_535;
+/// How far a timestamp may be behind the newest: Linux lets one tick pass. A newest one of zero counts as none.
+const MAX_TIMESTAMP_LAG: i32 = 1;
 /// Largest shift of a window (RFC 7323, section 2.3).
 const MAX_SCALE: u8 = 14;
 
@@ -54,6 +56,15 @@ pub(crate) enum Unacceptable {
     Checksum,
 }
 
+/// What the receiver takes of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Whole,
+    /// Its bytes, should they be missing here: all of it lies in front of what was acknowledged, and
+    /// nothing else that it says counts.
+    Payload,
+}
+
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -69,7 +80,7 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stage: Stage,
-    /// Whether a reset was seen, or the ends of both directions.
+    /// Whether a reset was seen, or all of both directions.
     pub(super) is_closed: bool,
     client: End,
     server: End,
@@ -91,8 +102,7 @@ struct End {
     acknowledged: Option<u32>,
     /// Right edge of the window that the other end gave.
     edge: Option<u32>,
-    /// The window that it gave last, and the widest.
-    window: u32,
+    /// Widest window that it gave.
     widest_window: u32,
     /// Newest timestamp.
     timestamp: Option<u32>,
@@ -259,11 +269,29 @@ impl End {
         }
     }
 
+    /// Whether nobody sends that acknowledgement any more (RFC 5961, section 5.2), nor ever did where
+    /// it lies in front of the first byte.
+    fn is_long_ago(&self, acknowledgement: u32) -> bool {
+        let Some(known) = self
+            .acknowledged
+            .filter(|known| is_after(*known, acknowledgement))
+        else {
+            return false;
+        };
+        let most = match self.syn {
+            Some(syn) => {
+                let acknowledged_bytes = known.wrapping_sub(syn.isn.wrapping_add(1));
+                self.widest_window.min(acknowledged_bytes)
+            }
+            None => self.widest_window.max(MAX_UNSCALED_WINDOW),
+        };
+        known.wrapping_sub(acknowledgement) > most
+    }
+
     /// The other end gives a window from an acknowledgement on.
     fn give(&mut self, acknowledgement: u32, window: u32) {
         let edge = acknowledgement.wrapping_add(window);
         self.edge = Some(later(self.edge, edge));
-        self.window = window;
         self.widest_window = self.widest_window.max(window);
     }
 }
@@ -351,7 +379,7 @@ impl Connection {
         segment: Segment,
         direction: Direction,
         expected: Option<u32>,
-    ) -> Result<(), Unacceptable> {
+    ) -> Result<Taken, Unacceptable> {
         match self.stage {
             Stage::Opening => self.shake_hands(segment, direction),
             Stage::Midstream | Stage::Established => self.judge(segment, direction, expected),
@@ -360,7 +388,11 @@ impl Connection {
 
     /// The handshake, in whatever way: simultaneous, split, with several SYNs of
     /// either end. It is over when each end has acknowledged a SYN of the other.
-    fn shake_hands(&mut self, segment: Segment, direction: Direction) -> Result<(), Unacceptable> {
+    fn shake_hands(
+        &mut self,
+        segment: Segment,
+        direction: Direction,
+    ) -> Result<Taken, Unacceptable> {
         let (from, to) = self.ends(direction);
         if segment.flags & RST != 0 {
             let refuses_syn = segment.flags & ACK != 0 && to.confirm(segment.acknowledgement);
@@ -371,7 +403,7 @@ impl Connection {
                 return Err(Unacceptable::Reset);
             }
             self.is_closed = true;
-            return Ok(());
+            return Ok(Taken::Whole);
         }
         if segment.flags & SYN != 0 {
             if segment.flags & ACK != 0 {
@@ -405,7 +437,7 @@ impl Connection {
                 return self.judge(segment, direction, None);
             }
         }
-        Ok(())
+        Ok(Taken::Whole)
     }
 
     /// A segment of a connection in a synchronised state.
@@ -414,28 +446,29 @@ impl Connection {
         segment: Segment,
         direction: Direction,
         expected: Option<u32>,
-    ) -> Result<(), Unacceptable> {
+    ) -> Result<Taken, Unacceptable> {
         let is_midstream = self.stage == Stage::Midstream;
         let (from, to) = self.ends(direction);
         let has = |flag| segment.flags & flag != 0;
         if !has(ACK | SYN | RST) {
             return Err(Unacceptable::NoAck);
         }
-        if has(SYN) {
-            // That of the handshake may come again.
-            let is_repeated = from.syn.is_some_and(|syn| syn.isn == segment.sequence);
-            if is_repeated || is_midstream {
-                return Ok(());
+        if has(SYN) && !has(RST) {
+            if is_midstream {
+                return Ok(Taken::Whole);
             }
-            if segment.is_syn() {
+            let is_repeated = from.syn.is_some_and(|syn| syn.isn == segment.sequence);
+            if segment.is_syn() && !is_repeated {
                 self.reopening = Some((segment, direction));
             }
             return Err(Unacceptable::Syn);
         }
         let has_timestamps = is_midstream || from.has_timestamps() && to.has_timestamps();
-        if let (Some(newest), Some(timestamp)) = (from.timestamp, segment.options.timestamp)
-            && has_timestamps
-            && is_after(newest, timestamp)
+        let newest = from
+            .timestamp
+            .filter(|newest| has_timestamps && *newest != 0);
+        if let (Some(newest), Some(timestamp)) = (newest, segment.options.timestamp)
+            && (newest.wrapping_sub(timestamp) as i32) > MAX_TIMESTAMP_LAG
             && !has(RST)
         {
             return Err(Unacceptable::Timestamp);
@@ -443,7 +476,7 @@ impl Connection {
         let is_behind_window = match (from.edge, expected) {
             (Some(edge), _) => {
                 is_after(segment.sequence, edge)
-                    || from.window == 0 && segment.payload_bytes > 0 && segment.sequence == edge
+                    || segment.payload_bytes > 0 && segment.sequence == edge
             }
             (None, Some(expected)) => {
                 let distance = segment.sequence.wrapping_sub(expected) as i32;
@@ -459,27 +492,28 @@ impl Connection {
                 return Err(Unacceptable::Reset);
             }
             self.is_closed = true;
-            return Ok(());
+            return Ok(Taken::Whole);
+        }
+        if (from.acknowledged).is_some_and(|known| is_after(known, segment.end())) {
+            return Ok(Taken::Payload);
         }
         let acknowledgement = segment.acknowledgement;
         let is_unsent = to.sent.is_some_and(|sent| is_after(acknowledgement, sent));
-        let is_old = to.acknowledged.is_some_and(|known| {
-            is_after(
-                known.wrapping_sub(to.widest_window.max(MAX_UNSCALED_WINDOW)),
-                acknowledgement,
-            )
-        });
-        if is_unsent || is_old {
+        if is_unsent || to.is_long_ago(acknowledgement) {
             // Where it was sent, and not seen, the other end goes on behind it.
             return Err(Unacceptable::Acknowledgement);
         }
+        let is_reordered = (to.acknowledged).is_some_and(|known| is_after(known, acknowledgement));
         if let Some(timestamp) = segment.options.timestamp
             && (from.acknowledged).is_none_or(|known| !is_after(segment.sequence, known))
+            && newest.is_none_or(|newest| !is_after(newest, timestamp))
+            && !is_reordered
         {
             from.timestamp = Some(timestamp);
         }
         from.sent = Some(later(from.sent, segment.end()));
-        from.has_finished |= has(FIN);
+        // Without a stream that would know, a FIN counts when it comes.
+        from.has_finished |= has(FIN) && expected.is_none();
         to.acknowledged = Some(later(to.acknowledged, acknowledgement));
         if !is_midstream && to.acknowledged == Some(acknowledgement) {
             let scale = match (from.syn, to.syn) {
@@ -490,7 +524,7 @@ impl Connection {
             to.give(acknowledgement, window);
         }
         self.is_closed |= self.client.has_finished && self.server.has_finished;
-        Ok(())
+        Ok(Taken::Whole)
     }
 }
 

@@ -157,7 +157,7 @@ impl Datagram {
         whole.extend_from_slice(&self.header);
         let start = whole.len();
         while let Some(bytes) = self.pieces.take((whole.len() - start) as u64) {
-            whole.extend_from_slice(&bytes);
+            whole.extend_from_slice(bytes.data());
         }
         let counted_bytes = match is_ipv6 {
             true => whole.len() - IPV6_HEADER_BYTES,

@@ -38,6 +38,17 @@ impl Wire {
     }
 
     fn send(&mut self, is_client: bool, flags: u8, numbers: (u32, u32), payload: &[u8]) {
+        let header = TcpHeader {
+            sequence: numbers.0,
+            acknowledgment: if flags & ACK == 0 { 0 } else { numbers.1 },
+            flags,
+            window: 65_535,
+            options: &[],
+        };
+        self.push(is_client, &header, payload);
+    }
+
+    fn push(&mut self, is_client: bool, header: &TcpHeader<'_>, payload: &[u8]) {
         let client = FlowKey {
             source: u128::from(ENDS.0),
             destination: u128::from(ENDS.1),
@@ -46,15 +57,41 @@ impl Wire {
             protocol: TCP,
             ip_version: 4,
         };
+        let key = if is_client { client } else { client.reversed() };
+        self.records.push(build::tcp_packet(&key, header, payload));
+    }
+
+    /// A handshake with timestamps, that of the client.
+    fn with_timestamps(newest: u32) -> Wire {
+        let mut wire = Wire {
+            records: Vec::new(),
+            next: [1000, 9000],
+        };
+        wire.timed(true, SYN, newest, 0, b"");
+        wire.next[0] += 1;
+        wire.timed(false, SYN | ACK, 77, 0, b"");
+        wire.next[1] += 1;
+        wire.timed(true, ACK, newest, 0, b"");
+        wire
+    }
+
+    /// A segment with a timestamp, at a distance from the next byte.
+    fn timed(&mut self, is_client: bool, flags: u8, timestamp: u32, distance: i32, payload: &[u8]) {
+        let mut options = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+        options[4..8].copy_from_slice(&timestamp.to_be_bytes());
+        let [client, server] = self.next;
+        let (sequence, acknowledgment) = match is_client {
+            true => (client, server),
+            false => (server, client),
+        };
         let header = TcpHeader {
-            sequence: numbers.0,
-            acknowledgment: if flags & ACK == 0 { 0 } else { numbers.1 },
+            sequence: sequence.wrapping_add_signed(distance),
+            acknowledgment: if flags & ACK == 0 { 0 } else { acknowledgment },
             flags,
             window: 65_535,
-            options: &[],
+            options: &options,
         };
-        let key = if is_client { client } else { client.reversed() };
-        self.records.push(build::tcp_packet(&key, &header, payload));
+        self.push(is_client, &header, payload);
     }
 
     /// At a distance from the next byte.
@@ -73,6 +110,14 @@ impl Wire {
         self.client(ACK, 0, payload);
         self.next[0] += payload.len() as u32;
         self.server(ACK, 0, b"");
+        self
+    }
+
+    /// The last segment's checksum is left to a network card.
+    fn leaves_last_checksum(mut self) -> Wire {
+        if let Some(record) = self.records.last_mut() {
+            record[36..38].fill(0);
+        }
         self
     }
 
@@ -171,10 +216,7 @@ fn a_damaged_segment_does_not_come_first() {
 fn a_host_that_sends_whole_checksums_leaves_none_to_its_network_card() {
     let mut wire = Wire::new();
     wire.client(ACK, 0, &[b'x'; 31]);
-    if let Some(record) = wire.records.last_mut() {
-        record[36..38].fill(0);
-    }
-    let wire = wire.asks(EVIL);
+    let wire = wire.leaves_last_checksum().asks(EVIL);
     assert_eq!(wire.sids(), [1, 2]);
     assert_eq!(wire.refused().checksum, 1);
     // Of a host that leaves all of them, all count.
@@ -304,6 +346,97 @@ fn the_receiver_decides_which_of_overlapping_segments_counts() {
         inspector.inspect(&packets, |_| alerts += 1);
         assert_eq!(alerts, expected, "{overlap:?}");
     }
+}
+
+#[test]
+fn a_syn_that_comes_again_brings_nothing() {
+    let mut wire = Wire::new();
+    wire.client(SYN, -1, &[b'x'; 31]);
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+/// A network card is left the checksums of all packets of a host, or of none.
+#[test]
+fn a_damaged_syn_ack_replaces_nothing() {
+    let mut wire = Wire::new();
+    wire.client(SYN, 500, b"");
+    wire.server(SYN | ACK, 501, b"");
+    assert_eq!(wire.leaves_last_checksum().asks(EVIL).sids(), [1, 2]);
+}
+
+/// Linux drops a segment that another covers, and its FIN.
+#[test]
+fn a_fin_that_is_covered_ends_nothing() {
+    let mut wire = Wire::new();
+    wire.client(FIN | ACK, 6, b"x");
+    wire.client(ACK, 5, &EVIL[5..]);
+    wire.client(ACK, 0, &EVIL[..5]);
+    wire.next[0] += EVIL.len() as u32;
+    wire.server(ACK, 0, b"");
+    assert_eq!(wire.sids(), [1, 2]);
+}
+
+/// Each end still waits for what is missing in front of the other's FIN.
+#[test]
+fn fins_ahead_of_their_turn_close_nothing() {
+    let mut wire = Wire::new();
+    wire.send(false, FIN | ACK, (wire.next[1] + 10, wire.next[0]), b"");
+    wire.client(FIN | ACK, 100, b"");
+    wire.client(SYN, 0, b"");
+    assert_eq!(wire.asks(EVIL).sids(), [1, 2]);
+}
+
+#[test]
+fn a_timestamp_of_an_old_segment_does_not_count() {
+    let mut wire = Wire::with_timestamps(1000);
+    wire.timed(true, ACK, 1001, 0, GOOD);
+    wire.next[0] += GOOD.len() as u32;
+    wire.timed(false, ACK, 78, 0, b"");
+    wire.timed(true, ACK, 0x3000_0000, -10, b"old");
+    wire.timed(true, ACK, 1002, 0, EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+}
+
+#[test]
+fn timestamps_are_compared_as_linux_does() {
+    // One tick is let pass, and zero is no timestamp; two are not.
+    for (newest, timestamp, expected) in [
+        (1000, 999, &[1, 2][..]),
+        (1000, 998, &[]),
+        (0, 0xffff_0000, &[1, 2]),
+    ] {
+        let mut wire = Wire::with_timestamps(newest);
+        wire.timed(true, ACK, timestamp, 0, EVIL);
+        assert_eq!(wire.sids(), expected, "{newest} {timestamp}");
+    }
+}
+
+/// There is no window behind what the receiver gave, also where the bytes are the next.
+#[test]
+fn bytes_at_the_edge_of_the_window_are_not_taken() {
+    let mut wire = Wire::new();
+    let body = vec![b'x'; 65_535 - 62];
+    let post = b"POST /good HTTP/1.1\r\nHost: a\r\nContent-Length:          65473\r\n\r\n";
+    assert_eq!(post.len() + body.len(), 65_535 + 2);
+    let full = [&post[..], &body[2..]].concat();
+    for (distance, part) in (0..).step_by(1000).zip(full.chunks(1000)) {
+        wire.client(ACK, distance, part);
+    }
+    wire.client(ACK, 65_535, &[b'y'; 100]);
+    wire.next[0] += 65_535;
+    wire.server(ACK, 0, b"");
+    assert_eq!(wire.refused().window, 1);
+    assert_eq!(wire.asks(b"xx").asks(EVIL).sids(), [1, 2]);
+}
+
+/// No end acknowledges what lies in front of the first byte.
+#[test]
+fn an_acknowledgement_in_front_of_the_stream_is_none() {
+    let mut wire = Wire::new();
+    wire.send(true, ACK, (wire.next[0], wire.next[1] - 5), &[b'x'; 31]);
+    let wire = wire.asks(EVIL);
+    assert_eq!(wire.sids(), [1, 2]);
+    assert_eq!(wire.refused().acknowledgement, 1);
 }
 
 #[test]
