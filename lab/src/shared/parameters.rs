@@ -1,10 +1,10 @@
 //! The parameters of a model: the values of a machine file, each with its source.
 //!
 //! ```toml
-//! model = "stream-processor"
+//! model = "name of the model"
 //!
 //! [cluster]
-//! adders = { value = 3, source = "P Lai 1.3" }
+//! adders = { value = 3, source = "P author and section" }
 //!
 //! [operation.multiply]
 //! latency = { value = 4, source = "R", range = [3, 5] }

@@ -30,9 +30,11 @@ impl Random {
         (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A sample of the exponential distribution with a mean.
-    pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.share()).ln()
+    /// The number of trials up to the first success, where each succeeds with a
+    /// probability: a sample of the geometric distribution, from 1 on.
+    pub fn geometric(&mut self, probability: f64) -> u64 {
+        let failures = (1.0 - self.share()).ln() / (1.0 - probability).ln();
+        1 + failures as u64
     }
 
     /// One of several values.
@@ -67,9 +69,11 @@ mod tests {
     fn shares_are_below_1_and_samples_have_their_mean() {
         let mut random = Random::new(7);
         assert!((0..10_000).all(|_| (0.0..1.0).contains(&random.share())));
-        // The standard error of the mean is 0.003: 0.02 are over six of them.
-        let mean = (0..100_000).map(|_| random.exponential(1.0)).sum::<f64>() / 100_000.0;
-        assert!((mean - 1.0).abs() < 0.02, "{mean}");
+        // The standard error of the mean is 0.0141: 0.1 is over seven of them, which a
+        // correct generator exceeds with a probability of 2e-12.
+        let mean = (0..100_000).map(|_| random.geometric(0.2)).sum::<u64>() as f64 / 100_000.0;
+        assert!((mean - 5.0).abs() < 0.1, "{mean}");
+        assert_eq!(random.geometric(1.0), 1);
         assert_eq!(random.below(0), 0);
     }
 }

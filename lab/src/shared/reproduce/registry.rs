@@ -9,7 +9,7 @@ use crate::shared::model::Entry;
 ///
 /// # Errors
 /// A row without an entry, an entry without a row, and ids that are used twice.
-/// Ids are compared as a whole: `ixp-001` is not `imagine-001`.
+/// Ids are compared as a whole: `b-001` is not `a-001`.
 pub fn registry(
     published: Vec<Published>,
     entries: &[&'static Entry],
