@@ -19,18 +19,43 @@ pub struct Functions {
 impl Functions {
     /// Functions of strings of at most `longest` bytes, the same ones always.
     pub fn example(family: Family, clusters: usize, longest: usize) -> Functions {
-        let (parameters, tables) = match family {
-            Family::ShiftAddXor => (mixed(clusters), Vec::new()),
+        match family {
+            Family::ShiftAddXor => Functions::shift_add_xor(mixed(clusters)),
             Family::H1 => {
                 let words = mixed(2 * clusters);
-                (words.into_iter().map(below_prime).collect(), Vec::new())
+                Functions::h1(words.into_iter().map(below_prime).collect())
             }
-            Family::Tabulation => (Vec::new(), mixed(longest * 256 * clusters)),
-        };
+            Family::Tabulation => Functions::tabulation(clusters, mixed(longest * 256 * clusters)),
+        }
+    }
+
+    /// Shift-add-xor with a seed for each cluster.
+    pub fn shift_add_xor(seeds: Vec<u32>) -> Functions {
         Functions {
-            family,
-            clusters,
+            family: Family::ShiftAddXor,
+            clusters: seeds.len(),
+            parameters: seeds,
+            tables: Vec::new(),
+        }
+    }
+
+    /// H1 with a multiplier and an addend below 2³¹ - 1 for each cluster.
+    pub fn h1(parameters: Vec<u32>) -> Functions {
+        Functions {
+            family: Family::H1,
+            clusters: parameters.len() / 2,
             parameters,
+            tables: Vec::new(),
+        }
+    }
+
+    /// Tabulation with words by place in the string, byte and cluster: 256 times the
+    /// number of clusters for each place.
+    pub fn tabulation(clusters: usize, tables: Vec<u32>) -> Functions {
+        Functions {
+            family: Family::Tabulation,
+            clusters,
+            parameters: Vec::new(),
             tables,
         }
     }

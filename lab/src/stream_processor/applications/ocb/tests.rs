@@ -184,3 +184,52 @@ fn parts_of_blocks_and_long_packets_are_refused() {
     let packets = vec![(start, block.as_slice()); 100_000];
     assert!(seal(8, Offsets::Before, [0; 4], &packets).is_err());
 }
+
+/// The suite `aes-128-ocb3` of `weir-crypto`, whose nonce is the salt and the packet's IV.
+#[test]
+fn modelled_ocb_is_that_of_the_product() {
+    use weir_crypto::{Descriptor, KeyMaterial, Layout, Sealer, SealingKey, Suite};
+
+    const KEY: u128 = 0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f;
+    let suite = Suite::parse("aes-128-ocb3").expect("a suite");
+    let mut key = KEY.to_be_bytes().to_vec();
+    let salt = [0xa1, 0xb2, 0xc3, 0xd4];
+    key.extend(&salt[..suite.salt_bytes()]);
+    let material = KeyMaterial::new(suite, &key, &[]).expect("a key");
+    let mut sealer = Sealer::new();
+    let sealing = SealingKey::new(material, 77..).expect("a key");
+    let iv_bytes = sealing.iv_bytes();
+    assert_eq!((suite.salt_bytes(), iv_bytes), (4, 8));
+    let key = sealer.add(sealing);
+    for bytes in [1usize, 15, 16, 17, 64, 100, 1536] {
+        let text: Vec<u8> = (0..bytes).map(|n| (n * n + 3) as u8).collect();
+        let mut buffer = vec![0; iv_bytes];
+        buffer.extend(&text);
+        buffer.resize(buffer.len() + suite.tag_bytes(), 0);
+        let mut batch = sealer.batch(&mut buffer);
+        let layout = Layout {
+            payload_bytes: bytes as u32,
+            ..Layout::default()
+        };
+        let descriptor = Descriptor {
+            key,
+            offset: 0,
+            layout,
+            context: 0,
+        };
+        batch.push(descriptor).expect("a packet");
+        assert!(batch.run().all_good());
+
+        let (iv, sealed) = buffer.split_at(iv_bytes);
+        let nonce = salt.iter().chain(iv);
+        let nonce = nonce.fold(0, |nonce, &byte| nonce << 8 | u128::from(byte));
+        let made = seal_rfc7253(8, Offsets::Before, KEY, nonce, &text);
+        let bytes_of = |words: &[u32]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let mut modelled = bytes_of(made.cipher_text(0));
+        modelled.truncate(bytes);
+        modelled.extend(bytes_of(made.tag(0)));
+        assert_eq!(modelled, sealed, "{bytes} bytes");
+    }
+}
