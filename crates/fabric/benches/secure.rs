@@ -1,17 +1,20 @@
 //! Secure mode beside the bare cipher: RoCEv2 packets over IPv4, 4,096 keys in random order.
 //!
 //! ```text
-//! gcm seal      Sealer: the same bodies and associated data, whole tags, in place
-//! protect       Batch::push_behind, Sender::protect, and the records of the batch
-//! gcm open      Opener: the same, in place
-//! unprotect     Batch::push_behind, Receiver::unprotect, and the records of the batch
-//! copy          the records, copied
+//! gcm seal         Sealer: the same bodies and associated data, whole tags, in place
+//! protect          Batch::push_behind and Sender::protect, in place
+//! copy, protect    the same of copies of the records, as stages do it
+//! gcm open         Opener: the same, in place
+//! unprotect        Batch::push_behind and Receiver::unprotect, in place
+//! copy, unprotect  the same of copies
+//! copy             the records, copied
 //! ```
 //!
 //! `cargo bench -p weir-fabric --bench secure`. All subjects of a row are interleaved, and pass over as
 //! many bytes, which lie in the L3 cache. Packets of a sample are made before the clock starts.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::time::Instant;
 
 use weir_bench::{Candidate, Disagreement, Quartiles, Rounds, SampleParts, compare};
@@ -20,8 +23,8 @@ use weir_crypto::{
     Sealer, SealingKey, Suite,
 };
 use weir_fabric::secure::{
-    Address, Batch, Endpoint, ExtendedMode, Flow, PlainPolicy, ReceiveFrom, Receiver, Secret,
-    Sender, SenderKeys, SessionRandom, TagLimits,
+    Address, Batch, Endpoint, ExtendedMode, Flow, Places, PlainPolicy, ReceiveFrom, Receiver,
+    Secret, Sender, SenderKeys, SessionRandom, TagLimits,
 };
 use weir_fabric::wire::{Bth, ExtendedHeaders, Message, Opcode, Transport};
 use weir_packet::wire::build::IpHeader;
@@ -52,11 +55,12 @@ fn measure(payload_bytes: usize, target: f64) {
     let per_batch = (BATCH_BYTES / payload_bytes).min(256);
     let order = order(per_batch);
     let packets = (BATCHES * per_batch) as u64;
-    let mut protecting = Protecting::new(payload_bytes, &order);
-    let mut unprotecting = Unprotecting::new(payload_bytes, &order);
+    let [mut in_place, mut copied] = [(); 2].map(|()| Protecting::new(payload_bytes, &order));
+    let [mut open_in_place, mut open_copied] =
+        [(); 2].map(|()| Unprotecting::new(payload_bytes, &order));
     let mut sealing = Sealing::new(payload_bytes, &order);
     let mut opening = Opening::new(payload_bytes, &order);
-    let mut copied: Vec<u8> = Vec::new();
+    let mut copy: Vec<u8> = Vec::new();
     let mut copying = Protecting::new(payload_bytes, &order);
     let timed = |mut work: Box<dyn FnMut(&mut SampleParts)>| {
         move || -> Result<_, Disagreement> {
@@ -69,12 +73,24 @@ fn measure(payload_bytes: usize, target: f64) {
         Candidate::new("gcm seal", timed(Box::new(move |parts| sealing.run(parts)))),
         Candidate::new(
             "protect",
-            timed(Box::new(move |parts| protecting.run(parts))),
+            timed(Box::new(move |parts| in_place.run(Way::InPlace, parts))),
+        ),
+        Candidate::new(
+            "copy, protect",
+            timed(Box::new(move |parts| copied.run(Way::Copied, parts))),
         ),
         Candidate::new("gcm open", timed(Box::new(move |parts| opening.run(parts)))),
         Candidate::new(
             "unprotect",
-            timed(Box::new(move |parts| unprotecting.run(parts))),
+            timed(Box::new(move |parts| {
+                open_in_place.run(Way::InPlace, parts);
+            })),
+        ),
+        Candidate::new(
+            "copy, unprotect",
+            timed(Box::new(move |parts| {
+                open_copied.run(Way::Copied, parts);
+            })),
         ),
         Candidate::new(
             "copy",
@@ -82,11 +98,11 @@ fn measure(payload_bytes: usize, target: f64) {
                 copying.plain.write(&mut copying.records);
                 for records in copying.records.chunks(per_batch) {
                     let start = Instant::now();
-                    copied.clear();
+                    copy.clear();
                     records
                         .iter()
-                        .for_each(|record| copied.extend_from_slice(record));
-                    black_box(&copied);
+                        .for_each(|record| copy.extend_from_slice(record));
+                    black_box(&copy);
                     parts.push(records.len() as u64, start.elapsed());
                 }
             })),
@@ -107,11 +123,16 @@ fn measure(payload_bytes: usize, target: f64) {
             upper,
         } = quartiles(Quartiles::of(ns));
         println!(
-            "  {:<10} {median:8.1} [{lower:.1}, {upper:.1}]",
+            "  {:<16} {median:8.1} [{lower:.1}, {upper:.1}]",
             candidate.name()
         );
     }
-    for (bare, secure, name) in [(0, 1, "protect"), (2, 3, "unprotect")] {
+    for (bare, secure, name) in [
+        (0, 1, "protect"),
+        (0, 2, "copy, protect"),
+        (3, 4, "unprotect"),
+        (3, 5, "copy, unprotect"),
+    ] {
         let Quartiles {
             lower,
             median,
@@ -210,8 +231,68 @@ struct Protecting {
     /// Of the records of a batch, which are alike, as a pipeline has parsed them.
     headers: Vec<Headers>,
     sender: Sender,
-    batch: Batch,
+    places: Places,
+    laid_out: LaidOut,
     per_batch: usize,
+}
+
+/// Whether records lie where they may be written.
+#[derive(Clone, Copy)]
+enum Way {
+    InPlace,
+    Copied,
+}
+
+/// The records of each batch in a buffer, with space behind each.
+#[derive(Default)]
+struct LaidOut {
+    buffers: Vec<Vec<u8>>,
+    ranges: Vec<Range<usize>>,
+}
+
+impl LaidOut {
+    fn write(&mut self, records: &[Vec<u8>], per_batch: usize) {
+        self.buffers
+            .resize_with(records.len() / per_batch, Vec::new);
+        for (records, buffer) in records.chunks(per_batch).zip(&mut self.buffers) {
+            buffer.clear();
+            self.ranges.clear();
+            for record in records {
+                let start = buffer.len();
+                buffer.extend_from_slice(record);
+                self.ranges.push(start..buffer.len());
+                buffer.extend([0; Batch::SPACE_BYTES]);
+            }
+        }
+    }
+
+    /// Runs the batches and takes their time.
+    fn run(
+        &mut self,
+        way: Way,
+        records: &[Vec<u8>],
+        headers: &[Headers],
+        places: &mut Places,
+        parts: &mut SampleParts,
+        mut process: impl FnMut(&mut Batch<'_>),
+    ) {
+        let batches = records.chunks(headers.len()).zip(&mut self.buffers);
+        for (records, buffer) in batches {
+            let start = Instant::now();
+            let mut batch = places.batch(buffer);
+            for ((record, headers), range) in records.iter().zip(headers).zip(&self.ranges) {
+                if matches!(way, Way::Copied) {
+                    batch.buffer_mut()[range.clone()].copy_from_slice(record);
+                }
+                assert!(batch.push_behind(headers, LinkType::RawIp, range.clone()));
+            }
+            process(&mut batch);
+            for record in batch.iter() {
+                black_box(record.expect("processed"));
+            }
+            parts.push(records.len() as u64, start.elapsed());
+        }
+    }
 }
 
 impl Protecting {
@@ -234,26 +315,26 @@ impl Protecting {
                 .collect(),
             records,
             sender,
-            batch: Batch::new(),
+            places: Places::new(),
+            laid_out: LaidOut::default(),
             per_batch,
         }
     }
 
-    fn run(&mut self, parts: &mut SampleParts) {
+    fn run(&mut self, way: Way, parts: &mut SampleParts) {
         self.plain.write(&mut self.records);
-        for records in self.records.chunks(self.per_batch) {
-            let start = Instant::now();
-            self.batch.clear();
-            for (record, headers) in records.iter().zip(&self.headers) {
-                let is_taken = self.batch.push_behind(headers, LinkType::RawIp, record);
-                assert!(is_taken);
-            }
-            self.sender.protect(&mut self.batch, 0);
-            for record in self.batch.iter() {
-                black_box(record.expect("protected"));
-            }
-            parts.push(records.len() as u64, start.elapsed());
-        }
+        self.laid_out.write(&self.records, self.per_batch);
+        let Protecting {
+            records,
+            headers,
+            sender,
+            places,
+            laid_out,
+            ..
+        } = self;
+        laid_out.run(way, records, headers, places, parts, |batch| {
+            sender.protect(batch, 0);
+        });
     }
 }
 
@@ -261,7 +342,7 @@ struct Unprotecting {
     protecting: Protecting,
     records: Vec<Vec<u8>>,
     receiver: Receiver,
-    batch: Batch,
+    laid_out: LaidOut,
 }
 
 impl Unprotecting {
@@ -276,40 +357,26 @@ impl Unprotecting {
             protecting: Protecting::new(payload_bytes, order),
             records: Vec::new(),
             receiver,
-            batch: Batch::new(),
+            laid_out: LaidOut::default(),
         }
     }
 
-    fn run(&mut self, parts: &mut SampleParts) {
+    fn run(&mut self, way: Way, parts: &mut SampleParts) {
         let protecting = &mut self.protecting;
-        protecting.plain.write(&mut protecting.records);
-        self.records.resize(protecting.records.len(), Vec::new());
-        let per_batch = protecting.per_batch;
-        let batches = protecting.records.chunks(per_batch);
-        for (plain, secure) in batches.zip(self.records.chunks_mut(per_batch)) {
-            self.batch.clear();
-            for record in plain {
-                assert!(self.batch.push(LinkType::RawIp, record));
-            }
-            protecting.sender.protect(&mut self.batch, 0);
-            for (record, out) in self.batch.iter().zip(secure) {
-                out.clear();
-                out.extend_from_slice(record.expect("protected"));
-            }
+        protecting.run(Way::InPlace, &mut SampleParts::default());
+        self.records.clear();
+        for buffer in &protecting.laid_out.buffers {
+            let ranges = protecting.laid_out.ranges.iter().cloned();
+            self.records
+                .extend(ranges.map(|range| buffer[range].to_vec()));
         }
-        for records in self.records.chunks(per_batch) {
-            let start = Instant::now();
-            self.batch.clear();
-            for (record, headers) in records.iter().zip(&protecting.headers) {
-                let is_taken = self.batch.push_behind(headers, LinkType::RawIp, record);
-                assert!(is_taken);
-            }
-            self.receiver.unprotect(&mut self.batch, 0);
-            for record in self.batch.iter() {
-                black_box(record.expect("restored"));
-            }
-            parts.push(records.len() as u64, start.elapsed());
-        }
+        self.laid_out.write(&self.records, protecting.per_batch);
+        let (receiver, places) = (&mut self.receiver, &mut protecting.places);
+        let (records, headers) = (&self.records, &protecting.headers);
+        let laid_out = &mut self.laid_out;
+        laid_out.run(way, records, headers, places, parts, |batch| {
+            receiver.unprotect(batch, 0);
+        });
     }
 }
 

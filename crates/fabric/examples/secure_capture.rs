@@ -16,7 +16,8 @@ use std::error::Error;
 use std::path::Path;
 
 use weir_fabric::secure::{
-    Batch, DropReason, PlainPolicy, Receiver, Secret, Sender, SessionRandom, TagLimits, Unlisted,
+    Batch, DropReason, Places, PlainPolicy, Receiver, Secret, Sender, SessionRandom, TagLimits,
+    Unlisted,
 };
 use weir_fabric::wire::{Bth, Lrh, Message, Opcode, Packet, Transport};
 use weir_packet::file::Reader;
@@ -167,10 +168,13 @@ fn new_receiver(partitions: &[u16]) -> Result<Receiver, Box<dyn Error>> {
 fn pass(
     link: LinkType,
     record: &[u8],
-    run: impl FnOnce(&mut Batch),
+    run: impl FnOnce(&mut Batch<'_>),
 ) -> Result<Vec<u8>, DropReason> {
-    let mut batch = Batch::new();
-    if !batch.push(link, record) {
+    let mut buffer = record.to_vec();
+    buffer.extend([0; Batch::SPACE_BYTES]);
+    let mut places = Places::new();
+    let mut batch = places.batch(&mut buffer);
+    if !batch.push(link, 0..record.len()) {
         return Err(DropReason::NotRun);
     }
     run(&mut batch);

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::net::Ipv4Addr;
 
 use weir_fabric::secure::{
-    Address, Batch, Endpoint, ExtendedMode, Flow, PlainPolicy, Secret, Sender, SenderKeys,
+    Address, Batch, Endpoint, ExtendedMode, Flow, Places, PlainPolicy, Secret, Sender, SenderKeys,
     SessionRandom,
 };
 use weir_fabric::wire::{Bth, Carrier, ExtendedHeaders, Grh, Lrh, Message, Opcode, Transport};
@@ -92,12 +92,15 @@ fn print_packets(
     for (at, opcode) in opcodes.enumerate() {
         let psn = FIRST_PSN.wrapping_add(at as u32) & 0xff_ffff;
         let plain = packet(carrier, opcode, psn, at)?;
-        let mut batch = Batch::new();
         let link = match carrier.is_rocev2() {
             true => LinkType::RawIp,
             false => LinkType::InfiniBand,
         };
-        if !batch.push(link, &plain) {
+        let mut buffer = plain.clone();
+        buffer.extend([0; Batch::SPACE_BYTES]);
+        let mut places = Places::new();
+        let mut batch = places.batch(&mut buffer);
+        if !batch.push(link, 0..plain.len()) {
             return Err("a batch without space".into());
         }
         protector.protect(&mut batch, 0);

@@ -14,6 +14,7 @@ mod derive;
 mod flow;
 mod flows;
 mod format;
+mod place;
 mod reason;
 mod receiver;
 mod sender;
@@ -21,8 +22,7 @@ mod session;
 mod slots;
 mod unlisted;
 
-pub use batch::Batch;
-pub(crate) use batch::addresses;
+pub use batch::{Batch, Places};
 pub use config::{
     Direction, FabricFile, LoadError, OtherPackets, Partition, QueuePair, ReadSecret,
 };
@@ -30,6 +30,7 @@ pub use derive::{Address, Endpoint, Secret, SecretLength, SenderKeys, SessionRan
 pub use flow::{ExtendedMode, Flow, FlowError, Mode, PlainPolicy, Timestamps};
 pub use flows::FlowId;
 pub use format::{Algorithm, EPOCH_END};
+pub(crate) use place::addresses;
 pub use reason::DropReason;
 pub use receiver::{Alarm, AlarmCause, ReceiveFrom, Receiver, TagLimits};
 pub use sender::Sender;

@@ -16,6 +16,7 @@
 //! No file of `weir-stream` names these stages: they register their drop reasons, parts of the work and
 //! events with the vocabulary of their pipeline.
 
+mod by_flow;
 mod epochs;
 mod error;
 mod filter;

@@ -53,6 +53,7 @@ pub use crc::{Verdict, vcrc};
 pub use extended::{Aeth, AtomicAckEth, AtomicEth, Deth, Ieth, ImmDt, Rdeth, Reth};
 pub use fault::{Fault, HeaderKind};
 pub use opcode::{Direction, Opcode, Operation, Transport};
+pub(crate) use packet::is_other;
 pub use packet::{Carrier, Packet};
 pub use route::{Grh, LinkNextHeader, Lrh};
 pub use transport::Bth;

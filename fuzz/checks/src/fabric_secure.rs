@@ -5,7 +5,7 @@
 //! that was sent; no packet of somebody without the keys is accepted; and forgeries leave nothing behind.
 
 use weir_fabric::secure::{
-    Batch, DropReason, ExtendedMode, PlainPolicy, Receiver, Secret, Sender, SessionRandom,
+    Batch, DropReason, ExtendedMode, Places, PlainPolicy, Receiver, Secret, Sender, SessionRandom,
     TagLimits, Unlisted,
 };
 use weir_fabric::wire::Packet;
@@ -64,12 +64,12 @@ pub fn check(input: &[u8]) {
     let mut sender = Sender::new(PlainPolicy::default());
     let added = sender.add_unlisted(keys(1, extended), FIRST_EPOCH..FIRST_EPOCH + 9);
     assert_eq!(added, Ok(()));
-    let mut batch = batch_of(link, &[record, record]);
-    sender.protect(&mut batch, NOW_SECONDS);
-    let protected: Vec<Vec<u8>> = batch.iter().flatten().map(<[u8]>::to_vec).collect();
-    if let Ok(first) = batch.get(0) {
+    let protected = processed(link, &[record, record], |batch| {
+        sender.protect(batch, NOW_SECONDS);
+    });
+    if let [Ok(first), second] = &protected[..] {
         // The same packet again has the same bytes in 32-bit mode, and another number in extended mode.
-        assert_eq!(protected.len(), 2);
+        assert!(second.is_ok());
         assert_eq!(protected[0] == protected[1], first.len() == record.len());
         check_restored(link, record, first);
         check_changed(link, record, first, usize::from(*place), *bits);
@@ -93,33 +93,56 @@ fn receiver(secret: u8) -> Receiver {
     receiver
 }
 
-fn batch_of(link: LinkType, records: &[&[u8]]) -> Batch {
-    let mut batch = Batch::new();
+/// What becomes of records that lie in one buffer.
+fn processed(
+    link: LinkType,
+    records: &[&[u8]],
+    process: impl FnOnce(&mut Batch<'_>),
+) -> Vec<Result<Vec<u8>, DropReason>> {
+    let mut buffer = Vec::new();
+    let mut ranges = Vec::new();
     for record in records {
-        assert!(batch.push(link, record));
+        let start = buffer.len();
+        buffer.extend_from_slice(record);
+        ranges.push(start..buffer.len());
+        buffer.extend([0; Batch::SPACE_BYTES]);
     }
-    batch
+    let mut places = Places::new();
+    let mut batch = places.batch(&mut buffer);
+    for range in ranges {
+        assert!(batch.push(link, range));
+    }
+    process(&mut batch);
+    let outcomes = batch.iter();
+    outcomes.map(|record| record.map(<[u8]>::to_vec)).collect()
+}
+
+fn unprotect(
+    receiver: &mut Receiver,
+    link: LinkType,
+    records: &[&[u8]],
+) -> Vec<Result<Vec<u8>, DropReason>> {
+    processed(link, records, |batch| {
+        receiver.unprotect(batch, NOW_SECONDS);
+    })
 }
 
 /// Nobody who made the input has this receiver's keys.
 fn check_strangers(link: LinkType, record: &[u8]) {
     let mut receiver = receiver(2);
-    let mut batch = batch_of(link, &[record, record]);
-    receiver.unprotect(&mut batch, NOW_SECONDS);
-    assert!(batch.iter().all(|outcome| outcome.is_err()));
+    let outcomes = unprotect(&mut receiver, link, &[record, record]);
+    assert!(outcomes.iter().all(|outcome| outcome.is_err()));
     assert_eq!(receiver.flows(), 0);
 }
 
 fn check_restored(link: LinkType, record: &[u8], secure: &[u8]) {
     let mut receiver = receiver(1);
-    let mut batch = batch_of(link, &[secure]);
-    receiver.unprotect(&mut batch, NOW_SECONDS);
-    let restored = match batch.get(0) {
-        Ok(restored) => restored,
-        Err(reason) => panic!("an intact packet is dropped: {reason:?}"),
+    let restored = match &unprotect(&mut receiver, link, &[secure])[..] {
+        [Ok(restored)] => restored.clone(),
+        reason => panic!("an intact packet is dropped: {reason:?}"),
     };
     assert_eq!(
-        without_checksums(link, restored),
+        without_checksums(link, &restored),
         without_checksums(link, record)
     );
     assert_eq!(receiver.flows(), 1);
@@ -130,12 +153,10 @@ fn check_changed(link: LinkType, record: &[u8], secure: &[u8], place: usize, bit
     let at = place % changed.len().max(1);
     changed[at] ^= bits;
     let mut receiver = receiver(1);
-    let mut batch = batch_of(link, &[&changed]);
-    receiver.unprotect(&mut batch, NOW_SECONDS);
-    match batch.get(0) {
-        Err(reason) => assert_ne!(reason, DropReason::CipherRefused),
+    match &unprotect(&mut receiver, link, &[&changed])[0] {
+        Err(reason) => assert_ne!(*reason, DropReason::CipherRefused),
         Ok(restored) => {
-            let [restored, sent] = [restored, record].map(|record| {
+            let [restored, sent] = [&restored[..], record].map(|record| {
                 let packet = Packet::parse(link, record).ok().flatten();
                 packet.map(|packet| (packet.bth().psn, packet.payload().to_vec()))
             });

@@ -1,104 +1,114 @@
-//! Packets in one buffer, on their way through a sender or a receiver.
+//! Packets in a buffer, on their way through a sender or a receiver.
 
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use weir_crypto::{BATCH_PACKETS, Descriptor, KeyId, Layout};
 use weir_packet::wire::{Checksum, Headers, LinkType, internet_checksum, protocol};
 
-use super::derive::{Address, Endpoint};
 use super::flows::FlowId;
-use super::format::{self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, TAG_BYTES, associated_bytes};
+use super::format::{self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, TAG_BYTES};
+use super::place::Place;
 use super::reason::DropReason;
 use crate::wire::{Bth, Carrier, Lrh, Packet, erf, icrc, vcrc};
 
-/// Up to 256 packets, copied into one buffer.
+/// What is known about the packets of a batch, one batch after the other.
+#[derive(Debug, Default)]
+pub struct Places(Vec<Place>);
+
+/// Up to 256 packets, which are protected or restored where they lie in one buffer.
 ///
-/// Each is laid out as the cipher needs it:
+/// The headers of a packet become its associated data, in front of the body, until the cipher has run;
+/// behind its body is space for a whole tag:
 ///
 /// ```text
-/// │ associated data │ record up to the payload │ body │ 24 bytes │ record behind the ICRC │
+/// │ record up to the body │ body │ ICRC │ record behind the ICRC │ 20 bytes │   as it came
+/// │ record up to the body │ body │ whole tag, number │ record behind the ICRC │   while it is sealed
 /// ```
-#[derive(Debug, Default)]
-pub struct Batch {
-    pub(super) buffer: Vec<u8>,
-    pub(super) places: Vec<Place>,
+#[derive(Debug)]
+pub struct Batch<'b> {
+    pub(super) buffer: &'b mut [u8],
+    pub(super) places: &'b mut Vec<Place>,
 }
 
-/// Where a packet lies in the buffer, and what is known about it.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    link: LinkType,
-    pub(super) carrier: Carrier,
-    pub(super) bth: Bth,
-    pub(super) path: Path,
-    /// Whether a packet to protect carries its own ICRC.
-    pub(super) has_its_icrc: bool,
-    /// Of the path, and the flow that has it, as the sender or receiver found them ahead.
-    pub(super) path_hash: u64,
-    pub(super) found: Option<FlowId>,
-    /// Offset of the associated data in the buffer.
-    associated: usize,
-    associated_bytes: usize,
-    /// Offset of the record in the buffer.
-    record: usize,
-    /// Offset of the LRH or of the IP header in the buffer.
-    start: usize,
-    /// Offset of the BTH in the buffer.
-    bth_start: usize,
-    /// Offset of the body in the buffer.
-    body: usize,
-    pub(super) body_bytes: usize,
-    /// What stands behind the body: an ICRC, or another check value.
-    check_bytes: usize,
-    /// Where the bytes behind the ICRC are.
-    trailer: Range<usize>,
-    has_vcrc: bool,
-    /// Of the marking field, where the flow has timestamps.
-    timestamp_bits: u32,
-    /// Whose keys it has, once they are found.
-    flow: Option<FlowId>,
-    outcome: Result<(), DropReason>,
-}
-
-/// Which keys a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    pub(super) source: Address,
-    pub(super) destination: Endpoint,
-    /// Of datagrams, which say so.
-    pub(super) source_qp: Option<u32>,
-}
-
-/// Behind each body, for what a packet of extended mode has there.
-const SPACE_BYTES: usize = EXTENDED_BYTES + CUT_TAG_BYTES;
-
-impl Batch {
+impl Places {
     /// Without packets.
-    pub fn new() -> Batch {
-        Batch::default()
+    pub fn new() -> Places {
+        Places::default()
     }
 
-    /// Takes the packet out of a record of a capture or a port; false where the batch is full. One
-    /// that cannot be processed takes its place, and is dropped with a reason.
+    /// A batch without packets yet, which are going to lie in `buffer`. What was known about the batch
+    /// before is forgotten.
+    pub fn batch<'b>(&'b mut self, buffer: &'b mut [u8]) -> Batch<'b> {
+        self.0.clear();
+        Batch {
+            buffer,
+            places: &mut self.0,
+        }
+    }
+
+    /// Where the record of packet `index` of the last batch lies in its buffer after the run.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    #[inline]
+    pub fn record(&self, index: usize) -> Result<Range<usize>, DropReason> {
+        self.0.get(index).ok_or(DropReason::NotRun)?.record()
+    }
+
+    /// The flow of packet `index` of the last batch, as [`Batch::flow`].
+    #[inline]
+    pub fn flow(&self, index: usize) -> Option<FlowId> {
+        self.0.get(index)?.flow
+    }
+}
+
+impl Batch<'_> {
+    /// Bytes behind each record that belong to it, and may be written.
+    pub const SPACE_BYTES: usize = EXTENDED_BYTES;
+
+    /// Takes the packet out of a record of a capture or a port, which lies at `record` in the buffer with
+    /// [`SPACE_BYTES`](Batch::SPACE_BYTES) behind it; false where the batch is full. One that cannot be
+    /// processed takes its place, and is dropped with a reason: [`DropReason::NotRun`] where it does not
+    /// lie in the buffer.
     #[must_use]
-    pub fn push(&mut self, link: LinkType, record: &[u8]) -> bool {
-        self.push_behind(&Headers::parse(link, record), link, record)
+    pub fn push(&mut self, link: LinkType, record: Range<usize>) -> bool {
+        let headers = Headers::parse(link, self.buffer.get(record.clone()).unwrap_or_default());
+        self.push_behind(&headers, link, record)
     }
 
     /// The same where the headers up to UDP are known already.
     #[must_use]
-    pub fn push_behind(&mut self, headers: &Headers, link: LinkType, record: &[u8]) -> bool {
+    pub fn push_behind(&mut self, headers: &Headers, link: LinkType, record: Range<usize>) -> bool {
         if self.places.len() == BATCH_PACKETS {
             return false;
         }
-        let place = match Packet::behind(headers, link, record) {
-            Ok(Some(packet)) => self.lay_out(link, record, &packet),
-            Ok(None) => Err(DropReason::NotFabric),
-            Err(_) => Err(DropReason::Malformed),
-        };
+        let place = self.place(headers, link, record);
         self.places.push(place.unwrap_or_else(Place::dropped));
         true
+    }
+
+    fn place(
+        &self,
+        headers: &Headers,
+        link: LinkType,
+        record: Range<usize>,
+    ) -> Result<Place, DropReason> {
+        let space_end = record.end.checked_add(Self::SPACE_BYTES);
+        // Offsets have 32 bits.
+        let is_inside = space_end.is_some_and(|end| end <= self.buffer.len().min(1 << 31));
+        let bytes = self.buffer.get(record.clone()).filter(|_| is_inside);
+        let bytes = bytes.ok_or(DropReason::NotRun)?;
+        match Packet::behind(headers, link, bytes) {
+            Ok(Some(packet)) => Place::of(link, record, &packet),
+            Ok(None) => Err(DropReason::NotFabric),
+            Err(_) => Err(DropReason::Malformed),
+        }
+    }
+
+    /// The buffer, into which records may be written before they are pushed.
+    #[inline]
+    pub fn buffer_mut(&mut self) -> &mut [u8] {
+        self.buffer
     }
 
     /// Packets that were pushed.
@@ -111,22 +121,13 @@ impl Batch {
         self.places.is_empty()
     }
 
-    /// Takes all packets out.
-    pub fn clear(&mut self) {
-        self.buffer.clear();
-        self.places.clear();
-    }
-
     /// The record of packet `index`, as it is after the run.
     ///
     /// # Errors
     /// Why it is dropped.
     pub fn get(&self, index: usize) -> Result<&[u8], DropReason> {
         let place = self.places.get(index).ok_or(DropReason::NotRun)?;
-        place.outcome?;
-        let end = place.body + place.body_bytes + place.check_bytes + place.trailer.len();
-        let record = self.buffer.get(place.record..end);
-        record.ok_or(DropReason::NotRun)
+        self.buffer.get(place.record()?).ok_or(DropReason::NotRun)
     }
 
     /// The flow of packet `index`, under whose keys it is protected or was verified; `None` where it passes
@@ -144,58 +145,6 @@ impl Batch {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    fn lay_out(
-        &mut self,
-        link: LinkType,
-        record: &[u8],
-        packet: &Packet<'_>,
-    ) -> Result<Place, DropReason> {
-        let icrc = packet.icrc_range().ok_or(DropReason::PacketCut)?;
-        let first = packet.lrh_range().or(packet.ip_range());
-        let start = first.ok_or(DropReason::Malformed)?.start;
-        let path = Path::of(packet).ok_or(DropReason::Malformed)?;
-        let header_end = packet.extended_range().end;
-        if header_end > usize::from(u8::MAX) {
-            return Err(DropReason::HeadersTooLong);
-        }
-        let associated_bytes = associated_bytes(packet.carrier(), header_end - start);
-        let associated = self.buffer.len();
-        let record_start = associated + associated_bytes;
-        let trailer = record_start + icrc.start + SPACE_BYTES;
-        // What is written in front of the record and behind the ICRC is written later.
-        let front = record
-            .get(..associated_bytes)
-            .ok_or(DropReason::Malformed)?;
-        (self.buffer).reserve(associated_bytes + record.len() + SPACE_BYTES);
-        self.buffer.extend_from_slice(front);
-        self.buffer.extend_from_slice(&record[..icrc.end]);
-        self.buffer
-            .extend_from_slice(&[0; SPACE_BYTES - CUT_TAG_BYTES]);
-        self.buffer.extend_from_slice(&record[icrc.end..]);
-        Ok(Place {
-            link,
-            carrier: packet.carrier(),
-            bth: *packet.bth(),
-            path,
-            has_its_icrc: false,
-            path_hash: 0,
-            found: None,
-            associated,
-            associated_bytes,
-            record: record_start,
-            start: record_start + start,
-            bth_start: record_start + packet.bth_range().start,
-            body: record_start + header_end,
-            body_bytes: icrc.start - header_end,
-            check_bytes: CUT_TAG_BYTES,
-            trailer: trailer..self.buffer.len(),
-            has_vcrc: packet.vcrc_range().is_some(),
-            timestamp_bits: 0,
-            flow: None,
-            outcome: Err(DropReason::NotRun),
-        })
-    }
-
     pub(super) fn drop(&mut self, index: usize, reason: DropReason) {
         self.places[index].outcome = Err(reason);
     }
@@ -205,12 +154,13 @@ impl Batch {
         self.places[index].outcome == Err(DropReason::NotRun)
     }
 
+    #[inline]
     pub(super) fn body(&self, index: usize) -> Range<usize> {
-        let place = &self.places[index];
-        place.body..place.body + place.body_bytes
+        self.places[index].body()
     }
 
     /// The bytes behind the body.
+    #[inline]
     pub(super) fn check<const N: usize>(&self, index: usize) -> [u8; N] {
         let at = self.body(index).end;
         let bytes = self.buffer.get(at..).and_then(<[u8]>::first_chunk);
@@ -218,15 +168,25 @@ impl Batch {
     }
 
     /// Writes what stands behind the body.
+    #[inline]
     pub(super) fn set_check(&mut self, index: usize, bytes: &[u8]) {
         let at = self.body(index).end;
         self.buffer[at..at + bytes.len()].copy_from_slice(bytes);
-        self.places[index].check_bytes = bytes.len();
+        self.places[index].check_bytes = bytes.len() as u32;
+    }
+
+    /// Puts what is behind the ICRC out of the way of a whole tag.
+    #[inline]
+    pub(super) fn make_space(&mut self, index: usize) {
+        let place = &mut self.places[index];
+        let to = place.body().end + CUT_TAG_BYTES + Self::SPACE_BYTES;
+        place.move_trailer(self.buffer, to);
     }
 
     /// Writes identifier and epoch.
+    #[inline]
     pub(super) fn set_fields(&mut self, index: usize, algorithm: Algorithm, epoch: u64) {
-        let at = self.places[index].bth_start;
+        let at = self.places[index].bth_start as usize;
         format::set_fields(&mut self.buffer[at..at + Bth::BYTES], algorithm, epoch);
     }
 
@@ -234,14 +194,17 @@ impl Batch {
     pub(super) fn timestamp(&mut self, index: usize, bits: u32) -> Option<u64> {
         let gid = self.marked_gid(index)?;
         let stamp = format::timestamp(gid, bits)?;
-        self.places[index].timestamp_bits = bits;
+        // A marking field has 38 bits.
+        self.places[index].timestamp_bits = bits as u8;
         Some(stamp)
     }
 
     /// Writes the timestamp of a packet that has a field for one.
     pub(super) fn set_timestamp(&mut self, index: usize, stamp: u64) {
-        let bits = self.places[index].timestamp_bits;
-        if let Some(gid) = self.marked_gid(index).filter(|_| bits > 0) {
+        let bits = u32::from(self.places[index].timestamp_bits);
+        if bits > 0
+            && let Some(gid) = self.marked_gid(index)
+        {
             format::set_timestamp(gid, bits, stamp);
         }
     }
@@ -249,7 +212,7 @@ impl Batch {
     /// The DGID of a packet of native InfiniBand.
     fn marked_gid(&mut self, index: usize) -> Option<&mut [u8; 16]> {
         let place = &self.places[index];
-        let at = place.start + Lrh::BYTES + DGID_OFFSET;
+        let at = place.start as usize + Lrh::BYTES + DGID_OFFSET;
         let gid = (place.carrier == Carrier::Global).then(|| self.buffer.get_mut(at..));
         gid.flatten()?.first_chunk_mut()
     }
@@ -257,7 +220,7 @@ impl Batch {
     /// Changes the lengths in the headers.
     pub(super) fn change_lengths(&mut self, index: usize, by: isize) -> Result<(), DropReason> {
         let place = &self.places[index];
-        let headers = &mut self.buffer[place.start..place.bth_start];
+        let headers = &mut self.buffer[place.start as usize..place.bth_start as usize];
         let before: [u8; MOST_OUTER_BYTES] =
             std::array::from_fn(|at| headers.get(at).copied().unwrap_or(0));
         let changed = format::change_lengths(place.carrier, headers, by);
@@ -266,47 +229,54 @@ impl Batch {
             headers.copy_from_slice(&before[..bytes]);
             DropReason::TooLong
         })?;
-        let record = &mut self.buffer[place.record..place.start];
+        let record = &mut self.buffer[place.record as usize..place.start as usize];
         match place.link {
             LinkType::Erf => erf::change_lengths(record, by).ok_or(DropReason::TooLong),
             _ => Ok(()),
         }
     }
 
-    /// Writes the associated data of the headers as they are now.
-    pub(super) fn set_associated(&mut self, index: usize) {
-        let place = &self.places[index];
-        let (front, rest) = self.buffer.split_at_mut(place.record);
-        let headers = &rest[place.start - place.record..place.body - place.record];
-        format::write_associated_data(
+    /// Makes the headers, as they are now, the associated data.
+    #[inline]
+    pub(super) fn mask(&mut self, index: usize) {
+        let place = &mut self.places[index];
+        let headers = &mut self.buffer[place.associated()];
+        place.changeable = format::mask(
             place.carrier,
             headers,
-            place.bth_start - place.start,
-            place.timestamp_bits,
-            &mut front[place.associated..],
+            place.bth_in_associated(),
+            place.timestamp_bits.into(),
         );
     }
 
-    /// The associated data.
-    pub(super) fn associated(&self, index: usize) -> &[u8] {
+    /// Makes the associated data the headers that they were.
+    #[inline]
+    pub(super) fn unmask(&mut self, index: usize) {
         let place = &self.places[index];
-        &self.buffer[place.associated..place.associated + place.associated_bytes]
+        let headers = &mut self.buffer[place.associated()];
+        let bth = place.bth_in_associated();
+        (place.changeable).put_back(place.carrier, headers, bth);
     }
 
-    /// For the cipher.
+    /// The associated data of a packet whose headers are masked.
+    pub(super) fn associated(&self, index: usize) -> &[u8] {
+        &self.buffer[self.places[index].associated()]
+    }
+
+    /// For the cipher, of a packet whose headers are masked.
     #[inline]
     pub(super) fn descriptor(&self, index: usize, key: KeyId) -> Descriptor {
         let place = &self.places[index];
+        let associated = place.associated();
         Descriptor {
             key,
             context: 0,
-            // A batch is far shorter than 4 GiB, and headers are shorter than 256 bytes.
-            offset: place.associated as u32,
+            offset: associated.start as u32,
             layout: Layout {
-                payload_bytes: place.body_bytes as u32,
-                aad_bytes: place.associated_bytes as u16,
-                gap_bytes: (place.body - place.record) as u8,
-                esn: false,
+                payload_bytes: place.body_bytes,
+                // Headers are shorter than 256 bytes.
+                aad_bytes: associated.len() as u16,
+                ..Layout::default()
             },
         }
     }
@@ -315,10 +285,10 @@ impl Batch {
     /// number.
     pub(super) fn split_extended(&mut self, index: usize) -> Result<u64, DropReason> {
         let place = &mut self.places[index];
-        let bytes = place.body_bytes.checked_sub(EXTENDED_BYTES);
-        let bytes = bytes.filter(|bytes| usize::from(place.bth.pad_bytes) <= *bytes);
+        let bytes = place.body_bytes.checked_sub(EXTENDED_BYTES as u32);
+        let bytes = bytes.filter(|bytes| u32::from(place.bth.pad_bytes) <= *bytes);
         place.body_bytes = bytes.ok_or(DropReason::Malformed)?;
-        let end = place.body + place.body_bytes;
+        let end = place.body().end;
         let number: [u8; format::NUMBER_BYTES] = self.check(index);
         let tag = end + format::NUMBER_BYTES;
         self.buffer.copy_within(tag..tag + TAG_BYTES, end);
@@ -326,20 +296,21 @@ impl Batch {
     }
 
     /// A packet that leaves as it came.
+    #[inline]
     pub(super) fn pass(&mut self, index: usize) {
         let place = &mut self.places[index];
-        let end = place.body + place.body_bytes + place.check_bytes;
-        self.buffer.copy_within(place.trailer.clone(), end);
-        place.trailer = end..end + place.trailer.len();
+        let end = place.check_end();
+        place.move_trailer(self.buffer, end);
         place.outcome = Ok(());
     }
 
     /// A packet that leaves with its check value written: checksums and VCRC are computed.
+    #[inline]
     pub(super) fn finish(&mut self, index: usize) {
         self.pass(index);
         let place = &self.places[index];
-        let end = place.body + place.body_bytes + place.check_bytes;
-        let (packet, trailer) = self.buffer[place.start..].split_at_mut(end - place.start);
+        let start = place.start as usize;
+        let (packet, trailer) = self.buffer[start..].split_at_mut(place.check_end() - start);
         match place.carrier {
             Carrier::Local | Carrier::Global => {
                 let covered = place.has_vcrc.then(|| vcrc(packet));
@@ -365,7 +336,7 @@ impl Batch {
     pub(super) fn finish_plain(&mut self, index: usize) {
         self.set_fields(index, Algorithm::None, 0);
         self.set_timestamp(index, 0);
-        self.places[index].check_bytes = CUT_TAG_BYTES;
+        self.places[index].check_bytes = CUT_TAG_BYTES as u32;
         match self.icrc(index) {
             Some(icrc) => {
                 self.set_check(index, &icrc.to_le_bytes());
@@ -376,110 +347,21 @@ impl Batch {
     }
 
     /// The ICRC of a packet with headers and body as they are now.
+    #[inline]
     fn icrc(&self, index: usize) -> Option<u32> {
         let place = &self.places[index];
-        let behind_bth = place.bth_start + Bth::BYTES;
-        let headers = self.buffer.get(place.start..behind_bth)?;
-        let rest = (self.buffer).get(behind_bth..place.body + place.body_bytes)?;
+        let behind_bth = place.bth_start as usize + Bth::BYTES;
+        let headers = self.buffer.get(place.start as usize..behind_bth)?;
+        let rest = self.buffer.get(behind_bth..place.body().end)?;
         icrc(place.carrier, headers, rest)
     }
 
     /// Compares the ICRC of a plain packet.
+    #[inline]
     pub(super) fn check_icrc(&mut self, index: usize) {
         let carried = u32::from_le_bytes(self.check(index));
         self.places[index].has_its_icrc = self.icrc(index) == Some(carried);
     }
-}
-
-impl Place {
-    fn dropped(reason: DropReason) -> Place {
-        let endpoint = Endpoint {
-            address: Address::Lid(0),
-            queue_pair: 0,
-        };
-        Place {
-            link: LinkType::Ethernet,
-            carrier: Carrier::Local,
-            bth: Bth::default(),
-            path: Path {
-                source: endpoint.address,
-                destination: endpoint,
-                source_qp: None,
-            },
-            has_its_icrc: false,
-            path_hash: 0,
-            found: None,
-            associated: 0,
-            associated_bytes: 0,
-            record: 0,
-            start: 0,
-            bth_start: 0,
-            body: 0,
-            body_bytes: 0,
-            check_bytes: 0,
-            trailer: 0..0,
-            has_vcrc: false,
-            timestamp_bits: 0,
-            flow: None,
-            outcome: Err(reason),
-        }
-    }
-}
-
-/// In few words, as it is done for every packet.
-impl Hash for Path {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let (source_kind, source) = self.source.to_number();
-        let (kind, destination) = self.destination.address.to_number();
-        let kinds = u64::from(source_kind) << 8 | u64::from(kind);
-        let source_qp = self.source_qp.map_or(0, |queue_pair| 1 << 24 | queue_pair);
-        state.write_u64(kinds << 32 | u64::from(self.destination.queue_pair));
-        state.write_u32(source_qp);
-        state.write_u128(source);
-        state.write_u128(destination);
-    }
-}
-
-impl Path {
-    #[inline]
-    fn of(packet: &Packet<'_>) -> Option<Path> {
-        let (source, destination) = match packet.carrier() {
-            Carrier::Local => {
-                let lrh = packet.lrh()?;
-                (
-                    Address::Lid(lrh.source_lid),
-                    Address::Lid(lrh.destination_lid),
-                )
-            }
-            Carrier::Global => {
-                let grh = packet.grh()?;
-                let destination = format::unmarked(grh.destination_gid);
-                (
-                    Address::Gid(grh.source_gid.into()),
-                    Address::Gid(destination.into()),
-                )
-            }
-            Carrier::Ipv4 | Carrier::Ipv6 => {
-                let (source, destination) = packet.ip_addresses()?;
-                (source.into(), destination.into())
-            }
-        };
-        Some(Path {
-            source,
-            destination: Endpoint {
-                address: destination,
-                queue_pair: packet.bth().destination_qp,
-            },
-            source_qp: packet.deth().map(|deth| deth.source_qp),
-        })
-    }
-}
-
-/// Where a packet comes from, and where it goes to.
-pub(crate) fn addresses(packet: &Packet<'_>) -> Option<[Address; 2]> {
-    let path = Path::of(packet)?;
-    Some([path.source, path.destination.address])
 }
 
 const IPV4_BYTES: usize = 20;

@@ -8,9 +8,10 @@ use aes::Aes128;
 use cmac::{Cmac, KeyInit, Mac};
 use weir_crypto::KeyError;
 
-use super::batch::{Batch, Path};
+use super::batch::Batch;
 use super::derive::{Address, Endpoint, GcmKey, SenderKeys};
 use super::format::{CUT_TAG_BYTES, Role};
+use super::place::Path;
 use super::reason::DropReason;
 use super::unlisted::Unlisted;
 use crate::marks::MarkingField;
@@ -263,7 +264,7 @@ impl CmacKey {
         CmacKey(Cmac::new((&*keys.cmac_32).into()))
     }
 
-    fn over(&self, batch: &Batch, index: usize, role: Role, number: u64) -> Cmac<Aes128> {
+    fn over(&self, batch: &Batch<'_>, index: usize, role: Role, number: u64) -> Cmac<Aes128> {
         let mut mac = self.0.clone();
         mac.update(&(role as u32).to_be_bytes());
         mac.update(&number.to_be_bytes());
@@ -274,7 +275,7 @@ impl CmacKey {
 
     pub(super) fn tag(
         &self,
-        batch: &Batch,
+        batch: &Batch<'_>,
         index: usize,
         role: Role,
         number: u64,
@@ -287,7 +288,13 @@ impl CmacKey {
     }
 
     /// Compares in constant time.
-    pub(super) fn is_right(&self, batch: &Batch, index: usize, role: Role, number: u64) -> bool {
+    pub(super) fn is_right(
+        &self,
+        batch: &Batch<'_>,
+        index: usize,
+        role: Role,
+        number: u64,
+    ) -> bool {
         let carried: [u8; CUT_TAG_BYTES] = batch.check(index);
         let mac = self.over(batch, index, role, number);
         mac.verify_truncated_left(&carried).is_ok()

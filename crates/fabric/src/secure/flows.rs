@@ -7,9 +7,9 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use weir_simd::prefetch;
 
-use super::batch::Path;
 use super::derive::Endpoint;
 use super::flow::{Flow, FlowError};
+use super::place::Path;
 
 /// A flow of one sender or receiver, and of this one only. The name of a flow that was removed names
 /// no other flow.
@@ -17,6 +17,13 @@ use super::flow::{Flow, FlowError};
 pub struct FlowId {
     slot: u32,
     generation: u32,
+}
+
+impl FlowId {
+    /// A small number, which no other flow of the sender or receiver has at the same time.
+    pub(crate) fn slot(self) -> usize {
+        self.slot as usize
+    }
 }
 
 /// Where a flow comes from.
@@ -45,6 +52,8 @@ pub(super) struct Flows<T> {
     now: u64,
 }
 
+/// On lines of its own, as the flow of each packet is fetched from memory.
+#[repr(align(64))]
 struct Slot<T> {
     generation: u32,
     held: Option<Held<T>>,

@@ -87,49 +87,91 @@ pub(super) fn set_fields(bth: &mut [u8], algorithm: Algorithm, epoch: u64) {
     bth[RESV7] = bth[RESV7] & !EPOCH_BITS | epoch as u8 & EPOCH_BITS;
 }
 
-/// Length of the associated data; the headers have `header_bytes` from LRH or IP header to payload.
-pub(super) fn associated_bytes(carrier: Carrier, header_bytes: usize) -> usize {
-    match carrier {
-        Carrier::Global => header_bytes - Lrh::BYTES,
-        _ => header_bytes,
-    }
+/// What headers have where the associated data have zeros: with what may change on the way, the bytes
+/// around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changeable {
+    front: [u8; 12],
+    /// Of a packet with a GRH.
+    destination_gid: [u8; 16],
+    /// Of RoCEv2.
+    udp_checksum: [u8; 2],
+    resv8a: u8,
 }
 
-/// Copies the headers from LRH or IP header to payload, of which the BTH begins at `bth`, and clears
-/// what may change on the way: of the marking field all but its upper `timestamp_bits`. `out` has
-/// [`associated_bytes`].
-pub(super) fn write_associated_data(
+/// Makes headers the associated data: clears what may change on the way, of the marking field all but its
+/// upper `timestamp_bits`, and returns what was there. The headers begin with the IP header or the GRH, or
+/// with the LRH where there is no GRH; `bth` is the offset of the BTH.
+#[inline]
+pub(super) fn mask(
     carrier: Carrier,
-    headers: &[u8],
+    headers: &mut [u8],
     bth: usize,
     timestamp_bits: u32,
-    out: &mut [u8],
-) {
-    let left_out = headers.len() - out.len();
-    out.copy_from_slice(&headers[left_out..]);
-    let bth = bth - left_out;
+) -> Changeable {
+    let mut kept = Changeable {
+        front: headers.first_chunk().copied().unwrap_or_default(),
+        resv8a: headers[bth + RESV8A],
+        ..Changeable::default()
+    };
     match carrier {
-        Carrier::Local => out[0] &= 0x0f,
+        Carrier::Local => headers[0] &= 0x0f,
         Carrier::Global => {
-            clear_ipv6(out);
-            if let Some(gid) = out[24..].first_chunk_mut() {
+            clear_ipv6(headers);
+            if let Some(gid) = headers[DESTINATION_GID..].first_chunk_mut() {
+                kept.destination_gid = *gid;
                 clear_marks(gid, timestamp_bits);
             }
         }
         Carrier::Ipv4 => {
-            out[1] = 0;
-            out[4..6].fill(0);
-            out[8] = 0;
-            out[10..12].fill(0);
-            out[26..28].fill(0);
+            headers[1] = 0;
+            headers[4..6].fill(0);
+            headers[8] = 0;
+            headers[10..12].fill(0);
+            kept.udp_checksum = clear_udp_checksum(headers, bth);
         }
         Carrier::Ipv6 => {
-            clear_ipv6(out);
-            out[46..48].fill(0);
+            clear_ipv6(headers);
+            kept.udp_checksum = clear_udp_checksum(headers, bth);
         }
     }
-    out[bth + RESV8A] &= !CONGESTION_BITS;
+    headers[bth + RESV8A] &= !CONGESTION_BITS;
+    kept
 }
+
+/// A UDP header ends with its checksum.
+#[inline]
+fn clear_udp_checksum(headers: &mut [u8], udp_end: usize) -> [u8; 2] {
+    let checksum = headers[..udp_end].last_chunk_mut();
+    checksum.map(std::mem::take).unwrap_or_default()
+}
+
+impl Changeable {
+    /// Makes associated data the headers that they were, the arguments of [`mask`].
+    #[inline]
+    pub(super) fn put_back(&self, carrier: Carrier, headers: &mut [u8], bth: usize) {
+        if let Some(front) = headers.first_chunk_mut() {
+            *front = self.front;
+        }
+        match carrier {
+            Carrier::Local => {}
+            Carrier::Global => {
+                if let Some(gid) = headers[DESTINATION_GID..].first_chunk_mut() {
+                    *gid = self.destination_gid;
+                }
+            }
+            Carrier::Ipv4 | Carrier::Ipv6 => {
+                if let Some(checksum) = headers[..bth].last_chunk_mut() {
+                    *checksum = self.udp_checksum;
+                }
+            }
+        }
+        headers[bth + RESV8A] = self.resv8a;
+    }
+}
+
+/// Offset of the DGID in a GRH.
+const DESTINATION_GID: usize = 24;
 
 /// Traffic class, flow label and hop limit.
 fn clear_ipv6(header: &mut [u8]) {

@@ -7,11 +7,12 @@ use std::fmt;
 
 use weir_crypto::{Opener, WholeTags};
 
-use super::batch::{Batch, Path, Place};
+use super::batch::Batch;
 use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{Algorithm, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, is_reliable};
+use super::place::{Path, Place};
 use super::reason::DropReason;
 use super::slots::Slots;
 use super::unlisted::{Nodes, Suspects, Unlisted};
@@ -242,9 +243,10 @@ impl Receiver {
         self.flows.len()
     }
 
-    /// Verifies and restores the packets of a batch, in order; returns what is alarming. The time is that
+    /// Verifies and restores the packets of a batch, in order; returns what is alarming
+    /// ([`alarms`](Receiver::alarms)). The time is that
     /// of timestamps: seconds since 1970.
-    pub fn unprotect(&mut self, batch: &mut Batch, now_seconds: u64) -> &[Alarm] {
+    pub fn unprotect(&mut self, batch: &mut Batch<'_>, now_seconds: u64) -> &[Alarm] {
         self.alarms.clear();
         self.flows.begin_batch();
         self.look_ahead(batch);
@@ -260,13 +262,18 @@ impl Receiver {
         &self.alarms
     }
 
+    /// What was alarming in the last batch.
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
     /// Fetches what is kept for the packets from memory, of all of them together.
-    fn look_ahead(&self, batch: &mut Batch) {
-        for place in &mut batch.places {
+    fn look_ahead(&self, batch: &mut Batch<'_>) {
+        for place in batch.places.iter_mut() {
             place.path_hash = self.flows.hash(&place.path);
             self.flows.prefetch(place.path_hash);
         }
-        for place in &mut batch.places {
+        for place in batch.places.iter_mut() {
             place.found = self.flows.find(place.path_hash, &place.path);
             let found = place.found.and_then(|id| self.flows.get(id));
             let Some((_, receiving)) = found else {
@@ -284,7 +291,7 @@ impl Receiver {
 
     fn plan(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         index: usize,
         now_seconds: u64,
     ) -> Result<Option<Planned>, DropReason> {
@@ -415,10 +422,10 @@ impl Receiver {
         }
     }
 
-    fn run(&mut self, batch: &mut Batch) {
+    fn run(&mut self, batch: &mut Batch<'_>) {
         let mut planned = std::mem::take(&mut self.planned);
         let mut refused = Vec::new();
-        let mut open = self.opener.batch(&mut batch.buffer);
+        let mut open = self.opener.batch(batch.buffer);
         planned.retain(|packet| {
             let is_taken = open.push_numbered(packet.descriptor, packet.number).is_ok();
             if !is_taken {
@@ -431,6 +438,7 @@ impl Receiver {
             batch.drop(index, DropReason::CipherRefused);
         }
         for (at, packet) in planned.drain(..).enumerate() {
+            batch.unmask(packet.index);
             let tag = self.tags.get(at).copied();
             let Some((_, receiving)) = self.flows.get_mut(packet.flow) else {
                 continue;
@@ -484,7 +492,7 @@ impl Receiver {
 }
 
 /// Makes a verified packet what it was.
-fn restore(batch: &mut Batch, packet: &Planned) {
+fn restore(batch: &mut Batch<'_>, packet: &Planned) {
     let index = packet.index;
     if packet.algorithm == Algorithm::Gcm128 {
         let by = -(EXTENDED_BYTES as isize);

@@ -8,11 +8,12 @@ use std::ops::Range;
 
 use weir_crypto::Sealer;
 
-use super::batch::{Batch, Place};
+use super::batch::Batch;
 use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{Algorithm, CUT_TAG_BYTES, NUMBER_BYTES, Role, TAG_BYTES};
+use super::place::Place;
 use super::reason::DropReason;
 use super::unlisted::Unlisted;
 use sending::{
@@ -230,7 +231,7 @@ impl Sender {
     }
 
     /// Protects the packets of a batch, in order. The time is that of timestamps: seconds since 1970.
-    pub fn protect(&mut self, batch: &mut Batch, now_seconds: u64) {
+    pub fn protect(&mut self, batch: &mut Batch<'_>, now_seconds: u64) {
         self.flows.begin_batch();
         self.look_ahead(batch);
         let mut next = 0;
@@ -252,7 +253,7 @@ impl Sender {
     }
 
     /// Fetches what is kept for the packets from memory, of all of them together.
-    fn look_ahead(&self, batch: &mut Batch) {
+    fn look_ahead(&self, batch: &mut Batch<'_>) {
         for index in 0..batch.len() + LEAD {
             if let Some(place) = batch.places.get_mut(index) {
                 place.path_hash = self.flows.hash(&place.path);
@@ -283,7 +284,7 @@ impl Sender {
 
     fn plan(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         index: usize,
         now_seconds: u64,
     ) -> Result<Plan, DropReason> {
@@ -337,7 +338,7 @@ impl Sender {
     }
 
     /// The flow of a packet, which begins with it where it is not listed and its partition has keys.
-    fn find(&mut self, batch: &Batch, index: usize) -> Result<Option<FlowId>, DropReason> {
+    fn find(&mut self, batch: &Batch<'_>, index: usize) -> Result<Option<FlowId>, DropReason> {
         let Place {
             bth,
             path,
@@ -378,13 +379,13 @@ impl Sender {
     }
 
     /// Seals what is planned; returns what is to go out in extended mode instead.
-    fn run(&mut self, batch: &mut Batch, now_seconds: u64) -> Vec<Planned> {
+    fn run(&mut self, batch: &mut Batch<'_>, now_seconds: u64) -> Vec<Planned> {
         let mut planned = std::mem::take(&mut self.planned);
         if planned.is_empty() {
             return planned;
         }
         let mut refused = Vec::new();
-        let mut seal = self.sealer.batch(&mut batch.buffer);
+        let mut seal = self.sealer.batch(batch.buffer);
         planned.retain_mut(|packet| {
             let pushed = match &mut packet.as_what {
                 Sealing::First(_, number) => seal.push_numbered(packet.descriptor, *number),
@@ -417,7 +418,7 @@ impl Sender {
     /// Hands out a packet, or drops it; or plans it in extended mode.
     fn finish(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         packet: Planned,
         is_good: bool,
         now_seconds: u64,
@@ -426,6 +427,7 @@ impl Sender {
             index, flow: id, ..
         } = packet;
         let (flow, sending) = self.flows.get_mut(id)?;
+        batch.unmask(index);
         let tag: [u8; TAG_BYTES] = batch.check(index);
         match packet.as_what {
             Sealing::First(role, number) if is_good => {

@@ -5,9 +5,9 @@ use std::fmt;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use std::hash::BuildHasher;
 
-use super::batch::Path;
 use super::derive::{Address, Endpoint, Secret, SenderKeys, SessionRandom, label};
 use super::flow::{ExtendedMode, Flow, FlowError};
+use super::place::Path;
 use crate::wire::{Bth, Transport};
 
 /// Keys for all queue pairs of a partition that are not listed.

@@ -1,13 +1,13 @@
 //! From packets to secure packets, a batch at a time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_ledger::{LedgerError, Shortage};
 use weir_stream::{Batch, Context, Stage, StageError, Steering, Vocabulary, VocabularyError};
 
+use super::by_flow::ByFlow;
 use super::epochs::{SendingKeys, Source, sources};
-use super::records::{Made, NS_PER_SECOND, Records, replace, time_ns};
+use super::records::{Made, NS_PER_SECOND, Records, finish, time_ns};
 use super::report::FlowReport;
 use super::steering;
 use super::words::{StageDropReason, Words};
@@ -23,7 +23,7 @@ pub struct ProtectStage {
     /// Keys that have no epochs yet: nothing is sent until all have.
     waiting: Vec<usize>,
     begun: Vec<Begun>,
-    by_flow: HashMap<FlowId, usize>,
+    by_flow: ByFlow,
     records: Records,
     /// Packets since the epochs were looked at.
     unchecked: usize,
@@ -57,7 +57,7 @@ impl ProtectStage {
             waiting: keys.places(worker, workers),
             keys,
             begun: Vec::new(),
-            by_flow: HashMap::new(),
+            by_flow: ByFlow::default(),
             records: Records::default(),
             unchecked: 0,
             protected: 0,
@@ -167,9 +167,9 @@ impl ProtectStage {
     /// Hands out what the sender made of the records.
     fn hand_out(&mut self, batch: &mut Batch, words: &Words) {
         let others = self.keys.file().other_packets;
-        for (at, row) in self.records.rows.iter().copied().enumerate() {
-            let (flow, packet) = match self.records.made(at, others) {
-                Made::Packet(flow, packet) => (flow, packet),
+        for row in &self.records.rows {
+            let (flow, bytes) = match self.records.made(row, others) {
+                Made::Packet(flow, bytes) => (flow, bytes),
                 Made::Passed => {
                     self.passed += 1;
                     continue;
@@ -178,20 +178,16 @@ impl ProtectStage {
                     if reason == DropReason::EpochsExhausted {
                         self.unchecked = CHECKED_EVERY_PACKETS;
                     }
-                    words.drop_record(batch, row, reason);
+                    words.drop_record(batch, row.index, reason);
                     continue;
                 }
             };
             self.protected += 1;
-            if let Some(begun) = self
-                .by_flow
-                .get(&flow)
-                .and_then(|at| self.begun.get_mut(*at))
-            {
+            if let Some(begun) = self.by_flow.get(flow).and_then(|at| self.begun.get_mut(at)) {
                 begun.packets += 1;
-                begun.bytes += packet.len() as u64;
+                begun.bytes += bytes as u64;
             }
-            replace(batch, row, packet);
+            finish(batch, row, bytes);
         }
     }
 }
@@ -221,11 +217,12 @@ impl Stage for ProtectStage {
         let mut next = Some(0);
         while let Some(from) = next {
             next = self.records.take(batch, words.protect, from);
-            let Some(first) = self.records.rows.first() else {
+            let Some(first) = self.records.rows.first().copied() else {
                 continue;
             };
-            let now_seconds = time_ns(batch, *first, cx) / NS_PER_SECOND;
-            self.sender.protect(&mut self.records.packets, now_seconds);
+            let now_seconds = time_ns(batch, first.index, cx) / NS_PER_SECOND;
+            let sender = &mut self.sender;
+            (self.records).run(batch, |packets| sender.protect(packets, now_seconds));
             self.unchecked += self.records.rows.len();
             self.hand_out(batch, &words);
         }

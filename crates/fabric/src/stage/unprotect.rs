@@ -1,6 +1,5 @@
 //! From secure packets to packets, a batch at a time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_ledger::{LedgerError, Owner, Shortage};
@@ -9,8 +8,9 @@ use weir_stream::{
     Batch, Context, Event, Stage, StageError, Steering, Vocabulary, VocabularyError,
 };
 
+use super::by_flow::ByFlow;
 use super::error::FabricError;
-use super::records::{Made, NS_PER_SECOND, Records, replace, time_ns};
+use super::records::{Made, NS_PER_SECOND, Records, finish, time_ns};
 use super::report::FlowReport;
 use super::steering;
 use super::windows::{ReceivingKeys, inbound};
@@ -25,7 +25,7 @@ pub struct UnprotectStage {
     keys: ReceivingKeys,
     receiver: Receiver,
     receiving: Vec<Receiving>,
-    by_flow: HashMap<FlowId, usize>,
+    by_flow: ByFlow,
     records: Records,
     /// Queue pairs with packets among the records, by their place in `receiving`.
     touched: Vec<usize>,
@@ -65,7 +65,7 @@ impl UnprotectStage {
             move |source| FabricError::Flow { owner, source }
         };
         let mut receiving = Vec::new();
-        let mut by_flow = HashMap::new();
+        let mut by_flow = ByFlow::default();
         for (place, name, direction) in keys.of_worker(worker, workers) {
             let from = keys.window(place).map(|window| window.from());
             let added = receiver.add(direction.flow, &direction.keys(), from.unwrap_or_default());
@@ -144,17 +144,13 @@ impl UnprotectStage {
         self.receiving.iter().filter_map(of).collect()
     }
 
-    fn receiving_of(&self, at: usize) -> Option<usize> {
-        let flow = self.records.packets.flow(at)?;
-        self.by_flow.get(&flow).copied()
-    }
-
     /// Notes how far the queue pairs have come that have packets among the records.
     fn advance(&mut self) {
         self.batches += 1;
         self.touched.clear();
-        for at in 0..self.records.rows.len() {
-            let Some(place) = self.receiving_of(at) else {
+        for row in &self.records.rows {
+            let flow = self.records.flow(row);
+            let Some(place) = flow.and_then(|flow| self.by_flow.get(flow)) else {
                 continue;
             };
             let Some(receiving) = self.receiving.get_mut(place) else {
@@ -184,29 +180,29 @@ impl UnprotectStage {
     /// Hands out what the receiver made of the records.
     fn hand_out(&mut self, batch: &mut Batch, words: &Words) {
         let others = self.keys.file().other_packets;
-        for (at, row) in self.records.rows.iter().copied().enumerate() {
-            let (flow, packet) = match self.records.made(at, others) {
-                Made::Packet(flow, packet) => (flow, packet),
+        for row in &self.records.rows {
+            let (flow, bytes) = match self.records.made(row, others) {
+                Made::Packet(flow, bytes) => (flow, bytes),
                 Made::Passed => {
                     self.passed += 1;
                     continue;
                 }
                 Made::Dropped(reason) => {
-                    words.drop_record(batch, row, reason);
+                    words.drop_record(batch, row.index, reason);
                     continue;
                 }
             };
-            let place = self.by_flow.get(&flow);
-            if let Some(receiving) = place.and_then(|place| self.receiving.get_mut(*place)) {
+            let place = self.by_flow.get(flow);
+            if let Some(receiving) = place.and_then(|place| self.receiving.get_mut(place)) {
                 if !receiving.is_granted {
-                    words.drop_for(batch, row, StageDropReason::WindowPending);
+                    words.drop_for(batch, row.index, StageDropReason::WindowPending);
                     continue;
                 }
                 receiving.packets += 1;
-                receiving.bytes += packet.len() as u64;
+                receiving.bytes += bytes as u64;
             }
             self.unprotected += 1;
-            replace(batch, row, packet);
+            finish(batch, row, bytes);
         }
     }
 }
@@ -236,12 +232,15 @@ impl Stage for UnprotectStage {
         let mut next = Some(0);
         while let Some(from) = next {
             next = self.records.take(batch, words.unprotect, from);
-            let Some(first) = self.records.rows.first() else {
+            let Some(first) = self.records.rows.first().copied() else {
                 continue;
             };
-            let time_ns = time_ns(batch, *first, cx);
-            let packets = &mut self.records.packets;
-            for alarm in self.receiver.unprotect(packets, time_ns / NS_PER_SECOND) {
+            let time_ns = time_ns(batch, first.index, cx);
+            let receiver = &mut self.receiver;
+            self.records.run(batch, |packets| {
+                receiver.unprotect(packets, time_ns / NS_PER_SECOND);
+            });
+            for alarm in receiver.alarms() {
                 self.alarms += 1;
                 batch.notice_beside(event(&words, time_ns, alarm));
             }

@@ -350,10 +350,21 @@ fn check_grh(available: &[u8], left_bytes: Option<usize>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether it is known from its headers that a record holds a packet of another network.
+#[inline]
+pub(crate) fn is_other(headers: &Headers, link: LinkType) -> bool {
+    !matches!(link, LinkType::InfiniBand | LinkType::Erf) && !is_rocev2(headers)
+}
+
+#[inline]
+fn is_rocev2(headers: &Headers) -> bool {
+    headers.protocol == protocol::UDP && headers.destination_port == ROCEV2_PORT
+}
+
 /// A packet behind a UDP header.
 #[inline]
 fn rocev2<'a>(headers: &Headers, record: &'a [u8]) -> Result<Option<Packet<'a>>, Fault> {
-    if headers.protocol != protocol::UDP || headers.destination_port != ROCEV2_PORT {
+    if !is_rocev2(headers) {
         return Ok(None);
     }
     let start = usize::from(headers.network_offset);

@@ -1,8 +1,8 @@
 //! Two sides with the same keys, and packets between them.
 
 use weir_fabric::secure::{
-    Address, Alarm, Batch, DropReason, Endpoint, Flow, FlowError, FlowId, PlainPolicy, ReceiveFrom,
-    Receiver, Secret, Sender, SenderKeys, SessionRandom, TagLimits,
+    Address, Alarm, Batch, DropReason, Endpoint, Flow, FlowError, FlowId, Places, PlainPolicy,
+    ReceiveFrom, Receiver, Secret, Sender, SenderKeys, SessionRandom, TagLimits,
 };
 use weir_fabric::wire::{
     Bth, Carrier, ExtendedHeaders, Grh, Lrh, Message, Opcode, Operation, Transport,
@@ -192,25 +192,48 @@ impl Line {
 
 pub type Outcome = Result<Vec<u8>, DropReason>;
 
-pub fn batch_of<'a>(link: LinkType, records: impl IntoIterator<Item = &'a [u8]>) -> Batch {
-    let mut batch = Batch::new();
+/// What becomes of records that lie in one buffer, in which nothing between them changes.
+fn processed<'a>(
+    link: LinkType,
+    records: impl IntoIterator<Item = &'a [u8]>,
+    process: impl FnOnce(&mut Batch<'_>),
+) -> Vec<Outcome> {
+    const BETWEEN: [u8; 5] = [0xa5; 5];
+    let mut buffer = BETWEEN.to_vec();
+    let mut ranges = Vec::new();
     for record in records {
-        assert!(batch.push(link, record), "more than a batch");
+        let start = buffer.len();
+        buffer.extend_from_slice(record);
+        ranges.push(start..buffer.len());
+        buffer.extend([0; Batch::SPACE_BYTES]);
+        buffer.extend(BETWEEN);
     }
-    batch
-}
-
-fn outcomes(batch: &Batch) -> Vec<Outcome> {
-    batch
+    let mut places = Places::new();
+    let mut batch = places.batch(&mut buffer);
+    for range in &ranges {
+        assert!(batch.push(link, range.clone()), "more than a batch");
+    }
+    process(&mut batch);
+    let outcomes: Vec<Outcome> = batch
         .iter()
         .map(|record| record.map(<[u8]>::to_vec))
-        .collect()
+        .collect();
+    assert_eq!(buffer[..BETWEEN.len()], BETWEEN);
+    for (range, (at, outcome)) in ranges.iter().zip(outcomes.iter().enumerate()) {
+        let space_end = range.end + Batch::SPACE_BYTES;
+        assert_eq!(buffer[space_end..space_end + BETWEEN.len()], BETWEEN);
+        let record = places.record(at);
+        match outcome {
+            Ok(bytes) => assert_eq!(buffer[record.expect("it is there")], **bytes),
+            Err(reason) => assert_eq!(record, Err(*reason)),
+        }
+    }
+    outcomes
 }
 
 pub fn protect(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Vec<Outcome> {
-    let mut batch = batch_of(link, records.iter().map(|record| &record[..]));
-    sender.protect(&mut batch, NOW_SECONDS);
-    outcomes(&batch)
+    let records = records.iter().map(|record| &record[..]);
+    processed(link, records, |batch| sender.protect(batch, NOW_SECONDS))
 }
 
 /// All of them, none of which may be dropped.
@@ -221,9 +244,8 @@ pub fn protected(sender: &mut Sender, link: LinkType, records: &[Vec<u8>]) -> Ve
 
 /// One packet, at a time.
 pub fn protect_at(sender: &mut Sender, link: LinkType, record: &[u8], now_seconds: u64) -> Outcome {
-    let mut batch = batch_of(link, [record]);
-    sender.protect(&mut batch, now_seconds);
-    outcomes(&batch).remove(0)
+    let process = |batch: &mut Batch<'_>| sender.protect(batch, now_seconds);
+    processed(link, [record], process).remove(0)
 }
 
 /// The same of a receiver.
@@ -233,9 +255,10 @@ pub fn unprotect_at(
     record: &[u8],
     now_seconds: u64,
 ) -> Outcome {
-    let mut batch = batch_of(link, [record]);
-    receiver.unprotect(&mut batch, now_seconds);
-    outcomes(&batch).remove(0)
+    let process = |batch: &mut Batch<'_>| {
+        receiver.unprotect(batch, now_seconds);
+    };
+    processed(link, [record], process).remove(0)
 }
 
 pub fn protect_one(sender: &mut Sender, link: LinkType, record: &[u8]) -> Outcome {
@@ -247,9 +270,11 @@ pub fn unprotect(
     link: LinkType,
     records: &[Vec<u8>],
 ) -> (Vec<Outcome>, Vec<Alarm>) {
-    let mut batch = batch_of(link, records.iter().map(|record| &record[..]));
-    let alarms = receiver.unprotect(&mut batch, NOW_SECONDS).to_vec();
-    (outcomes(&batch), alarms)
+    let records = records.iter().map(|record| &record[..]);
+    let outcomes = processed(link, records, |batch| {
+        receiver.unprotect(batch, NOW_SECONDS);
+    });
+    (outcomes, receiver.alarms().to_vec())
 }
 
 pub fn unprotect_one(receiver: &mut Receiver, link: LinkType, record: &[u8]) -> Outcome {

@@ -56,6 +56,17 @@ pub(super) const WRAP: u64 = 1 << 23;
 
 pub(super) const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
 
+impl ReceivingRole {
+    /// What is known about a number, which for one above all that came is not read from memory.
+    #[inline]
+    fn look(&self, number: u64) -> Use {
+        match self.highest {
+            Some(highest) if number <= highest => self.taken.look(number),
+            _ => Use::Unused,
+        }
+    }
+}
+
 impl Receiving {
     #[inline]
     pub(super) fn gcm_32(&mut self, role: Role, opener: &mut Opener) -> Result<KeyId, DropReason> {
@@ -109,7 +120,7 @@ impl Receiving {
 
     pub(super) fn authenticate(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         index: usize,
     ) -> Result<(), DropReason> {
         let bth = batch.places[index].bth;
@@ -125,8 +136,10 @@ impl Receiving {
             }
             false => self.number(role, bth.reserved_7, bth.psn)?,
         };
-        batch.set_associated(index);
-        if !self.secrets.cmac.is_right(batch, index, role, number) {
+        batch.mask(index);
+        let is_right = self.secrets.cmac.is_right(batch, index, role, number);
+        batch.unmask(index);
+        if !is_right {
             return Err(DropReason::TagFailed);
         }
         if !is_notification {
@@ -139,7 +152,7 @@ impl Receiving {
 
     pub(super) fn plan_opening(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         index: usize,
         flow: FlowId,
         opener: &mut Opener,
@@ -147,12 +160,12 @@ impl Receiving {
         let bth = batch.places[index].bth;
         let role = Role::of(bth.opcode);
         let number = self.number(role, bth.reserved_7, bth.psn)?;
-        match self.roles[role as usize].taken.look(number) {
+        match self.roles[role as usize].look(number) {
             Use::Unused | Use::Used(Some(_)) => {}
             Use::Used(None) | Use::Forgotten => return Err(DropReason::Replayed),
         }
         let key = self.gcm_32(role, opener)?;
-        batch.set_associated(index);
+        batch.mask(index);
         Ok(Planned {
             index,
             flow,
@@ -165,7 +178,7 @@ impl Receiving {
 
     pub(super) fn plan_extended(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut Batch<'_>,
         index: usize,
         flow: FlowId,
         opener: &mut Opener,
@@ -175,7 +188,7 @@ impl Receiving {
             return Err(DropReason::Replayed);
         }
         let key = self.gcm_128(opener)?;
-        batch.set_associated(index);
+        batch.mask(index);
         Ok(Planned {
             index,
             flow,
@@ -215,7 +228,7 @@ impl Receiving {
         }
         let tag = tag.ok_or(DropReason::CipherRefused)?;
         let of_role = &mut self.roles[packet.role as usize];
-        match of_role.taken.look(packet.number) {
+        match of_role.look(packet.number) {
             Use::Unused => {
                 of_role.taken.set(packet.number, &tag, 0);
                 of_role.highest = of_role.highest.max(Some(packet.number));

@@ -59,8 +59,8 @@ pub(super) enum Sealing {
 }
 
 /// A packet on its way, of a flow.
-pub(super) struct Outgoing<'a> {
-    pub(super) batch: &'a mut Batch,
+pub(super) struct Outgoing<'a, 'b> {
+    pub(super) batch: &'a mut Batch<'b>,
     pub(super) index: usize,
     pub(super) id: FlowId,
     pub(super) flow: &'a Flow,
@@ -131,7 +131,7 @@ impl Sending {
 
     pub(super) fn authenticate(
         &mut self,
-        mut packet: Outgoing<'_>,
+        mut packet: Outgoing<'_, '_>,
         role: Role,
     ) -> Result<(), DropReason> {
         packet.set_timestamp_of_now();
@@ -150,8 +150,9 @@ impl Sending {
             }
         };
         batch.set_fields(index, Algorithm::Cmac32, number >> PSN_BITS);
-        batch.set_associated(index);
+        batch.mask(index);
         let tag = self.secrets.cmac.tag(batch, index, role, number);
+        batch.unmask(index);
         batch.set_check(index, &tag);
         batch.finish(index);
         Ok(())
@@ -159,7 +160,7 @@ impl Sending {
 
     pub(super) fn plan_sealing(
         &mut self,
-        mut packet: Outgoing<'_>,
+        mut packet: Outgoing<'_, '_>,
         role: Role,
         sealer: &mut Sealer,
         is_waiting: impl Fn(u64) -> bool,
@@ -176,30 +177,35 @@ impl Sending {
         let number = self.number(role, batch.places[index].bth.psn);
         let of_role = &mut self.roles[role as usize];
         let planned = match number {
+            Ok(number) if number >= of_role.next => {
+                // It is taken before it is sealed, so that nothing else gets it.
+                of_role.next = number + 1;
+                of_role.highest = of_role.highest.max(Some(number));
+                Ok((number, Sealing::First(role, number)))
+            }
+            Ok(number) if is_waiting(number) => return Ok(Plan::Wait),
             Ok(number) => match of_role.sealed.look(number) {
-                Use::Used(_) if is_waiting(number) => return Ok(Plan::Wait),
                 Use::Used(Some(tag)) => {
                     let body = may_grow.then(|| batch.buffer[batch.body(index)].to_vec().into());
                     Ok((number, Sealing::Again { number, tag, body }))
                 }
-                Use::Unused if number >= of_role.next => {
-                    of_role.next = number + 1;
-                    of_role.highest = of_role.highest.max(Some(number));
-                    // Its place is taken before it is sealed, so that nothing else gets its number.
-                    (of_role.sealed).set(number, &[0; TAG_BYTES], packet.now_seconds);
-                    Ok((number, Sealing::First(role, number)))
-                }
-                _ => Err(DropReason::PsnPassed),
+                Use::Used(None) | Use::Unused | Use::Forgotten => Err(DropReason::PsnPassed),
             },
             Err(reason) => Err(reason),
         };
         match planned {
             Ok((number, as_what)) => {
-                // A packet that is sent again has the time of the first.
-                packet.set_timestamp(of_role.sealed.seconds(number));
+                match as_what {
+                    Sealing::Again { .. } => {
+                        // A packet that is sent again has the time of the first.
+                        packet.set_timestamp(of_role.sealed.seconds(number));
+                    }
+                    Sealing::First(..) | Sealing::Extended { .. } => packet.set_timestamp_of_now(),
+                }
                 let batch = packet.batch;
                 batch.set_fields(index, Algorithm::Gcm32, number >> PSN_BITS);
-                batch.set_associated(index);
+                batch.make_space(index);
+                batch.mask(index);
                 Ok(Plan::Seal(Planned {
                     index,
                     flow: id,
@@ -216,7 +222,7 @@ impl Sending {
 
     pub(super) fn plan_extended(
         &mut self,
-        mut packet: Outgoing<'_>,
+        mut packet: Outgoing<'_, '_>,
         sealer: &mut Sealer,
     ) -> Result<Planned, DropReason> {
         let key = self.gcm_128(sealer)?;
@@ -226,7 +232,8 @@ impl Sending {
         } = packet;
         batch.change_lengths(index, EXTENDED_BYTES as isize)?;
         batch.set_fields(index, Algorithm::Gcm128, 0);
-        batch.set_associated(index);
+        batch.make_space(index);
+        batch.mask(index);
         Ok(Planned {
             index,
             flow: id,
@@ -257,7 +264,7 @@ impl Sending {
     }
 }
 
-impl Outgoing<'_> {
+impl Outgoing<'_, '_> {
     /// Finds the place of the timestamp, which is empty in a packet that nobody has marked.
     pub(super) fn take_timestamp(&mut self) -> Result<(), DropReason> {
         let Some(timestamps) = self.flow.timestamps else {
