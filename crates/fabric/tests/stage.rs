@@ -145,7 +145,7 @@ fn unprotect(
 
 fn bth(frame: &[u8]) -> Bth {
     let packet = Packet::parse(LinkType::Ethernet, frame).expect("whole");
-    *packet.expect("RoCEv2").bth()
+    packet.expect("RoCEv2").bth()
 }
 
 #[test]

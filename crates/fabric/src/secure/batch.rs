@@ -68,7 +68,7 @@ impl Batch<'_> {
 
     /// Takes the packet out of a record of a capture or a port, which lies at `record` in the buffer with
     /// [`SPACE_BYTES`](Batch::SPACE_BYTES) behind it; false where the batch is full. One that cannot be
-    /// processed takes its place, and is dropped with a reason: [`DropReason::NotRun`] where it does not
+    /// processed takes its place, and is dropped with a reason: [`DropReason::PacketCut`] where it does not
     /// lie in the buffer.
     #[must_use]
     pub fn push(&mut self, link: LinkType, record: Range<usize>) -> bool {
@@ -82,27 +82,13 @@ impl Batch<'_> {
         if self.places.len() == BATCH_PACKETS {
             return false;
         }
-        let place = self.place(headers, link, record);
-        self.places.push(place.unwrap_or_else(Place::dropped));
-        true
-    }
-
-    fn place(
-        &self,
-        headers: &Headers,
-        link: LinkType,
-        record: Range<usize>,
-    ) -> Result<Place, DropReason> {
-        let space_end = record.end.checked_add(Self::SPACE_BYTES);
-        // Offsets have 32 bits.
-        let is_inside = space_end.is_some_and(|end| end <= self.buffer.len().min(1 << 31));
-        let bytes = self.buffer.get(record.clone()).filter(|_| is_inside);
-        let bytes = bytes.ok_or(DropReason::NotRun)?;
-        match Packet::behind(headers, link, bytes) {
-            Ok(Some(packet)) => Place::of(link, record, &packet),
-            Ok(None) => Err(DropReason::NotFabric),
-            Err(_) => Err(DropReason::Malformed),
+        self.places.push(Place::new());
+        if let Some(place) = self.places.last_mut()
+            && let Err(reason) = fill(place, self.buffer, headers, link, record)
+        {
+            place.outcome = Err(reason);
         }
+        true
     }
 
     /// The buffer, into which records may be written before they are pushed.
@@ -286,7 +272,7 @@ impl Batch<'_> {
     pub(super) fn split_extended(&mut self, index: usize) -> Result<u64, DropReason> {
         let place = &mut self.places[index];
         let bytes = place.body_bytes.checked_sub(EXTENDED_BYTES as u32);
-        let bytes = bytes.filter(|bytes| u32::from(place.bth.pad_bytes) <= *bytes);
+        let bytes = bytes.filter(|bytes| u32::from(place.bth().pad_bytes) <= *bytes);
         place.body_bytes = bytes.ok_or(DropReason::Malformed)?;
         let end = place.body().end;
         let number: [u8; format::NUMBER_BYTES] = self.check(index);
@@ -361,6 +347,26 @@ impl Batch<'_> {
     pub(super) fn check_icrc(&mut self, index: usize) {
         let carried = u32::from_le_bytes(self.check(index));
         self.places[index].has_its_icrc = self.icrc(index) == Some(carried);
+    }
+}
+
+#[inline(always)]
+fn fill(
+    place: &mut Place,
+    buffer: &[u8],
+    headers: &Headers,
+    link: LinkType,
+    record: Range<usize>,
+) -> Result<(), DropReason> {
+    let space_end = record.end.checked_add(Batch::SPACE_BYTES);
+    // Offsets have 32 bits.
+    let is_inside = space_end.is_some_and(|end| end <= buffer.len().min(1 << 31));
+    let bytes = buffer.get(record.clone()).filter(|_| is_inside);
+    let bytes = bytes.ok_or(DropReason::PacketCut)?;
+    match Packet::behind(headers, link, bytes) {
+        Ok(Some(packet)) => place.fill(link, record, &packet),
+        Ok(None) => Err(DropReason::NotFabric),
+        Err(_) => Err(DropReason::Malformed),
     }
 }
 

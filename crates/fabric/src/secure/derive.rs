@@ -84,6 +84,15 @@ impl Address {
         }
     }
 
+    /// The address of such a number; kinds that there are not are those of GIDs.
+    pub(super) fn from_number(kind: u8, value: u128) -> Address {
+        match kind {
+            1 => Address::Lid(value as u16),
+            4 => Address::Ipv4((value as u32).into()),
+            _ => Address::Gid(value.into()),
+        }
+    }
+
     /// The kind, and the address right-aligned in 16 bytes.
     fn to_bytes(self) -> [u8; 17] {
         let (kind, value) = self.to_number();

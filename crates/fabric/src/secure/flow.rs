@@ -154,33 +154,13 @@ impl Flow {
         }
     }
 
-    /// Whether its packets have a path.
-    #[inline]
-    pub(super) fn has(&self, path: &Path) -> bool {
-        let is_named = match path.source_qp {
-            Some(queue_pair) => {
-                queue_pair == self.sender.queue_pair
-                    && matches!(self.transport, Transport::Ud | Transport::Rd)
-            }
-            None => self.transport != Transport::Ud,
-        };
-        is_named && path.source == self.sender.address && path.destination == self.receiver
-    }
-
     /// How its packets name it: datagrams say which queue pair they come from, but for the responses of
     /// reliable ones.
     pub(super) fn paths(&self) -> impl Iterator<Item = Path> + use<> {
         let named = matches!(self.transport, Transport::Ud | Transport::Rd);
         let unnamed = !matches!(self.transport, Transport::Ud);
-        let path = Path {
-            source: self.sender.address,
-            destination: self.receiver,
-            source_qp: None,
-        };
-        let with_source = Path {
-            source_qp: Some(self.sender.queue_pair),
-            ..path
-        };
+        let path = |source_qp| Path::new(self.sender.address, self.receiver, source_qp);
+        let (path, with_source) = (path(None), path(Some(self.sender.queue_pair)));
         [(named, with_source), (unnamed, path)]
             .into_iter()
             .filter_map(|(has, path)| has.then_some(path))

@@ -39,9 +39,8 @@ pub(super) enum Origin {
 pub(super) struct Flows<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    /// Flows by the hash of each of their paths: twice the slot, plus one where the path names the
-    /// sender's queue pair.
-    paths: HashTable<u32>,
+    /// Flows by each of their paths.
+    paths: HashTable<Entry>,
     hasher: DefaultHashBuilder,
     /// Whose keys are in use: two transports between the same queue pairs would share them.
     ends: HashSet<[Endpoint; 2]>,
@@ -66,8 +65,11 @@ struct Held<T> {
     value: T,
 }
 
-fn entry(slot: u32, path: &Path) -> u32 {
-    slot << 1 | u32::from(path.source_qp.is_some())
+/// A path of a flow, on a cache line of its own.
+#[repr(align(64))]
+struct Entry {
+    path: Path,
+    id: FlowId,
 }
 
 /// Unlisted flows that are compared for eviction: the least recently used of them goes.
@@ -134,18 +136,15 @@ impl<T> Flows<T> {
             last_used: self.now,
             value,
         });
+        let id = self.id(slot);
         for path in flow.paths() {
             let hash = self.hash(&path);
-            let entry = entry(slot, &path);
-            self.paths.insert_unique(hash, entry, |entry| {
-                let held = self.slots[(entry >> 1) as usize].held.as_ref();
-                let is_named = entry & 1 == 1;
-                let mut paths = held.into_iter().flat_map(|held| held.flow.paths());
-                let path = paths.find(|path| path.source_qp.is_some() == is_named);
-                path.map_or(0, |path| self.hasher.hash_one(path))
+            let hasher = &self.hasher;
+            (self.paths).insert_unique(hash, Entry { path, id }, |entry| {
+                hasher.hash_one(entry.path)
             });
         }
-        self.id(slot)
+        id
     }
 
     /// Takes a flow out.
@@ -162,8 +161,7 @@ impl<T> Flows<T> {
         }
         for path in held.flow.paths() {
             let hash = self.hash(&path);
-            let entry = entry(id.slot, &path);
-            if let Ok(found) = self.paths.find_entry(hash, |other| *other == entry) {
+            if let Ok(found) = self.paths.find_entry(hash, |entry| entry.path == path) {
                 found.remove();
             }
         }
@@ -178,24 +176,26 @@ impl<T> Flows<T> {
         self.hasher.hash_one(path)
     }
 
-    /// Prefetches the flow that a path with this hash may have.
+    /// Prefetches the paths that have this hash.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         for entry in self.paths.iter_hash(hash) {
-            if let Some(slot) = self.slots.get((entry >> 1) as usize) {
-                prefetch(slot);
-            }
+            prefetch(entry);
+        }
+    }
+
+    /// Prefetches what is kept for a flow.
+    #[inline]
+    pub(super) fn prefetch_flow(&self, id: FlowId) {
+        if let Some(slot) = self.slots.get(id.slot as usize) {
+            prefetch(slot);
         }
     }
 
     #[inline]
     pub(super) fn find(&self, hash: u64, path: &Path) -> Option<FlowId> {
-        let found = self.paths.find(hash, |entry| {
-            let slot = self.slots.get((entry >> 1) as usize);
-            let held = slot.and_then(|slot| slot.held.as_ref());
-            held.is_some_and(|held| held.flow.has(path))
-        });
-        found.map(|entry| self.id(entry >> 1))
+        let found = self.paths.find(hash, |entry| entry.path == *path);
+        found.map(|entry| entry.id)
     }
 
     pub(super) fn get(&self, id: FlowId) -> Option<(&Flow, &T)> {

@@ -15,7 +15,7 @@ use crate::wire::{Bth, Carrier, Lrh, Packet};
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) path: Path,
-    pub(super) bth: Bth,
+    bth: [u8; Bth::BYTES],
     /// Of the path, and the flow that has it, as the sender or receiver found them ahead.
     pub(super) path_hash: u64,
     pub(super) found: Option<FlowId>,
@@ -47,74 +47,29 @@ pub(super) struct Place {
     pub(super) changeable: Changeable,
 }
 
-/// Which keys a packet belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which keys a packet belongs to, in numbers: it is hashed and compared for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Path {
-    pub(super) source: Address,
-    pub(super) destination: Endpoint,
-    /// Of datagrams, which say so.
-    pub(super) source_qp: Option<u32>,
+    source: u128,
+    destination: u128,
+    /// The kinds of both addresses, and the queue pair at the destination.
+    kinds_and_qp: u64,
+    /// Of datagrams, which name it; with the bit above it set.
+    source_qp: u32,
 }
 
 impl Place {
-    /// Of the packet in a record that lies at `record` in the buffer.
-    pub(super) fn of(
-        link: LinkType,
-        record: Range<usize>,
-        packet: &Packet<'_>,
-    ) -> Result<Place, DropReason> {
-        let icrc = packet.icrc_range().ok_or(DropReason::PacketCut)?;
-        let first = packet.lrh_range().or(packet.ip_range());
-        let start = first.ok_or(DropReason::Malformed)?.start;
-        let path = Path::of(packet).ok_or(DropReason::Malformed)?;
-        let header_end = packet.extended_range().end;
-        if header_end > usize::from(u8::MAX) {
-            return Err(DropReason::HeadersTooLong);
-        }
-        // The buffer is shorter than 2 GiB.
-        let offset = |in_record: usize| (record.start + in_record) as u32;
-        Ok(Place {
-            path,
-            bth: *packet.bth(),
-            path_hash: 0,
-            found: None,
-            flow: None,
-            link,
-            carrier: packet.carrier(),
-            outcome: Err(DropReason::NotRun),
-            has_its_icrc: false,
-            has_vcrc: packet.vcrc_range().is_some(),
-            timestamp_bits: 0,
-            record: offset(0),
-            start: offset(start),
-            bth_start: offset(packet.bth_range().start),
-            body: offset(header_end),
-            body_bytes: (icrc.start - header_end) as u32,
-            check_bytes: CUT_TAG_BYTES as u32,
-            trailer: offset(icrc.end),
-            trailer_bytes: (record.len() - icrc.end) as u32,
-            changeable: Changeable::default(),
-        })
-    }
-
-    pub(super) fn dropped(reason: DropReason) -> Place {
-        let endpoint = Endpoint {
-            address: Address::Lid(0),
-            queue_pair: 0,
-        };
+    /// Nothing is known about it yet.
+    pub(super) fn new() -> Place {
         Place {
-            path: Path {
-                source: endpoint.address,
-                destination: endpoint,
-                source_qp: None,
-            },
-            bth: Bth::default(),
+            path: Path::default(),
+            bth: [0; Bth::BYTES],
             path_hash: 0,
             found: None,
             flow: None,
             link: LinkType::Ethernet,
             carrier: Carrier::Local,
-            outcome: Err(reason),
+            outcome: Err(DropReason::NotRun),
             has_its_icrc: false,
             has_vcrc: false,
             timestamp_bits: 0,
@@ -128,6 +83,45 @@ impl Place {
             trailer_bytes: 0,
             changeable: Changeable::default(),
         }
+    }
+
+    /// Fills in the packet in a record that lies at `record` in the buffer.
+    // In place, since a value that is returned is read in other parts than it was written in.
+    #[inline(always)]
+    pub(super) fn fill(
+        &mut self,
+        link: LinkType,
+        record: Range<usize>,
+        packet: &Packet<'_>,
+    ) -> Result<(), DropReason> {
+        let icrc = packet.icrc_range().ok_or(DropReason::PacketCut)?;
+        let start = packet.start();
+        let header_end = packet.extended_range().end;
+        if header_end > usize::from(u8::MAX) {
+            return Err(DropReason::HeadersTooLong);
+        }
+        self.path.fill(packet).ok_or(DropReason::Malformed)?;
+        // The buffer is shorter than 2 GiB.
+        let offset = |in_record: usize| (record.start + in_record) as u32;
+        self.bth = *packet.bth_bytes();
+        self.link = link;
+        self.carrier = packet.carrier();
+        self.has_vcrc = packet.vcrc_range().is_some();
+        self.record = offset(0);
+        self.start = offset(start);
+        self.bth_start = offset(packet.bth_range().start);
+        self.body = offset(header_end);
+        self.body_bytes = (icrc.start - header_end) as u32;
+        self.check_bytes = CUT_TAG_BYTES as u32;
+        self.trailer = offset(icrc.end);
+        self.trailer_bytes = (record.len() - icrc.end) as u32;
+        Ok(())
+    }
+
+    /// The base transport header as it came.
+    #[inline(always)]
+    pub(super) fn bth(&self) -> Bth {
+        Bth::from_bytes(&self.bth)
     }
 
     /// Where the record lies after the run.
@@ -175,58 +169,123 @@ impl Place {
     }
 }
 
-/// In few words, as it is done for every packet.
+/// In few words.
 impl Hash for Path {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let (source_kind, source) = self.source.to_number();
-        let (kind, destination) = self.destination.address.to_number();
-        let kinds = u64::from(source_kind) << 8 | u64::from(kind);
-        let source_qp = self.source_qp.map_or(0, |queue_pair| 1 << 24 | queue_pair);
-        state.write_u64(kinds << 32 | u64::from(self.destination.queue_pair));
-        state.write_u32(source_qp);
-        state.write_u128(source);
-        state.write_u128(destination);
+        state.write_u64(self.kinds_and_qp);
+        state.write_u32(self.source_qp);
+        state.write_u128(self.source);
+        state.write_u128(self.destination);
     }
 }
 
 impl Path {
-    #[inline]
-    fn of(packet: &Packet<'_>) -> Option<Path> {
-        let (source, destination) = match packet.carrier() {
-            Carrier::Local => {
-                let lrh = packet.lrh()?;
-                (
-                    Address::Lid(lrh.source_lid),
-                    Address::Lid(lrh.destination_lid),
-                )
-            }
-            Carrier::Global => {
-                let grh = packet.grh()?;
-                let destination = format::unmarked(grh.destination_gid);
-                (
-                    Address::Gid(grh.source_gid.into()),
-                    Address::Gid(destination.into()),
-                )
-            }
-            Carrier::Ipv4 | Carrier::Ipv6 => {
-                let (source, destination) = packet.ip_addresses()?;
-                (source.into(), destination.into())
-            }
-        };
-        Some(Path {
+    pub(super) fn new(source: Address, destination: Endpoint, source_qp: Option<u32>) -> Path {
+        let (source_kind, source) = source.to_number();
+        let (kind, address) = destination.address.to_number();
+        let kinds = u64::from(source_kind) << 8 | u64::from(kind);
+        Path {
             source,
-            destination: Endpoint {
-                address: destination,
-                queue_pair: packet.bth().destination_qp,
-            },
-            source_qp: packet.deth().map(|deth| deth.source_qp),
-        })
+            destination: address,
+            kinds_and_qp: kinds << 32 | u64::from(destination.queue_pair),
+            source_qp: source_qp.map_or(0, |queue_pair| NAMED | queue_pair),
+        }
+    }
+
+    pub(super) fn source(&self) -> Address {
+        Address::from_number((self.kinds_and_qp >> 40) as u8, self.source)
+    }
+
+    pub(super) fn destination(&self) -> Endpoint {
+        Endpoint {
+            address: Address::from_number((self.kinds_and_qp >> 32) as u8, self.destination),
+            queue_pair: self.kinds_and_qp as u32,
+        }
+    }
+
+    pub(super) fn source_qp(&self) -> Option<u32> {
+        (self.source_qp & NAMED != 0).then_some(self.source_qp & !NAMED)
+    }
+
+    /// That of a packet; `None` where a header is missing.
+    #[inline(always)]
+    fn fill(&mut self, packet: &Packet<'_>) -> Option<()> {
+        let destination_qp = packet.bth().destination_qp;
+        let source_qp = packet.deth().map(|deth| deth.source_qp);
+        if packet.carrier() == Carrier::Ipv4 {
+            let [source, destination] = packet.ipv4_addresses()?;
+            self.source = source.into();
+            self.destination = destination.into();
+            self.kinds_and_qp = IPV4_KINDS << 32 | u64::from(destination_qp);
+            self.source_qp = source_qp.map_or(0, |queue_pair| NAMED | queue_pair);
+            return Some(());
+        }
+        let [source, address] = addresses(packet)?;
+        let destination = Endpoint {
+            address,
+            queue_pair: destination_qp,
+        };
+        *self = Path::new(source, destination, source_qp);
+        Some(())
     }
 }
 
+/// Queue pairs have 24 bits.
+const NAMED: u32 = 1 << 24;
+
+/// Of two IPv4 addresses.
+const IPV4_KINDS: u64 = 0x0404;
+
 /// Where a packet comes from, and where it goes to.
 pub(crate) fn addresses(packet: &Packet<'_>) -> Option<[Address; 2]> {
-    let path = Path::of(packet)?;
-    Some([path.source, path.destination.address])
+    Some(match packet.carrier() {
+        Carrier::Local => {
+            let lrh = packet.lrh()?;
+            [lrh.source_lid, lrh.destination_lid].map(Address::Lid)
+        }
+        Carrier::Global => {
+            let grh = packet.grh()?;
+            let destination = format::unmarked(grh.destination_gid);
+            [grh.source_gid, destination].map(|gid| Address::Gid(gid.into()))
+        }
+        Carrier::Ipv4 | Carrier::Ipv6 => {
+            let (source, destination) = packet.ip_addresses()?;
+            [source.into(), destination.into()]
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn a_path_is_what_its_packets_say() {
+        let addresses = [
+            Address::Lid(7),
+            Address::Ipv4(Ipv4Addr::new(192, 0, 2, 1)),
+            Address::Gid(Ipv6Addr::LOCALHOST),
+        ];
+        for source in addresses {
+            for (address, source_qp) in addresses.into_iter().zip([None, Some(0), Some(9)]) {
+                let destination = Endpoint {
+                    address,
+                    queue_pair: 0xff_ffff,
+                };
+                let path = Path::new(source, destination, source_qp);
+                assert_eq!(path.source(), source);
+                assert_eq!(path.destination(), destination);
+                assert_eq!(path.source_qp(), source_qp);
+            }
+        }
+        let [source, address] = [addresses[1]; 2];
+        let destination = Endpoint {
+            address,
+            queue_pair: 0,
+        };
+        let path = Path::new(source, destination, None);
+        assert_eq!(path.kinds_and_qp >> 32, IPV4_KINDS);
+    }
 }

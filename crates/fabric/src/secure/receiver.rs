@@ -12,7 +12,7 @@ use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{Algorithm, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, is_reliable};
-use super::place::{Path, Place};
+use super::place::Path;
 use super::reason::DropReason;
 use super::slots::Slots;
 use super::unlisted::{Nodes, Suspects, Unlisted};
@@ -275,15 +275,21 @@ impl Receiver {
         }
         for place in batch.places.iter_mut() {
             place.found = self.flows.find(place.path_hash, &place.path);
+            if let Some(found) = place.found {
+                self.flows.prefetch_flow(found);
+            }
+        }
+        for place in batch.places.iter() {
             let found = place.found.and_then(|id| self.flows.get(id));
             let Some((_, receiving)) = found else {
                 continue;
             };
-            let role = Role::of(place.bth.opcode);
+            let bth = place.bth();
+            let role = Role::of(bth.opcode);
             if let Some(key) = receiving.gcm_32[role as usize] {
                 self.opener.prefetch(key);
             }
-            if let Ok(number) = receiving.number(role, place.bth.reserved_7, place.bth.psn) {
+            if let Ok(number) = receiving.number(role, bth.reserved_7, bth.psn) {
                 receiving.roles[role as usize].taken.prefetch(number);
             }
         }
@@ -298,13 +304,8 @@ impl Receiver {
         if !batch.is_open(index) {
             return Ok(None);
         }
-        let Place {
-            bth,
-            path,
-            path_hash,
-            found,
-            ..
-        } = batch.places[index];
+        let place = &batch.places[index];
+        let (bth, path, path_hash, found) = (place.bth(), place.path, place.path_hash, place.found);
         let algorithm = Algorithm::of(bth.reserved_6);
         if algorithm == Algorithm::None {
             if !self.policy.allows(&bth) {
@@ -372,7 +373,7 @@ impl Receiver {
         let (flow, keys) = (unlisted.keys.flow(path, bth)).ok_or(DropReason::UnknownQueuePair)?;
         let lowest = unlisted
             .nodes
-            .lowest_epoch(path.source, unlisted.first_epoch);
+            .lowest_epoch(path.source(), unlisted.first_epoch);
         let from = ReceiveFrom::epoch(lowest);
         let id = (self.add_of(Origin::Unlisted, flow, &keys, from))
             .map_err(|_| DropReason::UnknownQueuePair)?;

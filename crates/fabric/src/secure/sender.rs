@@ -13,7 +13,6 @@ use super::derive::SenderKeys;
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{Algorithm, CUT_TAG_BYTES, NUMBER_BYTES, Role, TAG_BYTES};
-use super::place::Place;
 use super::reason::DropReason;
 use super::unlisted::Unlisted;
 use sending::{
@@ -254,10 +253,16 @@ impl Sender {
 
     /// Fetches what is kept for the packets from memory, of all of them together.
     fn look_ahead(&self, batch: &mut Batch<'_>) {
+        for place in batch.places.iter_mut() {
+            place.path_hash = self.flows.hash(&place.path);
+            self.flows.prefetch(place.path_hash);
+        }
         for index in 0..batch.len() + LEAD {
             if let Some(place) = batch.places.get_mut(index) {
-                place.path_hash = self.flows.hash(&place.path);
-                self.flows.prefetch(place.path_hash);
+                place.found = self.flows.find(place.path_hash, &place.path);
+                if let Some(found) = place.found {
+                    self.flows.prefetch_flow(found);
+                }
             }
             // In the meantime, work that does not need it.
             let Some(index) = index.checked_sub(LEAD) else {
@@ -266,17 +271,17 @@ impl Sender {
             if batch.is_open(index) {
                 batch.check_icrc(index);
             }
-            let place = &mut batch.places[index];
-            place.found = self.flows.find(place.path_hash, &place.path);
+            let place = &batch.places[index];
             let found = place.found.and_then(|id| self.flows.get(id));
             let Some((_, sending)) = found else {
                 continue;
             };
-            let role = Role::of(place.bth.opcode);
+            let bth = place.bth();
+            let role = Role::of(bth.opcode);
             if let Some(key) = sending.gcm_32[role as usize] {
                 self.sealer.prefetch(key);
             }
-            if let Ok(number) = sending.number(role, place.bth.psn) {
+            if let Ok(number) = sending.number(role, bth.psn) {
                 sending.roles[role as usize].sealed.prefetch(number);
             }
         }
@@ -291,7 +296,7 @@ impl Sender {
         if !batch.is_open(index) {
             return Ok(Plan::Done);
         }
-        let bth = batch.places[index].bth;
+        let bth = batch.places[index].bth();
         let Some(id) = self.find(batch, index)? else {
             if !self.policy.allows(&bth) {
                 return Err(DropReason::UnknownQueuePair);
@@ -339,16 +344,10 @@ impl Sender {
 
     /// The flow of a packet, which begins with it where it is not listed and its partition has keys.
     fn find(&mut self, batch: &Batch<'_>, index: usize) -> Result<Option<FlowId>, DropReason> {
-        let Place {
-            bth,
-            path,
-            path_hash,
-            found,
-            has_its_icrc,
-            ..
-        } = &batch.places[index];
-        let found = found.filter(|id| self.flows.get(*id).is_some());
-        if let Some(found) = found.or_else(|| self.flows.find(*path_hash, path)) {
+        let place = &batch.places[index];
+        let (bth, path, has_its_icrc) = (&place.bth(), &place.path, place.has_its_icrc);
+        let found = place.found.filter(|id| self.flows.get(*id).is_some());
+        if let Some(found) = found.or_else(|| self.flows.find(place.path_hash, path)) {
             return Ok(Some(found));
         }
         let partition_key = partition(bth.partition_key);

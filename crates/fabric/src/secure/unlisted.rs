@@ -76,15 +76,15 @@ impl Unlisted {
             return None;
         }
         let sender = Endpoint {
-            address: path.source,
-            queue_pair: path.source_qp.unwrap_or(0),
+            address: path.source(),
+            queue_pair: path.source_qp().unwrap_or(0),
         };
         let flow = Flow {
             extended: self.extended,
             window_packets: self.window_packets,
-            ..Flow::new(sender, path.destination, transport, self.partition_key)
+            ..Flow::new(sender, path.destination(), transport, self.partition_key)
         };
-        let keys = SenderKeys::derive(&self.secret, self.random, sender, path.destination);
+        let keys = SenderKeys::derive(&self.secret, self.random, sender, path.destination());
         Some((flow, keys))
     }
 }

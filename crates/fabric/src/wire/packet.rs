@@ -40,7 +40,7 @@ impl Carrier {
 pub struct Packet<'a> {
     record: &'a [u8],
     carrier: Carrier,
-    bth: Bth,
+    bth: [u8; Bth::BYTES],
     /// First byte of the LRH or of the IP header.
     start: usize,
     bth_start: usize,
@@ -71,7 +71,8 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// As for [`parse`](Packet::parse).
-    #[inline]
+    // A call would pass the packet through memory, in parts that do not match how it is read.
+    #[inline(always)]
     pub fn behind(
         headers: &Headers,
         link: LinkType,
@@ -88,16 +89,19 @@ impl<'a> Packet<'a> {
     }
 
     /// What brings it.
+    #[inline]
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
     /// Whether the record ends before the packet's ICRC does.
+    #[inline]
     pub fn is_cut(&self) -> bool {
         self.end < self.icrc_start + ICRC_BYTES
     }
 
     /// Bytes from the LRH or the IP header to the ICRC, by the packet's own length.
+    #[inline]
     pub fn packet_bytes(&self) -> usize {
         self.icrc_start + ICRC_BYTES - self.start
     }
@@ -133,8 +137,8 @@ impl<'a> Packet<'a> {
 
     /// The base transport header.
     #[inline]
-    pub fn bth(&self) -> &Bth {
-        &self.bth
+    pub fn bth(&self) -> Bth {
+        Bth::from_bytes(&self.bth)
     }
 
     /// The reliable datagram extended header, where the operation has one.
@@ -177,9 +181,28 @@ impl<'a> Packet<'a> {
         self.extended(HeaderKind::Ieth, Ieth::from_bytes)
     }
 
+    #[inline(always)]
+    pub(crate) fn bth_bytes(&self) -> &[u8; Bth::BYTES] {
+        &self.bth
+    }
+
+    /// First byte of the LRH or of the IP header.
+    #[inline(always)]
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Source and destination of RoCEv2 over IPv4.
+    #[inline(always)]
+    pub(crate) fn ipv4_addresses(&self) -> Option<[u32; 2]> {
+        let both: &[u8; 8] = self.record.get(self.start + 12..)?.first_chunk()?;
+        let both = u64::from_be_bytes(*both);
+        (self.carrier == Carrier::Ipv4).then_some([(both >> 32) as u32, both as u32])
+    }
+
     fn extended<const N: usize, T>(&self, kind: HeaderKind, read: fn(&[u8; N]) -> T) -> Option<T> {
         let mut at = self.bth_start + Bth::BYTES;
-        for header in self.bth.opcode.extended_headers() {
+        for header in self.bth().opcode.extended_headers() {
             if header == kind {
                 return self.record.get(at..)?.first_chunk().map(read);
             }
@@ -221,11 +244,13 @@ impl<'a> Packet<'a> {
     }
 
     /// Where the base transport header lies.
+    #[inline]
     pub fn bth_range(&self) -> Range<usize> {
         self.bth_start..self.bth_start + Bth::BYTES
     }
 
     /// Where the extended headers lie, none or several.
+    #[inline]
     pub fn extended_range(&self) -> Range<usize> {
         self.bth_start + Bth::BYTES..self.payload_start
     }
@@ -245,12 +270,14 @@ impl<'a> Packet<'a> {
     }
 
     /// Where the ICRC lies.
+    #[inline]
     pub fn icrc_range(&self) -> Option<Range<usize>> {
         let end = self.icrc_start + ICRC_BYTES;
         (!self.is_cut()).then_some(self.icrc_start..end)
     }
 
     /// Where the VCRC of a native packet lies, which some captures leave out.
+    #[inline]
     pub fn vcrc_range(&self) -> Option<Range<usize>> {
         let start = self.icrc_start + ICRC_BYTES;
         let end = start + VCRC_BYTES;
@@ -362,7 +389,7 @@ fn is_rocev2(headers: &Headers) -> bool {
 }
 
 /// A packet behind a UDP header.
-#[inline]
+#[inline(always)]
 fn rocev2<'a>(headers: &Headers, record: &'a [u8]) -> Result<Option<Packet<'a>>, Fault> {
     if !is_rocev2(headers) {
         return Ok(None);
@@ -412,7 +439,7 @@ impl Packet<'static> {
     const EMPTY: Packet<'static> = Packet {
         record: &[],
         carrier: Carrier::Local,
-        bth: Bth::ZERO,
+        bth: [0; Bth::BYTES],
         start: 0,
         bth_start: 0,
         payload_start: 0,
@@ -424,7 +451,7 @@ impl Packet<'static> {
 
 /// Reads what all packets have: everything from the BTH on. The packet ends at `icrc_end` by its
 /// own length (a VCRC apart), and the record has it up to `end`.
-#[inline]
+#[inline(always)]
 fn finish<'a>(
     packet: Packet<'a>,
     record: &'a [u8],
@@ -441,8 +468,8 @@ fn finish<'a>(
     let bth = record
         .get(packet.bth_start..at)
         .and_then(<[u8]>::first_chunk);
-    let bth = bth.map(Bth::from_bytes);
-    let bth = bth.ok_or(Fault::HeaderCut(HeaderKind::Bth))?;
+    let bytes: [u8; Bth::BYTES] = *bth.ok_or(Fault::HeaderCut(HeaderKind::Bth))?;
+    let bth = Bth::from_bytes(&bytes);
     if bth.transport_version != 0 {
         return Err(Fault::TransportVersion(bth.transport_version));
     }
@@ -469,7 +496,7 @@ fn finish<'a>(
     }
     Ok(Packet {
         record,
-        bth,
+        bth: bytes,
         payload_start: at,
         pad_start,
         icrc_start,

@@ -37,28 +37,11 @@ impl Bth {
     /// Length.
     pub const BYTES: usize = 12;
 
-    /// All bits zero.
-    pub(super) const ZERO: Bth = Bth {
-        opcode: Opcode(0),
-        solicited_event: false,
-        migration_request: false,
-        pad_bytes: 0,
-        transport_version: 0,
-        partition_key: 0,
-        fecn: false,
-        becn: false,
-        reserved_6: 0,
-        destination_qp: 0,
-        acknowledge_request: false,
-        reserved_7: 0,
-        psn: 0,
-    };
-
     /// The offset of resv8a, the byte that the ICRC takes as ones.
     pub(super) const RESV8A: usize = 4;
 
     /// The header that the bytes hold.
-    #[inline]
+    #[inline(always)]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Bth {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
         Bth {
@@ -116,7 +99,7 @@ impl Default for Bth {
     fn default() -> Bth {
         Bth {
             partition_key: 0xffff,
-            ..Bth::ZERO
+            ..Bth::from_bytes(&[0; Bth::BYTES])
         }
     }
 }

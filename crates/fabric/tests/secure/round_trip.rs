@@ -113,7 +113,7 @@ fn extended_packets_grow_and_return() {
             let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
             assert_eq!(secure.len(), plain.len() + 20);
             let packet = Packet::parse(line.link(), &secure).expect("well formed");
-            let bth = *packet.expect("a packet").bth();
+            let bth = packet.expect("a packet").bth();
             assert_eq!((bth.reserved_6, bth.reserved_7), (2, 0));
             assert_eq!(
                 unprotect_one(&mut receiver, line.link(), &secure),

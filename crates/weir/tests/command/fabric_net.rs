@@ -88,7 +88,7 @@ pub fn frame(spec: &Spec<'_>) -> Vec<u8> {
 /// The BTH of a frame, if it is RoCEv2.
 pub fn bth(frame: &[u8]) -> Option<Bth> {
     let packet = Packet::parse(LinkType::Ethernet, frame).ok()??;
-    Some(*packet.bth())
+    Some(packet.bth())
 }
 
 /// An end of a cable.

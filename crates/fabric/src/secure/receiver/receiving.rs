@@ -123,7 +123,7 @@ impl Receiving {
         batch: &mut Batch<'_>,
         index: usize,
     ) -> Result<(), DropReason> {
-        let bth = batch.places[index].bth;
+        let bth = batch.places[index].bth();
         let role = Role::of(bth.opcode);
         let is_notification = bth.opcode == Opcode::CONGESTION_NOTIFICATION;
         let number = match is_notification {
@@ -157,7 +157,7 @@ impl Receiving {
         flow: FlowId,
         opener: &mut Opener,
     ) -> Result<Planned, DropReason> {
-        let bth = batch.places[index].bth;
+        let bth = batch.places[index].bth();
         let role = Role::of(bth.opcode);
         let number = self.number(role, bth.reserved_7, bth.psn)?;
         match self.roles[role as usize].look(number) {

@@ -136,7 +136,7 @@ impl Sending {
     ) -> Result<(), DropReason> {
         packet.set_timestamp_of_now();
         let Outgoing { batch, index, .. } = packet;
-        let bth = batch.places[index].bth;
+        let bth = batch.places[index].bth();
         let highest = self.roles[role as usize].highest;
         let number = match bth.opcode == Opcode::CONGESTION_NOTIFICATION {
             true => {
@@ -174,7 +174,7 @@ impl Sending {
         } = packet;
         let key = self.gcm_32(role, sealer)?;
         let may_grow = flow.extended != ExtendedMode::Never;
-        let number = self.number(role, batch.places[index].bth.psn);
+        let number = self.number(role, batch.places[index].bth().psn);
         let of_role = &mut self.roles[role as usize];
         let planned = match number {
             Ok(number) if number >= of_role.next => {

@@ -180,7 +180,7 @@ fn what_is_built_is_read_back() {
                 pad_bytes: pad_bytes as u8,
                 ..message.bth
             };
-            assert_eq!(*packet.bth(), bth, "{opcode}");
+            assert_eq!(packet.bth(), bth, "{opcode}");
             assert_eq!(packet.payload(), message.payload, "{opcode}");
             assert_eq!(packet.pad_range().len(), pad_bytes);
             assert_eq!(packet.extended_range().len(), opcode.extended_bytes());
