@@ -60,7 +60,7 @@ enum Origin {
     Settled,
 }
 
-/// Reserved at a time. A crash loses what is left, and a receiver follows at most 126 epochs ahead, so
+/// Reserved at a time. A crash loses what is left, and a receiver follows at most 63 epochs ahead, so
 /// these are few: the epoch of a start lasts for 16 million packets.
 const EPOCHS_AT_A_TIME: u64 = 2;
 

@@ -336,21 +336,21 @@ fn replays_are_refused_and_identical_duplicates_pass() {
 #[test]
 fn packets_of_an_older_start_are_refused() {
     let line = Line::new(CARRIERS[2], Transport::Rc);
-    let (mut sender, id) = line.sender();
+    let (mut sender, _) = line.sender();
     let (mut receiver, _) = line.receiver();
     let old: Vec<Vec<u8>> = (0..4)
         .map(|psn| line.packet(Operation::SendOnly, psn, b"old"))
         .collect();
     let old = protected(&mut sender, line.link(), &old);
     assert!(unprotect_one(&mut receiver, line.link(), &old[0]).is_ok());
-    assert_eq!(sender.restart(id, 1101..1110), Ok(()));
+    let (mut sender, _) = line.sender_from(1061..1070);
     let new = line.packet(Operation::SendOnly, 1, b"new");
     let secure = protect_one(&mut sender, line.link(), &new).expect("protected");
     assert_eq!(unprotect_one(&mut receiver, line.link(), &secure), Ok(new));
     for record in &old {
-        // Its low bits now stand for an epoch that is to come.
+        // Its low bits stand for an epoch that is too far ahead.
         let outcome = unprotect_one(&mut receiver, line.link(), record);
-        assert_eq!(outcome, Err(DropReason::TagFailed));
+        assert_eq!(outcome, Err(DropReason::OldEpoch));
     }
 }
 
@@ -534,4 +534,37 @@ fn mangled_packets_bring_nothing_else_than_what_was_sent() {
         }
     }
     assert!(taken > 0, "no field that switches change was changed");
+}
+
+/// Whoever kept packets of epochs before sends them again: they are old, and not counted as forged.
+#[test]
+fn packets_of_old_epochs_do_not_degrade_a_queue_pair() {
+    for operation in [Operation::SendOnly, Operation::Acknowledge] {
+        let line = Line::new(Carrier::Ipv4, Transport::Rc);
+        let from = |epoch| line.sender_from(epoch..epoch + 2).0;
+        let newest = FIRST_EPOCH + 1000;
+        let (mut receiver, id) = line.receiver();
+        let packet = |psn| line.packet(operation, psn, b"");
+        // Sixty-three epochs at a time, a receiver follows.
+        for epoch in (FIRST_EPOCH..newest).step_by(60).chain([newest]) {
+            let secure = protect_one(&mut from(epoch), line.link(), &packet(7)).expect("protected");
+            assert_eq!(
+                unprotect_one(&mut receiver, line.link(), &secure),
+                Ok(packet(7))
+            );
+        }
+        for behind in 2..=64 {
+            let mut sender = from(newest - behind);
+            let secure = protect_one(&mut sender, line.link(), &packet(7)).expect("protected");
+            let outcome = unprotect_one(&mut receiver, line.link(), &secure);
+            assert_eq!(outcome, Err(DropReason::OldEpoch), "{behind} epochs behind");
+        }
+        assert_eq!(receiver.is_degraded(id), (false, false));
+        let secure =
+            protect_one(&mut from(newest + 63), line.link(), &packet(8)).expect("protected");
+        assert_eq!(
+            unprotect_one(&mut receiver, line.link(), &secure),
+            Ok(packet(8))
+        );
+    }
 }

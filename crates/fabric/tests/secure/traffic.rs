@@ -45,7 +45,7 @@ struct Counts {
 
 impl Direction {
     fn new(line: Line) -> Direction {
-        let (sender, id) = line.sender();
+        let (sender, id) = line.sender_from(FIRST_EPOCH..FIRST_EPOCH + 3);
         let (receiver, receiver_id) = line.receiver();
         Direction {
             line,
@@ -56,7 +56,7 @@ impl Direction {
             kept: ReceiveFrom::epoch(FIRST_EPOCH),
             sealed: HashMap::new(),
             extended: HashSet::new(),
-            epoch: FIRST_EPOCH + 97,
+            epoch: FIRST_EPOCH,
             starts: 0,
             counts: Counts::default(),
         }

@@ -54,6 +54,10 @@ pub(super) struct Planned {
 /// Numbers that lie so far back were not sent again after the PSN wrapped.
 pub(super) const WRAP: u64 = 1 << 23;
 
+/// Epochs by which a packet may be ahead of the newest. What has the low bits of one further ahead is an
+/// old packet that somebody sends again, and no forged one.
+const EPOCHS_AHEAD: u64 = 63;
+
 pub(super) const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
 
 impl ReceivingRole {
@@ -106,7 +110,11 @@ impl Receiving {
             None => newest,
         };
         let epoch = extend_epoch(oldest, low_bits);
-        if epoch >= EPOCH_END {
+        // Seven bits do not distinguish one that is far ahead from one that is over.
+        // All roles have their epochs from one sender.
+        let is_far = highest.is_some()
+            && (self.newest_epoch()).is_some_and(|newest| epoch > newest + EPOCHS_AHEAD);
+        if epoch >= EPOCH_END || is_far {
             return Err(DropReason::OldEpoch);
         }
         let number = epoch << PSN_BITS | u64::from(psn);
