@@ -214,9 +214,10 @@ impl Options {
     }
 }
 
-/// Whether a sequence number lies behind another.
+/// Whether a sequence number lies behind another. Of two that are half of all numbers apart, each
+/// lies behind the other, as for Linux.
 fn is_after(sequence: u32, other: u32) -> bool {
-    (sequence.wrapping_sub(other) as i32) > 0
+    (other.wrapping_sub(sequence) as i32) < 0
 }
 
 fn later(one: Option<u32>, other: u32) -> u32 {
@@ -506,7 +507,7 @@ impl Connection {
         let is_reordered = (to.acknowledged).is_some_and(|known| is_after(known, acknowledgement));
         if let Some(timestamp) = segment.options.timestamp
             && (from.acknowledged).is_none_or(|known| !is_after(segment.sequence, known))
-            && newest.is_none_or(|newest| !is_after(newest, timestamp))
+            && newest.is_none_or(|newest| (newest.wrapping_sub(timestamp) as i32) <= 0)
             && !is_reordered
         {
             from.timestamp = Some(timestamp);

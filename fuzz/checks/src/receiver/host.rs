@@ -100,8 +100,9 @@ pub struct Host {
     is_finished: bool,
 }
 
+/// As Linux' `after`: of two numbers that are half of all apart, each lies behind the other.
 fn is_after(sequence: u32, other: u32) -> bool {
-    (sequence.wrapping_sub(other) as i32) > 0
+    (other.wrapping_sub(sequence) as i32) < 0
 }
 
 fn later(one: u32, other: u32) -> u32 {
@@ -312,7 +313,7 @@ impl Connection {
             // RFC 7323, section 4.3: behind the last acknowledgement there is a newer one to come.
             if let (Some(newest), Some(timestamp)) = (receiver.timestamp, segment.timestamp)
                 && !is_after(segment.sequence, receiver.acknowledged)
-                && (newest == 0 || !is_after(newest, timestamp))
+                && (newest == 0 || (newest.wrapping_sub(timestamp) as i32) <= 0)
             {
                 receiver.timestamp = Some(timestamp);
             }

@@ -240,6 +240,10 @@ pub fn seeds() -> Vec<Seed> {
             ends(bare().data(3, 4).segment(1, ACK, (NEXT, 0), (SENT, 0), 0)),
         ),
         seed(
+            "ack_half_of_all_numbers_away",
+            ends(bare().segment(0, ACK, (NEXT, 0), (FAR, -128), 4).version(1)),
+        ),
+        seed(
             "ack_long_ago",
             ends(
                 bare()

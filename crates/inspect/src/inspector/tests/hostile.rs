@@ -432,11 +432,15 @@ fn bytes_at_the_edge_of_the_window_are_not_taken() {
 /// No end acknowledges what lies in front of the first byte.
 #[test]
 fn an_acknowledgement_in_front_of_the_stream_is_none() {
-    let mut wire = Wire::new();
-    wire.send(true, ACK, (wire.next[0], wire.next[1] - 5), &[b'x'; 31]);
-    let wire = wire.asks(EVIL);
-    assert_eq!(wire.sids(), [1, 2]);
-    assert_eq!(wire.refused().acknowledgement, 1);
+    // Half of all numbers away is neither in front nor behind.
+    for distance in [5, 1 << 31] {
+        let mut wire = Wire::new();
+        let acknowledgement = wire.next[1].wrapping_sub(distance);
+        wire.send(true, ACK, (wire.next[0], acknowledgement), &[b'x'; 31]);
+        let wire = wire.asks(EVIL);
+        assert_eq!(wire.sids(), [1, 2], "{distance}");
+        assert_eq!(wire.refused().acknowledgement, 1);
+    }
 }
 
 #[test]
