@@ -212,6 +212,47 @@ fn native_packets_come_back_as_they_were() {
     assert!(run(&protected, Box::new(stage)) == records);
 }
 
+/// Where the PSN wraps, an epoch ends: the next ones are reserved in time, and the receiver follows.
+#[test]
+fn packets_come_back_as_they_were_where_epochs_end() {
+    const EPOCHS: usize = 4;
+    /// More than those after which the stage looks at what is left.
+    const PACKETS: u32 = (1 << 16) + 300;
+    // Requests may step over PSNs; a number is the nearest one to the highest so far.
+    let of_epoch = || {
+        let steps = [0, 0x40_0000, 0x80_0000];
+        let packets = (0..PACKETS).map(|at| 0xff_ffff - PACKETS + 1 + at);
+        steps.into_iter().chain(packets)
+    };
+    let psns = (0..EPOCHS).flat_map(|_| of_epoch());
+    let records: Vec<Vec<u8>> = psns.map(|psn| frame(0, psn, 0x8001)).collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let keys = SendingKeys::open(
+        &file(true, 1, ""),
+        &ledger(&directory, NewKeys::All),
+        Traffic::Capture,
+    );
+    let (outcome, protected) = run(&records, chain(keys.expect("keys").stage(0, 1)));
+    let stage = outcome.stages::<ProtectStage>().next().expect("it");
+    assert!(stage.ledger_error().is_none());
+    let epochs: Vec<u8> = protected
+        .iter()
+        .map(|frame| bth(frame).reserved_7)
+        .collect();
+    let per_epoch = records.len() / EPOCHS;
+    let expected: Vec<u8> = (0..records.len())
+        .map(|at| 2 + (at / per_epoch) as u8)
+        .collect();
+    assert!(epochs == expected);
+    let windows = Windows::Ledger {
+        path: directory.path().join("windows"),
+        marks: None,
+        traffic: Traffic::Capture,
+    };
+    let (_, restored) = unprotect(&file(false, 1, ""), &windows, &protected);
+    assert!(restored == records);
+}
+
 #[test]
 fn every_start_takes_epochs_that_were_not_used() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -100,6 +100,15 @@ impl SeenBound {
         self.mark.clone()
     }
 
+    fn request(&mut self, sequence: u64) {
+        self.adapt_step();
+        let end = Progress {
+            next_sequence: sequence.saturating_add(self.step),
+            bytes: self.run,
+        };
+        self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
+    }
+
     /// Ensures that `sequence` may be accepted, and requests the next step
     /// where half of this one is used. Numbers below the one that is returned need
     /// no request.
@@ -109,15 +118,15 @@ impl SeenBound {
     pub fn provide(&mut self, sequence: u64) -> Result<u64, Shortage> {
         let mut failure = self.collect(false).err();
         if !self.is_requested && self.end.saturating_sub(sequence) <= self.step / 2 {
-            self.adapt_step();
-            let end = Progress {
-                next_sequence: sequence.saturating_add(self.step),
-                bytes: self.run,
-            };
-            self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
+            self.request(sequence);
         }
         if sequence >= self.end && self.waits {
             failure = self.collect(true).err();
+            // What was requested before may end in front of a number that stepped ahead.
+            if failure.is_none() && sequence >= self.end && !self.is_requested {
+                self.request(sequence);
+                failure = self.collect(true).err();
+            }
         }
         if sequence >= self.end {
             return Err(failure.unwrap_or(Shortage::Pending));
