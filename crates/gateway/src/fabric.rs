@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use serde::Serialize;
 use tracing::{debug, warn};
 use weir_fabric::filter::{PartitionTable, Scheme};
@@ -12,7 +13,7 @@ use weir_fabric::stage::{
     Epochs, FilterSettings, FlowReport, ProtectStage, ReceivingKeys, SendingKeys, Traffic,
     UnprotectStage, Windows,
 };
-use weir_ledger::default_marks;
+use weir_ledger::{Fingerprint, default_marks};
 use weir_stream::Stage;
 
 use crate::associations;
@@ -30,6 +31,49 @@ pub fn load(path: &Path, allow_insecure_permissions: bool) -> Result<Arc<FabricF
         warn!("--allow-insecure-permissions: other users of this machine may read the secrets");
     }
     Ok(Arc::new(file))
+}
+
+/// A fabric file that was loaded, and the secrets beside it, as they were then.
+pub(crate) struct LoadedFile {
+    path: PathBuf,
+    secret_files: Vec<PathBuf>,
+    fingerprint: Fingerprint,
+}
+
+impl LoadedFile {
+    pub fn of(path: &Path, file: &FabricFile) -> Result<LoadedFile> {
+        let fingerprint = FabricFile::fingerprint(path, &file.secret_files);
+        Ok(LoadedFile {
+            path: path.to_owned(),
+            secret_files: file.secret_files.clone(),
+            fingerprint: fingerprint.map_err(Error::configuration)?,
+        })
+    }
+
+    /// Files with secrets that are read again.
+    pub fn secret_files(&self) -> &[PathBuf] {
+        &self.secret_files
+    }
+
+    /// Whether all of it is as it was. The stages of a running gateway keep the keys that they began with.
+    pub fn require_unchanged(&self) -> Result {
+        let now = FabricFile::fingerprint(&self.path, &self.secret_files);
+        match now.map_err(Error::configuration)? == self.fingerprint {
+            true => Ok(()),
+            false => Err(Error::configuration(anyhow!(
+                "{}: it or a secret that it names has changed, and a running gateway does not take that in: \
+                 start it again",
+                self.path.display()
+            ))),
+        }
+    }
+}
+
+/// Whether a file has keys by this name to send by.
+pub(crate) fn names(file: &FabricFile, name: &str) -> bool {
+    let mut queue_pairs = file.queue_pairs.iter().map(|queue_pair| &queue_pair.name);
+    let mut partitions = file.partitions.iter().map(|partition| &partition.name);
+    queue_pairs.any(|other| other == name) || partitions.any(|other| other == name)
 }
 
 /// Where epochs come from, by what the command line or the configuration says. Another ledger than the
@@ -293,4 +337,36 @@ fn stages<S: Stage>(execution: &Execution) -> impl Iterator<Item = &S> {
 pub(crate) fn kept_files(settings: &FabricConfig, file: &FabricFile) -> Vec<PathBuf> {
     let ledger = associations::ledger_files_of(settings.state.as_deref());
     [&file.secret_files[..], &ledger].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_processes::Folder;
+
+    #[test]
+    fn a_changed_file_or_secret_is_noticed() {
+        let folder = Folder::new();
+        let write = |name: &str, text: &str| {
+            folder.write(name, text);
+            PathBuf::from(folder.name(name))
+        };
+        let text = "[[partition]]\nname = \"all\"\npartition_key = 0x8001\nsecret_file = \"key\"\n";
+        write("key", "000102030405060708090a0b0c0d0e0f");
+        let path = write("fabric.toml", text);
+        let file = load(&path, true).expect("right");
+        assert!(names(&file, "all") && !names(&file, "one"));
+        let loaded = LoadedFile::of(&path, &file).expect("read");
+        assert_eq!(loaded.secret_files().len(), 1);
+        assert!(loaded.require_unchanged().is_ok());
+        write("key", "100102030405060708090a0b0c0d0e0f");
+        let error = loaded.require_unchanged().expect_err("another secret");
+        assert!(error.to_string().contains("start it again"), "{error}");
+        write("key", "000102030405060708090a0b0c0d0e0f");
+        assert!(loaded.require_unchanged().is_ok());
+        write("fabric.toml", &format!("failed_tags = 8\n{text}"));
+        assert!(loaded.require_unchanged().is_err());
+        std::fs::remove_file(&path).expect("removed");
+        assert!(loaded.require_unchanged().is_err());
+    }
 }

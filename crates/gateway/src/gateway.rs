@@ -18,7 +18,7 @@ use crate::associations;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::execution::execute;
-use crate::fabric::FabricResults;
+use crate::fabric::{self, FabricResults, LoadedFile};
 use crate::filter::LiveFilter;
 use crate::inspected::{BegunMetricsFile, MetricsFile};
 use crate::live::{self, LivePipelines};
@@ -110,11 +110,15 @@ impl Gateway {
     }
 
     fn build(
-        config: Config,
+        mut config: Config,
         options: &Options,
         on_interval: Option<OnInterval>,
     ) -> Result<Gateway> {
-        let mut shared = load(&config, options)?;
+        let mut shared = load(&mut config, options)?;
+        let fabric = (config.fabric.as_ref())
+            .zip(shared.fabric.as_ref())
+            .map(|(settings, file)| LoadedFile::of(&settings.file, file))
+            .transpose()?;
         let is_live = config.is_live();
         // Live pipelines own them: others take their place while packets run.
         let associations = shared.associations.take_if(|_| is_live);
@@ -174,6 +178,7 @@ impl Gateway {
                 rules,
                 measured,
                 ipsec,
+                fabric,
                 boundary,
                 allow_insecure_permissions: options.allow_insecure_permissions,
                 meters: OnceLock::new(),
@@ -194,8 +199,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Configuration`]: what is wrong.
-    pub fn check(config: Config, options: &Options) -> Result<Checked> {
-        let shared = load(&config, options)?;
+    pub fn check(mut config: Config, options: &Options) -> Result<Checked> {
+        let shared = load(&mut config, options)?;
         config.require_folders(options.output.as_deref())?;
         for path in config.pipelines.iter().flat_map(|pipeline| &pipeline.read) {
             // What a pipe holds is left to the run.
@@ -220,7 +225,13 @@ impl Gateway {
         let named = self.config.inputs().into_iter().map(Path::to_owned);
         let running = self.handle.0.ipsec.iter();
         let keys = running.flat_map(|running| running.key_files());
-        named.chain(keys).collect()
+        let secrets = self
+            .handle
+            .0
+            .fabric
+            .iter()
+            .flat_map(LoadedFile::secret_files);
+        named.chain(keys).chain(secrets.cloned()).collect()
     }
 
     /// The files that it writes while it runs or at the end, with the ledger's.
@@ -318,8 +329,16 @@ fn run_captures(
 const END: &str = "# EOF\n";
 
 /// Loads what the pipelines share, and keeps the outputs away from it.
-fn load(config: &Config, options: &Options) -> Result<Shared> {
+fn load(config: &mut Config, options: &Options) -> Result<Shared> {
     let shared = Shared::load(config, options.allow_insecure_permissions)?;
+    if let (Some(file), Some(associations)) = (&shared.fabric, &shared.associations) {
+        let of_fabric = |name: &str| fabric::names(file, name);
+        let of_ipsec = |name: &str| {
+            let mut associations = associations.associations().iter();
+            associations.any(|association| association.name == name)
+        };
+        config.divide_new_keys(of_fabric, of_ipsec);
+    }
     config.keep_files_apart(options.output.as_deref(), &shared.kept_files(config))?;
     Ok(shared)
 }
@@ -343,6 +362,7 @@ struct Control {
     measured: Option<Outputs>,
     /// The associations of live pipelines, if there are some.
     ipsec: Option<Arc<Running>>,
+    fabric: Option<LoadedFile>,
     /// Where the stages of live pipelines are changed.
     boundary: Option<Boundary>,
     allow_insecure_permissions: bool,
@@ -380,6 +400,9 @@ impl Handle {
         let mut present = present.unwrap_or_else(PoisonError::into_inner);
         let next = present.load_again()?;
         next.require_frame_of(&present)?;
+        if let Some(fabric) = &self.0.fabric {
+            fabric.require_unchanged()?;
+        }
         // Everything is made before anything is replaced.
         let rules = match (&self.0.rules, &next.inspect) {
             (Some(live), Some(inspect)) => Some((live, rule_source(inspect).prepare(live)?)),

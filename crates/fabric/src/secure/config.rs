@@ -56,6 +56,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use weir_ledger::Fingerprint;
 use zeroize::Zeroizing;
 
 use crate::ConfigError;
@@ -169,6 +170,27 @@ impl FabricFile {
         let mut file = FabricFile::parse(path, &text, &mut read)?;
         file.secret_files = secret_files;
         Ok(file)
+    }
+
+    /// A digest of a file and of the secrets in files that it names: other bytes have another one. No secret
+    /// is learnt from it.
+    ///
+    /// # Errors
+    /// The first file that cannot be read.
+    pub fn fingerprint(path: &Path, secret_files: &[PathBuf]) -> Result<Fingerprint, LoadError> {
+        let read = |path: &PathBuf| {
+            let contents = File::open(path)
+                .and_then(|file| weir_secret::read_secret(file, LONGEST_FILE_BYTES));
+            contents.map_err(|error| LoadError::File {
+                path: path.clone(),
+                message: format!("cannot read: {error}"),
+            })
+        };
+        let files = [&[path.to_owned()], secret_files].concat();
+        let contents: Vec<Zeroizing<Vec<u8>>> =
+            files.iter().map(read).collect::<Result<_, LoadError>>()?;
+        let parts: Vec<&[u8]> = contents.iter().map(|contents| &contents[..]).collect();
+        Ok(Fingerprint::over("weir fabric file", &parts))
     }
 
     /// Reads the text of a file; `path` is for messages. Files that it names are read by the caller, who

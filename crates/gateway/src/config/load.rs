@@ -70,6 +70,19 @@ impl Config {
         }
     }
 
+    /// Leaves each of two tables the new keys that its file has. Of a key that neither has, both say so.
+    pub(crate) fn divide_new_keys(
+        &mut self,
+        of_fabric: impl Fn(&str) -> bool,
+        of_ipsec: impl Fn(&str) -> bool,
+    ) {
+        if let (Some(fabric), Some(ipsec)) = (&mut self.fabric, &mut self.ipsec) {
+            let is_for_both = |name: &str| name == "all" || !of_fabric(name) && !of_ipsec(name);
+            (fabric.new_keys).retain(|name| of_fabric(name) || is_for_both(name));
+            (ipsec.new_keys).retain(|name| of_ipsec(name) || is_for_both(name));
+        }
+    }
+
     /// A configuration that another program puts together, with paths relative to the working
     /// directory.
     ///
