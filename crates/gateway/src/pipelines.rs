@@ -399,8 +399,8 @@ fn event_writers(
     if let Some(path) = alerts {
         let writer = open_events(path, reopen)?;
         writers.push(match alarms {
-            None => writer.only(|kind| is_alert(kind) || is_alarm(kind)),
-            Some(_) => writer.only(is_alert),
+            None => writer.only(|kind| is_of_inspection(kind) || is_alarm(kind)),
+            Some(_) => writer.only(is_of_inspection),
         });
     }
     if let Some(path) = alarms {
@@ -423,8 +423,8 @@ fn open_events(path: &Path, reopen: &Reopen) -> Result<EveWriter> {
         .map_err(Error::configuration)
 }
 
-fn is_alert(kind: EventKind) -> bool {
-    kind.is(&weir_inspect::ALERT)
+fn is_of_inspection(kind: EventKind) -> bool {
+    kind.is(&weir_inspect::ALERT) || kind.is(&weir_inspect::ANOMALY)
 }
 
 fn is_fabric_alarm(kind: EventKind) -> bool {

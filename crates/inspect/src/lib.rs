@@ -60,6 +60,7 @@
 
 mod ahead;
 mod alerted;
+mod anomaly;
 mod buffer;
 mod checksum;
 mod engine;
@@ -89,6 +90,7 @@ static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
 
 pub use ahead::{HostPolicy, Overlap};
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
+pub use anomaly::{Anomaly, AnomalyKind};
 pub use buffer::Buffer;
 pub use checksum::Checksums;
 pub use engine::{
@@ -117,5 +119,5 @@ pub use rule::{
     Unsupported, VariableError, Variables,
 };
 pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
-pub use stage::{ALERT, INSPECT, InspectStage};
+pub use stage::{ALERT, ANOMALY, INSPECT, InspectStage};
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};

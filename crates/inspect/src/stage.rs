@@ -8,7 +8,7 @@ use weir_stream::{
     StageError, Steering, SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
 };
 
-use crate::eve::AlertText;
+use crate::eve::{AlertText, anomaly_members};
 use crate::inspector::{
     Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, Packet,
     RuleCost, pair_number,
@@ -28,11 +28,16 @@ pub const INSPECT: Word = Word::new(OWNER, NAME, "Its contents are to be inspect
 /// The event that a rule matched. The members are those of an alert in EVE JSON.
 pub const ALERT: Word = Word::new(OWNER, "alert", "An inspection rule matched.");
 
+/// The event that a packet did what no receiver takes. The members are those of an anomaly in
+/// EVE JSON.
+pub const ANOMALY: Word = Word::new(OWNER, "anomaly", "A packet did what no receiver takes.");
+
 /// The numbers that these words have in a pipeline.
 #[derive(Clone, Copy)]
 struct Words {
     inspect: WorkBit,
     alert: EventKind,
+    anomaly: EventKind,
     drops: DropCodes<InspectDrop>,
 }
 
@@ -47,7 +52,8 @@ struct Following {
 }
 
 /// Inspects the records whose work includes it ([`INSPECT`]), and notes an
-/// [`ALERT`] for every rule that one matches. Records go on as they
+/// [`ALERT`] for every rule that one matches, and an [`ANOMALY`] for what no receiver takes
+/// ([`InspectOptions::anomalies_per_second`]). Records go on as they
 /// are, unless the stage is inline ([`InspectOptions::is_inline`]): then rules
 /// drop some, and the stage creates the packets that tell their ends. Every
 /// shard has a stage of its own over the same rules.
@@ -207,6 +213,7 @@ impl Stage for InspectStage {
         self.words = Some(Words {
             inspect: vocabulary.work_bit(&INSPECT)?,
             alert: vocabulary.event_kind(&ALERT)?,
+            anomaly: vocabulary.event_kind(&ANOMALY)?,
             drops: vocabulary.drop_reasons()?,
         });
         Ok(())
@@ -250,6 +257,11 @@ impl Stage for InspectStage {
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
             event.generation = generation;
             event.members = Some(self.text.members(rule, alert));
+        }
+        for anomaly in self.inspector.anomalies() {
+            let event = batch.notice(self.indices[anomaly.packet], words.anomaly);
+            event.flow = anomaly.flow;
+            event.members = Some(anomaly_members(anomaly.kind));
         }
         for refusal in self.inspector.refusals() {
             let index = self.indices[refusal.packet];

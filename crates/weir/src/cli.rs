@@ -247,6 +247,10 @@ pub struct Inspect {
     /// they are counted and left out: no host takes them.
     #[arg(long)]
     pub ignore_checksums: bool,
+    /// Write up to N anomalies of each kind per second and worker beside the alerts: packets that
+    /// no receiver takes.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub anomalies_per_second: u32,
     #[command(flatten)]
     pub serving: Serving,
     #[command(flatten)]

@@ -194,6 +194,10 @@ pub struct InspectConfig {
     /// Hosts that keep overlapping segments and fragments otherwise than Linux does.
     #[serde(default, rename = "host-os")]
     pub host_os: Vec<HostOs>,
+    /// Most [anomalies](inspect.md#anomalies) of each kind per second and worker that are written beside
+    /// the alerts.
+    #[serde(default)]
+    pub anomalies_per_second: u32,
     /// Where alerts go, as EVE JSON lines, appended; SIGHUP reopens the file.
     pub alerts: Option<PathBuf>,
     /// A file of [metrics](metrics.md) that is kept up to date.
@@ -217,6 +221,7 @@ impl InspectConfig {
                 ChecksumsConfig::Ignore => Checksums::Ignore,
             },
             policies: self.host_os.iter().map(HostOs::policy).collect(),
+            anomalies_per_second: self.anomalies_per_second,
         }
     }
 }

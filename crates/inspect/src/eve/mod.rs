@@ -1,6 +1,7 @@
 //! Events as lines of JSON in the layout of Suricata's EVE log.
 
 mod alert;
+mod anomaly;
 mod line;
 
 use std::fs::{File, OpenOptions};
@@ -15,6 +16,7 @@ use weir_packet::file::Interface;
 use weir_stream::{Batch, Context, Event, EventKind, Stage, StageError};
 
 pub(crate) use alert::AlertText;
+pub(crate) use anomaly::anomaly_members;
 use line::Line;
 
 const NAME: &str = "eve";

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
+use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
 use crate::checksum::{self, Checksums, Sum};
 use crate::engine::Hits;
 use crate::flow::{Arrival, FlowTable, Missing, Unacceptable};
@@ -66,6 +67,7 @@ pub struct Inspector {
     checksums: Checksums,
     /// Of the packets that were inspected together last.
     refusals: Vec<Refusal>,
+    anomalies: Anomalies,
     scratch: Scratch,
     /// A datagram put together from fragments.
     datagram: Vec<u8>,
@@ -139,6 +141,7 @@ impl Inspector {
             is_inline: options.is_inline,
             checksums: options.checksums,
             refusals: Vec::new(),
+            anomalies: Anomalies::new(options.anomalies_per_second),
             datagram: Vec::new(),
         }
     }
@@ -227,6 +230,7 @@ impl Inspector {
     /// not IP match nothing.
     pub fn inspect(&mut self, packets: &[Packet<'_>], mut raise: impl FnMut(Alert)) {
         self.refusals.clear();
+        self.anomalies.clear();
         for (index, packet) in packets.iter().enumerate() {
             let record = Record { index, packet };
             if let Some(refused) = self.inspect_levels(&record, *packet, &mut raise) {
@@ -244,6 +248,13 @@ impl Inspector {
     /// is not inline.
     pub fn refusals(&self) -> &[Refusal] {
         &self.refusals
+    }
+
+    /// What those of the packets that were inspected together last did that no receiver takes, in
+    /// their order, as far as it is to be told
+    /// ([`anomalies_per_second`](InspectOptions::anomalies_per_second)).
+    pub fn anomalies(&self) -> &[Anomaly] {
+        self.anomalies.found()
     }
 
     /// A packet, and the packets in it. Behind one that is refused, none is
@@ -265,6 +276,7 @@ impl Inspector {
                 self.statistics
                     .packets_refused
                     .count(Unacceptable::Checksum);
+                (self.anomalies).note(record.index, &packet, AnomalyKind::Checksum);
                 let refused = Refused::silently(InspectDrop::ChecksumWrong);
                 return self.is_inline.then_some(refused);
             }
@@ -291,10 +303,12 @@ impl Inspector {
         let refused = match self.fragments.take(packet, &mut datagram) {
             Taken::Nothing => None,
             Taken::Dropped => Some(Refused::silently(InspectDrop::DatagramDropped)),
-            Taken::Refused if self.is_inline => {
-                Some(Refused::silently(InspectDrop::FragmentRefused))
+            Taken::Refused => {
+                let kind = AnomalyKind::of_fragment(packet);
+                self.anomalies.note(record.index, packet, kind);
+                let refused = Refused::silently(InspectDrop::FragmentRefused);
+                self.is_inline.then_some(refused)
             }
-            Taken::Refused => None,
             Taken::Completes => {
                 let whole = Packet {
                     headers: Headers::parse(LinkType::RawIp, &datagram),
@@ -324,7 +338,7 @@ impl Inspector {
         self.scratch.packet_number += 1;
         self.scratch.cursors.start_packet();
         self.scratch.matched.clear();
-        let judged = self.try_rules(packet, sum);
+        let judged = self.try_rules(record.index, packet, sum);
         if judged.is_passed {
             self.statistics.passed_packets += 1;
             return None;
@@ -379,10 +393,18 @@ impl Inspector {
     }
 
     /// Matches one packet: the rules go to [`Scratch::matched`].
-    fn try_rules(&mut self, packet: &Packet<'_>, sum: Sum) -> Judged {
+    fn try_rules(&mut self, record_index: usize, packet: &Packet<'_>, sum: Sum) -> Judged {
         let (index, brought) = self.flows.track(packet, sum);
         if let Some(refusal) = brought.refused {
             self.statistics.packets_refused.count(refusal);
+            let kind = AnomalyKind::of_refused(refusal, packet);
+            self.anomalies.note(record_index, packet, kind);
+        }
+        if brought.arrival.differs {
+            (self.anomalies).note(record_index, packet, AnomalyKind::Overlap);
+        }
+        if brought.arrival.after_gap || brought.answered.after_gap {
+            (self.anomalies).note(record_index, packet, AnomalyKind::Gap);
         }
         if brought.refused == Some(Unacceptable::Checksum) {
             return Judged {

@@ -17,4 +17,6 @@ pub struct InspectOptions {
     pub policies: Vec<HostPolicy>,
     /// Whether checksums are verified.
     pub checksums: Checksums,
+    /// Most anomalies of each kind per second of the packets' time that are told, 0 for none.
+    pub anomalies_per_second: u32,
 }

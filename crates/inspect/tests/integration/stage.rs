@@ -146,6 +146,47 @@ fn rejected_packets_are_dropped_and_their_senders_told() {
     assert_eq!(seen[..], [[(17, 2); 3].as_slice(), &[(1, 1); 5]].concat());
 }
 
+/// What no receiver takes is written beside the alerts where that is requested.
+#[test]
+fn anomalies_are_lines_of_their_own() {
+    let mut packet = vec![0x45, 0, 0, 29, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend([198, 18, 0, 1, 198, 18, 0, 2]);
+    packet.extend([0, 1, 0, 2, 0, 9, 0x55, 0x55, b'x']);
+    let damaged = MemorySource::new(LinkType::RawIp, &vec![packet; 10]);
+    let options = InspectOptions {
+        anomalies_per_second: 3,
+        ..InspectOptions::default()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("eve.jsonl");
+    let eve = fs::File::create(&path).expect("a file");
+    Pipeline::new(damaged)
+        .stage(InspectStage::with_options(rules().0, &options))
+        .sink(EveWriter::new(eve))
+        .run()
+        .expect("a run");
+    let lines = fs::read_to_string(&path).expect("lines");
+    let lines: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 3);
+    let line = &lines[0];
+    assert_eq!(
+        line["anomaly"],
+        serde_json::json!({"type": "decode", "event": "decoder.invalid_checksum"})
+    );
+    assert_eq!(line["event_type"], "anomaly");
+    assert_eq!(
+        (&line["src_ip"], &line["dest_port"]),
+        (&"198.18.0.1".into(), &2.into())
+    );
+    assert_eq!(
+        (&line["proto"], &line["pcap_cnt"]),
+        (&"UDP".into(), &1.into())
+    );
+}
+
 /// Protocol and last byte of the destination of what is forwarded.
 #[derive(Default)]
 struct Protocols(Vec<(u8, u8)>);

@@ -243,6 +243,7 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
         } else {
             Checksums::Verify
         },
+        anomalies_per_second: arguments.anomalies_per_second,
         ..InspectOptions::default()
     };
     let mut stage = InspectStage::following(rules, &options);

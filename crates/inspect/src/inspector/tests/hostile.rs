@@ -443,6 +443,90 @@ fn an_acknowledgement_in_front_of_the_stream_is_none() {
     }
 }
 
+/// Names of the anomalies, with so many of each kind told per second, of which there are a
+/// thousand packets.
+fn anomalies(records: &[Vec<u8>], per_second: u32) -> Vec<(usize, &'static str)> {
+    let options = InspectOptions {
+        anomalies_per_second: per_second,
+        ..InspectOptions::default()
+    };
+    let mut inspector = Inspector::with_options(load(RULES), &options);
+    let packets: Vec<Packet<'_>> = (0..)
+        .zip(records)
+        .map(|(number, record)| as_packet(record, number * 1_000_000))
+        .collect();
+    inspector.inspect(&packets, |_| {});
+    let found = inspector.anomalies().iter();
+    found
+        .map(|anomaly| {
+            let flow = packets[anomaly.packet].flow();
+            assert_eq!(anomaly.flow, flow);
+            (anomaly.packet, anomaly.kind.name())
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_refused_is_told_by_its_name() {
+    let mut wire = Wire::new().asks(GOOD);
+    let first = wire.records.len();
+    wire.client(RST, 100, b"");
+    wire.client(SYN, 0x2000, b"");
+    wire.server(SYN | ACK, 5, b"");
+    wire.server(ACK, 5000, b"");
+    wire.client(0, 0, b"x");
+    wire.client(ACK, 0x0100_0000, b"x");
+    wire.client(ACK, 0, b"x");
+    let mut wire = wire.spoils_last_checksum();
+    wire.client(ACK, -5, b"other");
+    wire.client(ACK, 10, b"y");
+    wire.next[0] += 11;
+    wire.server(ACK, 0, b"");
+    let mut records = wire.records;
+    // The second fragment overlaps the first.
+    records.push(ipv4(17, ENDS, 0x2000, &[1; 16]));
+    records.push(ipv4(17, ENDS, 1, &[2; 16]));
+    let mut timed = Wire::with_timestamps(1000);
+    timed.timed(true, ACK, 1, 0, b"x");
+    let before_timed = records.len();
+    let mut names = anomalies(&records, 9);
+    names.extend(
+        anomalies(&timed.records, 9)
+            .iter()
+            .map(|(packet, name)| (packet + before_timed, *name)),
+    );
+    let expected = [
+        (first, "stream.rst_wrong_seq"),
+        (first + 1, "stream.est_syn_resend"),
+        (first + 2, "stream.est_synack_resend"),
+        (first + 3, "stream.pkt_invalid_ack"),
+        (first + 4, "stream.pkt_no_ack"),
+        (first + 5, "stream.est_packet_out_of_window"),
+        (first + 6, "decoder.invalid_checksum"),
+        (first + 7, "stream.reassembly_overlap_different_data"),
+        (first + 9, "stream.reassembly_seq_gap"),
+        (first + 11, "decoder.ipv4.frag_ignored"),
+        (before_timed + 3, "stream.pkt_invalid_timestamp"),
+    ];
+    assert_eq!(names, expected);
+    assert!(anomalies(&records, 0).is_empty());
+}
+
+/// Of each kind by itself, and again in the next second.
+#[test]
+fn anomalies_are_told_at_a_bounded_rate() {
+    let mut wire = Wire::new();
+    let resets = |wire: &mut Wire| (0..500).for_each(|n| wire.client(RST, 100 + n, b""));
+    resets(&mut wire);
+    wire.client(SYN, 7, b"");
+    resets(&mut wire);
+    let told: Vec<usize> = anomalies(&wire.records, 2)
+        .iter()
+        .map(|one| one.0)
+        .collect();
+    assert_eq!(told, [3, 4, 503, 1000, 1001]);
+}
+
 #[test]
 fn urgent_bytes_are_left_out() {
     let mut wire = Wire::new();
