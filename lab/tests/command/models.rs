@@ -98,6 +98,24 @@ fn tables_fit_a_hundred_columns() {
     for arguments in [
         &["list"][..],
         &["list", "--machine", "imagine"],
+        &["run", "aes", "--set", "work.packets=4"],
+        &["run", "aes-core"],
+        &[
+            "sweep",
+            "aes",
+            "--set",
+            "work.packets=4",
+            "--over",
+            "memory.stream_bytes_per_cycle=2,4",
+            "--over",
+            "srf.bytes=1024,131072",
+        ],
+        &["schedule", "inspect-2-shift-add-xor"],
+        &["cost"],
+        &["cost", "--scaling"],
+        &["lengths", "../examples/traffic.pcapng"],
+        &["experiment", "several-headers"],
+        &["sensitivity", "--short", "--row", "imagine-055"],
         &[
             "reproduce",
             "--notes",
@@ -193,7 +211,7 @@ fn a_trace_has_what_the_units_did() {
 #[test]
 fn a_sweep_has_every_machine() {
     let folder = Folder::new();
-    let html = folder.name("sweep.html");
+    let (html, csv) = (folder.name("sweep.html"), folder.name("sweep.csv"));
     let swept = lab([
         "sweep",
         "aes",
@@ -207,6 +225,8 @@ fn a_sweep_has_every_machine() {
         "2",
         "--html",
         &html,
+        "--csv",
+        &csv,
         "--json",
         "-",
     ]);
@@ -218,6 +238,12 @@ fn a_sweep_has_every_machine() {
         assert_eq!(row["error"].is_null(), fits, "{row}");
         assert_eq!(row["cycles"].is_number(), fits, "{row}");
         assert_eq!(row["watts"].is_number(), fits, "{row}");
+    }
+    let table = std::fs::read_to_string(&csv).expect("a table");
+    assert_eq!(table.lines().count(), 1 + rows.len());
+    let names: Vec<&str> = table.lines().take(1).flat_map(|it| it.split(',')).collect();
+    for name in ["gbit_per_s", "set.srf.bytes", "error"] {
+        assert!(names.contains(&name), "{names:?}");
     }
     let page = std::fs::read_to_string(&html).expect("a page");
     // The three machines that run are points of each picture.

@@ -48,6 +48,9 @@ pub struct Places {
     /// Write the rows as a Parquet table to this file.
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
+    /// Write the rows as comma-separated values (RFC 4180) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     #[command(flatten)]
     pub common: Common,
 }

@@ -61,7 +61,7 @@ pub fn cost(arguments: &cli::Cost) -> Outcome<ExitCode> {
     results.show(&rows, || {
         let cells = rows.iter().map(CostRow::cells).collect();
         let header = ["", "", "value", "unit", "% of area"];
-        table::table(machine.name(), &header, &[2, 4], cells)
+        table::wrapped(machine.name(), &header, &[2, 4], cells)
     })
 }
 
@@ -188,7 +188,7 @@ fn scaling_table(rows: &[ScalingRow]) -> String {
     };
     let right: Vec<usize> = (0..header.len()).collect();
     let rows = rows.iter().map(cells).collect();
-    table::table(
+    table::wrapped(
         "area and energy, over 8 clusters of 5",
         &header,
         &right,

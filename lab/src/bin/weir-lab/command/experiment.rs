@@ -38,7 +38,7 @@ pub fn experiment(arguments: &cli::Experiment) -> Outcome<ExitCode> {
         };
         let header = ["setting", "quantity", "value", "unit"];
         let rows = rows.iter().map(cells).collect();
-        table::table(found.about, &header, &[2], rows)
+        table::wrapped(found.about, &header, &[2], rows)
     })
 }
 

@@ -127,7 +127,7 @@ fn tables(rows: &[Row]) -> String {
         format!("{} packets, {} bytes", row.packets, row.bytes)
     });
     let right: Vec<usize> = (0..header.len()).collect();
-    table::table(&title, &header, &right, rows.iter().map(cells).collect())
+    table::wrapped(&title, &header, &right, rows.iter().map(cells).collect())
 }
 
 fn page(rows: &[Row]) -> String {

@@ -158,7 +158,7 @@ fn tables(rows: &[Row], with_notes: bool) -> String {
         .map(|line| vec![line.outcome.to_owned(), of(line.rows), of(line.quantities)])
         .collect();
     let header = ["outcome", "rows", "independent quantities"];
-    listed + &notes + &table::table("", &header, &[1, 2], counts)
+    listed + &notes + &table::wrapped("", &header, &[1, 2], counts)
 }
 
 /// The notes, each after the rows that have it.

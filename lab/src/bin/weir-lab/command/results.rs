@@ -1,4 +1,4 @@
-//! Where results go: a table for people, JSON, a Parquet table, a page.
+//! Where results go: a table for people, JSON, tables in Parquet and CSV, a page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +17,7 @@ use crate::cli::Places;
 pub(super) struct Results<'a> {
     json: Option<Document>,
     parquet: Option<Document>,
+    csv: Option<Document>,
     file: Option<Document>,
     common: &'a Common,
 }
@@ -32,6 +33,7 @@ impl<'a> Results<'a> {
         let outputs: Vec<&Path> = [
             places.common.json.as_deref(),
             places.parquet.as_deref(),
+            places.csv.as_deref(),
             file,
         ]
         .into_iter()
@@ -42,6 +44,7 @@ impl<'a> Results<'a> {
         Ok(Results {
             json: Document::asked_for(&places.common)?,
             parquet: open(places.parquet.as_deref())?,
+            csv: open(places.csv.as_deref())?,
             file: open(file)?,
             common: &places.common,
         })
@@ -63,13 +66,19 @@ impl<'a> Results<'a> {
         table: impl FnOnce() -> String,
         file: impl FnOnce() -> Outcome<String>,
     ) -> Outcome<ExitCode> {
-        if let Some(parquet) = self.parquet {
+        if self.parquet.is_some() || self.csv.is_some() {
             let rows = serde_json::to_value(rows)
                 .context("cannot make a table")
                 .map_err(Failure::Running)?;
-            let bytes =
-                write_table(Vec::new(), "weir-lab", &columns(&rows)).map_err(Failure::running)?;
-            parquet.write_bytes(&bytes)?;
+            let columns = columns(&rows);
+            if let Some(parquet) = self.parquet {
+                let bytes =
+                    write_table(Vec::new(), "weir-lab", &columns).map_err(Failure::running)?;
+                parquet.write_bytes(&bytes)?;
+            }
+            if let Some(document) = self.csv {
+                document.write_bytes(csv(&columns).as_bytes())?;
+            }
         }
         if let Some(document) = self.file {
             document.write_bytes(file()?.as_bytes())?;
@@ -113,6 +122,43 @@ fn columns(rows: &Value) -> Vec<Column> {
             values: values(&rows, name),
         })
         .collect()
+}
+
+/// The columns as lines of comma-separated values, the first with their names. A
+/// value that is missing is an empty field.
+fn csv(columns: &[Column]) -> String {
+    let cells = |column: &Column| -> Vec<String> {
+        fn text<T: ToString>(values: &[Option<T>]) -> Vec<String> {
+            let texts = values.iter().map(|value| value.as_ref().map(T::to_string));
+            texts.map(Option::unwrap_or_default).collect()
+        }
+        match &column.values {
+            Values::Numbers(values) => text(values),
+            Values::Flags(values) => text(values),
+            Values::Words(values) => text(values),
+        }
+    };
+    let line = |fields: Vec<&str>| {
+        let fields: Vec<String> = fields.into_iter().map(field).collect();
+        fields.join(",") + "\r\n"
+    };
+    let names = line(columns.iter().map(|column| column.name.as_str()).collect());
+    let cells: Vec<Vec<String>> = columns.iter().map(cells).collect();
+    let rows = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let rows = (0..rows).map(|row| {
+        let fields = cells.iter().map(|column| column.get(row));
+        line(fields.map(|it| it.map_or("", String::as_str)).collect())
+    });
+    std::iter::once(names).chain(rows).collect()
+}
+
+/// A field, in quotes where it needs them (RFC 4180).
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 fn values(rows: &[BTreeMap<String, Value>], name: &str) -> Values {
@@ -199,5 +245,18 @@ mod tests {
             of("error"),
             Some(Values::Words(vec![None, Some("no".to_owned())]))
         );
+        let lines = [
+            "error,fits,name,set.x,stalls.host\r\n",
+            ",true,a,1,2.5\r\n",
+            "no,,b,2,\r\n",
+        ];
+        assert_eq!(csv(&found), lines.concat());
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_need_it() {
+        assert_eq!(field("a b"), "a b");
+        assert_eq!(field("a, b"), "\"a, b\"");
+        assert_eq!(field("a \"b\"\n"), "\"a \"\"b\"\"\n\"");
     }
 }

@@ -52,7 +52,7 @@ pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
                 .chain(metrics)
                 .map(|(name, value, unit)| vec![name.to_owned(), value, unit.to_owned()]);
             let title = format!("{} on {}", row.name, row.machine);
-            table::table(&title, &[], &[1], rows.collect())
+            table::wrapped(&title, &[], &[1], rows.collect())
         },
         || Ok(chrome_trace(&run.trace).to_string()),
     )

@@ -98,10 +98,10 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
         "II",
         "stages",
         "ops/cycle",
-        "resources",
-        "recurrence",
+        "ResMII",
+        "RecMII",
         "path",
-        "registers",
+        "regs",
         "not pipelined",
     ];
     let cells = |row: &BlockRow| {
@@ -120,7 +120,7 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
         ]
     };
     let right: Vec<usize> = (1..header.len() - 1).collect();
-    let blocks = table::table(&title, &header, &right, rows.iter().map(cells).collect());
+    let blocks = table::wrapped(&title, &header, &right, rows.iter().map(cells).collect());
 
     let kinds: Vec<&str> = rows.first().map_or(Vec::new(), |row| {
         row.occupancy
@@ -137,5 +137,5 @@ fn tables(rows: &[BlockRow], schedule: &Schedule) -> String {
             .collect()
     };
     let rows = rows.iter().map(shares).collect();
-    blocks + &table::table("busy units, % of cycles", &header, &right, rows)
+    blocks + &table::wrapped("busy units, % of cycles", &header, &right, rows)
 }

@@ -92,11 +92,45 @@ pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
     results.show_with_file(
         &as_json,
         || {
-            let right: Vec<usize> = (0..header.len() - 1).collect();
-            table::wrapped(&title, &header, &right, table())
+            // Reasons are long: they follow the table, which has no column for them.
+            let columns = header.len() - 1;
+            let right: Vec<usize> = (0..columns).collect();
+            let mut cells = table();
+            cells.iter_mut().for_each(|row| row.truncate(columns));
+            table::wrapped(&title, &header[..columns], &right, cells) + &not_possible(&rows)
         },
         || Ok(page(&title, &header, &table(), &rows, &axes, &shown)),
     )
+}
+
+/// Why combinations did not run: each reason once.
+fn not_possible(rows: &[SweepRow]) -> String {
+    let mut reasons: Vec<(&str, usize, &SweepRow)> = Vec::new();
+    for row in rows {
+        let Err(reason) = &row.run else {
+            continue;
+        };
+        match reasons.iter_mut().find(|(known, ..)| known == reason) {
+            Some((_, count, _)) => *count += 1,
+            None => reasons.push((reason, 1, row)),
+        }
+    }
+    let paragraphs: String = reasons
+        .into_iter()
+        .map(|(reason, count, first)| {
+            let set = first
+                .set
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"));
+            let first = set.collect::<Vec<_>>().join(", ");
+            let text = format!("{count} of {}, first {first}: {reason}", rows.len());
+            table::paragraph("  ", &text)
+        })
+        .collect();
+    if paragraphs.is_empty() {
+        return paragraphs;
+    }
+    format!("not possible\n{paragraphs}\n")
 }
 
 /// A page with a figure for each metric over the first axis, a curve for each
