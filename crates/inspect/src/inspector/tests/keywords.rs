@@ -338,3 +338,26 @@ fn bits_are_set_before_they_are_asked_for() {
                    alert tcp any any -> any any (content:"a"; flowbits:set,x; noalert; sid:2;)"#;
     assert_eq!(Talk::new().asks(b"a").sids(rules), [(3, 1)]);
 }
+
+/// Only one of the two could act.
+#[test]
+fn a_rule_has_no_threshold_beside_a_detection_filter() {
+    let threshold = "threshold:type limit,track by_src,count 1,seconds 60;";
+    let filter = "detection_filter:track by_src,count 1,seconds 60;";
+    for (options, is_loaded) in [
+        (threshold.to_owned(), true),
+        (filter.to_owned(), true),
+        (format!("{threshold} {filter}"), false),
+        (format!("{filter} {threshold}"), false),
+        (format!("{threshold} {threshold}"), true),
+    ] {
+        let text = format!("alert tcp any any -> any any ({options} sid:1;)");
+        let file = RuleFile {
+            name: "a.rules",
+            text: text.as_bytes(),
+        };
+        let (_, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+        assert_eq!(report.loaded, u64::from(is_loaded), "{options}");
+        assert_eq!(report.faults.len(), usize::from(!is_loaded), "{options}");
+    }
+}

@@ -24,8 +24,16 @@ impl Draft {
             b"flowbits" => self.flowbits(needed(name, value)?, names)?,
             b"xbits" => self.xbits(needed(name, value)?, names)?,
             b"noalert" => self.state.is_silent = true,
-            b"threshold" => self.state.rate = Some(rate(needed(name, value)?, false)?),
-            b"detection_filter" => self.state.rate = Some(rate(needed(name, value)?, true)?),
+            b"threshold" | b"detection_filter" => {
+                let is_filter = name.bytes == b"detection_filter";
+                let rate = rate(needed(name, value)?, is_filter)?;
+                let is_of_other_kind = |known: Rate| (known.kind == RateKind::Filter) != is_filter;
+                // As in Suricata, whose rules may have several thresholds.
+                if self.state.rate.is_some_and(is_of_other_kind) {
+                    return Err(name.syntax("a rule has threshold or detection_filter, not both"));
+                }
+                self.state.rate = Some(rate);
+            }
             _ => return Ok(false),
         }
         Ok(true)
