@@ -23,6 +23,10 @@ pub const ETHER_LOWEST: u16 = 0x0600;
 pub const ETHER_LONGEST_LLC: u16 = 1500;
 /// EtherType of PPPoE sessions (RFC 2516, section 6).
 pub const ETHER_PPPOE_SESSION: u16 = 0x8864;
+/// EtherType of a network service header (RFC 8300, section 8).
+pub const ETHER_NSH: u16 = 0x894f;
+/// EtherType of PPP inside the GRE of PPTP (RFC 2637, section 4.1).
+pub const ETHER_PPP: u16 = 0x880b;
 /// EtherType of ERSPAN types I and II inside GRE.
 pub const ETHER_ERSPAN: u16 = 0x88be;
 /// EtherType of an Ethernet frame bridged inside GRE.
@@ -74,6 +78,8 @@ pub const SHIM6: u8 = 140;
 pub const PORT_NAT_T: u16 = 4500;
 /// UDP port of Geneve (RFC 8926).
 pub const PORT_GENEVE: u16 = 6081;
+/// UDP port of Teredo servers (RFC 4380, section 2.7).
+pub const PORT_TEREDO: u16 = 3544;
 /// UDP port of VXLAN (RFC 7348).
 pub const PORT_VXLAN: u16 = 4789;
 

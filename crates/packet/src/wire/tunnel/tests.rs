@@ -155,6 +155,138 @@ fn geneve_holds_a_frame_or_a_packet_behind_its_options() {
     }
 }
 
+/// PPP around a packet, in the ways that its header can be shortened.
+fn ppp(packet: &[u8]) -> [Vec<u8>; 4] {
+    let low = if packet[0] >> 4 == 4 { 0x21 } else { 0x57 };
+    [&[0xff, 3, 0, low][..], &[0xff, 3, low], &[0, low], &[low]]
+        .map(|header| [header, packet].concat())
+}
+
+#[test]
+fn gre_of_pptp_holds_ppp() {
+    for (flags, header_bytes) in [
+        ([0x20, 1], 8),
+        ([0x30, 1], 12),
+        ([0x20, 0x81], 12),
+        ([0x30, 0x81], 16),
+    ] {
+        for version in [4, 6] {
+            for frame in ppp(&inner_tcp(version)) {
+                let mut gre = vec![flags[0], flags[1], 0x88, 0x0b];
+                gre.extend((frame.len() as u16).to_be_bytes());
+                gre.resize(header_bytes, 0);
+                let before = frame.len() - inner_tcp(version).len();
+                let record = around(4, GRE, &[gre, frame].concat());
+                assert_inner(&record, version, (20 + header_bytes + before) as u16);
+            }
+        }
+    }
+    // An acknowledgement alone, PPP's own control, and flags that PPTP has not.
+    for wrong in [
+        vec![0x20, 0x81, 0x88, 0x0b, 0, 0, 0, 7, 0, 0, 0, 1],
+        [
+            &[0x20, 1, 0x88, 0x0b, 0, 4, 0, 7, 0xff, 3, 0xc0, 0x21][..],
+            &[1; 40],
+        ]
+        .concat(),
+        [&[0xa0, 1, 0x88, 0x0b, 0, 0, 0, 7, 0x21][..], &inner_tcp(4)].concat(),
+    ] {
+        let record = around(4, GRE, &wrong);
+        let outer = Headers::parse(LinkType::RawIp, &record);
+        assert_eq!(outer.inner(&record), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn teredo_holds_ipv6_behind_its_indications() {
+    let from_server = FlowKey {
+        source_port: PORT_TEREDO,
+        destination_port: 50_000,
+        ..key(4, UDP)
+    };
+    let origin = [&[0, 0][..], &[9; 6]].concat();
+    let authentication = [&[0, 1, 2, 3][..], &[9; 14]].concat();
+    for before in [
+        vec![],
+        origin.clone(),
+        authentication.clone(),
+        [authentication, origin].concat(),
+    ] {
+        let record = build::udp_packet(&from_server, &[&before[..], &inner_tcp(6)].concat());
+        assert_inner(&record, 6, (20 + 8 + before.len()) as u16);
+    }
+    for other in [&b"anything else"[..], &inner_tcp(4), &[0, 1, 200, 200]] {
+        let record = build::udp_packet(&from_server, other);
+        let outer = Headers::parse(LinkType::RawIp, &record);
+        assert_eq!(outer.inner(&record), None);
+    }
+}
+
+/// Parses a frame without an IP packet of its own, and checks what is in it.
+fn assert_in_frame(record: &[u8], inner_version: u8, inner_offset: usize) {
+    let outer = Headers::parse(LinkType::Ethernet, record);
+    assert_eq!((outer.network, outer.fault), (Network::Other, None));
+    let inner = outer.inner(record).expect("a packet");
+    assert_eq!(
+        (inner.fault, usize::from(inner.network_offset)),
+        (None, inner_offset)
+    );
+    assert_eq!(
+        FlowKey::from_headers(&inner, record),
+        Some(key(inner_version, TCP))
+    );
+}
+
+#[test]
+fn frames_hold_what_is_behind_control_words_service_headers_and_ppp() {
+    let frame = |ether_type, parts: &[&[u8]]| {
+        let mut frame = Vec::new();
+        build::ethernet(&mut frame, [2; 6], [4; 6], ether_type);
+        frame.extend(parts.concat());
+        frame
+    };
+    let pseudowire = [&[0, 0x01, 0x01, 64][..], &[0; 4]].concat();
+    let record = frame(ETHER_MPLS, &[&pseudowire, &tagged_frame(&inner_tcp(6))]);
+    assert_in_frame(&record, 6, 14 + 4 + 4 + 18);
+    // Another pseudowire's cells, which are no frame.
+    let record = frame(ETHER_MPLS, &[&pseudowire, &[0; 60]]);
+    assert_eq!(
+        Headers::parse(LinkType::Ethernet, &record).inner(&record),
+        None
+    );
+
+    let nsh = |protocol, words: u8, packet: &[u8]| {
+        let mut header = vec![0x0f, 0xc0 | words, 1, protocol, 0, 0, 1, 255];
+        header.resize(4 * usize::from(words.min(6)), 0);
+        frame(ETHER_NSH, &[&header, packet])
+    };
+    assert_in_frame(&nsh(1, 6, &inner_tcp(4)), 4, 14 + 24);
+    assert_in_frame(&nsh(2, 2, &inner_tcp(6)), 6, 14 + 8);
+    assert_in_frame(&nsh(3, 2, &tagged_frame(&inner_tcp(6))), 6, 14 + 8 + 18);
+    for wrong in [
+        nsh(9, 6, &inner_tcp(4)),
+        nsh(1, 1, &inner_tcp(4)),
+        nsh(1, 63, &inner_tcp(4)),
+    ] {
+        assert_eq!(
+            Headers::parse(LinkType::Ethernet, &wrong).inner(&wrong),
+            None
+        );
+    }
+
+    let session = [
+        &[0x11, 0, 0, 1][..],
+        &(1 + inner_tcp(4).len() as u16).to_be_bytes(),
+        &[0x21],
+    ]
+    .concat();
+    assert_in_frame(
+        &frame(ETHER_PPPOE_SESSION, &[&session, &inner_tcp(4)]),
+        4,
+        14 + 6 + 1,
+    );
+}
+
 #[test]
 fn inner_arp_is_arp_and_inner_nonsense_a_fault() {
     let mut frame = vec![8, 0, 0, 0, 0, 0, 42, 0];

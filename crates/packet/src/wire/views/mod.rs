@@ -12,7 +12,7 @@ mod tunnel;
 pub use network::{Ipv4, Ipv6};
 pub use security::{Ah, Esp};
 pub use transport::{Icmp, Sctp, Tcp, TcpOption, TcpOptions, Udp};
-pub use tunnel::{Erspan, Geneve, Gre, Pppoe, Vxlan};
+pub use tunnel::{EnhancedGre, Erspan, Geneve, Gre, Nsh, Pppoe, Vxlan};
 
 /// Two bytes of a header.
 fn be16<const N: usize>(header: &[u8; N], at: usize) -> u16 {

@@ -99,6 +99,42 @@ fn vxlan_fields() {
 }
 
 #[test]
+fn gre_of_pptp() {
+    let bytes = [
+        0x30, 0x81, 0x88, 0x0b, 0, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2, 0xff, 3,
+    ];
+    let view = EnhancedGre::new(&bytes).expect("whole");
+    assert_eq!((view.header_bytes(), view.payload_length()), (16, 2));
+    assert_eq!((view.call_id(), view.payload()), (7, &[0xff, 3][..]));
+    assert!(EnhancedGre::new(&bytes[..15]).is_none(), "cut");
+    for (at, byte) in [(0, 0xb0), (0, 0x10), (1, 0x82), (1, 0), (2, 8)] {
+        let mut other = bytes;
+        other[at] = byte;
+        assert!(EnhancedGre::new(&other).is_none(), "byte {at}");
+    }
+}
+
+#[test]
+fn network_service_header() {
+    let bytes = [0x0f, 0xc3, 2, 3, 0, 1, 2, 255, 9, 9, 9, 9, 8];
+    let view = Nsh::new(&bytes).expect("whole");
+    assert_eq!(
+        (view.header_bytes(), view.protocol_type()),
+        (12, Some(0x6558))
+    );
+    assert_eq!(
+        (view.service_path_identifier(), view.payload()),
+        (0x102, &[8][..])
+    );
+    assert!(Nsh::new(&bytes[..11]).is_none(), "metadata cut");
+    for (at, byte) in [(0, 0x4f), (1, 0xc1)] {
+        let mut other = bytes;
+        other[at] = byte;
+        assert!(Nsh::new(&other).is_none(), "byte {at}");
+    }
+}
+
+#[test]
 fn geneve_fields() {
     let bytes = [0x01, 0, 0x65, 0x58, 0x12, 0x34, 0x56, 0, 9, 9, 9, 9, 1];
     let view = Geneve::new(&bytes).expect("whole");

@@ -1,6 +1,9 @@
-//! GRE, ERSPAN, VXLAN, Geneve and PPPoE.
+//! GRE, ERSPAN, VXLAN, Geneve, network service headers and PPPoE.
 
 use super::{be16, be32};
+use crate::wire::protocol::{
+    ETHER_BRIDGED, ETHER_IPV4, ETHER_IPV6, ETHER_MPLS, ETHER_NSH, ETHER_PPP,
+};
 
 /// A GRE header of version 0 (RFC 2784) with key and sequence number
 /// (RFC 2890).
@@ -64,6 +67,95 @@ impl<'a> Gre<'a> {
     }
 
     /// What follows the header.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_bytes()..]
+    }
+}
+
+/// The GRE header of PPTP, of version 1 (RFC 2637, section 4.1), with PPP behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct EnhancedGre<'a> {
+    fixed: &'a [u8; 8],
+    bytes: &'a [u8],
+}
+
+const ACKNOWLEDGEMENT_PRESENT: u8 = 0x80;
+
+impl<'a> EnhancedGre<'a> {
+    /// `None` where the header is not whole, its version is not 1, or its flags and
+    /// its protocol are not those that RFC 2637 fixes.
+    pub fn new(bytes: &'a [u8]) -> Option<EnhancedGre<'a>> {
+        let fixed: &[u8; 8] = bytes.first_chunk()?;
+        let view = EnhancedGre { fixed, bytes };
+        let is_readable = fixed[0] & !SEQUENCE_PRESENT == KEY_PRESENT
+            && fixed[1] & !ACKNOWLEDGEMENT_PRESENT == 1
+            && be16(fixed, 2) == ETHER_PPP;
+        (is_readable && view.header_bytes() <= bytes.len()).then_some(view)
+    }
+
+    /// Length in bytes with sequence and acknowledgement number: 8 to 16.
+    pub fn header_bytes(&self) -> usize {
+        let has_sequence = self.fixed[0] & SEQUENCE_PRESENT != 0;
+        let has_acknowledgement = self.fixed[1] & ACKNOWLEDGEMENT_PRESENT != 0;
+        8 + 4 * (usize::from(has_sequence) + usize::from(has_acknowledgement))
+    }
+
+    /// Bytes behind the header, as stated.
+    pub fn payload_length(&self) -> u16 {
+        be16(self.fixed, 4)
+    }
+
+    /// The receiver's number for the call.
+    pub fn call_id(&self) -> u16 {
+        be16(self.fixed, 6)
+    }
+
+    /// What follows the header: a PPP frame, or nothing.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_bytes()..]
+    }
+}
+
+/// A network service header (RFC 8300, section 2).
+#[derive(Clone, Copy, Debug)]
+pub struct Nsh<'a> {
+    fixed: &'a [u8; 8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Nsh<'a> {
+    /// `None` where the header with its metadata is not whole, its length is too
+    /// short for itself, or its version is not 0.
+    pub fn new(bytes: &'a [u8]) -> Option<Nsh<'a>> {
+        let fixed: &[u8; 8] = bytes.first_chunk()?;
+        let view = Nsh { fixed, bytes };
+        let is_readable = fixed[0] >> 6 == 0 && view.header_bytes() >= 8;
+        (is_readable && view.header_bytes() <= bytes.len()).then_some(view)
+    }
+
+    /// Length in bytes with its metadata: 8 to 252.
+    pub fn header_bytes(&self) -> usize {
+        4 * usize::from(self.fixed[1] & 0x3f)
+    }
+
+    /// EtherType of the payload; `None` where its protocol has none.
+    pub fn protocol_type(&self) -> Option<u16> {
+        match self.fixed[3] {
+            1 => Some(ETHER_IPV4),
+            2 => Some(ETHER_IPV6),
+            3 => Some(ETHER_BRIDGED),
+            4 => Some(ETHER_NSH),
+            5 => Some(ETHER_MPLS),
+            _ => None,
+        }
+    }
+
+    /// Service path identifier, 24 bits.
+    pub fn service_path_identifier(&self) -> u32 {
+        be32(self.fixed, 4) >> 8
+    }
+
+    /// What follows the metadata.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_bytes()..]
     }
