@@ -43,6 +43,16 @@ macro_rules! kinds {
 kinds! {
     /// A wrong checksum; Suricata has no event for it.
     Checksum = "decoder.invalid_checksum",
+    /// IPv4 that claims more bytes than it has.
+    Ipv4Length = "decoder.ipv4.trunc_pkt",
+    /// The same of IPv6.
+    Ipv6Length = "decoder.ipv6.trunc_pkt",
+    /// The same of UDP.
+    UdpLength = "decoder.udp.len_invalid",
+    /// IPv4 options that its receiver does not take.
+    Ipv4Options = "decoder.ipv4.opt_invalid",
+    /// IPv6 extension headers that its receiver does not take; Suricata has other events for some.
+    Ipv6Extensions = "decoder.ipv6.exthdr_invalid",
     /// An IPv4 fragment that its receiver does not take, or for which there is no space.
     Ipv4Fragment = "decoder.ipv4.frag_ignored",
     /// The same of IPv6.
@@ -51,6 +61,9 @@ kinds! {
     NoAck = "stream.pkt_no_ack",
     /// TCP with an old timestamp (RFC 7323, section 5).
     Timestamp = "stream.pkt_invalid_timestamp",
+    /// TCP with a signature where the connection has none, or without one where it has (RFC 2385);
+    /// Suricata has no event for it.
+    Signature = "stream.pkt_invalid_signature",
     /// TCP behind the receiver's window.
     Window = "stream.est_packet_out_of_window",
     /// A RST without the expected sequence number (RFC 5961, section 3); Suricata has no event for it.
@@ -70,10 +83,8 @@ kinds! {
 impl AnomalyKind {
     /// Its `type` in EVE JSON.
     pub fn layer(self) -> &'static str {
-        match self {
-            AnomalyKind::Checksum | AnomalyKind::Ipv4Fragment | AnomalyKind::Ipv6Fragment => {
-                "decode"
-            }
+        match self.name().split_once('.') {
+            Some(("decoder", _)) => "decode",
             _ => "stream",
         }
     }
@@ -84,12 +95,22 @@ impl AnomalyKind {
         match refusal {
             Unacceptable::NoAck => AnomalyKind::NoAck,
             Unacceptable::Timestamp => AnomalyKind::Timestamp,
+            Unacceptable::Signature => AnomalyKind::Signature,
             Unacceptable::Window => AnomalyKind::Window,
             Unacceptable::Reset => AnomalyKind::Reset,
             Unacceptable::Syn if packet.headers.tcp_flags & ACK != 0 => AnomalyKind::SynAck,
             Unacceptable::Syn => AnomalyKind::Syn,
             Unacceptable::Acknowledgement => AnomalyKind::Acknowledgement,
             Unacceptable::Checksum => AnomalyKind::Checksum,
+            Unacceptable::Length if packet.headers.fault.is_none() => AnomalyKind::UdpLength,
+            Unacceptable::Length => match packet.headers.network {
+                Network::Ipv4 => AnomalyKind::Ipv4Length,
+                _ => AnomalyKind::Ipv6Length,
+            },
+            Unacceptable::IpOptions => match packet.headers.network {
+                Network::Ipv4 => AnomalyKind::Ipv4Options,
+                _ => AnomalyKind::Ipv6Extensions,
+            },
         }
     }
 

@@ -56,14 +56,11 @@ pub(crate) fn of(packet: &Packet<'_>) -> Sum {
         _ => return Sum::Unknown,
     };
     // What lies behind UDP's own length is not summed.
-    let transport = match (headers.protocol, transport) {
-        (UDP, [_, _, _, _, high, low, ..]) => {
-            let length = usize::from(u16::from_be_bytes([*high, *low]));
-            transport
-                .get(..length)
-                .filter(|_| length >= 8)
-                .unwrap_or(transport)
-        }
+    let transport = match headers.protocol {
+        UDP => packet
+            .udp_length()
+            .and_then(|length| transport.get(..length))
+            .unwrap_or(transport),
         _ => transport,
     };
     let Some(field) = transport.get(at..at + 2) else {
@@ -72,6 +69,13 @@ pub(crate) fn of(packet: &Packet<'_>) -> Sum {
     let field = u16::from_be_bytes([field[0], field[1]]);
     if field == 0 && is_optional {
         return Sum::Unknown;
+    }
+    if field == 0 && headers.protocol == UDP {
+        // Over IPv6 only tunnels may do without one (RFC 6935).
+        return match headers.inner(packet.bytes) {
+            Some(_) => Sum::Unknown,
+            None => Sum::Wrong,
+        };
     }
     let pseudo = if is_pseudo_summed {
         pseudo_header(packet, transport.len())

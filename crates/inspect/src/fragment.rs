@@ -9,7 +9,7 @@
 mod datagram;
 mod piece;
 
-use weir_packet::wire::Fragment;
+use weir_packet::wire::{Fault, Fragment, Network};
 
 use crate::ahead::{HostPolicy, Overlap};
 use crate::inspector::Packet;
@@ -82,7 +82,11 @@ impl Reassembler {
         if headers.fragment == Fragment::Whole || !headers.is_whole_ip() {
             return Taken::Nothing;
         }
-        let piece = Piece::of(packet);
+        // An IPv6 host wants all headers in the first fragment (RFC 7112).
+        let lacks_header = headers.network == Network::Ipv6
+            && headers.fragment == Fragment::First
+            && headers.fault == Some(Fault::BadTransportHeader);
+        let piece = Piece::of(packet).filter(|_| !lacks_header);
         let taken = piece.map_or(Taken::Refused, |piece| {
             self.take_piece(&piece, packet.timestamp_ns, whole)
         });

@@ -68,6 +68,7 @@ mod eve;
 mod flow;
 mod fragment;
 mod group;
+mod header;
 mod inspector;
 mod live;
 mod message;

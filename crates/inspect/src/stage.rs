@@ -237,6 +237,7 @@ impl Stage for InspectStage {
                 timestamp_ns: arrival.clock_ns(),
                 interface: arrival.interface,
                 link: arrival.link,
+                is_cut: arrival.wire_bytes as usize > batch.record(index).len(),
                 is_checksum_trusted: batch.is_checksum_trusted(index),
                 tunnel: 0,
             };

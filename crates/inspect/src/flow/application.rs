@@ -96,7 +96,7 @@ const HTTP_METHODS: [&[u8]; 28] = [
 ];
 
 fn by_request(first: &[u8]) -> Option<AppProtocol> {
-    if is_http_request(first) {
+    if is_http_request(first) || is_simple_request(first) {
         return Some(AppProtocol::Http);
     }
     let starts_with = |commands: &[&[u8]]| {
@@ -146,6 +146,16 @@ fn is_http_request(mut first: &[u8]) -> bool {
         }
         None => HTTP_METHODS.contains(&&first[..method_bytes]),
     }
+}
+
+/// A request of HTTP/0.9 (RFC 1945, section 5): one line, without a version.
+fn is_simple_request(first: &[u8]) -> bool {
+    let Some(end) = memchr::memchr(b'\n', first) else {
+        return false;
+    };
+    let mut words = first[..end].trim_ascii_end().split(|byte| *byte == b' ');
+    let (method, target) = (words.next(), words.next().unwrap_or_default());
+    method == Some(b"GET") && target.starts_with(b"/") && words.next().is_none()
 }
 
 /// Whether bytes begin as a message of HTTP does.

@@ -327,12 +327,14 @@ impl Flow {
         let is_established = match (&mut self.connection, segment) {
             (Some(connection), Some(segment)) => {
                 let streams = self.streams.as_deref_mut();
-                let expected = streams.and_then(|streams| streams.of(direction).0.next_sequence());
+                let stream = streams.map(|streams| streams.of(direction).0);
+                let has_gap = stream.as_ref().is_some_and(|stream| stream.has_gap());
+                let expected = stream.and_then(|stream| stream.next_sequence());
                 let was_open = connection.stage != Stage::Opening;
                 if picks_up && !was_open {
                     connection.pick_up_one_side(segment, direction);
                 }
-                let taken = connection.take(segment, direction, expected);
+                let taken = connection.take(segment, direction, expected, has_gap);
                 let has_stream = connection.stage == Stage::Established
                     || picks_up && connection.stage == Stage::Midstream;
                 match taken {

@@ -135,6 +135,11 @@ impl Stream {
         Some(next.wrapping_add(u32::from(self.is_finished())))
     }
 
+    /// Whether something is there behind bytes that are missing.
+    pub(super) fn has_gap(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
     /// Place of the next byte in order, urgent ones counted.
     pub(crate) fn next(&self) -> u64 {
         self.end() + self.urgent_bytes

@@ -8,9 +8,10 @@ use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment};
 
 use super::entry::{Brought, Flow, Key};
-use super::tcp::Segment;
+use super::tcp::{Segment, Unacceptable};
 use crate::ahead::HostPolicy;
 use crate::checksum::Sum;
+use crate::header;
 use crate::inspector::Packet;
 
 /// Bounds of a flow table.
@@ -120,6 +121,13 @@ impl FlowTable {
             ..
         } = packet;
         let now_ns = *now_ns;
+        if header::has_refused_options(packet) {
+            let brought = Brought {
+                refused: Some(Unacceptable::IpOptions),
+                ..Brought::default()
+            };
+            return (None, brought);
+        }
         let is_readable = headers.fragment == Fragment::Whole
             && matches!(headers.fault, None | Some(Fault::PacketCut))
             && matches!(headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6);

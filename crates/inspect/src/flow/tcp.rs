@@ -22,6 +22,7 @@ use crate::rule::Direction;
 pub(super) const FIN: u8 = 0x01;
 pub(super) const SYN: u8 = 0x02;
 pub(super) const RST: u8 = 0x04;
+const PSH: u8 = 0x08;
 pub(super) const ACK: u8 = 0x10;
 pub(super) const URG: u8 = 0x20;
 
@@ -37,13 +38,15 @@ const MAX_TIMESTAMP_LAG: i32 = 1;
 /// Largest shift of a window (RFC 7323, section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Why a segment of a connection is not taken.
+/// Why a packet, or a segment of a connection, is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unacceptable {
     /// Neither ACK nor SYN nor RST.
     NoAck,
     /// Its timestamp is older than the newest (PAWS).
     Timestamp,
+    /// It is signed where the connection is not, or not where that is (RFC 2385).
+    Signature,
     /// It lies behind the receiver's window.
     Window,
     /// A RST without the expected sequence number.
@@ -54,6 +57,10 @@ pub(crate) enum Unacceptable {
     Acknowledgement,
     /// Its checksum is wrong.
     Checksum,
+    /// Its IP or UDP length is false.
+    Length,
+    /// Its IP options or extension headers are not taken.
+    IpOptions,
 }
 
 /// What the receiver takes of a segment.
@@ -102,7 +109,8 @@ struct End {
     acknowledged: Option<u32>,
     /// Right edge of the window that the other end gave.
     edge: Option<u32>,
-    /// Widest window that it gave.
+    /// The window that it gave last, and the widest.
+    window: u32,
     widest_window: u32,
     /// Newest timestamp.
     timestamp: Option<u32>,
@@ -122,6 +130,7 @@ struct Syn {
 pub(super) struct Options {
     scale: Option<u8>,
     timestamp: Option<u32>,
+    is_signed: bool,
 }
 
 /// The fields of a TCP header that say what becomes of it.
@@ -133,6 +142,7 @@ pub(super) struct Segment {
     payload_bytes: u32,
     pub(super) urgent: u16,
     window: u16,
+    header_bytes: u8,
     options: Options,
 }
 
@@ -153,6 +163,7 @@ impl Segment {
             payload_bytes: headers.payload(bytes).len() as u32,
             urgent: u16::from_be_bytes([header[18], header[19]]),
             window: u16::from_be_bytes([header[14], header[15]]),
+            header_bytes: (header[12] >> 4) * 4,
             options: Options::read(options.unwrap_or_default()),
         }
     }
@@ -190,7 +201,8 @@ impl Segment {
 }
 
 impl Options {
-    /// Reads window scale and timestamp (RFC 7323, sections 2.2 and 3.2).
+    /// Reads window scale and timestamp (RFC 7323, sections 2.2 and 3.2), and looks for
+    /// a signature (RFC 2385, section 3.0).
     fn read(mut options: &[u8]) -> Options {
         let mut read = Options::default();
         loop {
@@ -203,6 +215,10 @@ impl Options {
                 [3, 3, scale, rest @ ..] => {
                     read.scale = Some((*scale).min(MAX_SCALE));
                     rest
+                }
+                [19, 18, signed @ ..] if signed.len() >= 16 => {
+                    read.is_signed = true;
+                    &signed[16..]
                 }
                 [2..=255, length @ 2..=255, ..] => match options.get(usize::from(*length)..) {
                     Some(rest) => rest,
@@ -227,6 +243,27 @@ fn later(one: Option<u32>, other: u32) -> u32 {
 impl End {
     fn has_timestamps(&self) -> bool {
         self.syn.is_some_and(|syn| syn.options.timestamp.is_some())
+    }
+
+    /// The window that a segment of this end gives the other one.
+    fn window_of(&self, segment: &Segment, other: &End) -> u32 {
+        let scale = match (self.syn, other.syn) {
+            (Some(own), Some(other)) => own.options.scale.zip(other.options.scale),
+            _ => None,
+        };
+        u32::from(segment.window) << scale.map_or(0, |(own, _)| own)
+    }
+
+    /// Whether a segment of this end, next in order, is as Linux foresees it: data, the
+    /// window that was given last, and no options but the timestamps that were agreed on.
+    /// It takes such data before it looks at what they acknowledge
+    /// (`tcp_rcv_established`).
+    fn is_foreseen(&self, segment: &Segment, other: &End) -> bool {
+        let has_timestamps = self.has_timestamps() && other.has_timestamps();
+        segment.payload_bytes > 0
+            && segment.flags & !PSH == ACK
+            && segment.header_bytes == if has_timestamps { 32 } else { 20 }
+            && self.window_of(segment, other) == other.window
     }
 
     /// Remembers a SYN; of too many the newest takes the place of the last.
@@ -293,6 +330,7 @@ impl End {
     fn give(&mut self, acknowledgement: u32, window: u32) {
         let edge = acknowledgement.wrapping_add(window);
         self.edge = Some(later(self.edge, edge));
+        self.window = window;
         self.widest_window = self.widest_window.max(window);
     }
 }
@@ -371,7 +409,8 @@ impl Connection {
     }
 
     /// Takes in a further packet, or the first. `expected` is the sequence number
-    /// that comes next in its direction.
+    /// that comes next in its direction, and `has_gap` says that something is there
+    /// behind it.
     ///
     /// # Errors
     /// Its receiver would refuse it.
@@ -380,10 +419,13 @@ impl Connection {
         segment: Segment,
         direction: Direction,
         expected: Option<u32>,
+        has_gap: bool,
     ) -> Result<Taken, Unacceptable> {
         match self.stage {
             Stage::Opening => self.shake_hands(segment, direction),
-            Stage::Midstream | Stage::Established => self.judge(segment, direction, expected),
+            Stage::Midstream | Stage::Established => {
+                self.judge(segment, direction, expected, has_gap)
+            }
         }
     }
 
@@ -435,7 +477,7 @@ impl Connection {
             (from.syns, to.syns) = (Vec::new(), Vec::new());
             self.stage = Stage::Established;
             if segment.flags & SYN == 0 {
-                return self.judge(segment, direction, None);
+                return self.judge(segment, direction, None, false);
             }
         }
         Ok(Taken::Whole)
@@ -447,6 +489,7 @@ impl Connection {
         segment: Segment,
         direction: Direction,
         expected: Option<u32>,
+        has_gap: bool,
     ) -> Result<Taken, Unacceptable> {
         let is_midstream = self.stage == Stage::Midstream;
         let (from, to) = self.ends(direction);
@@ -463,6 +506,10 @@ impl Connection {
                 self.reopening = Some((segment, direction));
             }
             return Err(Unacceptable::Syn);
+        }
+        let is_signed = |syn: Syn| syn.options.is_signed;
+        if (from.syn).is_some_and(|syn| is_signed(syn) != segment.options.is_signed) {
+            return Err(Unacceptable::Signature);
         }
         let has_timestamps = is_midstream || from.has_timestamps() && to.has_timestamps();
         let newest = from
@@ -500,7 +547,17 @@ impl Connection {
         }
         let acknowledgement = segment.acknowledgement;
         let is_unsent = to.sent.is_some_and(|sent| is_after(acknowledgement, sent));
-        if is_unsent || to.is_long_ago(acknowledgement) {
+        let is_old = to.is_long_ago(acknowledgement);
+        if is_old
+            && !is_unsent
+            && !has_gap
+            && expected == Some(segment.sequence)
+            && from.is_foreseen(&segment, to)
+        {
+            from.sent = Some(later(from.sent, segment.end()));
+            return Ok(Taken::Whole);
+        }
+        if is_unsent || is_old {
             // Where it was sent, and not seen, the other end goes on behind it.
             return Err(Unacceptable::Acknowledgement);
         }
@@ -517,11 +574,7 @@ impl Connection {
         from.has_finished |= has(FIN) && expected.is_none();
         to.acknowledged = Some(later(to.acknowledged, acknowledgement));
         if !is_midstream && to.acknowledged == Some(acknowledgement) {
-            let scale = match (from.syn, to.syn) {
-                (Some(one), Some(other)) => one.options.scale.zip(other.options.scale),
-                _ => None,
-            };
-            let window = u32::from(segment.window) << scale.map_or(0, |(own, _)| own);
+            let window = from.window_of(&segment, to);
             to.give(acknowledgement, window);
         }
         self.is_closed |= self.client.has_finished && self.server.has_finished;

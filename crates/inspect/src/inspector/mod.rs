@@ -35,6 +35,7 @@ use crate::checksum::{self, Checksums, Sum};
 use crate::engine::Hits;
 use crate::flow::{Arrival, FlowTable, Missing, Unacceptable};
 use crate::fragment::{Reassembler, Taken};
+use crate::header;
 use crate::live::ForeignRules;
 use crate::message::{Derived, Transaction};
 use crate::payload::Cursors;
@@ -280,8 +281,18 @@ impl Inspector {
                 let refused = Refused::silently(InspectDrop::ChecksumWrong);
                 return self.is_inline.then_some(refused);
             }
+            if header::has_false_length(&packet) {
+                self.statistics.packets_refused.count(Unacceptable::Length);
+                let kind = AnomalyKind::of_refused(Unacceptable::Length, &packet);
+                self.anomalies.note(record.index, &packet, kind);
+                let refused = Refused::silently(InspectDrop::LengthWrong);
+                return self.is_inline.then_some(refused);
+            }
             let mut refused = self.inspect_one(record, &packet, sum, raise);
-            if refused.is_none() && packet.headers.fragment != Fragment::Whole {
+            if refused.is_none()
+                && packet.headers.fragment != Fragment::Whole
+                && !header::has_refused_options(&packet)
+            {
                 refused = self.take_fragment(record, &packet, raise);
             }
             if refused.is_some() {
@@ -313,6 +324,7 @@ impl Inspector {
                 let whole = Packet {
                     headers: Headers::parse(LinkType::RawIp, &datagram),
                     bytes: &datagram,
+                    is_cut: false,
                     is_checksum_trusted: false,
                     ..*packet
                 };
@@ -454,6 +466,7 @@ impl Inspector {
             place: index.map(|index| (index, direction)),
             verdict,
             refused: match brought.refused {
+                Some(Unacceptable::IpOptions) => Some(InspectDrop::OptionsRefused),
                 // What has none may be answered by an ACK, and needs that.
                 Some(_) if !packet.payload().is_empty() => Some(InspectDrop::SegmentRefused),
                 _ => (brought.arrival.differs).then_some(InspectDrop::StreamConflict),

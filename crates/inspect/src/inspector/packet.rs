@@ -1,7 +1,7 @@
 //! Packets as the inspector sees them.
 
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
-use weir_packet::wire::{Fault, FlowKey, Fragment, Headers, LinkType};
+use weir_packet::wire::{Fault, FlowKey, Fragment, Headers, LinkType, Network};
 
 /// Most tunnels in tunnels that a packet is followed through: each is one more
 /// text to search, so a sender must not be free to choose how many.
@@ -20,6 +20,8 @@ pub struct Packet<'a> {
     pub interface: u16,
     /// Its link header.
     pub link: LinkType,
+    /// The record ends before the packet did on the wire.
+    pub is_cut: bool,
     /// The port vouches for the checksum of its transport header.
     pub is_checksum_trusted: bool,
     /// The tunnel that it came through, by the addresses of its ends; 0 for
@@ -58,12 +60,34 @@ impl<'a> Packet<'a> {
     /// What contents are looked for in: the bytes after the header of TCP,
     /// UDP, SCTP or ICMP; otherwise those after the IP header.
     pub(crate) fn payload(&self) -> &'a [u8] {
-        if self.is_whole() && matches!(self.headers.protocol, TCP | UDP | SCTP | ICMP | ICMPV6) {
+        if self.is_whole() && self.headers.protocol == UDP {
+            let payload = self.headers.payload(self.bytes);
+            let length = self.udp_length().and_then(|length| length.checked_sub(8));
+            length
+                .and_then(|length| payload.get(..length))
+                .unwrap_or(payload)
+        } else if self.is_whole() && matches!(self.headers.protocol, TCP | SCTP | ICMP | ICMPV6) {
             self.headers.payload(self.bytes)
         } else if self.headers.is_ip() {
             self.headers.transport(self.bytes)
         } else {
             &[]
+        }
+    }
+
+    /// Bytes of a whole datagram of UDP, its header included, as its length field says;
+    /// `None` where that cannot be.
+    pub(crate) fn udp_length(&self) -> Option<usize> {
+        let transport = self.headers.transport(self.bytes);
+        let [_, _, _, _, high, low, ..] = *transport else {
+            return None;
+        };
+        match (u16::from_be_bytes([high, low]), self.headers.network) {
+            // As long as the packet (RFC 2675, section 4).
+            (0, Network::Ipv6) => Some(transport.len()),
+            (length, _) => {
+                Some(usize::from(length)).filter(|length| (8..=transport.len()).contains(length))
+            }
         }
     }
 

@@ -35,10 +35,17 @@ pub struct FalseCandidates {
 pub struct RefusedPackets {
     /// Wrong checksum.
     pub checksum: u64,
+    /// IP or UDP longer than its packet.
+    pub length: u64,
+    /// IP options or extension headers that hosts drop.
+    pub ip_options: u64,
     /// TCP without ACK, SYN or RST.
     pub no_ack: u64,
     /// TCP with an old timestamp (RFC 7323, section 5).
     pub timestamp: u64,
+    /// TCP with a signature where the connection has none, or without one where it has
+    /// (RFC 2385).
+    pub signature: u64,
     /// TCP behind the receiver's window.
     pub window: u64,
     /// RST without the expected sequence number (RFC 5961, section 3).
@@ -54,8 +61,11 @@ impl RefusedPackets {
     pub(super) fn count(&mut self, refusal: Unacceptable) {
         *match refusal {
             Unacceptable::Checksum => &mut self.checksum,
+            Unacceptable::Length => &mut self.length,
+            Unacceptable::IpOptions => &mut self.ip_options,
             Unacceptable::NoAck => &mut self.no_ack,
             Unacceptable::Timestamp => &mut self.timestamp,
+            Unacceptable::Signature => &mut self.signature,
             Unacceptable::Window => &mut self.window,
             Unacceptable::Reset => &mut self.reset,
             Unacceptable::Syn => &mut self.syn,
@@ -66,16 +76,22 @@ impl RefusedPackets {
     fn merge(&mut self, other: &RefusedPackets) {
         let RefusedPackets {
             checksum,
+            length,
+            ip_options,
             no_ack,
             timestamp,
+            signature,
             window,
             reset,
             syn,
             acknowledgement,
         } = other;
         self.checksum += checksum;
+        self.length += length;
+        self.ip_options += ip_options;
         self.no_ack += no_ack;
         self.timestamp += timestamp;
+        self.signature += signature;
         self.window += window;
         self.reset += reset;
         self.syn += syn;

@@ -18,6 +18,10 @@ weir_stream::drop_reasons! {
         FragmentRefused = "fragment_refused",
         /// A checksum is wrong.
         ChecksumWrong = "checksum_wrong",
+        /// Its IP or UDP header claims more bytes than it has.
+        LengthWrong = "length_wrong",
+        /// Its IP options or extension headers are such that its receiver drops it.
+        OptionsRefused = "options_refused",
         /// A TCP segment with data that its receiver would not take.
         SegmentRefused = "segment_refused",
         /// It has other bytes for a place of a TCP stream than an earlier packet.

@@ -9,6 +9,7 @@ fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Segment {
         sequence,
         acknowledgement,
         window: 1000,
+        header_bytes: 20,
         ..Segment::default()
     }
 }
@@ -18,7 +19,7 @@ fn after(steps: &[(Direction, Segment)]) -> (Connection, Result<Taken, Unaccepta
     let mut connection = Connection::new(steps[0].1, false);
     let mut last = Ok(Taken::Whole);
     for (direction, segment) in steps {
-        last = connection.take(*segment, *direction, None);
+        last = connection.take(*segment, *direction, None, false);
     }
     (connection, last)
 }
@@ -117,7 +118,7 @@ fn a_reset_counts_at_the_expected_number_alone() {
     ] {
         let mut connection = established();
         let rst = segment(RST, sequence, 0);
-        assert_eq!(connection.take(rst, ToServer, Some(0)), expected);
+        assert_eq!(connection.take(rst, ToServer, Some(0), false), expected);
         assert_eq!(connection.is_closed, expected.is_ok());
     }
 }
@@ -140,13 +141,13 @@ fn segments_that_the_receiver_refuses_are_refused() {
     for (refused, expected) in cases {
         let mut connection = established();
         assert_eq!(
-            connection.take(refused, ToServer, Some(0)),
+            connection.take(refused, ToServer, Some(0), false),
             Err(expected),
             "{refused:?}"
         );
         assert!(!connection.is_closed);
         assert_eq!(
-            connection.take(segment(ACK, 1000, 501), ToServer, Some(0)),
+            connection.take(segment(ACK, 1000, 501), ToServer, Some(0), false),
             Ok(Taken::Whole)
         );
     }
@@ -172,12 +173,25 @@ fn old_timestamps_are_refused_where_both_ends_use_them() {
             (ToServer, with(segment(ACK, 101, 501), Some(60))),
         ];
         for (direction, segment) in steps {
-            assert_eq!(connection.take(segment, direction, None), Ok(Taken::Whole));
+            assert_eq!(
+                connection.take(segment, direction, None, false),
+                Ok(Taken::Whole)
+            );
         }
         // Linux lets one tick pass.
-        let older = connection.take(with(segment(ACK, 101, 501), Some(59)), ToServer, Some(101));
+        let older = connection.take(
+            with(segment(ACK, 101, 501), Some(59)),
+            ToServer,
+            Some(101),
+            false,
+        );
         assert_eq!(older, Ok(Taken::Whole));
-        let old = connection.take(with(segment(ACK, 101, 501), Some(58)), ToServer, Some(101));
+        let old = connection.take(
+            with(segment(ACK, 101, 501), Some(58)),
+            ToServer,
+            Some(101),
+            false,
+        );
         assert_eq!(
             old,
             if both {
@@ -186,7 +200,12 @@ fn old_timestamps_are_refused_where_both_ends_use_them() {
                 Ok(Taken::Whole)
             }
         );
-        let new = connection.take(with(segment(ACK, 101, 501), Some(60)), ToServer, Some(101));
+        let new = connection.take(
+            with(segment(ACK, 101, 501), Some(60)),
+            ToServer,
+            Some(101),
+            false,
+        );
         assert_eq!(new, Ok(Taken::Whole));
     }
 }
@@ -211,14 +230,17 @@ fn windows_are_scaled_where_both_ends_offer_it() {
             (ToServer, segment(ACK, 101, 501)),
             (ToClient, segment(ACK, 501, 101)),
         ] {
-            assert_eq!(connection.take(segment, direction, None), Ok(Taken::Whole));
+            assert_eq!(
+                connection.take(segment, direction, None, false),
+                Ok(Taken::Whole)
+            );
         }
         let edge = 101 + if both { 8000 } else { 1000 };
         assert_eq!(
-            connection.take(segment(ACK, edge, 501), ToServer, Some(101)),
+            connection.take(segment(ACK, edge, 501), ToServer, Some(101), false),
             Ok(Taken::Whole)
         );
-        let behind = connection.take(segment(ACK, edge + 1, 501), ToServer, Some(101));
+        let behind = connection.take(segment(ACK, edge + 1, 501), ToServer, Some(101), false);
         assert_eq!(behind, Err(Unacceptable::Window));
     }
 }
@@ -227,7 +249,7 @@ fn windows_are_scaled_where_both_ends_offer_it() {
 fn a_syn_in_a_connection_counts_where_it_is_taken() {
     let mut connection = established();
     assert_eq!(
-        connection.take(segment(SYN, 7, 0), ToServer, Some(0)),
+        connection.take(segment(SYN, 7, 0), ToServer, Some(0), false),
         Err(Unacceptable::Syn)
     );
     assert!(connection.reopened_by(segment(SYN | ACK, 1, 9)).is_none());
@@ -249,4 +271,73 @@ fn options_are_read_to_the_first_that_makes_no_sense() {
     assert_eq!(read(&[5, 0, 3, 3, 7]), (None, None));
     assert_eq!(read(&[5, 9, 3, 3, 7]), (None, None));
     assert_eq!(read(&[3]), (None, None));
+}
+
+/// Linux takes data that are next in order before it looks at what they acknowledge,
+/// where nothing else about their segment is new.
+#[test]
+fn old_acknowledgements_do_not_stop_data_in_order() {
+    let of = |connection: &mut Connection, changed: Segment, next, has_gap| {
+        connection.take(changed, ToServer, Some(next), has_gap)
+    };
+    let old = Segment {
+        payload_bytes: 10,
+        ..segment(ACK | PSH, 0, 501u32.wrapping_sub(1 << 29))
+    };
+    assert_eq!(of(&mut established(), old, 0, false), Ok(Taken::Whole));
+    let refused = Err(Unacceptable::Acknowledgement);
+    for changed in [
+        Segment {
+            payload_bytes: 0,
+            ..old
+        },
+        Segment {
+            flags: ACK | URG,
+            ..old
+        },
+        Segment { window: 999, ..old },
+        Segment {
+            header_bytes: 24,
+            ..old
+        },
+    ] {
+        assert_eq!(
+            of(&mut established(), changed, 0, false),
+            refused,
+            "{changed:?}"
+        );
+    }
+    assert_eq!(of(&mut established(), old, 0, true), refused);
+    assert_eq!(of(&mut established(), old, 7, false), refused);
+}
+
+#[test]
+fn signatures_come_with_all_segments_or_with_none() {
+    let signed = |segment: Segment| Segment {
+        options: Options {
+            is_signed: true,
+            ..segment.options
+        },
+        ..segment
+    };
+    let plain = segment(ACK, 0, 501);
+    let refused = Err(Unacceptable::Signature);
+    assert_eq!(
+        established().take(signed(plain), ToServer, Some(0), false),
+        refused
+    );
+    assert_eq!(
+        established().take(plain, ToServer, Some(0), false),
+        Ok(Taken::Whole)
+    );
+    let steps = HANDSHAKE.map(|(d, flags, seq, ack)| (d, signed(segment(flags, seq, ack))));
+    let (mut connection, last) = after(&steps);
+    assert_eq!(
+        (connection.stage, last),
+        (Stage::Established, Ok(Taken::Whole))
+    );
+    assert_eq!(connection.take(plain, ToServer, Some(0), false), refused);
+    let option = [&[1, 1, 19, 18][..], &[0; 16]].concat();
+    assert!(Options::read(&option).is_signed);
+    assert!(!Options::read(&option[..19]).is_signed);
 }

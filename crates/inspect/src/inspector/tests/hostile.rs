@@ -429,14 +429,21 @@ fn bytes_at_the_edge_of_the_window_are_not_taken() {
     assert_eq!(wire.asks(b"xx").asks(EVIL).sids(), [1, 2]);
 }
 
-/// No end acknowledges what lies in front of the first byte.
+/// No end acknowledges what lies in front of the first byte. Linux takes data in order
+/// before it looks at that, but not with a flag that it does not foresee.
 #[test]
 fn an_acknowledgement_in_front_of_the_stream_is_none() {
+    const ECE: u8 = 0x40;
     // Half of all numbers away is neither in front nor behind.
     for distance in [5, 1 << 31] {
         let mut wire = Wire::new();
         let acknowledgement = wire.next[1].wrapping_sub(distance);
-        wire.send(true, ACK, (wire.next[0], acknowledgement), &[b'x'; 31]);
+        wire.send(
+            true,
+            ACK | ECE,
+            (wire.next[0], acknowledgement),
+            &[b'x'; 31],
+        );
         let wire = wire.asks(EVIL);
         assert_eq!(wire.sids(), [1, 2], "{distance}");
         assert_eq!(wire.refused().acknowledgement, 1);
@@ -486,6 +493,13 @@ fn what_is_refused_is_told_by_its_name() {
     // The second fragment overlaps the first.
     records.push(ipv4(17, ENDS, 0x2000, &[1; 16]));
     records.push(ipv4(17, ENDS, 1, &[2; 16]));
+    let datagram = udp(ENDS, (1, 2), b"four");
+    let mut lies = datagram.clone();
+    lies[25] += 1;
+    const SOURCE_ROUTE: [u8; 4] = [131, 3, 4, 0];
+    let mut routed = ipv4(17, ENDS, 0, &[&SOURCE_ROUTE, &datagram[20..]].concat());
+    routed[0] += 1;
+    records.extend([datagram[..30].to_vec(), lies, routed]);
     let mut timed = Wire::with_timestamps(1000);
     timed.timed(true, ACK, 1, 0, b"x");
     let before_timed = records.len();
@@ -506,6 +520,9 @@ fn what_is_refused_is_told_by_its_name() {
         (first + 7, "stream.reassembly_overlap_different_data"),
         (first + 9, "stream.reassembly_seq_gap"),
         (first + 11, "decoder.ipv4.frag_ignored"),
+        (first + 12, "decoder.ipv4.trunc_pkt"),
+        (first + 13, "decoder.udp.len_invalid"),
+        (first + 14, "decoder.ipv4.opt_invalid"),
         (before_timed + 3, "stream.pkt_invalid_timestamp"),
     ];
     assert_eq!(names, expected);

@@ -43,7 +43,10 @@ fn packets_of(link: LinkType, records: &[Vec<u8>]) -> Vec<Packet<'_>> {
 fn raised(rules: &Arc<RuleSet>, records: &[Vec<u8>]) -> (Vec<(usize, u32)>, InspectStatistics) {
     let packets: Vec<Packet<'_>> = (0u64..)
         .zip(records)
-        .map(|(number, record)| as_packet(record, number * 1_000_000))
+        .map(|(number, record)| Packet {
+            is_cut: true,
+            ..as_packet(record, number * 1_000_000)
+        })
         .collect();
     let mut inspector = Inspector::new(Arc::clone(rules));
     let mut raised = Vec::new();

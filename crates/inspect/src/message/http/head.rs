@@ -11,6 +11,8 @@ use super::uri;
 use crate::buffer::Buffer;
 use crate::rule::Direction;
 
+/// What status lines begin with.
+const VERSION_PREFIX: &[u8] = b"HTTP/";
 /// Most fields of a head; the others are only in the raw buffers.
 const MAX_FIELDS: usize = 256;
 
@@ -80,6 +82,21 @@ impl Head {
             }
         }
         at
+    }
+
+    /// Whether what came of a response is none of HTTP/1: what a server of HTTP/0.9
+    /// sends has no head.
+    pub(super) fn is_no_status_line(&self) -> bool {
+        let compared = self.bytes.len().min(VERSION_PREFIX.len());
+        !self.bytes[..compared].eq_ignore_ascii_case(&VERSION_PREFIX[..compared])
+    }
+
+    /// Leaves the head empty, and hands over what it had.
+    pub(super) fn take_bytes(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.clear();
+        self.is_complete = true;
+        bytes
     }
 
     /// Nothing more comes of it. Says whether something did.

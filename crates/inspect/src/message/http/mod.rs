@@ -163,6 +163,15 @@ impl Http {
                 State::Head => {
                     let taken = side.head.take(rest, MAX_HEAD_BYTES);
                     rest = &rest[taken..];
+                    if direction == Direction::ToClient
+                        && self.answered.is_none()
+                        && !self.asked.is_empty()
+                        && self.answer.head.is_no_status_line()
+                    {
+                        self.begin_simple_response(notify);
+                        continue;
+                    }
+                    let side = self.side(direction);
                     if !side.head.is_complete() {
                         continue;
                     }
@@ -250,6 +259,17 @@ impl Http {
         } else if side.state == State::Head {
             side.state = State::Body;
         }
+    }
+
+    /// The first response of the connection has no status line: all of it is a body, as
+    /// HTTP/0.9 has it (RFC 1945, section 6).
+    fn begin_simple_response(&mut self, notify: &mut dyn FnMut(Event<'_>)) {
+        let text = self.answer.head.take_bytes();
+        self.answer.memory.clear();
+        self.begin_body(Direction::ToClient);
+        self.answer.body.take(&text);
+        self.tell(Direction::ToClient, true, 0, notify);
+        self.end_message(Direction::ToClient);
     }
 
     fn end_message(&mut self, direction: Direction) {

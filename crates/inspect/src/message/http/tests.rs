@@ -213,3 +213,35 @@ fn heads_without_end_are_looked_at_so_far() {
     assert_eq!((events, http.request.state == State::Lost), (1, true));
     assert!(http.memory_bytes() < 4 * MAX_HEAD_BYTES);
 }
+
+/// The first response of a connection may have no status line: all of it is a body.
+#[test]
+fn responses_without_a_status_line_are_bodies() {
+    let text = b"<html>\r\n\r\nnothing of HTTP/1.1 200 in front</html>";
+    for piece in [1, 3, 7, 100] {
+        let mut http = Http::default();
+        http.feed(ToServer, b"GET / HTTP/1.1\r\n\r\n", &mut |_| {});
+        let mut body = Vec::new();
+        let mut events = 0;
+        let mut keep = |event: Event<'_>| {
+            let EventContent::Http(view) = event.content else {
+                panic!("an event of HTTP");
+            };
+            events += usize::from(view.is_new);
+            if let Part::Here(text, _) = view.body(Buffer::HttpResponseBody) {
+                body = text.to_vec();
+            }
+        };
+        for bytes in text.chunks(piece) {
+            http.feed(ToClient, bytes, &mut keep);
+        }
+        http.stop(ToClient, &mut keep);
+        assert_eq!((&body[..], events), (&text[..], 1), "pieces of {piece}");
+    }
+    // Behind a response, and without a request, it is none.
+    let later = b"HTTP/1.1 304 Not Modified\r\n\r\nplain text\n\n";
+    assert_eq!(
+        part(later, ToClient, Buffer::HttpResponseBody, 100).len(),
+        2
+    );
+}
