@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -22,6 +23,14 @@ class Failure(Exception):
 def check(condition, found):
     if not condition:
         raise Failure(found)
+
+
+def until(condition, what):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise Failure(f"not within a minute: {what}")
 
 
 def need_program(name):

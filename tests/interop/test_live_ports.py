@@ -63,14 +63,6 @@ def namespace():
         subprocess.run(["ip", "netns", "delete", space.name], check=False)
 
 
-def until(condition, what):
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise peers.Failure(f"not within a minute: {what}")
-
-
 class Recorder:
     """A `weir record` at work."""
 
@@ -82,7 +74,7 @@ class Recorder:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         first = first or target
         # The interface is opened before the file is made.
-        until(lambda: first.exists() or self.process.poll() is not None, f"{first} exists")
+        peers.until(lambda: first.exists() or self.process.poll() is not None, f"{first} exists")
 
     def end(self, with_signal=None, status=0):
         """Its document, once it has ended."""
@@ -246,13 +238,13 @@ def a_file_that_was_moved_is_opened_again():
         live, moved = folder / "live.pcapng", folder / "moved.pcapng"
         recorder = Recorder(space, live, "--count", "200")
         replay(space, generated, "--rate", "max")
-        until(lambda: live.stat().st_size > 5000, "the first packets are in the file")
+        peers.until(lambda: live.stat().st_size > 5000, "the first packets are in the file")
         # Without a move the file goes on.
         recorder.process.send_signal(signal.SIGHUP)
         time.sleep(0.3)
         live.rename(moved)
         recorder.process.send_signal(signal.SIGHUP)
-        until(live.exists, "the file is there again")
+        peers.until(live.exists, "the file is there again")
         replay(space, generated, "--rate", "max")
         found = recorder.end()
         check(found["files_total"] == 2 and found["packets"] == 200, found)
@@ -308,7 +300,7 @@ def a_recording_outlives_its_interface():
                 time.sleep(1.2)
                 size = target.stat().st_size
                 return size > before
-            until(grown, "packets are recorded")
+            peers.until(grown, "packets are recorded")
 
         pass_all()
         space.ip("link set dev b down")

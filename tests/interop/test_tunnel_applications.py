@@ -70,7 +70,7 @@ class Tunnel:
                 # What is replayed comes from other ports.
                 self.pair.start(side, "tcpdump", "-Z", "root", "-Q", "out", "-i", "wire", "-U", "-w", capture,
                                 "-B", "16384", "not udp or src port 4500")
-                until(capture.exists, "tcpdump starts")
+                peers.until(capture.exists, "tcpdump starts")
             self.pair.wait_for_echo()
         except BaseException as error:
             self.close()
@@ -116,14 +116,6 @@ class Tunnel:
 
     def __exit__(self, *_):
         self.close()
-
-
-def until(condition, what):
-    for _ in range(400):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise peers.Failure(f"not within 20 s: {what}")
 
 
 def applications(ends, faults):
@@ -185,10 +177,10 @@ def names(tunnel):
         "--user=root", "--pid-file=", "--edns-packet-max=4096", "--bind-interfaces",
         *(f"--listen-address={server}" for server in servers),
         "--host-record=site.test,192.0.2.77,2001:db8::77", "--txt-record=text.test," + ",".join(TEXTS))
-    until(lambda: len(tunnel.inside("right", "ss", "-Hlun", "sport", "=", "53").stdout.splitlines()) == 2,
+    peers.until(lambda: len(tunnel.inside("right", "ss", "-Hlun", "sport", "=", "53").stdout.splitlines()) == 2,
           "dnsmasq listens")
     for server in servers:
-        until(lambda: lookup(tunnel, server, "A", "site.test") == ["192.0.2.77"], f"DNS at {server}")
+        peers.until(lambda: lookup(tunnel, server, "A", "site.test") == ["192.0.2.77"], f"DNS at {server}")
         for options, kind, name, expected in [
             ([], "AAAA", "site.test", ["2001:db8::77"]),
             (["-t"], "A", "site.test", ["192.0.2.77"]),
@@ -233,7 +225,7 @@ def serve(tunnel, address, port):
     (folder / "file").write_bytes(data)
     host = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     tunnel.pair.start("right", sys.executable, "-m", "http.server", port, "--bind", address, "--directory", folder)
-    until(lambda: not tunnel.inside("right", "curl", "-sgo", "/dev/null", f"http://{host}/").returncode,
+    peers.until(lambda: not tunnel.inside("right", "curl", "-sgo", "/dev/null", f"http://{host}/").returncode,
           "the HTTP server listens")
     return host, data
 
@@ -269,7 +261,7 @@ def streams(tunnel, is_bad):
 def stream(tunnel, address, options):
     """What iperf3 says."""
     server = tunnel.pair.start("right", "iperf3", "-s", "-1", "-B", address)
-    until(lambda: tunnel.inside("right", "ss", "-Hltn", "sport", "=", "5201").stdout, "iperf3 listens")
+    peers.until(lambda: tunnel.inside("right", "ss", "-Hltn", "sport", "=", "5201").stdout, "iperf3 listens")
     # Buffers of a bounded size for TCP: what is in them at the end does not count as received.
     buffers = [] if "-u" in options else ["-w", "128K"]
     try:

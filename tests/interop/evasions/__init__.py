@@ -1,0 +1,1 @@
+"""Ways past a sensor, each a flow in a capture that its receiver takes as if nothing were odd."""
