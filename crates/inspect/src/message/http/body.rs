@@ -80,8 +80,9 @@ impl Body {
             head.write_field(name, &mut values);
             values
         };
-        self.codings = Codings::of_field(&all(b"content-encoding"));
-        let is_chunked = contains_word(&all(b"transfer-encoding"), b"chunked");
+        let (content, transfer) = (all(b"content-encoding"), all(b"transfer-encoding"));
+        self.codings = Codings::of_field(&[&content, &b","[..], &transfer].concat());
+        let is_chunked = contains_word(&transfer, b"chunked");
         self.framing = if is_chunked {
             Framing::Chunked(Chunk::Size(None, false))
         } else {

@@ -1,12 +1,13 @@
-//! Content codings (RFC 9110, section 8.4): a body is decoded as browsers and servers do, also
+//! Content codings (RFC 9110, section 8.4), and transfer codings other than chunked
+//! (RFC 9112, section 7.2): a body is decoded as browsers and servers do, also
 //! where several codings were applied, and where what is announced is not what came.
 
 use std::io::Write;
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// Most codings of one body.
-const MAX_CODINGS: usize = 4;
+/// Most codings of one body, as curl has it.
+const MAX_CODINGS: usize = 5;
 /// Bytes that a coding is given at once, so that a bomb bursts small.
 const PIECE_BYTES: usize = 512;
 /// Most bytes that all codings of a body but the last give together: bombs within bombs.
@@ -37,7 +38,7 @@ enum Coding {
 pub(super) struct NotCoded;
 
 impl Codings {
-    /// The codings that a field lists; `None` where there are none that are known, or too many.
+    /// The codings that a field lists, in the order in which they were applied; `None` where there are none that are known, or too many.
     pub(super) fn of_field(value: &[u8]) -> Option<Codings> {
         let names = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         let chain: Vec<Coding> = names.rev().filter_map(Coding::named).collect();
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(decoded(b"gzip, gzip", &gzip(&text)), Some(text.clone()));
         assert_eq!(decoded(b"identity", &text), None);
         assert_eq!(decoded(b"br", &text), None);
-        assert!(decoded(b"gzip, gzip, gzip, gzip, gzip", &text).is_none());
+        assert!(decoded(b"gzip, gzip, gzip, gzip, gzip, gzip", &text).is_none());
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Head {
             let line_end = line_end.min(at + most - self.bytes.len());
             self.bytes.extend_from_slice(&bytes[at..line_end]);
             at = line_end;
-            let is_empty_line = self.bytes.ends_with(b"\n\r\n") || self.bytes.ends_with(b"\n\n");
+            let is_empty_line = ends_with_empty_line(&self.bytes);
             self.is_too_long = self.bytes.len() >= most;
             if is_empty_line || self.is_too_long {
                 self.is_complete = true;
@@ -322,6 +322,16 @@ impl Head {
         let digits = std::str::from_utf8(port.strip_prefix(b":")?).ok()?;
         digits.parse().ok()
     }
+}
+
+/// Whether the last of several lines has nothing in front of its end.
+fn ends_with_empty_line(bytes: &[u8]) -> bool {
+    bytes.strip_suffix(b"\n").is_some_and(|mut line| {
+        while let [rest @ .., b'\r'] = line {
+            line = rest;
+        }
+        line.ends_with(b"\n")
+    })
 }
 
 fn cookie_field(direction: Direction) -> &'static [u8] {

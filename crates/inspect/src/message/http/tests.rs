@@ -245,3 +245,19 @@ fn responses_without_a_status_line_are_bodies() {
         2
     );
 }
+
+/// A line of carriage returns alone ends a head, and transfer codings are undone too.
+#[test]
+fn heads_end_with_any_empty_line_and_transfer_codings_are_undone() {
+    use flate2::{Compression, write::GzEncoder};
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(b"the page").expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    let mut coded = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\r\n".to_vec();
+    write!(coded, "{:x}\r\n", gzip.len()).expect("memory");
+    coded.extend([&gzip[..], b"\r\n0\r\n\r\n"].concat());
+    for piece in [1, 7, 1000] {
+        let pages = part(&coded, ToClient, Buffer::HttpResponseBody, piece);
+        assert_eq!(pages, [b"the page"], "pieces of {piece}");
+    }
+}
