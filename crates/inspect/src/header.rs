@@ -40,19 +40,22 @@ pub(crate) fn has_false_length(packet: &Packet<'_>) -> bool {
 /// Whether the receiver drops the packet for its IP options or extension headers.
 pub(crate) fn has_refused_options(packet: &Packet<'_>) -> bool {
     let headers = &packet.headers;
+    let shortest = match headers.network {
+        Network::Ipv4 => IPV4_HEADER_BYTES,
+        Network::Ipv6 => IPV6_HEADER_BYTES,
+        Network::Other | Network::Arp => return false,
+    };
     let header_bytes = usize::from(headers.transport_offset - headers.network_offset);
-    let ip_packet = packet.headers.ip_packet(packet.bytes);
-    let Some(header) = ip_packet.get(..header_bytes) else {
+    if header_bytes <= shortest {
+        return false;
+    }
+    let Some(header) = headers.ip_packet(packet.bytes).get(..header_bytes) else {
         return false;
     };
+    let (fixed, behind) = header.split_at(shortest);
     match headers.network {
-        Network::Ipv4 if header_bytes > IPV4_HEADER_BYTES => {
-            !are_taken_by_ipv4(&header[IPV4_HEADER_BYTES..])
-        }
-        Network::Ipv6 if header_bytes > IPV6_HEADER_BYTES => {
-            !are_taken_by_ipv6(header[6], &header[IPV6_HEADER_BYTES..])
-        }
-        _ => false,
+        Network::Ipv4 => !are_taken_by_ipv4(behind),
+        _ => !are_taken_by_ipv6(fixed[6], behind),
     }
 }
 
