@@ -147,7 +147,7 @@ fn byte(place: u32, version: u8) -> u8 {
 fn place(distance: i32) -> u32 {
     match distance {
         0 => 0,
-        _ => 1 + (distance - 1).rem_euclid(PLACES as i32) as u32,
+        _ => 1 + (i64::from(distance) - 1).rem_euclid(PLACES.into()) as u32,
     }
 }
 
