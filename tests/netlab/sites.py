@@ -338,6 +338,15 @@ def esp_of(frame):
     return payload if len(payload) >= 16 else None
 
 
+def quotes_esp(frame):
+    """Whether it is "destination unreachable" (RFC 792) about ESP: what a host says of packets that
+    are still on their way when its gateway ends. ICMPv6 passes with what finds neighbours."""
+    if frame[12:14] != b"\x08\x00" or frame[23] != 1:
+        return False
+    error = frame[14 + 4 * (frame[14] & 15):]
+    return error[:1] == b"\x03" and esp_of(frame[:14] + error[8:]) is not None
+
+
 class Nonces:
     """How many ESP packets were sent, and how many of them have the SPI and the IV, or the SPI and the
     sequence number, of an earlier one."""
@@ -364,14 +373,15 @@ def nonces(captures):
 
 
 def survey(captures):
-    """The longest frame of captures, and how many are neither ESP nor what finds neighbours."""
+    """The longest frame of captures, and how many are neither ESP, nor about ESP, nor what finds
+    neighbours."""
     longest, others = 0, 0
     for capture in captures:
         for frame in Capture(capture).frames():
             longest = max(longest, len(frame))
             is_neighbours = frame[12:14] == b"\x08\x06" or frame[12:14] == b"\x86\xdd" and (
                 frame[20] == 58 or frame[20] == 0)
-            others += not is_neighbours and esp_of(frame) is None
+            others += not is_neighbours and esp_of(frame) is None and not quotes_esp(frame)
     return longest, others
 
 
