@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -31,6 +32,26 @@ def until(condition, what):
             return
         time.sleep(0.05)
     raise Failure(f"not within a minute: {what}")
+
+
+def free_port():
+    """One of this host that nobody listens at, for a server that is started next."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def until_it_listens(process, port, name):
+    """Waits until a server that was started takes connections."""
+
+    def is_up():
+        check(process.poll() is None, f"{name} ends")
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            return False
+        return True
+
+    until(is_up, f"{name} answers")
 
 
 def need_program(name):

@@ -122,8 +122,8 @@ impl AnomalyKind {
     }
 }
 
-/// Collects the anomalies of the packets that are inspected together, so many of each
-/// kind per second of the packets' time.
+/// The anomalies of one batch of packets: of each kind at most `per_second` in a second of
+/// the packets' time.
 #[derive(Debug)]
 pub(crate) struct Anomalies {
     per_second: u32,

@@ -47,21 +47,14 @@ pub(crate) fn of(packet: &Packet<'_>) -> Sum {
             Sum::Unknown
         };
     }
-    let transport = headers.transport(packet.bytes);
+    // What lies behind UDP's own length is not summed.
+    let transport = packet.transport();
     let is_pseudo_summed = matches!(headers.protocol, TCP | UDP | ICMPV6);
     let (at, is_optional) = match headers.protocol {
         TCP => (16, false),
         UDP => (6, headers.network == Network::Ipv4),
         ICMP | ICMPV6 => (2, false),
         _ => return Sum::Unknown,
-    };
-    // What lies behind UDP's own length is not summed.
-    let transport = match headers.protocol {
-        UDP => packet
-            .udp_length()
-            .and_then(|length| transport.get(..length))
-            .unwrap_or(transport),
-        _ => transport,
     };
     let Some(field) = transport.get(at..at + 2) else {
         return Sum::Unknown;

@@ -8,7 +8,7 @@
 //! longer than needed or not zero.
 
 use weir_packet::wire::protocol::{
-    AH, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, MOBILITY, ROUTING, SHIM6, UDP,
+    DESTINATION_OPTIONS, HOP_BY_HOP, ROUTING, UDP, extension_header_bytes,
 };
 use weir_packet::wire::{Fault, Fragment, Network};
 
@@ -121,13 +121,8 @@ fn are_taken_by_ipv6(mut kind: u8, mut headers: &[u8]) -> bool {
     const TAKEN_ROUTES: [u8; 3] = [2, 3, 4];
     let mut is_first = true;
     while let [next, length, ..] = *headers {
-        let header_bytes = match kind {
-            FRAGMENT => 8,
-            AH => (usize::from(length) + 2) * 4,
-            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HIP | SHIM6 => {
-                (usize::from(length) + 1) * 8
-            }
-            _ => return true,
+        let Some(header_bytes) = extension_header_bytes(kind, length) else {
+            return true;
         };
         let Some(header) = headers.get(..header_bytes) else {
             return false;

@@ -84,23 +84,14 @@ TCP_CASES = {
 
 class Dnsmasq:
     def __init__(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = peers.free_port()
         command = [
             peers.need_program("dnsmasq"), "--keep-in-foreground", "--no-resolv", "--no-hosts",
             "--conf-file=/dev/null", f"--port={self.port}", "--listen-address=127.0.0.1", "--bind-interfaces",
             "--user=root", "--pid-file=", f"--address=/{NAME.decode()}/{socket.inet_ntoa(ADDRESS)}",
         ]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        peers.until(self.is_up, "dnsmasq answers")
-
-    def is_up(self):
-        peers.check(self.process.poll() is None, "dnsmasq ends")
-        try:
-            socket.create_connection(("127.0.0.1", self.port)).close()
-        except OSError:
-            return False
-        return True
+        peers.until_it_listens(self.process, self.port, "dnsmasq")
 
     def over_udp(self, text):
         """Its answer; nothing where it has none."""

@@ -389,23 +389,14 @@ class Nginx:
         program = peers.need_program("nginx")
         self.behind = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self.echo, daemon=True).start()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = peers.free_port()
         settings = folder / "nginx.conf"
         behind = self.behind.getsockname()[1]
         settings.write_text(NGINX.format(folder=folder, port=self.port, port_behind=behind))
         self.process = subprocess.Popen(
             [program, "-c", str(settings), "-e", str(folder / "error.log")],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        peers.until(self.is_up, "nginx answers")
-
-    def is_up(self):
-        peers.check(self.process.poll() is None, "nginx ends")
-        try:
-            socket.create_connection(("127.0.0.1", self.port)).close()
-        except OSError:
-            return False
-        return True
+        peers.until_it_listens(self.process, self.port, "nginx")
 
     def echo(self):
         while True:

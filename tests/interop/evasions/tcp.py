@@ -125,9 +125,7 @@ def bad_last_ack(c):
 def syn_with_wrong_checksum(c):
     """Another number, and it was never received."""
     c.put(c.packet(7000, flags=SYN, bad_checksum=True))
-    c.open()
-    c.send(0, LEFT)
-    c.send(CUT, RIGHT)
+    halves(c)
 
 
 def syn_twice(c):
@@ -149,9 +147,7 @@ def syn_acks_twice(c):
 
 def reset_before_syn(c):
     c.send(0, flags=RST)
-    c.open()
-    c.send(0, LEFT)
-    c.send(CUT, RIGHT)
+    halves(c)
 
 
 def port_used_again(c):
@@ -160,9 +156,7 @@ def port_used_again(c):
     c.send(0, b"nothing yet")
     c.send(11, flags=RST)
     c.first += 500_000
-    c.open()
-    c.send(0, LEFT)
-    c.send(CUT, RIGHT)
+    halves(c)
 
 
 def port_used_again_after_fin(c):
@@ -174,9 +168,7 @@ def port_used_again_after_fin(c):
     c.send(11, flags=FIN | ACK)
     c.take(0.06)
     c.first += 500_000
-    c.open()
-    c.send(0, LEFT)
-    c.send(CUT, RIGHT)
+    halves(c)
 
 
 def fin_with_data(c):

@@ -7,6 +7,8 @@ use weir_packet::wire::{Fault, FlowKey, Fragment, Headers, LinkType, Network};
 /// text to search, so a sender must not be free to choose how many.
 pub const MAX_TUNNELS: usize = 4;
 
+const UDP_HEADER_BYTES: usize = 8;
+
 /// A packet as the inspector sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet<'a> {
@@ -61,17 +63,25 @@ impl<'a> Packet<'a> {
     /// UDP, SCTP or ICMP; otherwise those after the IP header.
     pub(crate) fn payload(&self) -> &'a [u8] {
         if self.is_whole() && self.headers.protocol == UDP {
-            let payload = self.headers.payload(self.bytes);
-            let length = self.udp_length().and_then(|length| length.checked_sub(8));
-            length
-                .and_then(|length| payload.get(..length))
-                .unwrap_or(payload)
+            self.transport().get(UDP_HEADER_BYTES..).unwrap_or_default()
         } else if self.is_whole() && matches!(self.headers.protocol, TCP | SCTP | ICMP | ICMPV6) {
             self.headers.payload(self.bytes)
         } else if self.headers.is_ip() {
             self.headers.transport(self.bytes)
         } else {
             &[]
+        }
+    }
+
+    /// The bytes from the transport header on: of UDP as many as its length says, where that
+    /// can be.
+    pub(crate) fn transport(&self) -> &'a [u8] {
+        let transport = self.headers.transport(self.bytes);
+        match self.headers.protocol {
+            UDP => (self.udp_length())
+                .and_then(|length| transport.get(..length))
+                .unwrap_or(transport),
+            _ => transport,
         }
     }
 
@@ -85,9 +95,8 @@ impl<'a> Packet<'a> {
         match (u16::from_be_bytes([high, low]), self.headers.network) {
             // As long as the packet (RFC 2675, section 4).
             (0, Network::Ipv6) => Some(transport.len()),
-            (length, _) => {
-                Some(usize::from(length)).filter(|length| (8..=transport.len()).contains(length))
-            }
+            (length, _) => Some(usize::from(length))
+                .filter(|length| (UDP_HEADER_BYTES..=transport.len()).contains(length)),
         }
     }
 

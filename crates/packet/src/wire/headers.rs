@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::link::{self, LinkHeader, LinkType, Shim};
 use super::protocol::{
-    AH, DESTINATION_OPTIONS, ETHER_ARP, ETHER_IPV4, ETHER_IPV6, FRAGMENT, HIP, HOP_BY_HOP, ICMP,
-    ICMPV6, MOBILITY, ROUTING, SCTP, SHIM6, TCP, UDP,
+    ETHER_ARP, ETHER_IPV4, ETHER_IPV6, FRAGMENT, ICMP, ICMPV6, SCTP, TCP, UDP,
+    extension_header_bytes,
 };
 
 /// What the network header is.
@@ -292,10 +292,9 @@ impl Headers {
                 self.payload_offset = self.transport_offset;
                 return Err(Fault::NetworkHeaderCut);
             };
-            let header_bytes = extension_bytes(self.protocol, length);
-            if header_bytes > header.len() {
-                return Err(Fault::NetworkHeaderCut);
-            }
+            let header_bytes = extension_header_bytes(self.protocol, length)
+                .filter(|bytes| *bytes <= header.len())
+                .ok_or(Fault::NetworkHeaderCut)?;
             if self.protocol == FRAGMENT {
                 let field = u16::from_be_bytes([field_high, field_low]);
                 self.fragment = match (field & 0xfff8, field & 1) {
@@ -406,10 +405,7 @@ impl Headers {
                 let [_, _, _, _, a, b, c, d] = *header;
                 return Some(u32::from_be_bytes([a, b, c, d]));
             }
-            if !is_extension(protocol) {
-                return None;
-            }
-            at += extension_bytes(protocol, header[1]);
+            at += extension_header_bytes(protocol, header[1])?;
             protocol = header[0];
         }
         None
@@ -526,20 +522,8 @@ fn first<const N: usize>(transport: &[u8]) -> Result<&[u8; N], Fault> {
     transport.first_chunk().ok_or(Fault::TransportHeaderCut)
 }
 
-/// Bytes of an extension header, by its length field.
-fn extension_bytes(protocol: u8, length: u8) -> usize {
-    match protocol {
-        FRAGMENT => 8,
-        AH => (usize::from(length) + 2) * 4,
-        _ => (usize::from(length) + 1) * 8,
-    }
-}
-
 fn is_extension(protocol: u8) -> bool {
-    matches!(
-        protocol,
-        HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | AH | MOBILITY | HIP | SHIM6
-    )
+    extension_header_bytes(protocol, 0).is_some()
 }
 
 #[cfg(test)]

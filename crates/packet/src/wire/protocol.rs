@@ -83,6 +83,21 @@ pub const PORT_TEREDO: u16 = 3544;
 /// UDP port of VXLAN (RFC 7348).
 pub const PORT_VXLAN: u16 = 4789;
 
+/// Bytes of an IPv6 extension header (RFC 8200, section 4), whose second byte is `length`; `None`
+/// where the protocol is no extension header.
+#[inline]
+pub fn extension_header_bytes(protocol: u8, length: u8) -> Option<usize> {
+    let length = usize::from(length);
+    match protocol {
+        FRAGMENT => Some(8),
+        AH => Some((length + 2) * 4),
+        HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HIP | SHIM6 => {
+            Some((length + 1) * 8)
+        }
+        _ => None,
+    }
+}
+
 /// The usual name of an IP protocol number, as in `tcp`.
 pub fn name(protocol: u8) -> Option<&'static str> {
     Some(match protocol {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::wire::protocol::{AH, DESTINATION_OPTIONS, HOP_BY_HOP, ROUTING};
 
 /// Ethernet II header with the given EtherType.
 fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
