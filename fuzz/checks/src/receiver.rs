@@ -11,6 +11,8 @@
 //! rule for every two bytes that may follow each other: what the rules saw is read off their alerts.
 
 mod host;
+#[cfg(target_os = "linux")]
+pub mod linux;
 mod packets;
 mod seeds;
 
@@ -206,6 +208,8 @@ impl Input {
 /// How a connection was opened.
 #[derive(Clone, Copy, Debug)]
 struct Handshake {
+    /// Address of the client.
+    client: u32,
     iss: [u32; 2],
     window: u16,
     /// Of client and server.
@@ -230,6 +234,7 @@ impl Handshake {
         ];
         let at = |shift: u8| usize::from(byte >> shift & 3);
         Handshake {
+            client: packets::ADDRESSES[0],
             iss: iss[at(0)],
             window: windows[at(2)],
             scales: [

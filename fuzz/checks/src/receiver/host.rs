@@ -68,6 +68,9 @@ pub enum Doubt {
     CrossesEdge,
     /// A SYN-ACK to a SYN within the connection: its sender has forgotten the connection.
     Forgets,
+    /// What is queued of it depends on whether queued segments that adjoin have become one. They
+    /// have in Linux where the driver's buffers have space, and nobody else looks at the packets.
+    DependsOnMerging,
 }
 
 /// A segment that waits for what is missing in front of it.
@@ -138,9 +141,15 @@ impl Host {
         later(self.given_edge, self.receive_next)
     }
 
+    /// Whether it has all that the other end sends.
+    pub fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
     /// Puts the payload of a segment that is taken into the stream.
     fn put(&mut self, segment: Queued) {
-        if self.is_finished || !is_after(segment.end, self.receive_next) {
+        let is_empty = segment.end == segment.sequence;
+        if self.is_finished || is_empty || !is_after(segment.end, self.receive_next) {
             return;
         }
         if is_after(segment.sequence, self.receive_next) {
@@ -167,8 +176,39 @@ impl Host {
         self.is_finished = segment.has_fin;
     }
 
-    /// `tcp_data_queue_ofo`, without merging what adjoins, which Linux does or not as its driver
-    /// lays out the packets.
+    /// Whether a segment is queued otherwise where some of those that adjoin are one: they cover
+    /// it together, or it covers some of them only; it adjoins one, and another has its beginning,
+    /// which would be covered by the two. And where it adjoins an end: in one segment with a FIN in
+    /// its midst, Linux loses a byte.
+    fn depends_on_merging(&self, sequence: u32, end: u32) -> bool {
+        if end == sequence || !is_after(sequence, self.receive_next) {
+            return false;
+        }
+        let new = (sequence, end);
+        let covers = |one: (u32, u32), other: (u32, u32)| {
+            !is_after(one.0, other.0) && !is_after(other.1, one.1)
+        };
+        let has_beginning =
+            |other: &Queued| !is_after(other.sequence, sequence) && is_after(other.end, sequence);
+        let is_begun = self.queue.iter().any(has_beginning);
+        self.queue.iter().any(|first| {
+            let mut members = vec![(first.sequence, first.end)];
+            let mut last = first.end;
+            while let Some(next) = self.queue.iter().find(|next| next.sequence == last) {
+                members.push((next.sequence, next.end));
+                last = next.end;
+            }
+            let whole = (first.sequence, last);
+            let is_covered = members.iter().any(|member| covers(*member, new));
+            let covers_some = members.iter().any(|member| covers(new, *member));
+            let adjoins = first.end == sequence;
+            adjoins && (first.has_fin || is_begun)
+                || members.len() > 1
+                    && ((covers(whole, new) && !is_covered) || (covers_some && !covers(new, whole)))
+        })
+    }
+
+    /// `tcp_data_queue_ofo`, without merging what adjoins ([`Doubt::DependsOnMerging`]).
     fn queue(&mut self, segment: Queued) {
         let is_covered = |known: &Queued| {
             !is_after(known.sequence, segment.sequence) && !is_after(segment.end, known.end)
@@ -307,6 +347,9 @@ impl Connection {
             || is_after(given, sender.given_edge);
         if is_after(end, edge) && (!is_at_edge || says_more || segment.payload.is_empty()) {
             return Outcome::InDoubt(Doubt::CrossesEdge);
+        }
+        if receiver.depends_on_merging(segment.sequence, end) {
+            return Outcome::InDoubt(Doubt::DependsOnMerging);
         }
         if is_new {
             receiver.send_unacknowledged = acknowledgement;

@@ -73,10 +73,13 @@ impl Damage {
     }
 }
 
-fn key(from: usize) -> FlowKey {
+/// Addresses of the first client, and of the server.
+pub const ADDRESSES: [u32; 2] = [0x0a00_0001, 0xc612_0002];
+
+fn key(client: u32, from: usize) -> FlowKey {
     let client = FlowKey {
-        source: 0x0a00_0001,
-        destination: 0xc612_0002,
+        source: client.into(),
+        destination: ADDRESSES[1].into(),
         source_port: PORTS[0],
         destination_port: PORTS[1],
         protocol: protocol::TCP,
@@ -105,7 +108,7 @@ fn checksum(key: &FlowKey, tcp: &[u8]) -> u16 {
 
 impl Handshake {
     /// SYN, SYN-ACK and ACK.
-    pub fn packets(&self) -> Vec<Vec<u8>> {
+    pub fn packets(&self) -> [Vec<u8>; 3] {
         let step = |from: usize, flags, plus| Segment {
             flags,
             sequence: self.iss[from].wrapping_add(plus),
@@ -123,23 +126,27 @@ impl Handshake {
             (1, step(1, flags::SYN | flags::ACK, 0)),
             (0, step(0, flags::ACK, 1)),
         ];
-        let packet = |(from, segment): (usize, Segment)| {
-            let tcp = self.tcp(from, &segment, Damage::None);
-            ip(&key(from), &IpHeader::default(), &tcp)
-        };
-        steps.into_iter().map(packet).collect()
+        steps.map(|(from, segment)| self.packet(from, &segment))
+    }
+
+    /// A segment as one sound packet.
+    pub fn packet(&self, from: usize, segment: &Segment) -> Vec<u8> {
+        let tcp = self.tcp(from, segment, Damage::None);
+        ip(&key(self.client, from), &IpHeader::default(), &tcp)
     }
 
     /// Whether the datagram reaches TCP, and with a right checksum.
     pub fn is_delivered(&self, from: usize, segment: &Segment, build: &Build) -> bool {
         let is_put_together = !matches!(build.form, Form::FirstAlone | Form::Overlapping);
         let tcp = self.tcp(from, segment, build.damage);
-        is_put_together && build.damage != Damage::Ip && checksum(&key(from), &tcp) == 0
+        is_put_together
+            && build.damage != Damage::Ip
+            && checksum(&key(self.client, from), &tcp) == 0
     }
 
     /// The IP packets of a segment.
     pub fn records(&self, from: usize, segment: &Segment, build: &Build) -> Vec<Vec<u8>> {
-        let key = &key(from);
+        let key = &key(self.client, from);
         let tcp = self.tcp(from, segment, build.damage);
         let part = |start: usize, end: usize, version: u8| {
             let header = IpHeader {
@@ -174,7 +181,7 @@ impl Handshake {
     }
 
     fn tcp(&self, from: usize, segment: &Segment, damage: Damage) -> Vec<u8> {
-        let key = key(from);
+        let key = key(self.client, from);
         let mut options = Vec::new();
         if let (Some(scale), true) = (self.scales[from], segment.flags & flags::SYN != 0) {
             options.extend([1, 3, 3, scale]);

@@ -127,6 +127,7 @@ fn few_segments_are_in_doubt() {
         Doubt::AcknowledgesLongAgo,
         Doubt::CrossesEdge,
         Doubt::Forgets,
+        Doubt::DependsOnMerging,
     ] {
         assert!(doubts.contains(&doubt), "{doubt:?}");
     }
