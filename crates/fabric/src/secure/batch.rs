@@ -336,10 +336,8 @@ impl Batch<'_> {
     #[inline]
     fn icrc(&self, index: usize) -> Option<u32> {
         let place = &self.places[index];
-        let behind_bth = place.bth_start as usize + Bth::BYTES;
-        let headers = self.buffer.get(place.start as usize..behind_bth)?;
-        let rest = self.buffer.get(behind_bth..place.body().end)?;
-        icrc(place.carrier, headers, rest)
+        let bytes = self.buffer.get(place.start as usize..place.body().end)?;
+        icrc(place.carrier, bytes)
     }
 
     /// Compares the ICRC of a plain packet.

@@ -16,10 +16,16 @@
 //! which carry the VCRCs of real adapters: no other choice of the four fits all of them, or more
 //! than one.
 
+mod fold;
+mod head;
+mod simd;
+
 use crc32fast::Hasher;
+use weir_simd::Tier;
 
 use super::packet::Carrier;
-use super::{Bth, Grh, Lrh};
+use fold::Polynomial;
+use head::Head;
 
 /// What comparing a check value with the packet brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +39,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    #[inline]
     pub(super) fn of<T: PartialEq>(carried: Option<T>, computed: Option<T>) -> Verdict {
         match (carried, computed) {
             (Some(carried), Some(computed)) if carried == computed => Verdict::Good,
@@ -49,68 +56,54 @@ pub(super) const IPV6_BYTES: usize = 40;
 /// Bytes of a UDP header.
 pub(super) const UDP_BYTES: usize = 8;
 
-/// CRC-32 of eight bytes of ones.
-const AFTER_EIGHT_ONES: u32 = 0x2144_df1c;
+static ICRC_POLYNOMIAL: Polynomial = Polynomial::new(0xedb8_8320);
 
-/// The ICRC of a packet: its headers from `start` to the end of the BTH, and what lies between these
-/// and the ICRC. `None` where the headers are shorter than those of the carrier.
-pub(crate) fn icrc(carrier: Carrier, headers: &[u8], rest: &[u8]) -> Option<u32> {
-    let mut hasher = match carrier {
-        Carrier::Local => {
-            let mut masked: [u8; Lrh::BYTES + Bth::BYTES] = copy(headers)?;
-            masked[0] |= 0xf0;
-            masked[Lrh::BYTES + Bth::RESV8A] = 0xff;
-            begin(0, &masked)
-        }
-        Carrier::Global => {
-            let mut masked: [u8; Grh::BYTES + Bth::BYTES] = copy(headers.get(Lrh::BYTES..)?)?;
-            mask_ipv6(&mut masked);
-            masked[Grh::BYTES + Bth::RESV8A] = 0xff;
-            begin(AFTER_EIGHT_ONES, &masked)
-        }
-        Carrier::Ipv4 => {
-            let mut masked: [u8; IPV4_BYTES + UDP_BYTES + Bth::BYTES] = copy(headers)?;
-            masked[1] = 0xff;
-            masked[8] = 0xff;
-            masked[10..12].fill(0xff);
-            mask_udp_and_bth(&mut masked[IPV4_BYTES..]);
-            begin(AFTER_EIGHT_ONES, &masked)
-        }
-        Carrier::Ipv6 => {
-            let mut masked: [u8; IPV6_BYTES + UDP_BYTES + Bth::BYTES] = copy(headers)?;
-            mask_ipv6(&mut masked);
-            mask_udp_and_bth(&mut masked[IPV6_BYTES..]);
-            begin(AFTER_EIGHT_ONES, &masked)
-        }
-    };
+/// Sixteen bits in the upper half of thirty-two: so one kernel has both.
+static VCRC_POLYNOMIAL: Polynomial = Polynomial::new(VCRC_POLYNOMIAL_BITS as u32);
+
+/// The ICRC of a packet, whose `bytes` are all from its LRH or IP header to the ICRC. `None` where they are
+/// shorter than the headers of the carrier.
+pub(crate) fn icrc(carrier: Carrier, bytes: &[u8]) -> Option<u32> {
+    icrc_by(weir_simd::tier(), carrier, bytes)
+}
+
+#[inline]
+fn icrc_by(tier: Tier, carrier: Carrier, bytes: &[u8]) -> Option<u32> {
+    let head = Head::of(carrier);
+    if bytes.len() < head.header_bytes {
+        return None;
+    }
+    let by_kernel = simd::remainder(tier, &ICRC_POLYNOMIAL, head, bytes);
+    Some(by_kernel.map_or_else(|| icrc_by_library(head, bytes), |remainder| !remainder))
+}
+
+fn icrc_by_library(head: &Head, bytes: &[u8]) -> u32 {
+    let (covered, rest) = bytes.split_at(head.header_bytes);
+    let mut masked = [0; Head::BYTES];
+    for ((masked, byte), ones) in masked.iter_mut().zip(covered).zip(&head.ones) {
+        *masked = byte | ones;
+    }
+    // It takes the complement of what the register begins with.
+    let mut hasher = Hasher::new_with_initial(!head.initial());
+    hasher.update(&masked[..covered.len()]);
     hasher.update(rest);
-    Some(hasher.finalize())
-}
-
-fn begin(initial: u32, masked: &[u8]) -> Hasher {
-    let mut hasher = Hasher::new_with_initial(initial);
-    hasher.update(masked);
-    hasher
-}
-
-fn copy<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
-    bytes.first_chunk().copied()
-}
-
-/// Traffic class, flow label and hop limit, which IPv6 header and GRH have at the same places.
-fn mask_ipv6(header: &mut [u8]) {
-    header[0] |= 0x0f;
-    header[1..4].fill(0xff);
-    header[7] = 0xff;
-}
-
-fn mask_udp_and_bth(headers: &mut [u8]) {
-    headers[6..8].fill(0xff);
-    headers[UDP_BYTES + Bth::RESV8A] = 0xff;
+    hasher.finalize()
 }
 
 /// The VCRC of a native packet from its LRH to its ICRC.
 pub fn vcrc(bytes: &[u8]) -> u16 {
+    vcrc_by(weir_simd::tier(), bytes)
+}
+
+#[inline]
+fn vcrc_by(tier: Tier, bytes: &[u8]) -> u16 {
+    match simd::remainder(tier, &VCRC_POLYNOMIAL, Head::of_vcrc(), bytes) {
+        Some(remainder) => !remainder as u16,
+        None => vcrc_by_tables(bytes),
+    }
+}
+
+fn vcrc_by_tables(bytes: &[u8]) -> u16 {
     let mut crc = 0xffff;
     // Four parts side by side, as none of their lookups waits for another part's.
     let (blocks, rest) = bytes.as_chunks::<{ 4 * PART_BYTES }>();
@@ -182,7 +175,7 @@ static OVER_ZEROS: [[u16; 256]; 2] = {
 const STRIDE: usize = 16;
 
 /// 0x100B with its bits in reverse.
-const VCRC_POLYNOMIAL: u16 = 0xd008;
+const VCRC_POLYNOMIAL_BITS: u16 = 0xd008;
 
 /// `VCRC_TABLES[n][byte]` is the CRC of the byte and `n` zero bytes behind it.
 static VCRC_TABLES: [[u16; 256]; STRIDE] = {
@@ -193,7 +186,7 @@ static VCRC_TABLES: [[u16; 256]; STRIDE] = {
         let mut bit = 0;
         while bit < 8 {
             crc = if crc & 1 == 1 {
-                crc >> 1 ^ VCRC_POLYNOMIAL
+                crc >> 1 ^ VCRC_POLYNOMIAL_BITS
             } else {
                 crc >> 1
             };
@@ -219,13 +212,7 @@ static VCRC_TABLES: [[u16; 256]; STRIDE] = {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn eight_ones_are_begun_with_their_crc() {
-        assert_eq!(crc32fast::hash(&[0xff; 8]), AFTER_EIGHT_ONES);
-        // The state of the register that the kernel's driver begins with.
-        assert_eq!(!AFTER_EIGHT_ONES, 0xdebb_20e3);
-    }
+    use weir_simd::for_each_tier;
 
     /// Section 7.8.2, bit by bit: a register of 16 bits, into which each byte goes from its lowest
     /// bit on, begins with ones and is complemented at the end.
@@ -244,10 +231,52 @@ mod tests {
         !register.reverse_bits()
     }
 
+    const CARRIERS: [Carrier; 4] = [
+        Carrier::Local,
+        Carrier::Global,
+        Carrier::Ipv4,
+        Carrier::Ipv6,
+    ];
+
+    fn expect_same_under_every_tier(bytes: &[u8]) {
+        let expected = vcrc_by_bits(bytes);
+        assert_eq!(vcrc_by_tables(bytes), expected);
+        for_each_tier(|tier| {
+            assert_eq!(
+                vcrc_by(tier, bytes),
+                expected,
+                "{tier}, {} bytes",
+                bytes.len()
+            );
+            for carrier in CARRIERS {
+                let head = Head::of(carrier);
+                let is_whole = bytes.len() >= head.header_bytes;
+                let expected = is_whole.then(|| icrc_by_library(head, bytes));
+                let found = icrc_by(tier, carrier, bytes);
+                assert_eq!(
+                    found,
+                    expected,
+                    "{tier}, {carrier:?}, {} bytes",
+                    bytes.len()
+                );
+            }
+        });
+    }
+
+    /// Where one vector, one block or the head ends.
+    #[test]
+    fn every_length_gives_the_same_under_every_tier() {
+        let bytes: Vec<u8> = (0..1300u32).map(|at| ((at * at) >> 3) as u8).collect();
+        for end in 0..bytes.len() {
+            // At every alignment.
+            expect_same_under_every_tier(&bytes[end.min(end % 67)..end]);
+        }
+    }
+
     proptest! {
         #[test]
-        fn rows_of_bytes_give_what_bits_give(bytes in proptest::collection::vec(any::<u8>(), 0..1100)) {
-            prop_assert_eq!(vcrc(&bytes), vcrc_by_bits(&bytes));
+        fn kernels_give_what_bits_give(bytes in proptest::collection::vec(any::<u8>(), 0..5000)) {
+            expect_same_under_every_tier(&bytes);
         }
     }
 }

@@ -297,10 +297,7 @@ impl<'a> Packet<'a> {
         if self.is_cut() {
             return None;
         }
-        let headers_end = self.bth_start + Bth::BYTES;
-        let headers = self.record.get(self.start..headers_end)?;
-        let rest = self.record.get(headers_end..self.icrc_start)?;
-        crc::icrc(self.carrier, headers, rest)
+        crc::icrc(self.carrier, self.record.get(self.start..self.icrc_start)?)
     }
 
     /// Compares the two.
@@ -310,18 +307,21 @@ impl<'a> Packet<'a> {
     }
 
     /// The VCRC that the packet carries.
+    #[inline]
     pub fn vcrc(&self) -> Option<u16> {
         let bytes = self.record.get(self.vcrc_range()?)?;
         bytes.first_chunk().copied().map(u16::from_le_bytes)
     }
 
     /// The VCRC that it should carry.
+    #[inline]
     pub fn computed_vcrc(&self) -> Option<u16> {
         let covered = self.start..self.vcrc_range()?.start;
         self.record.get(covered).map(crc::vcrc)
     }
 
     /// Compares the two.
+    #[inline]
     pub fn check_vcrc(&self) -> Verdict {
         Verdict::of(self.vcrc(), self.computed_vcrc())
     }

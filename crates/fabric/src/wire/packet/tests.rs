@@ -318,9 +318,7 @@ fn the_icrc_leaves_out_what_routers_change_and_nothing_else() {
             for bit in (0..8).map(|shift| 1 << shift) {
                 let mut changed = bytes.clone();
                 changed[at] ^= bit;
-                let headers = &changed[..bth + Bth::BYTES];
-                let rest = &changed[bth + Bth::BYTES..covered];
-                let changed_icrc = crc::icrc(carrier, headers, rest);
+                let changed_icrc = crc::icrc(carrier, &changed[..covered]);
                 let same = changed_icrc == icrc;
                 assert_eq!(
                     same,
