@@ -218,6 +218,11 @@ BROTLI = bytes.fromhex(
     "1b5000801d076e2c6dfb9da4235687a5cde5690537383a0dc2d242d62907ecada4c4ca2e78b7b1f5"
     "5510bd553a3fc3c24020f6a69c2716b2e8e2c9c4e101f4f6e463c600")
 
+# The same, as `zstd -19` has it.
+ZSTD = bytes.fromhex(
+    "28b52ffd20512d020072840e11b03bc714ab969926a43116d95a60de2a06a0f4fa4494e878d0bb1d25b3cdc0eb"
+    "1db789f41462e7f0657895fef9784fe76f8225b21b2dbd3e690200401054ec5250")
+
 
 def plain(headers=b"", **parts):
     return response(headers + LENGTH % len(PAGE), PAGE, **parts)
@@ -328,6 +333,9 @@ RESPONSES = {
     "deflate in chunks": response(b"Content-Encoding: deflate\r\n" + CHUNKED,
                                   chunked(*bytes_of(zlib.compress(PAGE)))),
     "brotli": coded(b"br", BROTLI),
+    "brotli in chunks of one byte": response(b"Content-Encoding: br\r\n" + CHUNKED, chunked(*bytes_of(BROTLI))),
+    "brotli in gzip": coded(b"br, gzip", gzip.compress(BROTLI)),
+    "zstd": coded(b"zstd", ZSTD),
     "behind 6,000 bytes": response(LENGTH % (6000 + len(PAGE)), b"a" * 6000 + PAGE),
     "HTTP/0.9": PAGE,
 }

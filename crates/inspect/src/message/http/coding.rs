@@ -2,14 +2,20 @@
 //! (RFC 9112, section 7.2): a body is decoded as browsers and servers do, also
 //! where several codings were applied, and where what is announced is not what came.
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use brotli_decompressor::BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW;
+use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 /// Most codings of one body, as curl has it.
 const MAX_CODINGS: usize = 5;
 /// Bytes that a coding is given at once, so that a bomb bursts small.
 const PIECE_BYTES: usize = 512;
+/// What brotli hands on at once.
+const BROTLI_BUFFER_BYTES: usize = 4096;
+/// Most bytes that brotli makes of a piece: unlike deflate, it can repeat 16 MiB in a few bytes.
+const MAX_BURST_BYTES: usize = 1 << 20;
 /// Most bytes that all codings of a body but the last give together: bombs within bombs.
 const MAX_INTERMEDIATE_BYTES: usize = 4 << 20;
 
@@ -29,8 +35,25 @@ enum Coding {
     Gzip(MultiGzDecoder<Vec<u8>>),
     Zlib(ZlibDecoder<Vec<u8>>),
     Deflate(DeflateDecoder<Vec<u8>>),
+    Brotli(Box<DecompressorWriter<Burst>>),
     /// It was no coding after all.
     Identity,
+}
+
+/// What comes of a piece; an error where it is too much.
+struct Burst(Vec<u8>);
+
+impl Write for Burst {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_BURST_BYTES {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A body that is not what its head says, or a bomb: it is taken as it is from here on.
@@ -63,7 +86,7 @@ impl Codings {
 
     /// Memory of the decoders, about.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.chain.len() * (48 << 10)
+        self.chain.iter().map(Coding::memory_bytes).sum()
     }
 }
 
@@ -99,8 +122,22 @@ impl Coding {
             Some(Coding::Undecided { is_gzip: true })
         } else if is_named(&[b"deflate", b"x-deflate"]) {
             Some(Coding::Undecided { is_gzip: false })
+        } else if is_named(&[b"br"]) {
+            let mut decoder = DecompressorWriter::new(Burst(Vec::new()), BROTLI_BUFFER_BYTES);
+            // Windows of more than 16 MiB are not part of RFC 7932.
+            decoder.set_parameter(BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
+            Some(Coding::Brotli(Box::new(decoder)))
         } else {
             None
+        }
+    }
+
+    /// Windows and tables. That of brotli grows with what it gives, of which a body keeps little.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Coding::Undecided { .. } | Coding::Identity => 0,
+            Coding::Gzip(_) | Coding::Zlib(_) | Coding::Deflate(_) => 48 << 10,
+            Coding::Brotli(_) => 256 << 10,
         }
     }
 
@@ -128,13 +165,17 @@ impl Coding {
                 decoder.get_mut().clear();
                 (write(decoder, piece), decoder.get_ref())
             }
+            Coding::Brotli(decoder) => {
+                decoder.get_mut().0.clear();
+                (write(decoder, piece), &decoder.get_ref().0)
+            }
         };
         (decoded, result.map_err(|_| NotCoded))
     }
 }
 
 /// The decoders hold back what they have until they are asked to flush.
-fn write(decoder: &mut impl Write, piece: &[u8]) -> std::io::Result<()> {
+fn write(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
     decoder.write_all(piece)?;
     decoder.flush()
 }
@@ -178,8 +219,40 @@ mod tests {
         // Announced twice, applied once.
         assert_eq!(decoded(b"gzip, gzip", &gzip(&text)), Some(text.clone()));
         assert_eq!(decoded(b"identity", &text), None);
-        assert_eq!(decoded(b"br", &text), None);
+        assert_eq!(decoded(b"zstd", &text), None);
         assert!(decoded(b"gzip, gzip, gzip, gzip, gzip, gzip", &text).is_none());
+    }
+
+    #[test]
+    fn brotli_is_decoded_and_its_bombs_burst_small() {
+        // "a page, a page, a page, a page, a page\n", as `brotli --best` has it.
+        let page = hex("1b2600f88d946edeb406092b83930a2c67a5483fe14090bd00");
+        let text = b"a page, a page, a page, a page, a page\n";
+        assert_eq!(decoded(b"br", &page).as_deref(), Some(&text[..]));
+        assert_eq!(
+            decoded(b"br, gzip", &gzip(&page)).as_deref(),
+            Some(&text[..])
+        );
+        let mut codings = Codings::of_field(b"BR").expect("a coding");
+        let mut out = Vec::new();
+        for piece in page.chunks(1) {
+            codings.decode(piece, &mut out, 1 << 20).expect("a page");
+        }
+        assert_eq!(out, text);
+        // 64 MiB of zeros.
+        let bomb = hex(
+            "cfffff7ff82700e2b14020f7fe9ffffffff04f00c4610180eefd3fffffffe19f0088c32200ddfb7ffeffffc33f0110870500baf7ff03",
+        );
+        let mut codings = Codings::of_field(b"br").expect("a coding");
+        let mut out = Vec::new();
+        assert!(codings.decode(&bomb, &mut out, 100_000).is_err());
+        assert_eq!(out.len(), 100_000);
+        assert!(out.iter().all(|byte| *byte == 0));
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal");
+        (0..text.len()).step_by(2).map(byte).collect()
     }
 
     #[test]
