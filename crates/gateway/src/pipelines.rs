@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use weir_capture::CaptureSink;
 use weir_fabric::secure::FabricFile;
-use weir_inspect::{EngineChoice, EveWriter, InspectStage};
+use weir_inspect::{EveWriter, InspectStage};
 use weir_ipsec::{ClassifyInbound, ClassifyOutbound, Output, SaFile, Sequences};
+use weir_match::EngineChoice;
 use weir_measure::{
     Accuracy, Collector, IntervalReport, MeasureConfig, MeasureStage, Measurement, Observer, Seed,
 };

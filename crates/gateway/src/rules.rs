@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use tracing::debug;
-use weir_inspect::{EngineChoice, LiveRules, LoadReport, RuleFile, RuleSet, Variables};
+use weir_inspect::{LiveRules, LoadReport, RuleFile, RuleSet, Variables};
+use weir_match::EngineChoice;
 
 use crate::error::{Error, Result};
 

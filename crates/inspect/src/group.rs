@@ -7,11 +7,11 @@
 mod ports;
 
 use hashbrown::HashMap;
+use weir_match::{BuildError, Engine, EngineChoice, Haystack, Pattern};
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_select::{PortSet, Tuple};
 
 use crate::buffer::{BUFFERS, Buffer};
-use crate::engine::{ContentEngine, EngineChoice, EngineError, Needle, Text};
 use crate::rule::{Direction, Rule, RuleProtocol};
 pub(crate) use ports::PortClass;
 use ports::PortClasses;
@@ -80,7 +80,7 @@ impl GroupKey {
 /// Where a rule is found.
 pub(crate) enum SearchPlace {
     /// In these groups, by a content or for every text.
-    Groups(Vec<GroupKey>, Option<Needle>),
+    Groups(Vec<GroupKey>, Option<Pattern>),
     /// By its header alone.
     Header,
 }
@@ -145,15 +145,15 @@ impl Rule {
 /// What is gathered of a group before it is built.
 #[derive(Default)]
 pub(crate) struct GroupDraft {
-    contents: Vec<Needle>,
-    numbers: HashMap<Needle, u32>,
+    contents: Vec<Pattern>,
+    numbers: HashMap<Pattern, u32>,
     owned: Vec<(u32, u32)>,
     always: Vec<u32>,
 }
 
 impl GroupDraft {
     /// Adds a rule that is tried where its content occurs.
-    pub(crate) fn add(&mut self, content: &Needle, rule: u32) {
+    pub(crate) fn add(&mut self, content: &Pattern, rule: u32) {
         let contents = &mut self.contents;
         let number = *self.numbers.entry(content.clone()).or_insert_with(|| {
             contents.push(content.clone());
@@ -176,7 +176,7 @@ impl GroupDraft {
         key: GroupKey,
         rules: &[Rule],
         engine: &EngineChoice,
-    ) -> Result<Group, EngineError> {
+    ) -> Result<Group, BuildError> {
         self.owned.sort_unstable();
         self.owned.dedup();
         let mut owner_starts = vec![0u32; self.contents.len() + 1];
@@ -203,7 +203,7 @@ impl GroupDraft {
 /// Rules that look at one kind of text, and what finds their contents.
 pub(crate) struct Group {
     pub(crate) key: GroupKey,
-    pub(crate) engine: Box<dyn ContentEngine>,
+    pub(crate) engine: Box<dyn Engine>,
     pub(crate) content_count: usize,
     /// Rules by content: those of content `c` are
     /// `owners[owner_starts[c]..owner_starts[c + 1]]`.
@@ -218,10 +218,10 @@ pub(crate) struct Group {
 impl Group {
     /// A text that goes on, from `new_from` on, as far as it has to be looked
     /// at.
-    pub(crate) fn continued<'t>(&self, bytes: &'t [u8], new_from: usize) -> Text<'t> {
-        let carried = self.engine.longest_content_bytes().saturating_sub(1);
+    pub(crate) fn continued<'t>(&self, bytes: &'t [u8], new_from: usize) -> Haystack<'t> {
+        let carried = self.engine.longest_pattern_bytes().saturating_sub(1);
         let carried = carried.min(new_from);
-        Text::continued(&bytes[new_from - carried..], carried)
+        Haystack::continued(&bytes[new_from - carried..], carried)
     }
 
     /// What the port means that the group's rules are told apart by: the

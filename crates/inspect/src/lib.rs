@@ -20,9 +20,8 @@
 //!   as lines of EVE JSON, [`InspectSummary`] is the last of them;
 //!   [`AlertedPackets`] writes the packets behind them.
 //!
-//! The engines that find contents stand behind [`ContentEngine`] and can be
-//! replaced; what they report is verified by [`Payload`], whose module tells
-//! how the options of a rule are searched for together.
+//! [`weir_match`] finds the contents of all rules at once; what it reports is verified by [`Payload`],
+//! whose module tells how the options of a rule are searched for together.
 //!
 //! Fragments by themselves are matched by rules of protocol `ip` alone, over
 //! the bytes after the IP header; the datagram that they make is matched with
@@ -63,7 +62,6 @@ mod alerted;
 mod anomaly;
 mod buffer;
 mod checksum;
-mod engine;
 mod eve;
 mod flow;
 mod fragment;
@@ -84,21 +82,11 @@ mod summary;
 #[cfg(test)]
 mod test_packets;
 
-/// Places buffers at unmapped pages where a test requests it.
-#[cfg(test)]
-#[global_allocator]
-static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
-
 pub use ahead::{HostPolicy, Overlap};
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use anomaly::{Anomaly, AnomalyKind};
 pub use buffer::Buffer;
 pub use checksum::Checksums;
-pub use engine::{
-    Automaton, Cascade, CascadeStatistics, ContentEngine, Continuation, EngineChoice, EngineError,
-    EngineKind, Explanation, Hit, Hits, Needle, Profile, ProfileError, Segmented, Text,
-    UnknownEngine,
-};
 pub use eve::EveWriter;
 pub use flow::{AppProtocol, FlowLimits};
 pub use inspector::{

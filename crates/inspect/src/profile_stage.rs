@@ -1,8 +1,8 @@
 //! The stage that learns what traffic is made of.
 
+use weir_match::Profile;
 use weir_stream::{Batch, Context, Stage, StageError};
 
-use crate::engine::Profile;
 use crate::inspector::Packet;
 
 /// Adds the payload of each record to a [`Profile`]; records go on as they are.

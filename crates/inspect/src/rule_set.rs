@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use serde::Serialize;
+use weir_match::{BuildError, EngineChoice};
 use weir_select::{Selector, Table};
 
 use crate::buffer::Buffer;
-use crate::engine::{EngineChoice, EngineError};
 use crate::flow::AppProtocol;
 use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
@@ -85,7 +85,7 @@ impl LoadReport {
 pub enum LoadError {
     /// The engine could not be built.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(#[from] BuildError),
 }
 
 /// Rules, and what finds those that may match a packet. Built once and shared

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_console::manual::{Completions, Man};
 use weir_console::{Common, Messages};
-use weir_inspect::EngineKind;
+use weir_match::EngineKind;
 use weir_packet::generate::Surge;
 
 mod common;

@@ -8,8 +8,8 @@
 
 mod seeds;
 
-use weir_inspect::{
-    Automaton, Cascade, ContentEngine, Continuation, Hits, Needle, Profile, Segmented, Text,
+use weir_match::{
+    Automaton, Continuation, Database, Engine, Haystack, Hits, Pattern, Profile, Segmented,
 };
 use weir_simd::Tier;
 
@@ -36,7 +36,7 @@ pub fn check(input: &[u8]) {
     profile.add(&payload[payload.len() / 2..]);
     let mut hits = Hits::default();
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
-        let engine = Cascade::new(&needles, &profile, tier).expect("short contents");
+        let engine = Database::new(&needles, &profile, tier).expect("short contents");
         check_engine(&engine, needles.len(), segments, &occurring, &mut hits);
     }
     let segmented = Segmented::new(&needles).expect("short contents");
@@ -46,29 +46,29 @@ pub fn check(input: &[u8]) {
 }
 
 fn check_engine(
-    engine: &dyn ContentEngine,
+    engine: &dyn Engine,
     contents: usize,
     segments: [&[u8]; 3],
     occurring: &[u32],
     hits: &mut Hits,
 ) {
-    let mut scan = |text: Text<'_>| -> Vec<u32> {
+    let mut scan = |text: Haystack<'_>| -> Vec<u32> {
         hits.start(1, contents);
         engine.scan(&[text], hits);
-        hits.in_order().iter().map(|hit| hit.content).collect()
+        hits.in_order().iter().map(|hit| hit.pattern).collect()
     };
     let sorted = |mut numbers: Vec<u32>| {
         numbers.sort_unstable();
         numbers.dedup();
         numbers
     };
-    let whole = sorted(scan(Text::whole(&segments.concat())));
+    let whole = sorted(scan(Haystack::whole(&segments.concat())));
     assert_eq!(whole, occurring, "{}", engine.name());
     let mut continuation = Continuation::default();
     let mut numbers = Vec::new();
     for segment in segments {
         numbers.extend(scan(
-            continuation.extend(segment, engine.longest_content_bytes()),
+            continuation.extend(segment, engine.longest_pattern_bytes()),
         ));
     }
     assert_eq!(
@@ -87,7 +87,7 @@ fn cut(payload: &[u8], cuts: [u8; 2]) -> [&[u8]; 3] {
     [one, two, three]
 }
 
-fn parse(input: &[u8]) -> (Vec<Needle>, &[u8]) {
+fn parse(input: &[u8]) -> (Vec<Pattern>, &[u8]) {
     let mut needles = Vec::new();
     let mut rest = input;
     while needles.len() < MOST_CONTENTS {
@@ -100,8 +100,8 @@ fn parse(input: &[u8]) -> (Vec<Needle>, &[u8]) {
             break;
         };
         needles.push(match case {
-            b'i' => Needle::nocase(content),
-            _ => Needle::exact(content),
+            b'i' => Pattern::nocase(content),
+            _ => Pattern::exact(content),
         });
     }
     (needles, &rest[..rest.len().min(MOST_PAYLOAD_BYTES)])

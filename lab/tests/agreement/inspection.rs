@@ -1,17 +1,17 @@
 //! The modelled filter beside `weir-hash`, and beside the segmented engine of
-//! `weir-inspect`.
+//! `weir-match`.
 
 use std::collections::BTreeSet;
 
 use weir_hash::bloom::{Segmented as Filter, Sizing};
 use weir_hash::string::{StringFamily, Tabulation};
 use weir_hash::{Seed, SeedStream};
-use weir_inspect::{ContentEngine, Hits, Needle, Segmented, Text};
 use weir_lab::shared::random::Random;
 use weir_lab::stream_processor::applications::inspect::programs::pipeline;
 use weir_lab::stream_processor::applications::inspect::{
     FILTER_WORDS, Family, Functions, LENGTHS, SHORTEST,
 };
+use weir_match::{Engine, Haystack, Hits, Pattern, Segmented};
 
 use crate::capture::packets;
 
@@ -198,19 +198,19 @@ fn check(family: &impl StringFamily, modelled: Family, functions: &Functions) {
         }
     }
 
-    let needles: Vec<Needle> = patterns
+    let literals: Vec<Pattern> = patterns
         .iter()
-        .map(|it| Needle::exact(it.as_slice()))
+        .map(|it| Pattern::exact(it.as_slice()))
         .collect();
-    let engine = Segmented::new(&needles).expect("an engine");
-    let texts: Vec<Text<'_>> = payloads.iter().map(|it| Text::whole(it)).collect();
+    let engine = Segmented::new(&literals).expect("an engine");
+    let texts: Vec<Haystack<'_>> = payloads.iter().map(|it| Haystack::whole(it)).collect();
     let mut hits = Hits::default();
-    hits.start(payloads.len(), needles.len());
+    hits.start(payloads.len(), literals.len());
     engine.scan(&texts, &mut hits);
     let engine_hits: BTreeSet<(u32, u32)> = hits
         .reported()
         .iter()
-        .map(|hit| (hit.payload, hit.content))
+        .map(|hit| (hit.haystack, hit.pattern))
         .collect();
     assert_eq!(confirmed, engine_hits);
     assert!(confirmed.len() > 200, "{}", confirmed.len());

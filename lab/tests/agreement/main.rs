@@ -1,5 +1,5 @@
 //! What the lab models is what the product computes: kernels, executed on the models of
-//! machines, beside `weir-crypto`, `weir-hash`, `weir-measure` and `weir-inspect`.
+//! machines, beside `weir-crypto`, `weir-hash`, `weir-measure` and `weir-match`.
 //!
 //! Where the thesis and the product have different algorithms of one name, the test
 //! gives the product's generic code the thesis's definition, which it states

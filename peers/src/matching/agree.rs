@@ -2,7 +2,7 @@
 //! ones too, in all payloads of the captures.
 
 use anyhow::{Result, bail};
-use weir_inspect::{Hits, Profile, Text};
+use weir_match::{Haystack, Hits, Profile};
 
 use super::engines::{Engines, Found, View};
 use super::{Options, PatternSet, Traffic, read};
@@ -62,6 +62,6 @@ fn by_sample(patterns: &PatternSet, engines: &Engines<'_>, traffic: &Traffic) ->
             }
         }
     }
-    let texts: Vec<Text<'_>> = sample.iter().map(|bytes| Text::whole(bytes)).collect();
+    let texts: Vec<Haystack<'_>> = sample.iter().map(|bytes| Haystack::whole(bytes)).collect();
     (found, engines.weir.found(&texts, 1, &mut Hits::default()))
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use weir_inspect::{
-    Automaton, Cascade, ContentEngine, EngineError, Hits, Needle, Profile, Segmented, Text,
+use weir_match::{
+    Automaton, BuildError, Database, Engine, Haystack, Hits, Pattern, Profile, Segmented,
 };
 
 #[cfg(hyperscan)]
@@ -55,10 +55,10 @@ pub struct Built<E> {
     pub note: String,
 }
 
-impl<E: ContentEngine> Built<E> {
+impl<E: Engine> Built<E> {
     fn new(
-        needles: &[Needle],
-        build: impl FnOnce(&[Needle]) -> Result<E, EngineError>,
+        needles: &[Pattern],
+        build: impl FnOnce(&[Pattern]) -> Result<E, BuildError>,
     ) -> Result<Built<E>> {
         let start = Instant::now();
         let engine = build(needles)?;
@@ -70,20 +70,20 @@ impl<E: ContentEngine> Built<E> {
     }
 
     /// Scans all packets, `per_call` at a time, and returns a checksum of the matches.
-    fn scan(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> u64 {
+    fn scan(&self, texts: &[Haystack<'_>], per_call: usize, hits: &mut Hits) -> u64 {
         let found = self.found(texts, per_call, hits);
         found.sum ^ found.matches
     }
 
     /// The matches in all packets, `per_call` at a time.
-    pub fn found(&self, texts: &[Text<'_>], per_call: usize, hits: &mut Hits) -> Found {
+    pub fn found(&self, texts: &[Haystack<'_>], per_call: usize, hits: &mut Hits) -> Found {
         let mut found = Found::default();
         for (number, texts) in texts.chunks(per_call).enumerate() {
             hits.start(texts.len(), self.patterns);
             self.engine.scan(texts, hits);
             let first = (number * per_call) as u64;
             for hit in hits.reported() {
-                found.add(first + u64::from(hit.payload), hit.content);
+                found.add(first + u64::from(hit.haystack), hit.pattern);
             }
         }
         found
@@ -93,7 +93,7 @@ impl<E: ContentEngine> Built<E> {
 /// Every engine over the same patterns.
 pub struct Engines<'a> {
     pub patterns: &'a PatternSet,
-    pub weir: Built<Cascade>,
+    pub weir: Built<Database>,
     pub segmented: Built<Segmented>,
     pub automaton: Built<Automaton>,
     /// `None` where it refuses the patterns.
@@ -108,7 +108,7 @@ impl<'a> Engines<'a> {
         Ok(Engines {
             patterns,
             weir: Built::new(needles, |needles| {
-                Cascade::new(needles, profile, weir_simd::tier())
+                Database::new(needles, profile, weir_simd::tier())
             })?,
             segmented: Built::new(needles, Segmented::new)?,
             automaton: Built::new(needles, Automaton::new)?,
@@ -179,7 +179,7 @@ fn tables(bytes: usize, start: Instant) -> String {
 /// Traffic as engines take it.
 #[derive(Clone)]
 pub struct View<'a> {
-    texts: Vec<Text<'a>>,
+    texts: Vec<Haystack<'a>>,
     /// Packets that a sample counts as.
     count: u64,
 }
@@ -187,7 +187,7 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Every packet counts as one.
     pub fn new(traffic: &'a Traffic) -> View<'a> {
-        let texts: Vec<Text<'a>> = traffic.packets.iter().map(|p| Text::whole(p)).collect();
+        let texts: Vec<Haystack<'a>> = traffic.packets.iter().map(|p| Haystack::whole(p)).collect();
         View {
             count: texts.len() as u64,
             texts,
@@ -202,7 +202,7 @@ impl<'a> View<'a> {
 
     /// One packet of `share` packets.
     pub fn some(&self, share: usize) -> View<'a> {
-        let texts: Vec<Text<'a>> = self.texts.iter().step_by(share).copied().collect();
+        let texts: Vec<Haystack<'a>> = self.texts.iter().step_by(share).copied().collect();
         View {
             count: texts.len() as u64,
             texts,
@@ -210,16 +210,16 @@ impl<'a> View<'a> {
     }
 
     /// A checksum of the matches of an engine in all packets.
-    pub fn found(&self, engine: &Built<impl ContentEngine>) -> u64 {
+    pub fn found(&self, engine: &Built<impl Engine>) -> u64 {
         engine.scan(&self.texts, 1, &mut Hits::default())
     }
 
     /// The false positives of Weir's first stage and its hits, in words.
-    pub fn finds(&self, engine: &Built<Cascade>) -> String {
+    pub fn finds(&self, engine: &Built<Database>) -> String {
         let mut hits = Hits::default();
         engine.scan(&self.texts, 1, &mut hits);
         let bytes: usize = self.texts.iter().map(|text| text.bytes().len()).sum();
-        let statistics = hits.cascade_statistics();
+        let statistics = hits.statistics();
         let per_kilobyte = |count: u64| 1e3 * count as f64 / bytes as f64;
         format!(
             "{:.1} candidates and {:.1} hits per 1000 bytes",
@@ -229,7 +229,7 @@ impl<'a> View<'a> {
     }
 
     /// An engine's samples, `per_call` packets at a time.
-    pub fn sampler<E: ContentEngine>(
+    pub fn sampler<E: Engine>(
         &self,
         engine: &'a Built<E>,
         per_call: usize,
@@ -242,7 +242,7 @@ impl<'a> View<'a> {
 
     /// Samples packet by packet over other packets or patterns than those of the
     /// comparison: their matches are not compared.
-    pub fn apart<E: ContentEngine>(
+    pub fn apart<E: Engine>(
         &self,
         engine: &'a Built<E>,
     ) -> impl FnMut() -> Result<Sample> + use<'a, E> {

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
-use weir_inspect::Needle;
+use weir_match::Pattern;
 
 use super::engines::Found;
 
@@ -52,7 +52,7 @@ pub struct Hyperscan(NonNull<c_void>);
 impl Hyperscan {
     /// Compiles patterns, which are numbered by their position in the slice; `None`
     /// where the library refuses them.
-    pub fn new(needles: &[Needle]) -> Option<Hyperscan> {
+    pub fn new(needles: &[Pattern]) -> Option<Hyperscan> {
         let patterns: Vec<*const u8> = needles.iter().map(|n| n.bytes().as_ptr()).collect();
         let bytes: Vec<usize> = needles.iter().map(|n| n.bytes().len()).collect();
         let nocase: Vec<u8> = needles.iter().map(|n| n.is_nocase().into()).collect();

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_inspect::Needle;
+use weir_match::Pattern;
 
 use super::{PatternSet, Traffic};
 use crate::numbers::Numbers;
@@ -101,7 +101,7 @@ pub fn patterns() -> Vec<PatternSet> {
     ]
 }
 
-fn pattern(words: &[String], dice: &mut Dice) -> Needle {
+fn pattern(words: &[String], dice: &mut Dice) -> Pattern {
     let bytes = match dice.roll(10) {
         0..3 => format!(
             "/{}/{}.php",
@@ -139,20 +139,20 @@ fn pattern(words: &[String], dice: &mut Dice) -> Needle {
         }
     };
     if dice.roll(2) == 0 {
-        Needle::exact(bytes)
+        Pattern::exact(bytes)
     } else {
-        Needle::nocase(bytes)
+        Pattern::nocase(bytes)
     }
 }
 
-fn short(words: &[String], dice: &mut Dice) -> Needle {
+fn short(words: &[String], dice: &mut Dice) -> Pattern {
     let length = 1 + dice.roll(4).max(dice.roll(4));
     let bytes = match dice.roll(3) {
         0 => dice.noise(length),
         1 => vec![0; length],
         _ => words[dice.roll(words.len())].bytes().take(length).collect(),
     };
-    Needle::exact(bytes)
+    Pattern::exact(bytes)
 }
 
 /// Three kinds of traffic of `bytes` bytes each.

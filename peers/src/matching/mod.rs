@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use weir_inspect::{Cascade, ContentEngine, Needle, Profile};
+use weir_match::{Database, Engine, Pattern, Profile};
 
 use crate::harness::{
     Comparison, FEWER_PATTERNS, PER_PACKET, Recorder, USUAL_TRAFFIC, WEIR, timed,
@@ -76,7 +76,7 @@ pub struct Options {
 /// A set of patterns and its name.
 struct PatternSet {
     name: &'static str,
-    needles: Vec<Needle>,
+    needles: Vec<Pattern>,
 }
 
 /// Payloads and their name.
@@ -145,7 +145,7 @@ pub fn measure(recorder: &mut Recorder, options: &Options) -> Result<()> {
 }
 
 /// Zeros, and patterns without their last byte, back to back.
-fn hostile(needles: &[Needle]) -> [Traffic; 2] {
+fn hostile(needles: &[Pattern]) -> [Traffic; 2] {
     const PACKET_BYTES: usize = 1400;
     let almost: Vec<u8> = needles
         .iter()
@@ -179,7 +179,7 @@ fn build_comparison(
     }
     let mut comparison = Comparison::new("match-build", bytes, patterns.name).within(MOST_TIME);
     let build = || {
-        let engine = Cascade::new(&patterns.needles, profile, weir_simd::tier())?;
+        let engine = Database::new(&patterns.needles, profile, weir_simd::tier())?;
         Ok(Some(engine.memory_bytes() as u64))
     };
     comparison.add(WEIR, timed(1, build));

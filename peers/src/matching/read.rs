@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use weir_inspect::Needle;
+use weir_match::Pattern;
 use weir_packet::file::Reader;
 use weir_packet::wire::Headers;
 use weir_packet::wire::protocol::{TCP, UDP};
@@ -23,7 +23,7 @@ const NUL: u8 = 0;
 /// that leads each enabled rule, of any length.
 pub fn patterns(files: &[PathBuf]) -> Result<Vec<PatternSet>> {
     let (all, leading) = distinct(files)?;
-    let mut long: Vec<Needle> = all
+    let mut long: Vec<Pattern> = all
         .into_iter()
         .filter(|needle| needle.bytes().len() >= SHORT)
         .collect();
@@ -59,13 +59,13 @@ pub fn patterns(files: &[PathBuf]) -> Result<Vec<PatternSet>> {
 }
 
 /// Distinct patterns of all rules, of any length.
-pub fn every_pattern(files: &[PathBuf]) -> Result<Vec<Needle>> {
+pub fn every_pattern(files: &[PathBuf]) -> Result<Vec<Pattern>> {
     let (all, _) = distinct(files)?;
     Ok(all.into_iter().collect())
 }
 
 /// Distinct patterns of all rules, and those that lead an enabled one.
-fn distinct(files: &[PathBuf]) -> Result<(BTreeSet<Needle>, BTreeSet<Needle>)> {
+fn distinct(files: &[PathBuf]) -> Result<(BTreeSet<Pattern>, BTreeSet<Pattern>)> {
     let (mut all, mut leading) = (BTreeSet::new(), BTreeSet::new());
     for file in files {
         let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -83,15 +83,15 @@ fn distinct(files: &[PathBuf]) -> Result<(BTreeSet<Needle>, BTreeSet<Needle>)> {
     Ok((all, leading))
 }
 
-struct Pattern {
-    needle: Needle,
+struct RulePattern {
+    needle: Pattern,
     /// The rule marks it by `fast_pattern`.
     leads: bool,
 }
 
 /// The patterns that a rule requires: `content:"…"` with its options up to the next
 /// pattern.
-fn patterns_of_rule(rule: &[u8]) -> Vec<Pattern> {
+fn patterns_of_rule(rule: &[u8]) -> Vec<RulePattern> {
     const KEYWORD: &[u8] = b"content:";
     let mut patterns = Vec::new();
     let mut rest = rule;
@@ -106,10 +106,10 @@ fn patterns_of_rule(rule: &[u8]) -> Vec<Pattern> {
         rest = behind;
         let options = &behind[..find(behind, KEYWORD).unwrap_or(behind.len())];
         if is_keyword && !bytes.is_empty() {
-            patterns.push(Pattern {
+            patterns.push(RulePattern {
                 needle: match find(options, b"nocase") {
-                    Some(_) => Needle::nocase(bytes),
-                    None => Needle::exact(bytes),
+                    Some(_) => Pattern::nocase(bytes),
+                    None => Pattern::exact(bytes),
                 },
                 leads: find(options, b"fast_pattern").is_some(),
             });
@@ -249,8 +249,8 @@ mod tests {
         let rule = br#"alert tcp any any -> any any (msg:"a"; content:"a|20 62|\"c"; nocase; depth:5; content:!"no"; content:"lead"; fast_pattern; sid:1;)"#;
         let patterns = patterns_of_rule(rule);
         let expected = [
-            (Needle::nocase("a b\"c"), false),
-            (Needle::exact("lead"), true),
+            (Pattern::nocase("a b\"c"), false),
+            (Pattern::exact("lead"), true),
         ];
         assert_eq!(patterns.len(), expected.len());
         for (pattern, (needle, leads)) in patterns.iter().zip(expected) {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use weir_match::Haystack;
+
 use super::trial::{Outcome, Trial};
 use super::verdict::Matched;
 use crate::buffer::Buffer;
-use crate::engine;
 use crate::flow::{AppProtocol, FlowBits};
 use crate::group::GroupKey;
 use crate::message::{Event, EventContent, Memory, Part, Told, question_names};
@@ -82,7 +83,7 @@ impl Trial<'_> {
             let searched = if buffer.grows() {
                 group.continued(bytes, new_from)
             } else {
-                engine::Text::whole(derived.dotted(*buffer).unwrap_or_default())
+                Haystack::whole(derived.dotted(*buffer).unwrap_or_default())
             };
             let hits = &mut self.scratch.hits[key.index()];
             hits.start(1, group.content_count);
@@ -97,7 +98,7 @@ impl Trial<'_> {
             let candidates = &mut self.scratch.candidates;
             let class = group.port_class(&self.subject.tuple);
             for hit in found {
-                let elsewhere = group.add_owners(hit.content, class, candidates);
+                let elsewhere = group.add_owners(hit.pattern, class, candidates);
                 self.statistics.false_candidates_by_stage.header += elsewhere;
             }
             candidates.extend(&group.always);

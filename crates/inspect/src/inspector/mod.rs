@@ -27,12 +27,12 @@ mod verdict;
 
 use std::sync::Arc;
 
+use weir_match::Hits;
 use weir_packet::wire::{Fragment, Headers, LinkType};
 use weir_select::Tuple;
 
 use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
 use crate::checksum::{self, Checksums, Sum};
-use crate::engine::Hits;
 use crate::flow::{Arrival, FlowTable, Missing, Unacceptable};
 use crate::fragment::{Reassembler, Taken};
 use crate::header;
@@ -210,7 +210,7 @@ impl Inspector {
         let (flows, fragments) = (self.flows.counts(), self.fragments.counts());
         let mut false_candidates_by_stage = self.statistics.false_candidates_by_stage;
         for hits in &self.scratch.hits {
-            false_candidates_by_stage.add_engine(&hits.cascade_statistics());
+            false_candidates_by_stage.add_engine(&hits.statistics());
         }
         InspectStatistics {
             false_candidates_by_stage,

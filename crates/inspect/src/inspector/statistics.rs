@@ -1,8 +1,8 @@
 //! What an inspector did, in numbers.
 
 use serde::Serialize;
+use weir_match::ScanStatistics;
 
-use crate::engine::CascadeStatistics;
 use crate::flow::Unacceptable;
 
 /// What each stage of the search turned away, that the stages before it had let
@@ -130,7 +130,7 @@ impl FalseCandidates {
     }
 
     /// Adds what an engine turned away.
-    pub(super) fn add_engine(&mut self, engine: &CascadeStatistics) {
+    pub(super) fn add_engine(&mut self, engine: &ScanStatistics) {
         self.filter += engine.passed - engine.candidates;
         self.group_compare += engine.entries - engine.survivors;
         self.exact_compare += engine.survivors - engine.hits;

@@ -3,13 +3,13 @@
 
 use std::time::Instant;
 
+use weir_match::Haystack;
 use weir_packet::wire::protocol::{TCP, UDP};
 use weir_select::Tuple;
 
 use super::statistics::RuleStage;
 use super::verdict::{Matched, Verdict};
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
-use crate::engine;
 use crate::flow::{AppProtocol, Arrival, Brought, Flow, FlowBits, FlowState, Streams};
 use crate::group::GroupKey;
 use crate::message::{EventContent, Part};
@@ -126,7 +126,7 @@ impl Trial<'_> {
             ..
         } = &self.subject;
         let (payload, direction, is_set_aside) = (*payload, flow.direction, *is_set_aside);
-        let payload_text = engine::Text::whole(payload);
+        let payload_text = Haystack::whole(payload);
         self.scratch.candidates.clear();
         match (packet.is_whole(), packet.headers.protocol, direction) {
             (true, TCP, Some(direction)) => {
@@ -165,7 +165,7 @@ impl Trial<'_> {
 
     /// Looks for the contents of a group, and makes candidates of the rules
     /// that they belong to.
-    pub(super) fn search(&mut self, key: GroupKey, text: engine::Text<'_>) {
+    pub(super) fn search(&mut self, key: GroupKey, text: Haystack<'_>) {
         let Some(group) = self.rules.group(key) else {
             return;
         };
@@ -184,7 +184,7 @@ impl Trial<'_> {
         self.statistics.payload_bytes += text.bytes().len() as u64;
         let class = group.port_class(&self.subject.tuple);
         for hit in found {
-            let elsewhere = group.add_owners(hit.content, class, &mut self.scratch.candidates);
+            let elsewhere = group.add_owners(hit.pattern, class, &mut self.scratch.candidates);
             self.statistics.false_candidates_by_stage.header += elsewhere;
         }
     }

@@ -1,8 +1,7 @@
 //! One string of bytes, searched for in a window of a payload.
 
 use memchr::memmem::Finder;
-
-use crate::engine::Needle;
+use weir_match::Pattern;
 
 /// The bytes of a `content` option.
 #[derive(Clone, Debug)]
@@ -29,10 +28,10 @@ impl Content {
     }
 
     /// What a search for many contents at once looks for.
-    pub(crate) fn needle(&self) -> Needle {
+    pub(crate) fn pattern(&self) -> Pattern {
         match self.exact {
-            Some(_) => Needle::exact(&*self.bytes),
-            None => Needle::nocase(&*self.bytes),
+            Some(_) => Pattern::exact(&*self.bytes),
+            None => Pattern::nocase(&*self.bytes),
         }
     }
 

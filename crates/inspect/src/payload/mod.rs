@@ -42,7 +42,6 @@ pub(crate) use pattern::{Pattern, PatternError, PatternText};
 
 use std::ops::Range;
 
-use crate::engine::Needle;
 use crate::rule::PayloadBytes;
 
 /// Most matches of patterns, and most values of `byte_extract`, that are
@@ -293,7 +292,7 @@ impl Payload {
     /// it was chosen by `fast_pattern`; else it is the
     /// longest one that a matching text must hold somewhere. `None` where a
     /// text without any content can match.
-    pub fn search_content(&self) -> Option<(Needle, bool)> {
+    pub fn search_content(&self) -> Option<(weir_match::Pattern, bool)> {
         let mut best: Option<(&Content, bool)> = None;
         for step in &self.steps {
             if let (
@@ -309,7 +308,7 @@ impl Payload {
                 best = Some((content, *is_fast));
             }
         }
-        best.map(|(content, is_fast)| (content.needle(), is_fast))
+        best.map(|(content, is_fast)| (content.pattern(), is_fast))
     }
 
     /// Whether text that is yet to come can undo a match, or make one out of

@@ -301,7 +301,7 @@ fn the_longest_content_that_must_be_there_leads() {
             .map(|(content, _)| content)
     };
     let options = r#"content:"ABC"; content:!"longest"; content:"de"; pcre:"/pattern/";"#;
-    assert_eq!(longest(options), Some(Needle::exact("ABC")));
+    assert_eq!(longest(options), Some(weir_match::Pattern::exact("ABC")));
     assert_eq!(longest(r#"content:!"longest"; pcre:"/pattern/";"#), None);
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use weir_inspect::{
-    Action, AppProtocol, Direction, FlagsTest, LoadReport, MAX_LISTED_FAULTS, Needle, RuleFile,
+    Action, AppProtocol, Direction, FlagsTest, LoadReport, MAX_LISTED_FAULTS, RuleFile,
     RuleProtocol, RuleSet, Variables,
 };
+use weir_match::Pattern;
 
 fn load(text: &[u8]) -> (RuleSet, LoadReport) {
     let file = RuleFile {
@@ -72,7 +73,7 @@ alert http (content:"xyz",nocase; classtype:trojan-activity; sid:43;)"#,
     assert!(rule.selector.source.is_any() && rule.selector.destination_port.is_any());
     assert_eq!(
         rule.payload.search_content(),
-        Some((Needle::nocase("xyz"), false))
+        Some((Pattern::nocase("xyz"), false))
     );
     assert_eq!((rule.description.gid, rule.description.rev), (1, 0));
     assert_eq!(rule.description.priority, 1);
@@ -269,7 +270,7 @@ fn the_newest_revision_runs() {
         assert_eq!((report.loaded, report.superseded), (2, 1));
         assert_eq!(rules.rules().len(), 1);
         let content = rules.rules()[0].payload.search_content();
-        assert_eq!(content, Some((Needle::exact("new"), false)));
+        assert_eq!(content, Some((Pattern::exact("new"), false)));
     }
 }
 

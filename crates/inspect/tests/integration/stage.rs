@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    EngineChoice, EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules,
-    LoadReport, RuleFile, RuleSet, Variables,
+    EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules, LoadReport,
+    RuleFile, RuleSet, Variables,
 };
+use weir_match::EngineChoice;
 use weir_packet::wire::LinkType;
 use weir_stream::{
     Batch, Context, DropCode, Event, MemorySource, Pipeline, Stage, StageError, Vocabulary,

@@ -14,10 +14,10 @@ use weir_gateway::{
     Execution, Gateway, LoadedRules, MetricsFile, Options, Reopen, RuleSource, Traffic,
 };
 use weir_inspect::{
-    AlertCounts, AlertedPackets, Checksums, EngineChoice, EveWriter, FlowLimits, InspectOptions,
-    InspectSnapshot, InspectStage, InspectSummary, LiveRules, Profile, ProfileStage, ProfiledRule,
-    RuleCost, RuleSet,
+    AlertCounts, AlertedPackets, Checksums, EveWriter, FlowLimits, InspectOptions, InspectSnapshot,
+    InspectStage, InspectSummary, LiveRules, ProfileStage, ProfiledRule, RuleCost, RuleSet,
 };
+use weir_match::{EngineChoice, Profile};
 use weir_stream::{Pipeline, Stage, StopFlag};
 
 use super::live;

@@ -1,8 +1,9 @@
 //! Rules that change while packets run.
 
+use weir_match::EngineChoice;
+
 use super::streams::Talk;
 use super::*;
-use crate::engine::EngineChoice;
 use crate::live::ForeignRules;
 
 /// Rules that remember in every way there is: the rest of a match in a stream

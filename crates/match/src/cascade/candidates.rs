@@ -1,0 +1,292 @@
+//! The later stages: candidates of a whole batch against the entries of their
+//! buckets, and what survives against the patterns themselves.
+
+use weir_simd::Tier;
+
+use super::buckets::{Buckets, Meta};
+use super::filter::Passed;
+use super::gram::eight_bytes;
+use super::simd;
+use super::table::Table;
+use super::units::Records;
+use crate::Haystack;
+
+/// Candidates that are worth a pass of the later stages.
+const ENOUGH: usize = 512;
+/// Survivors after which the last stage comes in between.
+const MOST_SURVIVORS: usize = 1 << 14;
+
+/// What candidates go through.
+pub(super) struct Stages<'a> {
+    pub(super) tier: Tier,
+    pub(super) table: &'a Table,
+    pub(super) records: &'a Records,
+    pub(super) texts: &'a [Haystack<'a>],
+}
+
+/// Places that passed a filter, of the haystacks of a batch.
+pub(super) struct Candidates {
+    pub(super) passed: Passed,
+    pub(super) spans: Vec<Span>,
+    /// Heads of the candidates' buckets, once these were found.
+    pub(super) heads: Vec<u32>,
+    pub(super) survivors: Survivors,
+}
+
+/// The places of one span of a haystack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) haystack: u32,
+    /// Where the span begins in the haystack.
+    pub(super) from: u32,
+    /// Where its places end; they begin where those of the span before end.
+    pub(super) end: usize,
+    /// The haystack's number, by which it is known whether a unit was reported.
+    pub(super) epoch: u32,
+}
+
+/// Entries that are like the text at a candidate's place.
+#[derive(Default)]
+pub(super) struct Survivors {
+    /// What they stand for; then room for one vector.
+    pub(super) metas: Vec<u64>,
+    /// Index of the span, and in the low half the place in the haystack.
+    pub(super) places: Vec<u64>,
+    pub(super) count: usize,
+}
+
+/// Up to which candidate the work is done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Progress {
+    pub(super) span: usize,
+    pub(super) candidate: usize,
+}
+
+/// What the stages had to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanStatistics {
+    /// Places that passed the first stage.
+    pub passed: u64,
+    /// Of these, places whose gram some pattern is entered at.
+    pub candidates: u64,
+    /// Entries that such places were compared with.
+    pub entries: u64,
+    /// Of these, entries that are like the text around the place.
+    pub survivors: u64,
+    /// Of these, patterns that occur and were not reported before.
+    pub hits: u64,
+}
+
+impl Default for Candidates {
+    fn default() -> Candidates {
+        Candidates {
+            passed: Passed::new(ENOUGH),
+            spans: Vec::new(),
+            heads: Vec::new(),
+            survivors: Survivors::default(),
+        }
+    }
+}
+
+impl Candidates {
+    /// Whether the later stages should have their turn.
+    pub(super) fn are_enough(&self) -> bool {
+        self.passed.count >= ENOUGH || self.spans.len() >= ENOUGH
+    }
+
+    /// Ends a span.
+    pub(super) fn end_span(&mut self, haystack: u32, from: usize, epoch: u32) {
+        self.spans.push(Span {
+            haystack,
+            from: from as u32,
+            end: self.passed.count,
+            epoch,
+        });
+    }
+
+    /// Tries all candidates, and forgets them. `stamps` holds for each slot the
+    /// epoch in which it was reported last.
+    pub(super) fn settle(
+        &mut self,
+        stages: &Stages<'_>,
+        stamps: &mut [u32],
+        statistics: &mut ScanStatistics,
+        mut report: impl FnMut(u32, u32),
+    ) {
+        let Stages {
+            tier,
+            table,
+            records,
+            texts,
+        } = *stages;
+        statistics.passed += self.passed.count as u64;
+        statistics.entries += self.find_buckets(&table.buckets, texts);
+        statistics.candidates += self.passed.count as u64;
+        let mut progress = Progress::default();
+        // A bucket may be of any size: there is room for the largest.
+        let room = MOST_SURVIVORS + table.buckets.largest() + 8;
+        if self.survivors.metas.len() < room {
+            self.survivors.metas.resize(room, 0);
+            self.survivors.places.resize(room, 0);
+        }
+        while progress.candidate < self.passed.count {
+            self.survivors.count = 0;
+            if !simd::compare(tier, &table.buckets, texts, self, &mut progress) {
+                self.compare_scalar(&table.buckets, texts, &mut progress);
+            }
+            statistics.survivors += self.survivors.count as u64;
+            let mut verify = Verify {
+                records,
+                texts,
+                spans: &self.spans,
+                stamps,
+                hits: 0,
+            };
+            if !simd::verify(tier, &mut verify, &self.survivors, &mut report) {
+                verify.all(&self.survivors, equal, &mut report);
+            }
+            statistics.hits += verify.hits;
+        }
+        self.passed.count = 0;
+        self.spans.clear();
+    }
+
+    /// Finds the buckets of all candidates, so that these do not wait for the
+    /// memory one after the other, and forgets candidates that have none.
+    /// Returns how many entries the buckets have.
+    fn find_buckets(&mut self, buckets: &Buckets, texts: &[Haystack<'_>]) -> u64 {
+        let places = &mut self.passed.places[..self.passed.count];
+        if self.heads.len() < places.len() {
+            self.heads.resize(places.len(), 0);
+        }
+        let heads = &mut self.heads[..places.len()];
+        let (mut first, mut kept) = (0, 0);
+        for span in &mut self.spans {
+            let text = &texts[span.haystack as usize].bytes()[span.from as usize..];
+            for candidate in first..span.end {
+                let place = places[candidate];
+                let hash = buckets.grams.hash(&text[usize::from(place)..]);
+                places[kept] = place;
+                heads[kept] = buckets.find(hash);
+                kept += usize::from(heads[kept] != 0);
+            }
+            first = span.end;
+            span.end = kept;
+        }
+        let mut entries = 0;
+        for head in &heads[..kept] {
+            buckets.fetch(*head);
+            let (_, own) = buckets.bucket(*head);
+            entries += own as u64;
+        }
+        self.passed.count = kept;
+        entries
+    }
+
+    /// The definition: the entries that are like the eight bytes around each
+    /// candidate's place, until all are done or the survivors are many.
+    pub(super) fn compare_scalar(
+        &mut self,
+        buckets: &Buckets,
+        texts: &[Haystack<'_>],
+        progress: &mut Progress,
+    ) {
+        let survivors = &mut self.survivors;
+        for (index, span) in self.spans.iter().enumerate().skip(progress.span) {
+            let text = texts[span.haystack as usize].bytes();
+            for candidate in progress.candidate..span.end {
+                if survivors.count > MOST_SURVIVORS {
+                    return;
+                }
+                let place = span.from as usize + usize::from(self.passed.places[candidate]);
+                let bucket = buckets.bucket(self.heads[candidate]);
+                buckets.compare(bucket, eight_bytes(text, place), |Meta(meta)| {
+                    survivors.metas[survivors.count] = meta;
+                    survivors.places[survivors.count] = (index as u64) << 32 | place as u64;
+                    survivors.count += 1;
+                });
+                progress.candidate += 1;
+            }
+            progress.span = index + 1;
+        }
+    }
+}
+
+impl Survivors {
+    /// Room for a vector of metas, and for one of places.
+    #[inline(always)]
+    pub(super) fn room(&mut self) -> (&mut [u64; 8], &mut [u64; 8]) {
+        let rest = self.count..self.count + 8;
+        let (metas, places) = (&mut self.metas[rest.clone()], &mut self.places[rest]);
+        let (metas, _) = metas.as_chunks_mut();
+        let (places, _) = places.as_chunks_mut();
+        (&mut metas[0], &mut places[0])
+    }
+
+    /// Whether the last stage should have its turn.
+    #[inline(always)]
+    pub(super) fn are_many(&self) -> bool {
+        self.count > MOST_SURVIVORS
+    }
+}
+
+/// The last stage.
+pub(super) struct Verify<'a> {
+    records: &'a Records,
+    texts: &'a [Haystack<'a>],
+    spans: &'a [Span],
+    stamps: &'a mut [u32],
+    hits: u64,
+}
+
+impl Verify<'_> {
+    /// Reports the haystack and number of each pattern that occurs, once per
+    /// haystack. `equal` compares a text with a pattern of its length, whose
+    /// case may not matter.
+    #[inline(always)]
+    pub(super) fn all(
+        &mut self,
+        survivors: &Survivors,
+        equal: impl Fn(&[u8], &[u8], bool) -> bool,
+        report: &mut impl FnMut(u32, u32),
+    ) {
+        let metas = &survivors.metas[..survivors.count];
+        for (meta, place) in metas.iter().zip(&survivors.places) {
+            let meta = Meta(*meta);
+            let span = &self.spans[(place >> 32) as usize];
+            let stamp = &mut self.stamps[meta.slot() as usize];
+            if *stamp == span.epoch {
+                continue;
+            }
+            let text = self.texts[span.haystack as usize];
+            let start = (*place as u32 as usize).wrapping_sub(meta.place());
+            let end = start.wrapping_add(meta.bytes());
+            let Some(found) = text.bytes().get(start..end) else {
+                continue;
+            };
+            if end <= text.carried() {
+                continue;
+            }
+            if !meta.is_whole() {
+                let pattern = self.records.pattern(meta.slot(), found.len());
+                if !equal(found, pattern, meta.is_nocase()) {
+                    continue;
+                }
+            }
+            *stamp = span.epoch;
+            self.hits += 1;
+            self.records
+                .for_each_number(meta.slot(), |number| report(span.haystack, number));
+        }
+    }
+}
+
+/// Whether a text is the pattern, which is in lower case where case does not
+/// matter.
+pub(super) fn equal(text: &[u8], pattern: &[u8], is_nocase: bool) -> bool {
+    if is_nocase {
+        text.eq_ignore_ascii_case(pattern)
+    } else {
+        text == pattern
+    }
+}

@@ -1,0 +1,346 @@
+//! The engine: a cascade of filters, each of which leaves little to the next.
+//!
+//! ```text
+//!  haystack ─ filter ──────► buckets ─────────► patterns ────► hits
+//!            every second   eight bytes around  all bytes
+//!            place: a word  the place, eight
+//!            and two bits   entries at once
+//!            ≈ 1 in 50      ≈ 1 in 35            ≈ 1 in 60
+//! ```
+//!
+//! * [`gram`] is what all of it hangs on: four bytes of a pattern, folded, and
+//!   their neighbours. A pattern may be entered at any of its grams;
+//! * [`plan`] enters it where traffic, as a [`profile`] knows it, looks least;
+//!   [`marks`] tells what that sets in a filter;
+//! * [`filter`] is read at every second place of a haystack; where patterns are
+//!   few and registers wide, sets of byte [`classes`], which [`class_plan`]
+//!   fills, stand for it;
+//! * [`buckets`] hold the entries of patterns, [`units`] their bytes;
+//!   [`candidates`] takes what passed through them, for the haystacks of a
+//!   batch together;
+//! * [`runs`] answers for patterns that are one byte repeated, of which
+//!   a zero page would hold thousands.
+//!
+//! Patterns of two to four bytes have a filter of their own, of which a word is
+//! read at every second place, too, for two places; of single bytes a set is kept that shrinks as they are seen.
+//!
+//! It is exact: what is reported is what occurs ([`Pattern::occurs_in`]).
+//!
+//! **Cost.** A place costs one read of the filter. One that passes costs a
+//! comparison for every eight entries of its bucket, and each entry that is
+//! like the text one comparison of a pattern. Whatever the haystack, a byte thus
+//! costs at most one visit to the largest bucket ([`Explanation`] tells its
+//! size; the plan keeps it small by giving patterns that share one gram
+//! windows at others), and a pattern of c bytes c/64 comparisons at each of its
+//! entries; what was reported for a haystack is not compared again. Counted in
+//! work ([`ScanStatistics`]), a byte of the beginnings of all patterns in a
+//! row costs less than eight usual ones, and one of the dearest beginning,
+//! repeated, less than sixteen: of patterns that share more than a window with
+//! so many others that no window of theirs is rare.
+//!
+//! The idea to filter all patterns by one hash kernel is that of chapter 5 of
+//! the thesis, which [`Segmented`](super::Segmented) follows to the letter; that traffic
+//! should choose the window is its "central-weighted" choice (section 5.3.1)
+//! taken further.
+
+mod buckets;
+mod candidates;
+mod class_plan;
+mod classes;
+mod explain;
+mod filter;
+mod gram;
+mod marks;
+mod plan;
+mod profile;
+mod runs;
+mod simd;
+mod single;
+mod table;
+mod units;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weir_simd::Tier;
+
+use crate::{BuildError, Engine, Haystack, Hits, Pattern};
+use buckets::MAX_ENTRIES;
+use candidates::{Candidates, Stages};
+use filter::{RUN_BYTES, SPAN_BYTES};
+use gram::FOLD;
+use runs::{RunState, Runs};
+use single::SingleBytes;
+use table::Table;
+use units::Records;
+
+pub use candidates::ScanStatistics;
+pub use explain::{ExplainedTable, Explanation};
+pub use profile::{Profile, ProfileError};
+
+/// The engine. The module describes how it works.
+pub struct Database {
+    tier: Tier,
+    /// No two engines of a process have the same.
+    identity: u64,
+    four: Option<Table>,
+    two: Option<Table>,
+    /// Patterns of one byte: a bit for every byte that is one, in upper and
+    /// lower case where that does not matter.
+    single: SingleBytes,
+    runs: Runs,
+    records: Records,
+    longest_bytes: usize,
+    explanation: Explanation,
+}
+
+/// Working memory of a shard.
+#[derive(Default)]
+pub(super) struct Scratch {
+    engine: u64,
+    four: Candidates,
+    two: Candidates,
+    runs: RunState,
+    /// For each slot the epoch of the haystack for which it was reported last.
+    stamps: Vec<u32>,
+    epoch: u32,
+    statistics: ScanStatistics,
+}
+
+impl Scratch {
+    pub(super) fn statistics(&self) -> ScanStatistics {
+        self.statistics
+    }
+}
+
+impl Database {
+    /// Builds the engine from patterns and a profile of the traffic they are
+    /// looked for in. Patterns are known by their place in the slice; empty
+    /// ones occur nowhere.
+    ///
+    /// # Errors
+    /// [`BuildError`]: a pattern of more than 65,535 bytes, or more than four
+    /// million patterns.
+    pub fn new(
+        patterns: &[Pattern],
+        profile: &Profile,
+        tier: Tier,
+    ) -> Result<Database, BuildError> {
+        Database::with_sets(patterns, profile, tier, tier == Tier::Avx512)
+    }
+
+    /// The engine that finds few patterns by sets of byte classes, or all by a
+    /// filter. Sets are slow where there is no look-up of 64 bytes.
+    fn with_sets(
+        patterns: &[Pattern],
+        profile: &Profile,
+        tier: Tier,
+        has_sets: bool,
+    ) -> Result<Database, BuildError> {
+        for (number, pattern) in patterns.iter().enumerate() {
+            if pattern.bytes().len() > usize::from(u16::MAX) {
+                return Err(BuildError::PatternBytes {
+                    number,
+                    bytes: pattern.bytes().len(),
+                });
+            }
+        }
+        // A pattern has two entries, or one for each case of two letters.
+        if patterns.len() > MAX_ENTRIES / 4 {
+            return Err(BuildError::Patterns(patterns.len()));
+        }
+        static ENGINES: AtomicU64 = AtomicU64::new(1);
+        let (units, records) = units::units(patterns);
+        let mut single = SingleBytes::default();
+        let (mut short, mut pure, mut long) = (Vec::new(), Vec::new(), Vec::new());
+        for unit in &units {
+            let pattern = unit.pattern.bytes();
+            let is_pure = pattern.iter().all(|byte| byte | FOLD == pattern[0] | FOLD);
+            match pattern.len() {
+                1 => single.add(unit),
+                2..RUN_BYTES => short.push(unit),
+                _ if is_pure => pure.push(unit),
+                _ => long.push(unit),
+            }
+        }
+        let mut explanation = Explanation::new(patterns.len(), &units, single.count(), pure.len());
+        // The first stage of longer patterns finds the runs, too.
+        let four = (!long.is_empty() || !pure.is_empty()).then(|| {
+            let by_classes = has_sets
+                .then(|| Table::of_few(&long, !pure.is_empty(), profile))
+                .flatten();
+            by_classes.unwrap_or_else(|| Table::of_many(&long, profile))
+        });
+        let two = (!short.is_empty()).then(|| Table::of_short(&short, profile));
+        for (table, patterns) in [(&four, long.len()), (&two, short.len())] {
+            if let Some(table) = table {
+                explanation.add_table(patterns, table);
+            }
+        }
+        let mut database = Database {
+            tier,
+            identity: ENGINES.fetch_add(1, Ordering::Relaxed),
+            four,
+            two,
+            single,
+            runs: Runs::new(pure.into_iter()),
+            records,
+            longest_bytes: patterns.iter().map(|n| n.bytes().len()).max().unwrap_or(0),
+            explanation,
+        };
+        database.explanation.memory_bytes = database.memory_bytes();
+        Ok(database)
+    }
+
+    /// How patterns are looked for, and what that is expected to cost.
+    pub fn explanation(&self) -> &Explanation {
+        &self.explanation
+    }
+
+    /// One haystack through the first stage.
+    fn look(&self, index: u32, texts: &[Haystack<'_>], scratch: &mut Scratch, hits: &mut Hits) {
+        let text = texts[index as usize];
+        let (bytes, carried) = (text.bytes(), text.carried());
+        scratch.epoch += 1;
+        let epoch = scratch.epoch;
+        let stamps = &mut scratch.stamps;
+        if !self.single.is_empty() {
+            self.single.search(self.tier, &bytes[carried..], |slot| {
+                self.report_once(slot, index, epoch, stamps, hits);
+            });
+        }
+        if let Some(table) = &self.two {
+            for from in (0..bytes.len()).step_by(SPAN_BYTES) {
+                let candidates = &mut scratch.two;
+                (table.sieve).look(self.tier, bytes, from, carried, &mut candidates.passed);
+                candidates.end_span(index, from, epoch);
+                if candidates.are_enough() {
+                    self.settle(texts, scratch, hits);
+                }
+            }
+        }
+        let Some(table) = &self.four else { return };
+        self.runs.start(&mut scratch.runs);
+        for from in (0..bytes.len()).step_by(SPAN_BYTES) {
+            let Scratch {
+                four: candidates,
+                runs,
+                stamps,
+                ..
+            } = scratch;
+            (table.sieve).look(self.tier, bytes, from, carried, &mut candidates.passed);
+            candidates.end_span(index, from, epoch);
+            let blocks = candidates.passed.runs();
+            if !blocks.is_empty() {
+                self.runs.search(&self.records, text, blocks, runs, |slot| {
+                    self.report_once(slot, index, epoch, stamps, hits);
+                });
+            }
+            if candidates.are_enough() {
+                self.settle(texts, scratch, hits);
+            }
+        }
+    }
+
+    /// Reports a unit's patterns for a haystack, if they were not.
+    fn report_once(
+        &self,
+        slot: u32,
+        haystack: u32,
+        epoch: u32,
+        stamps: &mut [u32],
+        hits: &mut Hits,
+    ) {
+        let stamp = &mut stamps[slot as usize];
+        if *stamp != epoch {
+            *stamp = epoch;
+            let report = |number| hits.push(haystack, number);
+            self.records.for_each_number(slot, report);
+        }
+    }
+
+    /// The later stages over all that passed so far.
+    fn settle(&self, texts: &[Haystack<'_>], scratch: &mut Scratch, hits: &mut Hits) {
+        let Scratch {
+            four,
+            two,
+            stamps,
+            statistics,
+            ..
+        } = scratch;
+        for (table, candidates) in [(&self.two, two), (&self.four, four)] {
+            if let Some(table) = table {
+                let stages = Stages {
+                    tier: self.tier,
+                    table,
+                    records: &self.records,
+                    texts,
+                };
+                candidates.settle(&stages, stamps, statistics, |haystack, number| {
+                    hits.push(haystack, number);
+                });
+            }
+        }
+    }
+}
+
+impl Engine for Database {
+    fn name(&self) -> &str {
+        "cascade"
+    }
+
+    fn scan(&self, texts: &[Haystack<'_>], hits: &mut Hits) {
+        let mut scratch = hits.take_scratch();
+        scratch.prepare(self, texts.len());
+        for index in 0..texts.len() as u32 {
+            self.look(index, texts, &mut scratch, hits);
+        }
+        self.settle(texts, &mut scratch, hits);
+        hits.keep_scratch(scratch);
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let tables = [&self.four, &self.two].into_iter().flatten();
+        tables.map(Table::memory_bytes).sum::<usize>() + self.records.memory_bytes()
+    }
+
+    fn explain(&self) -> String {
+        self.explanation.to_string()
+    }
+
+    fn longest_pattern_bytes(&self) -> usize {
+        self.longest_bytes
+    }
+}
+
+impl Scratch {
+    /// Makes ready for a batch: a stamp for each slot, none of which is that of
+    /// an epoch to come, whichever engine left it.
+    fn prepare(&mut self, engine: &Database, texts: usize) {
+        if self.epoch as usize + texts >= u32::MAX as usize {
+            self.stamps.fill(0);
+            self.epoch = 0;
+        }
+        if self.stamps.len() < engine.records.slots() {
+            self.stamps.resize(engine.records.slots(), 0);
+        }
+        if self.engine != engine.identity {
+            engine.runs.take_over(&mut self.runs);
+            self.engine = engine.identity;
+        }
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("tier", &self.tier)
+            .field("explanation", &self.explanation)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
+mod tests;

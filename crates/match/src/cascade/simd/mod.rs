@@ -1,0 +1,153 @@
+//! Kernels of the cascade. The scalar reference of each is in the module that calls it.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod words;
+
+use weir_simd::Tier;
+
+use super::buckets::Buckets;
+use super::candidates::{Candidates, Progress, Survivors, Verify};
+use super::classes::Classes;
+use super::filter::{Filter, Passed};
+use super::gram::Grams;
+use super::single::ByteSet;
+use crate::Haystack;
+
+/// [`Filter::look_scalar`]; false where `tier` has no kernel.
+#[inline]
+pub(super) fn look(
+    tier: Tier,
+    filter: &Filter,
+    text: &[u8],
+    from: usize,
+    carried: usize,
+    passed: &mut Passed,
+) -> bool {
+    passed.make_room();
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match (tier, filter.grams) {
+            // SAFETY: the tier, and with it all that the kernel uses, is there.
+            (Tier::Avx512, Grams::Four) => unsafe {
+                avx512::look_four(filter, text, from, passed);
+            },
+            // SAFETY: the tier, and with it all that the kernel uses, is there.
+            (Tier::Avx512, Grams::Two) => unsafe {
+                avx512::look_two(filter, text, from, carried, passed);
+            },
+            // SAFETY: the tier, and with it AVX2, is there.
+            (Tier::Aesni, Grams::Four) => unsafe {
+                avx2::look_four(filter, text, from, passed);
+            },
+            _ => return false,
+        }
+        return true;
+    }
+    let _ = (tier, filter, text, from, carried);
+    false
+}
+
+/// [`Classes::look_scalar`]; false where `tier` has no kernel.
+#[inline]
+pub(super) fn look_classes(
+    tier: Tier,
+    classes: &Classes,
+    text: &[u8],
+    from: usize,
+    passed: &mut Passed,
+) -> bool {
+    passed.make_room();
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it all that the kernels use, is there.
+        unsafe {
+            if let Ok(eights) = classes.eights[..].try_into() {
+                avx512::look_classes::<1>(eights, text, from, passed);
+            } else if let Ok(eights) = classes.eights[..].try_into() {
+                avx512::look_classes::<2>(eights, text, from, passed);
+            } else {
+                return false;
+            }
+            if classes.notes_runs {
+                avx512::note_runs(text, from, passed);
+            }
+        }
+        return true;
+    }
+    let _ = (tier, classes, text, from);
+    false
+}
+
+/// Prefetches the line of the cache where a value begins.
+#[inline(always)]
+pub(super) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can see, and every
+    // x86-64 processor has it.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    let _ = value;
+}
+
+/// [`Candidates::compare_scalar`]; false where `tier` has no kernel.
+#[inline]
+pub(super) fn compare(
+    tier: Tier,
+    buckets: &Buckets,
+    texts: &[Haystack<'_>],
+    candidates: &mut Candidates,
+    progress: &mut Progress,
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier.is_available() {
+        match tier {
+            // SAFETY: the tier, and with it all that the kernel uses, is there.
+            Tier::Avx512 => unsafe { avx512::compare(buckets, texts, candidates, progress) },
+            // SAFETY: the tier, and with it AVX2, is there.
+            Tier::Aesni => unsafe { avx2::compare(buckets, texts, candidates, progress) },
+            Tier::Scalar | Tier::NeonAes => return false,
+        }
+        return true;
+    }
+    let _ = (tier, buckets, texts, candidates, progress);
+    false
+}
+
+/// [`Verify::all`]; false where `tier` has no kernel.
+#[inline]
+pub(super) fn verify(
+    tier: Tier,
+    verify: &mut Verify<'_>,
+    survivors: &Survivors,
+    report: &mut impl FnMut(u32, u32),
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it all that the kernel uses, is there.
+        unsafe { avx512::verify(verify, survivors, report) };
+        return true;
+    }
+    let _ = (tier, verify, survivors, report);
+    false
+}
+
+/// Place of the first byte that is one of a set, if there is one; `None` where
+/// `tier` has no kernel.
+#[inline]
+pub(super) fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<Option<usize>> {
+    #[cfg(target_arch = "x86_64")]
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it all that the kernel uses, is there.
+        return Some(unsafe { avx512::find_in_set(text, set) });
+    }
+    let _ = (tier, text, set);
+    None
+}

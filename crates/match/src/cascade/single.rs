@@ -1,0 +1,67 @@
+//! Patterns of one byte: a set of bytes that shrinks as they are seen.
+
+use weir_simd::Tier;
+
+use super::simd;
+use super::units::Unit;
+
+/// Patterns of one byte.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SingleBytes {
+    set: ByteSet,
+    /// Their slots, for each byte.
+    slots: Vec<Vec<u32>>,
+}
+
+/// A bit for each byte.
+pub(super) type ByteSet = [u64; 4];
+
+impl SingleBytes {
+    pub(super) fn add(&mut self, unit: &Unit) {
+        let byte = unit.pattern.bytes()[0];
+        self.slots.resize(256, Vec::new());
+        self.insert(byte, unit.slot);
+        if unit.pattern.is_nocase() {
+            self.insert(byte.to_ascii_uppercase(), unit.slot);
+        }
+    }
+
+    /// How many there are, once for each case in which they occur.
+    pub(super) fn count(&self) -> usize {
+        self.slots.iter().map(Vec::len).sum()
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    fn insert(&mut self, byte: u8, slot: u32) {
+        self.set[usize::from(byte / 64)] |= 1 << (byte % 64);
+        self.slots[usize::from(byte)].push(slot);
+    }
+
+    /// Reports the slots of what occurs: some of them twice, once for each
+    /// case.
+    pub(super) fn search(&self, tier: Tier, text: &[u8], mut report: impl FnMut(u32)) {
+        let (mut set, mut at) = (self.set, 0);
+        while set != [0; 4]
+            && let Some(found) = find_in_set(tier, &text[at..], &set)
+        {
+            let byte = text[at + found];
+            set[usize::from(byte / 64)] &= !(1 << (byte % 64));
+            at += found + 1;
+            self.slots[usize::from(byte)]
+                .iter()
+                .for_each(|slot| report(*slot));
+        }
+    }
+}
+
+/// Place of the first byte that is one of a set.
+fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<usize> {
+    simd::find_in_set(tier, text, set).unwrap_or_else(|| {
+        text.iter()
+            .position(|byte| set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0)
+    })
+}

@@ -1,0 +1,36 @@
+//! What engines search.
+
+/// A haystack, and what of it was searched before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Haystack<'a> {
+    bytes: &'a [u8],
+    carried: usize,
+}
+
+impl<'a> Haystack<'a> {
+    /// A haystack that stands for itself.
+    pub fn whole(bytes: &'a [u8]) -> Haystack<'a> {
+        Haystack { bytes, carried: 0 }
+    }
+
+    /// A haystack whose first `carried` bytes are the end of what came before
+    /// it; all of its bytes if there are fewer.
+    pub fn continued(bytes: &'a [u8], carried: usize) -> Haystack<'a> {
+        Haystack {
+            bytes,
+            carried: carried.min(bytes.len()),
+        }
+    }
+
+    /// All bytes.
+    #[inline(always)]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// How many of them were searched before.
+    #[inline(always)]
+    pub fn carried(self) -> usize {
+        self.carried
+    }
+}
