@@ -94,13 +94,28 @@ impl Checker {
     /// Takes the next packet into account: the record number `number`, with the headers that
     /// [`Headers::parse`] found in it.
     pub fn check(&mut self, number: u64, headers: &Headers, link: LinkType, record: &[u8]) {
-        match Packet::behind(headers, link, record) {
+        // One call each, so that what is known of a packet stays in registers.
+        match link {
+            LinkType::InfiniBand => {
+                self.take(
+                    number,
+                    Packet::behind(headers, LinkType::InfiniBand, record),
+                );
+            }
+            _ => self.take(number, Packet::behind(headers, link, record)),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, number: u64, found: Result<Option<Packet<'_>>, Fault>) {
+        match found {
             Ok(Some(packet)) => self.add(number, &packet),
             Ok(None) => self.other += 1,
             Err(fault) => self.refuse(number, fault),
         }
     }
 
+    #[cold]
     fn refuse(&mut self, number: u64, fault: Fault) {
         *self.malformed.entry(fault.name()).or_default() += 1;
         self.note(FindingKind::Malformed, || Finding {
@@ -109,6 +124,7 @@ impl Checker {
         });
     }
 
+    #[inline(always)]
     fn add(&mut self, number: u64, packet: &Packet<'_>) {
         match packet.carrier().is_rocev2() {
             true => self.rocev2 += 1,
@@ -164,6 +180,7 @@ impl Checker {
     }
 
     /// Compares the check values.
+    #[inline(always)]
     fn compare(&mut self, number: u64, packet: &Packet<'_>, key: &QueuePairKey) {
         let verdict = packet.check_icrc();
         self.icrc.add(verdict);
@@ -192,6 +209,8 @@ impl Checker {
     }
 
     /// Keeps a finding if there are not too many of its kind.
+    #[cold]
+    #[inline(never)]
     fn note(&mut self, kind: FindingKind, finding: impl FnOnce() -> Finding) {
         let count = &mut self.findings_by_kind[kind as usize];
         *count += 1;

@@ -1,83 +1,81 @@
 //! The queue pairs of a capture: who sends to which of them.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::hash::{Hash, Hasher};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hashbrown::HashMap;
 
 use super::QUEUE_PAIRS_MAX;
 use super::numbers::Sequence;
 use super::report::{Finding, FindingKind, QueuePairRow};
-use crate::wire::{Direction, Packet, Transport};
-
-/// Where a packet comes from or goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Address {
-    /// LID, within a subnet.
-    Lid(u16),
-    /// IP address, or a GID, which has the form of an IPv6 address.
-    Ip(IpAddr),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Lid(lid) => write!(f, "lid:{lid}"),
-            Address::Ip(address) => address.fmt(f),
-        }
-    }
-}
+use crate::wire::{Carrier, Direction, Packet, Transport};
 
 /// One direction of what is sent to a queue pair: requests and responses have packet numbers of
-/// their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// their own. In numbers: it is hashed and compared for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueuePairKey {
-    source: Address,
-    destination: Address,
-    queue_pair: u32,
-    /// Of datagrams.
-    source_queue_pair: Option<u32>,
+    /// IP address, a GID, or a LID.
+    source: u128,
+    destination: u128,
+    carrier: Carrier,
     direction: Option<Direction>,
+    queue_pair: u32,
+    /// Of datagrams, with the bit above it set.
+    source_queue_pair: u32,
 }
 
+/// Queue pairs have 24 bits.
+const NAMED: u32 = 1 << 24;
+
 impl QueuePairKey {
-    #[inline]
+    #[inline(always)]
     pub fn of(packet: &Packet<'_>) -> QueuePairKey {
-        let (source, destination) = addresses(packet);
+        let [source, destination] = packet.address_bits();
         let bth = packet.bth();
         QueuePairKey {
             source,
             destination,
-            queue_pair: bth.destination_qp,
-            source_queue_pair: packet.deth().map(|deth| deth.source_qp),
+            carrier: packet.carrier(),
             direction: bth.opcode.direction(),
+            queue_pair: bth.destination_qp,
+            source_queue_pair: packet.deth().map_or(0, |deth| NAMED | deth.source_qp),
         }
     }
 
     /// A finding in a packet of this queue pair.
     pub fn finding(&self, number: u64, kind: FindingKind) -> Finding {
         Finding {
-            source: Some(self.source.to_string()),
-            destination: Some(self.destination.to_string()),
+            source: Some(self.text(self.source)),
+            destination: Some(self.text(self.destination)),
             queue_pair: Some(self.queue_pair),
             ..Finding::new(number, kind)
         }
     }
+
+    fn source_queue_pair(&self) -> Option<u32> {
+        let is_named = self.source_queue_pair & NAMED != 0;
+        is_named.then_some(self.source_queue_pair & !NAMED)
+    }
+
+    /// An address; GIDs have the form of IPv6 addresses.
+    fn text(&self, address: u128) -> String {
+        match self.carrier {
+            Carrier::Local => format!("lid:{address}"),
+            Carrier::Ipv4 => Ipv4Addr::from_bits(address as u32).to_string(),
+            Carrier::Global | Carrier::Ipv6 => Ipv6Addr::from_bits(address).to_string(),
+        }
+    }
 }
 
-#[inline]
-fn addresses(packet: &Packet<'_>) -> (Address, Address) {
-    let gid = |bits| Address::Ip(Ipv6Addr::from_bits(bits).into());
-    if let Some((source, destination)) = packet.ip_addresses() {
-        (Address::Ip(source), Address::Ip(destination))
-    } else if let Some(grh) = packet.grh() {
-        (gid(grh.source_gid), gid(grh.destination_gid))
-    } else {
-        let lrh = packet.lrh().unwrap_or_default();
-        (
-            Address::Lid(lrh.source_lid),
-            Address::Lid(lrh.destination_lid),
-        )
+/// In few words.
+impl Hash for QueuePairKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kind = (self.carrier as u64) << 2 | self.direction.map_or(0, |way| way as u64 + 1);
+        state.write_u64(kind << 32 | u64::from(self.queue_pair));
+        state.write_u32(self.source_queue_pair);
+        state.write_u128(self.source);
+        state.write_u128(self.destination);
     }
 }
 
@@ -152,10 +150,10 @@ impl QueuePairs {
     pub fn report(&self) -> Vec<QueuePairRow> {
         let mut rows: Vec<QueuePairRow> = (self.rows.iter())
             .map(|(key, row)| QueuePairRow {
-                source: key.source.to_string(),
-                destination: key.destination.to_string(),
+                source: key.text(key.source),
+                destination: key.text(key.destination),
                 queue_pair: key.queue_pair,
-                source_queue_pair: key.source_queue_pair,
+                source_queue_pair: key.source_queue_pair(),
                 transport: row.transport.map(Transport::name),
                 direction: key.direction.map(|direction| match direction {
                     Direction::Request => "request",

@@ -89,24 +89,25 @@ impl<'a> Packet<'a> {
     }
 
     /// What brings it.
-    #[inline]
+    #[inline(always)]
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
     /// Whether the record ends before the packet's ICRC does.
-    #[inline]
+    #[inline(always)]
     pub fn is_cut(&self) -> bool {
         self.end < self.icrc_start + ICRC_BYTES
     }
 
     /// Bytes from the LRH or the IP header to the ICRC, by the packet's own length.
-    #[inline]
+    #[inline(always)]
     pub fn packet_bytes(&self) -> usize {
         self.icrc_start + ICRC_BYTES - self.start
     }
 
     /// The local route header of a native packet.
+    #[inline(always)]
     pub fn lrh(&self) -> Option<Lrh> {
         let bytes = self.record.get(self.lrh_range()?)?;
         bytes.first_chunk().map(Lrh::from_bytes)
@@ -136,7 +137,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The base transport header.
-    #[inline]
+    #[inline(always)]
     pub fn bth(&self) -> Bth {
         Bth::from_bytes(&self.bth)
     }
@@ -147,11 +148,13 @@ impl<'a> Packet<'a> {
     }
 
     /// The datagram extended header, where the operation has one.
+    #[inline(always)]
     pub fn deth(&self) -> Option<Deth> {
         self.extended(HeaderKind::Deth, Deth::from_bytes)
     }
 
     /// The RDMA extended header, where the operation has one.
+    #[inline(always)]
     pub fn reth(&self) -> Option<Reth> {
         self.extended(HeaderKind::Reth, Reth::from_bytes)
     }
@@ -181,6 +184,26 @@ impl<'a> Packet<'a> {
         self.extended(HeaderKind::Ieth, Ieth::from_bytes)
     }
 
+    /// Both addresses as numbers: LIDs within a subnet, else those of the GRH or of the IP header.
+    #[inline(always)]
+    pub(crate) fn address_bits(&self) -> [u128; 2] {
+        let header = self.record.get(self.start..).unwrap_or_default();
+        // A packet has its headers whole.
+        let bits = |at: usize| {
+            let bytes: Option<&[u8; 16]> = header.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u128::from_be_bytes(*bytes))
+        };
+        match self.carrier {
+            Carrier::Ipv4 => self.ipv4_addresses().unwrap_or_default().map(u128::from),
+            Carrier::Ipv6 => [8, 24].map(bits),
+            Carrier::Global => [8, 24].map(|at| bits(Lrh::BYTES + at)),
+            Carrier::Local => {
+                let lrh = self.lrh().unwrap_or_default();
+                [lrh.source_lid, lrh.destination_lid].map(u128::from)
+            }
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn bth_bytes(&self) -> &[u8; Bth::BYTES] {
         &self.bth
@@ -200,6 +223,7 @@ impl<'a> Packet<'a> {
         (self.carrier == Carrier::Ipv4).then_some([(both >> 32) as u32, both as u32])
     }
 
+    #[inline(always)]
     fn extended<const N: usize, T>(&self, kind: HeaderKind, read: fn(&[u8; N]) -> T) -> Option<T> {
         let mut at = self.bth_start + Bth::BYTES;
         for header in self.bth().opcode.extended_headers() {
@@ -217,6 +241,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Where the LRH lies.
+    #[inline(always)]
     pub fn lrh_range(&self) -> Option<Range<usize>> {
         let is_native = !self.carrier.is_rocev2();
         is_native.then_some(self.start..self.start + Lrh::BYTES)
@@ -244,7 +269,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Where the base transport header lies.
-    #[inline]
+    #[inline(always)]
     pub fn bth_range(&self) -> Range<usize> {
         self.bth_start..self.bth_start + Bth::BYTES
     }
@@ -270,14 +295,14 @@ impl<'a> Packet<'a> {
     }
 
     /// Where the ICRC lies.
-    #[inline]
+    #[inline(always)]
     pub fn icrc_range(&self) -> Option<Range<usize>> {
         let end = self.icrc_start + ICRC_BYTES;
         (!self.is_cut()).then_some(self.icrc_start..end)
     }
 
     /// Where the VCRC of a native packet lies, which some captures leave out.
-    #[inline]
+    #[inline(always)]
     pub fn vcrc_range(&self) -> Option<Range<usize>> {
         let start = self.icrc_start + ICRC_BYTES;
         let end = start + VCRC_BYTES;
@@ -285,14 +310,14 @@ impl<'a> Packet<'a> {
     }
 
     /// The ICRC that the packet carries.
-    #[inline]
+    #[inline(always)]
     pub fn icrc(&self) -> Option<u32> {
         let bytes = self.record.get(self.icrc_range()?)?;
         bytes.first_chunk().copied().map(u32::from_le_bytes)
     }
 
     /// The ICRC that it should carry.
-    #[inline]
+    #[inline(always)]
     pub fn computed_icrc(&self) -> Option<u32> {
         if self.is_cut() {
             return None;
@@ -301,27 +326,27 @@ impl<'a> Packet<'a> {
     }
 
     /// Compares the two.
-    #[inline]
+    #[inline(always)]
     pub fn check_icrc(&self) -> Verdict {
         Verdict::of(self.icrc(), self.computed_icrc())
     }
 
     /// The VCRC that the packet carries.
-    #[inline]
+    #[inline(always)]
     pub fn vcrc(&self) -> Option<u16> {
         let bytes = self.record.get(self.vcrc_range()?)?;
         bytes.first_chunk().copied().map(u16::from_le_bytes)
     }
 
     /// The VCRC that it should carry.
-    #[inline]
+    #[inline(always)]
     pub fn computed_vcrc(&self) -> Option<u16> {
         let covered = self.start..self.vcrc_range()?.start;
         self.record.get(covered).map(crc::vcrc)
     }
 
     /// Compares the two.
-    #[inline]
+    #[inline(always)]
     pub fn check_vcrc(&self) -> Verdict {
         Verdict::of(self.vcrc(), self.computed_vcrc())
     }
@@ -329,6 +354,7 @@ impl<'a> Packet<'a> {
 
 /// A packet that begins with an LRH at `start`, and of which the record has no more than up to
 /// `end`.
+#[inline(always)]
 fn native(record: &[u8], start: usize, end: usize) -> Result<Packet<'_>, Fault> {
     let cut = |kind| Fault::HeaderCut(kind);
     let available = record.get(start..end).unwrap_or_default();
@@ -358,6 +384,7 @@ fn native(record: &[u8], start: usize, end: usize) -> Result<Packet<'_>, Fault> 
 }
 
 /// Checks a GRH; by the length in the LRH, `left_bytes` follow it.
+#[inline(always)]
 fn check_grh(available: &[u8], left_bytes: Option<usize>) -> Result<(), Fault> {
     let left_bytes = left_bytes.ok_or(Fault::TooShort(HeaderKind::Grh))?;
     let grh = available.first_chunk().map(Grh::from_bytes);

@@ -43,7 +43,7 @@ impl Lrh {
     pub const BYTES: usize = 8;
 
     /// The header that the bytes hold.
-    #[inline]
+    #[inline(always)]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Lrh {
         let word = u64::from_be_bytes(*bytes);
         Lrh {
@@ -111,7 +111,7 @@ impl Grh {
     pub const NEXT_HEADER_BTH: u8 = 0x1b;
 
     /// The header that the bytes hold.
-    #[inline]
+    #[inline(always)]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Grh {
         let whole = |part: &[u8]| {
             part.iter()

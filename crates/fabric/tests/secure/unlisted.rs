@@ -172,6 +172,35 @@ fn forged_packets_leave_no_flow_behind_and_are_counted() {
     assert_eq!(outcome, Err(DropReason::Degraded));
 }
 
+/// Who forges first packets has the short tags of flows that have not begun refused, and no others.
+#[test]
+fn flows_with_long_tags_begin_in_spite_of_forged_packets() {
+    let mut always = keys();
+    always.extended = ExtendedMode::Always;
+    let mut sender = Sender::new(PlainPolicy::default());
+    assert_eq!(sender.add_unlisted(always, FIRST_EPOCH..END), Ok(()));
+    let mut receiver = receiver();
+    let line = line(CARRIERS[2], Transport::Rc, 9);
+    let plain = line.packet(Operation::SendOnly, 0, b"bytes");
+    let mut forged = plain.clone();
+    for algorithm in [1, 2] {
+        forged[32] = algorithm;
+        for _ in 0..100 {
+            assert!(unprotect_one(&mut receiver, line.link(), &forged).is_err());
+        }
+    }
+    forged[32] = 1;
+    let outcome = unprotect_one(&mut receiver, line.link(), &forged);
+    assert_eq!(outcome, Err(DropReason::Degraded));
+    let secure = protect_one(&mut sender, line.link(), &plain).expect("protected");
+    let outcome = unprotect_one(&mut receiver, line.link(), &secure);
+    assert_eq!(outcome.as_ref(), Ok(&plain));
+    // It stays, and its short tags stay refused.
+    assert_eq!(receiver.flows(), 1);
+    let outcome = unprotect_one(&mut receiver, line.link(), &forged);
+    assert_eq!(outcome, Err(DropReason::Degraded));
+}
+
 /// More flows than the bound: some give way, and begin again with an epoch of their own.
 #[test]
 fn flows_that_gave_way_begin_again_under_other_numbers() {
