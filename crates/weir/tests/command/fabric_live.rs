@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use weir_netlab::{Cable, inside};
 
 use crate::fabric_net::{
-    ACKNOWLEDGE, DATAGRAM, IDENTIFIER_AT, PARTITION_KEY_AT, PSN_AT, Pair, QUEUE_PAIR_AT, SEND_ONLY,
-    Site, Spec, WRITE_ONLY, Wire, bth, connect, frame,
+    ACKNOWLEDGE, DATAGRAM, End, IDENTIFIER_AT, PARTITION_KEY_AT, PSN_AT, Pair, QUEUE_PAIR_AT,
+    SEND_ONLY, Site, Spec, WRITE_ONLY, Wire, bth, connect, frame,
 };
 
 const P_KEY: u16 = 0x8001;
@@ -93,7 +93,7 @@ fn every_attack_of_the_threat_table_is_stopped() {
     inside(Cable::default(), |namespace| {
         let filter = "[fabric-filter]\nscheme = \"ingress\"\n\
                       [[fabric-filter.port]]\nname = \"node\"\npartition_keys = [0x8001]\n";
-        let (mut wire, mut one, mut other) = connect(namespace, filter);
+        let (mut wire, mut one, mut other) = connect(namespace, [filter, ""]);
         let mut pairs = [
             ("connected", "rc", CONNECTED, 1),
             ("datagrams", "ud", DATAGRAMS, 2),
@@ -326,6 +326,133 @@ fn too_many_forgeries_refuse_the_mode(
     warm_up(wire, SEND_ONLY, VICTIM, 0);
 }
 
+/// A filter of the packets of node A.
+fn filter(scheme: &str, quiet_seconds: f64, keys: [(&str, &[u16]); 2]) -> String {
+    let ports = keys.map(|(port, keys)| {
+        format!("[[fabric-filter.port]]\nname = \"{port}\"\npartition_keys = {keys:?}\n")
+    });
+    let head = format!("scheme = \"{scheme}\"\nquiet_seconds = {quiet_seconds}\n");
+    format!("[fabric-filter]\n{head}{}", ports.concat())
+}
+
+/// A packet with a P_Key that the node that sends or the one that receives does not have: the gateway drops it
+/// for this reason, and nothing comes out of it.
+#[track_caller]
+fn stopped_at(
+    site: &Site,
+    [into, out]: [&mut End; 2],
+    packet: &[u8],
+    partition_key: u16,
+    reason: &str,
+) {
+    let (before, packets) = (site.drops(reason), site.packets());
+    let mut packet = packet.to_vec();
+    packet[PARTITION_KEY_AT..PARTITION_KEY_AT + 2].copy_from_slice(&partition_key.to_be_bytes());
+    into.send(&packet);
+    crate::processes::until(|| (site.packets() > packets).then_some(()));
+    let counted = site.drops(reason) - before;
+    assert_eq!(counted, 1, "{partition_key:#x}: not counted as {reason}");
+    assert!(out.take().is_empty(), "{partition_key:#x}: it went on");
+}
+
+/// Stateful ingress filtering: a key passes until the receiver refuses it, is blocked where it enters from then on,
+/// and with more such keys than the node has valid ones, so is every key that it does not have. What the node may send
+/// passes all the time, and after a time without violations nothing is looked up any more.
+#[test]
+fn floods_switch_a_stateful_filter_on_and_their_end_switches_it_off() {
+    inside(Cable::default(), |namespace| {
+        // Quiet is not over before the test is, and is at once after a restart with another setting.
+        let stateful = |quiet_seconds| {
+            let keys: [(&str, &[u16]); 2] = [("node", &[P_KEY, 0x8002]), ("fabric", &[P_KEY])];
+            filter("stateful", quiet_seconds, keys)
+        };
+        let (mut wire, mut one, mut other) = connect(namespace, [&stateful(1e6), ""]);
+        let pairs: [Pair<'_>; 1] = [("connected", "rc", CONNECTED, 1)];
+        for site in [&mut one, &mut other] {
+            site.write("", &pairs);
+            site.start(&["--new-key", "all"]);
+        }
+        let next = warm_up(&mut wire, SEND_ONLY, CONNECTED, 0);
+        let packet = frame(&spec(SEND_ONLY, CONNECTED, 9000, b"flood"));
+        let stops = |site: &Site, wire: &mut Wire, partition_key, reason| {
+            let ends = [&mut wire.a, &mut wire.x1];
+            stopped_at(site, ends, &packet, partition_key, reason);
+        };
+        let (refused, blocked) = ("partition_key_refused", "partition_key_blocked");
+        // The node has this key, the receiver does not: that is no attack, whatever is refused.
+        for _ in 0..3 {
+            stops(&one, &mut wire, 0x8002, refused);
+        }
+        for key in [0x8100, 0x8101] {
+            stops(&one, &mut wire, key, refused);
+            for _ in 0..20 {
+                stops(&one, &mut wire, key, blocked);
+            }
+        }
+        // As many invalid keys as valid ones are known. With the next one, those that nobody named are blocked too.
+        stops(&one, &mut wire, 0x8102, refused);
+        for key in 0x8103..0x8120 {
+            stops(&one, &mut wire, key, blocked);
+        }
+        let genuine = spec(SEND_ONLY, CONNECTED, next, b"in the middle of a flood");
+        let secure = secured(&mut wire, &genuine);
+        delivered(&mut wire, &secure, &frame(&genuine));
+        one.stop();
+
+        let quiet = Duration::from_millis(20);
+        one.set_filter(&stateful(1e6), &stateful(quiet.as_secs_f64()));
+        one.start(&[]);
+        for _ in 0..3 {
+            // Off: it passes, and its receiver refuses it.
+            stops(&one, &mut wire, 0x8100, refused);
+            std::thread::sleep(2 * quiet);
+        }
+        one.stop();
+        other.stop();
+    });
+}
+
+/// Duplicate table: every port looks up every packet, where it enters, where it leaves, and again where the next
+/// gateway takes it from the wire, where somebody may have put it.
+#[test]
+fn duplicate_tables_stop_floods_at_every_port() {
+    inside(Cable::default(), |namespace| {
+        let ingress = filter(
+            "ingress",
+            1.0,
+            [("node", &[P_KEY, 0x8002]), ("fabric", &[P_KEY])],
+        );
+        let transit = filter(
+            "ingress",
+            1.0,
+            [("fabric", &[P_KEY, 0x8003]), ("node", &[P_KEY])],
+        );
+        let (mut wire, mut one, mut other) = connect(namespace, [&ingress, &transit]);
+        let pairs: [Pair<'_>; 1] = [("connected", "rc", CONNECTED, 1)];
+        for site in [&mut one, &mut other] {
+            site.write("", &pairs);
+            site.start(&["--new-key", "all"]);
+        }
+        let next = warm_up(&mut wire, SEND_ONLY, CONNECTED, 0);
+        let packet = frame(&spec(SEND_ONLY, CONNECTED, 9000, b"flood"));
+        for key in 0x8100..0x8110 {
+            let ends = [&mut wire.a, &mut wire.x1];
+            stopped_at(&one, ends, &packet, key, "partition_key_blocked");
+            let ends = [&mut wire.x2, &mut wire.b];
+            stopped_at(&other, ends, &packet, key, "partition_key_blocked");
+        }
+        let ends = [&mut wire.a, &mut wire.x1];
+        stopped_at(&one, ends, &packet, 0x8002, "partition_key_refused");
+        let ends = [&mut wire.x2, &mut wire.b];
+        stopped_at(&other, ends, &packet, 0x8003, "partition_key_refused");
+        let genuine = spec(SEND_ONLY, CONNECTED, next, b"through all tables");
+        let secure = secured(&mut wire, &genuine);
+        delivered(&mut wire, &secure, &frame(&genuine));
+        one.stop();
+        other.stop();
+    });
+}
+
 /// What was on the wire between the gateways.
 #[derive(Default)]
 struct Recorded {
@@ -359,7 +486,7 @@ fn killed_gateways_go_on_without_a_number_twice() {
     const ROUNDS: u32 = 8;
     const PACKETS: u32 = 60;
     inside(Cable::default(), |namespace| {
-        let (mut wire, mut one, mut other) = connect(namespace, "");
+        let (mut wire, mut one, mut other) = connect(namespace, ["", ""]);
         let pairs = [
             ("connected", "rc", CONNECTED, 1),
             ("datagrams", "ud", DATAGRAMS, 2),

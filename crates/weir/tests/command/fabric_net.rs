@@ -185,10 +185,13 @@ pub type Pair<'a> = (&'a str, &'a str, u32, u8);
 impl Site {
     fn new(node: u8, filter: &str) -> Site {
         let folder = Folder::new();
-        let stages = match filter {
-            "" => "[\"fabric-protect\"]",
-            _ => "[\"fabric-filter\", \"fabric-protect\"]",
+        // Of packets of node A: what enters its gateway, and what comes to the other one from the wire.
+        let with_filter = |stage: &str, filtering_node: u8| match node == filtering_node {
+            true if !filter.is_empty() => format!("[\"fabric-filter\", \"{stage}\"]"),
+            _ => format!("[\"{stage}\"]"),
         };
+        let out = with_filter("fabric-protect", 1);
+        let back = with_filter("fabric-unprotect", 2);
         let (host, net) = (["a1", "b1"], ["w1", "w2"]);
         let at = usize::from(node - 1);
         let text = format!(
@@ -206,11 +209,11 @@ impl Site {
             [pipeline.out]
             from = "node"
             to = "fabric"
-            stages = {stages}
+            stages = {out}
             [pipeline.in]
             from = "fabric"
             to = "node"
-            stages = "fabric-unprotect"
+            stages = {back}
             [fabric]
             file = "fabric.toml"
             state = "ledger"
@@ -256,6 +259,13 @@ impl Site {
         let path = self.folder.write("fabric.toml", text);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(path, mode).expect("a mode");
+    }
+
+    /// Writes the configuration with another filter, for the next start.
+    pub fn set_filter(&self, old: &str, new: &str) {
+        let text = std::fs::read_to_string(&self.config).expect("a configuration");
+        assert!(text.contains(old));
+        self.folder.write("weir.toml", text.replace(old, new));
     }
 
     fn socket(&self) -> String {
@@ -311,9 +321,9 @@ impl Site {
     }
 }
 
-/// Two sites and the wire between them.
-pub fn connect(namespace: &Namespace, filter: &str) -> (Wire, Site, Site) {
-    let (one, other) = (Site::new(1, filter), Site::new(2, ""));
+/// Two sites and the wire between them. Each may have a filter for the packets of node A.
+pub fn connect(namespace: &Namespace, filters: [&str; 2]) -> (Wire, Site, Site) {
+    let (one, other) = (Site::new(1, filters[0]), Site::new(2, filters[1]));
     for (end, site, interface) in [
         ("na", &one, "a1"),
         ("x1", &one, "w1"),
