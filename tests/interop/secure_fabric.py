@@ -62,8 +62,9 @@ def unlisted_secret(secret, random):
 class Packet:
     """A packet whose headers are the bytes from LRH or IP header to payload."""
 
-    def __init__(self, carrier, packet):
+    def __init__(self, carrier, packet, timestamp_bits=0):
         self.carrier = carrier
+        self.timestamp_bits = timestamp_bits
         self.is_native = carrier in ("Local", "Global")
         self.bth = OUTER_BYTES[carrier]
         self.opcode = packet[self.bth]
@@ -86,6 +87,25 @@ class Packet:
         at = self.bth
         self.headers[at + 4] = self.headers[at + 4] & 0xFC | identifier
         self.headers[at + 8] = self.headers[at + 8] & 0x80 | epoch & 0x7F
+
+    @property
+    def timestamp(self):
+        """The upper bits of the marking field, bits 10 to 47 of the DGID."""
+        gid = int.from_bytes(self.headers[self.bth - 16 : self.bth], "big")
+        return gid >> 118 - self.timestamp_bits & (1 << self.timestamp_bits) - 1
+
+    def set_timestamp(self, seconds):
+        if not self.timestamp_bits:
+            return
+        gid = int.from_bytes(self.headers[self.bth - 16 : self.bth], "big")
+        gid ^= (self.timestamp ^ seconds & (1 << self.timestamp_bits) - 1) << 118 - self.timestamp_bits
+        self.headers[self.bth - 16 : self.bth] = gid.to_bytes(16, "big")
+
+    def is_fresh(self, seconds, tolerance_s):
+        if not self.timestamp_bits:
+            return True
+        late = (seconds - self.timestamp) % (1 << self.timestamp_bits)
+        return min(late, (1 << self.timestamp_bits) - late) <= tolerance_s
 
     def add_to_lengths(self, added):
         def add(at, value, mask=0xFFFF):
@@ -111,7 +131,7 @@ class Packet:
             del data[:LRH_BYTES]
             gid = int.from_bytes(data[24:40], "big")
             if gid >> 118 in (0b1111111010, 0b1111111011):
-                gid &= ~(((1 << 38) - 1) << 80)
+                gid &= ~(((1 << 38 - self.timestamp_bits) - 1) << 80)
             data[24:40] = gid.to_bytes(16, "big")
         if self.carrier in ("Global", "Ipv6"):
             data[0] &= 0xF0
@@ -204,9 +224,10 @@ def cmac_tag(keys, packet, number, body):
     return mac.finalize()[:4]
 
 
-def protect(keys, carrier, plain, epoch, number=None):
+def protect(keys, carrier, plain, epoch, number=None, timestamp_bits=0, seconds=0):
     """A secure packet; in extended mode if a number is given."""
-    packet = Packet(carrier, plain)
+    packet = Packet(carrier, plain, timestamp_bits)
+    packet.set_timestamp(seconds)
     body = packet.rest[:-4]
     of_packet = epoch << 24 | packet.psn
     if packet.is_authenticated_only and number is None:
@@ -224,9 +245,11 @@ def protect(keys, carrier, plain, epoch, number=None):
     return packet.finished(sealed[:-16] + number.to_bytes(8, "big") + sealed[-16:])
 
 
-def unprotect(keys, carrier, secure, epoch):
-    """The plain packet, or None where the tag is wrong."""
-    packet = Packet(carrier, secure)
+def unprotect(keys, carrier, secure, epoch, timestamp_bits=0, seconds=0, tolerance_s=0):
+    """The plain packet, or None where the time or the tag is wrong."""
+    packet = Packet(carrier, secure, timestamp_bits)
+    if not packet.is_fresh(seconds, tolerance_s):
+        return None
     identifier = packet.headers[packet.bth + 4] & 3
     of_packet = epoch << 24 | packet.psn
     if identifier == CMAC_32:
@@ -254,5 +277,6 @@ def unprotect(keys, carrier, secure, epoch):
     else:
         return None
     packet.set_fields(0, 0)
+    packet.set_timestamp(0)
     covered = icrc(packet) + body
     return packet.finished(body + zlib.crc32(covered).to_bytes(4, "little"))

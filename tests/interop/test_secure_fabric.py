@@ -2,7 +2,7 @@
 docs/fabric-format.md, makes the same packets as Weir and restores Weir's.
 
 Every operation of every transport, over LRH, LRH and GRH, IPv4 and IPv6, in 32-bit and in extended mode, with
-an epoch that changes where the PSN wraps. tshark reads the same headers in secure packets as in plain ones.
+an epoch that changes where the PSN wraps, and with timestamps of 8, 24 and 38 bits. tshark reads the same headers in secure packets as in plain ones.
 """
 
 import functools
@@ -33,7 +33,8 @@ class Row:
         receiver = secure_fabric.Endpoint(fields[5], int(fields[6]))
         self.keys = secure_fabric.Keys(secret, session_random, sender, receiver)
         self.number = None if fields[7] == "-" else int(fields[7])
-        self.plain, self.secure = (bytes.fromhex(field) for field in fields[8:])
+        self.time = {"timestamp_bits": int(fields[8]), "seconds": int(fields[9])}
+        self.plain, self.secure = (bytes.fromhex(field) for field in fields[10:])
         packet = secure_fabric.Packet(self.carrier, self.plain)
         # The first request is the last one before the PSN wraps; responses begin behind it.
         is_first = packet.role == 1 or packet.psn == 0xFFFFFF
@@ -57,7 +58,7 @@ def rows():
 
 
 def of_carrier(carrier):
-    chosen = [row for row in rows() if row.carrier == carrier]
+    chosen = [row for row in rows() if row.carrier == carrier and not row.time["timestamp_bits"]]
     peers.check(len(chosen) == PACKETS_PER_CARRIER, f"{len(chosen)} packets over {carrier}")
     return chosen
 
@@ -89,6 +90,33 @@ def refused_packets(carrier):
         start = secure_fabric.OUTER_BYTES[carrier] + 9
         changed[dice.randrange(start, len(changed) - tail)] ^= 1 << dice.randrange(8)
         plain = secure_fabric.unprotect(row.keys, carrier, bytes(changed), row.epoch)
+        peers.check(plain is None, f"{changed.hex()} is taken")
+
+
+TIMESTAMP_BITS = (8, 24, 38)
+
+
+def timestamps():
+    """Both write the same times, and the same packets around them; Python takes Weir's in their time."""
+    import secure_fabric
+
+    chosen = [row for row in rows() if row.time["timestamp_bits"]]
+    counts = {bits: sum(row.time["timestamp_bits"] == bits for row in chosen) for bits in TIMESTAMP_BITS}
+    peers.check(counts == dict.fromkeys(TIMESTAMP_BITS, PACKETS_PER_CARRIER), f"{counts} packets by bits")
+    for row in chosen:
+        ours = secure_fabric.protect(row.keys, row.carrier, row.plain, row.epoch, row.number, **row.time)
+        peers.check(ours == row.secure, f"{row.plain.hex()}: {row.secure.hex()} of weir, {ours.hex()} here")
+        bits, seconds = row.time["timestamp_bits"], row.time["seconds"]
+        stamp = secure_fabric.Packet(row.carrier, row.secure, bits).timestamp
+        peers.check(stamp == seconds % (1 << bits), f"{row.secure.hex()} has the time {stamp}")
+        for late, is_taken in ((0, True), (8, True), (-8, True), (9, False), (-9, False), (1 << bits, True)):
+            plain = secure_fabric.unprotect(row.keys, row.carrier, row.secure, row.epoch, bits, seconds + late, 8)
+            peers.check(plain == (row.plain if is_taken else None), f"{row.secure.hex()}, {late} s late")
+        # Whoever changes the time within the tolerance changes what the tag is of.
+        changed = bytearray(row.secure)
+        at = 10 + bits - 1
+        changed[secure_fabric.OUTER_BYTES["Global"] - 16 + at // 8] ^= 0x80 >> at % 8
+        plain = secure_fabric.unprotect(row.keys, row.carrier, bytes(changed), row.epoch, bits, seconds, 8)
         peers.check(plain is None, f"{changed.hex()} is taken")
 
 
@@ -192,7 +220,7 @@ TESTS = [
         ("Python refuses changed packets", refused_packets),
         ("tshark reads the headers of secure packets", headers_in_tshark),
     )
-] + [("the vectors of the page", page_vectors)]
+] + [("timestamps", timestamps), ("the vectors of the page", page_vectors)]
 
 if __name__ == "__main__":
     sys.exit(peers.run(TESTS))

@@ -2,9 +2,10 @@
 //! `docs/fabric-format.md`:
 //!
 //! ```text
-//! CARRIER MODE EPOCH SENDER SENDER_QP RECEIVER RECEIVER_QP NUMBER PLAIN SECURE
+//! CARRIER MODE EPOCH SENDER SENDER_QP RECEIVER RECEIVER_QP NUMBER BITS SECONDS PLAIN SECURE
 //! ```
 //!
+//! Packets with timestamps have `BITS` bits of them, taken at `SECONDS`; without any, `BITS` is 0.
 //! Packets are in hex, from their LRH or IP header on. Secret and session random are in the first line.
 
 use std::error::Error;
@@ -12,7 +13,7 @@ use std::net::Ipv4Addr;
 
 use weir_fabric::secure::{
     Address, Batch, Endpoint, ExtendedMode, Flow, Places, PlainPolicy, Secret, Sender, SenderKeys,
-    SessionRandom,
+    SessionRandom, Timestamps,
 };
 use weir_fabric::wire::{Bth, Carrier, ExtendedHeaders, Grh, Lrh, Message, Opcode, Transport};
 use weir_packet::wire::build::IpHeader;
@@ -21,6 +22,9 @@ use weir_stream::DropReason;
 
 const SECRET: [u8; 32] = *b"a secret of 32 bytes for a test.";
 const RANDOM: [u8; 16] = *b"random session..";
+/// The numbers of bits of timestamps, the fewest and the most too, and when they are taken.
+const TIMESTAMP_BITS: [u32; 3] = [8, 24, 38];
+const NOW_SECONDS: u64 = 0x12_6789_abcd;
 /// The first PSN: the last before it wraps, so that the epoch changes.
 const FIRST_PSN: u32 = 0xff_ffff;
 const FIRST_EPOCH: u64 = 0x12_3456_7889;
@@ -47,7 +51,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         for transport in [Transport::Rc, Transport::Uc, Transport::Rd, Transport::Ud] {
             for extended in [ExtendedMode::Never, ExtendedMode::Always] {
-                print_packets(carrier, transport, extended)?;
+                print_packets(carrier, transport, extended, 0)?;
+                for bits in TIMESTAMP_BITS {
+                    // Only a GRH has a marking field.
+                    if carrier == Carrier::Global {
+                        print_packets(carrier, transport, extended, bits)?;
+                    }
+                }
             }
         }
     }
@@ -59,7 +69,12 @@ fn print_packets(
     carrier: Carrier,
     transport: Transport,
     extended: ExtendedMode,
+    timestamp_bits: u32,
 ) -> Result<(), Box<dyn Error>> {
+    let timestamps = (timestamp_bits > 0).then_some(Timestamps {
+        bits: timestamp_bits,
+        tolerance_seconds: 8,
+    });
     let address = |side: usize| match carrier {
         Carrier::Local => Address::Lid(LIDS[side]),
         Carrier::Global => Address::Gid(PLAIN_GIDS[side].into()),
@@ -72,6 +87,7 @@ fn print_packets(
     });
     let flow = Flow {
         extended,
+        timestamps,
         ..Flow::new(sender, receiver, transport, 0x8001)
     };
     let keys = SenderKeys::derive(
@@ -91,7 +107,7 @@ fn print_packets(
     let mut number = FIRST_NUMBER;
     for (at, opcode) in opcodes.enumerate() {
         let psn = FIRST_PSN.wrapping_add(at as u32) & 0xff_ffff;
-        let plain = packet(carrier, opcode, psn, at)?;
+        let plain = packet(carrier, opcode, psn, at, timestamps.is_some())?;
         let link = match carrier.is_rocev2() {
             true => LinkType::RawIp,
             false => LinkType::InfiniBand,
@@ -103,7 +119,7 @@ fn print_packets(
         if !batch.push(link, 0..plain.len()) {
             return Err("a batch without space".into());
         }
-        protector.protect(&mut batch, 0);
+        protector.protect(&mut batch, NOW_SECONDS);
         let secure = batch.get(0).map_err(|reason| reason.word().name)?;
         let carried = match secure.len() == plain.len() {
             true => "-".to_owned(),
@@ -117,7 +133,7 @@ fn print_packets(
             address => format!("{address} {}", end.queue_pair),
         };
         println!(
-            "{carrier:?} {extended:?} {FIRST_EPOCH} {} {} {carried} {} {}",
+            "{carrier:?} {extended:?} {FIRST_EPOCH} {} {} {carried} {timestamp_bits} {NOW_SECONDS} {} {}",
             numbered(sender),
             numbered(receiver),
             hex(&plain),
@@ -132,6 +148,7 @@ fn packet(
     opcode: Opcode,
     psn: u32,
     at: usize,
+    is_unmarked: bool,
 ) -> Result<Vec<u8>, Box<dyn Error>> {
     let payload: Vec<u8> = match opcode {
         Opcode::CONGESTION_NOTIFICATION => vec![0; 16],
@@ -175,7 +192,8 @@ fn packet(
         flow_label: 0x1_2345,
         hop_limit: 9,
         source_gid: GIDS[0],
-        destination_gid: GIDS[1],
+        // What is to have the time carries no marks yet.
+        destination_gid: if is_unmarked { PLAIN_GIDS[1] } else { GIDS[1] },
         ..Grh::default()
     };
     let key = |source, destination, ip_version| FlowKey {
