@@ -52,6 +52,14 @@ impl QueuePairKey {
         }
     }
 
+    /// Alike for keys that differ elsewhere.
+    #[inline(always)]
+    fn few_bits(&self) -> usize {
+        let ends = (self.source as u32).rotate_left(5) ^ self.destination as u32;
+        let way = self.direction.map_or(0, |way| (way as u32 + 1) << 9);
+        (ends ^ self.queue_pair ^ self.source_queue_pair.rotate_left(3) ^ way) as usize
+    }
+
     fn source_queue_pair(&self) -> Option<u32> {
         let is_named = self.source_queue_pair & NAMED != 0;
         is_named.then_some(self.source_queue_pair & !NAMED)
@@ -92,32 +100,47 @@ pub(super) struct QueuePair {
 }
 
 /// All of them, up to a limit.
-#[derive(Default)]
 pub(super) struct QueuePairs {
-    places: HashMap<QueuePairKey, usize>,
+    places: HashMap<QueuePairKey, u32>,
     rows: Vec<(QueuePairKey, QueuePair)>,
-    /// Where the last packet belonged: packets come in trains.
-    last: Option<(QueuePairKey, usize)>,
+    /// Places of keys that came lately, by a few of their bits: most packets are found there.
+    recent: Box<[u32; RECENT]>,
     untracked: u64,
+}
+
+const RECENT: usize = 1024;
+
+impl Default for QueuePairs {
+    fn default() -> QueuePairs {
+        QueuePairs {
+            places: HashMap::new(),
+            rows: Vec::new(),
+            recent: Box::new([0; RECENT]),
+            untracked: 0,
+        }
+    }
 }
 
 impl QueuePairs {
     /// The row of a packet; `None` where there is no place for another one.
-    #[inline]
+    #[inline(always)]
     pub fn row(
         &mut self,
         key: &QueuePairKey,
         transport: Option<Transport>,
     ) -> Option<&mut QueuePair> {
-        let place = match self.last {
-            Some((last, place)) if last == *key => place,
-            _ => self.place(key, transport)?,
-        };
-        self.last = Some((*key, place));
-        self.rows.get_mut(place).map(|(_, row)| row)
+        let recent = key.few_bits() % RECENT;
+        let mut place = self.recent[recent];
+        let is_recent = (self.rows.get(place as usize)).is_some_and(|(found, _)| found == key);
+        if !is_recent {
+            place = self.place(key, transport)?;
+            self.recent[recent] = place;
+        }
+        self.rows.get_mut(place as usize).map(|(_, row)| row)
     }
 
-    fn place(&mut self, key: &QueuePairKey, transport: Option<Transport>) -> Option<usize> {
+    #[inline(never)]
+    fn place(&mut self, key: &QueuePairKey, transport: Option<Transport>) -> Option<u32> {
         if let Some(place) = self.places.get(key) {
             return Some(*place);
         }
@@ -125,7 +148,8 @@ impl QueuePairs {
             self.untracked += 1;
             return None;
         }
-        let place = self.rows.len();
+        // The limit is far lower.
+        let place = self.rows.len() as u32;
         self.places.insert(*key, place);
         let row = QueuePair {
             transport,
