@@ -55,6 +55,7 @@ impl Engine for Automaton {
     }
 
     fn scan(&self, texts: &[Haystack<'_>], hits: &mut Hits) {
+        hits.start(texts.len());
         for (index, text) in (0u32..).zip(texts) {
             for found in self.automaton.find_overlapping_iter(text.bytes()) {
                 let place = found.pattern().as_usize();
@@ -105,7 +106,6 @@ mod tests {
         let haystack = [b"x".as_slice(), pattern.bytes()].concat();
         let mut hits = Hits::default();
         for (bytes, expected) in [(&haystack[..60_000], 0), (&haystack[..], 1)] {
-            hits.start(1, 1);
             automaton.scan(&[Haystack::whole(bytes)], &mut hits);
             assert_eq!(hits.in_order().len(), expected);
         }
@@ -126,7 +126,6 @@ mod tests {
             let automaton = Automaton::new(&patterns).expect("few patterns");
             let texts: Vec<Haystack<'_>> = haystacks.iter().map(|bytes| Haystack::whole(bytes)).collect();
             let mut hits = Hits::default();
-            hits.start(texts.len(), patterns.len());
             automaton.scan(&texts, &mut hits);
             let mut found: Vec<_> = hits.in_order().to_vec();
             found.sort_unstable();

@@ -2,6 +2,9 @@
 
 use crate::{Haystack, Hits};
 
+/// More than these are no pattern set: engines number them in fewer bits.
+pub(crate) const MOST_PATTERNS: usize = 1 << 22;
+
 /// Why an engine cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -27,13 +30,13 @@ pub trait Engine: Send + Sync {
     /// Name for reports.
     fn name(&self) -> &str;
 
-    /// Reports every pattern that occurs in a haystack and ends behind its
-    /// carried bytes. Called once per batch; haystacks are known by their place
-    /// in it.
+    /// Leaves in `hits` every pattern that occurs in a haystack and ends behind
+    /// its carried bytes, in place of what a batch before left there. Haystacks
+    /// are known by their place in the batch.
     ///
     /// # Panics
     /// A haystack of 4 GB or more.
-    fn scan(&self, texts: &[Haystack<'_>], hits: &mut Hits);
+    fn scan(&self, haystacks: &[Haystack<'_>], hits: &mut Hits);
 
     /// Bytes of the longest pattern.
     fn longest_pattern_bytes(&self) -> usize;

@@ -11,7 +11,7 @@ pub struct Hit {
     pub pattern: u32,
 }
 
-/// Collects the hits of a batch. A pattern that is reported again for the
+/// The hits of the last batch, and working memory for the next one. A pattern that is reported again for the
 /// haystack for which it was reported last is not kept twice, so that runs of
 /// one byte do not fill the memory.
 #[derive(Default)]
@@ -28,24 +28,24 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Makes ready for the next batch.
-    pub fn start(&mut self, haystack_count: usize, pattern_count: usize) {
+    /// Forgets the hits of the batch before.
+    pub(crate) fn start(&mut self, haystack_count: usize) {
         self.hits.clear();
-        self.last_haystack.resize(pattern_count, 0);
         self.first_haystack += self.haystacks;
         self.haystacks = haystack_count as u64;
     }
 
     /// Notes a hit.
     #[inline]
-    pub fn report(&mut self, haystack: u32, pattern: u32) {
+    pub(crate) fn report(&mut self, haystack: u32, pattern: u32) {
         let number = self.first_haystack + u64::from(haystack) + 1;
-        match self.last_haystack.get_mut(pattern as usize) {
-            Some(last) if *last != number => {
-                *last = number;
-                self.hits.push(Hit { haystack, pattern });
-            }
-            _ => {}
+        if self.last_haystack.len() <= pattern as usize {
+            self.last_haystack.resize(pattern as usize + 1, 0);
+        }
+        let last = &mut self.last_haystack[pattern as usize];
+        if *last != number {
+            *last = number;
+            self.hits.push(Hit { haystack, pattern });
         }
     }
 
@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn repeated_hits_are_kept_once() {
         let mut hits = Hits::default();
-        hits.start(3, 2);
-        for (haystack, pattern) in [(0, 1), (0, 1), (2, 0), (2, 1), (1, 1), (2, 1), (7, 9)] {
+        hits.start(3);
+        for (haystack, pattern) in [(0, 1), (0, 1), (2, 0), (2, 1), (1, 1), (2, 1), (2, 900)] {
             hits.report(haystack, pattern);
         }
         let pairs: Vec<_> = hits
@@ -103,8 +103,8 @@ mod tests {
             .iter()
             .map(|h| (h.haystack, h.pattern))
             .collect();
-        assert_eq!(pairs, [(0, 1), (1, 1), (2, 0), (2, 1)]);
-        hits.start(1, 2);
+        assert_eq!(pairs, [(0, 1), (1, 1), (2, 0), (2, 1), (2, 900)]);
+        hits.start(1);
         hits.report(0, 1);
         assert_eq!(hits.in_order().len(), 1, "another batch, another haystack");
     }

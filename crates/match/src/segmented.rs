@@ -31,6 +31,7 @@ use weir_hash::bloom::{Counter, Counting, Sizing};
 use weir_hash::string::{ShiftAddXor, StringFamily};
 use weir_simd::Tier;
 
+use crate::engine::MOST_PATTERNS;
 use crate::{BuildError, Engine, Haystack, Hits, Pattern};
 
 /// Lengths of one stage.
@@ -116,7 +117,7 @@ impl Segmented {
     /// Adds a pattern under a number of the caller's choice.
     ///
     /// # Errors
-    /// It has more than 65,535 bytes.
+    /// It has more than 65,535 bytes, or a number of 4,194,304 or more.
     pub fn insert(&mut self, number: u32, pattern: Pattern) -> Result<(), BuildError> {
         let bytes = pattern.bytes().len();
         if bytes > usize::from(u16::MAX) {
@@ -124,6 +125,9 @@ impl Segmented {
                 number: number as usize,
                 bytes,
             });
+        }
+        if number as usize >= MOST_PATTERNS {
+            return Err(BuildError::Patterns(number as usize + 1));
         }
         if bytes == 0 {
             return Ok(());
@@ -238,6 +242,7 @@ impl Engine for Segmented {
     }
 
     fn scan(&self, texts: &[Haystack<'_>], hits: &mut Hits) {
+        hits.start(texts.len());
         for (index, text) in (0u32..).zip(texts) {
             let folded = text.bytes().to_ascii_lowercase();
             self.search(index, *text, &folded, hits);
@@ -293,7 +298,6 @@ mod tests {
 
     fn numbers(engine: &Segmented, text: &[u8], carried: usize) -> Vec<u32> {
         let mut hits = Hits::default();
-        hits.start(1, 64);
         engine.scan(&[Haystack::continued(text, carried)], &mut hits);
         let mut numbers: Vec<u32> = hits.in_order().iter().map(|hit| hit.pattern).collect();
         numbers.sort_unstable();

@@ -37,23 +37,16 @@ pub fn check(input: &[u8]) {
     let mut hits = Hits::default();
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
         let engine = Database::new(&needles, &profile, tier).expect("short contents");
-        check_engine(&engine, needles.len(), segments, &occurring, &mut hits);
+        check_engine(&engine, segments, &occurring, &mut hits);
     }
     let segmented = Segmented::new(&needles).expect("short contents");
-    check_engine(&segmented, needles.len(), segments, &occurring, &mut hits);
+    check_engine(&segmented, segments, &occurring, &mut hits);
     let automaton = Automaton::new(&needles).expect("few contents");
-    check_engine(&automaton, needles.len(), segments, &occurring, &mut hits);
+    check_engine(&automaton, segments, &occurring, &mut hits);
 }
 
-fn check_engine(
-    engine: &dyn Engine,
-    contents: usize,
-    segments: [&[u8]; 3],
-    occurring: &[u32],
-    hits: &mut Hits,
-) {
+fn check_engine(engine: &dyn Engine, segments: [&[u8]; 3], occurring: &[u32], hits: &mut Hits) {
     let mut scan = |text: Haystack<'_>| -> Vec<u32> {
-        hits.start(1, contents);
         engine.scan(&[text], hits);
         hits.in_order().iter().map(|hit| hit.pattern).collect()
     };

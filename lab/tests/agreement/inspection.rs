@@ -205,7 +205,6 @@ fn check(family: &impl StringFamily, modelled: Family, functions: &Functions) {
     let engine = Segmented::new(&literals).expect("an engine");
     let texts: Vec<Haystack<'_>> = payloads.iter().map(|it| Haystack::whole(it)).collect();
     let mut hits = Hits::default();
-    hits.start(payloads.len(), literals.len());
     engine.scan(&texts, &mut hits);
     let engine_hits: BTreeSet<(u32, u32)> = hits
         .reported()

@@ -51,7 +51,6 @@ impl Found {
 /// An engine, and the cost of its tables.
 pub struct Built<E> {
     engine: E,
-    patterns: usize,
     pub note: String,
 }
 
@@ -64,7 +63,6 @@ impl<E: Engine> Built<E> {
         let engine = build(needles)?;
         Ok(Built {
             note: tables(engine.memory_bytes(), start),
-            patterns: needles.len(),
             engine,
         })
     }
@@ -79,7 +77,6 @@ impl<E: Engine> Built<E> {
     pub fn found(&self, texts: &[Haystack<'_>], per_call: usize, hits: &mut Hits) -> Found {
         let mut found = Found::default();
         for (number, texts) in texts.chunks(per_call).enumerate() {
-            hits.start(texts.len(), self.patterns);
             self.engine.scan(texts, hits);
             let first = (number * per_call) as u64;
             for hit in hits.reported() {
@@ -117,7 +114,6 @@ impl<'a> Engines<'a> {
                 let start = Instant::now();
                 Hyperscan::new(needles).map(|engine| Built {
                     note: tables(engine.memory_bytes(), start),
-                    patterns: needles.len(),
                     engine,
                 })
             },

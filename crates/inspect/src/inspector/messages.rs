@@ -86,7 +86,6 @@ impl Trial<'_> {
                 Haystack::whole(derived.dotted(*buffer).unwrap_or_default())
             };
             let hits = &mut self.scratch.hits[key.index()];
-            hits.start(1, group.content_count);
             group.engine.scan(&[searched], hits);
             let found = hits.in_order();
             let counts = &mut self.scratch.searched[key.index()];

@@ -173,7 +173,6 @@ impl Trial<'_> {
             return;
         }
         let hits = &mut self.scratch.hits[key.index()];
-        hits.start(1, group.content_count);
         group.engine.scan(&[text], hits);
         let found = hits.in_order();
         let counts = &mut self.scratch.searched[key.index()];

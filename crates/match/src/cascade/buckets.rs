@@ -21,7 +21,8 @@ const ENTRY_WORDS: usize = 3;
 /// In a head: the number of entries stands in [`Buckets::large`].
 const LARGE: u32 = 0xff;
 /// Most entries: a head has 24 bits for the first one's number.
-pub(super) const MAX_ENTRIES: usize = 1 << 24;
+const MAX_ENTRIES: usize = 1 << 24;
+const _: () = assert!(4 * crate::engine::MOST_PATTERNS <= MAX_ENTRIES);
 
 /// A pattern at one of its windows.
 #[derive(Clone, Copy, Debug)]

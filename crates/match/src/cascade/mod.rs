@@ -64,8 +64,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_simd::Tier;
 
+use crate::engine::MOST_PATTERNS;
 use crate::{BuildError, Engine, Haystack, Hits, Pattern};
-use buckets::MAX_ENTRIES;
 use candidates::{Candidates, Stages};
 use filter::{RUN_BYTES, SPAN_BYTES};
 use gram::FOLD;
@@ -146,7 +146,7 @@ impl Database {
             }
         }
         // A pattern has two entries, or one for each case of two letters.
-        if patterns.len() > MAX_ENTRIES / 4 {
+        if patterns.len() > MOST_PATTERNS {
             return Err(BuildError::Patterns(patterns.len()));
         }
         static ENGINES: AtomicU64 = AtomicU64::new(1);
@@ -290,6 +290,7 @@ impl Engine for Database {
     }
 
     fn scan(&self, texts: &[Haystack<'_>], hits: &mut Hits) {
+        hits.start(texts.len());
         let mut scratch = hits.take_scratch();
         scratch.prepare(self, texts.len());
         for index in 0..texts.len() as u32 {

@@ -63,13 +63,7 @@ fn expected(patterns: &[Pattern], texts: &[Haystack<'_>]) -> Vec<Hit> {
     hits
 }
 
-fn found(
-    engine: &dyn Engine,
-    patterns: &[Pattern],
-    texts: &[Haystack<'_>],
-    hits: &mut Hits,
-) -> Vec<Hit> {
-    hits.start(texts.len(), patterns.len());
+fn found(engine: &dyn Engine, texts: &[Haystack<'_>], hits: &mut Hits) -> Vec<Hit> {
     engine.scan(texts, hits);
     let mut found = hits.in_order().to_vec();
     assert!(found.is_sorted_by_key(|hit| hit.haystack));
@@ -146,13 +140,13 @@ fn check(seed: u64) {
         let engine =
             Database::with_sets(&patterns, &profile, tier, has_sets).expect("few patterns");
         assert_eq!(
-            found(&engine, &patterns, &texts, &mut hits),
+            found(&engine, &texts, &mut hits),
             expected,
             "{tier}, seed {seed}, sets: {has_sets}"
         );
         let mut one_by_one = Vec::new();
         for (haystack, text) in (0u32..).zip(&texts) {
-            let hits = found(&engine, &patterns, &[*text], &mut hits);
+            let hits = found(&engine, &[*text], &mut hits);
             one_by_one.extend(hits.iter().map(|hit| Hit { haystack, ..*hit }));
         }
         assert_eq!(one_by_one, expected, "{tier}, one by one, seed {seed}");
@@ -285,7 +279,7 @@ fn buckets_may_be_of_any_size() {
         let engine = Database::new(&patterns, &Profile::new(), tier).expect("few patterns");
         assert!(engine.explanation().tables[0].largest_bucket > 255);
         assert_eq!(
-            found(&engine, &patterns, &texts, &mut Hits::default()),
+            found(&engine, &texts, &mut Hits::default()),
             expected,
             "{tier}"
         );
@@ -308,7 +302,7 @@ fn engines_may_take_turns() {
         ] {
             let engine = Database::new(&patterns, &Profile::new(), weir_simd::tier()).expect("few");
             for _ in 0..2 {
-                let found = found(&engine, &patterns, &text, &mut hits);
+                let found = found(&engine, &text, &mut hits);
                 assert_eq!(found, expected(&patterns, &text), "round {round}");
             }
         }
@@ -340,7 +334,7 @@ fn contents_across_segments_are_found() {
                 for segment in segments {
                     let text = [continuation.extend(segment, longest)];
                     assert_eq!(text[0].bytes().len() - text[0].carried(), segment.len());
-                    for hit in found(&engine, &patterns, &text, &mut hits) {
+                    for hit in found(&engine, &text, &mut hits) {
                         ends[hit.pattern as usize] = true;
                     }
                     seen += segment.len();
@@ -369,13 +363,5 @@ fn contents_that_no_engine_takes_are_refused() {
     );
     let none =
         Database::new(&[Pattern::exact("")], &Profile::new(), weir_simd::tier()).expect("none");
-    assert!(
-        found(
-            &none,
-            &[Pattern::exact("")],
-            &[Haystack::whole(b"text")],
-            &mut Hits::default()
-        )
-        .is_empty()
-    );
+    assert!(found(&none, &[Haystack::whole(b"text")], &mut Hits::default()).is_empty());
 }
