@@ -62,6 +62,11 @@ pub(crate) struct Streams {
     conversation: Option<Conversation>,
     /// The protocol is known, and messages are read if it has any.
     is_told: bool,
+    /// Where its conversation begins, in the stream to the server and in that to the client: behind
+    /// zero in a tunnel.
+    start: (u64, u64),
+    /// Transactions in front of it.
+    transactions: u64,
 }
 
 impl Streams {
@@ -88,43 +93,76 @@ impl Streams {
             to_client,
             conversation,
             is_told,
+            start,
+            transactions,
         } = self;
         let stream = |direction| match direction {
-            Direction::ToServer => &*to_server,
-            Direction::ToClient => &*to_client,
+            Direction::ToServer => (&*to_server, start.0),
+            Direction::ToClient => (&*to_client, start.1),
         };
         if let (false, Some(application)) = (*is_told, application) {
             *is_told = true;
-            *conversation = Conversation::new(application);
+            *conversation = Conversation::new(application, *transactions);
             if let Some(conversation) = conversation {
                 for direction in [Direction::ToServer, Direction::ToClient] {
-                    let text = stream(direction).text();
-                    if text.base > 0 {
+                    let (stream, start) = stream(direction);
+                    let text = stream.text();
+                    if text.base > start {
                         conversation.skip_gap(direction, &mut |event| notify(event, text));
                     }
-                    conversation.feed(direction, text.bytes, &mut |event| notify(event, text));
+                    let bytes = stream.from(start);
+                    conversation.feed(direction, bytes, &mut |event| notify(event, text));
                 }
             }
-            return;
+        } else if let Some(conversation) = conversation {
+            let text = stream(direction).0.text();
+            if arrival.after_gap {
+                conversation.skip_gap(direction, &mut |event| notify(event, text));
+            }
+            if arrival.new_bytes > 0 {
+                let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
+                conversation.feed(direction, new, &mut |event| notify(event, text));
+            }
+            if arrival.is_last {
+                conversation.stop(direction, &mut |event| notify(event, text));
+            }
         }
-        let (Some(conversation), text) = (conversation, stream(direction).text()) else {
-            return;
+        if let Some(tunnel) = conversation.as_ref().and_then(Conversation::tunnel) {
+            let start_of =
+                |stream: &Stream, bytes: usize| stream.end().saturating_sub(bytes as u64);
+            self.start = (
+                start_of(&self.to_server, tunnel.bytes_to_server),
+                start_of(&self.to_client, tunnel.bytes_to_client),
+            );
+            self.transactions = tunnel.transactions;
+            self.conversation = None;
+            self.is_told = false;
+        }
+    }
+
+    /// Whether what is spoken in a tunnel is yet to be told.
+    fn has_entered_tunnel(&self) -> bool {
+        !self.is_told && self.start != (0, 0)
+    }
+
+    /// The bytes of a stream that may identify its protocol, if they did not before its last
+    /// `new_bytes`.
+    fn telling(&self, direction: Direction, new_bytes: usize) -> Option<&[u8]> {
+        let (stream, start) = match direction {
+            Direction::ToServer => (&self.to_server, self.start.0),
+            Direction::ToClient => (&self.to_client, self.start.1),
         };
-        if arrival.after_gap {
-            conversation.skip_gap(direction, &mut |event| notify(event, text));
-        }
-        if arrival.new_bytes > 0 {
-            let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
-            conversation.feed(direction, new, &mut |event| notify(event, text));
-        }
-        if arrival.is_last {
-            conversation.stop(direction, &mut |event| notify(event, text));
-        }
+        let bytes = stream.from(start);
+        let is_begun = stream.base() <= start;
+        let known_bytes = bytes.len().saturating_sub(new_bytes);
+        (is_begun && known_bytes < MAX_TELLING_BYTES).then_some(bytes)
     }
 
     /// Whether more of either stream may identify the protocol.
     fn may_tell(&self) -> bool {
-        may_tell(&self.to_server, 0) || may_tell(&self.to_client, 0)
+        let both = [Direction::ToServer, Direction::ToClient];
+        both.iter()
+            .any(|direction| self.telling(*direction, 0).is_some())
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -134,13 +172,6 @@ impl Streams {
             + self.to_client.memory_bytes()
             + conversation.map_or(0, Conversation::memory_bytes)
     }
-}
-
-/// Whether a stream was still among the bytes that identify its protocol in front
-/// of its last `new_bytes`.
-fn may_tell(stream: &Stream, new_bytes: usize) -> bool {
-    let text = stream.text();
-    text.base == 0 && text.bytes.len() - new_bytes < MAX_TELLING_BYTES
 }
 
 /// What a packet brought to its flow.
@@ -455,8 +486,12 @@ impl Flow {
         let (stream, _) = streams.of(direction);
         brought.arrival.is_last = stream.is_finished() || segment.flags & RST != 0;
         let new_bytes = brought.arrival.new_bytes;
-        if self.application.is_none() && new_bytes > 0 && may_tell(stream, new_bytes) {
-            self.application = application::of_stream(stream.text().bytes, direction);
+        if streams.has_entered_tunnel() {
+            self.application = None;
+        }
+        if self.application.is_none() && new_bytes > 0 {
+            let first = streams.telling(direction, new_bytes);
+            self.application = first.and_then(|first| application::of_stream(first, direction));
         }
     }
 }

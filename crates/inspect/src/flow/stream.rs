@@ -120,6 +120,12 @@ impl Stream {
         }
     }
 
+    /// What is in sight of the bytes from a place on.
+    pub(super) fn from(&self, place: u64) -> &[u8] {
+        let skip = place.saturating_sub(self.base);
+        self.window.get(skip as usize..).unwrap_or_default()
+    }
+
     /// The byte in front of a sequence number is urgent, and no part of the stream
     /// (as Linux and most others read RFC 9293, section 3.8.5).
     pub(super) fn note_urgent(&mut self, behind: u32) {

@@ -212,6 +212,16 @@ impl Derived {
     }
 }
 
+/// A tunnel through a proxy that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tunnel {
+    /// Of the last bytes of each direction, how many are in it.
+    pub(crate) bytes_to_server: usize,
+    pub(crate) bytes_to_client: usize,
+    /// Transactions in front of it.
+    pub(crate) transactions: u64,
+}
+
 /// A flow whose protocol is known, seen as messages.
 #[derive(Debug)]
 pub(crate) enum Conversation {
@@ -222,9 +232,10 @@ pub(crate) enum Conversation {
 
 impl Conversation {
     /// The parser for a protocol; `None` where only streams are looked at.
-    pub(crate) fn new(protocol: AppProtocol) -> Option<Conversation> {
+    /// Transactions are numbered from `transactions` on.
+    pub(crate) fn new(protocol: AppProtocol, transactions: u64) -> Option<Conversation> {
         Some(match protocol {
-            AppProtocol::Http => Conversation::Http(Box::default()),
+            AppProtocol::Http => Conversation::Http(Box::new(Http::numbered_from(transactions))),
             AppProtocol::Tls => Conversation::Tls(Box::default()),
             AppProtocol::Dns => Conversation::Dns(Box::default()),
             _ => return None,
@@ -242,6 +253,14 @@ impl Conversation {
             Conversation::Http(http) => http.feed(direction, bytes, notify),
             Conversation::Tls(tls) => tls.feed(direction, bytes, notify),
             Conversation::Dns(dns) => dns.feed(direction, bytes, notify),
+        }
+    }
+
+    /// Whether what follows is a conversation of its own.
+    pub(crate) fn tunnel(&self) -> Option<Tunnel> {
+        match self {
+            Conversation::Http(http) => http.tunnel(),
+            Conversation::Tls(_) | Conversation::Dns(_) => None,
         }
     }
 

@@ -305,7 +305,7 @@ fn handshake(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// Hellos of both ends, and a certificate.
-fn tls(name: &[u8; 9], cipher: u8, certificate: &[u8]) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn tls(name: &[u8; 9], cipher: u8, certificate: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let hello = [&[3, 3], &[7; 32][..], &[0, 0, 2, 0x13, cipher, 1, 0]].concat();
     let sni = [&[0, 0, 0, 14, 0, 12, 0, 0, 9], &name[..]].concat();
     let rest = [0, 10, 0, 4, 0, 2, 0, 29, 0, 11, 0, 2, 1, 0];

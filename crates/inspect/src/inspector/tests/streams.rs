@@ -420,3 +420,44 @@ fn no_rule_is_put_off_for_ever() {
     );
     assert!(statistics.trials_put_off > 100, "{statistics:?}");
 }
+
+const CONNECT: &[u8] = b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n";
+const TUNNEL_RULES: &str = r#"
+    alert tls any any -> any any (flow:established,to_server; tls.sni; content:"a.example"; sid:1;)
+    alert http any any -> any any (flow:established,to_server; http.uri; content:"/evil"; sid:2;)
+    alert http any any -> any any (flow:established,to_client; file.data; content:"evil"; sid:3;)"#;
+
+/// What a proxy passes on is a conversation of its own, whatever its segments.
+#[test]
+fn tunnels_through_proxies_are_read() {
+    let open = b"HTTP/1.1 200 Connection established\r\n\r\n";
+    let (hello, server_hello) = super::pairs::tls(b"a.example", 1, b"");
+    for step in [1, 7, 4000] {
+        let talk = Talk::new().asks(CONNECT).answers(open);
+        let talk = hello
+            .chunks(step)
+            .fold(talk, |talk, piece| talk.asks(piece));
+        let sids: Vec<u32> = (talk.answers(&server_hello).sids(TUNNEL_RULES).iter())
+            .map(|(_, sid)| *sid)
+            .collect();
+        assert_eq!(sids, [1], "{step}");
+    }
+    let sids = |talk: Talk| -> Vec<u32> {
+        let raised = talk.sids(TUNNEL_RULES);
+        raised.into_iter().map(|(_, sid)| sid).collect()
+    };
+    // Before the proxy has answered.
+    let talk = Talk::new().asks(CONNECT).asks(&hello).answers(open);
+    assert_eq!(sids(talk.answers(&server_hello)), [1]);
+    // HTTP, and in a tunnel within the tunnel.
+    let page = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    let evil = b"GET /evil HTTP/1.1\r\nHost: a\r\n\r\n";
+    let talk = Talk::new().asks(CONNECT).answers(open).asks(evil);
+    assert_eq!(sids(talk.answers(page)), [2, 3]);
+    let talk = Talk::new().asks(CONNECT).answers(open).asks(CONNECT);
+    assert_eq!(sids(talk.answers(open).asks(evil).answers(page)), [2, 3]);
+    // No tunnel: the proxy wants to know who asks.
+    let talk = Talk::new().asks(CONNECT);
+    let talk = talk.answers(b"HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(sids(talk.asks(evil).answers(page)), [2, 3]);
+}

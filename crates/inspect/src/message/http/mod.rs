@@ -8,7 +8,7 @@ mod uri;
 
 use std::collections::VecDeque;
 
-use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction};
+use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction, Tunnel};
 use crate::buffer::Buffer;
 use crate::flow::{AppProtocol, starts_http};
 use crate::rule::Direction;
@@ -63,7 +63,7 @@ pub(crate) struct Http {
     answered: Option<Request>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// In the head of a message.
     #[default]
@@ -72,6 +72,8 @@ enum State {
     Body,
     /// Behind a gap: at the next start line that is found, a message begins.
     Seeking,
+    /// What a proxy was asked to pass on (RFC 9110, section 9.3.6).
+    Tunnel,
     /// Not HTTP any more, or no telling where the next message begins.
     Lost,
 }
@@ -83,6 +85,8 @@ struct Side {
     head: Head,
     body: Body,
     memory: Memory,
+    /// How many bytes have come behind the last head.
+    behind_bytes: usize,
 }
 
 /// A message at the moment of an event.
@@ -145,6 +149,7 @@ impl Http {
         bytes: &[u8],
         notify: &mut dyn FnMut(Event<'_>),
     ) {
+        self.side(direction).behind_bytes += bytes.len();
         let mut rest = bytes;
         while !rest.is_empty() {
             let side = match direction {
@@ -152,7 +157,7 @@ impl Http {
                 Direction::ToClient => &mut self.answer,
             };
             match side.state {
-                State::Lost => return,
+                State::Lost | State::Tunnel => return,
                 State::Seeking => {
                     let Some(start) = find_start_line(rest, direction) else {
                         return;
@@ -177,6 +182,7 @@ impl Http {
                     }
                     side.head.parse();
                     side.memory.clear();
+                    side.behind_bytes = rest.len();
                     self.begin_body(direction);
                     self.tell(direction, true, 0, notify);
                     self.end_message(direction);
@@ -244,12 +250,15 @@ impl Http {
                 let asked = asked.unwrap_or_default();
                 let has_body = asked != Asked::Head && head.may_have_body();
                 self.answer.body.begin_answer(head, has_body);
-                let is_switched = head.status() == Some(101)
-                    || asked == Asked::Connect && head.status().is_some_and(|s| s / 100 == 2);
-                if is_switched {
-                    self.request.state = State::Lost;
+                let next = match head.status() {
+                    Some(101) => Some(State::Lost),
+                    Some(200..=299) if asked == Asked::Connect => Some(State::Tunnel),
+                    _ => None,
+                };
+                if let Some(next) = next {
+                    self.request.state = next;
                     self.answer.body.end();
-                    self.answer.state = State::Lost;
+                    self.answer.state = next;
                 }
             }
         }
@@ -258,6 +267,24 @@ impl Http {
             side.state = State::Lost;
         } else if side.state == State::Head {
             side.state = State::Body;
+        }
+    }
+
+    /// Where a proxy passes both directions on: how many bytes of a tunnel each has had.
+    pub(super) fn tunnel(&self) -> Option<Tunnel> {
+        let is_tunnel = |side: &Side| side.state == State::Tunnel;
+        (is_tunnel(&self.request) && is_tunnel(&self.answer)).then_some(Tunnel {
+            bytes_to_server: self.request.behind_bytes,
+            bytes_to_client: self.answer.behind_bytes,
+            transactions: self.requests,
+        })
+    }
+
+    /// HTTP in a tunnel: its transactions are numbered on.
+    pub(super) fn numbered_from(transactions: u64) -> Http {
+        Http {
+            requests: transactions,
+            ..Http::default()
         }
     }
 

@@ -182,7 +182,7 @@ fn every_field_of_a_name_counts() {
 }
 
 #[test]
-fn no_body_follows_head_and_nothing_follows_a_tunnel() {
+fn no_body_follows_head_and_a_tunnel_follows_connect() {
     let mut http = Http::default();
     let mut events = 0;
     http.feed(
@@ -198,8 +198,11 @@ fn no_body_follows_head_and_nothing_follows_a_tunnel() {
     assert_eq!(events, 2);
     assert_eq!(
         (http.request.state, http.answer.state),
-        (State::Lost, State::Lost)
+        (State::Tunnel, State::Tunnel)
     );
+    let tunnel = http.tunnel().expect("a tunnel");
+    assert_eq!((tunnel.bytes_to_server, tunnel.bytes_to_client), (0, 15));
+    assert_eq!(tunnel.transactions, 2);
 }
 
 #[test]
