@@ -7,7 +7,7 @@ use weir_packet::wire::{Checksum, Headers, LinkType, internet_checksum, protocol
 
 use super::flows::FlowId;
 use super::format::{self, Algorithm, CUT_TAG_BYTES, EXTENDED_BYTES, TAG_BYTES};
-use super::place::Place;
+use super::place::{self, Place};
 use super::reason::DropReason;
 use crate::wire::{Bth, Carrier, Lrh, Packet, erf, icrc, vcrc};
 
@@ -82,7 +82,8 @@ impl Batch<'_> {
         if self.places.len() == BATCH_PACKETS {
             return false;
         }
-        self.places.push(Place::new());
+        self.places
+            .extend_from_slice(std::slice::from_ref(&place::NOTHING));
         if let Some(place) = self.places.last_mut()
             && let Err(reason) = fill(place, self.buffer, headers, link, record)
         {

@@ -89,7 +89,7 @@ pub(super) fn set_fields(bth: &mut [u8], algorithm: Algorithm, epoch: u64) {
 
 /// What headers have where the associated data have zeros: with what may change on the way, the bytes
 /// around it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Changeable {
     front: [u8; 12],
     /// Of a packet with a GRH.
@@ -97,6 +97,15 @@ pub(super) struct Changeable {
     /// Of RoCEv2.
     udp_checksum: [u8; 2],
     resv8a: u8,
+}
+
+impl Changeable {
+    pub(super) const NONE: Changeable = Changeable {
+        front: [0; 12],
+        destination_gid: [0; 16],
+        udp_checksum: [0; 2],
+        resv8a: 0,
+    };
 }
 
 /// Makes headers the associated data: clears what may change on the way, of the marking field all but its
@@ -112,7 +121,7 @@ pub(super) fn mask(
     let mut kept = Changeable {
         front: headers.first_chunk().copied().unwrap_or_default(),
         resv8a: headers[bth + RESV8A],
-        ..Changeable::default()
+        ..Changeable::NONE
     };
     match carrier {
         Carrier::Local => headers[0] &= 0x0f,

@@ -12,7 +12,7 @@ use super::reason::DropReason;
 use crate::wire::{Bth, Carrier, Lrh, Packet};
 
 /// Where a packet lies in the buffer, and what is known about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) path: Path,
     bth: [u8; Bth::BYTES],
@@ -48,7 +48,7 @@ pub(super) struct Place {
 }
 
 /// Which keys a packet belongs to, in numbers: it is hashed and compared for every packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     source: u128,
     destination: u128,
@@ -58,11 +58,19 @@ pub(super) struct Path {
     source_qp: u32,
 }
 
+/// A place of which nothing is known yet. A copy of it is read from where it has lain for long: one that is written
+/// first is read in other parts than it was written in, for which the processor waits.
+pub(super) static NOTHING: Place = Place::new();
+
 impl Place {
-    /// Nothing is known about it yet.
-    pub(super) fn new() -> Place {
+    const fn new() -> Place {
         Place {
-            path: Path::default(),
+            path: Path {
+                source: 0,
+                destination: 0,
+                kinds_and_qp: 0,
+                source_qp: 0,
+            },
             bth: [0; Bth::BYTES],
             path_hash: 0,
             found: None,
@@ -81,7 +89,7 @@ impl Place {
             check_bytes: 0,
             trailer: 0,
             trailer_bytes: 0,
-            changeable: Changeable::default(),
+            changeable: Changeable::NONE,
         }
     }
 

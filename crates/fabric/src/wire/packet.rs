@@ -40,7 +40,7 @@ impl Carrier {
 pub struct Packet<'a> {
     record: &'a [u8],
     carrier: Carrier,
-    bth: [u8; Bth::BYTES],
+    bth: &'a [u8; Bth::BYTES],
     /// First byte of the LRH or of the IP header.
     start: usize,
     bth_start: usize,
@@ -139,7 +139,7 @@ impl<'a> Packet<'a> {
     /// The base transport header.
     #[inline(always)]
     pub fn bth(&self) -> Bth {
-        Bth::from_bytes(&self.bth)
+        Bth::from_bytes(self.bth)
     }
 
     /// The reliable datagram extended header, where the operation has one.
@@ -206,7 +206,7 @@ impl<'a> Packet<'a> {
 
     #[inline(always)]
     pub(crate) fn bth_bytes(&self) -> &[u8; Bth::BYTES] {
-        &self.bth
+        self.bth
     }
 
     /// First byte of the LRH or of the IP header.
@@ -466,7 +466,7 @@ impl Packet<'static> {
     const EMPTY: Packet<'static> = Packet {
         record: &[],
         carrier: Carrier::Local,
-        bth: [0; Bth::BYTES],
+        bth: &[0; Bth::BYTES],
         start: 0,
         bth_start: 0,
         payload_start: 0,
@@ -495,8 +495,8 @@ fn finish<'a>(
     let bth = record
         .get(packet.bth_start..at)
         .and_then(<[u8]>::first_chunk);
-    let bytes: [u8; Bth::BYTES] = *bth.ok_or(Fault::HeaderCut(HeaderKind::Bth))?;
-    let bth = Bth::from_bytes(&bytes);
+    let bytes: &[u8; Bth::BYTES] = bth.ok_or(Fault::HeaderCut(HeaderKind::Bth))?;
+    let bth = Bth::from_bytes(bytes);
     if bth.transport_version != 0 {
         return Err(Fault::TransportVersion(bth.transport_version));
     }
