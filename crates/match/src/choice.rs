@@ -80,7 +80,11 @@ impl EngineChoice {
                     Some(profile) => profile,
                     None => Profile::typical(),
                 };
-                Box::new(Database::new(patterns, profile, weir_simd::tier())?)
+                Box::new(Database::with_profile(
+                    patterns,
+                    profile,
+                    weir_simd::tier(),
+                )?)
             }
             EngineKind::Segmented => Box::new(Segmented::new(patterns)?),
             EngineKind::Automaton => Box::new(Automaton::new(patterns)?),

@@ -1,6 +1,11 @@
 //! What engines search.
 
-/// A haystack, and what of it was searched before.
+/// Bytes to be searched by [`Engine::scan`](crate::Engine::scan), and what of them was searched before.
+///
+/// A haystack that goes on behind another one, as a segment of a stream does, begins with the last
+/// bytes of that one: the *carried* bytes, at least one less than the longest pattern has
+/// ([`Engine::longest_pattern_bytes`](crate::Engine::longest_pattern_bytes)). What ends among them
+/// was reported before and is not reported again; what ends behind them is found, wherever it begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Haystack<'a> {
     bytes: &'a [u8],

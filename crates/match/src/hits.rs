@@ -55,7 +55,7 @@ impl Hits {
         self.hits.push(Hit { haystack, pattern });
     }
 
-    /// What the stages of a [`Database`] had to do so far.
+    /// What the stages of a [`Database`](crate::Database) had to do so far.
     pub fn statistics(&self) -> ScanStatistics {
         let scratch = self.scratch.as_ref();
         scratch

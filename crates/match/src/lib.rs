@@ -1,36 +1,37 @@
 //! Searches for thousands of literal patterns at once.
 //!
-//! An engine answers one question for a whole batch: which of its patterns
-//! occur in which haystack? What it reports is a *hit*. A [`Pattern`] is
-//! a string of bytes, and whether the case of its letters matters.
+//! * [`Database`] holds the patterns; it is built once, never changes, and is shared by threads.
+//! * [`Scanner`] finds every match with its offsets ([`Match`]): in one haystack, in many, and in
+//!   [`Stream`]s that come in chunks.
+//! * [`Engine::scan`] reports for a batch of [`Haystack`]s which patterns occur in which, each pair
+//!   once ([`Hits`]): the fastest, where offsets do not matter or are verified anyway.
 //!
-//! * [`Database`] is the engine that runs: filters before comparisons;
-//! * [`Segmented`] is that of the thesis, to be read and compared;
-//! * [`Automaton`] is the judge that both are tested by.
+//! All are exact: they report what occurs ([`Pattern::occurs_in`]) and nothing else.
 //!
-//! All are exact: they report what occurs ([`Pattern::occurs_in`]) and nothing
-//! else. An engine may report a hit more than once; [`Hits`] keeps it once.
+//! [`Segmented`] and [`Automaton`] are other engines to compare with: that of the thesis, and the
+//! judge that both are tested by. [`EngineChoice`] builds one of the three.
 //!
-//! A haystack that continues another one, as a segment of a stream does, is a
-//! [`Haystack`] that begins with the last bytes of what came before: the *carried*
-//! bytes, at least one less than the longest pattern has
-//! ([`Engine::longest_pattern_bytes`]). What ends among them was
-//! reported before and is not reported again; what ends behind them is found,
-//! wherever it begins. [`Continuation`] keeps these bytes for a stream.
+//! ```
+//! use weir_match::{Database, Pattern};
 //!
-//! Engines are built once and never change. Threads share one; each has a [`Hits`],
-//! which serves any engine.
+//! let database = Database::new(&[Pattern::exact("needle"), Pattern::nocase("hay")])?;
+//! let mut scanner = database.scanner();
+//! let found: Vec<_> = scanner.find_iter(b"HAY, a needle").collect();
+//! assert_eq!((found[0].pattern, found[0].start, found[0].end), (1, 0, 3));
+//! assert_eq!((found[1].pattern, found[1].start, found[1].end), (0, 7, 13));
+//! # Ok::<(), weir_match::BuildError>(())
+//! ```
 
 #![deny(unsafe_code)]
 
 mod automaton;
 mod cascade;
 mod choice;
-mod continuation;
 mod engine;
 mod haystack;
 mod hits;
 mod pattern;
+mod scanner;
 mod segmented;
 
 /// Places buffers at unmapped pages where a test requests it.
@@ -41,9 +42,15 @@ static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
 pub use automaton::Automaton;
 pub use cascade::{Database, ExplainedTable, Explanation, Profile, ProfileError, ScanStatistics};
 pub use choice::{EngineChoice, EngineKind, UnknownEngine};
-pub use continuation::Continuation;
 pub use engine::{BuildError, Engine};
 pub use haystack::Haystack;
 pub use hits::{Hit, Hits};
 pub use pattern::Pattern;
+pub use scanner::{Match, Matches, Scanner, Stream};
 pub use segmented::Segmented;
+pub use weir_simd::Tier;
+
+/// The example of the README, which has to run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -9,7 +9,7 @@
 mod seeds;
 
 use weir_match::{
-    Automaton, Continuation, Database, Engine, Haystack, Hits, Pattern, Profile, Segmented,
+    Automaton, Database, Engine, Haystack, Hits, Match, Pattern, Profile, Segmented, Stream,
 };
 use weir_simd::Tier;
 
@@ -19,6 +19,8 @@ pub use seeds::{WORDS, seeds};
 const MOST_CONTENTS: usize = 200;
 /// Two spans of the filter and a piece.
 const MOST_PAYLOAD_BYTES: usize = 70_000;
+/// More matches than these could take longer than an input should.
+const MOST_MATCHES: usize = 1 << 20;
 
 /// Panics where an engine misses a content or invents one.
 pub fn check(input: &[u8]) {
@@ -36,8 +38,11 @@ pub fn check(input: &[u8]) {
     profile.add(&payload[payload.len() / 2..]);
     let mut hits = Hits::default();
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
-        let engine = Database::new(&needles, &profile, tier).expect("short contents");
+        let engine = Database::with_profile(&needles, &profile, tier).expect("short contents");
         check_engine(&engine, segments, &occurring, &mut hits);
+        if needles.len() * payload.len() <= MOST_MATCHES {
+            check_matches(&engine, &needles, payload, segments);
+        }
     }
     let segmented = Segmented::new(&needles).expect("short contents");
     check_engine(&segmented, segments, &occurring, &mut hits);
@@ -57,12 +62,12 @@ fn check_engine(engine: &dyn Engine, segments: [&[u8]; 3], occurring: &[u32], hi
     };
     let whole = sorted(scan(Haystack::whole(&segments.concat())));
     assert_eq!(whole, occurring, "{}", engine.name());
-    let mut continuation = Continuation::default();
-    let mut numbers = Vec::new();
+    let (whole, mut numbers, mut end) = (segments.concat(), Vec::new(), 0);
     for segment in segments {
-        numbers.extend(scan(
-            continuation.extend(segment, engine.longest_pattern_bytes()),
-        ));
+        let carried = end.min(engine.longest_pattern_bytes().saturating_sub(1));
+        let start = end - carried;
+        end += segment.len();
+        numbers.extend(scan(Haystack::continued(&whole[start..end], carried)));
     }
     assert_eq!(
         sorted(numbers),
@@ -70,6 +75,29 @@ fn check_engine(engine: &dyn Engine, segments: [&[u8]; 3], occurring: &[u32], hi
         "{} over segments",
         engine.name()
     );
+}
+
+/// Matches are what they say, all patterns that occur have some, and chunks of a stream hold those of
+/// the whole.
+fn check_matches(database: &Database, patterns: &[Pattern], payload: &[u8], segments: [&[u8]; 3]) {
+    let mut scanner = database.scanner();
+    let whole: Vec<Match> = scanner.find_iter(payload).collect();
+    let mut found = vec![false; patterns.len()];
+    for each in &whole {
+        assert!(patterns[each.pattern].matches(&payload[each.start..each.end]));
+        found[each.pattern] = true;
+    }
+    for (pattern, found) in patterns.iter().zip(found) {
+        assert_eq!(found, pattern.occurs_in(payload));
+    }
+    let (mut stream, mut in_chunks) = (Stream::default(), Vec::new());
+    for segment in segments {
+        scanner.for_each_match_in_stream(&mut stream, segment, |each| in_chunks.push(each));
+    }
+    assert_eq!(in_chunks, whole);
+    let mut in_batch = Vec::new();
+    scanner.for_each_match_in_batch(&[payload], |_, each| in_batch.push(each));
+    assert_eq!(in_batch, whole);
 }
 
 /// Three segments of a payload, cut at so many 256ths of it and of the rest.

@@ -105,7 +105,7 @@ impl<'a> Engines<'a> {
         Ok(Engines {
             patterns,
             weir: Built::new(needles, |needles| {
-                Database::new(needles, profile, weir_simd::tier())
+                Database::with_profile(needles, profile, weir_simd::tier())
             })?,
             segmented: Built::new(needles, Segmented::new)?,
             automaton: Built::new(needles, Automaton::new)?,

@@ -179,7 +179,7 @@ fn build_comparison(
     }
     let mut comparison = Comparison::new("match-build", bytes, patterns.name).within(MOST_TIME);
     let build = || {
-        let engine = Database::new(&patterns.needles, profile, weir_simd::tier())?;
+        let engine = Database::with_profile(&patterns.needles, profile, weir_simd::tier())?;
         Ok(Some(engine.memory_bytes() as u64))
     };
     comparison.add(WEIR, timed(1, build));

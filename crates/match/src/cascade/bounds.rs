@@ -92,7 +92,8 @@ fn a_hostile_byte_costs_at_most_eight_usual_ones() {
     let in_packets = |bytes: &[u8]| bytes.chunks(1400).map(<[u8]>::to_vec).collect::<Vec<_>>();
     for_each_tier(|tier| {
         for patterns in [&patterns[..], &patterns[..400]] {
-            let engine = Database::new(patterns, Profile::typical(), tier).expect("few patterns");
+            let engine =
+                Database::with_profile(patterns, Profile::typical(), tier).expect("few patterns");
             let work = |haystacks: &[Vec<u8>]| work_per_byte(&engine, haystacks);
             let usual = work(&usual);
             for (name, haystacks) in [

@@ -6,6 +6,7 @@ use weir_simd::Tier;
 use super::buckets::{Buckets, Meta};
 use super::filter::Passed;
 use super::gram::eight_bytes;
+use super::report::{Occurrence, Report};
 use super::simd;
 use super::table::Table;
 use super::units::Records;
@@ -73,7 +74,8 @@ pub struct ScanStatistics {
     pub entries: u64,
     /// Of these, entries that are like the text around the place.
     pub survivors: u64,
-    /// Of these, patterns that occur and were not reported before.
+    /// Of these, patterns that occur and, where each is reported once per
+    /// haystack, were not reported before.
     pub hits: u64,
 }
 
@@ -104,14 +106,12 @@ impl Candidates {
         });
     }
 
-    /// Tries all candidates, and forgets them. `stamps` holds for each slot the
-    /// epoch in which it was reported last.
+    /// Tries all candidates, and forgets them.
     pub(super) fn settle(
         &mut self,
         stages: &Stages<'_>,
-        stamps: &mut [u32],
         statistics: &mut ScanStatistics,
-        mut report: impl FnMut(u32, u32),
+        report: &mut impl Report,
     ) {
         let Stages {
             tier,
@@ -139,11 +139,10 @@ impl Candidates {
                 records,
                 texts,
                 spans: &self.spans,
-                stamps,
                 hits: 0,
             };
-            if !simd::verify(tier, &mut verify, &self.survivors, &mut report) {
-                verify.all(&self.survivors, equal, &mut report);
+            if !simd::verify(tier, &mut verify, &self.survivors, report) {
+                verify.all(&self.survivors, equal, report);
             }
             statistics.hits += verify.hits;
         }
@@ -235,27 +234,24 @@ pub(super) struct Verify<'a> {
     records: &'a Records,
     texts: &'a [Haystack<'a>],
     spans: &'a [Span],
-    stamps: &'a mut [u32],
     hits: u64,
 }
 
 impl Verify<'_> {
-    /// Reports the haystack and number of each pattern that occurs, once per
-    /// haystack. `equal` compares a text with a pattern of its length, whose
+    /// Reports what occurs and is wanted. `equal` compares a text with a pattern of its length, whose
     /// case may not matter.
     #[inline(always)]
     pub(super) fn all(
         &mut self,
         survivors: &Survivors,
         equal: impl Fn(&[u8], &[u8], bool) -> bool,
-        report: &mut impl FnMut(u32, u32),
+        report: &mut impl Report,
     ) {
         let metas = &survivors.metas[..survivors.count];
         for (meta, place) in metas.iter().zip(&survivors.places) {
             let meta = Meta(*meta);
             let span = &self.spans[(place >> 32) as usize];
-            let stamp = &mut self.stamps[meta.slot() as usize];
-            if *stamp == span.epoch {
+            if !report.wants(meta.slot(), span.epoch) {
                 continue;
             }
             let text = self.texts[span.haystack as usize];
@@ -273,10 +269,14 @@ impl Verify<'_> {
                     continue;
                 }
             }
-            *stamp = span.epoch;
             self.hits += 1;
-            self.records
-                .for_each_number(meta.slot(), |number| report(span.haystack, number));
+            report.add(Occurrence {
+                slot: meta.slot(),
+                haystack: span.haystack,
+                epoch: span.epoch,
+                start,
+                end,
+            });
         }
     }
 }

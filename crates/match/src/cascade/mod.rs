@@ -53,6 +53,7 @@ mod gram;
 mod marks;
 mod plan;
 mod profile;
+mod report;
 mod runs;
 mod simd;
 mod single;
@@ -65,11 +66,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_simd::Tier;
 
 use crate::engine::MOST_PATTERNS;
-use crate::{BuildError, Engine, Haystack, Hits, Pattern};
+use crate::{BuildError, Engine, Haystack, Hits, Match, Pattern};
 use candidates::{Candidates, Stages};
 use filter::{RUN_BYTES, SPAN_BYTES};
 use gram::FOLD;
-use runs::{RunState, Runs};
+use report::{Every, Occurrence, Once, Report};
+use runs::{RunFollower, RunState, Runs};
 use single::SingleBytes;
 use table::Table;
 use units::Records;
@@ -96,7 +98,7 @@ pub struct Database {
 
 /// Working memory of a shard.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     engine: u64,
     four: Candidates,
     two: Candidates,
@@ -114,14 +116,22 @@ impl Scratch {
 }
 
 impl Database {
-    /// Builds the engine from patterns and a profile of the traffic they are
-    /// looked for in. Patterns are known by their place in the slice; empty
-    /// ones occur nowhere.
+    /// Builds a database for common traffic ([`Profile::typical`]) and the best
+    /// tier of this processor. Patterns are known by their place in the slice;
+    /// empty ones occur nowhere.
     ///
     /// # Errors
-    /// [`BuildError`]: a pattern of more than 65,535 bytes, or more than four
-    /// million patterns.
-    pub fn new(
+    /// [`BuildError`]: a pattern of more than 65,535 bytes, or more than 4,194,304
+    /// patterns.
+    pub fn new(patterns: &[Pattern]) -> Result<Database, BuildError> {
+        Database::with_profile(patterns, Profile::typical(), weir_simd::tier())
+    }
+
+    /// The same for other traffic, or for another tier.
+    ///
+    /// # Errors
+    /// As [`Database::new`].
+    pub fn with_profile(
         patterns: &[Pattern],
         profile: &Profile,
         tier: Tier,
@@ -131,7 +141,7 @@ impl Database {
 
     /// The engine that finds few patterns by sets of byte classes, or all by a
     /// filter. Sets are slow where there is no look-up of 64 bytes.
-    fn with_sets(
+    pub(crate) fn with_sets(
         patterns: &[Pattern],
         profile: &Profile,
         tier: Tier,
@@ -197,6 +207,11 @@ impl Database {
         &self.explanation
     }
 
+    /// Bytes of the longest pattern.
+    pub(crate) fn longest_bytes(&self) -> usize {
+        self.longest_bytes
+    }
+
     /// One haystack through the first stage.
     fn look(&self, index: u32, texts: &[Haystack<'_>], scratch: &mut Scratch, hits: &mut Hits) {
         let text = texts[index as usize];
@@ -259,15 +274,26 @@ impl Database {
         }
     }
 
-    /// The later stages over all that passed so far.
+    /// The later stages over all that passed so far, each pattern once per haystack.
+    #[inline]
     fn settle(&self, texts: &[Haystack<'_>], scratch: &mut Scratch, hits: &mut Hits) {
-        let Scratch {
-            four,
-            two,
-            stamps,
-            statistics,
-            ..
-        } = scratch;
+        let mut once = Once {
+            records: &self.records,
+            stamps: &mut scratch.stamps,
+            push: |haystack, number| hits.push(haystack, number),
+        };
+        let candidates = [&mut scratch.two, &mut scratch.four];
+        self.settle_to(texts, candidates, &mut scratch.statistics, &mut once);
+    }
+
+    #[inline(always)]
+    fn settle_to(
+        &self,
+        texts: &[Haystack<'_>],
+        [two, four]: [&mut Candidates; 2],
+        statistics: &mut ScanStatistics,
+        report: &mut impl Report,
+    ) {
         for (table, candidates) in [(&self.two, two), (&self.four, four)] {
             if let Some(table) = table {
                 let stages = Stages {
@@ -276,11 +302,72 @@ impl Database {
                     records: &self.records,
                     texts,
                 };
-                candidates.settle(&stages, stamps, statistics, |haystack, number| {
-                    hits.push(haystack, number);
-                });
+                candidates.settle(&stages, statistics, report);
             }
         }
+    }
+
+    /// Adds every match in the haystacks of a batch that ends behind the carried
+    /// bytes, in no particular order and some of them twice.
+    pub(crate) fn find_all(
+        &self,
+        texts: &[Haystack<'_>],
+        scratch: &mut Scratch,
+        matches: &mut Vec<(u32, Match)>,
+    ) {
+        let Scratch {
+            four,
+            two,
+            statistics,
+            ..
+        } = scratch;
+        let mut every = Every {
+            records: &self.records,
+            matches,
+        };
+        for (index, text) in (0u32..).zip(texts) {
+            let (bytes, carried) = (text.bytes(), text.carried());
+            let occurrence = |slot, start, end| Occurrence {
+                slot,
+                haystack: index,
+                epoch: 0,
+                start,
+                end,
+            };
+            if !self.single.is_empty() {
+                let new = &bytes[carried..];
+                self.single.search_all(self.tier, new, |slot, place| {
+                    every.add(occurrence(slot, carried + place, carried + place + 1));
+                });
+            }
+            let mut follower = RunFollower::default();
+            for from in (0..bytes.len()).step_by(SPAN_BYTES) {
+                if let Some(table) = &self.two {
+                    // Inside of runs, too: as if all of the text were carried.
+                    let passed = &mut two.passed;
+                    (table.sieve).look(self.tier, bytes, from, bytes.len(), passed);
+                    two.end_span(index, from, 0);
+                }
+                if let Some(table) = &self.four {
+                    (table.sieve).look(self.tier, bytes, from, carried, &mut four.passed);
+                    four.end_span(index, from, 0);
+                    let (blocks, records) = (four.passed.runs(), &self.records);
+                    self.runs.search_all(
+                        records,
+                        *text,
+                        blocks,
+                        &mut follower,
+                        |slot, start, end| {
+                            every.add(occurrence(slot, start, end));
+                        },
+                    );
+                }
+                if two.are_enough() || four.are_enough() {
+                    self.settle_to(texts, [&mut *two, &mut *four], statistics, &mut every);
+                }
+            }
+        }
+        self.settle_to(texts, [two, four], statistics, &mut every);
     }
 }
 

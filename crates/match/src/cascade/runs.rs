@@ -4,7 +4,7 @@
 //! pattern at every place. So these are not looked for by grams: the filter
 //! notes where runs are, and their lengths tell what occurs in them.
 
-use super::filter::Block;
+use super::filter::{Block, RUN_BYTES};
 use super::gram::FOLD;
 use super::units::{Records, Unit};
 use crate::Haystack;
@@ -112,7 +112,7 @@ impl Runs {
                 } else {
                     0
                 };
-                let start = block.start as usize + low as usize - (super::filter::RUN_BYTES - 1);
+                let start = block.start as usize + low as usize - (RUN_BYTES - 1);
                 let mut end = block.start as usize + high as usize;
                 if start < state.done {
                     continue;
@@ -143,6 +143,72 @@ impl Runs {
                 state.changed.push(byte);
             }
         }
+    }
+
+    /// Calls `found` with slot, start and end of every occurrence in the runs of
+    /// a span that ends behind the carried bytes.
+    pub(super) fn search_all(
+        &self,
+        records: &Records,
+        text: Haystack<'_>,
+        blocks: &[Block],
+        follower: &mut RunFollower,
+        mut found: impl FnMut(u32, usize, usize),
+    ) {
+        let (text, carried) = (text.bytes(), text.carried());
+        for block in blocks {
+            let mut ends = block.mask;
+            while ends != 0 {
+                let last = block.start as usize + ends.trailing_zeros() as usize;
+                ends &= ends - 1;
+                follower.extend(text, last);
+                let end = last + 1;
+                if end <= carried {
+                    continue;
+                }
+                for unit in &self.units[usize::from(text[last] | FOLD)] {
+                    let bytes = unit.bytes as usize;
+                    if bytes > end - follower.start {
+                        break;
+                    }
+                    let start = end - bytes;
+                    let occurs = match unit.kind {
+                        Kind::AnyCase => true,
+                        Kind::Exact(byte) => byte == text[last] && start >= follower.equal_from,
+                        Kind::Mixed => text[start..end] == *records.pattern(unit.slot, bytes),
+                    };
+                    if occurs {
+                        found(unit.slot, start, end);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where the run begins that a search for every occurrence is in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RunFollower {
+    /// Behind the last byte of the run so far.
+    end: usize,
+    /// Its first byte.
+    start: usize,
+    /// From here on its bytes are equal, not only when folded.
+    equal_from: usize,
+}
+
+impl RunFollower {
+    /// Goes on to the byte at `last`, which ends five bytes that are equal when
+    /// folded.
+    fn extend(&mut self, text: &[u8], last: usize) {
+        if last != self.end || self.end == 0 {
+            self.start = last + 1 - RUN_BYTES;
+            let equal = text[self.start..=last].iter().rev();
+            self.equal_from = last + 1 - equal.take_while(|byte| **byte == text[last]).count();
+        } else if text[last] != text[last - 1] {
+            self.equal_from = last;
+        }
+        self.end = last + 1;
     }
 }
 

@@ -56,6 +56,18 @@ impl SingleBytes {
                 .for_each(|slot| report(*slot));
         }
     }
+
+    /// Calls `found` with slot and place of every occurrence.
+    pub(super) fn search_all(&self, tier: Tier, text: &[u8], mut found: impl FnMut(u32, usize)) {
+        let mut at = 0;
+        while let Some(place) = find_in_set(tier, &text[at..], &self.set) {
+            let byte = text[at + place];
+            self.slots[usize::from(byte)]
+                .iter()
+                .for_each(|slot| found(*slot, at + place));
+            at += place + 1;
+        }
+    }
 }
 
 /// Place of the first byte that is one of a set.

@@ -7,7 +7,7 @@ use super::filter::{self, Filter};
 use super::gram::Grams;
 use super::table::Sieve;
 use super::*;
-use crate::{Continuation, Hit};
+use crate::Hit;
 
 /// Small numbers from one seed (Marsaglia's xorshift): texts and patterns that
 /// are much alike need no better ones.
@@ -276,7 +276,8 @@ fn buckets_may_be_of_any_size() {
     ];
     let expected = expected(&patterns, &texts);
     for_each_tier(|tier| {
-        let engine = Database::new(&patterns, &Profile::new(), tier).expect("few patterns");
+        let engine =
+            Database::with_profile(&patterns, &Profile::new(), tier).expect("few patterns");
         assert!(engine.explanation().tables[0].largest_bucket > 255);
         assert_eq!(
             found(&engine, &texts, &mut Hits::default()),
@@ -300,7 +301,8 @@ fn engines_may_take_turns() {
                 Pattern::exact("w"),
             ],
         ] {
-            let engine = Database::new(&patterns, &Profile::new(), weir_simd::tier()).expect("few");
+            let engine =
+                Database::with_profile(&patterns, &Profile::new(), weir_simd::tier()).expect("few");
             for _ in 0..2 {
                 let found = found(&engine, &text, &mut hits);
                 assert_eq!(found, expected(&patterns, &text), "round {round}");
@@ -309,59 +311,15 @@ fn engines_may_take_turns() {
     }
 }
 
-/// A stream cut anywhere holds what it holds in one piece; no hit is reported
-/// for a segment that did not end it.
 #[test]
-fn contents_across_segments_are_found() {
-    let patterns = [
-        Pattern::exact("across the border"),
-        Pattern::nocase("BORDER of"),
-        Pattern::exact("zzzzzzz"),
-        Pattern::exact("e b"),
-        Pattern::exact("q"),
-    ];
-    let stream =
-        b"a pattern across the Border of segments, and across the border once more zzzzzzzz q";
-    for_each_tier(|tier| {
-        let engine = Database::new(&patterns, &Profile::new(), tier).expect("few");
-        let longest = engine.longest_pattern_bytes();
-        let mut hits = Hits::default();
-        for first in 0..stream.len() {
-            for second in [first, (first + 3).min(stream.len()), stream.len()] {
-                let mut continuation = Continuation::default();
-                let segments = [&stream[..first], &stream[first..second], &stream[second..]];
-                let (mut ends, mut seen) = (vec![false; patterns.len()], 0);
-                for segment in segments {
-                    let text = [continuation.extend(segment, longest)];
-                    assert_eq!(text[0].bytes().len() - text[0].carried(), segment.len());
-                    for hit in found(&engine, &text, &mut hits) {
-                        ends[hit.pattern as usize] = true;
-                    }
-                    seen += segment.len();
-                    let whole = [Haystack::whole(&stream[..seen])];
-                    for (number, pattern) in patterns.iter().enumerate() {
-                        assert_eq!(
-                            ends[number],
-                            pattern.occurs_in(whole[0].bytes()),
-                            "{first} {second}"
-                        );
-                    }
-                    assert!(continuation.kept_bytes() < longest);
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn contents_that_no_engine_takes_are_refused() {
+fn patterns_that_no_engine_takes_are_refused() {
     let long = [Pattern::exact("a"), Pattern::exact(vec![7; 65_536])];
-    let error = Database::new(&long, &Profile::new(), Tier::Scalar).expect_err("too long");
+    let error = Database::with_profile(&long, &Profile::new(), Tier::Scalar).expect_err("too long");
     assert_eq!(
         error.to_string(),
         "pattern 1 has 65536 bytes: use at most 65535"
     );
-    let none =
-        Database::new(&[Pattern::exact("")], &Profile::new(), weir_simd::tier()).expect("none");
+    let none = Database::with_profile(&[Pattern::exact("")], &Profile::new(), weir_simd::tier())
+        .expect("none");
     assert!(found(&none, &[Haystack::whole(b"text")], &mut Hits::default()).is_empty());
 }

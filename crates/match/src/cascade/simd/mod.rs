@@ -16,6 +16,7 @@ use super::candidates::{Candidates, Progress, Survivors, Verify};
 use super::classes::Classes;
 use super::filter::{Filter, Passed};
 use super::gram::Grams;
+use super::report::Report;
 use super::single::ByteSet;
 use crate::Haystack;
 
@@ -127,7 +128,7 @@ pub(super) fn verify(
     tier: Tier,
     verify: &mut Verify<'_>,
     survivors: &Survivors,
-    report: &mut impl FnMut(u32, u32),
+    report: &mut impl Report,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if tier == Tier::Avx512 && tier.is_available() {

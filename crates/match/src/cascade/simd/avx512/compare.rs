@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use super::super::super::buckets::{Buckets, GROUP};
 use super::super::super::candidates::{Candidates, Progress, Survivors, Verify};
 use super::super::super::gram::{FOLD, eight_bytes};
+use super::super::super::report::Report;
 use crate::Haystack;
 
 /// [`Candidates::compare_scalar`], eight entries at once.
@@ -77,7 +78,7 @@ fn compare_group(group: &[u64], width: usize, eight: __m512i) -> __mmask8 {
 pub(in super::super) fn verify(
     verify: &mut Verify<'_>,
     survivors: &Survivors,
-    report: &mut impl FnMut(u32, u32),
+    report: &mut impl Report,
 ) {
     verify.all(
         survivors,
