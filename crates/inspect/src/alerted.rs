@@ -13,7 +13,7 @@ use weir_stream::{BATCH_RECORDS, Batch, BatchLimits, Context, Disposition, Stage
 use flows::AlertedFlows;
 use order::{ArrivalOrder, KeptRecord};
 
-use crate::stage::ALERT;
+use crate::words::ALERT;
 
 const NAME: &str = "alerted packets";
 

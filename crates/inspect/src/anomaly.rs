@@ -3,7 +3,7 @@
 use weir_packet::wire::{FlowKey, Network};
 
 use crate::flow::Unacceptable;
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -1,7 +1,7 @@
 //! The parts of a message that a rule can ask for instead of the payload:
 //! buffers, in the names that rules give them.
 
-use crate::flow::AppProtocol;
+use crate::application::AppProtocol;
 use crate::rule::Direction;
 
 /// Which part of a flow a text is.

@@ -4,7 +4,7 @@
 use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP, UDP};
 use weir_packet::wire::{Checksum, Fragment, Network, internet_checksum};
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 /// What is done about checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ mod piece;
 use weir_packet::wire::{Fault, Fragment, Network};
 
 use crate::ahead::{HostPolicy, Overlap};
-use crate::inspector::Packet;
+use crate::packet::Packet;
 use crate::segmented_lru::SegmentedLru;
 use datagram::{Datagram, Fit};
 use piece::{Key, Piece};

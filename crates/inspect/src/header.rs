@@ -12,7 +12,7 @@ use weir_packet::wire::protocol::{
 };
 use weir_packet::wire::{Fault, Fragment, Network};
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 const IPV4_HEADER_BYTES: usize = 20;
 const IPV6_HEADER_BYTES: usize = 40;

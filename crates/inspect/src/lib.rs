@@ -60,6 +60,7 @@
 mod ahead;
 mod alerted;
 mod anomaly;
+mod application;
 mod buffer;
 mod checksum;
 mod eve;
@@ -70,6 +71,7 @@ mod header;
 mod inspector;
 mod live;
 mod message;
+mod packet;
 mod payload;
 mod profile_stage;
 mod rate;
@@ -81,23 +83,25 @@ mod stage;
 mod summary;
 #[cfg(test)]
 mod test_packets;
+mod words;
 
 pub use ahead::{HostPolicy, Overlap};
 pub use alerted::{AlertedPackets, AlertedStatistics, MAX_ALERTED_FLOWS, MAX_WAITING_BYTES};
 pub use anomaly::{Anomaly, AnomalyKind};
+pub use application::AppProtocol;
 pub use buffer::Buffer;
 pub use checksum::Checksums;
 pub use eve::EveWriter;
-pub use flow::{AppProtocol, FlowLimits};
+pub use flow::{FlowLimits, FlowRecord};
 pub use inspector::{
-    Alert, FalseCandidates, FlowRecord, GroupStatistics, InspectDrop, InspectOptions,
-    InspectStatistics, Inspector, MAX_ALERTS_PER_PACKET, MAX_TUNNELS, Packet, Refusal,
-    RefusedPackets, RuleCost,
+    Alert, FalseCandidates, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics,
+    Inspector, MAX_ALERTS_PER_PACKET, Refusal, RefusedPackets, RuleCost,
 };
-pub use live::{ForeignRules, InspectSnapshot, LiveRules};
+pub use live::{InspectSnapshot, LiveRules};
 pub use message::{
     DnsQuestion, DnsRecord, HttpRecord, Ja3, TlsRecord, Transaction, TransactionRecord,
 };
+pub use packet::{MAX_TUNNELS, Packet};
 pub use payload::{MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
 pub use reject::{Reply, Towards};
@@ -107,6 +111,9 @@ pub use rule::{
     RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track,
     Unsupported, VariableError, Variables,
 };
-pub use rule_set::{FileReport, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet};
-pub use stage::{ALERT, ANOMALY, INSPECT, InspectStage};
+pub use rule_set::{
+    FileReport, ForeignRules, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet,
+};
+pub use stage::InspectStage;
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};
+pub use words::{ALERT, ANOMALY, INSPECT};

@@ -6,12 +6,7 @@ use weir_stream::{Commands, Mailbox};
 
 use crate::inspector::{GroupStatistics, InspectStatistics};
 use crate::rate::SharedTrackers;
-use crate::rule_set::RuleSet;
-
-/// A rule set that is no relative of the one whose place it should take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("rules can only be replaced by what `RuleSet::reload` makes of them")]
-pub struct ForeignRules;
+use crate::rule_set::{ForeignRules, RuleSet};
 
 /// The rules that the stages of all shards follow.
 ///

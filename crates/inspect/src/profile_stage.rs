@@ -3,7 +3,7 @@
 use weir_match::Profile;
 use weir_stream::{Batch, Context, Stage, StageError};
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 /// Adds the payload of each record to a [`Profile`]; records go on as they are.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use weir_packet::wire::protocol::{ICMP, ICMPV6, TCP, UDP};
 use weir_packet::wire::views::{Icmp, Tcp};
 use weir_packet::wire::{FlowKey, Fragment, LinkType, Shim};
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 use crate::rule::RejectTo;
 
 /// A packet for one end of a rejected one.

@@ -8,13 +8,18 @@ use serde::Serialize;
 use weir_match::{BuildError, EngineChoice};
 use weir_select::{Selector, Table};
 
+use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::flow::AppProtocol;
 use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
     Action, Direction, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts, Variables,
     read_rule,
 };
+
+/// A rule set that is no relative of the one whose place it should take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rules can only be replaced by what `RuleSet::reload` makes of them")]
+pub struct ForeignRules;
 
 /// Most skipped rules of each kind, with a fault or unsupported, that a report keeps with
 /// their places; more are only counted. The public collections have fewer rules.

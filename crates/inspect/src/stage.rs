@@ -5,32 +5,19 @@ use std::time::{Duration, Instant};
 
 use weir_stream::{
     BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, Egress, EventKind, Mailbox, Stage,
-    StageError, Steering, SteeringRule, Vocabulary, VocabularyError, Word, WorkBit,
+    StageError, Steering, SteeringRule, Vocabulary, VocabularyError, WorkBit,
 };
 
 use crate::eve::{AlertText, anomaly_members};
 use crate::inspector::{
-    Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, Packet,
-    RuleCost, pair_number,
+    Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, RuleCost,
 };
 use crate::live::{LiveRules, SharedSnapshot};
+use crate::packet::{Packet, pair_number};
 use crate::reject::{Reply, Towards};
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
-
-const NAME: &str = "inspect";
-
-const OWNER: &str = env!("CARGO_PKG_NAME");
-
-/// The work of inspecting a record.
-pub const INSPECT: Word = Word::new(OWNER, NAME, "Its contents are to be inspected.");
-
-/// The event that a rule matched. The members are those of an alert in EVE JSON.
-pub const ALERT: Word = Word::new(OWNER, "alert", "An inspection rule matched.");
-
-/// The event that a packet did what no receiver takes. The members are those of an anomaly in
-/// EVE JSON.
-pub const ANOMALY: Word = Word::new(OWNER, "anomaly", "A packet did what no receiver takes.");
+use crate::words::{ALERT, ANOMALY, INSPECT, STAGE};
 
 /// The numbers that these words have in a pipeline.
 #[derive(Clone, Copy)]
@@ -147,7 +134,7 @@ impl InspectStage {
             return Ok(());
         };
         while let Some(rules) = mailbox.take() {
-            (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(NAME, error))?;
+            (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(STAGE, error))?;
             self.text.clear();
         }
         Ok(())
@@ -206,7 +193,7 @@ fn number_of_addresses(batch: &Batch, index: usize) -> u32 {
 
 impl Stage for InspectStage {
     fn name(&self) -> &str {
-        NAME
+        STAGE
     }
 
     fn register(&mut self, vocabulary: &mut Vocabulary) -> Result<(), VocabularyError> {
@@ -224,7 +211,7 @@ impl Stage for InspectStage {
     }
 
     fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
-        let words = self.words.ok_or_else(|| StageError::unregistered(NAME))?;
+        let words = self.words.ok_or_else(|| StageError::unregistered(STAGE))?;
         self.take_new_rules()?;
         let mut packets = [Packet::default(); BATCH_RECORDS];
         self.indices.clear();

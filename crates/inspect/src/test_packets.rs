@@ -3,7 +3,7 @@
 use weir_packet::wire::protocol::{ICMP, TCP, UDP};
 use weir_packet::wire::{Headers, LinkType};
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 /// An IPv4 packet with `more_fragments` or a fragment offset in `fragment`.
 pub(crate) fn ipv4(protocol: u8, ends: (u32, u32), fragment: u16, after: &[u8]) -> Vec<u8> {

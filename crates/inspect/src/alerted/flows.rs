@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use weir_packet::wire::FlowKey;
 use weir_stream::Batch;
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 /// A bounded set of flows, either direction.
 pub(super) struct AlertedFlows {

@@ -7,8 +7,9 @@ use serde::Serialize;
 use weir_packet::wire::FlowKey;
 
 use super::line::{has_ports, timestamp};
-use crate::flow::AppProtocol;
-use crate::inspector::{Alert, FlowRecord};
+use crate::application::AppProtocol;
+use crate::flow::FlowRecord;
+use crate::inspector::Alert;
 use crate::rule::{Action, Direction, Rule, Target};
 
 /// Writes what alerts say beside the line's own members.

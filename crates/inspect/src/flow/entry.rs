@@ -3,14 +3,16 @@
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::UDP;
 
-use super::application::{self, AppProtocol};
+use super::FlowRecord;
+use super::identification;
 use super::stream::{Arrival, Keeping, Stream};
 use super::tcp::{Connection, FIN, RST, Segment, Stage, Taken, URG, Unacceptable};
 use super::{FlowLimits, FlowState, StreamSizes};
 use crate::ahead::{HostPolicy, Overlap};
+use crate::application::AppProtocol;
 use crate::checksum::Sum;
-use crate::inspector::{FlowRecord, Packet};
 use crate::message::{Conversation, Event};
+use crate::packet::Packet;
 use crate::payload::Text;
 use crate::rule::Direction;
 
@@ -395,7 +397,7 @@ impl Flow {
             }
             _ => {
                 if self.application.is_none() && !payload.is_empty() && self.key.0.protocol == UDP {
-                    self.application = application::of_datagram(payload);
+                    self.application = identification::of_datagram(payload);
                 }
                 both_spoke
             }
@@ -491,7 +493,7 @@ impl Flow {
         }
         if self.application.is_none() && new_bytes > 0 {
             let first = streams.telling(direction, new_bytes);
-            self.application = first.and_then(|first| application::of_stream(first, direction));
+            self.application = first.and_then(|first| identification::of_stream(first, direction));
         }
     }
 }

@@ -13,14 +13,12 @@
 //! Fragments, and packets whose transport header cannot be read, are not part
 //! of any flow.
 
-mod application;
 mod entry;
+mod identification;
 mod stream;
 mod table;
 mod tcp;
 
-pub use application::AppProtocol;
-pub(crate) use application::starts_http;
 pub use table::FlowLimits;
 
 pub(crate) use entry::{Brought, Flow, FlowBits, Streams};
@@ -28,7 +26,28 @@ pub(crate) use stream::{Arrival, Missing, Stream};
 pub(crate) use table::FlowTable;
 pub(crate) use tcp::Unacceptable;
 
+use crate::application::AppProtocol;
 use crate::rule::{Direction, FlowCondition};
+
+/// A flow at the moment of an alert, this packet included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Which way the packet that matched goes.
+    pub direction: Direction,
+    /// What the flow speaks, if that is known.
+    pub application: Option<AppProtocol>,
+    /// Time of its first packet, nanoseconds since 1970.
+    pub start_ns: u64,
+    /// Packets of the client.
+    pub packets_to_server: u64,
+    /// Packets of the server.
+    pub packets_to_client: u64,
+    /// Bytes of the client's packets, as they were captured; of packets in
+    /// tunnels without what is around them.
+    pub bytes_to_server: u64,
+    /// The same of the server's.
+    pub bytes_to_client: u64,
+}
 
 /// Bytes of both streams of a connection so far, by their sequence numbers: that
 /// of the SYN is one more.

@@ -12,7 +12,7 @@ use super::tcp::{Segment, Unacceptable};
 use crate::ahead::HostPolicy;
 use crate::checksum::Sum;
 use crate::header;
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 /// Bounds of a flow table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

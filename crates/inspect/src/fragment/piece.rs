@@ -2,7 +2,7 @@
 
 use weir_packet::wire::Network;
 
-use crate::inspector::Packet;
+use crate::packet::Packet;
 
 pub(super) const IPV6_HEADER_BYTES: usize = 40;
 pub(super) const FRAGMENT_HEADER: u8 = 44;

@@ -4,29 +4,8 @@ use std::sync::Arc;
 
 use weir_packet::wire::FlowKey;
 
-use crate::flow::AppProtocol;
+use crate::flow::FlowRecord;
 use crate::message::Transaction;
-use crate::rule::Direction;
-
-/// A flow at the moment of an alert, this packet included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowRecord {
-    /// Which way the packet that matched goes.
-    pub direction: Direction,
-    /// What the flow speaks, if that is known.
-    pub application: Option<AppProtocol>,
-    /// Time of its first packet, nanoseconds since 1970.
-    pub start_ns: u64,
-    /// Packets of the client.
-    pub packets_to_server: u64,
-    /// Packets of the server.
-    pub packets_to_client: u64,
-    /// Bytes of the client's packets, as they were captured; of packets in
-    /// tunnels without what is around them.
-    pub bytes_to_server: u64,
-    /// The same of the server's.
-    pub bytes_to_client: u64,
-}
 
 /// A rule that a packet matched.
 #[derive(Clone, Debug, PartialEq, Eq)]

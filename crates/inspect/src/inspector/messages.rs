@@ -6,8 +6,9 @@ use weir_match::Haystack;
 
 use super::trial::{Outcome, Trial};
 use super::verdict::Matched;
+use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::flow::{AppProtocol, FlowBits};
+use crate::flow::FlowBits;
 use crate::group::GroupKey;
 use crate::message::{Event, EventContent, Memory, Part, Told, question_names};
 use crate::payload::Text;

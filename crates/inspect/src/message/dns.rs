@@ -2,8 +2,8 @@
 
 use super::transaction::{DnsQuestion, DnsRecord, readable};
 use super::{Event, EventContent, Memory, Told};
+use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::flow::AppProtocol;
 use crate::rule::Direction;
 
 /// Most questions of a message that are looked at.

@@ -18,7 +18,7 @@ mod tls;
 mod transaction;
 
 pub(crate) use dns::question_names;
-pub(crate) use http::Http;
+pub(crate) use http::{Http, start as http_start};
 pub(crate) use tls::Tls;
 pub use transaction::{
     DnsQuestion, DnsRecord, HttpRecord, Ja3, TlsRecord, Transaction, TransactionRecord,
@@ -26,8 +26,8 @@ pub use transaction::{
 
 use std::ops::Range;
 
+use crate::application::AppProtocol;
 use crate::buffer::{BUFFERS, Buffer};
-use crate::flow::AppProtocol;
 use crate::rule::Direction;
 use dns::DnsStream;
 pub(crate) use dns::first_question as first_dns_question;

@@ -9,7 +9,7 @@ use super::fault::{Fault, FaultKind, Unsupported};
 use super::text::unfold;
 use super::variables::{HeaderSets, Variables};
 use super::{Action, RejectTo, RuleProtocol};
-use crate::flow::AppProtocol;
+use crate::application::AppProtocol;
 
 /// What a header means.
 pub(super) struct Header {

@@ -38,8 +38,8 @@ pub(crate) use text::{Lines, RuleTexts};
 
 use weir_select::Selector;
 
+use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::flow::AppProtocol;
 use crate::payload::Payload;
 
 /// What a rule requests when it matches.

@@ -4,7 +4,7 @@ use weir_match::EngineChoice;
 
 use super::streams::Talk;
 use super::*;
-use crate::live::ForeignRules;
+use crate::rule_set::ForeignRules;
 
 /// Rules that remember in every way there is: the rest of a match in a stream
 /// and in a message, bits of flows and of hosts, counts.

@@ -2,6 +2,7 @@
 
 use super::streams::Talk;
 use super::*;
+use crate::packet::MAX_TUNNELS;
 use weir_packet::wire::FlowKey;
 use weir_packet::wire::protocol::{GRE, IPV4, UDP};
 

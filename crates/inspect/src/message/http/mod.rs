@@ -4,13 +4,14 @@ mod body;
 mod coding;
 mod head;
 mod record;
+pub(crate) mod start;
 mod uri;
 
 use std::collections::VecDeque;
 
 use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction, Tunnel};
+use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::flow::{AppProtocol, starts_http};
 use crate::rule::Direction;
 use body::Body;
 use head::Head;
@@ -38,7 +39,7 @@ enum Asked {
 fn find_start_line(bytes: &[u8], direction: Direction) -> Option<usize> {
     let behind_line_ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
     let mut starts = std::iter::once(0).chain(behind_line_ends);
-    starts.find(|start| starts_http(&bytes[*start..], direction))
+    starts.find(|start| start::is_message(&bytes[*start..], direction))
 }
 
 /// A request whose response is awaited.

@@ -6,7 +6,7 @@ mod fields;
 mod hello;
 
 use super::{Event, EventContent, Memory, NamedParts, TlsRecord, Told};
-use crate::flow::AppProtocol;
+use crate::application::AppProtocol;
 use crate::rule::Direction;
 
 /// Most bytes of the handshake that wait for the end of a message.

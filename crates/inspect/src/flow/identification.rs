@@ -3,42 +3,9 @@
 //! Ports are not looked at: a web server on port 4711 speaks HTTP, and what
 //! runs over port 443 need not be TLS.
 
-use crate::message::first_dns_question;
+use crate::application::AppProtocol;
+use crate::message::{first_dns_question, http_start};
 use crate::rule::Direction;
-
-/// Protocols that a rule's header can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AppProtocol {
-    /// HTTP/1 (RFC 9112), and HTTP/2 without TLS by its preface (RFC 9113).
-    Http,
-    /// TLS and SSL from version 2 on (RFC 8446, section 5.1).
-    Tls,
-    /// DNS (RFC 1035) over UDP and TCP, its multicast kin included.
-    Dns,
-    /// SSH (RFC 4253, section 4.2).
-    Ssh,
-    /// SMTP (RFC 5321).
-    Smtp,
-    /// FTP control connections (RFC 959).
-    Ftp,
-    /// SMB 1 to 3 over TCP.
-    Smb,
-}
-
-impl AppProtocol {
-    /// Its name in rules and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            AppProtocol::Http => "http",
-            AppProtocol::Tls => "tls",
-            AppProtocol::Dns => "dns",
-            AppProtocol::Ssh => "ssh",
-            AppProtocol::Smtp => "smtp",
-            AppProtocol::Ftp => "ftp",
-            AppProtocol::Smb => "smb",
-        }
-    }
-}
 
 /// The protocol of a TCP connection by the first bytes that one end sent.
 /// `None` where they do not tell: the other end's may.
@@ -64,39 +31,8 @@ pub(super) fn of_datagram(payload: &[u8]) -> Option<AppProtocol> {
     is_dns(payload).then_some(AppProtocol::Dns)
 }
 
-const HTTP_METHODS: [&[u8]; 28] = [
-    b"GET",
-    b"PUT",
-    b"POST",
-    b"HEAD",
-    b"TRACE",
-    b"OPTIONS",
-    b"CONNECT",
-    b"DELETE",
-    b"PATCH",
-    b"PROPFIND",
-    b"PROPPATCH",
-    b"MKCOL",
-    b"COPY",
-    b"MOVE",
-    b"LOCK",
-    b"UNLOCK",
-    b"CHECKOUT",
-    b"UNCHECKOUT",
-    b"CHECKIN",
-    b"UPDATE",
-    b"LABEL",
-    b"REPORT",
-    b"MKWORKSPACE",
-    b"MKACTIVITY",
-    b"MERGE",
-    b"SEARCH",
-    b"VERSION-CONTROL",
-    b"BASELINE-CONTROL",
-];
-
 fn by_request(first: &[u8]) -> Option<AppProtocol> {
-    if is_http_request(first) || is_simple_request(first) {
+    if http_start::is_request(first) || http_start::is_simple_request(first) {
         return Some(AppProtocol::Http);
     }
     let starts_with = |commands: &[&[u8]]| {
@@ -121,57 +57,8 @@ fn by_request(first: &[u8]) -> Option<AppProtocol> {
     }
 }
 
-/// A request line, behind empty ones, which servers skip (RFC 9112, section 2.2). Where it is whole it ends with an HTTP version, which SIP and
-/// RTSP, otherwise alike, do not, and any method will do; as far as it came else,
-/// the method must be one that is known.
-fn is_http_request(mut first: &[u8]) -> bool {
-    while let [b'\r' | b'\n', rest @ ..] = first {
-        first = rest;
-    }
-    if first.starts_with(b"PRI * HTTP/2.0\r\n") {
-        return true;
-    }
-    let Some(method_bytes) = first.iter().take(20).position(|byte| *byte == b' ') else {
-        return false;
-    };
-    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    if !first[..method_bytes].iter().all(is_of_token) {
-        return false;
-    }
-    match memchr::memchr(b'\n', first) {
-        Some(end) => {
-            let line = first[..end].trim_ascii_end();
-            let version = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-            version.starts_with(b"HTTP/")
-        }
-        None => HTTP_METHODS.contains(&&first[..method_bytes]),
-    }
-}
-
-/// A request of HTTP/0.9 (RFC 1945, section 5): one line, without a version.
-fn is_simple_request(first: &[u8]) -> bool {
-    let Some(end) = memchr::memchr(b'\n', first) else {
-        return false;
-    };
-    let mut words = first[..end].trim_ascii_end().split(|byte| *byte == b' ');
-    let (method, target) = (words.next(), words.next().unwrap_or_default());
-    method == Some(b"GET") && target.starts_with(b"/") && words.next().is_none()
-}
-
-/// Whether bytes begin as a message of HTTP does.
-pub(crate) fn starts_http(first: &[u8], direction: Direction) -> bool {
-    match direction {
-        Direction::ToServer => is_http_request(first),
-        Direction::ToClient => is_http_answer(first),
-    }
-}
-
-fn is_http_answer(first: &[u8]) -> bool {
-    first.starts_with(b"HTTP/1.") || first.starts_with(b"HTTP/0.9 ")
-}
-
 fn by_answer(first: &[u8]) -> Option<AppProtocol> {
-    if is_http_answer(first) {
+    if http_start::is_response(first) {
         return Some(AppProtocol::Http);
     }
     // SMTP and FTP servers greet alike, and say what they are in words.

@@ -54,7 +54,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The transport header can be read, and the packet is no fragment.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.headers.fragment == Fragment::Whole
             && matches!(self.headers.fault, None | Some(Fault::PacketCut))
     }
@@ -114,7 +114,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Type and code of an ICMP or ICMPv6 message.
-    pub(super) fn icmp(&self) -> Option<(u8, u8)> {
+    pub(crate) fn icmp(&self) -> Option<(u8, u8)> {
         match (self.headers.protocol, self.headers.transport(self.bytes)) {
             (ICMP | ICMPV6, [kind, code, ..]) => Some((*kind, *code)),
             _ => None,
