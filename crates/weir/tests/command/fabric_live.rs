@@ -326,6 +326,62 @@ fn too_many_forgeries_refuse_the_mode(
     warm_up(wire, SEND_ONLY, VICTIM, 0);
 }
 
+/// A reload keeps what runs: it takes nothing in of a fabric file that has changed, and says so; the next start does.
+#[test]
+fn a_reload_refuses_a_changed_fabric_file_and_traffic_goes_on() {
+    inside(Cable::default(), |namespace| {
+        let (mut wire, mut one, mut other) = connect(namespace, ["", ""]);
+        let mut pairs: [Pair<'_>; 1] = [("connected", "rc", CONNECTED, 1)];
+        for site in [&mut one, &mut other] {
+            site.write("", &pairs);
+            site.start(&["--new-key", "all"]);
+        }
+        let mut next = warm_up(&mut wire, SEND_ONLY, CONNECTED, 0);
+        let mut arrives = |wire: &mut Wire| {
+            let packet = spec(SEND_ONLY, CONNECTED, next, b"across a reload");
+            next += 1;
+            let secure = secured(wire, &packet);
+            delivered(wire, &secure, &frame(&packet));
+            secure
+        };
+        for site in [&one, &other] {
+            site.reload().done();
+        }
+        arrives(&mut wire);
+        pairs[0].3 = 2;
+        for site in [&one, &other] {
+            site.write("", &pairs);
+            let refused = ["fabric.toml", "has changed"];
+            site.reload().failed(1, &refused);
+        }
+        let of_old_keys = arrives(&mut wire);
+        // As it was before, there is nothing to refuse.
+        pairs[0].3 = 1;
+        for site in [&one, &other] {
+            site.write("", &pairs);
+            site.reload().done();
+        }
+        arrives(&mut wire);
+        pairs[0].3 = 2;
+        for site in [&mut one, &mut other] {
+            site.write("", &pairs);
+            site.stop();
+            site.start(&["--new-key", "all"]);
+        }
+        warm_up(&mut wire, SEND_ONLY, CONNECTED, 5000);
+        // The old keys are gone with their windows.
+        let refused = ["tag_failed", "old_epoch"].map(|reason| other.drops(reason));
+        let packets = other.packets();
+        wire.x2.send(&of_old_keys);
+        crate::processes::until(|| (other.packets() > packets).then_some(()));
+        let now = ["tag_failed", "old_epoch"].map(|reason| other.drops(reason));
+        assert_eq!(now.iter().sum::<u64>(), refused.iter().sum::<u64>() + 1);
+        assert!(wire.b.take().is_empty());
+        one.stop();
+        other.stop();
+    });
+}
+
 /// A filter of the packets of node A.
 fn filter(scheme: &str, quiet_seconds: f64, keys: [(&str, &[u16]); 2]) -> String {
     let ports = keys.map(|(port, keys)| {

@@ -19,7 +19,7 @@ use weir_port::{
 use weir_processes::Beside;
 
 use crate::live::{start, status, until_up};
-use crate::processes::{Folder, json_file, json_lines};
+use crate::processes::{Folder, Said, json_file, json_lines, weir};
 
 /// Offsets in frames without VLAN tag over IPv4.
 pub const PARTITION_KEY_AT: usize = 44;
@@ -280,6 +280,11 @@ impl Site {
         let arguments = [&["run", &self.config, "-q", &control], more].concat();
         self.running = Some(start(&self.namespace, &arguments));
         until_up(&self.socket(), 4);
+    }
+
+    /// Reads configuration and fabric file anew.
+    pub fn reload(&self) -> Said {
+        weir(["reload", "--socket", &self.socket(), "-q"])
     }
 
     pub fn kill(&mut self) {
