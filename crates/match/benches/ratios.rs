@@ -94,6 +94,38 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for count in [300, 3000, 10_000] {
         compare(count)?;
     }
+    println!();
+    println!("| patterns | build, ms | load, ms | saved, kB | aho-corasick builds, ms |");
+    println!("| ---: | ---: | ---: | ---: | ---: |");
+    for count in [300, 3000, 10_000, 30_000] {
+        compare_building(count)?;
+    }
+    Ok(())
+}
+
+/// The time to build a database, and to load it.
+fn compare_building(count: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let mut dice = Dice(count as u64);
+    let literals: Vec<Vec<u8>> = (0..count).map(|_| dice.pattern()).collect();
+    let patterns: Vec<Pattern> = (literals.iter())
+        .map(|it| Pattern::exact(it.as_slice()))
+        .collect();
+    let saved = Database::new(&patterns)?.to_bytes();
+    let mut seconds = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        black_box(Database::new(&patterns)?);
+        seconds[0].push(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        black_box(Database::from_bytes(&saved)?);
+        seconds[1].push(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        black_box(AhoCorasick::new(&literals)?);
+        seconds[2].push(start.elapsed().as_secs_f64());
+    }
+    let [build, load, peer] = seconds.map(|mut seconds| 1e3 * median(&mut seconds));
+    let kilobytes = saved.len() as f64 / 1e3;
+    println!("| {count} | {build:.1} | {load:.1} | {kilobytes:.0} | {peer:.1} |");
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //!   [`Stream`]s that come in chunks.
 //! * [`Engine::scan`] reports for a batch of [`Haystack`]s which patterns occur in which, each pair
 //!   once ([`Hits`]): the fastest, where offsets do not matter or are verified anyway.
+//! * [`Database::to_bytes`] saves it, [`Database::from_bytes`] loads it.
 //!
 //! All are exact: they report what occurs ([`Pattern::occurs_in`]) and nothing else.
 //!
@@ -40,7 +41,9 @@ mod segmented;
 static ALLOCATOR: weir_guard::GuardedAllocator = weir_guard::GuardedAllocator;
 
 pub use automaton::Automaton;
-pub use cascade::{Database, ExplainedTable, Explanation, Profile, ProfileError, ScanStatistics};
+pub use cascade::{
+    Database, ExplainedTable, Explanation, LoadError, Profile, ProfileError, ScanStatistics,
+};
 pub use choice::{EngineChoice, EngineKind, UnknownEngine};
 pub use engine::{BuildError, Engine};
 pub use haystack::Haystack;

@@ -27,6 +27,8 @@ pub fn check(input: &[u8]) {
     let Some((cuts, input)) = input.split_first_chunk() else {
         return;
     };
+    // Whatever this is, it is no reason to panic.
+    let _ = Database::from_bytes(input);
     let (needles, payload) = parse(input);
     let segments = cut(payload, *cuts);
     let occurring: Vec<u32> = (0u32..)
@@ -40,6 +42,8 @@ pub fn check(input: &[u8]) {
     for tier in Tier::ALL.into_iter().filter(|tier| tier.is_available()) {
         let engine = Database::with_profile(&needles, &profile, tier).expect("short contents");
         check_engine(&engine, segments, &occurring, &mut hits);
+        let loaded = Database::from_bytes(&engine.to_bytes()).expect("what was saved");
+        check_engine(&loaded, segments, &occurring, &mut hits);
         if needles.len() * payload.len() <= MOST_MATCHES {
             check_matches(&engine, &needles, payload, segments);
         }

@@ -14,6 +14,7 @@
 use super::buckets::Entry;
 use super::classes::{BEFORE, CLASSES, Set, WINDOW_BYTES, class_of};
 use super::gram::{Grams, folded};
+use super::plan::by_length;
 use super::profile::{BITS, LOG2_FOUR, Profile};
 use super::units::Unit;
 
@@ -25,10 +26,10 @@ const PRICE_OF_CLASS: f64 = 0.0005;
 /// Price of a candidate's later stages, in units of places that pass.
 const PRICE_OF_VISIT: f64 = 0.2;
 
-/// The sets, and the entries behind them.
+/// Where each unit has its window, and which set it shares.
 pub(super) struct ClassPlan {
-    pub(super) eights: Vec<Set>,
-    pub(super) entries: Vec<Entry>,
+    /// In the order of the units.
+    pub(super) choices: Vec<Choice>,
     /// Places per byte that would pass, by the profile.
     pub(super) expected_rate: f64,
 }
@@ -41,26 +42,43 @@ pub(super) fn plan(units: &[&Unit], eights: usize, profile: &Profile) -> ClassPl
         grams: gram_shares(profile),
         sets: vec![SetCount::default(); eights * 8],
     };
-    let mut order: Vec<&Unit> = units.to_vec();
-    order.sort_by_key(|unit| unit.pattern.bytes().len());
-    let mut choices: Vec<Choice> = Vec::with_capacity(order.len());
-    for unit in &order {
-        choices.push(planner.choose(unit));
+    let order = by_length(units);
+    let mut choices = vec![Choice::default(); units.len()];
+    for index in &order {
+        choices[*index] = planner.choose(units[*index]);
     }
-    for (unit, choice) in order.iter().zip(&mut choices) {
-        planner.leave(unit, *choice);
-        *choice = planner.choose(unit);
+    for index in &order {
+        planner.leave(units[*index], choices[*index]);
+        choices[*index] = planner.choose(units[*index]);
     }
     ClassPlan {
-        eights: planner.eights(),
-        entries: (order.iter().zip(&choices))
-            .map(|(unit, choice)| {
-                let hash = Grams::Four.hash(&unit.pattern.bytes()[choice.place..]);
-                Entry::new(hash, unit, choice.place)
-            })
-            .collect(),
+        choices,
         expected_rate: planner.sets.iter().map(SetCount::passing).sum(),
     }
+}
+
+/// The sets, and the entries behind them, of units that have these windows.
+pub(super) fn enter(units: &[&Unit], choices: &[Choice], eights: usize) -> (Vec<Set>, Vec<Entry>) {
+    let mut sets = vec![Set::default(); eights];
+    let mut entries = Vec::with_capacity(units.len());
+    for index in by_length(units) {
+        let (unit, choice) = (units[index], choices[index]);
+        let (set, place) = (usize::from(choice.set), usize::from(choice.place));
+        let window = window(unit, place);
+        for (position, classes) in sets[set / 8].iter_mut().zip(window) {
+            for class in classes_of(classes) {
+                position.0[class] |= 1 << (set % 8);
+            }
+        }
+        let hash = Grams::Four.hash(&unit.pattern.bytes()[place..]);
+        entries.push(Entry::new(hash, unit, place));
+    }
+    (sets, entries)
+}
+
+/// Whether a pattern may have its window at `place`.
+pub(super) fn is_window(folded: &[u8], place: usize) -> bool {
+    Grams::Four.places(folded.len()).contains(&place) && Grams::Four.may_hold_window(folded, place)
 }
 
 /// For each word of the profile's histogram the share of traffic whose gram it
@@ -80,11 +98,11 @@ fn gram_shares(profile: &Profile) -> Vec<f64> {
 }
 
 /// Where a pattern is entered.
-#[derive(Clone, Copy)]
-struct Choice {
-    set: usize,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) set: u8,
     /// Of its gram, two bytes into the window.
-    place: usize,
+    pub(super) place: u16,
 }
 
 struct Planner {
@@ -121,12 +139,12 @@ impl Planner {
     /// Enters a unit where it costs least.
     fn choose(&mut self, unit: &Unit) -> Choice {
         let folded = folded(unit.pattern.bytes());
-        let (mut best, mut least) = (Choice { set: 0, place: 0 }, f64::INFINITY);
+        let (mut best, mut least) = (Choice::default(), f64::INFINITY);
         for place in Grams::Four.places(folded.len()) {
             if place >= MOST_PLACES && least < f64::INFINITY {
                 break;
             }
-            if !Grams::Four.may_hold_window(&folded, place) {
+            if !is_window(&folded, place) {
                 continue;
             }
             let window = window(unit, place);
@@ -135,7 +153,11 @@ impl Planner {
             for (number, set) in self.sets.iter().enumerate() {
                 let price = self.price(set, &window) + visits;
                 if price < least {
-                    (best, least) = (Choice { set: number, place }, price);
+                    let choice = Choice {
+                        set: number as u8,
+                        place: place as u16,
+                    };
+                    (best, least) = (choice, price);
                 }
             }
         }
@@ -163,8 +185,8 @@ impl Planner {
     }
 
     fn update(&mut self, unit: &Unit, choice: Choice, more: i32) {
-        let set = &mut self.sets[choice.set];
-        let window = window(unit, choice.place);
+        let set = &mut self.sets[usize::from(choice.set)];
+        let window = window(unit, choice.place.into());
         for ((classes, owners), share) in window.iter().zip(&mut set.owners).zip(&mut set.shares) {
             for class in classes_of(*classes) {
                 owners[class] = owners[class].wrapping_add_signed(more);
@@ -175,21 +197,6 @@ impl Planner {
                 .filter(|(owners, _)| **owners > 0);
             *share = owned.map(|(_, share)| share).sum();
         }
-    }
-
-    fn eights(&self) -> Vec<Set> {
-        let eight = |sets: &[SetCount]| {
-            let mut eight = Set::default();
-            for (bit, set) in sets.iter().enumerate() {
-                for (position, owners) in eight.iter_mut().zip(&set.owners) {
-                    for (class, owners) in owners.iter().enumerate() {
-                        position.0[class] |= u8::from(*owners > 0) << bit;
-                    }
-                }
-            }
-            eight
-        };
-        self.sets.chunks_exact(8).map(eight).collect()
     }
 }
 

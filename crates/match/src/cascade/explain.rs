@@ -80,7 +80,7 @@ impl Explanation {
             words,
             sets,
             filled,
-            expected_candidates_per_byte: table.expected_rate,
+            expected_candidates_per_byte: table.windows.expected_rate,
             buckets: table.buckets.heads.len(),
             largest_bucket: table.buckets.largest(),
         });

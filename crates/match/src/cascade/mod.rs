@@ -55,6 +55,7 @@ mod plan;
 mod profile;
 mod report;
 mod runs;
+mod saved;
 mod simd;
 mod single;
 mod table;
@@ -69,16 +70,17 @@ use crate::engine::MOST_PATTERNS;
 use crate::{BuildError, Engine, Haystack, Hits, Match, Pattern};
 use candidates::{Candidates, Stages};
 use filter::{RUN_BYTES, SPAN_BYTES};
-use gram::FOLD;
+use gram::{FOLD, Grams};
 use report::{Every, Occurrence, Once, Report};
 use runs::{RunFollower, RunState, Runs};
 use single::SingleBytes;
-use table::Table;
-use units::Records;
+use table::{Table, Windows};
+use units::{Records, SavedUnit, Unit};
 
 pub use candidates::ScanStatistics;
 pub use explain::{ExplainedTable, Explanation};
 pub use profile::{Profile, ProfileError};
+pub use saved::LoadError;
 
 /// The engine. The module describes how it works.
 pub struct Database {
@@ -92,8 +94,14 @@ pub struct Database {
     single: SingleBytes,
     runs: Runs,
     records: Records,
+    units: Vec<SavedUnit>,
     longest_bytes: usize,
     explanation: Explanation,
+}
+
+/// Sets of byte classes are slow where there is no look-up of 64 bytes.
+fn has_fast_sets(tier: Tier) -> bool {
+    tier == Tier::Avx512
 }
 
 /// Working memory of a shard.
@@ -136,28 +144,45 @@ impl Database {
         profile: &Profile,
         tier: Tier,
     ) -> Result<Database, BuildError> {
-        Database::with_sets(patterns, profile, tier, tier == Tier::Avx512)
+        Database::with_sets(patterns, profile, tier, has_fast_sets(tier))
     }
 
     /// The engine that finds few patterns by sets of byte classes, or all by a
-    /// filter. Sets are slow where there is no look-up of 64 bytes.
+    /// filter.
     pub(crate) fn with_sets(
         patterns: &[Pattern],
         profile: &Profile,
         tier: Tier,
         has_sets: bool,
     ) -> Result<Database, BuildError> {
+        Database::build(patterns, tier, |long, has_runs, short| {
+            let by_classes = || Windows::of_few(long, profile);
+            let four = (!long.is_empty() || has_runs).then(|| {
+                let by_classes = has_sets.then(by_classes).flatten();
+                by_classes.unwrap_or_else(|| Windows::of_many(Grams::Four, long, profile))
+            });
+            let two = (!short.is_empty()).then(|| Windows::of_many(Grams::Two, short, profile));
+            Ok([four, two])
+        })
+    }
+
+    /// Builds the database with the windows that `choose` gives for the longer
+    /// patterns, whether there are some that are one byte repeated, and the
+    /// short patterns: those that there are must have some that fit.
+    fn build<E: From<BuildError>>(
+        patterns: &[Pattern],
+        tier: Tier,
+        choose: impl FnOnce(&[&Unit], bool, &[&Unit]) -> Result<[Option<Windows>; 2], E>,
+    ) -> Result<Database, E> {
         for (number, pattern) in patterns.iter().enumerate() {
             if pattern.bytes().len() > usize::from(u16::MAX) {
-                return Err(BuildError::PatternBytes {
-                    number,
-                    bytes: pattern.bytes().len(),
-                });
+                let bytes = pattern.bytes().len();
+                return Err(BuildError::PatternBytes { number, bytes }.into());
             }
         }
         // A pattern has two entries, or one for each case of two letters.
         if patterns.len() > MOST_PATTERNS {
-            return Err(BuildError::Patterns(patterns.len()));
+            return Err(BuildError::Patterns(patterns.len()).into());
         }
         static ENGINES: AtomicU64 = AtomicU64::new(1);
         let (units, records) = units::units(patterns);
@@ -175,13 +200,9 @@ impl Database {
         }
         let mut explanation = Explanation::new(patterns.len(), &units, single.count(), pure.len());
         // The first stage of longer patterns finds the runs, too.
-        let four = (!long.is_empty() || !pure.is_empty()).then(|| {
-            let by_classes = has_sets
-                .then(|| Table::of_few(&long, !pure.is_empty(), profile))
-                .flatten();
-            by_classes.unwrap_or_else(|| Table::of_many(&long, profile))
-        });
-        let two = (!short.is_empty()).then(|| Table::of_short(&short, profile));
+        let [four, two] = choose(&long, !pure.is_empty(), &short)?;
+        let four = four.map(|it| Table::new(Grams::Four, &long, it, !pure.is_empty()));
+        let two = two.map(|it| Table::new(Grams::Two, &short, it, false));
         for (table, patterns) in [(&four, long.len()), (&two, short.len())] {
             if let Some(table) = table {
                 explanation.add_table(patterns, table);
@@ -195,6 +216,7 @@ impl Database {
             single,
             runs: Runs::new(pure.into_iter()),
             records,
+            units: units.iter().map(SavedUnit::new).collect(),
             longest_bytes: patterns.iter().map(|n| n.bytes().len()).max().unwrap_or(0),
             explanation,
         };
@@ -389,7 +411,8 @@ impl Engine for Database {
 
     fn memory_bytes(&self) -> usize {
         let tables = [&self.four, &self.two].into_iter().flatten();
-        tables.map(Table::memory_bytes).sum::<usize>() + self.records.memory_bytes()
+        let units = size_of_val(&self.units[..]);
+        tables.map(Table::memory_bytes).sum::<usize>() + self.records.memory_bytes() + units
     }
 
     fn explain(&self) -> String {

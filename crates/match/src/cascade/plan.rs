@@ -31,10 +31,10 @@ const PRICE_OF_VISIT: f64 = 0.1;
 /// Price of each entry that a bucket has.
 const PRICE_OF_ENTRY: f64 = 0.02;
 
-/// The first stage's words and the entries behind them.
+/// Where each unit has its window.
 pub(super) struct Plan {
-    pub(super) words: Vec<u32>,
-    pub(super) entries: Vec<Entry>,
+    /// In the order of the units.
+    pub(super) places: Vec<u16>,
     /// Looks of the profile's traffic that would pass the filter, by its bytes.
     pub(super) expected_rate: f64,
 }
@@ -47,31 +47,67 @@ pub(super) fn plan(
     profile: &Profile,
 ) -> Plan {
     let mut order: Vec<Candidate> = units.iter().map(|unit| Candidate::new(unit)).collect();
-    order.sort_by_key(|candidate| candidate.folded.len());
+    let by_length = by_length(units);
     let mut planner = Planner::new(grams, log2_words, log2_heads, profile);
-    for candidate in &mut order {
+    for index in &by_length {
+        let candidate = &mut order[*index];
         candidate.place = planner.best(&candidate.marked());
         planner.update(&candidate.marked(), candidate.place, true);
     }
-    for candidate in &mut order {
+    for index in &by_length {
+        let candidate = &mut order[*index];
         planner.update(&candidate.marked(), candidate.place, false);
         candidate.place = planner.best(&candidate.marked());
         planner.update(&candidate.marked(), candidate.place, true);
     }
-    let mut entries = Vec::with_capacity(order.len() * grams.step());
-    for candidate in &order {
-        candidate.marked().for_each(grams, candidate.place, |mark| {
-            let entry = mark
-                .entry
-                .map(|place| Entry::new(mark.hash, candidate.unit, place));
-            entries.extend(entry);
-        });
-    }
     Plan {
-        words: planner.words(),
-        entries,
+        places: order
+            .iter()
+            .map(|candidate| candidate.place as u16)
+            .collect(),
         expected_rate: planner.passing() / (profile.payload_bytes() as f64).max(1.0),
     }
+}
+
+/// Indices of units, the shortest first.
+pub(super) fn by_length(units: &[&Unit]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    order.sort_by_key(|index| units[*index].pattern.bytes().len());
+    order
+}
+
+/// The first stage's words and the entries behind them, of units that have their
+/// windows at `places`.
+pub(super) fn enter(
+    grams: Grams,
+    units: &[&Unit],
+    places: &[u16],
+    log2_words: u32,
+) -> (Vec<u32>, Vec<Entry>) {
+    let mut words = vec![0; 1 << log2_words];
+    let mut entries = Vec::with_capacity(units.len() * grams.step());
+    for index in by_length(units) {
+        let unit = units[index];
+        let candidate = Candidate::new(unit);
+        let mark = |mark: Mark| {
+            words[(mark.hash >> (32 - log2_words)) as usize] |= mark.bits;
+            let entry = mark.entry.map(|place| Entry::new(mark.hash, unit, place));
+            entries.extend(entry);
+        };
+        candidate
+            .marked()
+            .for_each(grams, places[index].into(), mark);
+    }
+    (words, entries)
+}
+
+/// Whether a pattern may have its window at `place`.
+pub(super) fn is_window(grams: Grams, folded: &[u8], place: usize) -> bool {
+    let places = (folded.len() + 2).saturating_sub(grams.bytes() + grams.step());
+    // A short pattern's window lies at its start, or has a third byte.
+    let is_useless = grams == Grams::Two && place > 0 && place + 2 >= folded.len();
+    let may_hold = |step| grams.may_hold_window(folded, place + step);
+    place < places && !is_useless && (0..grams.step()).all(may_hold)
 }
 
 /// A pattern that has its window at `place`.
@@ -169,19 +205,12 @@ impl Planner {
     fn best(&self, pattern: &Marked<'_>) -> usize {
         let (grams, folded) = (self.grams, pattern.folded);
         let (mut best, mut least) = (0, f64::INFINITY);
-        let steps = 0..grams.step();
         let places = (folded.len() + 2).saturating_sub(grams.bytes() + grams.step());
         for place in 0..places {
             if place >= MOST_PLACES && least < f64::INFINITY {
                 break;
             }
-            // A short pattern's window lies at its start, or has a third byte.
-            let is_useless = grams == Grams::Two && place > 0 && place + 2 >= folded.len();
-            if is_useless
-                || !steps
-                    .clone()
-                    .all(|step| grams.may_hold_window(folded, place + step))
-            {
+            if !is_window(grams, folded, place) {
                 continue;
             }
             let mut price = 0.0;
@@ -264,13 +293,6 @@ impl Planner {
                 }
             }
         });
-    }
-
-    /// The filter: bits that have an owner.
-    fn words(&self) -> Vec<u32> {
-        let bit = |(bit, owners): (usize, &u16)| u32::from(*owners > 0) << bit;
-        let word = |owners: &[u16]| owners.iter().enumerate().map(bit).sum();
-        self.owners.chunks_exact(BITS).map(word).collect()
     }
 
     fn passing(&self) -> f64 {

@@ -20,6 +20,24 @@ pub(super) struct Unit {
     pub(super) slot: u32,
 }
 
+/// What is left of a unit when the tables are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SavedUnit {
+    slot: u32,
+    bytes: u16,
+    is_nocase: bool,
+}
+
+impl SavedUnit {
+    pub(super) fn new(unit: &Unit) -> SavedUnit {
+        SavedUnit {
+            slot: unit.slot,
+            bytes: unit.pattern.bytes().len() as u16,
+            is_nocase: unit.pattern.is_nocase(),
+        }
+    }
+}
+
 /// Every unit's bytes with the number of its pattern in front of them, so that
 /// a hit touches one line of the cache.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +81,21 @@ impl Records {
         self.bytes
             .resize(self.bytes.len().next_multiple_of(SLOT_BYTES), 0);
         slot as u32
+    }
+
+    /// The patterns from which the records were made.
+    pub(super) fn patterns(&self, units: &[SavedUnit], count: usize) -> Vec<Pattern> {
+        let mut patterns = vec![Pattern::exact([]); count];
+        for unit in units {
+            let bytes = self.pattern(unit.slot, unit.bytes.into());
+            self.for_each_number(unit.slot, |number| {
+                patterns[number as usize] = match unit.is_nocase {
+                    true => Pattern::nocase(bytes),
+                    false => Pattern::exact(bytes),
+                };
+            });
+        }
+        patterns
     }
 
     /// Number of slots.

@@ -104,6 +104,8 @@ fn patterns() -> impl Strategy<Value = Vec<Pattern>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn matches_are_those_of_aho_corasick(
         patterns in patterns(),
