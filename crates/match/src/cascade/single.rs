@@ -72,8 +72,39 @@ impl SingleBytes {
 
 /// Place of the first byte that is one of a set.
 fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<usize> {
-    simd::find_in_set(tier, text, set).unwrap_or_else(|| {
-        text.iter()
-            .position(|byte| set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0)
-    })
+    simd::find_in_set(tier, text, set).unwrap_or_else(|| find_in_set_scalar(text, set))
+}
+
+/// The definition.
+pub(super) fn find_in_set_scalar(text: &[u8], set: &ByteSet) -> Option<usize> {
+    text.iter()
+        .position(|byte| set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weir_simd::for_each_tier;
+
+    use super::*;
+
+    proptest! {
+        /// Every kernel finds the byte that the definition finds.
+        #[test]
+        fn kernels_equal_the_scalar_reference(
+            text in proptest::collection::vec(any::<u8>(), 0..200),
+            bytes in proptest::collection::vec(any::<u8>(), 0..4),
+        ) {
+            let mut set = ByteSet::default();
+            for byte in bytes {
+                set[usize::from(byte / 64)] |= 1 << (byte % 64);
+            }
+            for_each_tier(|tier| {
+                for at in 0..=text.len() {
+                    let (text, expected) = (&text[at..], find_in_set_scalar(&text[at..], &set));
+                    assert_eq!(find_in_set(tier, text, &set), expected, "{tier}");
+                }
+            });
+        }
+    }
 }

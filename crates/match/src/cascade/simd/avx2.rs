@@ -3,9 +3,11 @@
 use std::arch::x86_64::*;
 
 use super::super::buckets::{Buckets, GROUP};
-use super::super::candidates::{Candidates, Progress};
+use super::super::candidates::{Candidates, Progress, Survivors, Verify};
 use super::super::filter::{BLOCK_BYTES, Block, Filter, Passed, RunFinder, SPAN_BYTES};
 use super::super::gram::{FOLD, MULTIPLIER, eight_bytes};
+use super::super::report::Report;
+use super::super::single::{ByteSet, find_in_set_scalar};
 use super::words::Words;
 use crate::Haystack;
 
@@ -33,19 +35,9 @@ pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut 
         _ => equal_pairs(&text[from - BLOCK_BYTES - 1..]),
     });
     for at in (from..end).step_by(BLOCK_BYTES) {
-        // A block with its neighbours: as it lies in the text, or copied with
-        // zeros where there is none.
         let left = text.len() - at;
         let mut copy = [0; AROUND];
-        let around = match at.checked_sub(1).and_then(|before| text.get(before..)) {
-            Some(around) if around.len() >= AROUND => around,
-            _ => {
-                let before = usize::from(at > 0);
-                let bytes = &text[at - before..text.len().min(at + AROUND - 1)];
-                copy[1 - before..][..bytes.len()].copy_from_slice(bytes);
-                &copy
-            }
-        };
+        let around = around(text, at, &mut copy);
         let mut equal = equal_pairs(around);
         if at == 0 {
             equal &= !1;
@@ -78,6 +70,127 @@ pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut 
     }
     passed.count = count;
     passed.run_count = run_count;
+}
+
+/// A block with its neighbours, from the byte before it on: as it lies in the
+/// text, or copied with zeros where there is none.
+#[inline(always)]
+fn around<'a>(text: &'a [u8], at: usize, copy: &'a mut [u8; AROUND]) -> &'a [u8] {
+    match at.checked_sub(1).and_then(|before| text.get(before..)) {
+        Some(around) if around.len() >= AROUND => around,
+        _ => {
+            let before = usize::from(at > 0);
+            let bytes = &text[at - before..text.len().min(at + AROUND - 1)];
+            copy[1 - before..][..bytes.len()].copy_from_slice(bytes);
+            copy
+        }
+    }
+}
+
+/// [`Filter::look_scalar`] for two-byte grams.
+#[target_feature(enable = "avx2")]
+pub(super) fn look_two(
+    filter: &Filter,
+    text: &[u8],
+    from: usize,
+    carried: usize,
+    passed: &mut Passed,
+) {
+    let words = Words::new(&filter.words, filter.shift);
+    let end = text.len().min(from + SPAN_BYTES);
+    let mut count = passed.count;
+    let (places, _) = passed.room();
+    for at in (from..end).step_by(BLOCK_BYTES) {
+        let left = text.len() - at;
+        let mut copy = [0; AROUND];
+        let around = around(text, at, &mut copy);
+        // Bit j of the first: byte j of the block equals the byte before it; of
+        // the second: byte j + 4 does.
+        let mut equal = equal_bytes(around);
+        let mut equal_ahead = equal_bytes(&around[4..]);
+        equal &= low_bits(left) & !u64::from(at == 0);
+        equal_ahead &= low_bits(left.saturating_sub(4));
+        let mut inside = equal & equal_ahead;
+        inside &= (equal >> 1 | equal_ahead << 3) & (equal >> 2 | equal_ahead << 2);
+        inside &= equal >> 3 | equal_ahead << 1;
+        if at <= carried {
+            inside &= !low_bits(carried + 1 - at);
+        }
+        let mut passing = passing_pairs(words, around) | passing_pairs(words, &around[32..]) << 32;
+        passing &= low_bits(left - 1) & !inside;
+        while passing != 0 {
+            places[count] = (at - from) as u16 + passing.trailing_zeros() as u16;
+            count += 1;
+            passing &= passing - 1;
+        }
+    }
+    passed.count = count;
+}
+
+/// The lowest `count` bits.
+#[inline(always)]
+fn low_bits(count: usize) -> u64 {
+    match count {
+        0..64 => (1 << count) - 1,
+        _ => u64::MAX,
+    }
+}
+
+/// Which of 32 places pass, of a text whose first byte is the one before them:
+/// those at even places by the byte before the gram at the next place, those at
+/// odd ones by the byte behind their own.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn passing_pairs(words: Words<'_>, around: &[u8]) -> u64 {
+    let (pairs, grams, behind) = (load(around, 1), load(around, 2), load(around, 3));
+    // Lane k of 32 bits: the gram at the odd place 2k + 1.
+    let lanes = |pairs: __m128i, grams: __m128i, behind: __m128i| {
+        let (low, one) = (_mm256_set1_epi32(15), _mm256_set1_epi32(1));
+        let multiplier = _mm256_set1_epi32(MULTIPLIER as i32);
+        let hashes = _mm256_mullo_epi32(_mm256_cvtepu16_epi32(grams), multiplier);
+        let words = words.of_8(hashes);
+        let before = _mm256_and_si256(_mm256_cvtepu16_epi32(pairs), low);
+        let behind = _mm256_srli_epi32::<8>(_mm256_cvtepu16_epi32(behind));
+        let behind = _mm256_and_si256(behind, low);
+        let even = _mm256_sllv_epi32(one, before);
+        let odd = _mm256_sllv_epi32(_mm256_set1_epi32(1 << 16), behind);
+        let set = |bits: __m256i| {
+            let set = _mm256_cmpeq_epi32(_mm256_and_si256(words, bits), bits);
+            spread_2(_mm256_movemask_ps(_mm256_castsi256_ps(set)) as u8)
+        };
+        set(even) | set(odd) << 1
+    };
+    let low = lanes(
+        _mm256_castsi256_si128(pairs),
+        _mm256_castsi256_si128(grams),
+        _mm256_castsi256_si128(behind),
+    );
+    let high = lanes(
+        _mm256_extracti128_si256::<1>(pairs),
+        _mm256_extracti128_si256::<1>(grams),
+        _mm256_extracti128_si256::<1>(behind),
+    );
+    low | high << 16
+}
+
+/// Bit k becomes bit 2k.
+#[inline(always)]
+fn spread_2(bits: u8) -> u64 {
+    let bits = u64::from(bits);
+    let bits = (bits | bits << 4) & 0x0f0f;
+    let bits = (bits | bits << 2) & 0x3333;
+    (bits | bits << 1) & 0x5555
+}
+
+/// Bit j: byte j behind the first equals the one before it.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal_bytes(around: &[u8]) -> u64 {
+    let half = |at: usize| {
+        let equal = _mm256_cmpeq_epi8(load(around, at), load(around, at + 1));
+        u64::from(_mm256_movemask_epi8(equal) as u32)
+    };
+    half(0) | half(32) << 32
 }
 
 /// Bit j: byte j behind the first equals the one before it, when folded.
@@ -188,4 +301,82 @@ fn compare_four(group: &[u64], width: usize, eight: __m256i) -> u32 {
     };
     let alike = _mm256_cmpeq_epi64(_mm256_and_si256(eight, masks), values);
     _mm256_movemask_pd(_mm256_castsi256_pd(alike)) as u32
+}
+
+/// [`Verify::all`], 32 bytes at once.
+#[target_feature(enable = "avx2")]
+pub(super) fn verify(verify: &mut Verify<'_>, survivors: &Survivors, report: &mut impl Report) {
+    verify.all(
+        survivors,
+        |text, pattern, is_nocase| equal(text, pattern, is_nocase),
+        report,
+    );
+}
+
+/// [`equal`](super::super::candidates::equal) for a text as long as the pattern.
+/// What is left behind whole vectors is compared with the bytes before it once
+/// more.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal(text: &[u8], pattern: &[u8], is_nocase: bool) -> bool {
+    let bytes = pattern.len();
+    if bytes < 16 || text.len() != bytes {
+        return super::super::candidates::equal(text, pattern, is_nocase);
+    }
+    if bytes < 32 {
+        let text = _mm256_set_m128i(load_16(text, bytes - 16), load_16(text, 0));
+        let pattern = _mm256_set_m128i(load_16(pattern, bytes - 16), load_16(pattern, 0));
+        return equal_vectors(text, pattern, is_nocase);
+    }
+    let equal_at = |at| equal_vectors(load(text, at), load(pattern, at), is_nocase);
+    (0..bytes - 31).step_by(32).all(equal_at) && equal_at(bytes - 32)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal_vectors(text: __m256i, pattern: __m256i, is_nocase: bool) -> bool {
+    let letter = _mm256_sub_epi8(text, _mm256_set1_epi8(b'A' as i8));
+    let is_upper = _mm256_cmpeq_epi8(letter, _mm256_min_epu8(letter, _mm256_set1_epi8(25)));
+    let fold = _mm256_set1_epi8(if is_nocase { FOLD as i8 } else { 0 });
+    let text = _mm256_add_epi8(text, _mm256_and_si256(is_upper, fold));
+    _mm256_movemask_epi8(_mm256_cmpeq_epi8(text, pattern)) == -1
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_16(bytes: &[u8], start: usize) -> __m128i {
+    let bytes = &bytes[start..start + 16];
+    // SAFETY: 16 bytes are readable; the load needs no alignment.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// The first byte that is one of a set: of 32 bytes at once, and then one by one.
+#[target_feature(enable = "avx2")]
+pub(super) fn find_in_set(text: &[u8], set: &ByteSet) -> Option<usize> {
+    let [a, b, c, d] = set.map(|word| word as i64);
+    // Byte v of the set, of which there are two registers' halves, has the bits
+    // of the bytes 8v to 8v + 7.
+    let (low, high) = (
+        _mm256_setr_epi64x(a, b, a, b),
+        _mm256_setr_epi64x(c, d, c, d),
+    );
+    let bits = _mm256_set1_epi64x(i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]));
+    let whole = text.len() - text.len() % 32;
+    for at in (0..whole).step_by(32) {
+        let block = load(text, at);
+        let index = _mm256_and_si256(_mm256_srli_epi16::<3>(block), _mm256_set1_epi8(31));
+        // A shuffle gives zero where the top bit of its index is set: for the
+        // low half of the set from 16 on, for the high half below 16.
+        let of_low = _mm256_shuffle_epi8(low, _mm256_add_epi8(index, _mm256_set1_epi8(0x70)));
+        let of_high = _mm256_shuffle_epi8(high, _mm256_sub_epi8(index, _mm256_set1_epi8(16)));
+        let byte = _mm256_or_si256(of_low, of_high);
+        let bit = _mm256_shuffle_epi8(bits, _mm256_and_si256(block, _mm256_set1_epi8(7)));
+        let is_in_set = _mm256_cmpeq_epi8(_mm256_and_si256(byte, bit), bit);
+        let found = _mm256_movemask_epi8(is_in_set) as u32;
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize);
+        }
+    }
+    let rest = find_in_set_scalar(&text[whole..], set)?;
+    Some(whole + rest)
 }

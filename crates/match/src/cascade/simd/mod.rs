@@ -46,6 +46,10 @@ pub(super) fn look(
             (Tier::Aesni, Grams::Four) => unsafe {
                 avx2::look_four(filter, text, from, passed);
             },
+            // SAFETY: the tier, and with it AVX2, is there.
+            (Tier::Aesni, Grams::Two) => unsafe {
+                avx2::look_two(filter, text, from, carried, passed);
+            },
             _ => return false,
         }
         return true;
@@ -131,9 +135,14 @@ pub(super) fn verify(
     report: &mut impl Report,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it all that the kernel uses, is there.
-        unsafe { avx512::verify(verify, survivors, report) };
+    if tier.is_available() {
+        match tier {
+            // SAFETY: the tier, and with it all that the kernel uses, is there.
+            Tier::Avx512 => unsafe { avx512::verify(verify, survivors, report) },
+            // SAFETY: the tier, and with it AVX2, is there.
+            Tier::Aesni => unsafe { avx2::verify(verify, survivors, report) },
+            Tier::Scalar | Tier::NeonAes => return false,
+        }
         return true;
     }
     let _ = (tier, verify, survivors, report);
@@ -145,9 +154,14 @@ pub(super) fn verify(
 #[inline]
 pub(super) fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<Option<usize>> {
     #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it all that the kernel uses, is there.
-        return Some(unsafe { avx512::find_in_set(text, set) });
+    if tier.is_available() {
+        match tier {
+            // SAFETY: the tier, and with it all that the kernel uses, is there.
+            Tier::Avx512 => return Some(unsafe { avx512::find_in_set(text, set) }),
+            // SAFETY: the tier, and with it AVX2, is there.
+            Tier::Aesni => return Some(unsafe { avx2::find_in_set(text, set) }),
+            Tier::Scalar | Tier::NeonAes => {}
+        }
     }
     let _ = (tier, text, set);
     None
