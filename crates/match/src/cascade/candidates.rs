@@ -194,7 +194,7 @@ impl Candidates {
         for (index, span) in self.spans.iter().enumerate().skip(progress.span) {
             let text = texts[span.haystack as usize].bytes();
             for candidate in progress.candidate..span.end {
-                if survivors.count > MOST_SURVIVORS {
+                if survivors.are_many() {
                     return;
                 }
                 let place = span.from as usize + usize::from(self.passed.places[candidate]);
@@ -213,6 +213,7 @@ impl Candidates {
 
 impl Survivors {
     /// Room for a vector of metas, and for one of places.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn room(&mut self) -> (&mut [u64; 8], &mut [u64; 8]) {
         let rest = self.count..self.count + 8;

@@ -15,6 +15,7 @@ use super::buckets::Buckets;
 use super::candidates::{Candidates, Progress, Survivors, Verify};
 use super::classes::Classes;
 use super::filter::{Filter, Passed};
+#[cfg(target_arch = "x86_64")]
 use super::gram::Grams;
 use super::report::Report;
 use super::single::ByteSet;
