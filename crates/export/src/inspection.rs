@@ -17,6 +17,7 @@ pub struct InspectMetrics {
     flows: Counter,
     alerts: Counter,
     candidates: Counter,
+    pattern_limit: Counter,
     trials_put_off: Counter,
     false_candidates: ByLabel,
     searched: ByLabel,
@@ -36,6 +37,10 @@ impl Default for InspectMetrics {
         let flows = counter("flows", "Flows seen");
         let alerts = counter("alerts", "Alerts raised");
         let candidates = counter("candidates", "Rules that were evaluated for a payload");
+        let pattern_limit = counter(
+            "pattern_limit",
+            "Searches by patterns with look-around or back-references given up after too many steps",
+        );
         let trials_put_off = counter(
             "trials_put_off",
             "Trials not made because others had looked at enough for one packet",
@@ -60,6 +65,7 @@ impl Default for InspectMetrics {
             flows,
             alerts,
             candidates,
+            pattern_limit,
             trials_put_off,
             false_candidates,
             searched,
@@ -77,6 +83,7 @@ impl InspectMetrics {
             (&self.flows, statistics.flows),
             (&self.alerts, statistics.alerts),
             (&self.candidates, statistics.candidates),
+            (&self.pattern_limit, statistics.pattern_limit),
             (&self.trials_put_off, statistics.trials_put_off),
         ] {
             counter.inner().store(count, Ordering::Relaxed);

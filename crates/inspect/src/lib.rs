@@ -102,7 +102,7 @@ pub use message::{
     DnsQuestion, DnsRecord, HttpRecord, Ja3, TlsRecord, Transaction, TransactionRecord,
 };
 pub use packet::{MAX_TUNNELS, Packet};
-pub use payload::{MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Payload};
+pub use payload::{MAX_PATTERN_SEARCHES, MAX_PATTERN_STEPS, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
 pub use reject::{Reply, Towards};
 pub use rule::{

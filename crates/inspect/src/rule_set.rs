@@ -62,7 +62,7 @@ pub struct LoadReport {
     /// later).
     pub superseded: u64,
     /// Rules that were skipped, by reason: `syntax`, or what they ask for that
-    /// is not there, as in `keyword base64_data` or `pcre: look-around`.
+    /// is not there, as in `keyword base64_data` or `pcre: recursion`.
     pub skipped: BTreeMap<String, u64>,
     /// What is wrong and where, for the rules that are not in order. At most
     /// [`MAX_LISTED_FAULTS`].

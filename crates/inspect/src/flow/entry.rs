@@ -32,26 +32,23 @@ mod timeout_ns {
 
 /// Most first bytes of a stream by which its protocol is identified.
 const MAX_TELLING_BYTES: usize = 1024;
-/// Most bits that rules set in one flow.
-const MAX_BITS: usize = 256;
-
-/// The bits that rules set in a flow (`flowbits`).
+/// The bits that rules set in a flow (`flowbits`), ascending: at most those that the
+/// rules name.
 #[derive(Debug, Default)]
 pub(crate) struct FlowBits(Vec<u32>);
 
 impl FlowBits {
     pub(crate) fn is_set(&self, bit: u32) -> bool {
-        self.0.contains(&bit)
+        self.0.binary_search(&bit).is_ok()
     }
 
     pub(crate) fn put(&mut self, bit: u32, is_set: bool) {
-        let known = self.0.iter().position(|known| *known == bit);
-        match (known, is_set) {
-            (Some(at), false) => {
-                self.0.swap_remove(at);
+        match (self.0.binary_search(&bit), is_set) {
+            (Ok(at), false) => {
+                self.0.remove(at);
             }
-            (None, true) if self.0.len() < MAX_BITS => self.0.push(bit),
-            _ => {}
+            (Err(at), true) => self.0.insert(at, bit),
+            (Ok(_), true) | (Err(_), false) => {}
         }
     }
 }

@@ -174,6 +174,9 @@ pub struct InspectStatistics {
     ///
     /// [`MAX_PATTERN_SEARCHES`]: crate::MAX_PATTERN_SEARCHES
     pub search_limited: u64,
+    /// Searches by patterns with look-around, back-references and the like that were given up
+    /// after [`MAX_PATTERN_STEPS`](crate::MAX_PATTERN_STEPS): their rules did not match.
+    pub pattern_limit: u64,
     /// Trials that were not made because those before them had looked at
     /// [`MAX_TRIED_BYTES`](crate::MAX_TRIED_BYTES) for the same packet.
     pub trials_put_off: u64,
@@ -243,6 +246,7 @@ impl InspectStatistics {
             false_candidates,
             false_candidates_by_stage,
             search_limited,
+            pattern_limit,
             trials_put_off,
             alerts,
             passed_packets,
@@ -270,6 +274,7 @@ impl InspectStatistics {
         self.false_candidates += false_candidates;
         (self.false_candidates_by_stage).merge(false_candidates_by_stage);
         self.search_limited += search_limited;
+        self.pattern_limit += pattern_limit;
         self.trials_put_off += trials_put_off;
         self.alerts += alerts;
         self.passed_packets += passed_packets;

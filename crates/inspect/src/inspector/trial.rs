@@ -319,6 +319,7 @@ impl Trial<'_> {
             cursors, derived, ..
         } = &mut *self.scratch;
         let mut outcome = Outcome::Match;
+        cursors.start_rule();
         for test in &rule.buffers {
             let part = match &content {
                 Some(content) => content.part(test.buffer, derived),
@@ -337,13 +338,19 @@ impl Trial<'_> {
             };
             let matches = test.payload.matches(Text::whole(bytes), cursors);
             self.statistics.search_limited += u64::from(cursors.is_limited);
+            self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
             if !is_all && (!matches || test.payload.waits_for_end()) {
                 outcome = Outcome::Later;
             } else if !matches {
                 return Outcome::Not;
             }
         }
-        if rule.payload.is_empty() || rule.payload.matches(text, cursors) {
+        if rule.payload.is_empty() {
+            return outcome;
+        }
+        let matches = rule.payload.matches(text, cursors);
+        self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
+        if matches {
             return outcome;
         }
         self.statistics.search_limited += u64::from(cursors.is_limited);

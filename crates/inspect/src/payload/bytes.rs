@@ -10,14 +10,16 @@ pub(crate) const MAX_TEXT_BYTES: u8 = 23;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     /// Length in bytes: 1 to 8 in binary, up to 23 as text; 0 for a text as
-    /// long as it has digits.
-    pub(crate) bytes: u8,
+    /// long as it has digits, and in binary for the number 0 of no bytes.
+    pub(crate) bytes: Amount,
     /// Place, from the cursor or from the text's start.
     pub(crate) offset: Amount,
     pub(crate) relative: bool,
     pub(crate) is_little_endian: bool,
     /// Base of a number that is written as text; binary without.
     pub(crate) radix: Option<u32>,
+    /// Bits that count, shifted down to the lowest of them; 0 for all.
+    pub(crate) mask: u64,
 }
 
 impl Field {
@@ -31,12 +33,20 @@ impl Field {
         };
         let start = origin.checked_add(self.offset.value(variables))?;
         let at = usize::try_from(start).ok()?;
-        let field = match self.bytes {
-            0 => {
+        let bytes = usize::try_from(self.bytes.value(variables)).ok()?;
+        let field = match (self.radix, self.bytes) {
+            (Some(_), Amount::Fixed(0)) => {
                 let rest = text.bytes.get(at..)?;
                 &rest[..rest.len().min(usize::from(MAX_TEXT_BYTES))]
             }
-            bytes => text.bytes.get(at..at.checked_add(usize::from(bytes))?)?,
+            (None, Amount::Fixed(0)) => text.bytes.get(at..at)?,
+            (radix, _) => {
+                let most = radix.map_or(MAX_BINARY_BYTES, |_| MAX_TEXT_BYTES);
+                if !(1..=usize::from(most)).contains(&bytes) {
+                    return None;
+                }
+                text.bytes.get(at..at.checked_add(bytes)?)?
+            }
         };
         let (value, used) = match self.radix {
             Some(radix) => from_text(field, radix)?,
@@ -50,7 +60,7 @@ impl Field {
                 (value, field.len())
             }
         };
-        Some((value, start + used as i64))
+        Some((masked(value, self.mask), start + used as i64))
     }
 }
 
@@ -100,8 +110,6 @@ pub(crate) struct ByteTest {
     pub(crate) field: Field,
     pub(crate) comparison: Comparison,
     pub(crate) operand: Amount,
-    /// Bits that count, shifted down to the lowest of them; 0 for all.
-    pub(crate) mask: u64,
 }
 
 impl ByteTest {
@@ -113,7 +121,6 @@ impl ByteTest {
         variables: &Variables,
     ) -> Option<bool> {
         let (value, _) = self.field.read(text, cursor.unwrap_or(0), variables)?;
-        let value = masked(value, self.mask);
         let operand = self.operand.value(variables) as u64;
         Some(match self.comparison {
             Comparison::Less => value < operand,

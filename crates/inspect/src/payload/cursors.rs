@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::backtrack::GaveUp;
 use super::bytes::ByteExtract;
 use super::{
     Content, MAX_PATTERN_SEARCHES, MAX_TRIED_BYTES, Pattern, Place, Step, Test, Text, Variables,
@@ -22,6 +23,8 @@ pub(crate) struct Cursors {
     bytes_left: usize,
     /// Whether they did not suffice.
     pub(crate) is_limited: bool,
+    /// Searches by patterns that backtrack that were given up.
+    pub(crate) given_up: u64,
     /// The step at which no cursor was left, if that does not depend on the
     /// value that a `byte_extract` found.
     pub(super) failed: Option<usize>,
@@ -36,6 +39,7 @@ impl Default for Cursors {
             searches_left: MAX_PATTERN_SEARCHES,
             bytes_left: MAX_TRIED_BYTES,
             is_limited: false,
+            given_up: 0,
             failed: None,
         }
     }
@@ -47,9 +51,23 @@ impl Cursors {
         self.bytes_left = MAX_TRIED_BYTES;
     }
 
+    /// Another rule is tried: none of its variables has a value yet.
+    pub(crate) fn start_rule(&mut self) {
+        self.variables = Variables::default();
+    }
+
     /// Counts bytes that are looked at for the packet at hand.
     pub(crate) fn look_at(&mut self, bytes: usize) {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
+    }
+
+    /// What a search found; nothing where it was given up.
+    pub(super) fn found<T: Default>(&mut self, found: Result<T, GaveUp>) -> T {
+        found.unwrap_or_else(|GaveUp| {
+            self.given_up += 1;
+            self.is_limited = true;
+            T::default()
+        })
     }
 
     /// Whether more may be looked at for the packet at hand.
@@ -232,8 +250,12 @@ impl Cursors {
         let lost = usize::from(text.base > 0);
         if !relative {
             if step.negated {
-                self.look_at(text.bytes.len());
-                if pattern.is_match(text.bytes, lost) {
+                let mut steps = 0;
+                let found = pattern.is_match(text.bytes, lost, &mut steps);
+                self.look_at(steps);
+                // One that is given up has not shown that there is none.
+                if found != Ok(false) {
+                    self.found(found);
                     self.now.clear();
                 }
                 return;
@@ -250,19 +272,23 @@ impl Cursors {
                 break;
             }
             let after = text.bytes.get(*cursor as usize..).unwrap_or_default();
+            let mut steps = 0;
             if step.negated {
-                self.look_at(after.len());
-                if !pattern.is_match(after, lost) {
-                    next.push(*cursor);
+                let found = pattern.is_match(after, lost, &mut steps);
+                self.look_at(steps);
+                match found {
+                    Ok(false) => next.push(*cursor),
+                    found => _ = self.found(found),
                 }
                 continue;
             }
-            self.look_at(after.len());
-            pattern.visit_ends(after, lost, |searched| {
-                next.push(cursor + searched.end as u32);
-                self.look_at(searched.len());
+            let all = pattern.visit_ends(after, lost, &mut steps, |end, steps| {
+                next.push(cursor + end as u32);
+                self.look_at(std::mem::take(steps));
                 step.is_followed && self.may_search()
             });
+            self.look_at(steps);
+            self.found(all);
             if !step.is_followed && !next.is_empty() {
                 break;
             }

@@ -23,15 +23,20 @@
 //! search per cursor, and of these there are at most [`MAX_PATTERN_SEARCHES`];
 //! a payload that needs more is counted as `search_limited`.
 //!
+//! A pattern with look-around or a back-reference has to try, go back and try
+//! again; each of its searches takes at most [`MAX_PATTERN_STEPS`].
+//!
 //! However many rules wait for the rest of a stream, what their trials look at
 //! for one packet is bounded too: after [`MAX_TRIED_BYTES`] no further trial
 //! begins, which is counted as `trials_put_off`.
 
+mod backtrack;
 mod bytes;
 mod content;
 mod cursors;
 mod pattern;
 
+pub use backtrack::MAX_PATTERN_STEPS;
 pub(crate) use bytes::{
     Align, ByteExtract, ByteJump, ByteTest, Comparison, Field, JumpFrom, MAX_BINARY_BYTES,
     MAX_TEXT_BYTES,
@@ -368,7 +373,12 @@ impl Payload {
                 let lost = usize::from(text.base > 0);
                 let longest = pattern.longest_bytes().unwrap_or(usize::MAX);
                 // One byte more: what follows a match may be asked for.
-                pattern.is_match(text.bytes, from(longest.saturating_add(1)).max(lost))
+                let found = pattern.is_match(
+                    text.bytes,
+                    from(longest.saturating_add(1)).max(lost),
+                    &mut 0,
+                );
+                cursors.found(found)
             }
             _ => true,
         }

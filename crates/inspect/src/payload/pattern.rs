@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use super::backtrack::{self, GaveUp, Program, ProgramError};
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// Most memory that one compiled pattern may take.
 const COMPILED_BYTES: usize = 512 << 10;
@@ -12,8 +14,7 @@ const COMPILED_BYTES: usize = 512 << 10;
 const CACHE_BYTES: usize = 256 << 10;
 /// Groups in groups in groups.
 const MAX_NESTING: u32 = 64;
-
-/// A pattern in the words of the `regex` crate, and how it is to be read.
+/// A pattern in the words of `regex`, and how it is to be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PatternText {
     pub(crate) text: String,
@@ -25,6 +26,24 @@ pub(crate) struct PatternText {
     /// The end of the payload is also in front of a newline that ends it: the
     /// dollar sign of Perl.
     pub(crate) also_before_last_newline: bool,
+    /// It needs a search that backtracks.
+    pub(crate) backtracks: bool,
+}
+
+impl PatternText {
+    /// Its structure, if it is one for `regex`.
+    pub(crate) fn parse(&self) -> Option<Hir> {
+        let mut parser = ParserBuilder::new();
+        parser
+            .unicode(false)
+            .utf8(false)
+            .case_insensitive(self.case_insensitive)
+            .dot_matches_new_line(self.dot_matches_newline)
+            .multi_line(self.multi_line)
+            .swap_greed(self.ungreedy)
+            .nest_limit(MAX_NESTING);
+        parser.build().parse(&self.text).ok()
+    }
 }
 
 /// Why a pattern does not compile.
@@ -36,17 +55,25 @@ pub(crate) enum PatternError {
     Syntax(String),
 }
 
-/// A compiled pattern. Searches take time linear in the payload.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    regex: Regex,
+    search: Search,
     also_before_last_newline: bool,
     asks_for_end: bool,
     longest_bytes: Option<usize>,
 }
 
-impl Pattern {
-    pub(crate) fn new(pattern: &PatternText) -> Result<Pattern, PatternError> {
+#[derive(Clone, Debug)]
+enum Search {
+    /// In time linear in the payload.
+    Linear(Regex),
+    /// With a limit of steps.
+    Backtracking(Box<Program>),
+}
+
+impl Search {
+    fn linear(pattern: &PatternText) -> Result<Search, PatternError> {
         let regex = RegexBuilder::new(&pattern.text)
             .unicode(false)
             .case_insensitive(pattern.case_insensitive)
@@ -56,21 +83,77 @@ impl Pattern {
             .size_limit(COMPILED_BYTES)
             .dfa_size_limit(CACHE_BYTES)
             .nest_limit(MAX_NESTING)
-            .build()
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-                error => {
-                    // The last line says what is wrong, the others where.
-                    let text = error.to_string();
-                    let last = text.lines().last().unwrap_or_default();
-                    PatternError::Syntax(last.trim_start_matches("error: ").to_owned())
-                }
-            })?;
+            .build();
+        regex.map(Search::Linear).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+            error => syntax(&error),
+        })
+    }
+
+    fn backtracking(pattern: &PatternText) -> Result<Search, PatternError> {
+        let program = backtrack::parse(
+            &pattern.text,
+            pattern.case_insensitive,
+            pattern.dot_matches_newline,
+        );
+        match program {
+            Ok(program) => Ok(Search::Backtracking(Box::new(program))),
+            Err(ProgramError::TooLarge) => Err(PatternError::TooLarge),
+            Err(ProgramError::Syntax(message)) => Err(PatternError::Syntax(message.to_owned())),
+        }
+    }
+
+    fn is_match_at(&self, text: &[u8], from: usize, steps: &mut usize) -> Result<bool, GaveUp> {
+        match self {
+            Search::Linear(regex) => {
+                *steps += text.len() - from;
+                Ok(regex.is_match_at(text, from))
+            }
+            Search::Backtracking(_) => Ok(self.find_at(text, from, steps)?.is_some()),
+        }
+    }
+
+    fn find_at(
+        &self,
+        text: &[u8],
+        from: usize,
+        steps: &mut usize,
+    ) -> Result<Option<Range<usize>>, GaveUp> {
+        match self {
+            Search::Linear(regex) => {
+                let found = regex.find_at(text, from).map(|found| found.range());
+                let end = found.as_ref().map_or(text.len(), |found| found.end);
+                *steps += end - from;
+                Ok(found)
+            }
+            Search::Backtracking(program) => program.find_at(text, from, steps),
+        }
+    }
+}
+
+/// The last line of an error says what is wrong, the others where.
+fn syntax(error: &regex::Error) -> PatternError {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    PatternError::Syntax(last.trim_start_matches("error: ").to_owned())
+}
+
+impl Pattern {
+    pub(crate) fn new(pattern: &PatternText) -> Result<Pattern, PatternError> {
+        if pattern.backtracks {
+            return Ok(Pattern {
+                search: Search::backtracking(pattern)?,
+                also_before_last_newline: pattern.also_before_last_newline,
+                asks_for_end: true,
+                longest_bytes: None,
+            });
+        }
+        let structure = pattern.parse();
         Ok(Pattern {
-            regex,
+            search: Search::linear(pattern)?,
             also_before_last_newline: pattern.also_before_last_newline,
-            asks_for_end: pattern.text.contains('$') || pattern.text.contains("\\z"),
-            longest_bytes: longest_bytes(pattern),
+            asks_for_end: structure.as_ref().is_none_or(asks_for_end),
+            longest_bytes: structure.and_then(|hir| hir.properties().maximum_len()),
         })
     }
 
@@ -95,45 +178,60 @@ impl Pattern {
     }
 
     /// Whether there is a match that begins at `from` or later. What lies in
-    /// front of `from` is looked at by `^` and `\b` alone.
-    pub(crate) fn is_match(&self, text: &[u8], from: usize) -> bool {
-        self.readings(text)
-            .any(|text| from <= text.len() && self.regex.is_match_at(text, from))
+    /// front of `from` is looked at by `^`, `\b` and look-behind alone. Adds to
+    /// `steps` what the search took, a byte of the text being one.
+    ///
+    /// # Errors
+    /// [`GaveUp`].
+    pub(crate) fn is_match(
+        &self,
+        text: &[u8],
+        from: usize,
+        steps: &mut usize,
+    ) -> Result<bool, GaveUp> {
+        for text in self.readings(text) {
+            if from <= text.len() && self.search.is_match_at(text, from, steps)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The matches that begin at different places from `from` on, until `visit`
-    /// returns `false`: each by where it was searched from, and where it ends.
+    /// The ends of the matches that begin at different places from `from` on,
+    /// until `visit` returns `false`; that gets the steps so far as well.
+    ///
+    /// # Errors
+    /// [`GaveUp`]: there may be more.
     pub(crate) fn visit_ends(
         &self,
         text: &[u8],
         from: usize,
-        mut visit: impl FnMut(Range<usize>) -> bool,
-    ) {
+        steps: &mut usize,
+        mut visit: impl FnMut(usize, &mut usize) -> bool,
+    ) -> Result<(), GaveUp> {
         for text in self.readings(text) {
             let mut start = from;
             while start <= text.len() {
-                let Some(found) = self.regex.find_at(text, start) else {
+                let Some(found) = self.search.find_at(text, start, steps)? else {
                     break;
                 };
-                if !visit(start..found.end()) {
-                    return;
+                if !visit(found.end, steps) {
+                    return Ok(());
                 }
-                start = found.start() + 1;
+                start = found.start + 1;
             }
         }
+        Ok(())
     }
 }
 
-fn longest_bytes(pattern: &PatternText) -> Option<usize> {
-    let parsed = ParserBuilder::new()
-        .unicode(false)
-        .utf8(false)
-        .case_insensitive(pattern.case_insensitive)
-        .dot_matches_new_line(pattern.dot_matches_newline)
-        .multi_line(pattern.multi_line)
-        .swap_greed(pattern.ungreedy)
-        .nest_limit(MAX_NESTING)
-        .build()
-        .parse(&pattern.text);
-    parsed.ok()?.properties().maximum_len()
+/// Whether more bytes at the end of a text could undo a match.
+fn asks_for_end(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Look(look) => !matches!(look, Look::Start | Look::StartLF),
+        HirKind::Concat(items) | HirKind::Alternation(items) => items.iter().any(asks_for_end),
+        HirKind::Repetition(repetition) => asks_for_end(&repetition.sub),
+        HirKind::Capture(capture) => asks_for_end(&capture.sub),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => false,
+    }
 }

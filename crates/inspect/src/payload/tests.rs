@@ -189,6 +189,77 @@ fn options_mean_what_snort_and_suricata_mean() {
         (r#"byte_test:1,<,5,0;"#, b"\x05", false),
         (r#"byte_test:1,>,4,0;"#, b"\x05", true),
         (r#"byte_test:1,=,3,0,bitmask 0x30;"#, b"\x3f", true),
+        (r#"byte_test:2,=,3,0,string,hex,bitmask 0x30;"#, b"3f", true),
+        (
+            r#"byte_test:2,=,3,0,string,hex,bitmask 0x30;"#,
+            b"2f",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:n,=,258,1;"#,
+            b"\x02\x01\x02",
+            true,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:n,=,258,1;"#,
+            b"\x01\x01\x02",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:n,=,0,1;"#,
+            b"\x00\x00\x00",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n; byte_test:n,>,0,1;"#,
+            b"\x09123456789",
+            false,
+        ),
+        (
+            r#"byte_extract:1,0,n,bitmask 0xf0; content:"b"; offset:n; depth:1;"#,
+            b"\x2fab",
+            true,
+        ),
+        (
+            r#"byte_extract:1,0,n,bitmask 0xf0; content:"b"; offset:n; depth:1;"#,
+            b"\x1fab",
+            false,
+        ),
+        (
+            r#"content:"exec"; byte_jump:0,0,relative,post_offset -3; content:"x"; within:1;"#,
+            b"exec",
+            true,
+        ),
+        (
+            r#"content:"exec"; byte_jump:0,0,relative,post_offset -3; content:"c"; within:1;"#,
+            b"exec",
+            false,
+        ),
+        (
+            r#"byte_jump:1,0,bitmask 0x0f; content:"b"; within:1;"#,
+            b"\x11ab",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,bitmask 0x0f; content:"b"; within:1;"#,
+            b"\x12ab",
+            false,
+        ),
+        (
+            r#"byte_jump:1,0,from_end,post_offset -2; content:"a"; within:1;"#,
+            b"\x00xab",
+            true,
+        ),
+        (
+            r#"byte_jump:1,0,from_end,post_offset -2; content:"a"; within:1;"#,
+            b"\x00abx",
+            false,
+        ),
+        (r#"bsize:33<>34;"#, &[0; 34], true),
+        (r#"bsize:33<>34;"#, &[0; 35], false),
+        (r#"bsize:33<>35;"#, &[0; 35], false),
+        (r#"pcre:"/a"b;?c/i";"#, b"A\"Bc", true),
+        (r#"pcre:"/a"b;?c/i";"#, b"Abc", false),
         (r#"byte_test:4,=,1234,0,string,dec;"#, b"1234", true),
         (r#"byte_test:0,>,99,1,string,dec;"#, b"x100y", true),
         (r#"byte_test:4,=,255,0,string,hex;"#, b"0xff", true),
@@ -366,10 +437,11 @@ fn holds_for_some_choice(steps: &[Step], payload: &[u8], cursor: usize) -> bool 
         Test::Pattern { pattern, relative } => {
             let start = if *relative { cursor } else { 0 };
             let mut ends = Vec::new();
-            pattern.visit_ends(&payload[start..], 0, |searched| {
-                ends.push(start + searched.end);
+            let all = pattern.visit_ends(&payload[start..], 0, &mut 0, |end, _| {
+                ends.push(start + end);
                 true
             });
+            assert_eq!(all, Ok(()));
             ends
         }
         _ => unreachable!("only contents and patterns are drawn"),
@@ -434,6 +506,7 @@ fn pattern_step() -> impl Strategy<Value = Step> {
                 multi_line: false,
                 ungreedy: false,
                 also_before_last_newline: dollar,
+                backtracks: false,
             };
             let pattern = Pattern::new(&pattern).expect("a pattern");
             Step::pattern(pattern, relative, negated == 0)

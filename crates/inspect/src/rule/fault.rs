@@ -58,7 +58,7 @@ pub enum Unsupported {
     /// A word of the `flow` option, as in `flow only_frag`.
     #[error("flow {0}")]
     Flow(String),
-    /// A part of a regular expression, as in `pcre: look-around`.
+    /// A part of a regular expression, as in `pcre: recursion`.
     #[error("pcre: {0}")]
     Pcre(String),
 }

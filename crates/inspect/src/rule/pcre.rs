@@ -1,7 +1,7 @@
 //! The `pcre` option: flags, and the pattern for the translator.
 
 use super::fault::{Fault, FaultKind, Unsupported};
-use super::string::{Quoted, quoted};
+use super::string::{Quoted, quoted_pattern};
 use super::translate::{Dialect, translate};
 use crate::buffer::Buffer;
 use crate::payload::{Pattern, PatternError, PatternText};
@@ -27,7 +27,7 @@ impl Patterns {
             text_offset,
             after,
             after_offset,
-        } = quoted(base, value)?;
+        } = quoted_pattern(base, value)?;
         if !after.trim_ascii().is_empty() {
             return Err(Fault::syntax(
                 base + after_offset,

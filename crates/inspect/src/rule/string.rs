@@ -47,6 +47,19 @@ pub(super) fn quoted(base: usize, value: &[u8]) -> Result<Quoted<'_>, Fault> {
     ))
 }
 
+/// The same of a pattern, whose string ends with the last quote, as in Suricata.
+pub(super) fn quoted_pattern(base: usize, value: &[u8]) -> Result<Quoted<'_>, Fault> {
+    let whole = quoted(base, value)?;
+    let closing = memchr::memrchr(b'"', value).unwrap_or_default();
+    let last = whole.text_offset..closing.max(whole.text_offset);
+    Ok(Quoted {
+        text: &value[last.clone()],
+        after: &value[last.end + 1..],
+        after_offset: last.end + 1,
+        ..whole
+    })
+}
+
 /// The bytes that a content stands for. `base` is the place of `text` in the
 /// file.
 pub(super) fn bytes(base: usize, text: &[u8]) -> Result<Vec<u8>, Fault> {
@@ -98,7 +111,7 @@ fn hexadecimal(
                 bytes.push(first << 4 | digit);
                 high = None;
             }
-            (b' ' | b'\t', _, None) => {}
+            (b' ' | b'\t', _, _) => {}
             _ => {
                 return Err(Fault::syntax(
                     base + at,
@@ -139,6 +152,7 @@ mod tests {
             (b"|0d 0A|Host|3a20|", b"\r\nHost: "),
             (b"a\\;b\\\"c\\\\d\\:e\\|f", b"a;b\"c\\d:e|f"),
             (b"||x|  |", b"x"),
+            (b"|3 a20|", b": "),
             (b"\xe4\x00", b"\xe4\x00"),
         ];
         for (text, expected) in right {
@@ -149,7 +163,6 @@ mod tests {
             (b"||", 0, "||"),
             (b"ab|4", 2, "|4"),
             (b"ab|4|", 4, "|"),
-            (b"ab|4 1|", 4, ""),
             (b"ab|zz|", 3, "z"),
             (b"a\\n", 1, "\\n"),
             (b"a\\", 1, "\\"),
@@ -166,6 +179,9 @@ mod tests {
         assert!(value.negated);
         assert_eq!((value.text, value.text_offset), (&b"a\\\"b"[..], 3));
         assert_eq!((value.after, value.after_offset), (&b" , nocase"[..], 8));
+        let value = quoted_pattern(0, b"!\"/a\"b/i\" ").expect("a string");
+        assert_eq!((value.text, value.after), (&b"/a\"b/i"[..], &b" "[..]));
+        assert!(quoted_pattern(0, b"\"").is_err());
         assert!(quoted(0, b"abc").is_err() && quoted(0, b"\"abc\\\"").is_err());
         assert!(quoted(0, b"").is_err() && quoted(0, b"!").is_err());
     }

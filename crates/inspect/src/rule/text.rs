@@ -289,6 +289,7 @@ impl<'a> RuleTexts<'a> {
         }
         let quote = (self.peek() == Some(b'"')).then_some(self.at);
         let mut in_string = quote.is_some();
+        let is_pattern = self.text[name.clone()] == *b"pcre";
         if in_string {
             self.at += 1;
         }
@@ -296,8 +297,9 @@ impl<'a> RuleTexts<'a> {
             match self.peek() {
                 Some(b'\\') => self.at += self.continuation_bytes().max(2),
                 Some(b'"') => {
-                    in_string = false;
                     self.at += 1;
+                    // In a pattern, only the last quote ends the string.
+                    in_string = in_string && is_pattern && !self.is_value_end();
                 }
                 Some(b';') if !in_string => {
                     let value = trim(self.text, start..self.at);
@@ -320,6 +322,12 @@ impl<'a> RuleTexts<'a> {
                 "`;` is missing after the option",
             ),
         })
+    }
+
+    /// Whether nothing but blanks stands in front of the semicolon.
+    fn is_value_end(&self) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        rest.trim_ascii_start().starts_with(b";")
     }
 
     /// Goes on behind a rule that could not be read: the rest of its line,

@@ -1,22 +1,27 @@
 //! Perl-compatible patterns in the words of the `regex` crate.
 //!
-//! The crate searches in time linear in the payload, whatever the pattern,
-//! and for that does without look-around, back-references, atomic groups and
-//! possessive quantifiers: patterns that need them are refused by name. The
-//! rest of the two languages differs in spelling, and is rewritten here so
-//! that it means the same, byte by byte:
+//! `regex` searches in time linear in the payload, whatever the pattern, and
+//! for that does without look-around, back-references, atomic groups and
+//! possessive quantifiers. Patterns that need them keep them, for a search that
+//! backtracks. What neither has is refused by name. The languages differ in
+//! spelling, which is rewritten here so that it means the same, byte by byte:
 //!
 //! | Perl-compatible | here |
 //! | --- | --- |
 //! | a byte outside ASCII | `\xHH` |
-//! | `(…)`, `(?<name>…)` | `(?:…)`: nothing is captured |
+//! | `(…)`, `(?<name>…)` | `(?:…)`: nothing is captured; `(…)` where the search backtracks |
+//! | `\1`, `\g{-1}`, `\k<name>`, `(?P=name)` | `\N`, by the number of the group |
 //! | `{` that is no quantifier, `]`, `}` | escaped |
 //! | `[`, `-`, `&&` inside a class | escaped where they are literal |
 //! | `\e`, `\cX`, `\015`, `\h`, `\v`, `\N`, `\C`, `\Q…\E`, `[\b]` | spelled out |
-//! | `$` without the flags `m` and `E` | `\z`, searched for with and without a newline at the end |
+//! | `$` without the flags `m` and `E` | `\z`, searched for with and without a newline at the end; `(?=\n?\z)` where the search backtracks |
+//! | `^` with the flag `m`, where the search backtracks | `(?:\A|(?<=\n)(?!\z))`: not behind a newline that ends the text |
+//! | `\K` | nothing: where a match begins is of no account |
 //! | flag `x` | blanks and comments are taken away |
 
 use std::fmt::Write;
+
+use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::fault::{FaultKind, Unsupported};
 use crate::payload::PatternText;
@@ -39,38 +44,37 @@ pub(super) struct Dialect {
 /// [`FaultKind::Unsupported`] with what the pattern uses, or
 /// [`FaultKind::Pattern`].
 pub(super) fn translate(pattern: &[u8], dialect: Dialect) -> Result<PatternText, FaultKind> {
-    let mut translator = Translator {
-        rest: pattern,
-        dialect,
-        out: String::with_capacity(pattern.len() + 8),
-        last: Last::Nothing,
-        uses_very_end: false,
-        uses_dollar: false,
-    };
-    translator.leading_flags();
-    translator.pattern()?;
-    let Translator {
-        dialect,
-        out,
-        uses_very_end,
-        uses_dollar,
-        ..
-    } = translator;
-    if uses_dollar && uses_very_end {
-        return Err(unsupported("$ beside \\z"));
+    let mut linear = Translator::new(pattern, dialect, false);
+    match linear.translate() {
+        Err(_) if linear.needs_backtracking => {}
+        Ok(text) if may_start_line_at_end(&text) => {}
+        result => return result,
     }
-    Ok(PatternText {
-        text: if dialect.anchored {
-            format!("\\A(?:{out})")
-        } else {
-            out
-        },
-        case_insensitive: dialect.case_insensitive,
-        dot_matches_newline: dialect.dot_matches_newline,
-        multi_line: dialect.multi_line,
-        ungreedy: dialect.ungreedy,
-        also_before_last_newline: uses_dollar,
-    })
+    Translator::new(pattern, dialect, true).translate()
+}
+
+/// Whether a start of a line could match behind a newline that ends the text,
+/// where there is none for PCRE.
+fn may_start_line_at_end(pattern: &PatternText) -> bool {
+    fn search(hir: &Hir) -> bool {
+        let of_sequence = |items: &[Hir]| {
+            (0..items.len()).any(|at| {
+                let is_last = items[at + 1..]
+                    .iter()
+                    .all(|next| next.properties().minimum_len() == Some(0));
+                is_last && search(&items[at])
+            })
+        };
+        match hir.kind() {
+            HirKind::Look(look) => *look == Look::StartLF,
+            HirKind::Concat(items) => of_sequence(items),
+            HirKind::Alternation(items) => items.iter().any(search),
+            HirKind::Repetition(repetition) => search(&repetition.sub),
+            HirKind::Capture(capture) => search(&capture.sub),
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => false,
+        }
+    }
+    pattern.multi_line && pattern.parse().is_some_and(|hir| search(&hir))
 }
 
 fn unsupported(what: &str) -> FaultKind {
@@ -81,6 +85,9 @@ fn wrong(what: &str) -> FaultKind {
     FaultKind::Pattern(what.to_owned())
 }
 
+/// Most groups of a pattern that can be referred to.
+const MAX_GROUPS: usize = 999;
+
 /// What stands before the place where the translator is, as far as the next
 /// quantifier is concerned.
 #[derive(Clone, Copy, PartialEq)]
@@ -88,7 +95,7 @@ enum Last {
     Nothing,
     Atom,
     Quantifier,
-    /// A quantifier with its `?`.
+    /// A quantifier with its `?` or `+`.
     LazyQuantifier,
 }
 
@@ -99,9 +106,72 @@ struct Translator<'p> {
     last: Last,
     uses_very_end: bool,
     uses_dollar: bool,
+    /// Writes for a search that backtracks.
+    backtracks: bool,
+    /// Came to what only such a search has.
+    needs_backtracking: bool,
+    /// Groups that capture so far, and the names of some.
+    groups: usize,
+    names: Vec<(Vec<u8>, usize)>,
+    /// Highest group that is referred to.
+    highest_reference: usize,
 }
 
-impl Translator<'_> {
+impl<'p> Translator<'p> {
+    fn new(pattern: &'p [u8], dialect: Dialect, backtracks: bool) -> Translator<'p> {
+        Translator {
+            rest: pattern,
+            dialect,
+            out: String::with_capacity(pattern.len() + 8),
+            last: Last::Nothing,
+            uses_very_end: false,
+            uses_dollar: false,
+            backtracks,
+            needs_backtracking: false,
+            groups: 0,
+            names: Vec::new(),
+            highest_reference: 0,
+        }
+    }
+
+    fn translate(&mut self) -> Result<PatternText, FaultKind> {
+        self.leading_flags();
+        self.pattern()?;
+        if self.highest_reference > self.groups {
+            return Err(wrong("it refers to a group that is not there"));
+        }
+        if self.uses_dollar && self.uses_very_end {
+            return Err(self.only_backtracking("$ beside \\z"));
+        }
+        let (dialect, out) = (self.dialect, std::mem::take(&mut self.out));
+        Ok(PatternText {
+            text: if dialect.anchored {
+                format!("\\A(?:{out})")
+            } else {
+                out
+            },
+            case_insensitive: dialect.case_insensitive,
+            dot_matches_newline: dialect.dot_matches_newline,
+            multi_line: dialect.multi_line,
+            ungreedy: dialect.ungreedy,
+            also_before_last_newline: self.uses_dollar,
+            backtracks: self.backtracks,
+        })
+    }
+
+    /// The fault of what only a search that backtracks has.
+    fn only_backtracking(&mut self, what: &str) -> FaultKind {
+        self.needs_backtracking = true;
+        unsupported(what)
+    }
+
+    /// Whether the search backtracks; else the fault.
+    fn require_backtracking(&mut self, what: &str) -> Result<(), FaultKind> {
+        match self.backtracks {
+            true => Ok(()),
+            false => Err(self.only_backtracking(what)),
+        }
+    }
     fn take(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -181,6 +251,9 @@ impl Translator<'_> {
                     None => self.atom("\\{"),
                 },
                 b'.' => self.atom("."),
+                b'^' if self.backtracks && self.dialect.multi_line => {
+                    self.atom("(?:\\A|(?<=\\n)(?!\\z))");
+                }
                 b'^' => self.atom("^"),
                 b'$' => self.dollar(),
                 b' ' | b'\t'..=b'\r' if self.dialect.extended => {}
@@ -199,8 +272,12 @@ impl Translator<'_> {
     }
 
     fn dollar(&mut self) {
-        if self.dialect.multi_line {
+        if self.backtracks && self.dialect.multi_line {
+            self.atom("(?=\\n|\\z)");
+        } else if self.dialect.multi_line {
             self.atom("$");
+        } else if self.backtracks && !self.dialect.dollar_end_only {
+            self.atom("(?=\\n?\\z)");
         } else {
             self.uses_dollar |= !self.dialect.dollar_end_only;
             self.uses_very_end |= self.dialect.dollar_end_only;
@@ -211,11 +288,22 @@ impl Translator<'_> {
     fn quantifier(&mut self, byte: u8) -> Result<(), FaultKind> {
         match (byte, self.last) {
             (b'?', Last::Quantifier) => {
-                self.out.push('?');
+                match self.is_swapped() {
+                    true => self.out.truncate(self.out.len() - 1),
+                    false => self.out.push('?'),
+                }
                 self.last = Last::LazyQuantifier;
                 Ok(())
             }
-            (b'+', Last::Quantifier) => Err(unsupported("possessive quantifier")),
+            (b'+', Last::Quantifier) => {
+                self.require_backtracking("possessive quantifier")?;
+                if self.is_swapped() {
+                    self.out.truncate(self.out.len() - 1);
+                }
+                self.out.push('+');
+                self.last = Last::LazyQuantifier;
+                Ok(())
+            }
             _ => self.repeat(char::from(byte).encode_utf8(&mut [0; 4])),
         }
     }
@@ -225,8 +313,17 @@ impl Translator<'_> {
             return Err(wrong("a quantifier has nothing to repeat"));
         }
         self.out.push_str(quantifier);
+        if self.is_swapped() {
+            self.out.push('?');
+        }
         self.last = Last::Quantifier;
         Ok(())
+    }
+
+    /// Whether quantifiers that the pattern calls greedy are written as lazy
+    /// ones: a search that backtracks has no flag for that.
+    fn is_swapped(&self) -> bool {
+        self.backtracks && self.dialect.ungreedy
     }
 
     fn group(&mut self) -> Result<(), FaultKind> {
@@ -235,15 +332,30 @@ impl Translator<'_> {
             return Err(unsupported("verb"));
         }
         if !self.take_if(b"?") {
-            self.out.push_str("(?:");
+            self.open_group(None);
             return Ok(());
         }
+        for opening in ["=", "!", "<=", "<!", ">"] {
+            if self.take_if(opening.as_bytes()) {
+                let what = if opening == ">" {
+                    "atomic group"
+                } else {
+                    "look-around"
+                };
+                self.require_backtracking(what)?;
+                self.out.push_str("(?");
+                self.out.push_str(opening);
+                return Ok(());
+            }
+        }
         match self.rest {
-            [b'=' | b'!', ..] | [b'<', b'=' | b'!', ..] => Err(unsupported("look-around")),
-            [b'>', ..] => Err(unsupported("atomic group")),
             [b'|', ..] => Err(unsupported("branch reset")),
             [b'(', ..] => Err(unsupported("conditional group")),
-            [b'P', b'=', ..] => Err(unsupported("back-reference")),
+            [b'P', b'=', rest @ ..] => {
+                self.rest = rest;
+                let name = self.name(b')')?;
+                self.reference(name)
+            }
             [b'R' | b'&' | b'0'..=b'9' | b'+', ..] | [b'P', b'>', ..] => {
                 Err(unsupported("recursion"))
             }
@@ -260,22 +372,62 @@ impl Translator<'_> {
                 self.out.push_str("(?:");
                 Ok(())
             }
-            [b'<' | b'\'', ..] | [b'P', b'<', ..] => {
-                let end = if self.rest.first() == Some(&b'\'') {
-                    self.rest = &self.rest[1..];
-                    b'\''
-                } else {
-                    b'>'
-                };
-                self.out.push_str("(?:");
-                if self.skip_past(end) {
-                    Ok(())
-                } else {
-                    Err(wrong("the name of a group has no end"))
-                }
+            [b'\'', rest @ ..] => {
+                self.rest = rest;
+                let name = self.name(b'\'')?;
+                self.open_group(Some(name));
+                Ok(())
+            }
+            [b'<', rest @ ..] | [b'P', b'<', rest @ ..] => {
+                self.rest = rest;
+                let name = self.name(b'>')?;
+                self.open_group(Some(name));
+                Ok(())
             }
             _ => self.inline_flags(),
         }
+    }
+
+    /// Opens a group that captures.
+    fn open_group(&mut self, name: Option<&[u8]>) {
+        self.groups += 1;
+        self.names
+            .extend(name.map(|name| (name.to_vec(), self.groups)));
+        self.out.push_str(if self.backtracks { "(" } else { "(?:" });
+    }
+
+    /// A name or number up to and with its closing byte.
+    fn name(&mut self, end: u8) -> Result<&'p [u8], FaultKind> {
+        let rest = self.rest;
+        match memchr::memchr(end, rest) {
+            Some(at) => {
+                self.rest = &rest[at + 1..];
+                Ok(&rest[..at])
+            }
+            None => Err(wrong("the name of a group has no end")),
+        }
+    }
+
+    /// What a group captured: by its number, by its distance back (`-1`), or by
+    /// its name.
+    fn reference(&mut self, name: &[u8]) -> Result<(), FaultKind> {
+        let number = std::str::from_utf8(name).ok();
+        let number = match number.and_then(|number| number.parse::<i64>().ok()) {
+            Some(back @ ..0) => usize::try_from(self.groups as i64 + 1 + back).ok(),
+            Some(number) => usize::try_from(number).ok(),
+            None => {
+                let mut known = self.names.iter();
+                known.find(|(known, _)| known == name).map(|(_, n)| *n)
+            }
+        };
+        let Some(number @ 1..=MAX_GROUPS) = number else {
+            return Err(wrong("it refers to a group that is not there"));
+        };
+        self.require_backtracking("back-reference")?;
+        self.highest_reference = self.highest_reference.max(number);
+        let _ = write!(self.out, "(?:\\{number})");
+        self.last = Last::Atom;
+        Ok(())
     }
 
     /// Flags in the middle of a pattern: `(?i)` and `(?-s:…)`. Those that
@@ -284,6 +436,7 @@ impl Translator<'_> {
         self.out.push_str("(?");
         loop {
             match self.take() {
+                Some(b'U') if self.backtracks => return Err(unsupported("inline flags")),
                 Some(flag @ (b'i' | b's' | b'U' | b'-')) => self.out.push(char::from(flag)),
                 Some(end @ (b')' | b':')) => {
                     self.out.push(char::from(end));
@@ -304,6 +457,7 @@ impl Translator<'_> {
                 self.out.push('\\');
                 self.out.push(char::from(byte));
             }
+            b'Z' if self.backtracks => self.out.push_str("(?=\\n?\\z)"),
             b'z' => {
                 self.uses_very_end = true;
                 self.out.push_str("\\z");
@@ -319,8 +473,34 @@ impl Translator<'_> {
             b'V' => self.out.push_str("[^\\x0A-\\x0D\\x85]"),
             b'N' => self.out.push_str("[^\\n]"),
             b'C' => self.out.push_str("(?s:.)"),
-            b'1'..=b'9' | b'g' | b'k' => return Err(unsupported("back-reference")),
-            b'K' => return Err(unsupported("\\K")),
+            b'1'..=b'9' => {
+                let digits = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
+                let number = [&[byte], &self.rest[..digits]].concat();
+                let is_octal = digits > 0
+                    && byte < b'8'
+                    && matches!(self.rest, [b'0'..=b'7', ..])
+                    && !self.is_group(&number);
+                if is_octal {
+                    let octal = self.octal(byte)?;
+                    self.literal(octal);
+                    self.last = Last::Atom;
+                    return Ok(());
+                }
+                self.rest = &self.rest[digits..];
+                return self.reference(&number);
+            }
+            b'g' | b'k' => {
+                let end = match self.take() {
+                    Some(b'{') => b'}',
+                    Some(b'<') if byte == b'k' => b'>',
+                    Some(b'\'') if byte == b'k' => b'\'',
+                    Some(digit @ b'1'..=b'9') if byte == b'g' => return self.reference(&[digit]),
+                    _ => return Err(unsupported("recursion")),
+                };
+                let name = self.name(end)?;
+                return self.reference(name);
+            }
+            b'K' => return Ok(()),
             b'Q' => return self.quoted_run(),
             b'E' => return Ok(()),
             _ => {
@@ -374,6 +554,24 @@ impl Translator<'_> {
             }
             byte => byte,
         })
+    }
+
+    /// Whether a group of this number opened so far.
+    fn is_group(&self, number: &[u8]) -> bool {
+        let number = std::str::from_utf8(number).unwrap_or_default();
+        number
+            .parse::<usize>()
+            .is_ok_and(|number| number <= self.groups)
+    }
+
+    /// A byte in up to three octal digits, the first one taken.
+    fn octal(&mut self, first: u8) -> Result<u8, FaultKind> {
+        let first = u32::from(first - b'0');
+        let before = self.rest.len();
+        let next = u32::from(self.number(8, 2));
+        let digits = (before - self.rest.len()) as u32;
+        u8::try_from(first * 8u32.pow(digits) + next)
+            .map_err(|_| unsupported("characters of more than one byte"))
     }
 
     /// A number of up to `most` digits; without digits 0.
@@ -489,14 +687,8 @@ impl Translator<'_> {
             b'E' => return Ok(false),
             b'b' => self.literal(0x08),
             b'1'..=b'7' => {
-                let first = u32::from(byte - b'0');
-                let before = self.rest.len();
-                let next = u32::from(self.number(8, 2));
-                let digits = (before - self.rest.len()) as u32;
-                match u8::try_from(first * 8u32.pow(digits) + next) {
-                    Ok(byte) => self.literal(byte),
-                    Err(_) => return Err(unsupported("characters of more than one byte")),
-                }
+                let byte = self.octal(byte)?;
+                self.literal(byte);
             }
             _ => {
                 let byte = self.escaped_byte(byte)?;

@@ -104,7 +104,8 @@ impl<'a> Word<'a> {
     }
 
     /// `300`, `!300`, `<300`, `>300`, `<=300`, `>=300`, and between two
-    /// numbers without (`100<>300`) and with them (`100<=>300`).
+    /// numbers without (`100<>300`; with them where nothing lies between,
+    /// `33<>34`) and with them (`100<=>300`).
     pub(super) fn range(self, most: i64) -> Result<PayloadBytes, Fault> {
         let part = |range: Range<usize>| self.part(range).number(0, most);
         let end = self.bytes.len();
@@ -113,7 +114,12 @@ impl<'a> Word<'a> {
         let (first, last) = if let Some(at) = position(b"<=>") {
             (part(0..at)?, part(at + 3..end)?)
         } else if let Some(at) = position(b"<>") {
-            (part(0..at)? + 1, part(at + 2..end)? - 1)
+            let (first, last) = (part(0..at)?, part(at + 2..end)?);
+            // Snort 2.9 counts both ends in, which shows where nothing lies between.
+            match last - first {
+                1 => (first, last),
+                _ => (first + 1, last - 1),
+            }
         } else {
             match self.bytes {
                 [b'<', b'=', ..] => (0, part(2..end)?),

@@ -112,12 +112,12 @@ fn what_is_not_there_is_named_and_counted() {
             "keyword byte_* dce",
         ),
         (
-            format!("{head} (pcre:\"/a(?=b)/\"; sid:1;)"),
-            "pcre: look-around",
+            format!("{head} (pcre:\"/(a)(?(1)b)/\"; sid:1;)"),
+            "pcre: conditional group",
         ),
         (
-            format!("{head} (pcre:\"/(a)\\1/\"; sid:1;)"),
-            "pcre: back-reference",
+            format!("{head} (pcre:\"/a(?R)?b/\"; sid:1;)"),
+            "pcre: recursion",
         ),
         (format!("{head} (pcre:\"/a/J\"; sid:1;)"), "pcre: flag J"),
         (
@@ -228,7 +228,7 @@ fn faults_say_where_and_which_word() {
             "to_client",
         ),
         (format!("{head} (flags:SX; sid:1;)"), 38, "X"),
-        (format!("{head} (dsize:5<>6; sid:1;)"), 37, "5<>6"),
+        (format!("{head} (dsize:6<>5; sid:1;)"), 37, "6<>5"),
         (format!("{head} (dsize:5<>x; sid:1;)"), 40, "x"),
         (format!("{head} (sid:0;)"), 35, "0"),
         (format!("{head} (msg:\"m\" x; sid:1;)"), 39, "x"),

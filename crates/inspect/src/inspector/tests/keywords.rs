@@ -361,3 +361,43 @@ fn a_rule_has_no_threshold_beside_a_detection_filter() {
         assert_eq!(report.faults.len(), usize::from(!is_loaded), "{options}");
     }
 }
+
+#[test]
+fn no_rule_sees_the_variables_of_another() {
+    let rules = r#"alert udp any any -> any any (content:"a"; byte_extract:1,1,n; sid:1;)
+        alert tcp any any -> any any (http.uri; content:"/x"; pkt_data; byte_extract:1,0,n; http.uri; content:"q"; offset:n; sid:2;)"#;
+    let set = load(rules);
+    let talk = Talk::new().asks(b"GET /xq HTTP/1.1\r\n\r\n");
+    let datagram = udp(ENDS, (5, 53), b"a\xff");
+    let alone = raised(&set, talk.records()).0;
+    let after = raised(&set, &[&[datagram][..], talk.records()].concat()).0;
+    assert_eq!(alone.len() + 1, after.len());
+}
+
+#[test]
+fn a_flow_has_as_many_bits_as_the_rules_name() {
+    let bits = 0..300;
+    let set = bits.map(|bit| {
+        format!(
+            "alert udp any any -> any any (content:\"a\"; flowbits:set,b{bit}; noalert; sid:{};)\n",
+            bit + 2
+        )
+    });
+    let rules: String = set.collect();
+    let asks = "alert udp any any -> any any (content:\"b\"; flowbits:isset,b299; sid:1;)";
+    let records = [udp(ENDS, (5, 53), b"a"), udp(ENDS, (5, 53), b"b")];
+    assert_eq!(raised(&load(&(rules + asks)), &records).0.len(), 1);
+}
+
+#[test]
+fn a_pattern_that_goes_back_too_often_matches_nothing() {
+    for negation in ["", "!"] {
+        let rule = format!(
+            r#"alert udp any any -> any any (content:"b"; pcre:{negation}"/(?!z)(a+)+\1c/"; sid:1;)"#
+        );
+        let rules = load(&rule);
+        let payload = [&[b'a'; 1400][..], b"b"].concat();
+        let (alerts, statistics) = raised(&rules, &[udp(ENDS, (5, 53), &payload)]);
+        assert_eq!((alerts.len(), statistics.pattern_limit), (0, 1), "{rule}");
+    }
+}

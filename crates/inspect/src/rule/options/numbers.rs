@@ -97,7 +97,7 @@ impl DraftTexts {
         else {
             return Err(value.syntax("byte_test is a length, a comparison, a number, an offset"));
         };
-        let (field, suffixes) = self.field_and_suffixes(value, 3)?;
+        let (field, _) = self.field_and_suffixes(value, 3)?;
         let (negated, operator) = match comparison.bytes {
             [b'!', operator @ ..] => (true, operator.trim_ascii()),
             operator => (false, operator),
@@ -121,7 +121,6 @@ impl DraftTexts {
             field,
             comparison,
             operand,
-            mask: suffixes.mask,
         };
         Ok(Step::byte_test(test, negated))
     }
@@ -144,18 +143,24 @@ impl DraftTexts {
         let (least, most) = if suffixes.is_text {
             (0, MAX_TEXT_BYTES)
         } else {
-            (1, MAX_BINARY_BYTES)
+            // A jump may go by its post_offset alone.
+            (i64::from(offset_at != 1 || is_extract), MAX_BINARY_BYTES)
         };
+        let bytes = self.amount(words[0])?;
+        if let Amount::Fixed(_) = bytes {
+            words[0].number(least, i64::from(most))?;
+        }
         let offset = self.amount(words[offset_at])?;
         if let Amount::Fixed(_) = offset {
             words[offset_at].number(-MAX_NUMBER, MAX_NUMBER)?;
         }
         let field = Field {
-            bytes: words[0].number(least, i64::from(most))? as u8,
+            bytes,
             offset,
             relative: suffixes.relative,
             is_little_endian: suffixes.is_little_endian,
             radix: suffixes.is_text.then(|| suffixes.radix.unwrap_or(10)),
+            mask: suffixes.mask,
         };
         Ok((field, suffixes))
     }

@@ -1,0 +1,62 @@
+//! Patterns of both engines: the same matches as the linear one.
+
+use proptest::prelude::*;
+use regex::bytes::RegexBuilder;
+
+use super::parse;
+
+/// Patterns that both engines have, and that match no empty iteration of a loop,
+/// which they end differently.
+fn pattern() -> impl Strategy<Value = String> {
+    let atoms = [
+        "a", "b", "[ab]", "[^a]", ".", "\\xFF", "\\w", "a+?", "b{2}", "^a", "b\\z", "a\\b", "\\Bb",
+    ];
+    let leaf = proptest::sample::select(atoms.to_vec()).prop_map(str::to_owned);
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| a + &b),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(?:{a}|{b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(?:{a}|{b})b?")),
+            inner.clone().prop_map(|a| format!("({a})+")),
+            inner.clone().prop_map(|a| format!("(?:{a}){{1,3}}?")),
+            inner.clone().prop_map(|a| format!("(?i:{a})")),
+            inner.prop_map(|a| format!("(?:{a})*b")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn matches_are_those_of_the_linear_engine(
+        text in pattern(),
+        payload in proptest::collection::vec(proptest::sample::select(b"aabbA\xff\n".to_vec()), 0..14),
+        from in 0usize..4,
+    ) {
+        let program = parse(&text, false, true).expect("a program");
+        let regex = RegexBuilder::new(&text).unicode(false).dot_matches_new_line(true).build();
+        let expected = (from <= payload.len())
+            .then(|| regex.expect("a pattern").find_at(&payload, from))
+            .flatten();
+        let found = program.find_at(&payload, from, &mut 0);
+        prop_assert_eq!(found, Ok(expected.map(|found| found.range())));
+    }
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    for text in [
+        "(?<=a+)b",
+        "(a",
+        "a)",
+        "a{2,1}",
+        "(?(1)a)",
+        "(?:(?:ab){200}){200}",
+        "[a",
+    ] {
+        assert!(parse(text, false, false).is_err(), "{text}");
+    }
+    let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert!(parse(&deep, false, false).is_err());
+}
