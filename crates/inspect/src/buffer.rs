@@ -2,7 +2,7 @@
 //! buffers, in the names that rules give them.
 
 use crate::application::AppProtocol;
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 /// Which part of a flow a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

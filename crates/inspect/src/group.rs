@@ -12,7 +12,8 @@ use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_select::{PortSet, Tuple};
 
 use crate::buffer::{BUFFERS, Buffer};
-use crate::rule::{Direction, Rule, RuleProtocol};
+use crate::direction::Direction;
+use crate::rule::{Rule, RuleProtocol};
 pub(crate) use ports::PortClass;
 use ports::PortClasses;
 

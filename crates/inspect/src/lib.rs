@@ -63,6 +63,7 @@ mod anomaly;
 mod application;
 mod buffer;
 mod checksum;
+mod direction;
 mod eve;
 mod flow;
 mod fragment;
@@ -74,6 +75,7 @@ mod message;
 mod packet;
 mod payload;
 mod profile_stage;
+mod range;
 mod rate;
 mod reject;
 mod rule;
@@ -91,6 +93,7 @@ pub use anomaly::{Anomaly, AnomalyKind};
 pub use application::AppProtocol;
 pub use buffer::Buffer;
 pub use checksum::Checksums;
+pub use direction::Direction;
 pub use eve::EveWriter;
 pub use flow::{FlowLimits, FlowRecord};
 pub use inspector::{
@@ -104,12 +107,13 @@ pub use message::{
 pub use packet::{MAX_TUNNELS, Packet};
 pub use payload::{MAX_PATTERN_SEARCHES, MAX_PATTERN_STEPS, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
+pub use range::NumberRange;
 pub use reject::{Reply, Towards};
 pub use rule::{
-    Action, BitAction, BufferTest, Description, Direction, FaultKind, FlagsTest, FlowCondition,
-    HostBit, PacketConditions, PayloadBytes, Rate, RateKind, RejectTo, Rule, RuleFault,
-    RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track,
-    Unsupported, VariableError, Variables,
+    Action, BitAction, BufferTest, Description, FaultKind, FlagsTest, FlowCondition, HostBit,
+    PacketConditions, Rate, RateKind, RejectTo, Rule, RuleFault, RuleProtocol, StateConditions,
+    StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track, Unsupported, VariableError,
+    Variables,
 };
 pub use rule_set::{
     FileReport, ForeignRules, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet,

@@ -10,10 +10,10 @@ use weir_select::{Selector, Table};
 
 use crate::application::AppProtocol;
 use crate::buffer::Buffer;
+use crate::direction::Direction;
 use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
-    Action, Direction, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts, Variables,
-    read_rule,
+    Action, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts, Variables, read_rule,
 };
 
 /// A rule set that is no relative of the one whose place it should take.

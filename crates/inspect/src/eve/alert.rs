@@ -8,9 +8,10 @@ use weir_packet::wire::FlowKey;
 
 use super::line::{has_ports, timestamp};
 use crate::application::AppProtocol;
+use crate::direction::Direction;
 use crate::flow::FlowRecord;
 use crate::inspector::Alert;
-use crate::rule::{Action, Direction, Rule, Target};
+use crate::rule::{Action, Rule, Target};
 
 /// Writes what alerts say beside the line's own members.
 #[derive(Debug, Default)]

@@ -11,10 +11,10 @@ use super::{FlowLimits, FlowState, StreamSizes};
 use crate::ahead::{HostPolicy, Overlap};
 use crate::application::AppProtocol;
 use crate::checksum::Sum;
+use crate::direction::Direction;
 use crate::message::{Conversation, Event};
 use crate::packet::Packet;
 use crate::payload::Text;
-use crate::rule::Direction;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

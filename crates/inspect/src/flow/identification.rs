@@ -4,8 +4,8 @@
 //! runs over port 443 need not be TLS.
 
 use crate::application::AppProtocol;
+use crate::direction::Direction;
 use crate::message::{first_dns_question, http_start};
-use crate::rule::Direction;
 
 /// The protocol of a TCP connection by the first bytes that one end sent.
 /// `None` where they do not tell: the other end's may.

@@ -27,7 +27,8 @@ pub(crate) use table::FlowTable;
 pub(crate) use tcp::Unacceptable;
 
 use crate::application::AppProtocol;
-use crate::rule::{Direction, FlowCondition};
+use crate::direction::Direction;
+use crate::rule::FlowCondition;
 
 /// A flow at the moment of an alert, this packet included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

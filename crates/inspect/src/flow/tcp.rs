@@ -17,7 +17,7 @@
 
 use weir_packet::wire::Headers;
 
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 pub(super) const FIN: u8 = 0x01;
 pub(super) const SYN: u8 = 0x02;

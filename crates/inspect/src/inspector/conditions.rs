@@ -9,10 +9,10 @@ use super::trial::{Subject, Trial};
 use super::verdict::Matched;
 use crate::flow::{FlowBits, StreamSizes};
 use crate::message::Transaction;
+use crate::range::NumberRange;
 use crate::rate::{Counted, Ends};
 use crate::rule::{
-    Action, BitAction, FlowCondition, PacketConditions, PayloadBytes, Rule, RuleProtocol,
-    StreamBytes, StreamEnd,
+    Action, BitAction, FlowCondition, PacketConditions, Rule, RuleProtocol, StreamBytes, StreamEnd,
 };
 
 impl Trial<'_> {
@@ -62,7 +62,7 @@ impl Trial<'_> {
         let [kind, code, _, _, high, low, ..] = message else {
             return false;
         };
-        let holds = |range: Option<PayloadBytes>, value: u8| {
+        let holds = |range: Option<NumberRange>, value: u8| {
             range.is_none_or(|range| range.matches(usize::from(value)))
         };
         let identifier = u16::from_be_bytes([*high, *low]);

@@ -8,11 +8,11 @@ use super::trial::{Outcome, Trial};
 use super::verdict::Matched;
 use crate::application::AppProtocol;
 use crate::buffer::Buffer;
+use crate::direction::Direction;
 use crate::flow::FlowBits;
 use crate::group::GroupKey;
 use crate::message::{Event, EventContent, Memory, Part, Told, question_names};
 use crate::payload::Text;
-use crate::rule::Direction;
 
 impl Trial<'_> {
     /// A datagram that is a message of DNS, and its place among those of its

@@ -32,6 +32,7 @@ use weir_select::Tuple;
 
 use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
 use crate::checksum::{self, Checksums, Sum};
+use crate::direction::Direction;
 use crate::flow::{Arrival, FlowTable, Missing, Unacceptable};
 use crate::fragment::{Reassembler, Taken};
 use crate::header;
@@ -40,7 +41,6 @@ use crate::packet::Packet;
 use crate::payload::Cursors;
 use crate::rate::SharedTrackers;
 use crate::reject::{self, Reply};
-use crate::rule::Direction;
 use crate::rule_set::{ForeignRules, RuleSet};
 pub use alert::Alert;
 pub use cost::{GroupStatistics, RuleCost};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Scratch;
 use super::trial::{Outcome, Trial};
 use super::verdict::Matched;
+use crate::direction::Direction;
 use crate::flow::{Arrival, FlowBits, Missing, Stream};
 use crate::group::GroupKey;
 use crate::message::Conversation;
 use crate::payload::Text;
-use crate::rule::Direction;
 
 impl Trial<'_> {
     /// A stream that became longer.

@@ -11,12 +11,13 @@ use super::statistics::RuleStage;
 use super::verdict::{Matched, Verdict};
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
 use crate::application::AppProtocol;
+use crate::direction::Direction;
 use crate::flow::{Arrival, Brought, Flow, FlowBits, FlowState, Streams};
 use crate::group::GroupKey;
 use crate::message::{EventContent, Part};
 use crate::payload::Text;
 use crate::rate::SharedTrackers;
-use crate::rule::{Direction, Rule, TextScope};
+use crate::rule::{Rule, TextScope};
 use crate::rule_set::RuleSet;
 
 /// What a trial counts for beside the bytes that it looks at.

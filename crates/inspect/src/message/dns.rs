@@ -4,7 +4,7 @@ use super::transaction::{DnsQuestion, DnsRecord, readable};
 use super::{Event, EventContent, Memory, Told};
 use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 /// Most questions of a message that are looked at.
 const MAX_QUESTIONS: usize = 16;

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use crate::application::AppProtocol;
 use crate::buffer::{BUFFERS, Buffer};
-use crate::rule::Direction;
+use crate::direction::Direction;
 use dns::DnsStream;
 pub(crate) use dns::first_question as first_dns_question;
 

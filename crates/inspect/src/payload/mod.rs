@@ -47,7 +47,7 @@ pub(crate) use pattern::{Pattern, PatternError, PatternText};
 
 use std::ops::Range;
 
-use crate::rule::PayloadBytes;
+use crate::range::NumberRange;
 
 /// Most matches of patterns, and most values of `byte_extract`, that are
 /// followed up for one rule and text.
@@ -173,7 +173,7 @@ enum Test {
     ByteJump(ByteJump),
     ByteExtract(ByteExtract),
     /// `bsize` and `urilen`.
-    Length(PayloadBytes),
+    Length(NumberRange),
 }
 
 impl Step {
@@ -221,7 +221,7 @@ impl Step {
         Step::new(Test::ByteExtract(extract), false)
     }
 
-    pub(crate) fn length(length: PayloadBytes) -> Step {
+    pub(crate) fn length(length: NumberRange) -> Step {
         Step::new(Test::Length(length), false)
     }
 

@@ -40,7 +40,9 @@ use weir_select::Selector;
 
 use crate::application::AppProtocol;
 use crate::buffer::Buffer;
+use crate::direction::Direction;
 use crate::payload::Payload;
+use crate::range::NumberRange;
 
 /// What a rule requests when it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,33 +88,6 @@ pub enum RuleProtocol {
     Application(AppProtocol),
 }
 
-/// Which way a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the client, which opened the flow.
-    ToServer,
-    /// To the client.
-    ToClient,
-}
-
-impl Direction {
-    /// Its name in rules and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::ToServer => "to_server",
-            Direction::ToClient => "to_client",
-        }
-    }
-
-    /// The other way.
-    pub fn opposite(self) -> Direction {
-        match self {
-            Direction::ToServer => Direction::ToClient,
-            Direction::ToClient => Direction::ToServer,
-        }
-    }
-}
-
 /// The `flow` option. The default requires nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowCondition {
@@ -121,25 +96,6 @@ pub struct FlowCondition {
     /// Whether the flow is established (`Some(true)`), is not
     /// (`Some(false)`), or either.
     pub established: Option<bool>,
-}
-
-/// The `dsize` option: a condition on the number of payload bytes, both ends
-/// included. `100<>300` excludes both, as in Snort 3 and Suricata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PayloadBytes {
-    /// Fewest bytes.
-    pub least: u32,
-    /// Most bytes.
-    pub most: u32,
-    /// Whether the range is what must not be.
-    pub negated: bool,
-}
-
-impl PayloadBytes {
-    /// Whether a payload has such a length.
-    pub fn matches(&self, bytes: usize) -> bool {
-        (self.least as usize <= bytes && bytes <= self.most as usize) != self.negated
-    }
 }
 
 /// How the flags of a `flags` option are meant.
@@ -207,20 +163,20 @@ pub struct StreamBytes {
     /// Whose bytes.
     pub end: StreamEnd,
     /// How many.
-    pub bytes: PayloadBytes,
+    pub bytes: NumberRange,
 }
 
 /// Conditions on the packet itself. The default requires nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketConditions {
     /// The `dsize` option.
-    pub payload_bytes: Option<PayloadBytes>,
+    pub payload_bytes: Option<NumberRange>,
     /// The `flags` options.
     pub tcp_flags: Vec<TcpFlags>,
     /// The `itype` option.
-    pub icmp_type: Option<PayloadBytes>,
+    pub icmp_type: Option<NumberRange>,
     /// The `icode` option.
-    pub icmp_code: Option<PayloadBytes>,
+    pub icmp_code: Option<NumberRange>,
     /// The `icmp_id` option: the identifier of an echo.
     pub icmp_id: Option<u16>,
     /// The `stream_size` options.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::PayloadBytes;
 use super::fault::{Fault, FaultKind};
 use super::string::{self, Quoted, quoted};
+use crate::range::NumberRange;
 
 /// A piece of the text and its place.
 #[derive(Clone, Copy)]
@@ -106,7 +106,7 @@ impl<'a> Word<'a> {
     /// `300`, `!300`, `<300`, `>300`, `<=300`, `>=300`, and between two
     /// numbers without (`100<>300`; with them where nothing lies between,
     /// `33<>34`) and with them (`100<=>300`).
-    pub(super) fn range(self, most: i64) -> Result<PayloadBytes, Fault> {
+    pub(super) fn range(self, most: i64) -> Result<NumberRange, Fault> {
         let part = |range: Range<usize>| self.part(range).number(0, most);
         let end = self.bytes.len();
         let position = |mark: &[u8]| memchr::memmem::find(self.bytes, mark);
@@ -140,7 +140,7 @@ impl<'a> Word<'a> {
         if first > last {
             return Err(self.syntax("no number lies in the range"));
         }
-        Ok(PayloadBytes {
+        Ok(NumberRange {
             least: first as u32,
             most: last as u32,
             negated,

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::uri;
 use crate::buffer::Buffer;
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 /// What status lines begin with.
 const VERSION_PREFIX: &[u8] = b"HTTP/";

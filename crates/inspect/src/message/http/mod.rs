@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::{Event, EventContent, HttpRecord, Memory, Part, Transaction, Tunnel};
 use crate::application::AppProtocol;
 use crate::buffer::Buffer;
-use crate::rule::Direction;
+use crate::direction::Direction;
 use body::Body;
 use head::Head;
 

@@ -3,9 +3,9 @@
 use super::body::Body;
 use super::head::{Head, unfolded};
 use super::{HttpRecord, Request};
+use crate::direction::Direction;
 use crate::message::transaction::readable;
 use crate::message::{Transaction, TransactionRecord};
-use crate::rule::Direction;
 
 impl HttpRecord {
     /// What a request says.

@@ -1,6 +1,6 @@
 //! How messages of HTTP/1 begin.
 
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 const METHODS: [&[u8]; 28] = [
     b"GET",

@@ -7,7 +7,7 @@ mod hello;
 
 use super::{Event, EventContent, Memory, NamedParts, TlsRecord, Told};
 use crate::application::AppProtocol;
-use crate::rule::Direction;
+use crate::direction::Direction;
 
 /// Most bytes of the handshake that wait for the end of a message.
 const MAX_HANDSHAKE_BYTES: usize = 64 << 10;

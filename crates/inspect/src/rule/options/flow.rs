@@ -3,8 +3,10 @@
 
 use super::super::fault::{Fault, Unsupported};
 use super::super::word::Word;
-use super::super::{Direction, FlagsTest, StreamBytes, StreamEnd, TcpFlags, TextScope};
+use super::super::{FlagsTest, StreamBytes, StreamEnd, TcpFlags, TextScope};
 use super::{Draft, MAX_PAYLOAD_BYTES, needed};
+use crate::direction::Direction;
+use crate::range::NumberRange;
 
 impl Draft {
     /// Takes in an option of this family, and says whether it was one.
@@ -92,7 +94,7 @@ fn stream_bytes(value: Word<'_>) -> Result<StreamBytes, Fault> {
     };
     Ok(StreamBytes {
         end,
-        bytes: super::super::PayloadBytes {
+        bytes: NumberRange {
             least,
             most,
             negated,

@@ -1,13 +1,14 @@
 //! Options that look at texts: which buffer is meant, and its lengths.
 
+use super::super::BufferTest;
 use super::super::fault::{Fault, Unsupported, printable};
 use super::super::pcre::Patterns;
 use super::super::word::Word;
-use super::super::{BufferTest, PayloadBytes};
 use super::contents::DraftContent;
 use super::{MAX_PAYLOAD_BYTES, needed};
 use crate::buffer::Buffer;
 use crate::payload::{MAX_VARIABLES, Payload, Step};
+use crate::range::NumberRange;
 
 /// What was said of the texts so far, buffer by buffer.
 #[derive(Default)]
@@ -173,7 +174,7 @@ impl DraftTexts {
         Ok(())
     }
 
-    fn length(&mut self, buffer: Buffer, length: PayloadBytes) {
+    fn length(&mut self, buffer: Buffer, length: NumberRange) {
         let list = self.list(buffer, false);
         let step = DraftStep::Ready(Step::length(length));
         self.lists[list].steps.push(step);
