@@ -107,7 +107,10 @@ impl Node {
         match self {
             Node::Byte(_) => Some(1),
             Node::Assertion(_) | Node::LookAhead { .. } | Node::LookBehind { .. } => Some(0),
-            Node::Concat(nodes) => nodes.iter().map(Node::fixed_bytes).sum(),
+            Node::Concat(nodes) => {
+                let mut lengths = nodes.iter().map(Node::fixed_bytes);
+                lengths.try_fold(0usize, |sum, bytes| sum.checked_add(bytes?))
+            }
             Node::Alternation(nodes) => {
                 let mut lengths = nodes.iter().map(Node::fixed_bytes);
                 let first = lengths.next()??;
@@ -118,7 +121,7 @@ impl Node {
                 node, least, most, ..
             } => (*most == Some(*least))
                 .then(|| node.fixed_bytes())?
-                .map(|bytes| bytes * least),
+                .and_then(|bytes| bytes.checked_mul(*least)),
             Node::Reference { .. } => None,
         }
     }
@@ -206,6 +209,7 @@ enum Instruction {
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     instructions: Vec<Instruction>,
+    groups: usize,
     slots: usize,
     /// The bytes with which a match begins; `None` where it may be empty.
     first: Option<ByteSet>,
@@ -223,6 +227,7 @@ impl Program {
         let (first, may_be_empty) = node.first();
         let mut program = Program {
             instructions: Vec::new(),
+            groups,
             slots: 2 * (groups + 1),
             first: (!may_be_empty).then_some(first),
         };
@@ -301,6 +306,9 @@ impl Program {
             }
             Node::Reference { group, nocase } => {
                 let (group, nocase) = (*group, *nocase);
+                if group > self.groups {
+                    return Err(ProgramError::Syntax("reference to no group"));
+                }
                 self.push(Instruction::Reference { group, nocase })?;
             }
         }
@@ -372,7 +380,12 @@ impl Program {
             return self.add(&Node::Atomic(Box::new(greedy)));
         }
         for _ in 0..least {
+            let start = self.end();
             self.add(node)?;
+            if self.end() == start {
+                // Nothing, however often.
+                return Ok(());
+            }
         }
         let split = |inside, out| match greed {
             Greed::Lazy => Instruction::Split(out, inside),
@@ -391,6 +404,7 @@ impl Program {
             return Ok(());
         };
         let mut splits = Vec::new();
+        // Each adds an instruction at least, whose number is limited.
         for _ in least..most {
             splits.push(self.push(Instruction::Jump(0))?);
             self.add(node)?;
@@ -419,23 +433,9 @@ impl Program {
             stack: Vec::new(),
             steps_left: MAX_PATTERN_STEPS,
         };
-        let found = (from..=text.len()).find_map(|start| {
-            if let Some(first) = &self.first {
-                let is_first = text.get(start).is_some_and(|byte| first.contains(*byte));
-                if !is_first {
-                    return None;
-                }
-            }
-            run.slots.fill(NOWHERE);
-            run.stack.clear();
-            match run.run(0, start) {
-                Ok(None) => None,
-                Ok(Some(end)) => Some(Ok(start..end)),
-                Err(gave_up) => Some(Err(gave_up)),
-            }
-        });
+        let found = run.find_at(from);
         *steps += MAX_PATTERN_STEPS - run.steps_left;
-        found.transpose()
+        found
     }
 }
 
@@ -471,6 +471,22 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn find_at(&mut self, from: usize) -> Result<Option<Range<usize>>, GaveUp> {
+        self.spend(self.slots.len())?;
+        for start in from..=self.text.len() {
+            self.spend(1)?;
+            let can_begin = self.program.first.is_none_or(|first| {
+                let byte = self.text.get(start);
+                byte.is_some_and(|byte| first.contains(*byte))
+            });
+            // A run without a match undoes all it did.
+            if can_begin && let Some(end) = self.run(0, start)? {
+                return Ok(Some(start..end));
+            }
+        }
+        Ok(None)
+    }
+
     fn spend(&mut self, steps: usize) -> Result<(), GaveUp> {
         self.steps_left = self.steps_left.checked_sub(steps).ok_or(GaveUp)?;
         Ok(())

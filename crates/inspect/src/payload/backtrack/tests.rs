@@ -54,9 +54,16 @@ fn what_is_no_program_is_refused() {
         "(?(1)a)",
         "(?:(?:ab){200}){200}",
         "[a",
+        "\\1(?=b)",
+        "(a)\\2",
+        "(?<=(?:(?:(?:(?:a{65535}){65535}){65535}){65535}){65535})b",
+        "(?:ab){99999999999999999999}",
     ] {
         assert!(parse(text, false, false).is_err(), "{text}");
     }
+    let nothing = "(?:(?:(?:){4000000000}){4000000000}){4000000000}b";
+    let program = parse(nothing, false, false).expect("a program");
+    assert_eq!(program.find_at(b"ab", 0, &mut 0), Ok(Some(1..2)));
     let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
     assert!(parse(&deep, false, false).is_err());
 }
