@@ -126,6 +126,27 @@ impl Node {
         }
     }
 
+    /// Whether every match begins at the start of the text.
+    fn is_anchored(&self) -> bool {
+        match self {
+            Node::Assertion(assertion) => *assertion == Assertion::TextStart,
+            Node::Concat(nodes) => {
+                let is_empty = |node: &&Node| node.fixed_bytes() == Some(0);
+                let mut behind = nodes
+                    .iter()
+                    .skip_while(|node| is_empty(node) && !node.is_anchored());
+                behind.next().is_some_and(Node::is_anchored)
+            }
+            Node::Alternation(nodes) => nodes.iter().all(Node::is_anchored),
+            Node::Capture(_, node) | Node::Atomic(node) => node.is_anchored(),
+            Node::Repeat { node, least, .. } => *least > 0 && node.is_anchored(),
+            Node::Byte(_)
+            | Node::LookAhead { .. }
+            | Node::LookBehind { .. }
+            | Node::Reference { .. } => false,
+        }
+    }
+
     /// The bytes with which a match can begin, and whether one can be empty.
     fn first(&self) -> (ByteSet, bool) {
         match self {
@@ -213,6 +234,7 @@ pub(super) struct Program {
     slots: usize,
     /// The bytes with which a match begins; `None` where it may be empty.
     first: Option<ByteSet>,
+    is_anchored: bool,
 }
 
 /// Why a pattern is no program.
@@ -230,6 +252,7 @@ impl Program {
             groups,
             slots: 2 * (groups + 1),
             first: (!may_be_empty).then_some(first),
+            is_anchored: node.is_anchored(),
         };
         program.add(node)?;
         program.push(Instruction::Accept)?;
@@ -473,7 +496,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn find_at(&mut self, from: usize) -> Result<Option<Range<usize>>, GaveUp> {
         self.spend(self.slots.len())?;
-        for start in from..=self.text.len() {
+        let last = match self.program.is_anchored {
+            true => 0,
+            false => self.text.len(),
+        };
+        for start in from..=last {
             self.spend(1)?;
             let can_begin = self.program.first.is_none_or(|first| {
                 let byte = self.text.get(start);

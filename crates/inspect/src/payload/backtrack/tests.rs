@@ -44,6 +44,26 @@ proptest! {
     }
 }
 
+/// What can only begin at the start is not looked for elsewhere.
+#[test]
+fn anchored_patterns_take_few_steps() {
+    let text = [b'a'; 100_000];
+    for (pattern, is_anchored) in [
+        ("^(b)\\1", true),
+        ("(?:\\A(?!c)b|^c)", true),
+        ("(?=a)(^b)+", true),
+        ("(?:^b|c)", false),
+        ("(?:^)?b", false),
+        ("a?^b", false),
+    ] {
+        let mut steps = 0;
+        let program = parse(pattern, false, false).expect("a program");
+        assert_eq!(program.find_at(&text, 0, &mut steps), Ok(None), "{pattern}");
+        assert_eq!(steps < 100, is_anchored, "{pattern}: {steps}");
+        assert_eq!(program.find_at(&text, 1, &mut steps), Ok(None), "{pattern}");
+    }
+}
+
 #[test]
 fn what_is_no_program_is_refused() {
     for text in [
