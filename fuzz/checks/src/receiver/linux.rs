@@ -13,6 +13,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use weir_packet::wire::views::Tcp;
+use weir_packet::wire::{FlowKey, Headers, LinkType, protocol};
 use weir_port::{
     FrameLayout, FramePool, Frames, Outgoing, Rx, TunOptions, TunRx, TunTx, Tx, open_tun,
 };
@@ -24,6 +26,9 @@ use crate::mutation::Mutator;
 
 const DEVICE: &str = "receiver";
 const FRAGMENT_MEMORY: &str = "/proc/sys/net/ipv4/ipfrag_high_thresh";
+/// Kinds of TCP options (RFC 7323).
+const WINDOW_SCALE: u8 = 3;
+const TIMESTAMP: u8 = 8;
 /// Times that a connection is tried: a timer of Linux may run while an input is given on a busy
 /// machine, and does not at the same place again.
 const TRIALS: u32 = 3;
@@ -326,43 +331,25 @@ struct Answer {
 }
 
 impl Answer {
-    /// Reads a packet to a client without IP options, as Linux sends it.
+    /// Reads a packet to a client.
     fn read(packet: &[u8], client: u32) -> Option<Answer> {
-        let (header, tcp) = packet.split_at_checked(20)?;
-        if header[0] != 0x45 || header[9] != 6 || header[16..20] != client.to_be_bytes() {
+        let headers = Headers::parse(LinkType::RawIp, packet);
+        let key = FlowKey::from_headers(&headers, packet)?;
+        let tcp = Tcp::new(headers.transport(packet))?;
+        if key.protocol != protocol::TCP || key.destination != u128::from(client) {
             return None;
         }
-        let word = |at: usize| Some(u32::from_be_bytes(*tcp.get(at..)?.first_chunk()?));
-        let header_bytes = usize::from(tcp.get(12)? >> 4) * 4;
-        let mut answer = Answer {
-            sequence: word(4)?,
-            acknowledgement: word(8)?,
-            flags: *tcp.get(13)?,
-            window: (word(12)? & 0xffff) as u16,
-            scale: None,
-            timestamp: None,
-            payload: tcp.get(header_bytes..)?.to_vec(),
-        };
-        let mut options = tcp.get(20..header_bytes)?;
-        while let [kind, rest @ ..] = options {
-            options = match (kind, rest) {
-                (0, _) => break,
-                (1, rest) => rest,
-                (_, [length, ..]) => {
-                    let option = options.get(..usize::from(*length).max(2))?;
-                    match option {
-                        [3, 3, scale] => answer.scale = Some(*scale),
-                        [8, 10, value @ ..] => {
-                            answer.timestamp = value.first_chunk().map(|v| u32::from_be_bytes(*v));
-                        }
-                        _ => {}
-                    }
-                    &options[option.len()..]
-                }
-                _ => return None,
-            };
-        }
-        Some(answer)
+        let option = |kind| tcp.options().find(|option| option.kind == kind);
+        let timestamp = option(TIMESTAMP).and_then(|option| option.data.first_chunk());
+        Some(Answer {
+            sequence: tcp.sequence_number(),
+            acknowledgement: tcp.acknowledgment_number(),
+            flags: tcp.flags(),
+            window: tcp.window(),
+            scale: option(WINDOW_SCALE).and_then(|option| option.data.first().copied()),
+            timestamp: timestamp.map(|value| u32::from_be_bytes(*value)),
+            payload: tcp.payload().to_vec(),
+        })
     }
 
     fn segment(self, handshake: &Handshake) -> Segment {
