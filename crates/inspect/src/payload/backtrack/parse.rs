@@ -3,7 +3,8 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, HirKind};
 
-use super::{Assertion, ByteSet, Greed, Node, Program, ProgramError};
+use super::node::{Assertion, ByteSet, Greed, Node};
+use super::{Program, ProgramError};
 
 /// Groups in groups in groups.
 const MAX_NESTING: usize = 64;
