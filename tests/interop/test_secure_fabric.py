@@ -112,7 +112,7 @@ def timestamps():
         for late, is_taken in ((0, True), (8, True), (-8, True), (9, False), (-9, False), (1 << bits, True)):
             plain = secure_fabric.unprotect(row.keys, row.carrier, row.secure, row.epoch, bits, seconds + late, 8)
             peers.check(plain == (row.plain if is_taken else None), f"{row.secure.hex()}, {late} s late")
-        # Whoever changes the time within the tolerance changes what the tag is of.
+        # A time that was changed, though within the tolerance, gives another tag.
         changed = bytearray(row.secure)
         at = 10 + bits - 1
         changed[secure_fabric.OUTER_BYTES["Global"] - 16 + at // 8] ^= 0x80 >> at % 8

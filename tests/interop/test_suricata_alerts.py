@@ -88,7 +88,7 @@ class Members:
         for case in sorted(theirs.keys() & ours.keys(), key=str):
             name, their_members, is_to_server = theirs[case]
             _, our_members, _ = ours[case]
-            # JA3 is told by Suricata only where a rule asks for it.
+            # Suricata writes JA3 only where a rule asks for it.
             for member, value in their_members.items():
                 known = our_members.get(member)
                 is_later = is_to_server and known is None and member in OF_THE_SERVER[name]

@@ -19,7 +19,7 @@ import sys
 import time
 
 PORT = 9000
-# So many that each of four associations has at least one, but in 4e-12 of all runs.
+# Enough that one of four associations has none in 4e-12 of all runs only.
 FLOWS = 96
 
 

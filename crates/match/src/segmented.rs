@@ -47,7 +47,7 @@ const FUNCTIONS: usize = 4;
 /// Bits of a filter per pattern, as many as the thesis's have: few windows pass
 /// the first function.
 const BITS_PER_CONTENT: usize = 41;
-/// Filters have room for so many more patterns than they begin with.
+/// Filters have room for this many more patterns than they begin with.
 const GROWTH: usize = 2;
 /// Seed of the functions: a set that is known to an adversary can be avoided by
 /// no choice of it, and a fixed one gives the same run twice.
