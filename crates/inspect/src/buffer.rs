@@ -3,6 +3,7 @@
 
 use crate::application::AppProtocol;
 use crate::direction::Direction;
+use crate::rule::{Keyword, KeywordEffect};
 
 /// Which part of a flow a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,11 +151,20 @@ impl Buffer {
         named.filter(move |buffer| !std::mem::replace(&mut seen[*buffer as usize], true))
     }
 
-    /// Every keyword that makes a buffer sticky; every one that sends a content
-    /// to a buffer.
-    #[cfg(test)]
-    pub(crate) fn keywords() -> [Vec<&'static str>; 2] {
-        [STICKY, MODIFIERS].map(|names| names.iter().map(|(name, _)| *name).collect())
+    /// Every keyword that names a buffer.
+    pub(crate) fn keywords() -> impl Iterator<Item = Keyword> {
+        let of = |(name, effect)| Keyword {
+            name,
+            effect,
+            meaning: "",
+        };
+        let sticky = STICKY
+            .iter()
+            .map(|(name, buffer)| (*name, KeywordEffect::Selects(*buffer)));
+        let modifiers = MODIFIERS
+            .iter()
+            .map(|(name, buffer)| (*name, KeywordEffect::Sends(*buffer)));
+        sticky.chain(modifiers).map(of)
     }
 
     /// The buffer that a keyword makes sticky.

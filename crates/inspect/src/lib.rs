@@ -111,9 +111,9 @@ pub use range::NumberRange;
 pub use reject::{Reply, Towards};
 pub use rule::{
     Action, BitAction, BufferTest, Description, FaultKind, FlagsTest, FlowCondition, HostBit,
-    PacketConditions, Rate, RateKind, RejectTo, Rule, RuleFault, RuleProtocol, StateConditions,
-    StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track, Unsupported, VariableError,
-    Variables,
+    Keyword, KeywordEffect, PacketConditions, Rate, RateKind, RejectTo, Rule, RuleFault,
+    RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track,
+    Unsupported, VariableError, Variables, keywords,
 };
 pub use rule_set::{
     FileReport, ForeignRules, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet,

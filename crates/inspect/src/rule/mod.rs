@@ -14,6 +14,7 @@
 mod classification;
 mod fault;
 mod header;
+mod keyword;
 mod names;
 mod options;
 mod pcre;
@@ -25,14 +26,13 @@ mod variables;
 mod word;
 
 pub use fault::{FaultKind, RuleFault, Unsupported};
+pub use keyword::{Keyword, KeywordEffect, keywords};
 pub use state::{BitAction, HostBit, Rate, RateKind, StateConditions, Track};
 pub use variables::{VariableError, Variables};
 
 pub(crate) use header::HeaderReader;
 pub(crate) use names::Names;
 pub(crate) use options::read_rule;
-#[cfg(test)]
-pub(crate) use options::{DECIDING, DESCRIBING};
 pub(crate) use pcre::Patterns;
 pub(crate) use text::{Lines, RuleTexts};
 

@@ -11,6 +11,7 @@ mod texts;
 
 use super::fault::{Fault, Unsupported, printable};
 use super::header::{Header, HeaderReader};
+use super::keyword::is_keyword;
 use super::names::Names;
 use super::pcre::Patterns;
 use super::text::{RuleText, unfold};
@@ -24,55 +25,6 @@ use texts::DraftTexts;
 
 /// Largest `offset`, `depth` and length.
 const MAX_PAYLOAD_BYTES: i64 = 65_535;
-
-/// Every keyword that says something of the rule alone.
-pub(crate) const DESCRIBING: [&str; 10] = [
-    "msg",
-    "sid",
-    "gid",
-    "rev",
-    "priority",
-    "classtype",
-    "reference",
-    "metadata",
-    "target",
-    "rawbytes",
-];
-
-/// Every other keyword but those of buffers: what it asks for decides whether a
-/// rule matches, or what comes of that.
-pub(crate) const DECIDING: [&str; 30] = [
-    "flow",
-    "dsize",
-    "flags",
-    "itype",
-    "icode",
-    "icmp_id",
-    "stream_size",
-    "flowbits",
-    "xbits",
-    "noalert",
-    "threshold",
-    "detection_filter",
-    "content",
-    "uricontent",
-    "nocase",
-    "offset",
-    "depth",
-    "distance",
-    "within",
-    "startswith",
-    "endswith",
-    "fast_pattern",
-    "pcre",
-    "urilen",
-    "bsize",
-    "dotprefix",
-    "isdataat",
-    "byte_test",
-    "byte_jump",
-    "byte_extract",
-];
 
 /// Reads a rule whose words lie in `text`.
 pub(crate) fn read_rule(
@@ -110,12 +62,6 @@ pub(crate) fn read_rule(
     draft.finish(header, place, patterns)
 }
 
-fn is_listed(name: &[u8]) -> bool {
-    let is_buffer = Buffer::sticky(name).is_some() || Buffer::modifier(name).is_some();
-    let mut listed = DESCRIBING.iter().chain(&DECIDING);
-    is_buffer || listed.any(|known| known.as_bytes() == name)
-}
-
 /// A rule's options as far as they were read.
 #[derive(Default)]
 struct Draft {
@@ -141,16 +87,12 @@ impl Draft {
         value: Option<Word<'_>>,
         names: &mut Names,
     ) -> Result<(), Fault> {
-        let known = self.describe(name, value)?
-            || self.flow_option(name, value)?
-            || self.state_option(name, value, names)?
-            || self.texts.option(name, value)?;
+        let known = is_keyword(name.bytes)
+            && (self.describe(name, value)?
+                || self.flow_option(name, value)?
+                || self.state_option(name, value, names)?
+                || self.texts.option(name, value)?);
         if known {
-            debug_assert!(
-                is_listed(name.bytes),
-                "{} is in no list",
-                printable(name.bytes)
-            );
             return Ok(());
         }
         let what = Unsupported::Keyword(printable(name.bytes));

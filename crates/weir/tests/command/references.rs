@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use weir_export::{FrameMetrics, InspectMetrics, Metrics};
+use weir_inspect::{Direction, KeywordEffect, keywords};
 use weir_reference::{assert_page, read_page};
 
 use crate::contract::SHORT_BENCH;
@@ -212,4 +213,41 @@ fn every_metric_is_described() {
         }
     }
     assert_page("metrics.md", &text);
+}
+
+#[test]
+fn every_keyword_of_rules_is_described() {
+    let mut text = String::from(
+        "# Keywords of rules\n\nEvery keyword that the [inspection](inspect.md) reads, and whether it can change which \
+         packets a rule alerts on. A rule with any other keyword is skipped. For each keyword \
+         [a test](../tests/interop/test_suricata_keywords.py) has traffic that matches and traffic that nearly does, \
+         and holds Suricata beside Weir.\n\n| keyword | effect | meaning |\n| --- | --- | --- |\n",
+    );
+    for keyword in keywords() {
+        let (effect, meaning) = match keyword.effect {
+            KeywordEffect::Decides => ("decides", keyword.meaning.to_owned()),
+            KeywordEffect::Describes => ("describes", keyword.meaning.to_owned()),
+            KeywordEffect::Nothing => ("nothing", keyword.meaning.to_owned()),
+            KeywordEffect::Selects(buffer) => {
+                let whose = match buffer.direction() {
+                    Some(Direction::ToServer) => ", of requests",
+                    Some(Direction::ToClient) => ", of responses",
+                    None => "",
+                };
+                let name = buffer.name();
+                let meaning = if name == keyword.name {
+                    format!("later options are about this part{whose}")
+                } else {
+                    format!("as `{name}`{whose}")
+                };
+                ("buffer", meaning)
+            }
+            KeywordEffect::Sends(buffer) => (
+                "sends",
+                format!("the content in front of it is about `{}`", buffer.name()),
+            ),
+        };
+        let _ = writeln!(text, "| `{}` | {effect} | {meaning} |", keyword.name);
+    }
+    assert_page("keywords.md", &text);
 }
