@@ -50,7 +50,7 @@ pub(super) struct Block {
 }
 
 /// What kernels know of a block's runs by the pairs of equal bytes in it.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockRuns {
     /// Bit j: the gram of four bytes at byte j lies inside a run with both its
@@ -61,12 +61,12 @@ pub(super) struct BlockRuns {
 }
 
 /// Follows runs from block to block.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) struct RunFinder {
     equal_before: u64,
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 impl RunFinder {
     /// Bit j of `equal_before`: byte j of the block before the first one equals
     /// the byte before it, when folded.
@@ -124,7 +124,7 @@ impl Passed {
     }
 
     /// Where kernels write.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[inline(always)]
     pub(super) fn room(&mut self) -> (&mut [u16], &mut [Block]) {
         (&mut self.places, &mut self.runs)

@@ -2,18 +2,16 @@
 
 use std::arch::x86_64::*;
 
-use super::super::buckets::{Buckets, GROUP};
+use super::super::buckets::Buckets;
 use super::super::candidates::{Candidates, Progress, Survivors, Verify};
-use super::super::filter::{BLOCK_BYTES, Block, Filter, Passed, RunFinder, SPAN_BYTES};
-use super::super::gram::{FOLD, MULTIPLIER, eight_bytes};
+use super::super::classes::{CLASSES, Set, WINDOW_BYTES};
+use super::super::filter::{Filter, Passed};
+use super::super::gram::{FOLD, MULTIPLIER};
 use super::super::report::Report;
 use super::super::single::{ByteSet, find_in_set_scalar};
+use super::blocks;
 use super::words::Words;
 use crate::Haystack;
-
-/// Bytes from one before a block to three behind it, and what a load of the
-/// last gram's bytes takes.
-const AROUND: usize = 1 + BLOCK_BYTES + 32;
 
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -27,64 +25,13 @@ fn load(bytes: &[u8], start: usize) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn look_four(filter: &Filter, text: &[u8], from: usize, passed: &mut Passed) {
     let words = Words::new(&filter.words, filter.shift);
-    let end = text.len().min(from + SPAN_BYTES);
-    let (mut count, mut run_count) = (passed.count, 0);
-    let (places, runs) = passed.room();
-    let mut run_finder = RunFinder::new(match from {
-        0 => 0,
-        _ => equal_pairs(&text[from - BLOCK_BYTES - 1..]),
-    });
-    for at in (from..end).step_by(BLOCK_BYTES) {
-        let left = text.len() - at;
-        let mut copy = [0; AROUND];
-        let around = around(text, at, &mut copy);
-        let mut equal = equal_pairs(around);
-        if at == 0 {
-            equal &= !1;
-        }
-        if left < BLOCK_BYTES {
-            equal &= (1 << left) - 1;
-        }
-        let run = run_finder.next(equal);
-        runs[run_count] = Block {
-            start: at as u32,
-            mask: run.ends,
-        };
-        run_count += usize::from(run.ends != 0);
-        if equal == u64::MAX
-            && left >= 2 * BLOCK_BYTES
-            && equal_pairs(&text[at + BLOCK_BYTES - 1..]) == u64::MAX
-        {
-            continue;
-        }
-        let mut passing = passing(words, around) | passing(words, &around[32..]) << 32;
-        passing &= !run.inside;
-        if left < BLOCK_BYTES + 3 {
-            passing &= (1u64 << left.saturating_sub(3)).wrapping_sub(1);
-        }
-        while passing != 0 {
-            places[count] = (at - from) as u16 + passing.trailing_zeros() as u16;
-            count += 1;
-            passing &= passing - 1;
-        }
-    }
-    passed.count = count;
-    passed.run_count = run_count;
-}
-
-/// A block with its neighbours, from the byte before it on: as it lies in the
-/// text, or copied with zeros where there is none.
-#[inline(always)]
-fn around<'a>(text: &'a [u8], at: usize, copy: &'a mut [u8; AROUND]) -> &'a [u8] {
-    match at.checked_sub(1).and_then(|before| text.get(before..)) {
-        Some(around) if around.len() >= AROUND => around,
-        _ => {
-            let before = usize::from(at > 0);
-            let bytes = &text[at - before..text.len().min(at + AROUND - 1)];
-            copy[1 - before..][..bytes.len()].copy_from_slice(bytes);
-            copy
-        }
-    }
+    blocks::look_four(
+        text,
+        from,
+        passed,
+        |around| equal_pairs(around),
+        |around| passing(words, around) | passing(words, &around[32..]) << 32,
+    );
 }
 
 /// [`Filter::look_scalar`] for two-byte grams.
@@ -97,43 +44,85 @@ pub(super) fn look_two(
     passed: &mut Passed,
 ) {
     let words = Words::new(&filter.words, filter.shift);
-    let end = text.len().min(from + SPAN_BYTES);
-    let mut count = passed.count;
-    let (places, _) = passed.room();
-    for at in (from..end).step_by(BLOCK_BYTES) {
-        let left = text.len() - at;
-        let mut copy = [0; AROUND];
-        let around = around(text, at, &mut copy);
-        // Bit j of the first: byte j of the block equals the byte before it; of
-        // the second: byte j + 4 does.
-        let mut equal = equal_bytes(around);
-        let mut equal_ahead = equal_bytes(&around[4..]);
-        equal &= low_bits(left) & !u64::from(at == 0);
-        equal_ahead &= low_bits(left.saturating_sub(4));
-        let mut inside = equal & equal_ahead;
-        inside &= (equal >> 1 | equal_ahead << 3) & (equal >> 2 | equal_ahead << 2);
-        inside &= equal >> 3 | equal_ahead << 1;
-        if at <= carried {
-            inside &= !low_bits(carried + 1 - at);
-        }
-        let mut passing = passing_pairs(words, around) | passing_pairs(words, &around[32..]) << 32;
-        passing &= low_bits(left - 1) & !inside;
-        while passing != 0 {
-            places[count] = (at - from) as u16 + passing.trailing_zeros() as u16;
-            count += 1;
-            passing &= passing - 1;
-        }
-    }
-    passed.count = count;
+    blocks::look_two(
+        text,
+        from,
+        carried,
+        passed,
+        |around| equal_bytes(around),
+        |around| passing_pairs(words, around) | passing_pairs(words, &around[32..]) << 32,
+    );
 }
 
-/// The lowest `count` bits.
-#[inline(always)]
-fn low_bits(count: usize) -> u64 {
-    match count {
-        0..64 => (1 << count) - 1,
-        _ => u64::MAX,
+/// [`Classes::look_scalar`](super::super::classes::Classes::look_scalar) with `EIGHTS` times eight
+/// sets.
+#[target_feature(enable = "avx2")]
+pub(super) fn look_classes<const EIGHTS: usize>(
+    sets: &[Set; EIGHTS],
+    text: &[u8],
+    from: usize,
+    notes_runs: bool,
+    passed: &mut Passed,
+) {
+    let tables = sets
+        .each_ref()
+        .map(|set| set.each_ref().map(|position| steps(position)));
+    blocks::look_classes(
+        text,
+        from,
+        notes_runs,
+        passed,
+        |around| equal_pairs(around),
+        |windows| fitting(&tables, windows) | fitting(&tables, &windows[32..]) << 32,
+    );
+}
+
+/// A table of 64 bytes as four of 16, which add up to it: each but the first is its part of the
+/// table, exclusive or the part before it.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn steps(table: &[u8; 64]) -> [__m256i; 4] {
+    let part = |index: usize| _mm256_broadcastsi128_si256(load_16(table, 16 * index));
+    [
+        part(0),
+        _mm256_xor_si256(part(1), part(0)),
+        _mm256_xor_si256(part(2), part(1)),
+        _mm256_xor_si256(part(3), part(2)),
+    ]
+}
+
+/// At which of 32 places a set has the classes of all eight bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fitting<const EIGHTS: usize>(
+    tables: &[[[__m256i; 4]; WINDOW_BYTES]; EIGHTS],
+    windows: &[u8],
+) -> u64 {
+    let mut fitting = [_mm256_set1_epi8(-1); EIGHTS];
+    for index in 0..WINDOW_BYTES {
+        let class = _mm256_and_si256(load(windows, index), _mm256_set1_epi8(CLASSES as i8 - 1));
+        // A shuffle gives zero where its index is negative, and else goes by the low four bits.
+        let of_step = |step: i8| _mm256_sub_epi8(class, _mm256_set1_epi8(16 * step));
+        let steps = [class, of_step(1), of_step(2), of_step(3)];
+        for (fitting, tables) in fitting.iter_mut().zip(tables) {
+            let [one, two, three, four] = tables[index];
+            let low = _mm256_xor_si256(
+                _mm256_shuffle_epi8(one, steps[0]),
+                _mm256_shuffle_epi8(two, steps[1]),
+            );
+            let high = _mm256_xor_si256(
+                _mm256_shuffle_epi8(three, steps[2]),
+                _mm256_shuffle_epi8(four, steps[3]),
+            );
+            *fitting = _mm256_and_si256(*fitting, _mm256_xor_si256(low, high));
+        }
     }
+    let any = fitting.into_iter().reduce(|a, b| _mm256_or_si256(a, b));
+    let none = _mm256_cmpeq_epi8(
+        any.unwrap_or(_mm256_setzero_si256()),
+        _mm256_setzero_si256(),
+    );
+    u64::from(!_mm256_movemask_epi8(none) as u32)
 }
 
 /// Which of 32 places pass, of a text whose first byte is the one before them:
@@ -247,43 +236,16 @@ pub(super) fn compare(
     candidates: &mut Candidates,
     progress: &mut Progress,
 ) {
-    let Candidates {
-        passed,
-        spans,
-        heads,
-        survivors,
-    } = candidates;
-    for (index, span) in spans.iter().enumerate().skip(progress.span) {
-        let text = texts[span.haystack as usize].bytes();
-        let own = progress.candidate..span.end;
-        for (place, head) in passed.places[own.clone()].iter().zip(&heads[own]) {
-            if survivors.are_many() {
-                return;
-            }
-            let place = span.from as usize + usize::from(*place);
-            let (mut start, mut left) = buckets.bucket(*head);
-            let eight = _mm256_set1_epi64x(eight_bytes(text, place) as i64);
-            let tag = (index as u64) << 32 | place as u64;
-            while left > 0 {
-                let width = left.min(GROUP);
-                let group = &buckets.words[start..start + 2 * width + GROUP];
-                let mut alike = compare_four(group, width, eight)
-                    | compare_four(&group[4..], width, eight) << 4;
-                alike &= (1 << width) - 1;
-                while alike != 0 {
-                    let entry = alike.trailing_zeros() as usize;
-                    survivors.metas[survivors.count] = group[2 * width + entry];
-                    survivors.places[survivors.count] = tag;
-                    survivors.count += 1;
-                    alike &= alike - 1;
-                }
-                start += 3 * width;
-                left -= width;
-            }
-            progress.candidate += 1;
-        }
-        progress.span = index + 1;
-    }
+    blocks::compare(
+        buckets,
+        texts,
+        candidates,
+        progress,
+        |group, width, eight| {
+            let eight = _mm256_set1_epi64x(eight as i64);
+            compare_four(group, width, eight) | compare_four(&group[4..], width, eight) << 4
+        },
+    );
 }
 
 /// Which of four entries are like the text: their values begin `group`, their

@@ -6,16 +6,20 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod blocks;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod words;
 
 use weir_simd::Tier;
 
 use super::buckets::Buckets;
 use super::candidates::{Candidates, Progress, Survivors, Verify};
-use super::classes::Classes;
+use super::classes::{Classes, Set};
 use super::filter::{Filter, Passed};
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::gram::Grams;
 use super::report::Report;
 use super::single::ByteSet;
@@ -32,6 +36,17 @@ pub(super) fn look(
     passed: &mut Passed,
 ) -> bool {
     passed.make_room();
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it NEON, is there.
+        unsafe {
+            match filter.grams {
+                Grams::Four => neon::look_four(filter, text, from, passed),
+                Grams::Two => neon::look_two(filter, text, from, carried, passed),
+            }
+        }
+        return true;
+    }
     #[cfg(target_arch = "x86_64")]
     if tier.is_available() {
         match (tier, filter.grams) {
@@ -69,25 +84,50 @@ pub(super) fn look_classes(
     passed: &mut Passed,
 ) -> bool {
     passed.make_room();
-    #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Avx512 && tier.is_available() {
-        // SAFETY: the tier, and with it all that the kernels use, is there.
-        unsafe {
-            if let Ok(eights) = classes.eights[..].try_into() {
-                avx512::look_classes::<1>(eights, text, from, passed);
-            } else if let Ok(eights) = classes.eights[..].try_into() {
-                avx512::look_classes::<2>(eights, text, from, passed);
-            } else {
-                return false;
-            }
-            if classes.notes_runs {
-                avx512::note_runs(text, from, passed);
+    match classes.eights.len() {
+        1 => look_eights::<1>(tier, classes, text, from, passed),
+        2 => look_eights::<2>(tier, classes, text, from, passed),
+        _ => false,
+    }
+}
+
+fn look_eights<const EIGHTS: usize>(
+    tier: Tier,
+    classes: &Classes,
+    text: &[u8],
+    from: usize,
+    passed: &mut Passed,
+) -> bool {
+    let Ok(eights) = <&[Set; EIGHTS]>::try_from(&classes.eights[..]) else {
+        return false;
+    };
+    if !tier.is_available() {
+        return false;
+    }
+    match tier {
+        #[cfg(target_arch = "x86_64")]
+        Tier::Avx512 => {
+            // SAFETY: the tier, and with it all that the kernels use, is there.
+            unsafe {
+                avx512::look_classes(eights, text, from, passed);
+                if classes.notes_runs {
+                    avx512::note_runs(text, from, passed);
+                }
             }
         }
-        return true;
+        #[cfg(target_arch = "x86_64")]
+        Tier::Aesni => {
+            // SAFETY: the tier, and with it AVX2, is there.
+            unsafe { avx2::look_classes(eights, text, from, classes.notes_runs, passed) };
+        }
+        #[cfg(target_arch = "aarch64")]
+        Tier::NeonAes => {
+            // SAFETY: the tier, and with it NEON, is there.
+            unsafe { neon::look_classes(eights, text, from, classes.notes_runs, passed) };
+        }
+        _ => return false,
     }
-    let _ = (tier, classes, text, from);
-    false
+    true
 }
 
 /// Prefetches the line of the cache where a value begins.
@@ -123,6 +163,12 @@ pub(super) fn compare(
         }
         return true;
     }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it NEON, is there.
+        unsafe { neon::compare(buckets, texts, candidates, progress) };
+        return true;
+    }
     let _ = (tier, buckets, texts, candidates, progress);
     false
 }
@@ -146,6 +192,12 @@ pub(super) fn verify(
         }
         return true;
     }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it NEON, is there.
+        unsafe { neon::verify(verify, survivors, report) };
+        return true;
+    }
     let _ = (tier, verify, survivors, report);
     false
 }
@@ -163,6 +215,11 @@ pub(super) fn find_in_set(tier: Tier, text: &[u8], set: &ByteSet) -> Option<Opti
             Tier::Aesni => return Some(unsafe { avx2::find_in_set(text, set) }),
             Tier::Scalar | Tier::NeonAes => {}
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if tier == Tier::NeonAes && tier.is_available() {
+        // SAFETY: the tier, and with it NEON, is there.
+        return Some(unsafe { neon::find_in_set(text, set) });
     }
     let _ = (tier, text, set);
     None
