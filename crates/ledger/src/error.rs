@@ -151,6 +151,9 @@ pub enum LedgerError {
         /// Why it failed.
         source: io::Error,
     },
+    /// A commit failed.
+    #[error(transparent)]
+    Commit(std::sync::Arc<LedgerError>),
     /// The thread that writes it has ended.
     #[error("{}: the thread that writes the ledger has ended", path.display())]
     Closed {

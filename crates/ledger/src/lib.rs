@@ -22,7 +22,8 @@
 //! `store` reads and writes these files and holds a lock for each key in use.
 //! [`Ledger`] does so on a thread, for packet paths that never wait for a disk.
 //! [`Reservations`] are what a sender holds, a [`SeenBound`] what a receiver does. [`Marks`] are
-//! beside the ledger: they survive the process, not the machine.
+//! beside the ledger: they survive the process, not the machine. A [`Journal`] is for receivers that
+//! come and go while the process runs.
 //!
 //! Each protocol has a domain of its own for each thing that it counts ([`Fingerprint::over`]), so
 //! that no two share an entry.
@@ -60,6 +61,7 @@
 mod error;
 mod fingerprint;
 mod identity;
+mod journal;
 mod marks;
 mod place;
 mod reservation;
@@ -74,10 +76,11 @@ mod tests;
 pub use error::LedgerError;
 pub use fingerprint::Fingerprint;
 pub use identity::{KeyIdentity, NewKeys, Owner};
+pub use journal::{Journal, JournalKey, JournalValue};
 pub use marks::{Mark, Marks};
 pub use place::{default_marks, default_path, files};
 pub use reservation::{Reservations, Shortage};
 pub use service::{Ledger, Response};
 pub use slot::{Kind, Progress};
 pub use store::check;
-pub use window::SeenBound;
+pub use window::{SeenBound, Step};

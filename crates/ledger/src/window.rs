@@ -21,9 +21,7 @@ pub struct SeenBound {
     run: u64,
     is_requested: bool,
     /// How many numbers the next request is for.
-    step: u64,
-    /// When the last one was made.
-    requested: Option<Instant>,
+    step: Step,
     /// Whether packets wait for the response, or are dropped.
     waits: bool,
     is_settled: bool,
@@ -37,15 +35,54 @@ impl Drop for SeenBound {
     }
 }
 
+/// How many numbers a receiver requests at a time.
+///
 /// The numbers of a step count as seen after a crash, and the packets that carry them are lost:
-/// a step is as many as arrive between [`SHORTEST_STEP`] and [`LONGEST_STEP`], so that a crash
-/// costs a part of a second, whatever the rate.
+/// a step is as many as arrive within a part of a second, whatever the rate.
+#[derive(Clone, Debug)]
+pub struct Step {
+    numbers: u64,
+    /// When the last request was made.
+    requested: Option<Instant>,
+}
+
 const STEPS: RangeInclusive<u64> = 64..=1 << 20;
 const FIRST_STEP: u64 = 64;
 /// A step that is used up sooner doubles: commits take milliseconds.
 const SHORTEST_STEP: Duration = Duration::from_millis(100);
 /// One that lasts longer is halved.
 const LONGEST_STEP: Duration = Duration::from_millis(400);
+
+impl Default for Step {
+    fn default() -> Step {
+        Step {
+            numbers: FIRST_STEP,
+            requested: None,
+        }
+    }
+}
+
+impl Step {
+    /// Half of it: where only this much is left, the next request is made.
+    pub fn half(&self) -> u64 {
+        self.numbers / 2
+    }
+
+    /// Makes it fit the rate at which numbers have come since the last request, and returns it for
+    /// another one.
+    pub fn adapt(&mut self) -> u64 {
+        let now = Instant::now();
+        let lasted = self.requested.map(|requested| now - requested);
+        self.requested = Some(now);
+        self.numbers = match lasted {
+            Some(lasted) if lasted < SHORTEST_STEP => self.numbers * 2,
+            Some(lasted) if lasted > LONGEST_STEP => self.numbers / 2,
+            _ => self.numbers,
+        }
+        .clamp(*STEPS.start(), *STEPS.end());
+        self.numbers
+    }
+}
 
 impl SeenBound {
     /// How far a receiver may go that has received nothing.
@@ -87,8 +124,7 @@ impl SeenBound {
             mark: mark.filter(|_| run != 0),
             run,
             is_requested: false,
-            step: FIRST_STEP,
-            requested: None,
+            step: Step::default(),
             waits,
             is_settled: false,
         };
@@ -101,9 +137,8 @@ impl SeenBound {
     }
 
     fn request(&mut self, sequence: u64) {
-        self.adapt_step();
         let end = Progress {
-            next_sequence: sequence.saturating_add(self.step),
+            next_sequence: sequence.saturating_add(self.step.adapt()),
             bytes: self.run,
         };
         self.is_requested = self.ledger.request(vec![(self.key, end)], self.waits);
@@ -117,7 +152,7 @@ impl SeenBound {
     /// It may not.
     pub fn provide(&mut self, sequence: u64) -> Result<u64, Shortage> {
         let mut failure = self.collect(false).err();
-        if !self.is_requested && self.end.saturating_sub(sequence) <= self.step / 2 {
+        if !self.is_requested && self.end.saturating_sub(sequence) <= self.step.half() {
             self.request(sequence);
         }
         if sequence >= self.end && self.waits {
@@ -133,7 +168,7 @@ impl SeenBound {
         }
         Ok(match self.is_requested {
             true => self.end,
-            false => self.end.saturating_sub(self.step / 2).max(sequence + 1),
+            false => self.end.saturating_sub(self.step.half()).max(sequence + 1),
         })
     }
 
@@ -172,19 +207,6 @@ impl SeenBound {
             bound.is_settled = true;
         }
         result
-    }
-
-    /// Makes the step fit the rate at which numbers have come since the last request.
-    fn adapt_step(&mut self) {
-        let now = Instant::now();
-        let lasted = self.requested.map(|requested| now - requested);
-        self.requested = Some(now);
-        self.step = match lasted {
-            Some(lasted) if lasted < SHORTEST_STEP => self.step * 2,
-            Some(lasted) if lasted > LONGEST_STEP => self.step / 2,
-            _ => self.step,
-        }
-        .clamp(*STEPS.start(), *STEPS.end());
     }
 
     fn collect(&mut self, waits: bool) -> Result<(), Shortage> {
