@@ -14,8 +14,10 @@ mod derive;
 mod flow;
 mod flows;
 mod format;
+mod memory;
 mod place;
 mod reason;
+mod receive_from;
 mod receiver;
 mod sender;
 mod session;
@@ -27,12 +29,16 @@ pub use config::{
     Direction, FabricFile, LoadError, OtherPackets, Partition, QueuePair, ReadSecret,
 };
 pub use derive::{Address, Endpoint, Secret, SecretLength, SenderKeys, SessionRandom};
+pub(crate) use flow::partition;
 pub use flow::{ExtendedMode, Flow, FlowError, Mode, PlainPolicy, Timestamps};
 pub use flows::FlowId;
+pub(crate) use format::is_reliable;
 pub use format::{Algorithm, EPOCH_END};
+pub use memory::NodeEpochs;
 pub(crate) use place::addresses;
 pub use reason::DropReason;
-pub use receiver::{Alarm, AlarmCause, ReceiveFrom, Receiver, TagLimits};
+pub use receive_from::ReceiveFrom;
+pub use receiver::{Alarm, AlarmCause, Note, Receiver, TagLimits};
 pub use sender::Sender;
 pub use session::{SealedSessionKey, SessionKey, SessionKeyError, SessionSecrets, SetUp};
 pub use unlisted::Unlisted;

@@ -20,6 +20,7 @@ mod by_flow;
 mod epochs;
 mod error;
 mod filter;
+mod flow_windows;
 mod protect;
 mod records;
 mod report;

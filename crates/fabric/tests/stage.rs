@@ -60,7 +60,17 @@ fn file(is_a: bool, queue_pairs: u32, more: &str) -> Arc<FabricFile> {
 }
 
 fn message(queue_pair: u32, psn: u32, p_key: u16, payload: &[u8]) -> Message<'_> {
-    let opcode = Opcode::of(Transport::Rc, Operation::SendOnly);
+    message_of(Transport::Rc, queue_pair, psn, p_key, payload)
+}
+
+fn message_of(
+    transport: Transport,
+    queue_pair: u32,
+    psn: u32,
+    p_key: u16,
+    payload: &[u8],
+) -> Message<'_> {
+    let opcode = Opcode::of(transport, Operation::SendOnly);
     Message {
         bth: Bth {
             opcode: opcode.expect("SEND Only"),
@@ -76,6 +86,10 @@ fn message(queue_pair: u32, psn: u32, p_key: u16, payload: &[u8]) -> Message<'_>
 
 /// A frame of queue pair `number` from A to B.
 fn frame(number: u32, psn: u32, p_key: u16) -> Vec<u8> {
+    frame_of(Transport::Rc, number, psn, p_key)
+}
+
+fn frame_of(transport: Transport, number: u32, psn: u32, p_key: u16) -> Vec<u8> {
     let key = FlowKey {
         source: A + (u128::from(number) << 8),
         destination: B + (u128::from(number) << 8),
@@ -87,7 +101,7 @@ fn frame(number: u32, psn: u32, p_key: u16) -> Vec<u8> {
     let mut frame = Vec::new();
     build::ethernet(&mut frame, [2; 6], [4; 6], protocol::ETHER_IPV4);
     let payload = psn.to_be_bytes().repeat(8);
-    let message = message(200 + number, psn, p_key, &payload);
+    let message = message_of(transport, 200 + number, psn, p_key, &payload);
     let written = message.write_rocev2(&mut frame, &key, &IpHeader::default());
     written.expect("a packet");
     frame
@@ -321,6 +335,54 @@ fn what_was_received_is_refused_by_the_next_run() {
     let second = protect(&a, &ledger(&directory, NewKeys::NONE), &records);
     let (_, taken) = unprotect(&b, &windows, &second);
     assert!(taken == records);
+}
+
+/// Queue pairs that nobody lists, by any number of workers.
+#[test]
+fn what_unlisted_queue_pairs_received_is_refused_by_the_next_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = "[[partition]]\nname = \"all\"\npartition_key = 0x8001\n\
+                secret = \"000102030405060708090a0b0c0d0e0f\"\n\
+                unlisted = { session_random = \"000102030405060708090a0b0c0d0e0f\" }\n";
+    let file = FabricFile::parse(Path::new("fabric.toml"), text, &mut |_| Err("none".into()));
+    let file = Arc::new(file.expect("right"));
+    let windows = Windows::Ledger {
+        path: directory.path().join("windows"),
+        marks: None,
+        traffic: Traffic::Capture,
+    };
+    let records: Vec<Vec<u8>> = (0..3000)
+        .map(|at| frame_of(Transport::Uc, at % 7, at / 7, 0x8001))
+        .collect();
+    let unprotect = |workers, records: &[Vec<u8>]| {
+        let keys = ReceivingKeys::open(&file, &windows).expect("keys");
+        let chains = (0..workers).map(|worker| -> Vec<Box<dyn Stage>> {
+            vec![Box::new(keys.stage(worker, workers).expect("a stage"))]
+        });
+        let (outcome, mut taken) = run(records, chains.collect());
+        taken.sort_unstable();
+        (outcome.statistics.drops(DropReason::Replayed), taken)
+    };
+    let mut expected = records.clone();
+    expected.sort_unstable();
+    // More starts of the sender than the epoch's bits in a packet count.
+    for start in 0..70 {
+        let new_keys = match start {
+            0 => NewKeys::All,
+            _ => NewKeys::NONE,
+        };
+        let keys = ledger(&directory, new_keys);
+        if start % 10 != 0 {
+            protect(&file, &keys, &records[..7]);
+            continue;
+        }
+        let secure = protect(&file, &keys, &records);
+        let (_, taken) = unprotect(1 + start % 3, &secure);
+        assert!(taken == expected, "{start}");
+        for workers in 1..4 {
+            assert_eq!(unprotect(workers, &secure), (3000, Vec::new()), "{start}");
+        }
+    }
 }
 
 #[test]

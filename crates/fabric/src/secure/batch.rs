@@ -136,6 +136,17 @@ impl Batch<'_> {
         self.places[index].outcome = Err(reason);
     }
 
+    /// Drops all packets of a flow, also those that were verified.
+    pub(super) fn drop_flow(&mut self, flow: FlowId, reason: DropReason) {
+        for index in 0..self.len() {
+            if self.flow(index) == Some(flow) && self.places[index].outcome.is_ok() {
+                let body = self.body(index);
+                self.buffer[body].fill(0);
+                self.drop(index, reason);
+            }
+        }
+    }
+
     /// Whether the packet may be processed: it was not dropped on the way in.
     pub(super) fn is_open(&self, index: usize) -> bool {
         self.places[index].outcome == Err(DropReason::NotRun)

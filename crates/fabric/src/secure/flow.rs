@@ -190,7 +190,7 @@ impl Timestamps {
 }
 
 /// A P_Key without the membership bit.
-pub(super) fn partition(partition_key: u16) -> u16 {
+pub(crate) fn partition(partition_key: u16) -> u16 {
     partition_key & 0x7fff
 }
 

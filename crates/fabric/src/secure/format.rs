@@ -77,7 +77,7 @@ impl Role {
 }
 
 /// Whether a transport sends packets again.
-pub(super) fn is_reliable(transport: Transport) -> bool {
+pub(crate) fn is_reliable(transport: Transport) -> bool {
     matches!(transport, Transport::Rc | Transport::Rd)
 }
 
@@ -261,6 +261,8 @@ pub(super) fn extend_epoch(lowest: u64, low_bits: u8) -> u64 {
 
 /// Bits of the PSN, above which the epoch stands in a number.
 pub(super) const PSN_BITS: u32 = 24;
+
+pub(super) const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
 
 /// Epochs have 40 bits.
 pub const EPOCH_END: u64 = (1 << 40) - 1;

@@ -26,6 +26,8 @@ weir_stream::drop_reasons! {
         PartitionKey = "partition_key",
         /// The first packet of an unlisted flow, in a batch with too many of such.
         NewFlowsLimit = "new_flows_limit",
+        /// The first packet of an unlisted flow, where a receiver remembers as many as it may.
+        TooManyFlows = "too_many_flows",
         /// Another packet was sealed under its number: epoch and PSN came again with other contents.
         PsnReused = "psn_reused",
         /// Later packets were sealed, and what was sealed under its number is not remembered.

@@ -8,16 +8,18 @@ use std::fmt;
 use weir_crypto::{Opener, WholeTags};
 
 use super::batch::Batch;
-use super::derive::SenderKeys;
+use super::derive::{Address, Endpoint, SenderKeys};
 use super::flow::{ExtendedMode, Flow, FlowError, FlowSecrets, PlainPolicy, partition};
 use super::flows::{FlowId, Flows, Origin};
 use super::format::{Algorithm, EPOCH_END, EXTENDED_BYTES, PSN_BITS, Role, is_reliable};
+use super::memory::{Memory, MemoryNote, NodeEpochs};
 use super::place::Path;
 use super::reason::DropReason;
+use super::receive_from::ReceiveFrom;
 use super::slots::Slots;
-use super::unlisted::{Nodes, Suspects, Unlisted};
+use super::unlisted::{Suspects, Unlisted};
 use crate::wire::Bth;
-use receiving::{PSN_MASK, Planned, Receiving, ReceivingRole};
+use receiving::{Planned, Receiving, ReceivingRole};
 
 /// Verifies packets of many queue pairs, and restores them.
 pub struct Receiver {
@@ -26,7 +28,8 @@ pub struct Receiver {
     /// Keys of unlisted flows by P_Key without the membership bit.
     unlisted: HashMap<u16, ReceivingUnlisted>,
     /// Unlisted flows that began in this batch: they stay if one of their packets is right.
-    new_flows: Vec<FlowId>,
+    new_flows: Vec<(FlowId, ReceiveFrom)>,
+    notes: Vec<Note>,
     suspects: Suspects,
     policy: PlainPolicy,
     limits: TagLimits,
@@ -63,27 +66,40 @@ pub enum AlarmCause {
     Degraded(Algorithm),
 }
 
-/// Where a receiver begins.
-///
-/// Packets of unreliable transports are taken from these numbers on: after a restart they must be higher
-/// than all that were taken before. Reliable transports send again what was not acknowledged, and
-/// recognize what they had: their packets are taken from a window in front of these numbers on, so that
-/// connections go on after a restart. A number that was highest some time before the restart will do, up
-/// to 2²² packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ReceiveFrom {
-    /// The lowest number of requests that is taken: an epoch, and a PSN of 24 bits.
-    pub requests: u64,
-    /// The same of responses.
-    pub responses: u64,
-    /// The lowest number of extended mode that is taken.
-    pub extended: u64,
+/// What has to be written down of unlisted flows, so that a receiver that takes the place of this one
+/// takes nothing twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A flow began with packets of the last batch, and they must not go on before it is written down how
+    /// far the flow has come ([`Receiver::state`]).
+    Began {
+        /// The flow.
+        flow: FlowId,
+        /// Its first numbers, without the window in front of them that reliable transports have.
+        from: ReceiveFrom,
+    },
+    /// Epochs of a node changed.
+    Node {
+        /// Of the partition, without the membership bit.
+        partition_key: u16,
+        /// The node.
+        address: Address,
+        /// What they are now.
+        epochs: NodeEpochs,
+    },
+    /// A flow was forgotten. The epochs of its node are noted first.
+    Forgotten {
+        /// Of the partition, without the membership bit.
+        partition_key: u16,
+        /// Sender and receiver.
+        ends: [Endpoint; 2],
+    },
 }
 
 struct ReceivingUnlisted {
     keys: Unlisted,
     first_epoch: u64,
-    nodes: Nodes,
+    memory: Memory,
     /// Wrong tags in a row of flows that did not stay.
     consecutive: u32,
 }
@@ -100,6 +116,7 @@ impl Receiver {
             flows: Flows::new(),
             unlisted: HashMap::new(),
             new_flows: Vec::new(),
+            notes: Vec::new(),
             suspects: Suspects::new(),
             policy,
             limits,
@@ -122,11 +139,8 @@ impl Receiver {
         if from.requests.max(from.responses) >> PSN_BITS >= EPOCH_END {
             return Err(FlowError::Epochs);
         }
-        let from = match is_reliable(flow.transport) {
-            true => from.before(flow.window_packets as u64),
-            false => from,
-        };
-        self.add_of(Origin::Listed, flow, keys, from)
+        let known_epoch = from.known_epoch();
+        self.add_of(Origin::Listed, flow, keys, from, known_epoch)
     }
 
     fn add_of(
@@ -135,7 +149,12 @@ impl Receiver {
         flow: Flow,
         keys: &SenderKeys,
         from: ReceiveFrom,
+        known_epoch: Option<u64>,
     ) -> Result<FlowId, FlowError> {
+        let from = match is_reliable(flow.transport) {
+            true => from.before(flow.window_packets as u64),
+            false => from,
+        };
         if let Some(in_its_way) = self.flows.check(&flow)? {
             self.remove(in_its_way);
         }
@@ -151,6 +170,7 @@ impl Receiver {
             lowest_extended: from.extended,
             highest_extended: None,
             extended: Slots::new(flow.window_packets, false),
+            known_epoch,
             failed_gcm_32: 0,
             failed_cmac_32: 0,
             consecutive: 0,
@@ -161,10 +181,16 @@ impl Receiver {
 
     /// Takes a flow out; its keys are wiped. Added again with other keys, it has no failed tags.
     pub fn remove(&mut self, id: FlowId) {
-        if let Some((_, _, receiving)) = self.flows.remove(id) {
-            for key in (receiving.gcm_32.into_iter()).chain([receiving.gcm_128]) {
-                key.and_then(|key| self.opener.remove(key));
-            }
+        let state = self.state(id).unwrap_or_default();
+        let Some((flow, origin, receiving)) = self.flows.remove(id) else {
+            return;
+        };
+        let unlisted = self.unlisted.get_mut(&partition(flow.partition_key));
+        if let (Origin::Unlisted, Some(unlisted)) = (origin, unlisted) {
+            (unlisted.memory).gave_way(&[flow.sender, flow.receiver], state);
+        }
+        for key in (receiving.gcm_32.into_iter()).chain([receiving.gcm_128]) {
+            key.and_then(|key| self.opener.remove(key));
         }
     }
 
@@ -182,14 +208,50 @@ impl Receiver {
         if self.unlisted.contains_key(&partition_key) {
             return Err(FlowError::Exists);
         }
+        let flows_max = keys.flows_max;
         let unlisted = ReceivingUnlisted {
             keys,
             first_epoch,
-            nodes: Nodes::default(),
+            memory: Memory::new(flows_max),
             consecutive: 0,
         };
         self.unlisted.insert(partition_key, unlisted);
         Ok(())
+    }
+
+    /// Tells the receiver how far an unlisted flow of a partition has come: nothing before is taken, but
+    /// from a window of reliable transports.
+    pub fn recall_flow(&mut self, partition_key: u16, ends: [Endpoint; 2], from: ReceiveFrom) {
+        if let Some(unlisted) = self.unlisted.get_mut(&partition(partition_key)) {
+            unlisted.memory.recall_flow(ends, from);
+        }
+    }
+
+    /// Tells the receiver of a node of a partition what another receiver noted.
+    pub fn recall_node(&mut self, partition_key: u16, address: Address, epochs: NodeEpochs) {
+        if let Some(unlisted) = self.unlisted.get_mut(&partition(partition_key)) {
+            unlisted.memory.recall_node(address, epochs);
+        }
+    }
+
+    /// How far the unlisted flows have come that the receiver remembers, with the P_Keys of their
+    /// partitions, without the membership bit, and their senders and receivers.
+    pub fn remembered(&self) -> Vec<(u16, [Endpoint; 2], ReceiveFrom)> {
+        let in_use = self.flows.iter().filter_map(|(id, flow, origin, _)| {
+            let ends = [flow.sender, flow.receiver];
+            let state = (origin == Origin::Unlisted).then(|| self.state(id))??;
+            Some(((partition(flow.partition_key), ends), state))
+        });
+        let in_use: HashMap<_, ReceiveFrom> = in_use.collect();
+        let of_partitions = self.unlisted.iter().flat_map(|(partition_key, unlisted)| {
+            (unlisted.memory.flows()).map(|(ends, from)| (*partition_key, *ends, from))
+        });
+        of_partitions
+            .map(|(partition_key, ends, from)| {
+                let state = in_use.get(&(partition_key, ends)).copied();
+                (partition_key, ends, from.max(state.unwrap_or(from)))
+            })
+            .collect()
     }
 
     /// Takes the unlisted flows of a partition out, and their keys.
@@ -248,6 +310,7 @@ impl Receiver {
     /// of timestamps: seconds since 1970.
     pub fn unprotect(&mut self, batch: &mut Batch<'_>, now_seconds: u64) -> &[Alarm] {
         self.alarms.clear();
+        self.notes.clear();
         self.flows.begin_batch();
         self.look_ahead(batch);
         for index in 0..batch.len() {
@@ -258,13 +321,18 @@ impl Receiver {
             }
         }
         self.run(batch);
-        self.keep_or_remove_new_flows();
+        self.keep_or_remove_new_flows(batch);
         &self.alarms
     }
 
     /// What was alarming in the last batch.
     pub fn alarms(&self) -> &[Alarm] {
         &self.alarms
+    }
+
+    /// What has to be written down after the last batch.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// Fetches what is kept for the packets from memory, of all of them together.
@@ -373,37 +441,42 @@ impl Receiver {
             return Err(DropReason::NewFlowsLimit);
         }
         let (flow, keys) = (unlisted.keys.flow(path, bth)).ok_or(DropReason::UnknownQueuePair)?;
-        let lowest = unlisted
-            .nodes
-            .lowest_epoch(path.source(), unlisted.first_epoch);
-        let from = ReceiveFrom::epoch(lowest);
-        let id = (self.add_of(Origin::Unlisted, flow, &keys, from))
+        let from = (unlisted.memory).from(&[flow.sender, flow.receiver], unlisted.first_epoch);
+        let node = unlisted.memory.node(flow.sender.address);
+        let known_epoch = from.known_epoch().max(node.map(|node| node.newest));
+        let id = (self.add_of(Origin::Unlisted, flow, &keys, from, known_epoch))
             .map_err(|_| DropReason::UnknownQueuePair)?;
         if let Some((_, receiving)) = self.flows.get_mut(id) {
             receiving.failed_gcm_32 = failed;
             receiving.failed_cmac_32 = failed;
         }
-        self.new_flows.push(id);
+        self.new_flows.push((id, from));
         Ok(id)
     }
 
     /// Flows of this batch stay if a packet was right. Others leave the number of their failed tags.
-    fn keep_or_remove_new_flows(&mut self) {
-        for id in std::mem::take(&mut self.new_flows) {
+    fn keep_or_remove_new_flows(&mut self, batch: &mut Batch<'_>) {
+        for (id, from) in std::mem::take(&mut self.new_flows) {
             let Some((&flow, receiving)) = self.flows.get_mut(id) else {
                 continue;
             };
-            let Some(unlisted) = self.unlisted.get_mut(&partition(flow.partition_key)) else {
+            let partition_key = partition(flow.partition_key);
+            let Some(unlisted) = self.unlisted.get_mut(&partition_key) else {
                 continue;
             };
             if receiving.has_verified {
                 unlisted.consecutive = 0;
-                let node = flow.sender.address;
-                let flows_max = unlisted.keys.flows_max;
-                if let Some(epoch) = receiving.newest_epoch() {
-                    unlisted.nodes.begun(node, epoch, flows_max);
+                let notes = &mut self.notes;
+                let mut note = |note| notes.push(Note::of(partition_key, note));
+                let ends = [flow.sender, flow.receiver];
+                let newest_epoch = receiving.newest_epoch().unwrap_or(0);
+                if !(unlisted.memory).begin(ends, from, newest_epoch, &mut note) {
+                    self.remove(id);
+                    batch.drop_flow(id, DropReason::TooManyFlows);
+                    continue;
                 }
-                if self.flows.unlisted() > flows_max
+                self.notes.push(Note::Began { flow: id, from });
+                if self.flows.unlisted() > unlisted.keys.flows_max
                     && let Some(gives_way) = self.flows.oldest_unlisted()
                 {
                     self.remove(gives_way);
@@ -494,6 +567,22 @@ impl Receiver {
     }
 }
 
+impl Note {
+    fn of(partition_key: u16, note: MemoryNote) -> Note {
+        match note {
+            MemoryNote::Node(address, epochs) => Note::Node {
+                partition_key,
+                address,
+                epochs,
+            },
+            MemoryNote::Forgotten(ends) => Note::Forgotten {
+                partition_key,
+                ends,
+            },
+        }
+    }
+}
+
 /// Makes a verified packet what it was.
 fn restore(batch: &mut Batch<'_>, packet: &Planned) {
     let index = packet.index;
@@ -504,31 +593,6 @@ fn restore(batch: &mut Batch<'_>, packet: &Planned) {
         }
     }
     batch.finish_plain(index);
-}
-
-impl ReceiveFrom {
-    /// The same a number of packets before. A receiver that begins with an epoch has taken none.
-    fn before(self, packets: u64) -> ReceiveFrom {
-        let before = |number: u64| match number & PSN_MASK {
-            0 => number,
-            _ => number.saturating_sub(packets),
-        };
-        ReceiveFrom {
-            requests: before(self.requests),
-            responses: before(self.responses),
-            extended: before(self.extended),
-        }
-    }
-
-    /// Takes everything from an epoch on.
-    pub fn epoch(epoch: u64) -> ReceiveFrom {
-        let number = epoch << PSN_BITS;
-        ReceiveFrom {
-            requests: number,
-            responses: number,
-            extended: number,
-        }
-    }
 }
 
 impl Default for TagLimits {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 
-use super::derive::{Address, Endpoint, Secret, SenderKeys, SessionRandom, label};
+use super::derive::{Endpoint, Secret, SenderKeys, SessionRandom, label};
 use super::flow::{ExtendedMode, Flow, FlowError};
 use super::place::Path;
 use crate::wire::{Bth, Transport};
@@ -97,32 +97,6 @@ impl fmt::Debug for Unlisted {
             .field("window_packets", &self.window_packets)
             .field("flows_max", &self.flows_max)
             .finish_non_exhaustive()
-    }
-}
-
-/// The newest epochs of the nodes of a partition, by which the first packet of a flow is understood.
-#[derive(Default)]
-pub(super) struct Nodes {
-    newest: HashMap<Address, u64>,
-}
-
-/// Epochs by which the flows of a node may differ from the one that was begun last.
-const EPOCHS_APART: u64 = 63;
-
-impl Nodes {
-    /// The lowest epoch that a new flow of a node may have.
-    pub(super) fn lowest_epoch(&self, node: Address, first_epoch: u64) -> u64 {
-        let newest = self.newest.get(&node).copied().unwrap_or(0);
-        newest.saturating_sub(EPOCHS_APART).max(first_epoch)
-    }
-
-    /// A flow of a node began with an epoch.
-    pub(super) fn begun(&mut self, node: Address, epoch: u64, nodes_max: usize) {
-        if self.newest.len() >= nodes_max && !self.newest.contains_key(&node) {
-            return;
-        }
-        let newest = self.newest.entry(node).or_default();
-        *newest = epoch.max(*newest);
     }
 }
 

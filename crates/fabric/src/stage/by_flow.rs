@@ -1,8 +1,8 @@
-//! What a stage keeps for each flow of its file.
+//! What a stage keeps for each flow.
 
 use crate::secure::FlowId;
 
-/// Places by flow, of flows that are never removed.
+/// Places by flow.
 #[derive(Default)]
 pub(super) struct ByFlow(Vec<Option<(FlowId, usize)>>);
 
@@ -14,7 +14,13 @@ impl ByFlow {
         self.0[flow.slot()] = Some((flow, place));
     }
 
-    /// The place of a flow; nothing for those that are not of the file.
+    /// The place of the flow that had this one's slot before.
+    pub fn before(&self, flow: FlowId) -> Option<usize> {
+        let (_, place) = self.0.get(flow.slot()).copied().flatten()?;
+        Some(place)
+    }
+
+    /// The place of a flow; nothing for those that have none.
     #[inline]
     pub fn get(&self, flow: FlowId) -> Option<usize> {
         let (found, place) = self.0.get(flow.slot()).copied().flatten()?;

@@ -10,12 +10,13 @@ use weir_stream::{
 
 use super::by_flow::ByFlow;
 use super::error::FabricError;
+use super::flow_windows::FlowWindow;
 use super::records::{Made, NS_PER_SECOND, Records, finish, time_ns};
 use super::report::FlowReport;
 use super::steering;
 use super::windows::{ReceivingKeys, inbound};
 use super::words::{StageDropReason, Words};
-use crate::secure::{Alarm, AlarmCause, Algorithm, FlowId, Receiver};
+use crate::secure::{Alarm, AlarmCause, Algorithm, FlowId, Note, ReceiveFrom, Receiver};
 
 const NAME: &str = "fabric-unprotect";
 
@@ -27,6 +28,7 @@ pub struct UnprotectStage {
     receiving: Vec<Receiving>,
     by_flow: ByFlow,
     records: Records,
+    worker: usize,
     /// Queue pairs with packets among the records, by their place in `receiving`.
     touched: Vec<usize>,
     batches: u64,
@@ -39,8 +41,7 @@ pub struct UnprotectStage {
 
 /// A queue pair.
 struct Receiving {
-    /// Among the [`inbound`] ones of the file.
-    place: usize,
+    window: Window,
     flow: FlowId,
     packets: u64,
     bytes: u64,
@@ -50,6 +51,13 @@ struct Receiving {
     is_granted: bool,
     /// At the end.
     was_degraded: (bool, bool),
+}
+
+enum Window {
+    /// Of a queue pair of the file: its place among the [`inbound`] ones.
+    Listed(usize),
+    /// Of another one, and its place among the windows of partitions.
+    Unlisted(FlowWindow, usize),
 }
 
 impl UnprotectStage {
@@ -71,15 +79,7 @@ impl UnprotectStage {
             let added = receiver.add(direction.flow, &direction.keys(), from.unwrap_or_default());
             let flow = added.map_err(failed("queue_pair", name))?;
             by_flow.insert(flow, receiving.len());
-            receiving.push(Receiving {
-                place,
-                flow,
-                packets: 0,
-                bytes: 0,
-                touched_in: 0,
-                is_granted: true,
-                was_degraded: (false, false),
-            });
+            receiving.push(Receiving::new(flow, Window::Listed(place)));
         }
         for partition in &file.partitions {
             if let Some(unlisted) = &partition.unlisted {
@@ -87,8 +87,12 @@ impl UnprotectStage {
                 added.map_err(failed("partition", &partition.name))?;
             }
         }
+        for of_flows in keys.flow_windows() {
+            of_flows.recall(&mut receiver, worker, workers);
+        }
         Ok(UnprotectStage {
             words: None,
+            worker,
             receiver,
             receiving,
             by_flow,
@@ -128,9 +132,12 @@ impl UnprotectStage {
     pub fn reports(&self) -> Vec<FlowReport> {
         let inbound: Vec<_> = inbound(self.keys.file()).collect();
         let of = |receiving: &Receiving| {
-            let (name, direction) = inbound.get(receiving.place)?;
+            let Window::Listed(place) = receiving.window else {
+                return None;
+            };
+            let (name, direction) = inbound.get(place)?;
             Some(FlowReport {
-                place: receiving.place,
+                place,
                 name: (*name).to_owned(),
                 flow: direction.flow,
                 packets: receiving.packets,
@@ -142,6 +149,39 @@ impl UnprotectStage {
             })
         };
         self.receiving.iter().filter_map(of).collect()
+    }
+
+    /// Takes down what the receiver notes of unlisted queue pairs.
+    fn note(&mut self) {
+        let notes = self.receiver.notes();
+        if notes.is_empty() {
+            return;
+        }
+        for of_flows in self.keys.flow_windows() {
+            of_flows.note(notes, self.worker);
+        }
+        for note in notes {
+            let Note::Began { flow, from } = *note else {
+                continue;
+            };
+            let Some(began) = self.receiver.flow(flow) else {
+                continue;
+            };
+            let windows = self.keys.flow_windows();
+            let of = (windows.iter()).position(|of_flows| of_flows.is_of(began.partition_key));
+            let Some(of) = of else {
+                continue;
+            };
+            let window = Window::Unlisted(FlowWindow::new(began, from), of);
+            let receiving = Receiving::new(flow, window);
+            // The slot's last flow gave way.
+            let place = self.by_flow.before(flow).unwrap_or(self.receiving.len());
+            self.by_flow.insert(flow, place);
+            match self.receiving.get_mut(place) {
+                Some(before) => *before = receiving,
+                None => self.receiving.push(receiving),
+            }
+        }
     }
 
     /// Notes how far the queue pairs have come that have packets among the records.
@@ -164,12 +204,10 @@ impl UnprotectStage {
             let Some(receiving) = self.receiving.get_mut(place) else {
                 continue;
             };
-            let window = self.keys.window(receiving.place);
             let state = self.receiver.state(receiving.flow);
-            let advanced = match window.zip(state) {
-                Some((mut window, state)) => window.advance(state),
-                None => Err(Shortage::Pending),
-            };
+            let advanced = state.map_or(Err(Shortage::Pending), |state| {
+                receiving.window.advance(state, &self.keys)
+            });
             receiving.is_granted = advanced.is_ok();
             if let Err(Shortage::Failed(error)) = advanced {
                 self.ledger_error = Some(error);
@@ -193,14 +231,13 @@ impl UnprotectStage {
                 }
             };
             let place = self.by_flow.get(flow);
-            if let Some(receiving) = place.and_then(|place| self.receiving.get_mut(place)) {
-                if !receiving.is_granted {
-                    words.drop_for(batch, row.index, StageDropReason::WindowPending);
-                    continue;
-                }
-                receiving.packets += 1;
-                receiving.bytes += bytes as u64;
-            }
+            let receiving = place.and_then(|place| self.receiving.get_mut(place));
+            let Some(receiving) = receiving.filter(|receiving| receiving.is_granted) else {
+                words.drop_for(batch, row.index, StageDropReason::WindowPending);
+                continue;
+            };
+            receiving.packets += 1;
+            receiving.bytes += bytes as u64;
             self.unprotected += 1;
             finish(batch, row, bytes);
         }
@@ -244,6 +281,7 @@ impl Stage for UnprotectStage {
                 self.alarms += 1;
                 batch.notice_beside(event(&words, time_ns, alarm));
             }
+            self.note();
             self.advance();
             self.hand_out(batch, &words);
         }
@@ -257,11 +295,53 @@ impl Stage for UnprotectStage {
         for receiving in &mut self.receiving {
             receiving.was_degraded = self.receiver.is_degraded(receiving.flow);
         }
+        let remembered = self.receiver.remembered();
         let file = self.keys.file();
         self.receiver = Receiver::new(file.policy.clone(), file.limits);
-        let places = self.receiving.iter().map(|receiving| receiving.place);
-        let settled = self.keys.settle(places);
+        let places = (self.receiving.iter()).filter_map(|receiving| match receiving.window {
+            Window::Listed(place) => Some(place),
+            Window::Unlisted(..) => None,
+        });
+        let mut settled = self.keys.settle(places);
+        for of_flows in self.keys.flow_windows() {
+            let flows = (remembered.iter())
+                .filter(|(partition_key, ..)| of_flows.is_of(*partition_key))
+                .map(|(_, ends, from)| (*ends, *from));
+            settled = settled.and(of_flows.settle(flows));
+        }
         settled.map_err(|error| StageError::new(NAME, error))
+    }
+}
+
+impl Receiving {
+    fn new(flow: FlowId, window: Window) -> Receiving {
+        Receiving {
+            window,
+            flow,
+            packets: 0,
+            bytes: 0,
+            touched_in: 0,
+            is_granted: true,
+            was_degraded: (false, false),
+        }
+    }
+}
+
+impl Window {
+    /// Notes how far a receiver has come, before its packets go on.
+    fn advance(&mut self, to: ReceiveFrom, keys: &ReceivingKeys) -> Result<(), Shortage> {
+        match self {
+            Window::Listed(place) => {
+                let window = keys.window(*place);
+                window.map_or(Err(Shortage::Pending), |mut window| window.advance(to))
+            }
+            Window::Unlisted(window, of) => {
+                let of_flows = keys.flow_windows().get(*of);
+                of_flows.map_or(Err(Shortage::Pending), |of_flows| {
+                    window.advance(to, of_flows)
+                })
+            }
+        }
     }
 }
 

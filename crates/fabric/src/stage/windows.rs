@@ -8,6 +8,7 @@ use weir_ledger::{
 };
 
 use super::error::FabricError;
+use super::flow_windows::FlowWindows;
 use super::steering::home;
 use super::{Traffic, UnprotectStage};
 use crate::secure::{Direction, FabricFile, ReceiveFrom};
@@ -36,6 +37,8 @@ pub struct ReceivingKeys {
     first_epoch: u64,
     /// Of the inbound directions of the file, in its order.
     windows: Arc<[Mutex<KeptWindow>]>,
+    /// Of the partitions with keys for unlisted queue pairs.
+    flow_windows: Arc<[FlowWindows]>,
 }
 
 /// How far a receiver has come.
@@ -69,22 +72,34 @@ impl ReceivingKeys {
     /// # Errors
     /// The ledger cannot be relied on.
     pub fn open(file: &Arc<FabricFile>, windows: &Windows) -> Result<ReceivingKeys, FabricError> {
-        let (first_epoch, kept) = match windows {
+        let unlisted = file.partitions.iter().filter_map(|partition| {
+            let unlisted = partition.unlisted.as_ref()?;
+            Some((&*partition.name, unlisted))
+        });
+        let (first_epoch, kept, flow_windows) = match windows {
             Windows::Epoch(epoch) => {
                 let from = ReceiveFrom::epoch(*epoch);
                 let kept = inbound(file).map(|_| KeptWindow::new_in_every_run(from));
-                (*epoch, kept.collect())
+                let of_flows =
+                    unlisted.map(|(_, unlisted)| FlowWindows::new_in_every_run(unlisted));
+                (*epoch, kept.collect(), of_flows.collect())
             }
             Windows::Ledger {
                 path,
                 marks,
                 traffic,
-            } => (0, open_windows(file, path, marks.as_deref(), *traffic)?),
+            } => {
+                let kept = open_windows(file, path, marks.as_deref(), *traffic)?;
+                let of_flows = unlisted
+                    .map(|(name, unlisted)| FlowWindows::open(name, unlisted, path, *traffic));
+                (0, kept, of_flows.collect::<Result<Arc<_>, _>>()?)
+            }
         };
         Ok(ReceivingKeys {
             file: Arc::clone(file),
             first_epoch,
             windows: kept.into_iter().map(Mutex::new).collect(),
+            flow_windows,
         })
     }
 
@@ -121,6 +136,10 @@ impl ReceivingKeys {
     pub(super) fn window(&self, place: usize) -> Option<MutexGuard<'_, KeptWindow>> {
         let window = self.windows.get(place)?;
         Some(window.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn flow_windows(&self) -> &[FlowWindows] {
+        &self.flow_windows
     }
 
     /// Writes down how far receivers have come, by which nothing is received any more.

@@ -3,6 +3,7 @@
 mod forgeries;
 mod known_answers;
 mod network;
+mod restarts;
 mod round_trip;
 mod timestamps;
 mod traffic;

@@ -175,6 +175,8 @@ pub struct Site {
     namespace: Namespace,
     pub folder: Folder,
     node: u8,
+    /// Further keys of the partition.
+    pub partition: &'static str,
     config: String,
     running: Option<Beside>,
 }
@@ -232,6 +234,7 @@ impl Site {
             namespace,
             folder,
             node,
+            partition: "",
             running: None,
         }
     }
@@ -240,7 +243,8 @@ impl Site {
     pub fn write(&self, head: &str, pairs: &[Pair<'_>]) {
         let mut text = format!(
             "{head}[[partition]]\nname = \"storage\"\npartition_key = 0x8001\n\
-             secret = \"00112233445566778899aabbccddeeff\"\n",
+             secret = \"00112233445566778899aabbccddeeff\"\n{}",
+            self.partition
         );
         for (name, transport, queue_pair, random) in pairs {
             let ends = [(1, *queue_pair), (2, queue_pair + 0x10)].map(|(node, queue_pair)| {

@@ -8,7 +8,7 @@ use crate::secure::derive::GcmKey;
 use crate::secure::flow::FlowSecrets;
 use crate::secure::flows::FlowId;
 use crate::secure::format::{
-    Algorithm, CUT_TAG_BYTES, EPOCH_END, PSN_BITS, Role, TAG_BYTES, extend_epoch,
+    Algorithm, CUT_TAG_BYTES, EPOCH_END, PSN_BITS, PSN_MASK, Role, TAG_BYTES, extend_epoch,
 };
 use crate::secure::reason::DropReason;
 use crate::secure::slots::{Slots, Use};
@@ -25,6 +25,8 @@ pub(super) struct Receiving {
     pub(super) lowest_extended: u64,
     pub(super) highest_extended: Option<u64>,
     pub(super) extended: Slots,
+    /// The newest epoch of the sender that was known before the first packet.
+    pub(super) known_epoch: Option<u64>,
     pub(super) failed_gcm_32: u32,
     pub(super) failed_cmac_32: u32,
     pub(super) consecutive: u32,
@@ -54,11 +56,9 @@ pub(super) struct Planned {
 /// Numbers that lie so far back were not sent again after the PSN wrapped.
 pub(super) const WRAP: u64 = 1 << 23;
 
-/// Epochs by which a packet may be ahead of the newest. What has the low bits of one further ahead is an
-/// old packet that somebody sends again, and no forged one.
-const EPOCHS_AHEAD: u64 = 63;
-
-pub(super) const PSN_MASK: u64 = (1 << PSN_BITS) - 1;
+/// Epochs by which a packet may be ahead of the newest, or behind it. What has the low bits of one further
+/// ahead is an old packet that somebody sends again, and no forged one.
+const EPOCHS_APART: u64 = 63;
 
 impl ReceivingRole {
     /// What is known about a number, which for one above all that came is not read from memory.
@@ -104,16 +104,17 @@ impl Receiving {
             lowest, highest, ..
         } = &self.roles[role as usize];
         let newest = highest.unwrap_or(lowest) >> PSN_BITS;
+        // All roles have their epochs from one sender.
+        let newest_of_sender = self.newest_epoch();
         // The one before may go on where the PSN has wrapped.
         let oldest = match highest {
             Some(_) => newest.saturating_sub(1).max(lowest >> PSN_BITS),
             None => newest,
         };
-        let epoch = extend_epoch(oldest, low_bits);
+        let behind = newest_of_sender.map_or(0, |newest| newest.saturating_sub(EPOCHS_APART));
+        let epoch = extend_epoch(oldest.max(behind), low_bits);
         // Seven bits do not distinguish one that is far ahead from one that is over.
-        // All roles have their epochs from one sender.
-        let is_far = highest.is_some()
-            && (self.newest_epoch()).is_some_and(|newest| epoch > newest + EPOCHS_AHEAD);
+        let is_far = newest_of_sender.is_some_and(|newest| epoch > newest + EPOCHS_APART);
         if epoch >= EPOCH_END || is_far {
             return Err(DropReason::OldEpoch);
         }
@@ -213,11 +214,12 @@ impl Receiving {
         self.has_verified = true;
     }
 
-    /// The newest epoch of the packets that were verified.
+    /// The newest epoch of the packets that were verified, by this receiver or before.
     pub(super) fn newest_epoch(&self) -> Option<u64> {
         let highest = self.roles.iter().map(|role| role.highest);
         let highest = highest.max().flatten().max(self.highest_extended);
-        highest.map(|number| number >> PSN_BITS)
+        let newest = highest.map(|number| number >> PSN_BITS);
+        newest.max(self.known_epoch)
     }
 
     /// Marks the number of a packet with a right tag as taken, if it may be.
