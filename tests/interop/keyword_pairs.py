@@ -323,6 +323,41 @@ def of_headers():
     ]
 
 
+def of_passes():
+    """How far a rule with the action `pass` reaches: in the near miss the alert of another rule."""
+    def alone(options, pass_options, match, near_miss, header="{} udp HOSTS any -> HOSTS any"):
+        return Pair("(actions)", f"{header.format('pass')} ({pass_options})\n{header.format('alert')} ({options})",
+                    match, near_miss)
+
+    def asks(*paths):
+        both = ((0, request(b"", b"GET", path)) if side == 0 else (1, response(b""))
+                for path in paths for side in (0, 1))
+        return Tcp(tuple(both), port=80)
+
+    x, alert = 'content:"x";', 'alert udp HOSTS any -> HOSTS any (content:"x";)'
+    once = "track by_src,count 1,seconds 60;"
+    answer = Udp(((0, b"p"), (1, b"x")))
+    return [
+        # A rule about packets: packets.
+        alone(x, 'content:"p";', one(b"p", b"x"), one(b"p x")),
+        alone(x, "dsize:3;", one(b"p x", b"xx"), one(b"p x")),
+        # About addresses, ports or protocol alone: flows.
+        Pair("(actions)", "pass udp CLIENTS any -> HOSTS any ()\n" + alert, Udp(((1, b"x"),)), answer),
+        Pair("(actions)", "pass udp HOSTS any -> HOSTS 4000 ()\n" + alert, dataclasses.replace(answer, port=4001), answer),
+        # In a stream or a message: flows.
+        alone("dsize:1; content:\"x\";", 'content:"p";', said(b"q", b"x"), said(b"p", *[b"." * 1400] * 4, b"x"),
+              "{} tcp HOSTS any -> HOSTS any"),
+        alone('http.uri; content:"/x";', 'http.uri; content:"/p";', asks(b"/q", b"/x"), asks(b"/p", b"/x"),
+              "{} http HOSTS any -> HOSTS any"),
+        # Bits are set, and matches are counted.
+        Pair("(actions)", 'pass udp HOSTS any -> HOSTS any (content:"p"; flowbits:set,K;)\n'
+             'alert udp HOSTS any -> HOSTS any (content:"x"; flowbits:isset,K;)', one(b"p", b"x"), one(b"q", b"x")),
+        alone(x, f'content:"p"; threshold:type limit,{once}', one(b"p x", b"p x"), one(b"p x", b"p")),
+        alone(x, f'content:"p"; detection_filter:{once}', one(b"p x", b"p"), one(b"p", b"p x")),
+        alone(x, 'content:"p"; noalert;', one(b"p", b"x"), one(b"p x")),
+    ]
+
+
 TARGET = b"/dir/%61.php?id=1"
 FIELDS = {
     b"Host": b"www.a.com:8080", b"User-Agent": b"curl/7", b"Referer": b"http://r.example/",
@@ -518,6 +553,6 @@ def of_dns(sticky):
 
 def all_of_them(sticky, modifiers, root):
     certificate = (root / CERTIFICATE).read_bytes()
-    pairs = of_packets() + of_state() + of_description() + of_headers() + of_http_options()
+    pairs = of_packets() + of_state() + of_description() + of_headers() + of_passes() + of_http_options()
     pairs += of_http(sticky, modifiers) + of_tls(sticky, certificate) + of_dns(sticky)
     return pairs

@@ -61,7 +61,7 @@ class Cases:
 
 def whole(pair):
     """The rules of a pair, without their numbers."""
-    if re.match("alert|drop|reject|pass", pair.rules):
+    if re.match("alert|drop|reject|pass ", pair.rules):
         return pair.rules
     transport = {keyword_pairs.Udp: "udp", keyword_pairs.Icmp: "icmp"}.get(type(pair.match), "tcp")
     return f"alert {pair.protocol or transport} HOSTS any -> HOSTS any ({pair.rules})"

@@ -103,7 +103,6 @@ pub struct RuleSet {
     /// The number of each rule, and the rule of each number.
     numbers: Vec<u32>,
     by_number: Vec<Option<u32>>,
-    pub(crate) pass_count: u32,
     /// By [`GroupKey::index`]; groups without rules are not there.
     groups: Vec<Option<Group>>,
     content_count: usize,
@@ -225,7 +224,6 @@ impl RuleSet {
         for (index, number) in (0..).zip(&numbers) {
             by_number[*number as usize] = Some(index);
         }
-        let pass_count = rules.partition_point(|rule| rule.action == Action::Pass) as u32;
 
         let mut drafts: Vec<GroupDraft> = (0..GROUPS).map(|_| GroupDraft::default()).collect();
         let mut headers = Vec::new();
@@ -282,7 +280,6 @@ impl RuleSet {
             numbers,
             by_number,
             parts,
-            pass_count,
             content_count: groups
                 .iter()
                 .flatten()

@@ -216,6 +216,8 @@ pub(crate) struct Flow {
     pub(super) is_shed: bool,
     /// A rule dropped it: its packets are not forwarded any more.
     pub(crate) is_dropped: bool,
+    /// A rule passed it: no rule is tried for its packets any more.
+    pub(crate) is_passed: bool,
     /// What the table knows of the streams' memory.
     pub(super) memory_bytes: usize,
     start_ns: u64,
@@ -247,11 +249,18 @@ impl Flow {
             streams: None,
             is_shed: false,
             is_dropped: false,
+            is_passed: false,
             memory_bytes: 0,
             start_ns: now_ns,
             to_server: (0, 0),
             to_client: (0, 0),
         }
+    }
+
+    /// Lets it pass: nobody looks at its streams any more.
+    pub(crate) fn pass(&mut self) {
+        (self.is_passed, self.is_shed) = (true, true);
+        self.streams = None;
     }
 
     /// What there is to tell of it with a packet that goes this way.

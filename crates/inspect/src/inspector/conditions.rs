@@ -107,10 +107,6 @@ impl Trial<'_> {
         transaction: Option<&Arc<Transaction>>,
     ) {
         let rule = &self.rules.rules()[index as usize];
-        if index < self.rules.pass_count {
-            self.is_passed = true;
-            return;
-        }
         let now_ns = self.subject.packet.timestamp_ns;
         if let Some(bits) = bits {
             for (action, names) in &rule.state.flow_bits {
@@ -128,6 +124,16 @@ impl Trial<'_> {
             (None, []) => Counted::Alert,
             _ => self.count(index, now_ns),
         };
+        if rule.action == Action::Pass {
+            if counted == Counted::Alert {
+                let of_flow = subject == Matched::Flow || rule.is_about_flow_alone();
+                self.passed = self.passed.max(Some(match of_flow {
+                    true => Matched::Flow,
+                    false => Matched::Packet,
+                }));
+            }
+            return;
+        }
         if counted != Counted::TooFew {
             self.carry_out(rule, subject);
         }
@@ -165,7 +171,8 @@ impl Trial<'_> {
         for bit in &rule.state.host_bits {
             trackers.change(bit, ends, now_ns);
         }
-        let rate = rule.state.rate.as_ref().filter(|_| !rule.state.is_silent);
+        let is_silent = rule.state.is_silent && rule.action != Action::Pass;
+        let rate = rule.state.rate.as_ref().filter(|_| !is_silent);
         let counted = rate.map_or(Counted::Alert, |rate| {
             trackers.count(number, rate, ends, now_ns)
         });
@@ -175,16 +182,13 @@ impl Trial<'_> {
 }
 
 impl Rule {
-    /// Whether nothing but addresses and protocols decides, which all packets of
-    /// a flow have in common.
-    fn is_about_flow_alone(&self) -> bool {
-        let has_ports =
-            !(self.selector.source_port.is_any() && self.selector.destination_port.is_any());
+    /// Whether nothing but addresses, ports and protocol decides. As in Suricata, what it does is
+    /// done to both directions of a flow.
+    pub(super) fn is_about_flow_alone(&self) -> bool {
         self.payload.is_empty()
             && self.buffers.is_empty()
             && self.packet == PacketConditions::default()
             && self.flow == FlowCondition::default()
-            && (!has_ports || matches!(self.protocol, RuleProtocol::Application(_)))
     }
 }
 

@@ -47,8 +47,8 @@ pub use cost::{GroupStatistics, RuleCost};
 pub use options::InspectOptions;
 pub use statistics::{FalseCandidates, InspectStatistics, RefusedPackets};
 use trial::{Subject, Trial};
-use verdict::Verdict;
 pub use verdict::{InspectDrop, Refusal};
+use verdict::{Matched, Verdict};
 
 /// Most alerts that one packet raises; more are counted as suppressed.
 pub const MAX_ALERTS_PER_PACKET: usize = 255;
@@ -427,6 +427,12 @@ impl Inspector {
                 ..Judged::default()
             };
         }
+        if index.is_some_and(|index| self.flows.flow(index).is_passed) {
+            return Judged {
+                is_passed: true,
+                ..Judged::default()
+            };
+        }
         let is_fragment = packet.headers.fragment != Fragment::Whole;
         let mut trial = Trial {
             rules: &self.rules,
@@ -440,7 +446,7 @@ impl Inspector {
                 is_set_aside: is_fragment || brought.refused.is_some(),
                 tuple: Tuple::from_headers(&packet.headers, packet.bytes, packet.interface),
             },
-            is_passed: false,
+            passed: None,
             verdict: None,
         };
         match index {
@@ -448,18 +454,20 @@ impl Inspector {
             None => trial.packet(&Arrival::default(), None),
         }
         let Trial {
-            is_passed, verdict, ..
+            passed, verdict, ..
         } = trial;
         if let Some(index) = index {
             let drops_flow = verdict.is_some_and(|verdict| verdict.drops_flow);
-            if self.is_inline && drops_flow && !is_passed {
+            if passed == Some(Matched::Flow) {
+                self.flows.flow(index).pass();
+            } else if self.is_inline && drops_flow && passed.is_none() {
                 self.flows.flow(index).is_dropped = true;
             }
             self.flows.settle(index);
         }
         let direction = brought.state.direction.unwrap_or(Direction::ToServer);
         Judged {
-            is_passed,
+            is_passed: passed.is_some(),
             place: index.map(|index| (index, direction)),
             verdict,
             refused: match brought.refused {

@@ -58,8 +58,8 @@ pub(super) struct Trial<'a> {
     pub(super) statistics: &'a mut InspectStatistics,
     pub(super) scratch: &'a mut Scratch,
     pub(super) subject: Subject<'a>,
-    /// A rule with action `pass` matched.
-    pub(super) is_passed: bool,
+    /// What the rules with action `pass` that matched let pass.
+    pub(super) passed: Option<Matched>,
     /// What the rules with actions `drop` and `reject` that matched say.
     pub(super) verdict: Option<Verdict>,
 }

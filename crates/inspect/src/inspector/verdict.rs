@@ -41,7 +41,7 @@ pub struct Refusal {
 }
 
 /// What a rule matched, which decides how far its action reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Matched {
     /// The packet by itself.
     Packet,

@@ -4,16 +4,19 @@ mod hostile;
 mod inline;
 mod keywords;
 mod pairs;
+mod passes;
 mod reload;
 mod streams;
 mod tunnels;
+
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use weir_packet::wire::LinkType;
 
 use super::*;
 use crate::flow::FlowLimits;
-use crate::rule::Variables;
+use crate::rule::{Action, Rule, Variables};
 use crate::rule_set::RuleFile;
 use crate::test_packets::{TcpFields, as_packet, icmp, ipv4, tcp, udp};
 
@@ -66,10 +69,10 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
         header_verdicts: vec![(0, false); rules.headers().len()],
         ..Scratch::default()
     };
-    let mut raised = Vec::new();
+    let (mut raised, mut passed_flows) = (Vec::new(), BTreeSet::new());
     for (index, record) in records.iter().enumerate() {
         let packet = as_packet(record, index as u64 * 1_000_000);
-        let (_, brought) = flows.track(&packet, Sum::Unknown);
+        let (flow, brought) = flows.track(&packet, Sum::Unknown);
         assert!(!brought.arrival.is_in_stream);
         scratch.packet_number += 1;
         let is_fragment = packet.headers.fragment != Fragment::Whole;
@@ -85,7 +88,7 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
                 is_set_aside: brought.refused.is_some(),
                 tuple: Tuple::from_headers(&packet.headers, record, 0),
             },
-            is_passed: false,
+            passed: None,
             verdict: None,
         };
         let numbers = 0..rules.rules().len() as u32;
@@ -94,7 +97,14 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
             .filter(|rule| !(is_fragment && asks_for_payload(*rule)))
             .filter(|rule| trial.matches_packet(*rule))
             .collect();
-        if matching.iter().all(|rule| *rule >= rules.pass_count) {
+        let mut passing = (matching.iter().map(|rule| &rules.rules()[*rule as usize]))
+            .filter(|rule| rule.action == Action::Pass)
+            .peekable();
+        let is_passed = passing.peek().is_some() || passed_flows.contains(&flow);
+        if flow.is_some() && passing.any(Rule::is_about_flow_alone) {
+            passed_flows.insert(flow);
+        }
+        if !is_passed {
             let sid = |rule: u32| rules.rules()[rule as usize].description.sid;
             raised.extend(matching.into_iter().map(|rule| (index, sid(rule))));
         }

@@ -6,6 +6,7 @@ use weir_packet::wire::protocol::UDP;
 const PORTS: (u16, u16) = (40_000, 80);
 const ACK: u8 = 0x10;
 const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
 
 /// A connection, packet by packet.
 pub(super) struct Talk {
@@ -74,6 +75,11 @@ impl Talk {
     fn acknowledges(mut self, place: u32) -> Talk {
         self.client_next = 1001 + place;
         self.server_sends(ACK, self.server_next, b"");
+        self
+    }
+
+    pub(super) fn resets(mut self) -> Talk {
+        self.client_sends(RST, self.client_next, b"");
         self
     }
 
