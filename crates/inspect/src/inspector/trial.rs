@@ -17,7 +17,7 @@ use crate::group::GroupKey;
 use crate::message::{EventContent, Part};
 use crate::payload::Text;
 use crate::rate::SharedTrackers;
-use crate::rule::{Rule, TextScope};
+use crate::rule::{BufferTest, Rule, TextScope};
 use crate::rule_set::RuleSet;
 
 /// What a trial counts for beside the bytes that it looks at.
@@ -310,52 +310,79 @@ impl Trial<'_> {
         self.header_matches(rule) && self.judge(rule, payload, None, None) == Outcome::Match
     }
 
+    /// Every text that the rule asks for, in its order.
     fn texts_match(
         &mut self,
         rule: &Rule,
         text: Text<'_>,
         content: Option<EventContent<'_>>,
     ) -> Outcome {
+        self.scratch.cursors.start_rule();
+        let mut outcome = Outcome::Match;
+        let (before, behind) = rule.buffers.split_at(rule.payload_at);
+        let tests = before.iter().map(Some);
+        let tests = tests.chain([None]).chain(behind.iter().map(Some));
+        for test in tests {
+            let of_text = match test {
+                Some(test) => self.part_matches(test, content),
+                None => self.payload_matches(rule, text, content),
+            };
+            match of_text {
+                Outcome::Match => {}
+                Outcome::Not => return Outcome::Not,
+                // What follows may need a variable of it.
+                Outcome::Later if rule.shares_variables => return Outcome::Later,
+                Outcome::Later => outcome = Outcome::Later,
+            }
+        }
+        outcome
+    }
+
+    fn part_matches(&mut self, test: &BufferTest, content: Option<EventContent<'_>>) -> Outcome {
         let Scratch {
             cursors, derived, ..
         } = &mut *self.scratch;
-        let mut outcome = Outcome::Match;
-        cursors.start_rule();
-        for test in &rule.buffers {
-            let part = match &content {
-                Some(content) => content.part(test.buffer, derived),
-                None => Part::Absent,
-            };
-            let (bytes, is_all) = match part {
-                Part::Absent => return Outcome::Not,
-                Part::Later => {
-                    outcome = Outcome::Later;
-                    continue;
-                }
-                Part::Here(_, _) if test.is_dotted => {
-                    (derived.dotted(test.buffer).unwrap_or_default(), true)
-                }
-                Part::Here(bytes, is_all) => (bytes, is_all),
-            };
-            let matches = test.payload.matches(Text::whole(bytes), cursors);
-            self.statistics.search_limited += u64::from(cursors.is_limited);
-            self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
-            if !is_all && (!matches || test.payload.waits_for_end()) {
-                outcome = Outcome::Later;
-            } else if !matches {
-                return Outcome::Not;
+        let part = match &content {
+            Some(content) => content.part(test.buffer, derived),
+            None => Part::Absent,
+        };
+        let (bytes, is_all) = match part {
+            Part::Absent => return Outcome::Not,
+            Part::Later => return Outcome::Later,
+            Part::Here(_, _) if test.is_dotted => {
+                (derived.dotted(test.buffer).unwrap_or_default(), true)
             }
+            Part::Here(bytes, is_all) => (bytes, is_all),
+        };
+        let matches = test.payload.matches(Text::whole(bytes), cursors);
+        self.statistics.search_limited += u64::from(cursors.is_limited);
+        self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
+        if !is_all && (!matches || test.payload.waits_for_end()) {
+            Outcome::Later
+        } else if matches {
+            Outcome::Match
+        } else {
+            Outcome::Not
         }
+    }
+
+    fn payload_matches(
+        &mut self,
+        rule: &Rule,
+        text: Text<'_>,
+        content: Option<EventContent<'_>>,
+    ) -> Outcome {
         if rule.payload.is_empty() {
-            return outcome;
+            return Outcome::Match;
         }
+        let cursors = &mut self.scratch.cursors;
         let matches = rule.payload.matches(text, cursors);
         self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
         if matches {
-            return outcome;
+            return Outcome::Match;
         }
         self.statistics.search_limited += u64::from(cursors.is_limited);
-        self.scratch.failed = rule.payload.missing_step(&self.scratch.cursors);
+        self.scratch.failed = rule.payload.missing_step(cursors);
         let may_match_later = match &content {
             Some(content) => content.goes_on(),
             None => rule.payload.may_match_later(),

@@ -92,10 +92,25 @@ pub(crate) enum Amount {
     Variable(u8),
 }
 
+/// Variables that steps set and use: a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VariableSets {
+    pub(crate) set: u8,
+    pub(crate) used: u8,
+}
+
 /// Values of the variables of a rule.
 pub(crate) type Variables = [i64; MAX_VARIABLES];
 
 impl Amount {
+    /// The variable, as a bit.
+    fn bit(self) -> u8 {
+        match self {
+            Amount::Fixed(_) => 0,
+            Amount::Variable(index) => 1 << (usize::from(index) % MAX_VARIABLES),
+        }
+    }
+
     fn value(self, variables: &Variables) -> i64 {
         match self {
             Amount::Fixed(number) => number,
@@ -237,6 +252,29 @@ impl Step {
         }
     }
 
+    fn variables(&self) -> VariableSets {
+        let of = |field: &Field| field.bytes.bit() | field.offset.bit();
+        let (mut set, mut used) = (0, 0);
+        match &self.test {
+            Test::Content { place, .. } => {
+                let (from, length) = match place {
+                    Place::Absolute { offset, depth } => (offset, depth),
+                    Place::Relative { distance, within } => (distance, within),
+                };
+                used = from.bit() | length.map_or(0, Amount::bit);
+            }
+            Test::DataAt { bytes, .. } => used = bytes.bit(),
+            Test::ByteTest(test) => used = of(&test.field) | test.operand.bit(),
+            Test::ByteJump(jump) => used = of(&jump.field),
+            Test::ByteExtract(extract) => {
+                used = of(&extract.field);
+                set = Amount::Variable(extract.variable).bit();
+            }
+            Test::Pattern { .. } | Test::Length(_) => {}
+        }
+        VariableSets { set, used }
+    }
+
     /// Whether the cursors after the step are others than before it.
     fn moves_cursors(&self) -> bool {
         match &self.test {
@@ -286,6 +324,14 @@ impl Payload {
             is_followed |= step.is_relative();
         }
         Payload { steps }
+    }
+
+    pub(crate) fn variables(&self) -> VariableSets {
+        let all = self.steps.iter().map(Step::variables);
+        all.fold(VariableSets::default(), |all, step| VariableSets {
+            set: all.set | step.set,
+            used: all.used | step.used,
+        })
     }
 
     /// Whether nothing is required of the text.

@@ -229,8 +229,12 @@ pub struct Rule {
     /// What is required of the payload or the stream.
     pub payload: Payload,
     /// What is required of the parts of a message, in the order in which the rule
-    /// names them.
+    /// names them, but those that set a variable before those that use it.
     pub buffers: Vec<BufferTest>,
+    /// How many of them are looked at before the payload.
+    pub(crate) payload_at: usize,
+    /// A variable that one text sets is used for another.
+    pub(crate) shares_variables: bool,
     /// Text, numbers, class and references.
     pub description: Description,
 }

@@ -145,7 +145,7 @@ impl Draft {
         let Some(sid) = self.sid else {
             return Err(place.syntax("a rule has a number of its own, as in sid:1000001;"));
         };
-        let mut texts = self.texts.finish(patterns)?;
+        let (mut texts, shares_variables) = self.texts.finish(place, patterns)?;
         let mut flow = self.flow;
         for text in &texts {
             let Some(side) = text.buffer.direction() else {
@@ -162,7 +162,8 @@ impl Draft {
                 return Err(Fault::unsupported(place.offset, place.bytes, what));
             }
         }
-        let payload = match texts.iter().position(|text| text.buffer == Buffer::Payload) {
+        let payload_at = (texts.iter()).position(|text| text.buffer == Buffer::Payload);
+        let payload = match payload_at {
             Some(index) => texts.remove(index).payload,
             None => Default::default(),
         };
@@ -181,7 +182,9 @@ impl Draft {
             packet,
             state: self.state,
             payload,
+            payload_at: payload_at.unwrap_or(texts.len()),
             buffers: texts,
+            shares_variables,
             description: Description {
                 gid: self.gid.unwrap_or(1),
                 sid,

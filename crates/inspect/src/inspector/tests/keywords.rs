@@ -401,3 +401,51 @@ fn a_pattern_that_goes_back_too_often_matches_nothing() {
         assert_eq!((alerts.len(), statistics.pattern_limit), (0, 1), "{rule}");
     }
 }
+
+/// A text that sets a variable is looked at before those that use it.
+#[test]
+fn variables_have_their_values_whatever_the_order_of_texts() {
+    let sought = |options: &str, path: &str| {
+        let request = format!("POST {path} HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n1q");
+        matches(&Talk::new().asks(request.as_bytes()), options)
+    };
+    for (options, matching, other) in [
+        // The payload in front of a part, and behind it.
+        (
+            r#"content:"POST"; byte_extract:1,6,n,string,dec; http.uri; content:"q"; offset:n;"#,
+            "/3aq",
+            "/5aq",
+        ),
+        (
+            r#"http.uri; content:"q"; byte_extract:1,1,n,string,dec; pkt_data; content:"POST"; offset:n;"#,
+            "/0aq",
+            "/1aq",
+        ),
+        // A part, another one, and the first again.
+        (
+            r#"http.uri; content:"a"; http.host; content:"b"; byte_extract:1,0,n; http.uri; content:"q"; offset:n;"#,
+            &format!("/a{}q", "b".repeat(96)),
+            &format!("/a{}q", "b".repeat(95)),
+        ),
+        // A body that has not come when the head is judged.
+        (
+            r#"http.request_body; content:"q"; byte_extract:1,0,n,string,dec; http.uri; content:"a"; offset:n; depth:1;"#,
+            "/ab",
+            "/ba",
+        ),
+    ] {
+        assert!(sought(options, matching), "{options}");
+        assert!(!sought(options, other), "{options}");
+    }
+}
+
+#[test]
+fn texts_that_need_variables_of_each_other_are_refused() {
+    let rule = r#"alert tcp any any -> any any (http.uri; byte_extract:1,0,n; http.host; content:"a"; offset:n; byte_extract:1,0,m; http.uri; content:"b"; offset:m; sid:1;)"#;
+    let file = RuleFile {
+        name: "a.rules",
+        text: rule.as_bytes(),
+    };
+    let (_, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    assert_eq!(report.loaded, 0);
+}

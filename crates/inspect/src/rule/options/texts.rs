@@ -206,10 +206,15 @@ impl DraftTexts {
         Ok((self.variables.len() - 1) as u8)
     }
 
-    /// Everything that is required of each buffer.
-    pub(super) fn finish(self, patterns: &mut Patterns) -> Result<Vec<BufferTest>, Fault> {
+    /// Everything that is required of each buffer, in the order in which they
+    /// are looked at; and whether one uses a variable of another.
+    pub(super) fn finish(
+        self,
+        place: Word<'_>,
+        patterns: &mut Patterns,
+    ) -> Result<(Vec<BufferTest>, bool), Fault> {
         let lists = self.lists.into_iter();
-        lists
+        let tests = lists
             .filter(|list| !list.steps.is_empty())
             .map(|list| {
                 let steps = list.steps.into_iter().map(|step| match step {
@@ -226,7 +231,8 @@ impl DraftTexts {
                     payload: Payload::new(steps.collect::<Result<_, _>>()?),
                 })
             })
-            .collect()
+            .collect::<Result<Vec<_>, _>>()?;
+        in_order(tests, place)
     }
 
     /// An option that belongs to the last content. Says whether it was one.
@@ -248,6 +254,30 @@ impl DraftTexts {
         let what = Unsupported::Keyword(printable(name.bytes));
         Err(Fault::unsupported(name.offset, name.bytes, what))
     }
+}
+
+/// Puts texts in order: the payload last, since it is the longest, and in front
+/// of them all those whose variables they use. Says whether there are such.
+fn in_order(mut tests: Vec<BufferTest>, place: Word<'_>) -> Result<(Vec<BufferTest>, bool), Fault> {
+    tests.sort_by_key(|test| test.buffer == Buffer::Payload);
+    let needs = |test: &BufferTest| {
+        let variables = test.payload.variables();
+        variables.used & !variables.set
+    };
+    let shares_variables = tests.iter().any(|test| needs(test) != 0);
+    let (mut ordered, mut known) = (Vec::with_capacity(tests.len()), 0);
+    while !tests.is_empty() {
+        let next = tests.iter().position(|test| needs(test) & !known == 0);
+        let Some(next) = next else {
+            let what = "byte_extract of buffers that use each other's variables";
+            let what = Unsupported::Keyword(what.to_owned());
+            return Err(Fault::unsupported(place.offset, place.bytes, what));
+        };
+        let test = tests.remove(next);
+        known |= test.payload.variables().set;
+        ordered.push(test);
+    }
+    Ok((ordered, shares_variables))
 }
 
 /// The buffer that the flags of a `pcre` option name.
