@@ -258,6 +258,7 @@ RESPONSES = {
     "tab before the length": response(b"Content-Length:\t%d\r\n" % len(PAGE), PAGE),
     "plus before the length": response(b"Content-Length: +%d\r\n" % len(PAGE), PAGE),
     "letters behind the length": response(b"Content-Length: %d abc\r\n" % len(PAGE), PAGE),
+    "two lengths, the last is right": response(LENGTH % 5 + LENGTH % len(PAGE), PAGE),
     "two lengths in a field": response(b"Content-Length: %d, %d\r\n" % (len(PAGE), len(PAGE)), PAGE),
     "length too short": response(LENGTH % (len(PAGE) - 5), PAGE),
     "length too long": response(LENGTH % (len(PAGE) + 50) + b"Connection: close\r\n", PAGE),

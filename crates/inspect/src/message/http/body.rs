@@ -59,19 +59,21 @@ impl std::fmt::Debug for Body {
 
 impl Body {
     pub(super) fn begin_request(&mut self, head: &Head) {
-        self.begin(head, Framing::Done);
+        // As in Suricata; servers refuse requests with several.
+        self.begin(head, head.field("content-length"), Framing::Done);
         self.ends_with_connection = false;
     }
 
     pub(super) fn begin_answer(&mut self, head: &Head, has_body: bool) {
-        self.begin(head, Framing::UntilEnd);
+        // As in curl.
+        self.begin(head, head.last_field("content-length"), Framing::UntilEnd);
         self.ends_with_connection = true;
         if !has_body {
             self.framing = Framing::Done;
         }
     }
 
-    fn begin(&mut self, head: &Head, otherwise: Framing) {
+    fn begin(&mut self, head: &Head, length: Option<&[u8]>, otherwise: Framing) {
         self.bytes.clear();
         self.came = false;
         self.sent_bytes = 0;
@@ -82,11 +84,12 @@ impl Body {
         };
         let (content, transfer) = (all(b"content-encoding"), all(b"transfer-encoding"));
         self.codings = Codings::of_field(&[&content, &b","[..], &transfer].concat());
-        let is_chunked = contains_word(&transfer, b"chunked");
+        let mut words = transfer.split(|byte| *byte == b',').map(without_blanks);
+        let is_chunked = words.any(|word| word.eq_ignore_ascii_case(b"chunked"));
         self.framing = if is_chunked {
             Framing::Chunked(Chunk::Size(None, false))
         } else {
-            match head.field("content-length").and_then(decimal) {
+            match length.and_then(decimal) {
                 Some(0) => Framing::Done,
                 Some(bytes) => Framing::Length(bytes),
                 None => otherwise,
@@ -238,8 +241,11 @@ fn decimal(value: &[u8]) -> Option<u64> {
     text.parse().ok()
 }
 
-fn contains_word(value: &[u8], word: &[u8]) -> bool {
-    value
-        .windows(word.len())
-        .any(|part| part.eq_ignore_ascii_case(word))
+/// A word without blanks and control bytes around it.
+fn without_blanks(word: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| *byte <= b' ';
+    let start = word.iter().take_while(|byte| is_blank(byte)).count();
+    let rest = &word[start..];
+    let behind = rest.iter().rev().take_while(|byte| is_blank(byte)).count();
+    &rest[..rest.len() - behind]
 }

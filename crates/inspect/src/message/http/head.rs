@@ -190,13 +190,23 @@ impl Head {
         &self.bytes[field.value.clone()]
     }
 
+    /// The values of the fields of a name in lower case.
+    fn values(&self, name: &str) -> impl DoubleEndedIterator<Item = &[u8]> {
+        let is_named = move |field: &&Field| self.name(field).eq_ignore_ascii_case(name.as_bytes());
+        self.fields
+            .iter()
+            .filter(is_named)
+            .map(|field| self.value(field))
+    }
+
     /// The value of the first field of a name in lower case.
     pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
-        let field = self
-            .fields
-            .iter()
-            .find(|field| self.name(field).eq_ignore_ascii_case(name.as_bytes()))?;
-        Some(self.value(field))
+        self.values(name).next()
+    }
+
+    /// The value of the last one.
+    pub(super) fn last_field(&self, name: &str) -> Option<&[u8]> {
+        self.values(name).next_back()
     }
 
     /// The values of all fields of a name, separated by commas.

@@ -264,3 +264,52 @@ fn heads_end_with_any_empty_line_and_transfer_codings_are_undone() {
         assert_eq!(pages, [b"the page"], "pieces of {piece}");
     }
 }
+
+/// A coding whose name only contains the word is none of chunks: who does not know it goes by the
+/// length.
+#[test]
+fn chunks_are_a_coding_of_that_name_alone() {
+    for (coding, expected) in [
+        ("xchunked", ["/", "/x"]),
+        ("chunked-not", ["/", "/x"]),
+        ("identity", ["/", "/x"]),
+    ] {
+        let stream = format!(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: {coding}\r\nContent-Length: 3\r\n\r\nabc\
+             GET /x HTTP/1.1\r\n\r\n"
+        );
+        let found = part(stream.as_bytes(), ToServer, Buffer::HttpUri, 7);
+        assert_eq!(
+            found,
+            expected.map(|uri| uri.as_bytes().to_vec()),
+            "{coding}"
+        );
+    }
+    for coding in [
+        "chunked",
+        "Chunked ",
+        "gzip, chunked",
+        "chunked,identity",
+        " ,\tchunked\x0b",
+    ] {
+        let stream = format!(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: {coding}\r\nContent-Length: 1\r\n\r\n\
+             1\r\nx\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n"
+        );
+        let found = part(stream.as_bytes(), ToServer, Buffer::HttpUri, 7);
+        assert_eq!(found, [b"/".to_vec(), b"/x".to_vec()], "{coding}");
+    }
+}
+
+/// Servers refuse requests with several lengths, and Suricata goes by the first; curl goes by the
+/// last one of a response.
+#[test]
+fn of_several_lengths_one_counts() {
+    let lengths = "Content-Length: 2\r\nContent-Length: 5\r\n\r\n";
+    let request = format!("POST / HTTP/1.1\r\n{lengths}abGET /x HTTP/1.1\r\n\r\n");
+    let found = part(request.as_bytes(), ToServer, Buffer::HttpRequestBody, 7);
+    assert_eq!(found, [b"ab".to_vec(), b"".to_vec()]);
+    let response = format!("HTTP/1.1 200 OK\r\n{lengths}abcdeHTTP/1.1 404 No\r\n\r\n");
+    let found = part(response.as_bytes(), ToClient, Buffer::HttpResponseBody, 7);
+    assert_eq!(found, [b"abcde".to_vec(), b"".to_vec()]);
+}
