@@ -45,6 +45,7 @@ pub fn check(input: &[u8]) {
         .any(|rule| rule.action == Action::Pass || has_state(rule))
         || report.superseded > 0
         || statistics.alerts_limited > 0
+        || statistics.search_limited > 0
         || statistics.trials_put_off > 0;
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     if !depends_on_others && rules.rules().len() <= MAX_RULES_ALONE {
@@ -78,7 +79,7 @@ fn check_statistics(packets: &[Packet<'_>], alerts: &[Alert], statistics: &Inspe
     // Some matches are silent, and one alert may come of several.
     assert!(statistics.candidates >= statistics.false_candidates);
     assert!(statistics.alerts <= statistics.candidates - statistics.false_candidates);
-    assert!(statistics.search_limited <= statistics.candidates);
+    assert!(statistics.search_limited <= statistics.false_candidates);
     assert!(alerts.is_sorted());
 }
 

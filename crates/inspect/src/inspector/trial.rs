@@ -318,7 +318,7 @@ impl Trial<'_> {
         content: Option<EventContent<'_>>,
     ) -> Outcome {
         self.scratch.cursors.start_rule();
-        let mut outcome = Outcome::Match;
+        let (mut outcome, mut is_limited) = (Outcome::Match, false);
         let (before, behind) = rule.buffers.split_at(rule.payload_at);
         let tests = before.iter().map(Some);
         let tests = tests.chain([None]).chain(behind.iter().map(Some));
@@ -327,14 +327,18 @@ impl Trial<'_> {
                 Some(test) => self.part_matches(test, content),
                 None => self.payload_matches(rule, text, content),
             };
-            match of_text {
-                Outcome::Match => {}
-                Outcome::Not => return Outcome::Not,
-                // What follows may need a variable of it.
-                Outcome::Later if rule.shares_variables => return Outcome::Later,
-                Outcome::Later => outcome = Outcome::Later,
+            is_limited |= self.scratch.cursors.is_limited;
+            if of_text != Outcome::Match {
+                outcome = of_text;
+            }
+            // What follows may need a variable of a text that is still to come.
+            if outcome == Outcome::Not || outcome == Outcome::Later && rule.shares_variables {
+                break;
             }
         }
+        let given_up = std::mem::take(&mut self.scratch.cursors.given_up);
+        self.statistics.pattern_limit += given_up;
+        self.statistics.search_limited += u64::from(is_limited && outcome != Outcome::Match);
         outcome
     }
 
@@ -355,8 +359,6 @@ impl Trial<'_> {
             Part::Here(bytes, is_all) => (bytes, is_all),
         };
         let matches = test.payload.matches(Text::whole(bytes), cursors);
-        self.statistics.search_limited += u64::from(cursors.is_limited);
-        self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
         if !is_all && (!matches || test.payload.waits_for_end()) {
             Outcome::Later
         } else if matches {
@@ -376,12 +378,9 @@ impl Trial<'_> {
             return Outcome::Match;
         }
         let cursors = &mut self.scratch.cursors;
-        let matches = rule.payload.matches(text, cursors);
-        self.statistics.pattern_limit += std::mem::take(&mut cursors.given_up);
-        if matches {
+        if rule.payload.matches(text, cursors) {
             return Outcome::Match;
         }
-        self.statistics.search_limited += u64::from(cursors.is_limited);
         self.scratch.failed = rule.payload.missing_step(cursors);
         let may_match_later = match &content {
             Some(content) => content.goes_on(),

@@ -54,6 +54,7 @@ impl Cursors {
     /// Another rule is tried: none of its variables has a value yet.
     pub(crate) fn start_rule(&mut self) {
         self.variables = Variables::default();
+        self.is_limited = false;
     }
 
     /// Counts bytes that are looked at for the packet at hand.

@@ -43,6 +43,23 @@ pub fn seeds() -> Vec<Seed> {
             ),
         ),
         seed(
+            "patterns_that_backtrack",
+            input(
+                &[
+                    r#"content:"GET"; pcre:"/^GET (?!\/ok)\S+(?=\?)/"; sid:1;"#,
+                    r#"content:"="; pcre:"/(?<![&?])(\w)=\1+;/R"; sid:2;"#,
+                    r#"content:"a"; pcre:!"/(?<=b)a++c|(?>a+)d/s"; sid:3;"#,
+                    r#"http.uri; content:"/"; pcre:"/(.)(?i:\1)(?!.*\1)$/U"; sid:4;"#,
+                    r#"content:"z"; pcre:"/(a|aa)+(?!b)\1c/"; content:"z"; distance:-3; sid:5;"#,
+                ],
+                &[
+                    "GET /bbB?q=qqq; HTTP/1.1\r\nHost: a\r\n\r\n",
+                    "baaac aad x=xx;",
+                    &format!("{}z", "a".repeat(300)),
+                ],
+            ),
+        ),
+        seed(
             "conditions",
             input(
                 &[
