@@ -476,6 +476,8 @@ def gets(target, host=b"a.de", **parts):
 
 def of_http_options():
     return [
+        Pair("http.uri", 'http.uri; content:"/abc/d";', gets(b"/%u0061b%U0063%u2215%uff44"), gets(b"/%u0061b%U0063%u2215%u00ff44")),
+        Pair("http.uri", 'http.uri; content:"?%u0061";', gets(b"/?%u0061"), gets(b"/?a")),
         Pair("uricontent", 'uricontent:"/a";', gets(b"/a"), gets(b"/b", Referer=b"/a")),
         Pair("urilen", 'urilen:2; http.method; content:"GET";', gets(b"/a"), gets(b"/ab")),
         Pair("urilen", 'urilen:<3; http.method; content:"GET";', gets(b"/a"), gets(b"/ab")),

@@ -91,6 +91,8 @@ REQUESTS = {
     "path with escaped dots": ("uri", get(PATH.replace(b"d/", b"d/shark/%2e%2E/"))),
     "path with dots at its end": ("uri", get(PATH + b"/shark/..")),
     "path, unfinished character before dots": ("uri", get(b"/%e0/.." + PATH)),
+    "path, overlong slash before dots": ("uri", get(PATH + b"/a%c0%af../..")),
+    "path, full-width slash before dots": ("uri", get(PATH + b"/a%ef%bc%8f../..")),
     "path with a dot at its end": ("uri", get(PATH + b"/.")),
     "path with many dots back": ("uri", get(b"/a/b/c/../../.." + PATH)),
     "path before a query": ("uri", get(PATH + b"?a=1")),

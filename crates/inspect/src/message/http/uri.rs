@@ -3,6 +3,10 @@
 //! Of `http://host/a/%2e/b//c?x=%41`, it is `/a/b/c?x=A`: escapes are resolved
 //! once; in the path, backslashes are slashes, slashes in a row are one, `.`
 //! and `..` are resolved (RFC 3986, section 5.2.4).
+//!
+//! Escapes such as `%u0041`, which IIS knows and other servers refuse, are resolved in the path.
+//! Overlong UTF-8 stays as it is: servers other than old ones of IIS see other characters in it,
+//! and no slash that ends a segment.
 
 /// Writes the normal form, and says whether there is one.
 pub(super) fn write_normal(target: &[u8], out: &mut Vec<u8>) -> bool {
@@ -10,7 +14,7 @@ pub(super) fn write_normal(target: &[u8], out: &mut Vec<u8>) -> bool {
     let path_end = memchr::memchr2(b'?', b'#', target).unwrap_or(target.len());
     let (path, rest) = target.split_at(path_end);
     let start = out.len();
-    for byte in resolved(path) {
+    for byte in resolved(path, unicode) {
         match byte {
             b'/' | b'\\' => {
                 end_segment(out, start);
@@ -22,24 +26,53 @@ pub(super) fn write_normal(target: &[u8], out: &mut Vec<u8>) -> bool {
         }
     }
     end_segment(out, start);
-    out.extend(resolved(rest));
+    out.extend(resolved(rest, |_| None));
     !target.is_empty()
 }
 
-/// Bytes with their escapes (RFC 3986, section 2.1) resolved once; what is no
-/// escape stays.
-fn resolved(mut left: &[u8]) -> impl Iterator<Item = u8> {
+/// The byte of an escape, and what follows it.
+type Resolved<'a> = (u8, &'a [u8]);
+
+/// Bytes with their escapes (RFC 3986, section 2.1) resolved once, and those that `others` knows:
+/// it takes what follows a percent sign. What is no escape stays.
+fn resolved(
+    mut left: &[u8],
+    others: fn(&[u8]) -> Option<Resolved<'_>>,
+) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let (first, after) = left.split_first()?;
-        if let [b'%', high, low, after @ ..] = left
-            && let (Some(high), Some(low)) = (hex(*high), hex(*low))
-        {
-            left = after;
-            return Some(high << 4 | low);
+        if *first == b'%' {
+            let escape = match after {
+                [high, low, after @ ..] => hex(*high)
+                    .zip(hex(*low))
+                    .map(|(high, low)| (high << 4 | low, after)),
+                _ => None,
+            };
+            if let Some((byte, after)) = escape.or_else(|| others(after)) {
+                left = after;
+                return Some(byte);
+            }
         }
         left = after;
         Some(*first)
     })
+}
+
+/// `u` and four digits: a character of Unicode. IIS replaces those that a system of one byte per
+/// character lacks by similar ones; of these, full-width forms and slashes are known here.
+fn unicode(escape: &[u8]) -> Option<Resolved<'_>> {
+    let [b'u' | b'U', digits @ ..] = escape else {
+        return None;
+    };
+    let (digits, after) = digits.split_at_checked(4)?;
+    let shift = |code: u16, digit: &u8| Some(code << 4 | u16::from(hex(*digit)?));
+    let byte = match digits.iter().try_fold(0, shift)? {
+        code @ ..0x80 => code as u8,
+        code @ 0xff01..=0xff5e => (code - 0xfee0) as u8,
+        0x2044 | 0x2215 | 0x2216 => b'/',
+        _ => b'?',
+    };
+    Some((byte, after))
 }
 
 /// Resolves a last segment of one dot or two.
@@ -110,6 +143,12 @@ mod tests {
             ("/%zz%4", "/%zz%4"),
             ("/%2e%2e/x", "/x"),
             ("/%252e", "/%2e"),
+            ("/%u0041%U0042%u002fc%u005Cd?%u0041", "/AB/c/d?%u0041"),
+            ("/a%u2215..%uff0f%uff42%u00e9", "/b?"),
+            ("/%u00", "/%u00"),
+            ("/%u00zz", "/%u00zz"),
+            ("/%u", "/%u"),
+            ("/a/%c0%af../..", "/a/"),
             ("http://u@h.example:80/a", "/a"),
             ("*", "*"),
             ("host.example:443", "host.example:443"),
@@ -117,7 +156,7 @@ mod tests {
         for (target, normal) in cases {
             let mut out = b"kept".to_vec();
             assert!(write_normal(target.as_bytes(), &mut out));
-            assert_eq!(String::from_utf8_lossy(&out[4..]), *normal, "{target}");
+            assert_eq!(out[4..].escape_ascii().to_string(), *normal, "{target}");
         }
         assert_eq!(
             authority(b"http://u@h.example:80/a"),
