@@ -54,6 +54,16 @@ impl Memory {
         self.turn = None;
     }
 
+    /// Another message of the same transaction: what matched stays so.
+    pub(crate) fn go_on(&mut self) {
+        self.waiting.clear();
+        self.turn = None;
+    }
+
+    fn matched_bytes(&self) -> usize {
+        self.matched.capacity() * size_of::<u32>()
+    }
+
     /// Notes that a rule waits. Says whether there was no room.
     pub(crate) fn note_waiting(&mut self, rule: u32) -> bool {
         let is_known = self.waiting.contains(&rule);

@@ -391,3 +391,17 @@ fn every_buffer_has_a_pair() {
         assert_eq!(verdicts(&name, &options), [true, false], "{options}");
     }
 }
+
+/// As in Suricata, a handshake is one transaction: the hello that answers a HelloRetryRequest raises
+/// nothing again.
+#[test]
+fn a_second_hello_raises_what_the_first_did_not() {
+    let certificate = include_bytes!("certificate.der");
+    let (first, server) = tls(b"a.example", 1, certificate);
+    let (second, _) = tls(b"b.another", 1, certificate);
+    let rules = r#"alert tls any any -> any any (ja3.string; content:"771"; sid:1;)
+        alert tls any any -> any any (tls.sni; content:"b.another"; sid:2;)
+        alert tls any any -> any any (tls.cert_subject; content:"Weir"; sid:3;)"#;
+    let talk = Talk::new().asks(&first).asks(&second).asks(&second);
+    assert_eq!(talk.answers(&server).sids(rules), [(3, 1), (4, 2), (6, 3)]);
+}

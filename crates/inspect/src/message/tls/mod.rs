@@ -78,7 +78,9 @@ impl Tls {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.client.handshake.capacity() + self.server.handshake.capacity()
+        let sides = [&self.client, &self.server];
+        let of_side = |side: &Side| side.handshake.capacity() + side.memory.matched_bytes();
+        sides.into_iter().map(of_side).sum()
     }
 }
 
@@ -150,7 +152,7 @@ impl Side {
             at += 4 + length;
             let memory = &mut self.memory;
             let mut tell = |record: &TlsRecord, parts: &NamedParts<'_>| {
-                memory.clear();
+                memory.go_on();
                 notify(Event {
                     protocol: AppProtocol::Tls,
                     direction,
