@@ -268,6 +268,14 @@ def of_state():
         Pair("detection_filter", 'content:"a"; detection_filter:track by_dst,count 2,seconds 9;',
              one(b"a", b"a", b"a"), one(b"a", b"a")),
     ]
+    # The near miss comes after the match, so it is the third of its rule.
+    for track in ("by_rule", "by_both"):
+        found.append(Pair("threshold", f'content:"a"; threshold:type threshold,track {track},count 2,seconds 9;',
+                          one(b"a", b"a"), one(b"a")))
+    found.append(Pair("detection_filter", 'content:"a"; detection_filter:track by_both,count 2,seconds 9;',
+                      one(b"a", b"a", b"a"), one(b"a", b"a"), is_of_suricata=False))
+    found.append(Pair("flowbits", 'alert udp HOSTS any -> HOSTS any (content:"a"; flowbits:noalert;)\n'
+                      'alert udp HOSTS any -> HOSTS any (content:"b";)', one(b"b"), one(b"a")))
     for track in ("ip_src", "ip_dst", "ip_pair"):
         found.append(Pair("xbits", set_x.format(f"xbits:set,K,track {track},expire 60")
                           + asks_x.format(f"xbits:isset,K,track {track}"), a_then_b, b_then_a))
@@ -318,6 +326,19 @@ def of_headers():
         Pair("(protocols)", rules("alert udp HOSTS any -> HOSTS any"), one(b"a"), said(b"a")),
         Pair("(protocols)", rules("alert tcp-pkt HOSTS any -> HOSTS any"), said(b"a"), said(b"b")),
         Pair("(protocols)", 'alert icmp HOSTS any -> HOSTS any (content:"ping";)', Icmp(8), one(b"ping")),
+        Pair("(protocols)", 'alert icmpv4 HOSTS any -> HOSTS any (content:"ping";)', Icmp(8), one(b"ping")),
+        Pair("(protocols)", 'alert ssh HOSTS any -> HOSTS any (content:"x";)',
+             Tcp(((1, b"SSH-2.0-x\r\n"), (0, b"SSH-2.0-x\r\n")), port=22),
+             Tcp(((1, b"SSX-2.0-x\r\n"), (0, b"SSX-2.0-x\r\n")), port=22)),
+        Pair("(protocols)", 'alert smtp HOSTS any -> HOSTS any (content:"x";)',
+             Tcp(((1, b"220 x ESMTP\r\n"), (0, b"EHLO x\r\n"), (1, b"250 x\r\n")), port=25),
+             Tcp(((1, b"hi, x\r\n"), (0, b"hi, x\r\n")), port=25)),
+        Pair("(protocols)", 'alert ftp HOSTS any -> HOSTS any (content:"x";)',
+             Tcp(((1, b"220 FTP x\r\n"), (0, b"USER x\r\n"), (1, b"331 x\r\n")), port=21),
+             Tcp(((1, b"hi, x\r\n"), (0, b"hi, x\r\n")), port=21)),
+        Pair("(protocols)", 'alert smb HOSTS any -> HOSTS any (content:"SMB";)',
+             Tcp(((0, b"\0\0\0\x20\xffSMBr" + bytes(27)),), port=445),
+             Tcp(((0, b"\0\0\0\x20\xfeSMXr" + bytes(23) + b"SMB."),), port=445)),
         Pair("(protocols)", 'alert http HOSTS any -> HOSTS any (content:"/x";)',
              said(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", port=80), said(b"\0ET /x HTTP/1.1\r\nHost: a\r\n\r\n", port=80)),
     ]

@@ -205,3 +205,11 @@ impl Draft {
 fn needed<'a>(name: Word<'_>, value: Option<Word<'a>>) -> Result<Word<'a>, Fault> {
     value.ok_or_else(|| name.syntax("the option needs a value"))
 }
+
+/// Takes in an option of which only one could act.
+fn once<T>(place: &mut Option<T>, name: Word<'_>, value: T) -> Result<(), Fault> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(name.syntax("the option is there twice, and only one could act")),
+    }
+}

@@ -341,25 +341,55 @@ fn bits_are_set_before_they_are_asked_for() {
 
 /// Only one of the two could act.
 #[test]
-fn a_rule_has_no_threshold_beside_a_detection_filter() {
-    let threshold = "threshold:type limit,track by_src,count 1,seconds 60;";
-    let filter = "detection_filter:track by_src,count 1,seconds 60;";
-    for (options, is_loaded) in [
-        (threshold.to_owned(), true),
-        (filter.to_owned(), true),
-        (format!("{threshold} {filter}"), false),
-        (format!("{filter} {threshold}"), false),
-        (format!("{threshold} {threshold}"), true),
-    ] {
-        let text = format!("alert tcp any any -> any any ({options} sid:1;)");
+fn options_of_which_one_would_be_ignored_are_refused() {
+    let loads = |options: &str| {
+        let text = format!("alert ip any any -> any any ({options} sid:1;)");
         let file = RuleFile {
             name: "a.rules",
             text: text.as_bytes(),
         };
         let (_, report) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
-        assert_eq!(report.loaded, u64::from(is_loaded), "{options}");
-        assert_eq!(report.faults.len(), usize::from(!is_loaded), "{options}");
+        assert_eq!(report.loaded + report.faults.len() as u64, 1, "{options}");
+        report.loaded == 1
+    };
+    let threshold = "threshold:type limit,track by_src,count 1,seconds 60;";
+    let filter = "detection_filter:track by_src,count 1,seconds 60;";
+    for (one, other) in [
+        (threshold, filter),
+        (threshold, threshold),
+        (filter, filter),
+        ("dsize:>1;", "dsize:<9;"),
+        ("itype:8;", "itype:0;"),
+        ("icode:8;", "icode:0;"),
+        ("icmp_id:8;", "icmp_id:0;"),
+    ] {
+        assert!(loads(one) && loads(other), "{one} {other}");
+        assert!(!loads(&format!("{one} {other}")), "{one} {other}");
     }
+    for (one, other) in [
+        ("offset:1;", "offset:2;"),
+        ("depth:3;", "depth:2;"),
+        ("distance:1;", "distance:2;"),
+        ("within:3;", "within:2;"),
+        ("startswith;", "offset:2;"),
+        ("startswith;", "depth:3;"),
+    ] {
+        for options in [[one, other], [other, one]] {
+            let content = r#"content:"x"; content:"a";"#;
+            assert!(loads(&format!("{content} {}", options[0])), "{options:?}");
+            let both = options.join(" ");
+            assert!(!loads(&format!("{content} {both}")), "{options:?}");
+        }
+    }
+    assert!(loads(r#"http.host; dotprefix; content:".a";"#));
+    assert!(!loads(r#"dotprefix; content:".a";"#));
+    // These act twice, or alike.
+    assert!(loads(
+        "flags:S; flags:!A; stream_size:client,>,1; stream_size:server,<,9;"
+    ));
+    assert!(loads(
+        r#"http.uri; content:"a"; nocase; nocase; bsize:>1; bsize:<9; urilen:>1; urilen:<9;"#
+    ));
 }
 
 #[test]

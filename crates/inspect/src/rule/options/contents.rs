@@ -4,8 +4,8 @@
 use super::super::fault::Fault;
 use super::super::string::{self, Quoted, quoted};
 use super::super::word::Word;
-use super::MAX_PAYLOAD_BYTES;
 use super::texts::DraftTexts;
+use super::{MAX_PAYLOAD_BYTES, once};
 use crate::payload::{Amount, Content, Place, Step};
 
 /// Largest `within`, and largest `distance` either way.
@@ -111,7 +111,7 @@ impl DraftContent {
                 if let Amount::Fixed(_) = amount {
                     word.number(least, most)?;
                 }
-                *place = Some(amount);
+                once(place, name, amount)?;
                 self.placed_by = Some((name.offset, name.text()));
             }
         }
@@ -132,6 +132,17 @@ impl DraftContent {
     }
 
     pub(super) fn finish(mut self) -> Result<Step, Fault> {
+        if let (true, true, Some((offset, word))) = (
+            self.starts_text,
+            self.offset.is_some() || self.depth.is_some(),
+            &self.placed_by,
+        ) {
+            return Err(Fault::syntax(
+                *offset,
+                word.as_bytes(),
+                "a content is placed by startswith or by offset and depth, not by both",
+            ));
+        }
         if self.starts_text {
             (self.offset, self.depth) = (
                 Some(Amount::Fixed(0)),

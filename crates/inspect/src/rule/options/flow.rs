@@ -4,7 +4,7 @@
 use super::super::fault::{Fault, Unsupported};
 use super::super::word::Word;
 use super::super::{FlagsTest, StreamBytes, StreamEnd, TcpFlags, TextScope};
-use super::{Draft, MAX_PAYLOAD_BYTES, needed};
+use super::{Draft, MAX_PAYLOAD_BYTES, needed, once};
 use crate::direction::Direction;
 use crate::range::NumberRange;
 
@@ -23,11 +23,19 @@ impl Draft {
                     self.flow_word(word)?;
                 }
             }
-            b"dsize" => packet.payload_bytes = Some(needed()?.range(MAX_PAYLOAD_BYTES)?),
+            b"dsize" => once(
+                &mut packet.payload_bytes,
+                name,
+                needed()?.range(MAX_PAYLOAD_BYTES)?,
+            )?,
             b"flags" => packet.tcp_flags.push(tcp_flags(needed()?)?),
-            b"itype" => packet.icmp_type = Some(needed()?.range(255)?),
-            b"icode" => packet.icmp_code = Some(needed()?.range(255)?),
-            b"icmp_id" => packet.icmp_id = Some(needed()?.number(0, 65_535)? as u16),
+            b"itype" => once(&mut packet.icmp_type, name, needed()?.range(255)?)?,
+            b"icode" => once(&mut packet.icmp_code, name, needed()?.range(255)?)?,
+            b"icmp_id" => once(
+                &mut packet.icmp_id,
+                name,
+                needed()?.number(0, 65_535)? as u16,
+            )?,
             b"stream_size" => packet.stream_bytes.push(stream_bytes(needed()?)?),
             _ => return Ok(false),
         }

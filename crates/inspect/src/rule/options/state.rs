@@ -5,7 +5,7 @@ use super::super::fault::{Fault, Unsupported, printable};
 use super::super::names::Names;
 use super::super::word::Word;
 use super::super::{BitAction, HostBit, Rate, RateKind, Track};
-use super::{Draft, needed};
+use super::{Draft, needed, once};
 
 /// Longest time of a rate or a bit: 30 days.
 const MAX_SECONDS: i64 = 30 * 86_400;
@@ -27,12 +27,7 @@ impl Draft {
             b"threshold" | b"detection_filter" => {
                 let is_filter = name.bytes == b"detection_filter";
                 let rate = rate(needed(name, value)?, is_filter)?;
-                let is_of_other_kind = |known: Rate| (known.kind == RateKind::Filter) != is_filter;
-                // As in Suricata, whose rules may have several thresholds.
-                if self.state.rate.is_some_and(is_of_other_kind) {
-                    return Err(name.syntax("a rule has threshold or detection_filter, not both"));
-                }
-                self.state.rate = Some(rate);
+                once(&mut self.state.rate, name, rate)?;
             }
             _ => return Ok(false),
         }

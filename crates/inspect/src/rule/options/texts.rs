@@ -66,7 +66,14 @@ impl DraftTexts {
                 let length = needed(name, value)?.range(MAX_PAYLOAD_BYTES)?;
                 self.length(self.buffer.unwrap_or(Buffer::Payload), length);
             }
-            b"dotprefix" => self.is_dotted = self.buffer.is_some_and(|b| b != Buffer::Payload),
+            b"dotprefix" => {
+                if self.buffer.is_none_or(|buffer| buffer == Buffer::Payload) {
+                    return Err(
+                        name.syntax("dotprefix follows a buffer, as in dns.query; dotprefix")
+                    );
+                }
+                self.is_dotted = true;
+            }
             b"rawbytes" => {}
             _ => {
                 if self.ends_last_content(name, value) {
