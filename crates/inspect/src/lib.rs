@@ -108,7 +108,7 @@ pub use packet::{MAX_TUNNELS, Packet};
 pub use payload::{MAX_PATTERN_SEARCHES, MAX_PATTERN_STEPS, MAX_TRIED_BYTES, Payload};
 pub use profile_stage::ProfileStage;
 pub use range::NumberRange;
-pub use reject::{Reply, Towards};
+pub use reject::Reply;
 pub use rule::{
     Action, BitAction, BufferTest, Description, FaultKind, FlagsTest, FlowCondition, HostBit,
     Keyword, KeywordEffect, PacketConditions, Rate, RateKind, RejectTo, Rule, RuleFault,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use weir_packet::wire::reply::Towards;
 use weir_stream::{
     BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, Egress, EventKind, Mailbox, Stage,
     StageError, Steering, SteeringRule, Vocabulary, VocabularyError, WorkBit,
@@ -14,7 +15,7 @@ use crate::inspector::{
 };
 use crate::live::{LiveRules, SharedSnapshot};
 use crate::packet::{Packet, pair_number};
-use crate::reject::{Reply, Towards};
+use crate::reject::Reply;
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
 use crate::words::{ALERT, ANOMALY, INSPECT, STAGE};

@@ -5,7 +5,7 @@
 //! It is computed once per record; all later code uses its offsets, which are known to lie
 //! inside the record. [`FlowKey`] identifies the flow of a packet, and [`KeyKind`] selects
 //! a part of it. [`Headers::inner`] parses the packet inside a tunnel. [`views`] read single
-//! headers field by field, and [`build`] writes packets.
+//! headers field by field, [`build`] writes packets, and [`reply`] answers them.
 
 pub mod build;
 mod checksum;
@@ -13,6 +13,7 @@ mod flow;
 mod headers;
 mod link;
 pub mod protocol;
+pub mod reply;
 mod tunnel;
 pub mod views;
 

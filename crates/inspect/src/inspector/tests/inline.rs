@@ -2,7 +2,7 @@
 
 use super::streams::Talk;
 use super::*;
-use crate::reject::Towards;
+use weir_packet::wire::reply::Towards;
 use weir_packet::wire::views::Tcp;
 
 /// Why each packet is stopped, and the (packet, sid) pairs that are raised.
