@@ -52,7 +52,7 @@ def need_relay():
 class Tunnel:
     """Two sites and their gateways; with `faults` the relay is between them."""
 
-    def __init__(self, ends, faults=(), workers=1, of_each=1):
+    def __init__(self, ends, faults=(), workers=1, of_each=1, mtu=1500):
         self.weir = peers.need_weir()
         relay = [need_relay(), *faults] if faults else None
         self.folder = tempfile.TemporaryDirectory()
@@ -63,7 +63,7 @@ class Tunnel:
             self.pair = sites.Pair(ends, folder, relay)
             self.gateways = {}
             for side in OUTER:
-                sites.write_sa(self.pair, side, sites.weir_sa(side, ends=ends, of_each=of_each))
+                sites.write_sa(self.pair, side, sites.weir_sa(side, mtu, ends=ends, of_each=of_each))
                 self.start(side, "--new-key=all")
             self.captures = [self.pair.folder / f"{side}.pcap" for side in OUTER]
             for side, capture in zip(OUTER, self.captures):
@@ -340,6 +340,43 @@ def replayed_packets_are_accepted_once():
         check(not again, f"nonces came again: {again}")
 
 
+def senders_learn_the_mtu(ends):
+    """A path that takes less than the devices in front of the gateways, of whose MTU senders know: by the
+    `mtu` of the associations, or by that of the device that ESP leaves by, which becomes less meanwhile."""
+    for program in ("ping", "curl", "tcpdump"):
+        peers.need_program(program)
+    outer_mtu = 1400
+    with Tunnel(ends, mtu=outer_mtu if ends == "udp4" else 1500) as tunnel:
+        if ends != "udp4":
+            for name in tunnel.pair.names.values():
+                run("ip", "link", "set", "weir1", "mtu", outer_mtu, namespace=name)
+            # A worker looks after its ports every 100 ms.
+            time.sleep(0.5)
+        # TCP first, as it would make use of what the other side knows. The right one sends.
+        files(tunnel)
+        # In front of the packet: an IP header, UDP in the one case, ESP and its IV; behind it the trailer
+        # and the ICV.
+        around = {"udp4": 20 + 8, "esp6": 40}[ends] + 8 + 8 + 16
+        inner_mtu = (outer_mtu - around) // 4 * 4 - 2
+        for address, headers in ((INNER["right"], 20 + 8), (INNER6["right"], 40 + 8)):
+            payload = inner_mtu - headers
+            # The first packet is answered by the gateway; the host refuses the others itself.
+            told = ping_whole(tunnel, address, payload + 1)
+            check(re.search(rf"mtu[ =]*{inner_mtu}\b", told), f"ping {address}: {told}")
+            told = ping_whole(tunnel, address, payload)
+            check(" 3 received" in told, f"ping {address}: {told}")
+        for document in tunnel.end():
+            drops = document["drops"]
+            check(0 < drops.get("fragmentation_needed", 0) < 100, f"drops: {drops}")
+            check(not drops.get("too_long") and not drops.get("exceeds_mtu"), f"drops: {drops}")
+
+
+def ping_whole(tunnel, address, payload_bytes):
+    """What ping says of packets that must not be fragmented."""
+    done = tunnel.inside("left", "ping", "-M", "do", "-c", "3", "-i", "0.2", "-W", "1", "-s", payload_bytes, address)
+    return done.stdout + done.stderr
+
+
 TITLES = {"udp4": "ESP in UDP over IPv4", "udp6": "ESP in UDP over IPv6",
           "esp4": "ESP over IPv4", "esp6": "ESP over IPv6"}
 
@@ -352,6 +389,8 @@ def main():
         for cable, faults in (("clean", ()), ("bad", FAULTS))
         if FULL or faults or ends in ("udp4", "esp6")
     ]
+    tests += [(f"senders learn the MTU of {TITLES[ends]}", lambda e=ends: senders_learn_the_mtu(e))
+              for ends in ("udp4", "esp6")]
     tests.append(("a transfer outlives its gateways", a_transfer_outlives_its_gateways))
     tests.append(("replayed packets are accepted once", replayed_packets_are_accepted_once))
     return peers.run(tests)

@@ -34,8 +34,12 @@ weir_stream::drop_reasons! {
         /// The cipher refused a packet that passed all checks, a defect of the
         /// program: it must not leave.
         CipherRefused = "cipher_refused",
-        /// The result would not fit an IP packet or the association's path MTU.
+        /// The result would not fit an IP packet, the association's path MTU, or the port that it
+        /// would leave by, and its sender was not told: IPv4 without DF, offline, or too often.
         TooLong = "too_long",
+        /// The result would not fit the association's path MTU or the port that it would leave
+        /// by, and its sender was sent an ICMP error that says what fits (RFC 4301, section 8.2.1).
+        FragmentationNeeded = "fragmentation_needed",
         /// The TTL or hop limit is used up.
         TtlExceeded = "ttl_exceeded",
         /// A fragment, where the mode needs the whole datagram (RFC 4303, section

@@ -163,7 +163,7 @@ pub(super) struct AssociationEntry {
     /// Whether both ends of a tunnel decrement the inner TTL, as routers do.
     #[serde(default)]
     pub decrement_ttl: bool,
-    /// Longest protected packet in bytes; longer ones are dropped (`too_long`).
+    /// Longest protected packet in bytes; longer ones are dropped (`too_long`, `fragmentation_needed`).
     #[cfg_attr(test, schemars(with = "Option<u32>", range(min = limits::LOWEST_MTU_BYTES)))]
     pub mtu: Option<Spanned<u32>>,
     /// A lifetime, by bytes, packets or both; exceeding it is reported once.

@@ -50,7 +50,6 @@ impl Encapsulation {
         }
         let format = &template.format;
         let shim = headers.shim();
-        let mut max_packet_bytes = template.max_packet_bytes as usize;
         let (kept_ip_bytes, next_field, next_header) = match &template.outer {
             Some(outer) => {
                 if outer.network() != headers.network && !link::carries_both_versions(link) {
@@ -72,13 +71,9 @@ impl Encapsulation {
             None => {
                 let packet = headers.ip_packet(record);
                 let joint = chain::before_payload(packet).ok_or(DropReason::MalformedHeaders)?;
-                max_packet_bytes = max_packet_bytes.min(longest_packet(header::version(packet)));
                 (joint.offset, joint.next_field, joint.next_protocol)
             }
         };
-        if shim.is_some() {
-            max_packet_bytes = max_packet_bytes.min(link::longest_packet(shim));
-        }
         let link_bytes = usize::from(headers.network_offset);
         let kept_bytes = link_bytes + kept_ip_bytes;
         let payload_bytes = (headers.end_offset as usize).saturating_sub(kept_bytes);
@@ -87,7 +82,7 @@ impl Encapsulation {
             + usize::from(template.front_bytes)
             + plaintext_bytes
             + usize::from(format.tag_bytes);
-        if packet_bytes > max_packet_bytes {
+        if packet_bytes > max_packet_bytes(template, headers.network, shim) {
             return Err(DropReason::TooLong);
         }
         Ok(Encapsulation {
@@ -100,6 +95,31 @@ impl Encapsulation {
             network: headers.network,
             next_field: next_field as u32,
         })
+    }
+
+    /// The longest IP packet with the headers of a record that the association can protect where
+    /// the record that comes of it may have `longest_record_bytes`: the MTU of the path inside
+    /// (RFC 4301, section 8.2.1). `None` where none fits.
+    #[cold]
+    pub fn inner_mtu_bytes(
+        template: &Template,
+        headers: &Headers,
+        record: &[u8],
+        longest_record_bytes: usize,
+    ) -> Option<usize> {
+        let kept_ip_bytes = match &template.outer {
+            Some(_) => 0,
+            None => chain::before_payload(headers.ip_packet(record))?.offset,
+        };
+        let format = &template.format;
+        let packet_bytes = longest_record_bytes
+            .checked_sub(headers.network_offset.into())?
+            .min(max_packet_bytes(template, headers.network, headers.shim()));
+        let around_bytes =
+            kept_ip_bytes + usize::from(template.front_bytes) + usize::from(format.tag_bytes);
+        let unit_bytes = usize::from(format.unit_bytes);
+        let plaintext_bytes = packet_bytes.checked_sub(around_bytes)? / unit_bytes * unit_bytes;
+        Some(kept_ip_bytes + plaintext_bytes.checked_sub(TRAILER_BYTES)?)
     }
 
     /// Bytes of payload, padding and trailer.
@@ -242,6 +262,19 @@ impl LateChecksum {
             set_checksum(addresses, datagram);
         }
     }
+}
+
+/// The longest packet that an association makes of one of this IP version, behind this shim.
+#[inline]
+fn max_packet_bytes(template: &Template, network: Network, shim: Option<Shim>) -> usize {
+    let of_association = template.max_packet_bytes as usize;
+    let of_version = match (&template.outer, network) {
+        (Some(_), _) => usize::MAX,
+        (None, Network::Ipv6) => longest_packet(6),
+        (None, _) => longest_packet(4),
+    };
+    let of_shim = link::longest_packet(shim);
+    of_association.min(of_version).min(of_shim)
 }
 
 /// The longest packet whose length field can say so.

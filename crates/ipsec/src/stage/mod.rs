@@ -4,6 +4,7 @@
 mod classify;
 mod protect;
 mod slots;
+mod too_big;
 mod unprotect;
 mod words;
 

@@ -9,6 +9,7 @@ use weir_stream::{
 };
 
 use super::slots::Slots;
+use super::too_big::TooBig;
 use super::words::Words;
 use super::{LOOK_AHEAD, LOOK_AHEAD_FURTHER};
 use crate::change::{Collected, Command};
@@ -36,6 +37,7 @@ pub struct Protect {
     /// The batch for which numbers were reserved last.
     reserved_in: u64,
     protected: u64,
+    too_big: TooBig,
 }
 
 /// A record that becomes an ESP packet.
@@ -73,6 +75,7 @@ impl Protect {
             batches: 0,
             reserved_in: 0,
             protected: 0,
+            too_big: TooBig::default(),
         }
     }
 
@@ -167,6 +170,9 @@ impl Protect {
         let template = outbound.template();
         let encapsulation = Encapsulation::plan(template, link, headers, batch.record(row))?;
         let copied_bytes = encapsulation.shape(template).bytes();
+        if copied_bytes > batch.longest_at_egress(row) {
+            return Err(DropReason::TooLong);
+        }
         let plaintext_bytes = encapsulation.plaintext_bytes() as u64;
         if !outbound.grant_within_leeway(plaintext_bytes) {
             self.grant(batch, position, plaintext_bytes, words)?;
@@ -181,6 +187,28 @@ impl Protect {
             late: None,
         });
         Ok(())
+    }
+
+    /// Tells the sender of a record that is too long, where that can be.
+    #[cold]
+    fn too_long(&mut self, batch: &mut Batch, position: usize, cx: &Context) -> DropReason {
+        let (index, association) = self.wanted[position];
+        let row = index as usize;
+        let mtu_bytes = self.slots.get(association).and_then(|outbound| {
+            Encapsulation::inner_mtu_bytes(
+                outbound.template(),
+                batch.headers(row),
+                batch.record(row),
+                batch.longest_at_egress(row),
+            )
+        });
+        // A file has no side that its packets came from.
+        let is_told = cx.is_live
+            && mtu_bytes.is_some_and(|mtu| self.too_big.tell_sender(batch, row, mtu, cx.now_ns));
+        match is_told {
+            true => DropReason::FragmentationNeeded,
+            false => DropReason::TooLong,
+        }
     }
 
     /// Consults an association's accounts about a packet.
@@ -312,7 +340,7 @@ impl Stage for Protect {
         true
     }
 
-    fn process(&mut self, batch: &mut Batch, _cx: &mut Context) -> Result<(), StageError> {
+    fn process(&mut self, batch: &mut Batch, cx: &mut Context) -> Result<(), StageError> {
         let words = Words::of(NAME, self.words)?;
         self.slots.take_commands(|_| {});
         self.batches += 1;
@@ -323,6 +351,10 @@ impl Stage for Protect {
             self.look_ahead(position);
             if let Err(reason) = self.plan(batch, position, &words) {
                 let (index, association) = self.wanted[position];
+                let reason = match reason {
+                    DropReason::TooLong => self.too_long(batch, position, cx),
+                    other => other,
+                };
                 self.slots.note_drop(association, reason);
                 words.drop_record(batch, index as usize, reason);
             }

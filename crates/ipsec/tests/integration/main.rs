@@ -10,3 +10,4 @@ mod replacement;
 mod round_trip;
 mod sa_file;
 mod steering;
+mod too_big;

@@ -1,5 +1,7 @@
 //! Records of live ports: received into frames that the batch owns, and sent from there.
 
+use std::sync::Arc;
+
 use weir_packet::wire::LinkType;
 use weir_port::{ChecksumState, LinkLayer, Offload, Outgoing, Rx, Tx};
 
@@ -79,6 +81,35 @@ impl Batch {
     #[inline]
     pub fn set_egress(&mut self, index: usize, egress: Egress) {
         self.columns.egress[..self.len][index] = egress;
+    }
+
+    /// The longest record with this one's link header that the port takes which it leaves by, in
+    /// bytes; without limit where that is no port. A port whose MTU has changed says so within
+    /// some 100 ms.
+    #[inline]
+    pub fn longest_at_egress(&self, index: usize) -> usize {
+        let port = self.egress(index).port_number();
+        match port.and_then(|port| self.mtus_bytes.get(port)) {
+            Some(mtu_bytes) => mtu_bytes.saturating_add(self.bytes_beside_mtu(index)),
+            None => usize::MAX,
+        }
+    }
+
+    /// Bytes of a record's link header that an MTU does not count: [`Tx::mtu_bytes`].
+    #[inline]
+    fn bytes_beside_mtu(&self, index: usize) -> usize {
+        match self.arrival(index).link {
+            LinkType::Ethernet if self.headers(index).vlan_tags > 0 => 18,
+            LinkType::Ethernet => 14,
+            _ => 0,
+        }
+    }
+
+    /// What the ports say that records may leave by.
+    pub(crate) fn set_mtus_bytes(&mut self, mtus_bytes: &Arc<[usize]>) {
+        if !Arc::ptr_eq(&self.mtus_bytes, mtus_bytes) {
+            self.mtus_bytes = Arc::clone(mtus_bytes);
+        }
     }
 
     /// What is left to do to a record before it is on a wire: its sender left a checksum or the

@@ -89,6 +89,8 @@ pub struct Batch {
     /// Whether a record may have an offload.
     pub(super) has_offloads: bool,
     pub(super) interfaces: Arc<[Interface]>,
+    /// By the number of the port; none where there are no ports.
+    pub(super) mtus_bytes: Arc<[usize]>,
     pub(super) events: Vec<Event>,
     pub(super) tally: Tally,
     pub(super) records_steered: u64,
@@ -120,6 +122,7 @@ impl Batch {
             frames: Frames::default(),
             has_offloads: false,
             interfaces: Arc::new([]),
+            mtus_bytes: Arc::new([]),
             events: Vec::new(),
             tally: Tally::default(),
             records_steered: 0,

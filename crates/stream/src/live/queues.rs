@@ -49,6 +49,15 @@ impl Queues {
         rx.chain(tx.map(|queue| Arc::clone(&queue.meter))).collect()
     }
 
+    /// The MTUs of all ports, by their numbers. One that is not known limits nothing.
+    pub fn mtus_bytes(&self) -> Arc<[usize]> {
+        let of = |queue: &Option<TxQueue>| match queue.as_ref().map(|queue| queue.tx.mtu_bytes()) {
+            None | Some(0) => usize::MAX,
+            Some(mtu_bytes) => mtu_bytes,
+        };
+        self.tx.iter().map(of).collect()
+    }
+
     /// Renews all readings, and reports every state that has changed.
     pub fn renew(&mut self, mut changed: impl FnMut(QueueReading)) {
         for queue in &mut self.rx {

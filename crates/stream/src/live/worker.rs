@@ -34,6 +34,7 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     paths: Vec<PathOfWorker>,
     queues: Queues,
+    mtus_bytes: Arc<[usize]>,
     exchange: Exchange,
     clock: Clock,
     queues_read_ns: u64,
@@ -55,6 +56,7 @@ impl Worker {
             number,
             paths: paths.collect(),
             shared: Arc::clone(shared),
+            mtus_bytes: queues.mtus_bytes(),
             queues,
             exchange,
             clock: Clock::start(true),
@@ -153,6 +155,7 @@ impl Worker {
             self.queues.renew(|reading| {
                 reports.send(LiveReport::PortChanged { reading });
             });
+            self.mtus_bytes = self.queues.mtus_bytes();
         }
     }
 
@@ -183,6 +186,7 @@ impl Worker {
     /// of a stage ends here.
     fn pass(&mut self, path: usize, segment: usize, are_here: bool, batch: &mut Batch) {
         batch.set_interfaces(&self.shared.interfaces);
+        batch.set_mtus_bytes(&self.mtus_bytes);
         let now_ns = self.clock.now_ns();
         let is_ready = self.paths[path].is_ready(now_ns).unwrap_or_else(|error| {
             self.fatal.get_or_insert(error);
