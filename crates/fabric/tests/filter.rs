@@ -135,6 +135,47 @@ proptest! {
         }
     }
 
+    /// Duplicate table and ingress filtering, at both kinds of ports, beside the keys as a list.
+    #[test]
+    fn filters_by_table_are_their_models(
+        valid in proptest::collection::vec(p_key(), 0..6),
+        batches in proptest::collection::vec(proptest::collection::vec(p_key(), 0..20), 0..10),
+    ) {
+        let is_named = |key: u16| key & 0x7fff != 0;
+        let has = |key: u16| is_named(key) && valid.contains(&key);
+        let full = |key: u16| key | FULL_MEMBER;
+        // A full member may send both keys of its partition, and accepts both.
+        let may_send = |key: u16| has(key) || has(full(key));
+        let accepts = |key: u16| has(full(key)) || key == full(key) && has(key & 0x7fff);
+        let ports = [
+            (Scheme::DuplicateTable, PortRole::Ingress),
+            (Scheme::DuplicateTable, PortRole::Transit),
+            (Scheme::Ingress, PortRole::Ingress),
+            (Scheme::Ingress, PortRole::Transit),
+        ];
+        for (scheme, role) in ports {
+            let table = PartitionTable::new(valid.iter().copied());
+            let mut filter = scheme.port_filter(role, table, QUIET_NS);
+            let (mut judged, mut verdicts) = (0, Vec::new());
+            for (now_ns, p_keys) in (0..).zip(&batches) {
+                filter.judge(now_ns, p_keys, &mut verdicts);
+                let passes = |key: &u16| match (scheme, role) {
+                    (Scheme::Ingress, PortRole::Transit) => true,
+                    (_, PortRole::Ingress) => may_send(*key),
+                    (_, PortRole::Transit) => accepts(*key),
+                };
+                let expected = p_keys.iter().map(|key| match passes(key) {
+                    true => Verdict::Pass,
+                    false => Verdict::Drop,
+                });
+                prop_assert_eq!(&verdicts, &expected.collect::<Vec<_>>());
+                judged += p_keys.len() as u64;
+            }
+            let looks_up = (scheme, role) != (Scheme::Ingress, PortRole::Transit);
+            prop_assert_eq!(filter.lookups(), if looks_up { judged } else { 0 });
+        }
+    }
+
     #[test]
     fn a_batch_is_judged_as_its_packets_one_by_one(
         p_keys in proptest::collection::vec(p_key(), 0..40),
