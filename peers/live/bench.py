@@ -158,15 +158,16 @@ def arrived(status):
     return sum(rx["received"] for rx in queues), sum(rx["missed"] for rx in queues)
 
 
-def balanced(status, most_under_way=0):
-    """Checks that every packet of a status is accounted for, where no stage holds packets. Those that a
-    worker hands over to another one are counted by both, at times of their own."""
-    traffic = status["traffic"]
+def balanced(status):
+    """Checks that every packet of a status is accounted for."""
+    traffic, balance = status["traffic"], status["balance"]
     if traffic is None:
         raise Broken("weir says that its accounts do not balance")
-    dropped = sum(traffic["drops"].values())
-    if abs(traffic["packets"] - traffic["forwarded"] - dropped) > most_under_way:
-        raise Broken(f"packets are not forwarded + dropped: {traffic}")
+    came = traffic["packets"] + balance["created"]
+    went = traffic["forwarded"] + sum(traffic["drops"].values()) + sum(
+        balance[what] for what in ("held", "absorbed", "between_workers"))
+    if came != went:
+        raise Broken(f"{came} packets came, {went} are accounted for: {traffic}, {balance}")
     return traffic
 
 

@@ -28,8 +28,8 @@ use crate::reopen::Reopen;
 use crate::report::{Report, live_report, report};
 use crate::sa_status::{AddedSas, RemovedSa, SaStatus};
 use crate::status::{
-    AssociationsStatus, InspectionStatus, QueueStatus, Reloaded, ReloadedAssociations,
-    ReloadedRules, Status,
+    AssociationsStatus, BalanceStatus, InspectionStatus, QueueStatus, Reloaded,
+    ReloadedAssociations, ReloadedRules, Status,
 };
 use crate::traffic::Traffic;
 
@@ -536,11 +536,12 @@ impl Handle {
             generation: self.0.generation.load(Ordering::Relaxed),
             packets: self.packets(),
             bytes_read: self.bytes_read(),
-            traffic: accounts.map(|accounts| {
-                let mut traffic = Traffic::new(&accounts, false, false);
+            traffic: accounts.as_ref().map(|accounts| {
+                let mut traffic = Traffic::new(accounts, false, false);
                 traffic.read.missed = queues.iter().map(QueueStatus::missed).sum();
                 traffic
             }),
+            balance: accounts.as_ref().map(BalanceStatus::from),
             queues,
             lost_events: self.0.lost_events.load(Ordering::Relaxed),
             inspection: inspection.map(|snapshot| InspectionStatus {

@@ -90,7 +90,7 @@ pub use report::{PipelineRow, Report};
 pub use rules::{LoadedRules, RuleSource};
 pub use sa_status::{AddedSas, RemovedSa, SaLifetime, SaQuota, SaStatus};
 pub use status::{
-    AssociationsStatus, InspectionStatus, QueueStatus, ReceivedStatus, Reloaded,
+    AssociationsStatus, BalanceStatus, InspectionStatus, QueueStatus, ReceivedStatus, Reloaded,
     ReloadedAssociations, ReloadedRules, SentStatus, Status,
 };
 pub use traffic::{Latency, Traffic};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tracing::warn;
 use weir_ipsec::Replaced;
-use weir_stream::QueueReading;
+use weir_stream::{QueueReading, Statistics};
 
 use crate::traffic::Traffic;
 
@@ -26,6 +26,8 @@ pub struct Status {
     pub bytes_read: u64,
     /// The accounts of live pipelines; null for captures, and while accounts do not balance.
     pub traffic: Option<Traffic>,
+    /// What became of packets that were neither forwarded nor dropped; null where `traffic` is.
+    pub balance: Option<BalanceStatus>,
     /// What the queues of live ports counted.
     pub queues: Vec<QueueStatus>,
     /// Events that were not written in time.
@@ -34,6 +36,32 @@ pub struct Status {
     pub inspection: Option<InspectionStatus>,
     /// The associations of live pipelines; null without some, and while they are being changed.
     pub associations: Option<AssociationsStatus>,
+}
+
+/// What `traffic` lacks for its accounts to balance: in every status, packets + created =
+/// forwarded + drops + held + absorbed + between_workers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct BalanceStatus {
+    /// Packets that stages made.
+    pub created: u64,
+    /// Packets that stages hold.
+    pub held: u64,
+    /// Packets that stages consumed.
+    pub absorbed: u64,
+    /// Packets that one worker has handed over and another one has not taken yet. Workers are read
+    /// one after the other: it may be negative.
+    pub between_workers: i64,
+}
+
+impl From<&Statistics> for BalanceStatus {
+    fn from(statistics: &Statistics) -> BalanceStatus {
+        BalanceStatus {
+            created: statistics.created(),
+            held: statistics.held(),
+            absorbed: statistics.absorbed(),
+            between_workers: statistics.between_workers(),
+        }
+    }
 }
 
 /// The active associations.

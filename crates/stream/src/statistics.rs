@@ -315,6 +315,14 @@ impl Statistics {
         self.tally.absorbed
     }
 
+    /// Records between two workers: handed over by one, and not yet taken by the other. The counters
+    /// of workers are read one after the other, so that it may be negative in a snapshot; the law
+    /// holds exactly all the same, `packets + created = forwarded + drops + held + absorbed +
+    /// between_workers`.
+    pub fn between_workers(&self) -> i64 {
+        self.tally.handed_over as i64 - self.tally.taken_over as i64
+    }
+
     /// Events noticed.
     pub fn events(&self) -> u64 {
         self.tally.events

@@ -119,7 +119,14 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 /// Every snapshot balances until `condition` holds.
 #[track_caller]
 fn balanced_until(running: &Running, mut condition: impl FnMut(&Statistics) -> bool) {
-    wait_until(|| condition(&running.meters().snapshot().expect("balanced")));
+    wait_until(|| {
+        let snapshot = running.meters().snapshot().expect("balanced");
+        let drops: u64 = snapshot.drops_by_reason().map(|(_, count)| count).sum();
+        let settled = snapshot.forwarded() + drops + snapshot.held() + snapshot.absorbed();
+        let came = snapshot.packets() + snapshot.created();
+        assert_eq!(came as i64, settled as i64 + snapshot.between_workers());
+        condition(&snapshot)
+    });
 }
 
 fn stop(running: Running) -> Statistics {
