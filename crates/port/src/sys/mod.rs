@@ -22,7 +22,9 @@ pub mod xdp;
 #[cfg(target_os = "linux")]
 pub use bpf::{Redirect, XdpMode};
 #[cfg(target_os = "linux")]
-pub use descriptor::{Readiness, set_option, unsent_bytes, wait_readable, wait_writable};
+pub use descriptor::{
+    Readiness, get_option, set_option, unsent_bytes, wait_readable, wait_writable,
+};
 #[cfg(target_os = "linux")]
 pub use link::{Link, LinkQuery};
 #[cfg(target_os = "linux")]

@@ -93,6 +93,8 @@ fn a_datagram_that_fits_no_link_is_too_long() {
             (sent, tx.counters().too_long),
             (1 - too_long as usize, too_long)
         );
+        let known_bytes = if too_long > 0 { 65_536 } else { 65_575 };
+        assert_eq!(tx.mtu_bytes(), known_bytes);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sending datagrams.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct UdpTx {
     local: SocketAddr,
     /// Whether datagrams are handed over together.
     has_offload: bool,
+    /// The least that a way was found to take, and until when that is believed.
+    path_mtu: Option<(usize, Instant)>,
     state: PortState,
     counters: TxCounters,
 }
@@ -35,6 +37,11 @@ const MOST_BYTES: usize = 65_000;
 /// How often one call of `send` waits for space.
 const WAITS: u32 = 100;
 const WAITED_FOR: Duration = Duration::from_millis(1);
+/// The longest IP packets.
+const LONGEST_IPV4_BYTES: usize = 65_535;
+const LONGEST_IPV6_BYTES: usize = 65_575;
+/// A path may take more again (RFC 1191, section 6.3).
+const MTU_BELIEVED_FOR: Duration = Duration::from_secs(600);
 const EXAMINED_EVERY: Duration = Duration::from_micros(100);
 
 impl UdpTx {
@@ -43,6 +50,7 @@ impl UdpTx {
             socket,
             local,
             has_offload: options.segmentation_offload,
+            path_mtu: None,
             state: PortState::Up,
             counters: TxCounters::default(),
         }
@@ -75,6 +83,10 @@ impl UdpTx {
                     let _ = sys::wait_writable(self.socket.as_fd(), WAITED_FOR);
                     continue;
                 }
+                // Of several at once, whose segments are too long, some kernels say `EINVAL`.
+                Err(Errno::EMSGSIZE | Errno::EINVAL) if self.exceeds_path(&run[0]) => {
+                    self.counters.too_long += now.len() as u64;
+                }
                 // The device that the route leads to cannot do it.
                 Err(Errno::EIO | Errno::EINVAL) if together > 1 => {
                     self.has_offload = false;
@@ -85,6 +97,24 @@ impl UdpTx {
             }
             run = later;
         }
+    }
+
+    /// Whether a datagram, which was refused, is longer than the way to its destination takes. The
+    /// system knows that from the routers on the way.
+    #[cold]
+    fn exceeds_path(&mut self, datagram: &Datagram<'_>) -> bool {
+        let header_bytes = match datagram.destination {
+            SocketAddr::V4(_) => 28,
+            SocketAddr::V6(_) => 48,
+        };
+        let packet_bytes = header_bytes + datagram.payload.len();
+        if packet_bytes <= self.mtu_bytes()
+            && let Ok(mtu_bytes) = path_mtu_bytes(self.local, datagram.destination)
+        {
+            let least_bytes = mtu_bytes.min(self.mtu_bytes());
+            self.path_mtu = Some((least_bytes, Instant::now() + MTU_BELIEVED_FOR));
+        }
+        packet_bytes > self.mtu_bytes()
     }
 
     fn counter_of(&mut self, error: Errno) -> &mut u64 {
@@ -120,6 +150,20 @@ impl UdpTx {
         );
         sendmsg(socket, &parts, control, MsgFlags::MSG_DONTWAIT, Some(&to)).map(drop)
     }
+}
+
+/// What the system knows of the way to a destination. Only a connected socket is told.
+fn path_mtu_bytes(mut local: SocketAddr, destination: SocketAddr) -> io::Result<usize> {
+    local.set_port(0);
+    let socket = UdpSocket::bind(local)?;
+    socket.connect(destination)?;
+    let (level, option) = match destination {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    let mut mtu_bytes: u32 = 0;
+    sys::get_option(socket.as_fd(), level, option, &mut mtu_bytes)?;
+    Ok(mtu_bytes as usize)
 }
 
 /// Whether a datagram may follow others in one message: `previous` is the last of them.
@@ -185,10 +229,14 @@ impl Tx for UdpTx {
         0
     }
 
-    /// That of the longest datagram: what the way to a destination takes is known when it is
-    /// sent.
+    /// That of the longest datagram, until the way to a destination takes less: this is known when
+    /// one is refused, and believed of all destinations for ten minutes.
     fn mtu_bytes(&self) -> usize {
-        usize::from(u16::MAX)
+        match (self.path_mtu, self.local) {
+            (Some((mtu_bytes, until)), _) if Instant::now() < until => mtu_bytes,
+            (_, SocketAddr::V4(_)) => LONGEST_IPV4_BYTES,
+            (_, SocketAddr::V6(_)) => LONGEST_IPV6_BYTES,
+        }
     }
 
     fn state(&mut self) -> &PortState {
