@@ -33,6 +33,7 @@ const SCHEMA: &str = "message weir_measure {
     required double f2;
     required double f2_bound;
     optional binary key (UTF8);
+    optional binary community_id (UTF8);
     optional int64 estimate;
     optional int64 bound;
     optional int64 exact;
@@ -44,7 +45,7 @@ const SCHEMA: &str = "message weir_measure {
     optional binary sums_sketch;
     optional binary change_sketch;
 }";
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// Limits of a row group, which is held in memory until it is written: rows, and bytes of
 /// sketches.
@@ -163,6 +164,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         columns.required::<DoubleType>(|row| row.f2)?;
         columns.required::<DoubleType>(|row| row.f2_bound)?;
         columns.optional::<ByteArrayType>(|row| row.key.as_deref().map(text))?;
+        columns.optional::<ByteArrayType>(|row| row.community_id.as_deref().map(text))?;
         columns.optional::<Int64Type>(|row| row.estimate)?;
         columns.optional::<Int64Type>(|row| row.bound)?;
         columns.optional::<Int64Type>(|row| row.exact)?;
@@ -300,6 +302,9 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     columns.required::<DoubleType>(&mut rows, |row, value| row.f2 = value)?;
     columns.required::<DoubleType>(&mut rows, |row, value| row.f2_bound = value)?;
     columns.optional::<ByteArrayType>(&mut rows, |row, value| row.key = Some(text(&value)))?;
+    columns.optional::<ByteArrayType>(&mut rows, |row, value| {
+        row.community_id = Some(text(&value))
+    })?;
     columns.optional::<Int64Type>(&mut rows, |row, value| row.estimate = Some(value))?;
     columns.optional::<Int64Type>(&mut rows, |row, value| row.bound = Some(value))?;
     columns.optional::<Int64Type>(&mut rows, |row, value| row.exact = Some(value))?;

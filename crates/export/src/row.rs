@@ -30,6 +30,8 @@ pub struct Row {
     pub f2_bound: f64,
     /// The key, formatted.
     pub key: Option<String>,
+    /// Its Community ID, where it is a 5-tuple that has one.
+    pub community_id: Option<String>,
     /// Its sum, never below the truth, where it is among the largest.
     pub estimate: Option<i64>,
     /// Error bound of the estimate, which holds with probability 1 - δ.
@@ -81,6 +83,7 @@ pub(crate) fn rows(report: &IntervalReport) -> Vec<Row> {
         .collect();
     let of_top = |top: &TopRow| Row {
         key: Some(top.key.clone()),
+        community_id: top.community_id.clone(),
         estimate: Some(signed(top.estimate)),
         bound: Some(signed(top.bound)),
         exact: top.exact.map(signed),
@@ -90,6 +93,7 @@ pub(crate) fn rows(report: &IntervalReport) -> Vec<Row> {
     let mut rows: Vec<Row> = report.top.iter().map(of_top).collect();
     rows.extend(alarms.into_values().map(|alarm| Row {
         key: Some(alarm.key.clone()),
+        community_id: alarm.community_id.clone(),
         alarm: Some(alarm_columns(alarm)),
         ..interval.clone()
     }));

@@ -199,7 +199,7 @@ fn tables_of_another_version_are_refused() {
     assert!(error.contains("columns"), "{error}");
     let mut older = bytes.clone();
     let version = after(schema, b"weir.version");
-    let digit = version + older[version..].iter().position(|b| *b == b'2').expect("1");
+    let digit = version + older[version..].iter().position(|b| *b == b'3').expect("3");
     older[digit] = b'0';
     let error = Temporary::new("older", &older).read().err();
     let error = error.expect("older").to_string();

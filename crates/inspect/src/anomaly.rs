@@ -14,6 +14,10 @@ pub struct Anomaly {
     pub packet: usize,
     /// Flow of the packet; inside a tunnel, of what the tunnel carries.
     pub flow: FlowKey,
+    /// [`FlowRecord::id`](crate::FlowRecord::id) of its flow; `None` where it is refused before it has one.
+    pub flow_id: Option<u64>,
+    /// Type and code of an ICMP or ICMPv6 message.
+    pub icmp: Option<(u8, u8)>,
     /// What it does.
     pub kind: AnomalyKind,
 }
@@ -150,7 +154,13 @@ impl Anomalies {
         &self.found
     }
 
-    pub(crate) fn note(&mut self, index: usize, packet: &Packet<'_>, kind: AnomalyKind) {
+    pub(crate) fn note(
+        &mut self,
+        index: usize,
+        packet: &Packet<'_>,
+        flow_id: Option<u64>,
+        kind: AnomalyKind,
+    ) {
         if self.per_second == 0 {
             return;
         }
@@ -164,6 +174,8 @@ impl Anomalies {
             self.found.push(Anomaly {
                 packet: index,
                 flow: packet.flow(),
+                flow_id,
+                icmp: packet.icmp(),
                 kind,
             });
         }

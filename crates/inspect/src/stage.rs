@@ -244,12 +244,14 @@ impl Stage for InspectStage {
             self.alert_counts.add(rules.number(alert.rule), rule);
             let event = batch.notice(alert.packet, words.alert);
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
+            event.flow_id = alert.flow_record.map(|record| record.id);
             event.generation = generation;
             event.members = Some(self.text.members(rule, alert));
         }
         for anomaly in self.inspector.anomalies() {
             let event = batch.notice(self.indices[anomaly.packet], words.anomaly);
-            event.flow = anomaly.flow;
+            (event.flow, event.icmp) = (anomaly.flow, anomaly.icmp);
+            event.flow_id = anomaly.flow_id;
             event.members = Some(anomaly_members(anomaly.kind));
         }
         for refusal in self.inspector.refusals() {

@@ -92,6 +92,9 @@ pub struct StoredSketches {
 pub struct TopRow {
     /// The key, formatted.
     pub key: String,
+    /// [`FlowKey::community_id`], where the key is a 5-tuple that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub community_id: Option<String>,
     /// Its sum, never below the truth.
     pub estimate: u64,
     /// What the estimate is above the truth at most, with probability
@@ -312,6 +315,7 @@ fn top(
         .into_iter()
         .map(|(key, estimate)| TopRow {
             key: key.display(plan.key).to_string(),
+            community_id: key.community_id(None),
             estimate,
             bound,
             exact: exact.map(|exact| exact.get(&key).copied().unwrap_or(0)),

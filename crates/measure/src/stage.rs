@@ -94,6 +94,7 @@ fn event(alarm: &Alarm, key: KeyKind, kind: EventKind) -> Event {
         timestamp_ns: alarm.start_ns.saturating_add(interval_ns),
         flow: alarm.flow,
         key,
+        flow_id: None,
         icmp: None,
         vlan_tci: None,
         interface: None,

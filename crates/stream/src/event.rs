@@ -20,6 +20,9 @@ pub struct Event {
     pub flow: FlowKey,
     /// The part of the flow that it is about; the rest of the flow is zero.
     pub key: KeyKind,
+    /// Identifier of the connection, in both directions, where the stage follows connections: another
+    /// connection between the same ports has another one.
+    pub flow_id: Option<u64>,
     /// First ICMP or ICMPv6 type and code, where the flow is one.
     pub icmp: Option<(u8, u8)>,
     /// Outermost VLAN tag, where there is one.

@@ -360,6 +360,7 @@ fn event(words: &Words, timestamp_ns: u64, alarm: &Alarm) -> Event {
         timestamp_ns,
         flow: FlowKey::default(),
         key: KeyKind::FiveTuple,
+        flow_id: None,
         icmp: None,
         vlan_tci: None,
         interface: None,

@@ -16,6 +16,8 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     flow_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    community_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     in_iface: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pcap_cnt: Option<u64>,
@@ -53,7 +55,8 @@ impl<'a> Line<'a> {
         let has_destination = matches!(known, KeyKind::Destination | KeyKind::Pair);
         Line {
             timestamp: timestamp(event.timestamp_ns),
-            flow_id: is_whole.then(|| flow_id(flow)),
+            flow_id: event.flow_id,
+            community_id: flow.community_id(event.icmp),
             in_iface: interface.and_then(|interface| interface.name.as_deref()),
             pcap_cnt: event.arrival.map(|number| number + 1),
             event_type: event.kind.word().name,
@@ -89,20 +92,6 @@ fn protocol_name(protocol: u8) -> String {
         number => return format!("{number:03}"),
     };
     name.to_owned()
-}
-
-/// A number for a flow that is the same in both directions and in every run.
-/// It has 53 bits, which every reader of JSON keeps.
-fn flow_id(flow: &FlowKey) -> u64 {
-    let (key, _) = flow.canonical();
-    let hash = key
-        .words()
-        .iter()
-        .fold(0x9e37_79b9_7f4a_7c15_u64, |hash, word| {
-            let product = u128::from(hash ^ u64::from(*word)) * 0xd6e8_feb8_6659_fd93;
-            (product >> 64) as u64 ^ product as u64
-        });
-    hash >> 11
 }
 
 /// Time as in `2026-03-01T12:34:56.789012+0000`, always in UTC.
@@ -143,7 +132,7 @@ mod tests {
     }
 
     /// Only what the key keeps is said of a flow: a prefix is no address, and a
-    /// flow has a number where it is whole.
+    /// flow has a Community ID where it is whole.
     #[test]
     fn lines_of_alarms_say_what_the_key_keeps() {
         let flow = FlowKey {
@@ -162,6 +151,7 @@ mod tests {
                 arrival: None,
                 timestamp_ns: 0,
                 flow: flow.project(key),
+                flow_id: None,
                 icmp: None,
                 vlan_tci: None,
                 interface: None,
@@ -182,27 +172,8 @@ mod tests {
         assert_eq!(said("source/24"), "");
         assert_eq!(
             said("5-tuple"),
-            "dest_ip dest_port flow_id proto src_ip src_port"
+            "community_id dest_ip dest_port proto src_ip src_port"
         );
-    }
-
-    #[test]
-    fn a_flow_has_one_number_in_both_directions() {
-        let flow = FlowKey {
-            source: 1,
-            destination: 2,
-            source_port: 3,
-            destination_port: 4,
-            protocol: TCP,
-            ip_version: 4,
-        };
-        assert_eq!(flow_id(&flow), flow_id(&flow.reversed()));
-        let other = FlowKey {
-            source_port: 5,
-            ..flow
-        };
-        assert_ne!(flow_id(&flow), flow_id(&other));
-        assert!(flow_id(&flow) < 1 << 53);
     }
 
     #[test]

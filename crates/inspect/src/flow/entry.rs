@@ -266,6 +266,7 @@ impl Flow {
     /// What there is to tell of it with a packet that goes this way.
     pub(crate) fn record(&self, direction: Direction) -> FlowRecord {
         FlowRecord {
+            id: self.id(),
             direction,
             application: self.application,
             start_ns: self.start_ns,
@@ -274,6 +275,17 @@ impl Flow {
             bytes_to_server: self.to_server.1,
             bytes_to_client: self.to_client.1,
         }
+    }
+
+    /// [`FlowRecord::id`].
+    pub(crate) fn id(&self) -> u64 {
+        let words = self.key.0.words().map(u64::from);
+        let hash = words.iter().fold(self.start_ns, |hash, word| {
+            let product = u128::from((hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))
+                * u128::from(0xd6e8_feb8_6659_fd93_u64);
+            (product >> 64) as u64 ^ product as u64
+        });
+        hash >> 11
     }
 
     /// Packets of both ends.

@@ -33,6 +33,9 @@ use crate::rule::FlowCondition;
 /// A flow at the moment of an alert, this packet included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
+    /// Identifier of the flow: the same in both directions, in every process, and another one for
+    /// the next connection between the same ports. It has 53 bits, which every reader of JSON keeps.
+    pub id: u64,
     /// Which way the packet that matched goes.
     pub direction: Direction,
     /// What the flow speaks, if that is known.

@@ -274,14 +274,14 @@ impl Inspector {
                 self.statistics
                     .packets_refused
                     .count(Unacceptable::Checksum);
-                (self.anomalies).note(record.index, &packet, AnomalyKind::Checksum);
+                (self.anomalies).note(record.index, &packet, None, AnomalyKind::Checksum);
                 let refused = Refused::silently(InspectDrop::ChecksumWrong);
                 return self.is_inline.then_some(refused);
             }
             if header::has_false_length(&packet) {
                 self.statistics.packets_refused.count(Unacceptable::Length);
                 let kind = AnomalyKind::of_refused(Unacceptable::Length, &packet);
-                self.anomalies.note(record.index, &packet, kind);
+                self.anomalies.note(record.index, &packet, None, kind);
                 let refused = Refused::silently(InspectDrop::LengthWrong);
                 return self.is_inline.then_some(refused);
             }
@@ -313,7 +313,7 @@ impl Inspector {
             Taken::Dropped => Some(Refused::silently(InspectDrop::DatagramDropped)),
             Taken::Refused => {
                 let kind = AnomalyKind::of_fragment(packet);
-                self.anomalies.note(record.index, packet, kind);
+                self.anomalies.note(record.index, packet, None, kind);
                 let refused = Refused::silently(InspectDrop::FragmentRefused);
                 self.is_inline.then_some(refused)
             }
@@ -404,16 +404,17 @@ impl Inspector {
     /// Matches one packet: the rules go to [`Scratch::matched`].
     fn try_rules(&mut self, record_index: usize, packet: &Packet<'_>, sum: Sum) -> Judged {
         let (index, brought) = self.flows.track(packet, sum);
+        let flow_id = index.map(|index| self.flows.flow(index).id());
         if let Some(refusal) = brought.refused {
             self.statistics.packets_refused.count(refusal);
             let kind = AnomalyKind::of_refused(refusal, packet);
-            self.anomalies.note(record_index, packet, kind);
+            (self.anomalies).note(record_index, packet, flow_id, kind);
         }
         if brought.arrival.differs {
-            (self.anomalies).note(record_index, packet, AnomalyKind::Overlap);
+            (self.anomalies).note(record_index, packet, flow_id, AnomalyKind::Overlap);
         }
         if brought.arrival.after_gap || brought.answered.after_gap {
-            (self.anomalies).note(record_index, packet, AnomalyKind::Gap);
+            (self.anomalies).note(record_index, packet, flow_id, AnomalyKind::Gap);
         }
         if brought.refused == Some(Unacceptable::Checksum) {
             return Judged {

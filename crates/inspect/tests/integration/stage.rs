@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules, LoadReport,
-    RuleFile, RuleSet, Variables,
+    Checksums, EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules,
+    LoadReport, RuleFile, RuleSet, Variables,
 };
 use weir_match::EngineChoice;
 use weir_packet::wire::LinkType;
@@ -145,6 +145,93 @@ fn rejected_packets_are_dropped_and_their_senders_told() {
     // Three datagrams that are not inspected, and five errors to their sender.
     let Protocols(seen) = outcome.stages().next().expect("the sink");
     assert_eq!(seen[..], [[(17, 2); 3].as_slice(), &[(1, 1); 5]].concat());
+}
+
+/// Two connections one after the other between the same ports are two, in alerts and in anomalies;
+/// their 5-tuple, which is all that a measurement knows, is one.
+#[test]
+fn connections_between_the_same_ports_have_different_identifiers() {
+    let text = b"alert tcp any any -> any any (msg:\"m\"; content:\"x\"; sid:1;)\n";
+    let file = RuleFile {
+        name: "a.rules",
+        text,
+    };
+    let (rules, _) = RuleSet::load(&[file], &Variables::default()).expect("an engine");
+    let tcp = |is_from_client: bool, flags: u8, sequence: u32, payload: &[u8]| {
+        let (client, server) = ((1, 1234_u16), (2, 80_u16));
+        let (from, to) = match is_from_client {
+            true => (client, server),
+            false => (server, client),
+        };
+        let mut packet = vec![
+            0x45,
+            0,
+            0,
+            40 + payload.len() as u8,
+            0,
+            0,
+            0,
+            0,
+            64,
+            6,
+            0,
+            0,
+        ];
+        packet.extend([198, 18, 0, from.0, 198, 18, 0, to.0]);
+        packet.extend([from.1.to_be_bytes(), to.1.to_be_bytes()].concat());
+        // Each end acknowledges the first byte of the other one.
+        let acknowledgement: u32 = if is_from_client { 501 } else { 1001 };
+        packet.extend([sequence.to_be_bytes(), acknowledgement.to_be_bytes()].concat());
+        packet.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        packet.extend(payload);
+        packet
+    };
+    let (syn, rst, ack) = (0x02, 0x04, 0x10);
+    let connection = [
+        tcp(true, syn, 1000, b""),
+        tcp(false, syn | ack, 500, b""),
+        tcp(true, ack, 1001, b""),
+        tcp(true, ack, 1001, b"x"),
+        tcp(false, ack, 501, b"x"),
+        // One that its receiver does not take, and one that it does.
+        tcp(true, rst, 9000, b""),
+        tcp(true, rst, 1002, b""),
+    ];
+    let options = InspectOptions {
+        anomalies_per_second: 9,
+        checksums: Checksums::Ignore,
+        ..InspectOptions::default()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("eve.jsonl");
+    let eve = fs::File::create(&path).expect("a file");
+    Pipeline::new(MemorySource::new(LinkType::RawIp, &connection).repeated(2))
+        .stage(InspectStage::with_options(Arc::new(rules), &options))
+        .sink(EveWriter::new(eve))
+        .run()
+        .expect("a run");
+    let lines = fs::read_to_string(&path).expect("lines");
+    let mut lines: Vec<serde_json::Value> = (lines.lines())
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    // Of one batch, alerts are written first.
+    lines.sort_by_key(|line| line["pcap_cnt"].as_u64());
+    let kinds: Vec<_> = lines.iter().map(|line| &line["event_type"]).collect();
+    assert_eq!(
+        kinds,
+        ["alert", "alert", "anomaly", "alert", "alert", "anomaly"]
+    );
+    let ids: Vec<u64> = (lines.iter())
+        .map(|line| line["flow_id"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!(ids[..3], [ids[0]; 3]);
+    assert_eq!(ids[3..], [ids[3]; 3]);
+    assert_ne!(ids[0], ids[3]);
+    assert!(ids.iter().all(|id| *id < 1 << 53));
+    for line in &lines {
+        // From tshark 4.0.
+        assert_eq!(line["community_id"], "1:pTkywY4SxYXoZ5HrvVIokAUl968=");
+    }
 }
 
 /// What no receiver takes is written beside the alerts where that is requested.

@@ -14,6 +14,9 @@ use crate::timestamp;
 pub struct Alarm {
     /// The key, formatted.
     pub key: String,
+    /// [`FlowKey::community_id`], where the key is a 5-tuple that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub community_id: Option<String>,
     /// The key itself: the measured part of a flow; the rest is zero.
     #[serde(skip)]
     pub flow: FlowKey,

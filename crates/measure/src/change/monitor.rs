@@ -225,6 +225,7 @@ impl ChangeMonitor {
             let sample = if rises { now } else { before };
             report.alarms.push(Alarm {
                 key: key.display(self.kind).to_string(),
+                community_id: key.community_id(None),
                 flow: key,
                 unit: self.unit,
                 start_ns: report.start_ns,

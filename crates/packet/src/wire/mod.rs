@@ -9,6 +9,7 @@
 
 pub mod build;
 mod checksum;
+mod community;
 mod flow;
 mod headers;
 mod link;

@@ -52,6 +52,7 @@ impl Batch {
             timestamp_ns: self.arrival(index).timestamp_ns,
             flow: self.flow_key(index).unwrap_or_default(),
             key: KeyKind::FiveTuple,
+            flow_id: None,
             icmp,
             vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
             interface: Some(self.arrival(index).interface),

@@ -212,6 +212,7 @@ impl Stage for Teller {
                 timestamp_ns: 5,
                 flow: FlowKey::default(),
                 key: KeyKind::FiveTuple,
+                flow_id: None,
                 icmp: None,
                 vlan_tci: None,
                 interface: None,

@@ -104,7 +104,16 @@ fn every_member_of_a_document_is_described() {
         ),
         (
             "measure",
-            &[&traffic, "--exact", "--interval", "10", "--change", "ma:1"],
+            &[
+                &traffic,
+                "--exact",
+                "--interval",
+                "10",
+                "--change",
+                "ma:1",
+                "--key",
+                "5-tuple",
+            ],
         ),
         ("measure", &[&traffic, "--interval", "1", "--fit"]),
         (
