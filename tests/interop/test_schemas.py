@@ -40,6 +40,7 @@ def configuration(folder):
     measure |= {"delta": 0.02, "seed": 7, "exact": True, "change": change, "alarms": "alarms.jsonl"}
     measure |= {"json_lines": "lines.jsonl", "prometheus": "m.prom", "parquet": "t.parquet"}
     inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "allow_empty": True}
+    inspect["classification"] = str(peers.ROOT / "crates/inspect/src/rule/classification.config")
     inspect |= {"set": {"HOME_NET": "any"}, "alerts": "alerts.jsonl", "prometheus": "i.prom"}
     port = {"name": "lan", "kind": "pcap", "side": "plain", "read": str(peers.EXAMPLES / "traffic.pcapng")}
     return {

@@ -6,7 +6,7 @@ Without more it takes the example rules and capture. Others are named by the env
 WEIR_RULES, rule files separated by colons, and WEIR_CAPTURES, a folder of captures.
 SURICATA names the program and SURICATA_YAML its configuration, where they are not in their
 usual places. Differences may be 1 % of the cases, and of the members of `http`, `dns` and `tls` in
-the alerts that both raise; docs/inspect.md says what they come from.
+the alerts that both raise, but none of category, severity and Community ID; docs/inspect.md says what they come from.
 """
 
 import collections
@@ -68,6 +68,24 @@ def transactions(events):
             sid = event["alert"]["signature_id"]
             is_to_server = event.get("direction") == "to_server"
             found[(capture, *ends, sid, event["tx_id"])] = (name, event[name], is_to_server)
+    return found
+
+
+def classes(events):
+    """Category and severity of each rule's alerts."""
+    alerts = (event["alert"] for _, event in events if event.get("event_type") == "alert")
+    return {alert["signature_id"]: (alert["category"], alert["severity"]) for alert in alerts}
+
+
+def identifiers(events):
+    """The Community IDs of each flow's alerts, and how many connections there are between its ends."""
+    found = collections.defaultdict(lambda: (set(), set()))
+    for capture, event in events:
+        if event.get("event_type") == "alert" and "src_port" in event:
+            ends = sorted((event[f"{end}_ip"], event[f"{end}_port"]) for end in ("src", "dest"))
+            communities, connections = found[(capture, event["proto"], *ends)]
+            communities.add(event.get("community_id"))
+            connections.add(event.get("flow_id"))
     return found
 
 
@@ -139,6 +157,8 @@ class Suricata:
         self.folder = folder
         (folder / "log").mkdir()
         command = settings.suricata(rules, folder) + [f"--unix-socket={folder / 'socket'}"]
+        # The EVE log is the second output of the usual configuration.
+        command += ["--set", "outputs.1.eve-log.community-id=true"]
         self.told = open(folder / "told", "w+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(
             command, stdout=self.told, stderr=subprocess.STDOUT
@@ -236,6 +256,25 @@ def rule_files():
     return [pathlib.Path(path) for path in named.split(":")]
 
 
+def check_descriptions(theirs, ours):
+    """What both say of a rule, and of a flow, whatever the packet."""
+    their_classes, our_classes = classes(theirs), classes(ours)
+    both = their_classes.keys() & our_classes.keys()
+    differing = [sid for sid in both if their_classes[sid] != our_classes[sid]]
+    print(f"        category and severity of {len(both)} rules compared, {len(differing)} differ")
+    for sid in sorted(differing):
+        print(f"        {sid}: {their_classes[sid]}, not {our_classes[sid]}")
+    peers.check(both and not differing, f"category or severity of {len(differing)} rules differ")
+    their_flows, our_flows = identifiers(theirs), identifiers(ours)
+    both = their_flows.keys() & our_flows.keys()
+    differing = [flow for flow in both if their_flows[flow][0] != our_flows[flow][0]]
+    several = sum(len(our_flows[flow][1]) > 1 for flow in both)
+    print(f"        community_id of {len(both)} flows compared, {len(differing)} differ; {several} are several connections")
+    for flow in sorted(differing, key=str)[:20]:
+        print(f"        {flow}: {their_flows[flow]}, not {our_flows[flow]}")
+    peers.check(both and not differing, f"the community_id of {len(differing)} flows differs")
+
+
 def the_same_alerts():
     peers.need_weir()
     rules = rule_files()
@@ -249,6 +288,7 @@ def the_same_alerts():
         theirs, refused_by_them = Suricata(rules, folder).inspect(captures)
         ours, refused_by_us = by_weir(captures, rules, folder)
     theirs_told, ours_told = transactions(theirs), transactions(ours)
+    check_descriptions(theirs, ours)
     refused = refused_by_them | refused_by_us
     print(f"        {len(refused_by_them)} rules refused by suricata, {len(refused_by_us)} by weir")
     theirs, ours = cases(theirs, refused), cases(ours, refused)

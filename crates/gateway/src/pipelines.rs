@@ -124,6 +124,7 @@ pub fn rule_source(inspect: &config::InspectConfig) -> RuleSource {
             .map(|(name, value)| format!("{name}={value}"))
             .collect(),
         engine: EngineChoice::default(),
+        classification: inspect.classification.clone(),
         allows_empty: inspect.allow_empty,
     }
 }

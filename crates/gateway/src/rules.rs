@@ -1,11 +1,11 @@
 //! Rule files that are loaded, and loaded again while packets run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use tracing::debug;
-use weir_inspect::{LiveRules, LoadReport, RuleFile, RuleSet, Variables};
+use weir_inspect::{Classification, LiveRules, LoadReport, RuleFile, RuleSet, Variables};
 use weir_match::EngineChoice;
 
 use crate::error::{Error, Result};
@@ -17,6 +17,8 @@ pub struct RuleSource {
     pub paths: Vec<PathBuf>,
     /// Variables, each as `NAME=value`.
     pub definitions: Vec<String>,
+    /// What classes of rules stand for; `None` for the usual ones.
+    pub classification: Option<PathBuf>,
     /// How patterns are searched for.
     pub engine: EngineChoice,
     /// Whether files without a rule will do.
@@ -30,6 +32,15 @@ pub struct LoadedRules {
     pub live: Arc<LiveRules>,
     /// What was loaded and what was not.
     pub report: LoadReport,
+}
+
+fn read_classification(path: &Path) -> Result<Classification> {
+    let text = std::fs::read(path)
+        .with_context(|| format!("cannot read the classes of rules {}", path.display()))
+        .map_err(Error::configuration)?;
+    Classification::parse(&text)
+        .with_context(|| format!("{}", path.display()))
+        .map_err(Error::configuration)
 }
 
 impl RuleSource {
@@ -73,6 +84,10 @@ impl RuleSource {
             variables.define(definition).map_err(Error::configuration)?;
         }
         variables.check().map_err(Error::configuration)?;
+        let classification = match &self.classification {
+            Some(path) => read_classification(path)?,
+            None => Classification::default(),
+        };
         let texts = self
             .paths
             .iter()
@@ -88,8 +103,8 @@ impl RuleSource {
             .map(|(name, text)| RuleFile { name, text })
             .collect();
         let read = match previous {
-            Some(previous) => previous.reload(&files, &variables, &self.engine),
-            None => RuleSet::load_with(&files, &variables, &self.engine),
+            Some(previous) => previous.reload(&files, &variables, &classification, &self.engine),
+            None => RuleSet::load_with(&files, &variables, &classification, &self.engine),
         };
         let (rules, report) = read.map_err(Error::configuration)?;
         self.check_that_some_loaded(&report)?;

@@ -110,10 +110,10 @@ pub use profile_stage::ProfileStage;
 pub use range::NumberRange;
 pub use reject::Reply;
 pub use rule::{
-    Action, BitAction, BufferTest, Description, FaultKind, FlagsTest, FlowCondition, HostBit,
-    Keyword, KeywordEffect, PacketConditions, Rate, RateKind, RejectTo, Rule, RuleFault,
-    RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target, TcpFlags, TextScope, Track,
-    Unsupported, VariableError, Variables, keywords,
+    Action, BitAction, BufferTest, Classification, ClassificationError, Description, FaultKind,
+    FlagsTest, FlowCondition, HostBit, Keyword, KeywordEffect, PacketConditions, Rate, RateKind,
+    RejectTo, Rule, RuleFault, RuleProtocol, StateConditions, StreamBytes, StreamEnd, Target,
+    TcpFlags, TextScope, Track, Unsupported, VariableError, Variables, keywords,
 };
 pub use rule_set::{
     FileReport, ForeignRules, LoadError, LoadReport, MAX_LISTED_FAULTS, RuleFile, RuleSet,

@@ -13,7 +13,8 @@ use crate::buffer::Buffer;
 use crate::direction::Direction;
 use crate::group::{GROUPS, Group, GroupDraft, GroupKey, SearchPlace};
 use crate::rule::{
-    Action, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts, Variables, read_rule,
+    Action, Classification, HeaderReader, Lines, Names, Patterns, Rule, RuleFault, RuleTexts,
+    Variables, read_rule,
 };
 
 /// A rule set that is no relative of the one whose place it should take.
@@ -24,8 +25,8 @@ pub struct ForeignRules;
 /// Most skipped rules of each kind, with a fault or unsupported, that a report keeps with
 /// their places; more are only counted. The public collections have fewer rules.
 pub const MAX_LISTED_FAULTS: usize = 100_000;
-/// Most different reasons under which skipped rules are counted; the rest
-/// count as `other`.
+/// Most different reasons under which skipped rules, and most unknown classes by which rules, are
+/// counted; the rest count as `other`.
 const MAX_REASONS: usize = 1000;
 
 /// The text of a rule file.
@@ -64,6 +65,8 @@ pub struct LoadReport {
     /// Rules that were skipped, by reason: `syntax`, or what they ask for that
     /// is not there, as in `keyword base64_data` or `pcre: recursion`.
     pub skipped: BTreeMap<String, u64>,
+    /// Loaded rules by `classtype` where that is no known class.
+    pub unknown_classes: BTreeMap<String, u64>,
     /// What is wrong and where, for the rules that are not in order. At most
     /// [`MAX_LISTED_FAULTS`].
     pub faults: Vec<RuleFault>,
@@ -82,6 +85,13 @@ impl LoadReport {
         let known = self.skipped.len() < MAX_REASONS || self.skipped.contains_key(&reason);
         let reason = if known { reason } else { "other".to_owned() };
         *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    fn count_unknown_class(&mut self, class: &str) {
+        let is_listed =
+            self.unknown_classes.len() < MAX_REASONS || self.unknown_classes.contains_key(class);
+        let class = if is_listed { class } else { "other" };
+        *self.unknown_classes.entry(class.to_owned()).or_default() += 1;
     }
 }
 
@@ -127,19 +137,21 @@ impl RuleSet {
         files: &[RuleFile<'_>],
         variables: &Variables,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
-        RuleSet::load_with(files, variables, &EngineChoice::default())
+        let classification = Classification::default();
+        RuleSet::load_with(files, variables, &classification, &EngineChoice::default())
     }
 
-    /// The same, with a choice of the engine that finds contents.
+    /// The same with other classes, and with a choice of the engine that finds contents.
     ///
     /// # Errors
     /// The contents are too many for the engine.
     pub fn load_with(
         files: &[RuleFile<'_>],
         variables: &Variables,
+        classification: &Classification,
         engine: &EngineChoice,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
-        RuleSet::read(Names::default(), files, variables, engine)
+        RuleSet::read(Names::default(), files, variables, classification, engine)
     }
 
     /// Reads rule files into a set that can take the place of this one while
@@ -151,15 +163,17 @@ impl RuleSet {
         &self,
         files: &[RuleFile<'_>],
         variables: &Variables,
+        classification: &Classification,
         engine: &EngineChoice,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
-        RuleSet::read(self.names.clone(), files, variables, engine)
+        RuleSet::read(self.names.clone(), files, variables, classification, engine)
     }
 
     fn read(
         mut names: Names,
         files: &[RuleFile<'_>],
         variables: &Variables,
+        classification: &Classification,
         engine: &EngineChoice,
     ) -> Result<(RuleSet, LoadReport), LoadError> {
         let mut report = LoadReport::default();
@@ -177,11 +191,23 @@ impl RuleSet {
             for rule in RuleTexts::new(file.text) {
                 counts.rules += 1;
                 let rule = rule.and_then(|rule| {
-                    read_rule(file.text, &rule, &mut headers, &mut patterns, &mut names)
+                    read_rule(
+                        file.text,
+                        &rule,
+                        &mut headers,
+                        classification,
+                        &mut patterns,
+                        &mut names,
+                    )
                 });
                 match rule {
                     Ok(rule) => {
                         counts.loaded += 1;
+                        if let Some(class) = &rule.description.classtype
+                            && !classification.has(class)
+                        {
+                            report.count_unknown_class(class);
+                        }
                         let superseded = keep_newest(&mut rules, &mut by_number, rule);
                         report.superseded += u64::from(superseded);
                     }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use weir_packet::wire::reply::Towards;
 use weir_stream::{
-    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, Egress, EventKind, Mailbox, Stage,
-    StageError, Steering, SteeringRule, Vocabulary, VocabularyError, WorkBit,
+    BATCH_RECORDS, Batch, BatchFull, Context, DropCodes, Egress, EventKind, Mailbox, Members,
+    Stage, StageError, Steering, SteeringRule, Vocabulary, VocabularyError, WorkBit,
 };
 
-use crate::eve::{AlertText, anomaly_members};
+use crate::eve::{AlertMembers, AnomalyMembers};
 use crate::inspector::{
     Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, RuleCost,
 };
@@ -50,7 +50,7 @@ pub struct InspectStage {
     inspector: Inspector,
     live: Option<Following>,
     alert_counts: AlertCounts,
-    text: AlertText,
+    is_inline: bool,
     /// Index in the batch of each inspected packet.
     indices: Vec<usize>,
     /// Alerts of the batch, by index in the batch.
@@ -75,7 +75,7 @@ impl InspectStage {
             inspector,
             live: None,
             alert_counts: AlertCounts::default(),
-            text: AlertText::new(options.is_inline),
+            is_inline: options.is_inline,
             indices: Vec::with_capacity(BATCH_RECORDS),
             alerts: Vec::new(),
             replies: ReplyCounts::default(),
@@ -136,7 +136,6 @@ impl InspectStage {
         };
         while let Some(rules) = mailbox.take() {
             (self.inspector.replace_rules(rules)).map_err(|error| StageError::new(STAGE, error))?;
-            self.text.clear();
         }
         Ok(())
     }
@@ -246,13 +245,14 @@ impl Stage for InspectStage {
             (event.flow, event.icmp) = (alert.flow, alert.icmp);
             event.flow_id = alert.flow_record.map(|record| record.id);
             event.generation = generation;
-            event.members = Some(self.text.members(rule, alert));
+            let members = AlertMembers::new(rule, alert, self.is_inline);
+            event.members = Some(Members::of(&members));
         }
         for anomaly in self.inspector.anomalies() {
             let event = batch.notice(self.indices[anomaly.packet], words.anomaly);
             (event.flow, event.icmp) = (anomaly.flow, anomaly.icmp);
             event.flow_id = anomaly.flow_id;
-            event.members = Some(anomaly_members(anomaly.kind));
+            event.members = Some(Members::of(&AnomalyMembers::new(anomaly.kind)));
         }
         for refusal in self.inspector.refusals() {
             let index = self.indices[refusal.packet];

@@ -1,8 +1,9 @@
 //! Meters as stages of a pipeline.
 
+use serde::Serialize;
 use weir_packet::wire::{FlowKey, Ipv4Flow, KeyKind};
 use weir_stream::{
-    Arrival, Batch, Context, Disposition, Event, EventKind, Stage, StageError, Steering,
+    Arrival, Batch, Context, Disposition, Event, EventKind, Members, Stage, StageError, Steering,
     Vocabulary, VocabularyError, Word, WorkBit,
 };
 
@@ -84,11 +85,15 @@ impl MeasureStage {
     }
 }
 
+/// The members of an alarm in EVE JSON, beside those of its key.
+#[derive(Serialize)]
+struct AlarmMembers<'a> {
+    alarm: &'a Alarm,
+}
+
 /// What an alarm is beside a batch.
 fn event(alarm: &Alarm, key: KeyKind, kind: EventKind) -> Event {
     let interval_ns = (alarm.seconds * 1e9).round() as u64;
-    // What has no maps but structures can be written.
-    let object = serde_json::to_string(alarm).unwrap_or_default();
     Event {
         arrival: None,
         timestamp_ns: alarm.start_ns.saturating_add(interval_ns),
@@ -100,7 +105,7 @@ fn event(alarm: &Alarm, key: KeyKind, kind: EventKind) -> Event {
         interface: None,
         kind,
         generation: None,
-        members: Some(format!("\"alarm\":{object}").into()),
+        members: Some(Members::of(&AlarmMembers { alarm })),
     }
 }
 

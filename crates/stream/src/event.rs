@@ -1,5 +1,8 @@
 //! What stages notice about records and about the stream, kept beside the batch.
 
+use std::ops::Deref;
+
+use serde::Serialize;
 use weir_packet::wire::{FlowKey, KeyKind};
 
 use crate::word::Word;
@@ -34,10 +37,31 @@ pub struct Event {
     /// Generation of the rules, the policy or the association under which it was noticed, where
     /// the stage takes such while it runs ([`Mailbox::generation`](crate::Mailbox::generation)).
     pub generation: Option<u64>,
-    /// What else the stage says of it: members of a JSON object, as in
-    /// `"a":1,"b":{}`, for sinks that write such. Made when it is noticed,
-    /// since what it speaks of may be gone when it is written.
-    pub members: Option<Box<str>>,
+    /// What else the stage says of it, for sinks that write JSON.
+    pub members: Option<Members>,
+}
+
+/// Members of a JSON object, written when an event is noticed: what they are about may be gone
+/// when a sink writes the event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members(Box<str>);
+
+impl Members {
+    /// The members of a value that serialises as an object; none where it does not.
+    pub fn of(value: &impl Serialize) -> Members {
+        let object = serde_json::to_string(value).unwrap_or_default();
+        let members = object.strip_prefix('{').and_then(|o| o.strip_suffix('}'));
+        Members(members.unwrap_or_default().into())
+    }
+}
+
+/// Their text, as in `"a":1,"b":{}`.
+impl Deref for Members {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 /// What was noticed: a word that the stage has entered into the vocabulary of its pipeline
@@ -58,5 +82,23 @@ impl EventKind {
     /// Whether it is the kind that a crate declares as `word`.
     pub fn is(self, word: &Word) -> bool {
         self.0 == word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_those_of_an_object() {
+        #[derive(Serialize)]
+        struct Said {
+            a: u8,
+            b: &'static str,
+        }
+        let said = Said { a: 1, b: "{\"}" };
+        assert_eq!(*Members::of(&said), *r#""a":1,"b":"{\"}""#);
+        assert!(Members::of(&[1, 2]).is_empty());
+        assert!(Members::of(&"{}").is_empty());
     }
 }

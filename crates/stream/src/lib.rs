@@ -66,7 +66,7 @@ pub use context::Context;
 pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REASONS};
 pub use egress::{Egress, MAX_PORTS};
 pub use error::PipelineError;
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, Members};
 #[cfg(unix)]
 pub use live::{
     Boundary, ControlPacket, FrameDrop, Live, LivePort, LiveReport, Running, StageFactory,

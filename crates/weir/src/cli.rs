@@ -199,6 +199,10 @@ pub struct Inspect {
     /// Rule file in the language of Snort 2.9 and Suricata; may be given several times.
     #[arg(long, value_name = "FILE", required_unless_present = "train")]
     pub rules: Vec<PathBuf>,
+    /// A classification.config of Suricata or Snort: category and priority of the rules' classes
+    /// [default: the classes of both].
+    #[arg(long, value_name = "FILE")]
+    pub classification: Option<PathBuf>,
     /// Accept rule files without a rule.
     #[arg(long)]
     pub allow_empty: bool,

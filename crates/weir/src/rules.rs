@@ -57,6 +57,14 @@ pub fn tell_skipped(report: &LoadReport, each: bool) {
     for fault in report.faults.iter().chain(unsupported) {
         messages::notice(fault);
     }
+    if !report.unknown_classes.is_empty() {
+        let rules: u64 = report.unknown_classes.values().sum();
+        let names: Vec<&str> = report.unknown_classes.keys().map(String::as_str).collect();
+        messages::notice(format_args!(
+            "{rules} rules have a classtype that the classification does not have: {}",
+            names.join(", ")
+        ));
+    }
     let skipped: u64 = report.skipped.values().sum();
     if skipped > 0 {
         let mut reasons: Vec<(&String, &u64)> = report.skipped.iter().collect();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use weir_ledger::{LedgerError, Owner, Shortage};
 use weir_packet::wire::{FlowKey, KeyKind};
 use weir_stream::{
-    Batch, Context, Event, Stage, StageError, Steering, Vocabulary, VocabularyError,
+    Batch, Context, Event, Members, Stage, StageError, Steering, Vocabulary, VocabularyError,
 };
 
 use super::by_flow::ByFlow;
@@ -345,16 +346,34 @@ impl Window {
     }
 }
 
+/// The members of an alarm in EVE JSON.
+#[derive(Serialize)]
+struct AlarmMembers {
+    fabric_alarm: AlarmObject,
+}
+
+#[derive(Serialize)]
+struct AlarmObject {
+    from: String,
+    to: String,
+    queue_pair: u32,
+    cause: String,
+}
+
 fn event(words: &Words, timestamp_ns: u64, alarm: &Alarm) -> Event {
     let cause = match alarm.cause {
         AlarmCause::ConsecutiveFailures(tags) => format!("{tags} wrong tags in a row"),
         AlarmCause::Degraded(Algorithm::Cmac32) => "CMAC-32 is refused".to_owned(),
         AlarmCause::Degraded(_) => "GCM-32 is refused".to_owned(),
     };
-    let members = format!(
-        "\"fabric_alarm\":{{\"from\":\"{}\",\"to\":\"{}\",\"queue_pair\":{},\"cause\":\"{cause}\"}}",
-        alarm.flow.sender.address, alarm.flow.receiver.address, alarm.flow.receiver.queue_pair,
-    );
+    let members = AlarmMembers {
+        fabric_alarm: AlarmObject {
+            from: alarm.flow.sender.address.to_string(),
+            to: alarm.flow.receiver.address.to_string(),
+            queue_pair: alarm.flow.receiver.queue_pair,
+            cause,
+        },
+    };
     Event {
         arrival: None,
         timestamp_ns,
@@ -366,6 +385,6 @@ fn event(words: &Words, timestamp_ns: u64, alarm: &Alarm) -> Event {
         interface: None,
         kind: words.alarm,
         generation: None,
-        members: Some(members.into()),
+        members: Some(Members::of(&members)),
     }
 }

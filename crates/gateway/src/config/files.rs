@@ -35,7 +35,8 @@ impl Config {
     /// The files that are read, and read again by a reload; also the configuration itself.
     pub fn inputs(&self) -> Vec<&Path> {
         let captures = self.pipelines.iter().flat_map(|pipeline| &pipeline.read);
-        let rules = self.inspect.iter().flat_map(|inspect| &inspect.rules);
+        let inspect = self.inspect.iter();
+        let rules = inspect.flat_map(|inspect| inspect.rules.iter().chain(&inspect.classification));
         let sa = self.ipsec.iter().map(|ipsec| &ipsec.sa);
         let fabric = self.fabric.iter().map(|fabric| &fabric.file);
         let named = captures.chain(rules).chain(sa).chain(fabric);

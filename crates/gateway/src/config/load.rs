@@ -108,7 +108,7 @@ fn frame(text: &str) -> Option<toml::Table> {
     let mut table: toml::Table = text.parse().ok()?;
     table.remove("filter");
     if let Some(inspect) = table.get_mut("inspect").and_then(toml::Value::as_table_mut) {
-        for key in ["rules", "set", "allow_empty"] {
+        for key in ["rules", "set", "allow_empty", "classification"] {
             inspect.remove(key);
         }
     }

@@ -171,6 +171,9 @@ pub struct InspectConfig {
     /// Whether rule files without a rule are accepted.
     #[serde(default)]
     pub allow_empty: bool,
+    /// A `classification.config` of Suricata or Snort: category and priority of the rules' classes.
+    /// Default: the classes of both.
+    pub classification: Option<PathBuf>,
     /// Rule variables, as in `{ HOME_NET = "[192.0.2.0/24]" }`. Default: HOME_NET is the private
     /// networks.
     #[serde(default)]

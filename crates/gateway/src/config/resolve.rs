@@ -97,11 +97,13 @@ pub(super) fn resolve(file: File, path: &Path, frame: toml::Table) -> Result<Con
     if let Some(inspect) = &mut config.inspect {
         let InspectConfig {
             rules,
+            classification,
             alerts,
             prometheus,
             ..
         } = inspect;
-        for path in rules.iter_mut().chain(alerts).chain(prometheus) {
+        let paths = rules.iter_mut().chain(classification);
+        for path in paths.chain(alerts).chain(prometheus) {
             place(path, folder);
         }
     }

@@ -1,4 +1,9 @@
 //! Events as lines of JSON in the layout of Suricata's EVE log.
+//!
+//! ```text
+//!  stage ── AlertMembers, AnomalyMembers, … ──► Event::members
+//!  sink  ── Line: what every event says of its packet, and behind it these members
+//! ```
 
 mod alert;
 mod anomaly;
@@ -15,8 +20,8 @@ use serde::Serialize;
 use weir_packet::file::Interface;
 use weir_stream::{Batch, Context, Event, EventKind, Stage, StageError};
 
-pub(crate) use alert::AlertText;
-pub(crate) use anomaly::anomaly_members;
+pub(crate) use alert::AlertMembers;
+pub(crate) use anomaly::AnomalyMembers;
 use line::Line;
 
 const NAME: &str = "eve";

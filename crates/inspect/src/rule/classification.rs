@@ -1,165 +1,150 @@
 //! Classes of rules: what `classtype` stands for, and how urgent it is.
 
-/// Priority of a rule without priority and without a known class.
-pub(crate) const DEFAULT_PRIORITY: u8 = 3;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Text and default priority of a class, by its short name. The classes are
-/// those of the `classification.config` files of Snort 2.9 and Suricata.
-pub(crate) fn class(name: &str) -> Option<(&'static str, u8)> {
-    let known = |class: &&(&str, &'static str, u8)| class.0.eq_ignore_ascii_case(name);
-    let (_, text, priority) = CLASSES.iter().find(known)?;
-    Some((text, *priority))
+/// The classes of Suricata and Snort 2.9.
+const STANDARD: &str = include_str!("classification.config");
+
+/// Priority of a rule without priority and without a known class.
+const DEFAULT_PRIORITY: u8 = 3;
+
+/// Category of a rule with an unknown class, as Suricata names it.
+const UNKNOWN_CATEGORY: &str = "Unknown Classtype";
+
+/// What classes of rules stand for: their category, and how urgent they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classification {
+    /// By name in lower case.
+    classes: HashMap<Box<str>, Class>,
 }
 
-const CLASSES: &[(&str, &str, u8)] = &[
-    (
-        "attempted-admin",
-        "Attempted Administrator Privilege Gain",
-        1,
-    ),
-    ("attempted-dos", "Attempted Denial of Service", 2),
-    ("attempted-recon", "Attempted Information Leak", 2),
-    ("attempted-user", "Attempted User Privilege Gain", 1),
-    ("bad-unknown", "Potentially Bad Traffic", 2),
-    (
-        "client-side-exploit",
-        "Known client side exploit attempt",
-        1,
-    ),
-    ("coin-mining", "Crypto Currency Mining Activity Detected", 2),
-    (
-        "command-and-control",
-        "Malware Command and Control Activity Detected",
-        1,
-    ),
-    (
-        "credential-theft",
-        "Successful Credential Theft Detected",
-        1,
-    ),
-    (
-        "default-login-attempt",
-        "Attempt to login by a default username and password",
-        2,
-    ),
-    (
-        "denial-of-service",
-        "Detection of a Denial of Service Attack",
-        2,
-    ),
-    ("domain-c2", "Domain Observed Used for C2 Detected", 1),
-    ("exploit-kit", "Exploit Kit Activity Detected", 1),
-    (
-        "external-ip-check",
-        "Device Retrieving External IP Address Detected",
-        2,
-    ),
-    (
-        "file-format",
-        "Known malicious file or file based exploit",
-        1,
-    ),
-    ("icmp-event", "Generic ICMP event", 3),
-    (
-        "inappropriate-content",
-        "Inappropriate Content was Detected",
-        1,
-    ),
-    (
-        "malware-cnc",
-        "Known malware command and control traffic",
-        1,
-    ),
-    ("misc-activity", "Misc activity", 3),
-    ("misc-attack", "Misc Attack", 2),
-    ("network-scan", "Detection of a Network Scan", 3),
-    (
-        "non-standard-protocol",
-        "Detection of a non-standard protocol or event",
-        2,
-    ),
-    ("not-suspicious", "Not Suspicious Traffic", 3),
-    (
-        "policy-violation",
-        "Potential Corporate Privacy Violation",
-        1,
-    ),
-    (
-        "protocol-command-decode",
-        "Generic Protocol Command Decode",
-        3,
-    ),
-    ("pup-activity", "Possibly Unwanted Program Detected", 2),
-    ("rpc-portmap-decode", "Decode of an RPC Query", 2),
-    (
-        "sdf",
-        "Sensitive Data was Transmitted Across the Network",
-        2,
-    ),
-    ("shellcode-detect", "Executable code was detected", 1),
-    (
-        "social-engineering",
-        "Possible Social Engineering Attempted",
-        2,
-    ),
-    ("string-detect", "A suspicious string was detected", 3),
-    (
-        "successful-admin",
-        "Successful Administrator Privilege Gain",
-        1,
-    ),
-    ("successful-dos", "Denial of Service", 2),
-    (
-        "successful-recon-largescale",
-        "Large Scale Information Leak",
-        2,
-    ),
-    ("successful-recon-limited", "Information Leak", 2),
-    ("successful-user", "Successful User Privilege Gain", 1),
-    (
-        "suspicious-filename-detect",
-        "A suspicious filename was detected",
-        2,
-    ),
-    (
-        "suspicious-login",
-        "An attempted login using a suspicious username was detected",
-        2,
-    ),
-    ("system-call-detect", "A system call was detected", 2),
-    (
-        "targeted-activity",
-        "Targeted Malicious Activity was Detected",
-        1,
-    ),
-    ("tcp-connection", "A TCP connection was detected", 4),
-    ("trojan-activity", "A Network Trojan was detected", 1),
-    ("unknown", "Unknown Traffic", 3),
-    ("unsuccessful-user", "Unsuccessful User Privilege Gain", 1),
-    (
-        "unusual-client-port-connection",
-        "A client was using an unusual port",
-        2,
-    ),
-    (
-        "web-application-activity",
-        "access to a potentially vulnerable web application",
-        2,
-    ),
-    ("web-application-attack", "Web Application Attack", 1),
-];
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Class {
+    category: Arc<str>,
+    priority: u8,
+}
+
+/// A line of `classification.config` that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line} is not of the form `config classification: name,category,priority`, as in \
+     `config classification: bad-unknown,Potentially Bad Traffic,2`, with a priority from 1 to 255"
+)]
+pub struct ClassificationError {
+    /// Its number, from 1.
+    pub line: usize,
+}
+
+impl Default for Classification {
+    /// Those of Suricata's `classification.config`, and four more of Snort's.
+    fn default() -> Classification {
+        // A test reads it.
+        Classification::parse(STANDARD.as_bytes()).unwrap_or(Classification {
+            classes: HashMap::new(),
+        })
+    }
+}
+
+impl Classification {
+    /// Reads a `classification.config`: all classes that there are. Where two have a name, the
+    /// first counts.
+    ///
+    /// # Errors
+    /// The first line that is neither a class, nor a comment, nor empty.
+    pub fn parse(text: &[u8]) -> Result<Classification, ClassificationError> {
+        let mut classes = HashMap::new();
+        for (line, bytes) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+            let bytes = bytes.trim_ascii();
+            if bytes.is_empty() || bytes.starts_with(b"#") {
+                continue;
+            }
+            let (name, class) = class(bytes).ok_or(ClassificationError { line })?;
+            classes.entry(name).or_insert(class);
+        }
+        Ok(Classification { classes })
+    }
+
+    /// Whether a class is known, whatever the case of its letters.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Category and priority of a rule with this class.
+    pub(crate) fn of_rule(&self, name: Option<&str>) -> (Arc<str>, u8) {
+        match name.map(|name| self.find(name)) {
+            Some(Some(class)) => (Arc::clone(&class.category), class.priority),
+            Some(None) => (UNKNOWN_CATEGORY.into(), DEFAULT_PRIORITY),
+            None => ("".into(), DEFAULT_PRIORITY),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Class> {
+        self.classes.get(&*name.to_ascii_lowercase())
+    }
+}
+
+/// Name and class of a line.
+fn class(line: &[u8]) -> Option<(Box<str>, Class)> {
+    let line = String::from_utf8_lossy(line);
+    let after = |text: &'_ str, word| Some(text.strip_prefix(word)?.trim_start().to_owned());
+    let rest = after(&line, "config")?;
+    let rest = after(&after(&rest, "classification")?, ":")?;
+    let (name, rest) = rest.split_once(',')?;
+    let (category, priority) = rest.rsplit_once(',')?;
+    let (name, category) = (name.trim(), category.trim());
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if !name.bytes().all(is_name) || name.is_empty() || category.is_empty() {
+        return None;
+    }
+    let priority = priority.trim().parse().ok().filter(|n| *n > 0)?;
+    let class = Class {
+        category: category.into(),
+        priority,
+    };
+    Some((name.to_ascii_lowercase().into(), class))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn classes_have_text_and_priority() {
-        assert_eq!(
-            class("Trojan-Activity"),
-            Some(("A Network Trojan was detected", 1))
-        );
-        assert_eq!(class("no-such-class"), None);
-        assert!(CLASSES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    fn the_standard_classes_are_read() {
+        let standard = Classification::parse(STANDARD.as_bytes()).expect("each line");
+        assert_eq!(standard.classes.len(), 47);
+        assert_eq!(standard, Classification::default());
+        let (category, priority) = standard.of_rule(Some("Trojan-Activity"));
+        assert_eq!((&*category, priority), ("A Network Trojan was detected", 1));
+        let (category, priority) = standard.of_rule(Some("nonsense"));
+        assert_eq!((&*category, priority), ("Unknown Classtype", 3));
+        let (category, priority) = standard.of_rule(None);
+        assert_eq!((&*category, priority), ("", 3));
+    }
+
+    #[test]
+    fn lines_are_read_as_suricata_reads_them() {
+        let text = b"# comment\r\n\n config classification : Own_class , Text, with comma , 12\r\n\
+                     config classification:own_class,second,1\n";
+        let read = Classification::parse(text).expect("read");
+        let (category, priority) = read.of_rule(Some("own_class"));
+        assert_eq!((&*category, priority), ("Text, with comma", 12));
+        assert!(!read.has("trojan-activity"));
+        for line in [
+            "config classification: a,b",
+            "config classification: a,b,c",
+            "config classification: a,b,0",
+            "config classification: a,b,256",
+            "config classification: ,b,1",
+            "config classification: a,,1",
+            "config classification: a b,c,1",
+            "classification: a,b,1",
+            "config reference: a http://",
+            "alert tcp any any -> any any (sid:1;)",
+        ] {
+            let text = format!("config classification: x,y,1\n{line}\n");
+            let error = Classification::parse(text.as_bytes());
+            assert_eq!(error, Err(ClassificationError { line: 2 }), "{line}");
+        }
     }
 }

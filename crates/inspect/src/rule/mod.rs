@@ -25,6 +25,7 @@ mod translate;
 mod variables;
 mod word;
 
+pub use classification::{Classification, ClassificationError};
 pub use fault::{FaultKind, RuleFault, Unsupported};
 pub use keyword::{Keyword, KeywordEffect, keywords};
 pub use state::{BitAction, HostBit, Rate, RateKind, StateConditions, Track};
@@ -35,6 +36,8 @@ pub(crate) use names::Names;
 pub(crate) use options::read_rule;
 pub(crate) use pcre::Patterns;
 pub(crate) use text::{Lines, RuleTexts};
+
+use std::sync::Arc;
 
 use weir_select::Selector;
 
@@ -262,7 +265,7 @@ pub struct Description {
     /// Short name of the rule's class.
     pub classtype: Option<String>,
     /// Text of the rule's class; empty where the class is not known.
-    pub category: &'static str,
+    pub category: Arc<str>,
     /// 1 is the most urgent. From the `priority` option, or the class, or 3.
     pub priority: u8,
     /// The `reference` options: system and identifier, as in `("cve",

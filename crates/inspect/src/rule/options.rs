@@ -9,6 +9,7 @@ mod numbers;
 mod state;
 mod texts;
 
+use super::classification::Classification;
 use super::fault::{Fault, Unsupported, printable};
 use super::header::{Header, HeaderReader};
 use super::keyword::is_keyword;
@@ -18,7 +19,7 @@ use super::text::{RuleText, unfold};
 use super::word::Word;
 use super::{
     Description, FlowCondition, PacketConditions, Rule, RuleProtocol, StateConditions, Target,
-    TextScope, classification, string,
+    TextScope, string,
 };
 use crate::buffer::Buffer;
 use texts::DraftTexts;
@@ -31,6 +32,7 @@ pub(crate) fn read_rule(
     text: &[u8],
     rule: &RuleText,
     headers: &mut HeaderReader<'_>,
+    classification: &Classification,
     patterns: &mut Patterns,
     names: &mut Names,
 ) -> Result<Rule, Fault> {
@@ -59,7 +61,7 @@ pub(crate) fn read_rule(
         offset: rule.end,
         bytes: &text[rule.end..=rule.end],
     };
-    draft.finish(header, place, patterns)
+    draft.finish(header, place, classification, patterns)
 }
 
 /// A rule's options as far as they were read.
@@ -140,6 +142,7 @@ impl Draft {
         self,
         header: Header,
         place: Word<'_>,
+        classification: &Classification,
         patterns: &mut Patterns,
     ) -> Result<Rule, Fault> {
         let Some(sid) = self.sid else {
@@ -167,8 +170,7 @@ impl Draft {
             Some(index) => texts.remove(index).payload,
             None => Default::default(),
         };
-        let class = self.classtype.as_deref().and_then(classification::class);
-        let (category, class_priority) = class.unwrap_or(("", classification::DEFAULT_PRIORITY));
+        let (category, class_priority) = classification.of_rule(self.classtype.as_deref());
         let mut packet = self.packet;
         if header.is_by_packet {
             packet.scope = Some(TextScope::Packet);

@@ -53,7 +53,7 @@ alert http (content:"xyz",nocase; classtype:trojan-activity; sid:43;)"#,
         (7, 42, 3)
     );
     assert_eq!(description.message, "a \"b\"; c");
-    assert_eq!(description.category, "A Network Trojan was detected");
+    assert_eq!(&*description.category, "A Network Trojan was detected");
     assert_eq!(description.priority, 4);
     let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         let owned = |(a, b): &(&str, &str)| ((*a).to_owned(), (*b).to_owned());

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_inspect::{
-    Checksums, EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary, LiveRules,
-    LoadReport, RuleFile, RuleSet, Variables,
+    Checksums, Classification, EveWriter, INSPECT, InspectOptions, InspectStage, InspectSummary,
+    LiveRules, LoadReport, RuleFile, RuleSet, Variables,
 };
 use weir_match::EngineChoice;
 use weir_packet::wire::LinkType;
@@ -304,11 +304,14 @@ fn rules_are_replaced_a_hundred_times_while_packets_run() {
         text,
     };
     let (variables, engine) = (Variables::default(), EngineChoice::default());
+    let classification = Classification::default();
     let (rules, _) = RuleSet::load(&[file], &variables).expect("an engine");
     let rules = Arc::new(rules);
     let live = LiveRules::new(Arc::clone(&rules));
     let reload = || {
-        let reloaded = live.current().reload(&[file], &variables, &engine);
+        let reloaded = live
+            .current()
+            .reload(&[file], &variables, &classification, &engine);
         let (rules, report) = reloaded.expect("an engine");
         assert_eq!(report.loaded, 3);
         live.replace(Arc::new(rules)).expect("kin")

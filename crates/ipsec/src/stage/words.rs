@@ -1,7 +1,9 @@
 //! What the stages enter into the vocabulary of their pipeline.
 
+use serde::Serialize;
 use weir_stream::{
-    Batch, DropCodes, EventKind, StageError, Vocabulary, VocabularyError, Word, WorkArgument,
+    Batch, DropCodes, EventKind, Members, StageError, Vocabulary, VocabularyError, Word,
+    WorkArgument,
 };
 
 use crate::reason::DropReason;
@@ -25,6 +27,16 @@ pub const SOFT_LIFETIME: Word = Word::new(
     "soft_lifetime",
     "A security association passed its soft lifetime and wants a successor.",
 );
+
+#[derive(Serialize)]
+struct SoftLifetimeMembers {
+    soft_lifetime: SpiObject,
+}
+
+#[derive(Serialize)]
+struct SpiObject {
+    spi: u32,
+}
 
 /// The numbers that the words of this crate have in a pipeline.
 #[derive(Clone, Copy)]
@@ -62,6 +74,8 @@ impl Words {
     #[cold]
     pub fn notice_soft_lifetime(&self, batch: &mut Batch, index: usize, spi: u32) {
         let event = batch.notice(index, self.soft_lifetime);
-        event.members = Some(format!("\"soft_lifetime\":{{\"spi\":{spi}}}").into());
+        event.members = Some(Members::of(&SoftLifetimeMembers {
+            soft_lifetime: SpiObject { spi },
+        }));
     }
 }

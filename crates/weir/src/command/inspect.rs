@@ -55,6 +55,7 @@ fn sensor(arguments: &Inspect, interface: &str) -> Outcome<ExitCode> {
         ("set", Value::Table(set)),
     ]);
     for (key, path) in [
+        ("classification", arguments.classification.as_deref()),
         ("alerts", eve),
         ("prometheus", arguments.prometheus.as_deref()),
     ] {
@@ -119,6 +120,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
     let rule_source = RuleSource {
         paths: arguments.rules.clone(),
         definitions: arguments.variables.clone(),
+        classification: arguments.classification.clone(),
         engine,
         allows_empty: arguments.allow_empty,
     };
@@ -133,6 +135,7 @@ fn alerts(arguments: &Inspect) -> Outcome<ExitCode> {
         .inputs
         .iter()
         .chain(&arguments.rules)
+        .chain(&arguments.classification)
         .map(PathBuf::as_path)
         .collect();
     let json = arguments.common.json.as_deref();

@@ -4,6 +4,7 @@ use weir_match::EngineChoice;
 
 use super::streams::Talk;
 use super::*;
+use crate::rule::Classification;
 use crate::rule_set::ForeignRules;
 
 /// Rules that remember in every way there is: the rest of a match in a stream
@@ -47,7 +48,8 @@ fn rotated(by: usize) -> String {
 
 fn reloaded(rules: &RuleSet, text: &str) -> Arc<RuleSet> {
     let (variables, engine) = (Variables::default(), EngineChoice::default());
-    let reloaded = rules.reload(&[file(text)], &variables, &engine);
+    let classification = Classification::default();
+    let reloaded = rules.reload(&[file(text)], &variables, &classification, &engine);
     Arc::new(reloaded.expect("an engine").0)
 }
 

@@ -228,7 +228,7 @@ fn frame(sent: &Sent) -> Vec<u8> {
 /// the associations.
 type Outcome = (
     Vec<Result<(Vec<u8>, Work), DropReason>>,
-    Vec<Box<str>>,
+    Vec<weir_stream::Members>,
     Vec<(u32, u64, u64)>,
 );
 

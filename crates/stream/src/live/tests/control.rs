@@ -1,11 +1,14 @@
 //! Commands, events, and packets for control.
 
+use serde::Serialize;
+
 use super::*;
+use crate::event::Members;
 
 const JUDGED: Word = Word::new("tests", "judged", "A packet was judged.");
 
 /// What packets are judged by: two halves that belong together.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 struct Policy {
     first: u64,
     second: u64,
@@ -37,8 +40,7 @@ impl Stage for Judge {
             if number(batch.record(index)).is_multiple_of(100) {
                 let event = batch.notice(index, judged);
                 event.generation = Some(self.mailbox.generation());
-                let (first, second) = (self.policy.first, self.policy.second);
-                event.members = Some(format!("{first} {second}").into());
+                event.members = Some(Members::of(&*self.policy));
             }
         }
         Ok(())
@@ -104,7 +106,10 @@ fn commands_under_load_lose_no_packet_and_none_is_judged_by_half() {
     for event in noted {
         let generation = event.generation.expect("a judge says it");
         let members = event.members.expect("a judge says them");
-        assert_eq!(*members, *format!("{generation} {}", 7 * generation));
+        assert_eq!(
+            *members,
+            *format!(r#""first":{generation},"second":{}"#, 7 * generation)
+        );
         (judged, last) = (judged + 1, last.max(generation));
     }
     assert_eq!((judged, events.lost()), (sent / 100, 0));
