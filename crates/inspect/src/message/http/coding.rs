@@ -8,13 +8,15 @@ use brotli_decompressor::BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WIND
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
+use super::zstd::Zstd;
+
 /// Most codings of one body, as curl has it.
 const MAX_CODINGS: usize = 5;
 /// Bytes that a coding is given at once, so that a bomb bursts small.
 const PIECE_BYTES: usize = 512;
 /// What brotli hands on at once.
 const BROTLI_BUFFER_BYTES: usize = 4096;
-/// Most bytes that brotli makes of a piece: unlike deflate, it can repeat 16 MiB in a few bytes.
+/// Most bytes that brotli and zstd make of a piece: unlike deflate, they repeat megabytes in a few bytes.
 const MAX_BURST_BYTES: usize = 1 << 20;
 /// Most bytes that all codings of a body but the last give together: bombs within bombs.
 const MAX_INTERMEDIATE_BYTES: usize = 4 << 20;
@@ -36,6 +38,7 @@ enum Coding {
     Zlib(ZlibDecoder<Vec<u8>>),
     Deflate(DeflateDecoder<Vec<u8>>),
     Brotli(Box<DecompressorWriter<Burst>>),
+    Zstd(Box<Zstd<Burst>>),
     /// It was no coding after all.
     Identity,
 }
@@ -127,6 +130,8 @@ impl Coding {
             // Windows of more than 16 MiB are not part of RFC 7932.
             decoder.set_parameter(BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
             Some(Coding::Brotli(Box::new(decoder)))
+        } else if is_named(&[b"zstd"]) {
+            Some(Coding::Zstd(Box::new(Zstd::new(Burst(Vec::new())))))
         } else {
             None
         }
@@ -138,6 +143,7 @@ impl Coding {
             Coding::Undecided { .. } | Coding::Identity => 0,
             Coding::Gzip(_) | Coding::Zlib(_) | Coding::Deflate(_) => 48 << 10,
             Coding::Brotli(_) => 256 << 10,
+            Coding::Zstd(decoder) => decoder.memory_bytes(),
         }
     }
 
@@ -168,6 +174,11 @@ impl Coding {
             Coding::Brotli(decoder) => {
                 decoder.get_mut().0.clear();
                 (write(decoder, piece), &decoder.get_ref().0)
+            }
+            Coding::Zstd(decoder) => {
+                decoder.output_mut().0.clear();
+                let result = decoder.decode(piece);
+                return (&decoder.output().0, result);
             }
         };
         (decoded, result.map_err(|_| NotCoded))
@@ -219,7 +230,6 @@ mod tests {
         // Announced twice, applied once.
         assert_eq!(decoded(b"gzip, gzip", &gzip(&text)), Some(text.clone()));
         assert_eq!(decoded(b"identity", &text), None);
-        assert_eq!(decoded(b"zstd", &text), None);
         assert!(decoded(b"gzip, gzip, gzip, gzip, gzip, gzip", &text).is_none());
     }
 
@@ -248,6 +258,28 @@ mod tests {
         assert!(codings.decode(&bomb, &mut out, 100_000).is_err());
         assert_eq!(out.len(), 100_000);
         assert!(out.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn zstd_is_decoded_and_its_bombs_burst_small() {
+        let page = hex("28b52ffd04687d0000406120706167652c2001001557970bc0d2606e");
+        let text = b"a page, ".repeat(100);
+        assert_eq!(decoded(b"zstd", &page).as_deref(), Some(&text[..]));
+        assert_eq!(
+            decoded(b"ZSTD, gzip", &gzip(&page)).as_deref(),
+            Some(&text[..])
+        );
+        assert_eq!(decoded(b"zstd", &text), None);
+        // 128 blocks of 128 KiB of zeros in a piece: a window of 8 MiB, and then too much.
+        let bomb = [
+            &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x68][..],
+            &[0x02, 0, 0x10, 0].repeat(128),
+        ];
+        let mut codings = Codings::of_field(b"zstd").expect("a coding");
+        let mut out = Vec::new();
+        assert!(codings.decode(&bomb.concat(), &mut out, 100_000).is_err());
+        assert_eq!(out.len(), 100_000);
+        assert!(codings.memory_bytes() <= 9 << 20);
     }
 
     fn hex(text: &str) -> Vec<u8> {

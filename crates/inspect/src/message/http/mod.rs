@@ -6,6 +6,7 @@ mod head;
 mod record;
 pub(crate) mod start;
 mod uri;
+mod zstd;
 
 use std::collections::VecDeque;
 
