@@ -73,6 +73,8 @@ fn by_scan(rules: &RuleSet, records: &[Vec<u8>]) -> Vec<(usize, u32)> {
     for (index, record) in records.iter().enumerate() {
         let packet = as_packet(record, index as u64 * 1_000_000);
         let (flow, brought) = flows.track(&packet, Sum::Unknown);
+        // A new connection may have the place of an old one.
+        let flow = flow.map(|index| flows.flow(index).id());
         assert!(!brought.arrival.is_in_stream);
         scratch.packet_number += 1;
         let is_fragment = packet.headers.fragment != Fragment::Whole;
