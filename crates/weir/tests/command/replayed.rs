@@ -190,7 +190,8 @@ fn alerts(folder: &Folder, name: &str) -> Vec<String> {
             continue;
         }
         let members = line.as_object_mut().expect("an object");
-        for of_place in ["timestamp", "pcap_cnt", "in_iface"] {
+        // A connection is identified by its start, too.
+        for of_place in ["timestamp", "flow_id", "pcap_cnt", "in_iface"] {
             members.remove(of_place);
         }
         if let Some(flow) = members.get_mut("flow").and_then(Value::as_object_mut) {
