@@ -266,7 +266,12 @@ def check_descriptions(theirs, ours):
         print(f"        {sid}: {their_classes[sid]}, not {our_classes[sid]}")
     peers.check(both and not differing, f"category or severity of {len(differing)} rules differ")
     their_flows, our_flows = identifiers(theirs), identifiers(ours)
-    both = their_flows.keys() & our_flows.keys()
+    # Suricata 7.0.10 hashes ends of one address in an order of its own; tshark does as Weir.
+    both = {
+        flow
+        for flow in their_flows.keys() & our_flows.keys()
+        if len({address for address, _ in flow[2:]}) > 1
+    }
     differing = [flow for flow in both if their_flows[flow][0] != our_flows[flow][0]]
     several = sum(len(our_flows[flow][1]) > 1 for flow in both)
     print(f"        community_id of {len(both)} flows compared, {len(differing)} differ; {several} are several connections")
