@@ -17,7 +17,7 @@ use super::units::Unit;
 /// Entries of a full group.
 pub(super) const GROUP: usize = 8;
 /// Words of an entry.
-const ENTRY_WORDS: usize = 3;
+pub(super) const ENTRY_WORDS: usize = 3;
 /// In a head: the number of entries stands in [`Buckets::large`].
 const LARGE: u32 = 0xff;
 /// Most entries: a head has 24 bits for the first one's number.
@@ -189,29 +189,5 @@ impl Buckets {
     fn count_of_large(&self, first: u32) -> u32 {
         let found = self.large.binary_search_by_key(&first, |large| large.0);
         found.map_or(0, |index| self.large[index].1)
-    }
-
-    /// Calls `survive` for the entries of a bucket that are like the eight
-    /// bytes of a text.
-    #[inline(always)]
-    pub(super) fn compare(
-        &self,
-        (mut start, mut count): (usize, usize),
-        eight: u64,
-        mut survive: impl FnMut(Meta),
-    ) {
-        while count > 0 {
-            let width = count.min(GROUP);
-            let group = &self.words[start..start + width * ENTRY_WORDS];
-            let (values, rest) = group.split_at(width);
-            let (masks, metas) = rest.split_at(width);
-            for ((value, mask), meta) in values.iter().zip(masks).zip(metas) {
-                if eight & mask == *value {
-                    survive(Meta(*meta));
-                }
-            }
-            start += width * ENTRY_WORDS;
-            count -= width;
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use weir_simd::Tier;
 
-use super::buckets::{Buckets, Meta};
+use super::buckets::{Buckets, ENTRY_WORDS, GROUP, Meta};
 use super::filter::Passed;
 use super::gram::eight_bytes;
 use super::report::{Occurrence, Report};
@@ -190,25 +190,74 @@ impl Candidates {
         texts: &[Haystack<'_>],
         progress: &mut Progress,
     ) {
-        let survivors = &mut self.survivors;
-        for (index, span) in self.spans.iter().enumerate().skip(progress.span) {
+        self.for_each_group(buckets, texts, progress, |group, survivors| {
+            for entry in 0..group.width {
+                if group.eight & group.words[group.width + entry] == group.words[entry] {
+                    survivors.push(&group, entry);
+                }
+            }
+        });
+    }
+
+    /// Calls `keep` for each group of entries of each candidate's bucket, until
+    /// all are done or the survivors are many.
+    #[inline(always)]
+    pub(super) fn for_each_group(
+        &mut self,
+        buckets: &Buckets,
+        texts: &[Haystack<'_>],
+        progress: &mut Progress,
+        mut keep: impl FnMut(Group<'_>, &mut Survivors),
+    ) {
+        let Candidates {
+            passed,
+            spans,
+            heads,
+            survivors,
+        } = self;
+        for (index, span) in spans.iter().enumerate().skip(progress.span) {
             let text = texts[span.haystack as usize].bytes();
-            for candidate in progress.candidate..span.end {
+            let own = progress.candidate..span.end;
+            for (place, head) in passed.places[own.clone()].iter().zip(&heads[own]) {
                 if survivors.are_many() {
                     return;
                 }
-                let place = span.from as usize + usize::from(self.passed.places[candidate]);
-                let bucket = buckets.bucket(self.heads[candidate]);
-                buckets.compare(bucket, eight_bytes(text, place), |Meta(meta)| {
-                    survivors.metas[survivors.count] = meta;
-                    survivors.places[survivors.count] = (index as u64) << 32 | place as u64;
-                    survivors.count += 1;
-                });
+                let place = span.from as usize + usize::from(*place);
+                let (mut start, mut left) = buckets.bucket(*head);
+                let eight = eight_bytes(text, place);
+                let place = (index as u64) << 32 | place as u64;
+                while left > 0 {
+                    let width = left.min(GROUP);
+                    let words = &buckets.words[start..start + 2 * width + GROUP];
+                    let group = Group {
+                        words,
+                        width,
+                        eight,
+                        place,
+                    };
+                    keep(group, survivors);
+                    start += ENTRY_WORDS * width;
+                    left -= width;
+                }
                 progress.candidate += 1;
             }
             progress.span = index + 1;
         }
     }
+}
+
+/// Up to [`GROUP`] entries, and what they are compared with.
+#[derive(Clone, Copy)]
+pub(super) struct Group<'a> {
+    /// As many values as there are entries, as many masks, and at least as many
+    /// metas: of these as if the group were full.
+    pub(super) words: &'a [u64],
+    /// How many entries there are.
+    pub(super) width: usize,
+    /// Of the text, around the candidate's place.
+    pub(super) eight: u64,
+    /// As in [`Survivors`].
+    pub(super) place: u64,
 }
 
 impl Survivors {
@@ -221,6 +270,26 @@ impl Survivors {
         let (metas, _) = metas.as_chunks_mut();
         let (places, _) = places.as_chunks_mut();
         (&mut metas[0], &mut places[0])
+    }
+
+    /// An entry survives.
+    #[inline(always)]
+    fn push(&mut self, group: &Group<'_>, entry: usize) {
+        self.metas[self.count] = group.words[2 * group.width + entry];
+        self.places[self.count] = group.place;
+        self.count += 1;
+    }
+
+    /// The entries survive that `alike` has bits for, but what lies behind the
+    /// last one.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[inline(always)]
+    pub(super) fn push_alike(&mut self, group: &Group<'_>, alike: u32) {
+        let mut alike = alike & ((1 << group.width) - 1);
+        while alike != 0 {
+            self.push(group, alike.trailing_zeros() as usize);
+            alike &= alike - 1;
+        }
     }
 
     /// Whether the last stage should have its turn.

@@ -236,16 +236,13 @@ pub(super) fn compare(
     candidates: &mut Candidates,
     progress: &mut Progress,
 ) {
-    blocks::compare(
-        buckets,
-        texts,
-        candidates,
-        progress,
-        |group, width, eight| {
-            let eight = _mm256_set1_epi64x(eight as i64);
-            compare_four(group, width, eight) | compare_four(&group[4..], width, eight) << 4
-        },
-    );
+    candidates.for_each_group(buckets, texts, progress, |group, survivors| {
+        let eight = _mm256_set1_epi64x(group.eight as i64);
+        let (low, high) = (group.words, &group.words[4..]);
+        let alike =
+            compare_four(low, group.width, eight) | compare_four(high, group.width, eight) << 4;
+        survivors.push_alike(&group, alike);
+    });
 }
 
 /// Which of four entries are like the text: their values begin `group`, their

@@ -3,12 +3,8 @@
 //! A tier of such vectors calls these with its own functions, each of which tells of the 64 bytes
 //! of a block what holds for which of them: bit j for byte j.
 
-use super::super::buckets::{Buckets, GROUP};
-use super::super::candidates::{Candidates, Progress};
 use super::super::classes::{BEFORE, WINDOW_BYTES};
 use super::super::filter::{BLOCK_BYTES, Block, Passed, RunFinder, SPAN_BYTES};
-use super::super::gram::eight_bytes;
-use crate::Haystack;
 
 /// Bytes from one before a block to three behind it, and what a load of the last gram's bytes
 /// takes.
@@ -156,54 +152,6 @@ pub(super) fn look_classes(
     }
     passed.count = count;
     passed.run_count = run_count;
-}
-
-/// [`Candidates::compare_scalar`]. `alike` takes a group's words, how many entries it has and the
-/// eight bytes of the text: which of up to [`GROUP`] entries are like these, those behind the last
-/// one as it pleases.
-#[inline(always)]
-pub(super) fn compare(
-    buckets: &Buckets,
-    texts: &[Haystack<'_>],
-    candidates: &mut Candidates,
-    progress: &mut Progress,
-    alike: impl Fn(&[u64], usize, u64) -> u32,
-) {
-    let Candidates {
-        passed,
-        spans,
-        heads,
-        survivors,
-    } = candidates;
-    for (index, span) in spans.iter().enumerate().skip(progress.span) {
-        let text = texts[span.haystack as usize].bytes();
-        let own = progress.candidate..span.end;
-        for (place, head) in passed.places[own.clone()].iter().zip(&heads[own]) {
-            if survivors.are_many() {
-                return;
-            }
-            let place = span.from as usize + usize::from(*place);
-            let (mut start, mut left) = buckets.bucket(*head);
-            let eight = eight_bytes(text, place);
-            let tag = (index as u64) << 32 | place as u64;
-            while left > 0 {
-                let width = left.min(GROUP);
-                let group = &buckets.words[start..start + 2 * width + GROUP];
-                let mut alike = alike(group, width, eight) & ((1 << width) - 1);
-                while alike != 0 {
-                    let entry = alike.trailing_zeros() as usize;
-                    survivors.metas[survivors.count] = group[2 * width + entry];
-                    survivors.places[survivors.count] = tag;
-                    survivors.count += 1;
-                    alike &= alike - 1;
-                }
-                start += 3 * width;
-                left -= width;
-            }
-            progress.candidate += 1;
-        }
-        progress.span = index + 1;
-    }
 }
 
 /// A block with its neighbours, from `BEFORE` bytes before it on: as it lies in the text, or copied

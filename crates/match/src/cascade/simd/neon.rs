@@ -236,18 +236,13 @@ pub(super) fn compare(
     candidates: &mut Candidates,
     progress: &mut Progress,
 ) {
-    blocks::compare(
-        buckets,
-        texts,
-        candidates,
-        progress,
-        |group, width, eight| {
-            let eight = vdupq_n_u64(eight);
-            (0..GROUP).step_by(2).fold(0, |all, entry| {
-                all | compare_two(&group[entry..], width, eight) << entry
-            })
-        },
-    );
+    candidates.for_each_group(buckets, texts, progress, |group, survivors| {
+        let eight = vdupq_n_u64(group.eight);
+        let alike = (0..GROUP).step_by(2).fold(0, |all, entry| {
+            all | compare_two(&group.words[entry..], group.width, eight) << entry
+        });
+        survivors.push_alike(&group, alike);
+    });
 }
 
 /// Which of two entries are like the text: their values begin `group`, their masks lie `width` words

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::super::super::buckets::{Buckets, GROUP};
 use super::super::super::candidates::{Candidates, Progress, Survivors, Verify};
-use super::super::super::gram::{FOLD, eight_bytes};
+use super::super::super::gram::FOLD;
 use super::super::super::report::Report;
 use crate::Haystack;
 
@@ -16,44 +16,21 @@ pub(in super::super) fn compare(
     candidates: &mut Candidates,
     progress: &mut Progress,
 ) {
-    let Candidates {
-        passed,
-        spans,
-        heads,
-        survivors,
-    } = candidates;
-    let words = &buckets.words[..];
-    for (index, span) in spans.iter().enumerate().skip(progress.span) {
-        let text = texts[span.haystack as usize].bytes();
-        let own = progress.candidate..span.end;
-        for (place, head) in passed.places[own.clone()].iter().zip(&heads[own]) {
-            if survivors.are_many() {
-                return;
-            }
-            let place = span.from as usize + usize::from(*place);
-            let (mut start, mut left) = buckets.bucket(*head);
-            let eight = _mm512_set1_epi64(eight_bytes(text, place) as i64);
-            let tag = _mm512_set1_epi64(((index as u64) << 32 | place as u64) as i64);
-            while left > 0 {
-                let width = left.min(GROUP);
-                let group = &words[start..start + 2 * width + GROUP];
-                let alike = compare_group(group, width, eight);
-                let survivors_left = survivors.room();
-                // SAFETY: both slices have room for eight words.
-                unsafe {
-                    let metas = group.as_ptr().add(2 * width).cast();
-                    let metas = _mm512_maskz_compress_epi64(alike, _mm512_loadu_si512(metas));
-                    _mm512_storeu_si512(survivors_left.0.as_mut_ptr().cast(), metas);
-                    _mm512_storeu_si512(survivors_left.1.as_mut_ptr().cast(), tag);
-                }
-                survivors.count += alike.count_ones() as usize;
-                start += 3 * width;
-                left -= width;
-            }
-            progress.candidate += 1;
+    candidates.for_each_group(buckets, texts, progress, |group, survivors| {
+        let eight = _mm512_set1_epi64(group.eight as i64);
+        let alike = compare_group(group.words, group.width, eight);
+        let (metas, places) = survivors.room();
+        // SAFETY: the group has eight words from its first meta on, and both slices have room for
+        // as many.
+        unsafe {
+            let all = group.words[2 * group.width..][..GROUP].as_ptr().cast();
+            let kept = _mm512_maskz_compress_epi64(alike, _mm512_loadu_si512(all));
+            _mm512_storeu_si512(metas.as_mut_ptr().cast(), kept);
+            let place = _mm512_set1_epi64(group.place as i64);
+            _mm512_storeu_si512(places.as_mut_ptr().cast(), place);
         }
-        progress.span = index + 1;
-    }
+        survivors.count += alike.count_ones() as usize;
+    });
 }
 
 /// Which of the first `width` entries of a group are like the text.
