@@ -26,21 +26,17 @@ impl ReceiveFrom {
             0 => number,
             _ => number.saturating_sub(packets),
         };
-        ReceiveFrom {
-            requests: before(self.requests),
-            responses: before(self.responses),
-            extended: before(self.extended),
-        }
+        ReceiveFrom::from(self.numbers().map(before))
+    }
+
+    /// The numbers of requests, of responses, and of extended mode.
+    pub(crate) fn numbers(self) -> [u64; 3] {
+        [self.requests, self.responses, self.extended]
     }
 
     /// Takes everything from an epoch on.
     pub fn epoch(epoch: u64) -> ReceiveFrom {
-        let number = epoch << PSN_BITS;
-        ReceiveFrom {
-            requests: number,
-            responses: number,
-            extended: number,
-        }
+        ReceiveFrom::from([epoch << PSN_BITS; 3])
     }
 
     /// The higher number of both, of each kind.
@@ -55,16 +51,29 @@ impl ReceiveFrom {
 
     /// The epoch above all from which numbers were taken.
     pub(super) fn epochs_end(self) -> u64 {
-        let highest = self.requests.max(self.responses).max(self.extended);
-        highest.div_ceil(1 << PSN_BITS)
+        let [requests, responses, extended] = self.numbers();
+        requests
+            .max(responses)
+            .max(extended)
+            .div_ceil(1 << PSN_BITS)
     }
 
     /// The newest epoch from which a number was taken. A receiver that begins with an epoch has taken
     /// none.
     pub(super) fn known_epoch(self) -> Option<u64> {
-        let numbers = [self.requests, self.responses, self.extended];
-        let taken = (numbers.into_iter()).filter(|number| number & PSN_MASK != 0);
+        let taken = (self.numbers().into_iter()).filter(|number| number & PSN_MASK != 0);
         let newest = taken.max()? >> PSN_BITS;
         (newest > 0).then_some(newest)
+    }
+}
+
+impl From<[u64; 3]> for ReceiveFrom {
+    /// From the numbers of requests, of responses, and of extended mode.
+    fn from([requests, responses, extended]: [u64; 3]) -> ReceiveFrom {
+        ReceiveFrom {
+            requests,
+            responses,
+            extended,
+        }
     }
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_ledger::{
-    Fingerprint, Journal, JournalKey, JournalValue, KeyIdentity, Kind, LedgerError, Owner,
-    Shortage, Step,
+    Fingerprint, Journal, JournalKey, KeyIdentity, Kind, LedgerError, Owner, Shortage, Step,
 };
 
 use super::Traffic;
@@ -95,7 +94,7 @@ impl FlowWindows {
         for (key, value) in journal.entries() {
             match Entry::of(&key) {
                 Some(Entry::Flow(ends)) if home(ends.map(|end| end.address), workers) == worker => {
-                    receiver.recall_flow(self.partition_key, ends, numbers(value));
+                    receiver.recall_flow(self.partition_key, ends, ReceiveFrom::from(value));
                 }
                 Some(Entry::Flow(_)) | None => {}
                 Some(Entry::Node(address, _)) => {
@@ -140,7 +139,7 @@ impl FlowWindows {
         };
         let flows = flows.into_iter();
         journal.wait(
-            journal.put(flows.map(|(ends, from)| (Entry::Flow(ends).key(), Some(value(from))))),
+            journal.put(flows.map(|(ends, from)| (Entry::Flow(ends).key(), Some(from.numbers())))),
         )
     }
 }
@@ -222,7 +221,7 @@ impl FlowWindow {
             true => self.next,
             false => grants,
         };
-        let change = journal.put([(self.key, Some(value(written)))]);
+        let change = journal.put([(self.key, Some(written.numbers()))]);
         self.requested = Some(Requested { change, grants });
     }
 
@@ -260,18 +259,16 @@ impl Entry {
     /// Kind, then addresses with numbers of queue pairs, or an address with the number of the worker.
     fn key(&self) -> JournalKey {
         let mut key = [0; 48];
-        let (kind, ends) = match *self {
+        let node;
+        let (kind, ends) = match self {
             Entry::Node(address, worker) => {
-                let queue_pair = worker;
-                (
-                    NODE,
-                    vec![Endpoint {
-                        address,
-                        queue_pair,
-                    }],
-                )
+                node = [Endpoint {
+                    address: *address,
+                    queue_pair: *worker,
+                }];
+                (NODE, &node[..])
             }
-            Entry::Flow(ends) => (FLOW, ends.to_vec()),
+            Entry::Flow(ends) => (FLOW, &ends[..]),
         };
         key[0] = kind;
         let (_, fields) = key.split_at_mut(1);
@@ -317,18 +314,6 @@ const END_BYTES: usize = 21;
 const LID: u8 = 1;
 const IPV4: u8 = 2;
 const GID: u8 = 3;
-
-fn value(from: ReceiveFrom) -> JournalValue {
-    [from.requests, from.responses, from.extended]
-}
-
-fn numbers([requests, responses, extended]: JournalValue) -> ReceiveFrom {
-    ReceiveFrom {
-        requests,
-        responses,
-        extended,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -163,7 +163,7 @@ impl ReceivingKeys {
 impl KeptWindow {
     fn new_in_every_run(from: ReceiveFrom) -> KeptWindow {
         KeptWindow {
-            counters: numbers_of(from).map(|next| Counter {
+            counters: from.numbers().map(|next| Counter {
                 next,
                 granted: u64::MAX,
                 bound: None,
@@ -174,12 +174,7 @@ impl KeptWindow {
 
     /// Where a receiver begins.
     pub(super) fn from(&self) -> ReceiveFrom {
-        let [requests, responses, extended] = self.counters.each_ref().map(|counter| counter.next);
-        ReceiveFrom {
-            requests,
-            responses,
-            extended,
-        }
+        ReceiveFrom::from(self.counters.each_ref().map(|counter| counter.next))
     }
 
     /// Notes how far a receiver has come, before its packets go on.
@@ -187,7 +182,7 @@ impl KeptWindow {
     /// # Errors
     /// They must not: the ledger does not say so yet.
     pub(super) fn advance(&mut self, to: ReceiveFrom) -> Result<(), Shortage> {
-        let counters = self.counters.iter_mut().zip(numbers_of(to));
+        let counters = self.counters.iter_mut().zip(to.numbers());
         counters
             .map(|(counter, next)| counter.advance(next))
             .fold(Ok(()), Result::and)
@@ -209,10 +204,6 @@ impl Counter {
         }
         Ok(())
     }
-}
-
-fn numbers_of(from: ReceiveFrom) -> [u64; COUNTERS.len()] {
-    [from.requests, from.responses, from.extended]
 }
 
 /// What a file receives, with the names of the queue pairs.
