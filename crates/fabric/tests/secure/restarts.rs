@@ -318,7 +318,7 @@ fn what_is_forgotten_is_not_taken_again() {
     }
 }
 
-/// Where nothing can be forgotten, what is new is refused, and what is there goes on.
+/// A receiver that can forget no flow refuses new ones, and goes on with those that it has.
 #[test]
 fn a_receiver_that_remembers_too_many_flows_begins_no_more() {
     let mut sender = sender(0, 8 * Unlisted::FLOWS_MIN);

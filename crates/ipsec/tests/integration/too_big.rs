@@ -105,7 +105,7 @@ fn key(ip_version: u8, protocol: u8) -> FlowKey {
     }
 }
 
-/// A frame with an IP packet of so many bytes; `first` is what its payload begins with.
+/// A frame with an IP packet of this length. Its payload begins with `first`.
 fn frame(key: &FlowKey, packet_bytes: usize, dont_fragment: bool, first: &[u8]) -> Vec<u8> {
     let header = IpHeader {
         dont_fragment,

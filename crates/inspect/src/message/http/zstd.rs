@@ -22,7 +22,7 @@ enum Place {
     FrameHeader,
     /// Before a block; whether four bytes of checksum are behind the last one.
     Block { has_checksum: bool },
-    /// In a frame that is skipped, so many bytes before its end.
+    /// In a frame that is skipped, with how many of its bytes are left.
     Skipped(u64),
 }
 
