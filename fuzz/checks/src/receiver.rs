@@ -55,24 +55,35 @@ trait Observer {
 
 fn compare(input: &Input, observer: &mut dyn Observer) -> Result<(), String> {
     let mut reference = Reference::new(&input.opening);
-    let mut history = format!("{:?}\n", input.opening);
+    let mut history = Vec::new();
     for (number, step) in (1..).zip(&input.steps) {
         let build = step.build(number);
         let segment = step.segment(&reference.connection, &input.opening);
         let (outcome, mut delivered) = reference.take(step.from, &segment);
-        history += &format!("{} {build:?} {segment:?}: {outcome:?}\n", step.from);
-        match outcome {
-            Outcome::InDoubt(_) => continue,
+        let is_judged = match outcome {
+            Outcome::InDoubt(_) => false,
             Outcome::Over => return Ok(()),
-            Outcome::Refused | Outcome::Taken => {}
-        }
-        let mut seen = observer.see(step.from, &segment, &build);
+            Outcome::Refused | Outcome::Taken => true,
+        };
+        history.push((step.from, build, segment, outcome));
+        let Some((_, build, segment, _)) = history.last().filter(|_| is_judged) else {
+            continue;
+        };
+        let mut seen = observer.see(step.from, segment, build);
         if let Some(again) = reference.repeated_across {
             seen.remove(&again);
             delivered.remove(&again);
         }
         if seen != delivered {
-            return Err(format!("{history}delivered {delivered:?}\nseen {seen:?}"));
+            let history: String = (history.iter())
+                .map(|(from, build, segment, outcome)| {
+                    format!("{from} {build:?} {segment:?}: {outcome:?}\n")
+                })
+                .collect();
+            return Err(format!(
+                "{:?}\n{history}delivered {delivered:?}\nseen {seen:?}",
+                input.opening
+            ));
         }
     }
     Ok(())
@@ -179,7 +190,8 @@ fn all_two_bytes() -> impl Iterator<Item = (Option<u8>, u8)> {
 }
 
 fn two_bytes(rule: u32) -> (Option<u8>, u8) {
-    all_two_bytes().nth(rule as usize).expect("a rule")
+    static ALL: OnceLock<Vec<(Option<u8>, u8)>> = OnceLock::new();
+    ALL.get_or_init(|| all_two_bytes().collect())[rule as usize]
 }
 
 fn rules() -> &'static Arc<RuleSet> {
