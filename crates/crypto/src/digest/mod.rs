@@ -22,6 +22,7 @@ mod copy;
 mod kernel;
 mod message;
 mod order;
+mod published;
 #[cfg(target_arch = "x86_64")]
 mod rounds;
 mod row;
@@ -33,6 +34,7 @@ mod tests;
 use weir_simd::Tier;
 
 use compression::{MD5, SHA1, SHA256, SHA512};
+use published::{numbers, words};
 
 pub(crate) use compression::{Compression, Word};
 pub(crate) use kernel::{MOST_LANES, WipedStates, Words, advance_each};
@@ -148,73 +150,42 @@ fn hash<W: Word>(
 }
 
 /// RFC 1321 section 3.3. Words that a function lacks are zero.
-const MD5_INITIAL: [u32; 8] = [
-    0x6745_2301,
-    0xefcd_ab89,
-    0x98ba_dcfe,
-    0x1032_5476,
-    0,
-    0,
-    0,
-    0,
-];
+const MD5_INITIAL: [u32; 8] = narrow(numbers("67452301 efcdab89 98badcfe 10325476 0 0 0 0"), 0);
 
 /// FIPS 180-4 section 5.3.1.
-const SHA1_INITIAL: [u32; 8] = [
-    0x6745_2301,
-    0xefcd_ab89,
-    0x98ba_dcfe,
-    0x1032_5476,
-    0xc3d2_e1f0,
+const SHA1_INITIAL: [u32; 8] = narrow(
+    numbers("67452301 efcdab89 98badcfe 10325476 c3d2e1f0 0 0 0"),
     0,
-    0,
-    0,
-];
+);
 
-/// FIPS 180-4 section 5.3.2.
-const SHA224_INITIAL: [u32; 8] = [
-    0xc105_9ed8,
-    0x367c_d507,
-    0x3070_dd17,
-    0xf70e_5939,
-    0xffc0_0b31,
-    0x6858_1511,
-    0x64f9_8fa7,
-    0xbefa_4fa4,
-];
+/// FIPS 180-4 section 5.3.2: the second 32 bits of the fractions that SHA-384 has 64 of.
+const SHA224_INITIAL: [u32; 8] = narrow([SHA384_INITIAL], 0);
 
-/// FIPS 180-4 section 5.3.3.
-const SHA256_INITIAL: [u32; 8] = [
-    0x6a09_e667,
-    0xbb67_ae85,
-    0x3c6e_f372,
-    0xa54f_f53a,
-    0x510e_527f,
-    0x9b05_688c,
-    0x1f83_d9ab,
-    0x5be0_cd19,
-];
+/// FIPS 180-4 section 5.3.3: the first 32 bits of the fractions that SHA-512 has 64 of.
+const SHA256_INITIAL: [u32; 8] = narrow([SHA512_INITIAL], 32);
 
 /// FIPS 180-4 section 5.3.4.
-const SHA384_INITIAL: [u64; 8] = [
-    0xcbbb_9d5d_c105_9ed8,
-    0x629a_292a_367c_d507,
-    0x9159_015a_3070_dd17,
-    0x152f_ecd8_f70e_5939,
-    0x6733_2667_ffc0_0b31,
-    0x8eb4_4a87_6858_1511,
-    0xdb0c_2e0d_64f9_8fa7,
-    0x47b5_481d_befa_4fa4,
-];
+const SHA384_INITIAL: [u64; 8] = {
+    let [state] = numbers(
+        "\
+         cbbb9d5dc1059ed8 629a292a367cd507 9159015a3070dd17 152fecd8f70e5939 \
+         67332667ffc00b31 8eb44a8768581511 db0c2e0d64f98fa7 47b5481dbefa4fa4",
+    );
+    state
+};
 
 /// FIPS 180-4 section 5.3.5.
-const SHA512_INITIAL: [u64; 8] = [
-    0x6a09_e667_f3bc_c908,
-    0xbb67_ae85_84ca_a73b,
-    0x3c6e_f372_fe94_f82b,
-    0xa54f_f53a_5f1d_36f1,
-    0x510e_527f_ade6_82d1,
-    0x9b05_688c_2b3e_6c1f,
-    0x1f83_d9ab_fb41_bd6b,
-    0x5be0_cd19_137e_2179,
-];
+const SHA512_INITIAL: [u64; 8] = {
+    let [state] = numbers(
+        "\
+         6a09e667f3bcc908 bb67ae8584caa73b 3c6ef372fe94f82b a54ff53a5f1d36f1 \
+         510e527fade682d1 9b05688c2b3e6c1f 1f83d9abfb41bd6b 5be0cd19137e2179",
+    );
+    state
+};
+
+/// A state of 32 bits of each number, from bit `first` on.
+const fn narrow(numbers: [[u64; 8]; 1], first: u32) -> [u32; 8] {
+    let [state] = words(&numbers, first);
+    state
+}

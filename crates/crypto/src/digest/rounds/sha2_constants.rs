@@ -1,172 +1,32 @@
 //! Constants of SHA-2 in rows of 16, one row for each pass of the message
 //! schedule: the fractions of the first primes' cube roots.
 
-/// FIPS 180-4 section 4.2.2: SHA-224 and SHA-256.
-pub(in super::super) const SHA256: [[u32; 16]; 4] = [
-    [
-        0x428a_2f98,
-        0x7137_4491,
-        0xb5c0_fbcf,
-        0xe9b5_dba5,
-        0x3956_c25b,
-        0x59f1_11f1,
-        0x923f_82a4,
-        0xab1c_5ed5,
-        0xd807_aa98,
-        0x1283_5b01,
-        0x2431_85be,
-        0x550c_7dc3,
-        0x72be_5d74,
-        0x80de_b1fe,
-        0x9bdc_06a7,
-        0xc19b_f174,
-    ],
-    [
-        0xe49b_69c1,
-        0xefbe_4786,
-        0x0fc1_9dc6,
-        0x240c_a1cc,
-        0x2de9_2c6f,
-        0x4a74_84aa,
-        0x5cb0_a9dc,
-        0x76f9_88da,
-        0x983e_5152,
-        0xa831_c66d,
-        0xb003_27c8,
-        0xbf59_7fc7,
-        0xc6e0_0bf3,
-        0xd5a7_9147,
-        0x06ca_6351,
-        0x1429_2967,
-    ],
-    [
-        0x27b7_0a85,
-        0x2e1b_2138,
-        0x4d2c_6dfc,
-        0x5338_0d13,
-        0x650a_7354,
-        0x766a_0abb,
-        0x81c2_c92e,
-        0x9272_2c85,
-        0xa2bf_e8a1,
-        0xa81a_664b,
-        0xc24b_8b70,
-        0xc76c_51a3,
-        0xd192_e819,
-        0xd699_0624,
-        0xf40e_3585,
-        0x106a_a070,
-    ],
-    [
-        0x19a4_c116,
-        0x1e37_6c08,
-        0x2748_774c,
-        0x34b0_bcb5,
-        0x391c_0cb3,
-        0x4ed8_aa4a,
-        0x5b9c_ca4f,
-        0x682e_6ff3,
-        0x748f_82ee,
-        0x78a5_636f,
-        0x84c8_7814,
-        0x8cc7_0208,
-        0x90be_fffa,
-        0xa450_6ceb,
-        0xbef9_a3f7,
-        0xc671_78f2,
-    ],
-];
+use super::super::published::{numbers, words};
+
+/// FIPS 180-4 section 4.2.2: SHA-224 and SHA-256, which have the first bits of the same fractions.
+pub(in super::super) const SHA256: [[u32; 16]; 4] = words(&SHA512, 32);
 
 /// FIPS 180-4 section 4.2.3: SHA-384 and SHA-512.
-pub(super) const SHA512: [[u64; 16]; 5] = [
-    [
-        0x428a_2f98_d728_ae22,
-        0x7137_4491_23ef_65cd,
-        0xb5c0_fbcf_ec4d_3b2f,
-        0xe9b5_dba5_8189_dbbc,
-        0x3956_c25b_f348_b538,
-        0x59f1_11f1_b605_d019,
-        0x923f_82a4_af19_4f9b,
-        0xab1c_5ed5_da6d_8118,
-        0xd807_aa98_a303_0242,
-        0x1283_5b01_4570_6fbe,
-        0x2431_85be_4ee4_b28c,
-        0x550c_7dc3_d5ff_b4e2,
-        0x72be_5d74_f27b_896f,
-        0x80de_b1fe_3b16_96b1,
-        0x9bdc_06a7_25c7_1235,
-        0xc19b_f174_cf69_2694,
-    ],
-    [
-        0xe49b_69c1_9ef1_4ad2,
-        0xefbe_4786_384f_25e3,
-        0x0fc1_9dc6_8b8c_d5b5,
-        0x240c_a1cc_77ac_9c65,
-        0x2de9_2c6f_592b_0275,
-        0x4a74_84aa_6ea6_e483,
-        0x5cb0_a9dc_bd41_fbd4,
-        0x76f9_88da_8311_53b5,
-        0x983e_5152_ee66_dfab,
-        0xa831_c66d_2db4_3210,
-        0xb003_27c8_98fb_213f,
-        0xbf59_7fc7_beef_0ee4,
-        0xc6e0_0bf3_3da8_8fc2,
-        0xd5a7_9147_930a_a725,
-        0x06ca_6351_e003_826f,
-        0x1429_2967_0a0e_6e70,
-    ],
-    [
-        0x27b7_0a85_46d2_2ffc,
-        0x2e1b_2138_5c26_c926,
-        0x4d2c_6dfc_5ac4_2aed,
-        0x5338_0d13_9d95_b3df,
-        0x650a_7354_8baf_63de,
-        0x766a_0abb_3c77_b2a8,
-        0x81c2_c92e_47ed_aee6,
-        0x9272_2c85_1482_353b,
-        0xa2bf_e8a1_4cf1_0364,
-        0xa81a_664b_bc42_3001,
-        0xc24b_8b70_d0f8_9791,
-        0xc76c_51a3_0654_be30,
-        0xd192_e819_d6ef_5218,
-        0xd699_0624_5565_a910,
-        0xf40e_3585_5771_202a,
-        0x106a_a070_32bb_d1b8,
-    ],
-    [
-        0x19a4_c116_b8d2_d0c8,
-        0x1e37_6c08_5141_ab53,
-        0x2748_774c_df8e_eb99,
-        0x34b0_bcb5_e19b_48a8,
-        0x391c_0cb3_c5c9_5a63,
-        0x4ed8_aa4a_e341_8acb,
-        0x5b9c_ca4f_7763_e373,
-        0x682e_6ff3_d6b2_b8a3,
-        0x748f_82ee_5def_b2fc,
-        0x78a5_636f_4317_2f60,
-        0x84c8_7814_a1f0_ab72,
-        0x8cc7_0208_1a64_39ec,
-        0x90be_fffa_2363_1e28,
-        0xa450_6ceb_de82_bde9,
-        0xbef9_a3f7_b2c6_7915,
-        0xc671_78f2_e372_532b,
-    ],
-    [
-        0xca27_3ece_ea26_619c,
-        0xd186_b8c7_21c0_c207,
-        0xeada_7dd6_cde0_eb1e,
-        0xf57d_4f7f_ee6e_d178,
-        0x06f0_67aa_7217_6fba,
-        0x0a63_7dc5_a2c8_98a6,
-        0x113f_9804_bef9_0dae,
-        0x1b71_0b35_131c_471b,
-        0x28db_77f5_2304_7d84,
-        0x32ca_ab7b_40c7_2493,
-        0x3c9e_be0a_15c9_bebc,
-        0x431d_67c4_9c10_0d4c,
-        0x4cc5_d4be_cb3e_42b6,
-        0x597f_299c_fc65_7e2a,
-        0x5fcb_6fab_3ad6_faec,
-        0x6c44_198c_4a47_5817,
-    ],
-];
+pub(super) const SHA512: [[u64; 16]; 5] = numbers(
+    "\
+     428a2f98d728ae22 7137449123ef65cd b5c0fbcfec4d3b2f e9b5dba58189dbbc \
+     3956c25bf348b538 59f111f1b605d019 923f82a4af194f9b ab1c5ed5da6d8118 \
+     d807aa98a3030242 12835b0145706fbe 243185be4ee4b28c 550c7dc3d5ffb4e2 \
+     72be5d74f27b896f 80deb1fe3b1696b1 9bdc06a725c71235 c19bf174cf692694 \
+     e49b69c19ef14ad2 efbe4786384f25e3 0fc19dc68b8cd5b5 240ca1cc77ac9c65 \
+     2de92c6f592b0275 4a7484aa6ea6e483 5cb0a9dcbd41fbd4 76f988da831153b5 \
+     983e5152ee66dfab a831c66d2db43210 b00327c898fb213f bf597fc7beef0ee4 \
+     c6e00bf33da88fc2 d5a79147930aa725 06ca6351e003826f 142929670a0e6e70 \
+     27b70a8546d22ffc 2e1b21385c26c926 4d2c6dfc5ac42aed 53380d139d95b3df \
+     650a73548baf63de 766a0abb3c77b2a8 81c2c92e47edaee6 92722c851482353b \
+     a2bfe8a14cf10364 a81a664bbc423001 c24b8b70d0f89791 c76c51a30654be30 \
+     d192e819d6ef5218 d69906245565a910 f40e35855771202a 106aa07032bbd1b8 \
+     19a4c116b8d2d0c8 1e376c085141ab53 2748774cdf8eeb99 34b0bcb5e19b48a8 \
+     391c0cb3c5c95a63 4ed8aa4ae3418acb 5b9cca4f7763e373 682e6ff3d6b2b8a3 \
+     748f82ee5defb2fc 78a5636f43172f60 84c87814a1f0ab72 8cc702081a6439ec \
+     90befffa23631e28 a4506cebde82bde9 bef9a3f7b2c67915 c67178f2e372532b \
+     ca273eceea26619c d186b8c721c0c207 eada7dd6cde0eb1e f57d4f7fee6ed178 \
+     06f067aa72176fba 0a637dc5a2c898a6 113f9804bef90dae 1b710b35131c471b \
+     28db77f523047d84 32caab7b40c72493 3c9ebe0a15c9bebc 431d67c49c100d4c \
+     4cc5d4becb3e42b6 597f299cfc657e2a 5fcb6fab3ad6faec 6c44198c4a475817",
+);
