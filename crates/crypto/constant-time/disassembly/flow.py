@@ -53,6 +53,9 @@ COMPARE = {"cmp", "test", "bt", "vptest", "vtestps", "vtestpd", "vucomiss", "vuc
            "vcomiss", "vcomisd", "ucomiss", "ucomisd", "ptest"}
 COMPARE_MASKS = ("kortest", "ktest")
 
+# The vector instructions that set flags besides those.
+STRING_COMPARE = ("pcmpestr", "pcmpistr")
+
 IGNORED = {"nop", "nopw", "nopl", "endbr64", "vzeroupper", "vzeroall", "ud2", "int3", "ret",
            "cld", "pause", "lfence", "sfence", "mfence", "leave", "hlt", "xchg", "data16"}
 
@@ -341,8 +344,10 @@ class Flow:
                 if name == "add" else []
             floors = [start(p) for p in pointers if any(map(is_frame, p.places))]
             value = value._replace(offset=None, floor=floors[0] if floors else None)
-        if not is_move and name != "lea" and name[0] not in "vk" and not name.startswith(
-                ("cmov", "set", "movzx", "movs")):
+        is_vector = any(o.register and o.register.startswith("v") for o in operands)
+        sets_flags = not is_vector or name.startswith(STRING_COMPARE)
+        if sets_flags and not is_move and name != "lea" and name[0] not in "vk" \
+                and not name.startswith(("cmov", "set", "movzx", "movs")):
             state.registers["flags"] = Value(value.sources, NOTHING, None)
         if first.is_part:
             # The rest of the register stays as it was.

@@ -128,11 +128,6 @@ impl<W: Word> Compression<W> {
         Kernel::choose(self, tier, messages)
     }
 
-    /// How its words are written.
-    pub(super) fn is_big_endian(&self) -> bool {
-        self.big_endian
-    }
-
     /// The last state of a message of which one block has gone into `state`, and `rest` follows.
     pub(crate) fn finish_one(&self, state: &[W; 8], rest: &[u8]) -> [W; 8] {
         let mut state = *state;

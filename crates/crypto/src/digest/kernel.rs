@@ -114,14 +114,6 @@ impl<W: Word> Kernel<W> {
         }
     }
 
-    /// As [`LaneKernel::hmac`].
-    pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut WipedStates<W>) -> bool {
-        match self {
-            Kernel::Lanes(kernel) => kernel.hmac(row, &mut states.0),
-            Kernel::Scalar(_) => false,
-        }
-    }
-
     fn run(&self, states: &mut States<W>, streams: &Streams<'_>, blocks: usize) {
         match self {
             Kernel::Lanes(kernel) => kernel.advance(states, streams, blocks),
@@ -180,12 +172,9 @@ impl<W: Word> WipedStates<W> {
         }
     }
 
-    /// Writes the first words of every lane's state to the first words of its block.
-    #[inline(always)]
-    pub(crate) fn write_words(&self, words: &mut Words<W>, count: usize) {
-        for (to, row) in words.iter_mut().zip(self.0.iter()).take(count) {
-            *to = *row;
-        }
+    /// As [`LaneKernel::hmac`].
+    pub(super) fn hmac(&mut self, kernel: &LaneKernel<W>, row: &HmacRow<'_, W>) {
+        kernel.hmac(row, &mut self.0);
     }
 }
 

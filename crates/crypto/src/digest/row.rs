@@ -7,11 +7,12 @@ use super::compression::{Compression, Word};
 use super::copy::copy_each;
 use super::kernel::{HmacRow, Kernel, MOST_LANES, WipedStates, Words};
 use super::message::Message;
+use super::simd::LaneKernel;
 
 /// A kernel whose lanes rows fill.
 pub(crate) struct RowKernel<W: Word> {
     of: &'static Compression<W>,
-    kernel: Kernel<W>,
+    kernel: &'static LaneKernel<W>,
 }
 
 /// Memory that a row is hashed in, kept apart so that it is never moved.
@@ -20,8 +21,7 @@ pub(crate) struct Row<W: Word> {
     /// Bytes in front of the padding that the ends have, and of the whole messages.
     padded: Option<(usize, u64)>,
     states: WipedStates<W>,
-    /// The block of the outer hash, padded, to which digests are written where the kernel takes
-    /// the hashes one by one.
+    /// The block of the outer hash, padded, but for the digest.
     outer_words: Words<W>,
     digest_words: usize,
 }
@@ -33,14 +33,16 @@ impl<W: Word> RowKernel<W> {
         tier: Tier,
         messages: usize,
     ) -> Option<RowKernel<W>> {
-        let kernel = of.kernel(tier, messages);
-        (kernel.lanes() > 1 && kernel.lanes() <= messages).then_some(RowKernel { of, kernel })
+        match of.kernel(tier, messages) {
+            Kernel::Lanes(kernel) if kernel.lanes <= messages => Some(RowKernel { of, kernel }),
+            _ => None,
+        }
     }
 
     /// Messages of a row.
     #[inline]
     pub(crate) fn lanes(&self) -> usize {
-        self.kernel.lanes()
+        self.kernel.lanes
     }
 
     /// Whether a message may be in a row: it lies in one place, and what is behind it is short.
@@ -121,46 +123,6 @@ impl<W: Word> Row<W> {
             outer: &self.outer_words,
             digest_words: self.digest_words,
         };
-        if !kernel.kernel.hmac(&row, &mut self.states) {
-            self.by_parts(kernel, pads, messages, body_blocks, end_blocks);
-        }
-    }
-
-    /// The same, one hash behind the other.
-    fn by_parts<'a>(
-        &mut self,
-        kernel: &RowKernel<W>,
-        pads: impl Fn(usize) -> &'a [[W; 8]; 2],
-        messages: &[impl Message],
-        body_blocks: usize,
-        end_blocks: usize,
-    ) where
-        W: 'a,
-    {
-        let all = u32::MAX >> (u32::BITS - kernel.lanes() as u32);
-        let mut outer = WipedStates::default();
-        for lane in 0..messages.len() {
-            let [inner_pad, outer_pad] = pads(lane);
-            self.states.set_column(lane, inner_pad);
-            outer.set_column(lane, outer_pad);
-        }
-        let mut streams = [messages[0].part(1); MOST_LANES];
-        for (stream, message) in streams.iter_mut().zip(messages) {
-            *stream = message.part(1);
-        }
-        let kernel_of = &kernel.kernel;
-        kernel_of.advance(&mut self.states, all, &streams, body_blocks);
-        let ends = std::array::from_fn(|lane| self.ends[lane].as_ref());
-        kernel_of.advance(&mut self.states, all, &ends, end_blocks);
-        self.states
-            .write_words(&mut self.outer_words, self.digest_words);
-        let lanes = 0..kernel.lanes();
-        kernel_of.take_words(
-            &mut outer,
-            &self.outer_words,
-            lanes,
-            kernel.of.is_big_endian(),
-        );
-        self.states = outer;
+        self.states.hmac(kernel.kernel, &row);
     }
 }

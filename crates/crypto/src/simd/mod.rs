@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 mod cells;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod vector;
 mod view;
 mod wipe;
 

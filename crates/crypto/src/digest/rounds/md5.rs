@@ -1,8 +1,9 @@
 //! MD5, RFC 1321 section 3.4.
 
 use super::super::published::{numbers, words};
-use super::{Rounds, Vector};
+use super::{Rounds, WordLanes};
 
+#[derive(Clone, Copy)]
 pub(in super::super) struct Md5;
 
 /// ⌊2³² |sin(i + 1)|⌋, by round.
@@ -26,7 +27,7 @@ impl Rounds<u32> for Md5 {
     const STATE_WORDS: usize = 4;
 
     #[inline(always)]
-    fn compress<V: Vector<u32>>(state: &mut [V; 8], w: [V; 16]) {
+    fn compress<V: WordLanes<u32>>(state: &mut [V; 8], w: [V; 16]) {
         let [mut a, mut b, mut c, mut d, ..] = *state;
 
         /// One step; instead of the words, their names move on. `$left` is the
@@ -64,21 +65,21 @@ impl Rounds<u32> for Md5 {
 }
 
 #[inline(always)]
-fn f<V: Vector<u32>>(b: V, c: V, d: V) -> V {
+fn f<V: WordLanes<u32>>(b: V, c: V, d: V) -> V {
     b.choose(c, d)
 }
 
 #[inline(always)]
-fn g<V: Vector<u32>>(b: V, c: V, d: V) -> V {
+fn g<V: WordLanes<u32>>(b: V, c: V, d: V) -> V {
     d.choose(b, c)
 }
 
 #[inline(always)]
-fn h<V: Vector<u32>>(b: V, c: V, d: V) -> V {
+fn h<V: WordLanes<u32>>(b: V, c: V, d: V) -> V {
     b.xor3(c, d)
 }
 
 #[inline(always)]
-fn i<V: Vector<u32>>(b: V, c: V, d: V) -> V {
+fn i<V: WordLanes<u32>>(b: V, c: V, d: V) -> V {
     b.xor_or_not(c, d)
 }

@@ -6,33 +6,53 @@ pub(super) mod sha1;
 pub(super) mod sha2;
 pub(super) mod sha2_constants;
 
-/// What MD5, SHA-1 and SHA-2 do to a word, done to one word of every lane. `W`
-/// is the word.
-pub(super) trait Vector<W>: Copy {
+use crate::simd::vector::{Isa, Vector};
+
+/// A vector of words `W`, one of every lane.
+pub(super) trait WordLanes<W>: Vector {
     /// Sum modulo 2³² or 2⁶⁴.
     fn add(self, other: Self) -> Self;
     /// The same with one word for all lanes.
     fn add_word(self, word: W) -> Self;
-    fn xor(self, other: Self) -> Self;
-    /// `self ^ b ^ c`: FIPS 180-4's Parity.
-    fn xor3(self, b: Self, c: Self) -> Self;
-    /// `self ? b : c`, bit by bit: FIPS 180-4's Ch.
-    fn choose(self, b: Self, c: Self) -> Self;
-    /// What two of three bits say: FIPS 180-4's Maj.
-    fn majority(self, b: Self, c: Self) -> Self;
-    /// `b ^ (self | !c)`: I of RFC 1321.
-    fn xor_or_not(self, b: Self, c: Self) -> Self;
     fn rotate_right<const N: i32>(self) -> Self;
     fn shift_right<const N: i32>(self) -> Self;
 }
 
+macro_rules! word_lanes {
+    ($word:ty, $add:ident, $all:ident, $rotate_right:ident, $shift_right:ident) => {
+        impl<V: Vector> WordLanes<$word> for V {
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.$add(other)
+            }
+
+            #[inline(always)]
+            fn add_word(self, word: $word) -> Self {
+                self.$add(self.isa().$all(word))
+            }
+
+            #[inline(always)]
+            fn rotate_right<const N: i32>(self) -> Self {
+                self.$rotate_right::<N>()
+            }
+
+            #[inline(always)]
+            fn shift_right<const N: i32>(self) -> Self {
+                self.$shift_right::<N>()
+            }
+        }
+    };
+}
+word_lanes!(u32, add_32, all_32, rotate_right_32, shift_right_32);
+word_lanes!(u64, add_64, all_64, rotate_right_64, shift_right_64);
+
 /// A compression function over vectors: 16 words of a block into up to eight
 /// words of state.
-pub(super) trait Rounds<W> {
+pub(super) trait Rounds<W>: Copy {
     /// How a block's bytes make words.
     const BIG_ENDIAN: bool;
     /// Words of the state that are used; the others are left alone.
     const STATE_WORDS: usize;
 
-    fn compress<V: Vector<W>>(state: &mut [V; 8], words: [V; 16]);
+    fn compress<V: WordLanes<W>>(state: &mut [V; 8], words: [V; 16]);
 }

@@ -1,7 +1,8 @@
 //! SHA-1, FIPS 180-4 section 6.1.2.
 
-use super::{Rounds, Vector};
+use super::{Rounds, WordLanes};
 
+#[derive(Clone, Copy)]
 pub(in super::super) struct Sha1;
 
 /// FIPS 180-4 section 4.2.1.
@@ -12,7 +13,7 @@ impl Rounds<u32> for Sha1 {
     const STATE_WORDS: usize = 5;
 
     #[inline(always)]
-    fn compress<V: Vector<u32>>(state: &mut [V; 8], mut w: [V; 16]) {
+    fn compress<V: WordLanes<u32>>(state: &mut [V; 8], mut w: [V; 16]) {
         let [mut a, mut b, mut c, mut d, mut e, ..] = *state;
 
         /// One step; instead of the words, their names move on.
@@ -48,7 +49,7 @@ impl Rounds<u32> for Sha1 {
 
 /// Word `t` of the message schedule, of which `w` holds the last 16.
 #[inline(always)]
-fn next_word<V: Vector<u32>>(w: &[V; 16], t: usize) -> V {
+fn next_word<V: WordLanes<u32>>(w: &[V; 16], t: usize) -> V {
     w[(t + 13) % 16]
         .xor3(w[(t + 8) % 16], w[(t + 2) % 16])
         .xor(w[t % 16])

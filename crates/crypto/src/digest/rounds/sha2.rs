@@ -3,9 +3,11 @@
 //! number of steps and the four functions called sigma.
 
 use super::sha2_constants::{SHA256, SHA512};
-use super::{Rounds, Vector};
+use super::{Rounds, WordLanes};
 
+#[derive(Clone, Copy)]
 pub(in super::super) struct Sha256;
+#[derive(Clone, Copy)]
 pub(in super::super) struct Sha512;
 
 /// What SHA-256 and SHA-512 do not share.
@@ -13,22 +15,22 @@ trait Sha2<W: 'static> {
     /// 16 steps a row.
     const K: &'static [[W; 16]];
 
-    fn upper_sigma_0<V: Vector<W>>(x: V) -> V;
-    fn upper_sigma_1<V: Vector<W>>(x: V) -> V;
-    fn lower_sigma_0<V: Vector<W>>(x: V) -> V;
-    fn lower_sigma_1<V: Vector<W>>(x: V) -> V;
+    fn upper_sigma_0<V: WordLanes<W>>(x: V) -> V;
+    fn upper_sigma_1<V: WordLanes<W>>(x: V) -> V;
+    fn lower_sigma_0<V: WordLanes<W>>(x: V) -> V;
+    fn lower_sigma_1<V: WordLanes<W>>(x: V) -> V;
 
     /// The word of the message schedule that follows `w[t - 1]`; `w` holds the
     /// last 16.
     #[inline(always)]
-    fn next_word<V: Vector<W>>(w: &[V; 16], t: usize) -> V {
+    fn next_word<V: WordLanes<W>>(w: &[V; 16], t: usize) -> V {
         w[t].add(w[(t + 9) % 16])
             .add(Self::lower_sigma_0(w[(t + 1) % 16]))
             .add(Self::lower_sigma_1(w[(t + 14) % 16]))
     }
 
     #[inline(always)]
-    fn compress<V: Vector<W>>(state: &mut [V; 8], mut w: [V; 16])
+    fn compress<V: WordLanes<W>>(state: &mut [V; 8], mut w: [V; 16])
     where
         W: Copy,
     {
@@ -90,7 +92,7 @@ impl Rounds<u32> for Sha256 {
     const STATE_WORDS: usize = 8;
 
     #[inline(always)]
-    fn compress<V: Vector<u32>>(state: &mut [V; 8], words: [V; 16]) {
+    fn compress<V: WordLanes<u32>>(state: &mut [V; 8], words: [V; 16]) {
         <Sha256 as Sha2<u32>>::compress(state, words);
     }
 }
@@ -99,25 +101,25 @@ impl Sha2<u32> for Sha256 {
     const K: &'static [[u32; 16]] = &SHA256;
 
     #[inline(always)]
-    fn upper_sigma_0<V: Vector<u32>>(x: V) -> V {
+    fn upper_sigma_0<V: WordLanes<u32>>(x: V) -> V {
         x.rotate_right::<2>()
             .xor3(x.rotate_right::<13>(), x.rotate_right::<22>())
     }
 
     #[inline(always)]
-    fn upper_sigma_1<V: Vector<u32>>(x: V) -> V {
+    fn upper_sigma_1<V: WordLanes<u32>>(x: V) -> V {
         x.rotate_right::<6>()
             .xor3(x.rotate_right::<11>(), x.rotate_right::<25>())
     }
 
     #[inline(always)]
-    fn lower_sigma_0<V: Vector<u32>>(x: V) -> V {
+    fn lower_sigma_0<V: WordLanes<u32>>(x: V) -> V {
         x.rotate_right::<7>()
             .xor3(x.rotate_right::<18>(), x.shift_right::<3>())
     }
 
     #[inline(always)]
-    fn lower_sigma_1<V: Vector<u32>>(x: V) -> V {
+    fn lower_sigma_1<V: WordLanes<u32>>(x: V) -> V {
         x.rotate_right::<17>()
             .xor3(x.rotate_right::<19>(), x.shift_right::<10>())
     }
@@ -128,7 +130,7 @@ impl Rounds<u64> for Sha512 {
     const STATE_WORDS: usize = 8;
 
     #[inline(always)]
-    fn compress<V: Vector<u64>>(state: &mut [V; 8], words: [V; 16]) {
+    fn compress<V: WordLanes<u64>>(state: &mut [V; 8], words: [V; 16]) {
         <Sha512 as Sha2<u64>>::compress(state, words);
     }
 }
@@ -137,25 +139,25 @@ impl Sha2<u64> for Sha512 {
     const K: &'static [[u64; 16]] = &SHA512;
 
     #[inline(always)]
-    fn upper_sigma_0<V: Vector<u64>>(x: V) -> V {
+    fn upper_sigma_0<V: WordLanes<u64>>(x: V) -> V {
         x.rotate_right::<28>()
             .xor3(x.rotate_right::<34>(), x.rotate_right::<39>())
     }
 
     #[inline(always)]
-    fn upper_sigma_1<V: Vector<u64>>(x: V) -> V {
+    fn upper_sigma_1<V: WordLanes<u64>>(x: V) -> V {
         x.rotate_right::<14>()
             .xor3(x.rotate_right::<18>(), x.rotate_right::<41>())
     }
 
     #[inline(always)]
-    fn lower_sigma_0<V: Vector<u64>>(x: V) -> V {
+    fn lower_sigma_0<V: WordLanes<u64>>(x: V) -> V {
         x.rotate_right::<1>()
             .xor3(x.rotate_right::<8>(), x.shift_right::<7>())
     }
 
     #[inline(always)]
-    fn lower_sigma_1<V: Vector<u64>>(x: V) -> V {
+    fn lower_sigma_1<V: WordLanes<u64>>(x: V) -> V {
         x.rotate_right::<19>()
             .xor3(x.rotate_right::<61>(), x.shift_right::<6>())
     }

@@ -3,17 +3,15 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+mod kernels;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
 
 use weir_simd::{Lanes, Tier};
 
 use super::compression::Word;
-#[cfg(target_arch = "x86_64")]
-use super::rounds::{Rounds, Vector};
 
 /// Lanes of the widest kernel.
 pub(crate) const MOST_LANES: usize = 16;
@@ -40,17 +38,13 @@ pub(super) struct LaneKernel<W> {
     pub(super) fewest: u32,
     advance: Advance<W>,
     take_words: TakeWords<W>,
-    /// Where states need not leave the registers between the hashes of HMAC.
-    hmac: Option<Hmac<W>>,
+    hmac: Hmac<W>,
 }
 
 /// A message of each lane and what HMAC makes of it. All are cut alike.
 #[cfg_attr(
     not(target_arch = "x86_64"),
-    expect(
-        dead_code,
-        reason = "kernels of other processors take the hashes one by one"
-    )
+    expect(dead_code, reason = "other processors have no kernels")
 )]
 pub(crate) struct HmacRow<'a, W> {
     /// The states behind the inner and the outer pad.
@@ -89,15 +83,11 @@ impl<W: Word> LaneKernel<W> {
         unsafe { (self.advance)(states, streams, blocks) }
     }
 
-    /// Leaves the state behind the outer hash of each lane in `states` and returns true; or
-    /// returns false where the kernel takes the hashes one by one.
+    /// Leaves the state behind the outer hash of each lane in `states`.
     ///
     /// # Panics
     /// A stream is shorter than its blocks, or the kernel's lanes.
-    pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut States<W>) -> bool {
-        let Some(hmac) = self.hmac else {
-            return false;
-        };
+    pub(super) fn hmac(&self, row: &HmacRow<'_, W>, states: &mut States<W>) {
         let has = |streams: &Streams<'_>, blocks: usize| {
             let bytes = blocks * W::BLOCK_BYTES;
             streams[..self.lanes].iter().all(|s| s.len() >= bytes)
@@ -105,8 +95,7 @@ impl<W: Word> LaneKernel<W> {
         assert!(has(&row.bodies, row.body_blocks) && has(&row.ends, row.end_blocks));
         // SAFETY: `Candidate::under` has found the instructions, and the
         // streams are long enough.
-        unsafe { hmac(row, states) };
-        true
+        unsafe { (self.hmac)(row, states) }
     }
 
     /// Takes one block of every lane, given as words, into its state.
@@ -135,11 +124,11 @@ impl<W> Candidate<W> {
 }
 
 /// A table of candidates: name, tier and its further condition, lanes, fewest
-/// messages, code. Empty on processors without any.
+/// messages, module of the code. Empty on processors without any.
 macro_rules! candidates {
     ($name:ident: $word:ty; $(
         $kernel:literal, $tier:ident, $beyond_tier:expr, $lanes:expr, $fewest:literal,
-        $module:ident::$function:ident, $hmac:expr;
+        $module:ident::$function:ident;
     )*) => {
         #[cfg(target_arch = "x86_64")]
         pub(super) static $name: Candidates<$word> = &[$(Candidate {
@@ -148,9 +137,9 @@ macro_rules! candidates {
                 tier: Tier::$tier,
                 lanes: $lanes,
                 fewest: $fewest,
-                advance: $module::$function::advance,
-                take_words: $module::$function::take_words,
-                hmac: $hmac,
+                advance: kernels::$module::$function::advance,
+                take_words: kernels::$module::$function::take_words,
+                hmac: kernels::$module::$function::hmac,
             },
             beyond_tier: $beyond_tier,
         }),*];
@@ -161,35 +150,25 @@ macro_rules! candidates {
 
 candidates! {
     MD5: u32;
-    "md5-avx512-x16", Avx512, always, 16, 9,
-        avx512::md5, Some(avx512::md5::hmac);
-    "md5-avx2-x8", Aesni, always, 8, 2,
-        avx2::md5, Some(avx2::md5::hmac);
+    "md5-avx512-x16", Avx512, always, 16, 9, avx512::md5;
+    "md5-avx2-x8", Aesni, always, 8, 2, avx2::md5;
 }
 candidates! {
     SHA1: u32;
-    "sha1-avx512-x16", Avx512, always, 16, 9,
-        avx512::sha1, Some(avx512::sha1::hmac);
-    "sha1-avx2-x8", Aesni, always, 8, 7,
-        avx2::sha1, Some(avx2::sha1::hmac);
-    "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2,
-        sha_ni::sha1, None;
+    "sha1-avx512-x16", Avx512, always, 16, 9, avx512::sha1;
+    "sha1-avx2-x8", Aesni, always, 8, 7, avx2::sha1;
+    "sha1-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha1;
 }
 candidates! {
     SHA256: u32;
-    "sha256-avx512-x16", Avx512, always, 16, 14,
-        avx512::sha256, Some(avx512::sha256::hmac);
-    "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2,
-        sha_ni::sha256, None;
-    "sha256-avx2-x8", Aesni, always, 8, 5,
-        avx2::sha256, Some(avx2::sha256::hmac);
+    "sha256-avx512-x16", Avx512, always, 16, 14, avx512::sha256;
+    "sha256-sha-ni-x2", Aesni, has_sha, sha_ni::LANES, 2, sha_ni::sha256;
+    "sha256-avx2-x8", Aesni, always, 8, 5, avx2::sha256;
 }
 candidates! {
     SHA512: u64;
-    "sha512-avx512-x8", Avx512, always, 8, 5,
-        avx512::sha512, Some(avx512::sha512::hmac);
-    "sha512-avx2-x4", Aesni, always, 4, 2,
-        avx2::sha512, Some(avx2::sha512::hmac);
+    "sha512-avx512-x8", Avx512, always, 8, 5, avx512::sha512;
+    "sha512-avx2-x4", Aesni, always, 4, 2, avx2::sha512;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -200,127 +179,4 @@ fn always() -> bool {
 #[cfg(target_arch = "x86_64")]
 fn has_sha() -> bool {
     is_x86_feature_detected!("sha")
-}
-
-/// A set of vector instructions, seen as lanes of words `W`.
-#[cfg(target_arch = "x86_64")]
-trait Isa<W>: Copy {
-    type Vector: Vector<W>;
-
-    fn load(self, row: &[W; MOST_LANES]) -> Self::Vector;
-    fn store(self, row: &mut [W; MOST_LANES], vector: Self::Vector);
-
-    /// The 16 words at byte `at` of every stream: word by word, lanes are
-    /// streams.
-    ///
-    /// # Safety
-    /// The streams of all lanes go on for 16 words from there.
-    unsafe fn load_block(
-        self,
-        streams: &Streams<'_>,
-        at: usize,
-        big_endian: bool,
-    ) -> [Self::Vector; 16];
-}
-
-/// The body of a kernel. It becomes code of its instruction set by being
-/// inlined into a function that enables it.
-///
-/// # Safety
-/// The streams of all lanes have at least `blocks` blocks.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn advance<W: Word, R: Rounds<W>, I: Isa<W>>(
-    isa: I,
-    states: &mut States<W>,
-    streams: &Streams<'_>,
-    blocks: usize,
-) {
-    let mut state = load_state::<W, R, I>(isa, states);
-    for block in 0..blocks {
-        // SAFETY: the block lies within the streams, as the caller promises.
-        let words = unsafe { isa.load_block(streams, block * W::BLOCK_BYTES, R::BIG_ENDIAN) };
-        R::compress(&mut state, words);
-    }
-    store_state::<W, R, I>(isa, states, &state);
-}
-
-/// The body of an HMAC kernel.
-///
-/// # Safety
-/// The streams of all lanes have at least `body_blocks` and `end_blocks` blocks.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn hmac<W: Word, R: Rounds<W>, I: Isa<W>>(
-    isa: I,
-    row: &HmacRow<'_, W>,
-    states: &mut States<W>,
-) {
-    let mut pads = [&[][..]; MOST_LANES];
-    for (stream, pads) in pads.iter_mut().zip(&row.pads) {
-        let bytes = size_of_val(*pads);
-        // SAFETY: numbers are bytes.
-        *stream = unsafe { std::slice::from_raw_parts(pads.as_ptr().cast(), bytes) };
-    }
-    // SAFETY: the states of two pads are 16 words.
-    let pads = unsafe { isa.load_block(&pads, 0, false) };
-    let [mut inner, mut outer] = [[pads[0]; 8]; 2];
-    for index in 0..8 {
-        (inner[index], outer[index]) = (pads[index], pads[8 + index]);
-    }
-    let runs = [(&row.bodies, row.body_blocks), (&row.ends, row.end_blocks)];
-    for (streams, blocks) in runs {
-        for block in 0..blocks {
-            let at = block * W::BLOCK_BYTES;
-            // SAFETY: the block lies within the streams, as the caller promises.
-            let words = unsafe { isa.load_block(streams, at, R::BIG_ENDIAN) };
-            R::compress(&mut inner, words);
-        }
-    }
-    let mut block = [inner[0]; 16];
-    for (index, (vector, padding)) in block.iter_mut().zip(row.outer.iter()).enumerate() {
-        *vector = match inner.get(index) {
-            Some(digest) if index < row.digest_words => *digest,
-            _ => isa.load(padding),
-        };
-    }
-    R::compress(&mut outer, block);
-    store_state::<W, R, I>(isa, states, &outer);
-}
-
-/// The body of a kernel that is given words.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn take_words<W: Word, R: Rounds<W>, I: Isa<W>>(isa: I, states: &mut States<W>, words: &Words<W>) {
-    let mut state = load_state::<W, R, I>(isa, states);
-    let [first, ..] = &words.0;
-    let mut block = [isa.load(first); 16];
-    for (vector, row) in block.iter_mut().zip(words.iter()) {
-        *vector = isa.load(row);
-    }
-    R::compress(&mut state, block);
-    store_state::<W, R, I>(isa, states, &state);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn load_state<W: Word, R: Rounds<W>, I: Isa<W>>(isa: I, states: &States<W>) -> [I::Vector; 8] {
-    let [first, ..] = &states.0;
-    let mut state = [isa.load(first); 8];
-    for (vector, row) in state[1..R::STATE_WORDS].iter_mut().zip(&states[1..]) {
-        *vector = isa.load(row);
-    }
-    state
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn store_state<W: Word, R: Rounds<W>, I: Isa<W>>(
-    isa: I,
-    states: &mut States<W>,
-    state: &[I::Vector; 8],
-) {
-    for (vector, row) in state[..R::STATE_WORDS].iter().zip(&mut states.0) {
-        isa.store(row, *vector);
-    }
 }
