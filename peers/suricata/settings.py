@@ -12,7 +12,6 @@ MORE_FOR_SURICATA = [
     "vars.address-groups.SSH_SERVERS=any",
     "vars.address-groups.SIP_SERVERS=any",
     "vars.port-groups.SIP_PORTS=[5060,5061]",
-    "vlan.use-for-tracking=false",
 ]
 
 # Suricata's parsers other than those that Weir has too: HTTP, DNS and TLS.

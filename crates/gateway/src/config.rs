@@ -39,7 +39,7 @@ pub use change::{Search, default_counters};
 pub use model::{
     ChecksumsConfig, Config, FabricConfig, FabricFilterConfig, FilterScheme, HostOs, InspectConfig,
     IpsecConfig, LivePath, LivePortConfig, LivePortKind, MeasureConfig, Os, PipelineConfig,
-    PortKeys, ReportConfig, StageName,
+    PortKeys, ReportConfig, StageName, VlansConfig,
 };
 pub use words::seconds;
 

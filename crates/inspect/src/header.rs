@@ -55,7 +55,10 @@ pub(crate) fn has_refused_options(packet: &Packet<'_>) -> bool {
     let (fixed, behind) = header.split_at(shortest);
     match headers.network {
         Network::Ipv4 => !are_taken_by_ipv4(behind),
-        _ => !are_taken_by_ipv6(fixed[6], behind),
+        _ => {
+            let states_length = fixed[4..6] != [0, 0];
+            !are_taken_by_ipv6(fixed[6], states_length, behind)
+        }
     }
 }
 
@@ -116,7 +119,8 @@ fn has_slot(option: &[u8], first: usize, slot_bytes: usize) -> bool {
 }
 
 /// The chain of headers from the first on, each with the number of the next.
-fn are_taken_by_ipv6(mut kind: u8, mut headers: &[u8]) -> bool {
+fn are_taken_by_ipv6(mut kind: u8, states_length: bool, mut headers: &[u8]) -> bool {
+    const JUMBO_PAYLOAD: u8 = 194;
     /// Home address of Mobile IPv6, segments of SRv6, of RPL: routes that a host takes.
     const TAKEN_ROUTES: [u8; 3] = [2, 3, 4];
     let mut is_first = true;
@@ -128,7 +132,14 @@ fn are_taken_by_ipv6(mut kind: u8, mut headers: &[u8]) -> bool {
             return false;
         };
         let is_taken = match kind {
-            HOP_BY_HOP => is_first && are_options_taken(&header[2..]),
+            HOP_BY_HOP => {
+                let options = match &header[2..] {
+                    // The packet has the length that it says.
+                    [JUMBO_PAYLOAD, 4, _, _, _, _, rest @ ..] if !states_length => rest,
+                    options => options,
+                };
+                is_first && are_options_taken(options)
+            }
             DESTINATION_OPTIONS => are_options_taken(&header[2..]),
             ROUTING => header[3] == 0 || TAKEN_ROUTES.contains(&header[2]),
             _ => true,

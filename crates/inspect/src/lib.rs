@@ -85,6 +85,7 @@ mod stage;
 mod summary;
 #[cfg(test)]
 mod test_packets;
+mod virtual_network;
 mod words;
 
 pub use ahead::{HostPolicy, Overlap};
@@ -120,4 +121,5 @@ pub use rule_set::{
 };
 pub use stage::InspectStage;
 pub use summary::{AlertCount, AlertCounts, InspectSummary, ProfiledRule};
+pub use virtual_network::Vlans;
 pub use words::{ALERT, ANOMALY, INSPECT};

@@ -1,11 +1,9 @@
 //! Packets as the inspector sees them.
 
-use std::hash::BuildHasher;
-use std::sync::LazyLock;
-
-use hashbrown::DefaultHashBuilder;
 use weir_packet::wire::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use weir_packet::wire::{Fault, FlowKey, Fragment, Headers, LinkType, Network};
+
+use crate::virtual_network::Vlans;
 
 /// Most tunnels in tunnels that a packet is followed through: each is one more
 /// text to search, so a sender must not be free to choose how many.
@@ -30,29 +28,36 @@ pub struct Packet<'a> {
     pub is_cut: bool,
     /// The port vouches for the checksum of its transport header.
     pub is_checksum_trusted: bool,
-    /// The tunnel that it came through, by the addresses of its ends; 0 for
-    /// none. Flows in different tunnels are different flows.
-    pub tunnel: u64,
+    /// It came through a tunnel: its headers are not the record's first.
+    pub is_tunneled: bool,
+    /// The network that its addresses are of, by VLAN tags and tunnels; 0 for none. Flows in different
+    /// networks are different flows. [`Inspector`](crate::Inspector) finds it out by itself.
+    pub network: u64,
 }
 
 impl<'a> Packet<'a> {
     /// The packet, and those that it carries through tunnels, one in the
     /// other: at most [`MAX_TUNNELS`]; of all these, the IP packets.
-    pub(crate) fn levels(self) -> impl Iterator<Item = Packet<'a>> {
-        let inner = |packet: &Packet<'a>| {
-            let headers = packet.headers.inner(packet.bytes)?;
-            let tunnel = match packet.tunnel {
-                0 if packet.headers.is_ip() => pair_number(&packet.flow()) | 1,
-                known => known,
-            };
-            Some(Packet {
+    pub(crate) fn levels(self, vlans: Vlans) -> impl Iterator<Item = Packet<'a>> {
+        let inner = move |outer: &Packet<'a>| {
+            let headers = outer.headers.inner(outer.bytes)?;
+            let mut packet = Packet {
                 headers,
-                tunnel,
                 is_checksum_trusted: false,
-                ..*packet
-            })
+                ..*outer
+            };
+            if outer.headers.is_ip() {
+                packet.is_tunneled = true;
+                packet.network = vlans.network_in(&outer.headers, outer.bytes, outer.network);
+            }
+            packet.network = vlans.network_of(&headers, packet.bytes, packet.network);
+            Some(packet)
         };
-        std::iter::successors(Some(self), inner)
+        let outermost = Packet {
+            network: vlans.network_of(&self.headers, self.bytes, self.network),
+            ..self
+        };
+        std::iter::successors(Some(outermost), inner)
             .take(1 + MAX_TUNNELS)
             .filter(|packet| packet.headers.is_ip())
     }
@@ -106,9 +111,9 @@ impl<'a> Packet<'a> {
 
     /// Its bytes: of the record, or of the IP packet in a tunnel.
     pub(crate) fn captured_bytes(&self) -> u64 {
-        match self.tunnel {
-            0 => self.bytes.len() as u64,
-            _ => self.headers.ip_packet(self.bytes).len() as u64,
+        match self.is_tunneled {
+            false => self.bytes.len() as u64,
+            true => self.headers.ip_packet(self.bytes).len() as u64,
         }
     }
 
@@ -123,32 +128,5 @@ impl<'a> Packet<'a> {
             (ICMP | ICMPV6, [kind, code, ..]) => Some((*kind, *code)),
             _ => None,
         }
-    }
-}
-
-/// A number for a flow's pair of addresses, whatever the direction. It is another one in every
-/// process: senders choose neither the shard of their packets nor addresses that are one tunnel.
-pub(crate) fn pair_number(flow: &FlowKey) -> u64 {
-    static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-    HASHER.hash_one((
-        flow.source.min(flow.destination),
-        flow.source.max(flow.destination),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pairs_of_addresses_with_equal_exclusive_ors_are_different_tunnels() {
-        let pair = |source, destination| FlowKey {
-            source,
-            destination,
-            ..FlowKey::default()
-        };
-        let flow = pair(5 << 64 | 3, 1);
-        assert_eq!(pair_number(&flow), pair_number(&flow.reversed()));
-        assert_ne!(pair_number(&flow), pair_number(&pair(3 << 64 | 5, 1)));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn replies(
         return replies;
     };
     let is_reset = key.protocol == TCP && packet.headers.tcp_flags & flags::RST != 0;
-    if packet.tunnel != 0
+    if packet.is_tunneled
         || is_reset
         || is_for_group(record.link, &record.headers, record.bytes)
         || !allows_icmp_error(&packet.headers, packet.bytes)

@@ -14,10 +14,11 @@ use crate::inspector::{
     Alert, GroupStatistics, InspectDrop, InspectOptions, InspectStatistics, Inspector, RuleCost,
 };
 use crate::live::{LiveRules, SharedSnapshot};
-use crate::packet::{Packet, pair_number};
+use crate::packet::Packet;
 use crate::reject::Reply;
 use crate::rule_set::RuleSet;
 use crate::summary::AlertCounts;
+use crate::virtual_network::{Vlans, pair_number};
 use crate::words::{ALERT, ANOMALY, INSPECT, STAGE};
 
 /// The numbers that these words have in a pipeline.
@@ -187,7 +188,7 @@ fn number_of_addresses(batch: &Batch, index: usize) -> u32 {
         bytes: batch.record(index),
         ..Packet::default()
     };
-    let outermost = packet.levels().next();
+    let outermost = packet.levels(Vlans::Ignore).next();
     outermost.map_or(0, |packet| (pair_number(&packet.flow()) >> 32) as u32)
 }
 
@@ -226,7 +227,7 @@ impl Stage for InspectStage {
                 link: arrival.link,
                 is_cut: arrival.wire_bytes as usize > batch.record(index).len(),
                 is_checksum_trusted: batch.is_checksum_trusted(index),
-                tunnel: 0,
+                ..Packet::default()
             };
             self.indices.push(index);
         }

@@ -65,7 +65,7 @@ impl Datagram {
             protocol: if key.ip_version == 4 { key.protocol } else { 0 },
             ip_version: key.ip_version,
             vlan_tags: headers.vlan_tags,
-            vlan: headers.vlan_tci & 0x0fff,
+            vlan: headers.vlan_tcis(record).next().unwrap_or(0) & 0x0fff,
             interface,
             association,
         })

@@ -251,6 +251,10 @@ pub struct Inspect {
     /// they are counted and left out: no host takes them.
     #[arg(long)]
     pub ignore_checksums: bool,
+    /// Treat equal addresses in several VLANs, and in several networks of VXLAN, Geneve and NVGRE, as
+    /// one host: for captures where the two directions of a flow have different tags.
+    #[arg(long)]
+    pub ignore_vlans: bool,
     /// Write up to N anomalies of each kind per second and worker beside the alerts: packets that
     /// no receiver takes.
     #[arg(long, value_name = "N", default_value_t = 0)]

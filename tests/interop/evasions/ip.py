@@ -124,6 +124,7 @@ IPV4_CASES = {
     "total length beyond the packet": after_decoy(header(size=400)),
     "total length below the segment": after_decoy(header(size=44)),
     "total length below the header": after_decoy(header(size=12)),
+    "total length 0": after_decoy(header(size=0)),
     "header of 16 bytes": after_decoy(header(header_words=4)),
     "version 5": after_decoy(header(version=5)),
     "source route": after_decoy(header(options=b"\x83\x07\x04\x0a\x09\x00\x05\0")),
@@ -182,6 +183,16 @@ def atomic_between(c):
           piece(c, segment, 40, len(segment), False))
 
 
+def without_length(kind, trailing=b"", between=b""):
+    """A packet that says it has no payload, with one: Linux takes it behind hop-by-hop options."""
+
+    def how(c, segment):
+        payload = bytes([44 if between else wire.TCP]) + PADDED + between + segment + trailing
+        return [wire.ipv6(c.address, c.server, kind, payload, size=0)]
+
+    return how
+
+
 PADDED = b"\0\1\4\0\0\0\0"
 HOP_BY_HOP, ROUTING, DESTINATION, NO_NEXT = 0, 43, 60, 59
 IPV6_CASES = {
@@ -215,6 +226,16 @@ IPV6_CASES = {
         wire.ipv6(c.address, c.server, wire.TCP, segment, size=400)]),
     "payload length below the segment": after_decoy(lambda c, segment: [
         wire.ipv6(c.address, c.server, wire.TCP, segment, size=24)]),
+    "payload length 0": after_decoy(lambda c, segment: [
+        wire.ipv6(c.address, c.server, wire.TCP, segment, size=0)]),
+    "payload length 0 behind hop-by-hop options": carried(without_length(HOP_BY_HOP)),
+    "payload length 0 behind destination options": after_decoy(without_length(DESTINATION)),
+    "payload length 0, bytes behind the packet": after_decoy(without_length(HOP_BY_HOP, b"####")),
+    "atomic fragment of payload length 0": after_decoy(without_length(
+        HOP_BY_HOP, between=struct.pack("!BBHI", wire.TCP, 0, 0, 99))),
+    "short packet with a jumbo payload option": after_decoy(lambda c, segment: [
+        wire.ipv6(c.address, c.server, HOP_BY_HOP,
+                  struct.pack("!BBBBI", wire.TCP, 0, 194, 4, 8 + len(segment)) + segment, size=0)]),
     "bytes behind the packet": carried(trailer),
 }
 

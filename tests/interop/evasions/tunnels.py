@@ -90,6 +90,7 @@ CASES = {
     "PPP in GRE, compressed": (4, None, in_ppp_over_gre_compressed),
     "ERSPAN": (4, None, lambda packet: wire.ipv4(*OUTER, GRE,
         b"\x10\0\x88\xbe\0\0\0\1" + b"\x10\x01\0\1\0\0\0\0" + frame(packet))),
+    "ERSPAN of type I": (4, None, lambda packet: wire.ipv4(*OUTER, GRE, b"\0\0\x88\xbe" + frame(packet))),
     "VXLAN": (4, None, in_udp(4789, b"\x08\0\0\0\0\0\x2a\0")),
     "VXLAN, IPv6 inside": (6, None, in_udp(4789, b"\x08\0\0\0\0\0\x2a\0")),
     "Geneve": (4, None, in_udp(6081, b"\0\0\x65\x58\0\0\x2a\0")),

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use weir_inspect::{Checksums, FlowLimits, HostPolicy, InspectOptions, Overlap};
+use weir_inspect::{Checksums, FlowLimits, HostPolicy, InspectOptions, Overlap, Vlans};
 use weir_measure::Value;
 use weir_packet::wire::KeyKind;
 #[cfg(test)]
@@ -185,6 +185,10 @@ pub struct InspectConfig {
     /// host takes them.
     #[serde(default)]
     pub checksums: ChecksumsConfig,
+    /// Whether equal addresses in several VLANs, or in several networks of VXLAN, Geneve and NVGRE, are
+    /// different hosts. `"ignore"` where the two directions of a flow have different tags.
+    #[serde(default)]
+    pub vlans: VlansConfig,
     /// Most flows that are kept, by all workers together.
     #[serde(default = "default_flows")]
     pub flows: NonZeroU32,
@@ -223,6 +227,10 @@ impl InspectConfig {
                 ChecksumsConfig::Verify => Checksums::Verify,
                 ChecksumsConfig::Ignore => Checksums::Ignore,
             },
+            vlans: match self.vlans {
+                VlansConfig::Separate => Vlans::Separate,
+                VlansConfig::Ignore => Vlans::Ignore,
+            },
             policies: self.host_os.iter().map(HostOs::policy).collect(),
             anomalies_per_second: self.anomalies_per_second,
         }
@@ -260,6 +268,17 @@ fn default_gap_mib() -> NonZeroU32 {
 pub enum ChecksumsConfig {
     #[default]
     Verify,
+    Ignore,
+}
+
+/// What becomes of the tags of VLANs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum VlansConfig {
+    #[default]
+    Separate,
     Ignore,
 }
 

@@ -7,6 +7,7 @@ use weir_packet::wire::FlowKey;
 use weir_stream::Batch;
 
 use crate::packet::Packet;
+use crate::virtual_network::Vlans;
 
 /// A bounded set of flows, either direction.
 pub(super) struct AlertedFlows {
@@ -52,7 +53,8 @@ impl AlertedFlows {
             bytes: batch.record(index),
             ..Packet::default()
         };
-        (packet.levels()).any(|packet| self.known.contains(&packet.flow().canonical().0))
+        (packet.levels(Vlans::Ignore))
+            .any(|packet| self.known.contains(&packet.flow().canonical().0))
     }
 
     /// Flows that gave way to others.

@@ -189,8 +189,8 @@ pub(crate) struct Brought {
     pub(crate) receiver_next: Option<u32>,
 }
 
-/// Of the two directions of a flow the one that sorts first, and the tunnel
-/// that it comes through.
+/// Of the two directions of a flow the one that sorts first, and the network
+/// that its addresses are of.
 pub(super) type Key = (FlowKey, u64);
 
 pub(crate) struct Flow {

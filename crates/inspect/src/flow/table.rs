@@ -117,7 +117,7 @@ impl FlowTable {
             headers,
             bytes,
             timestamp_ns: now_ns,
-            tunnel,
+            network,
             ..
         } = packet;
         let now_ns = *now_ns;
@@ -136,7 +136,7 @@ impl FlowTable {
             return (None, Brought::default());
         };
         let (key, is_reversed) = key.canonical();
-        let key = (key, *tunnel);
+        let key = (key, *network);
         let segment = (headers.protocol == TCP).then(|| Segment::from_headers(headers, bytes));
         let index = self.find_or_open(key, is_reversed, segment, sum, now_ns);
         let flow = &mut self.flows[index];

@@ -12,7 +12,7 @@ const FRAGMENT_HEADER_BYTES: usize = 8;
 /// without the protocol, since only the first fragment's counts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) tunnel: u64,
+    pub(super) network: u64,
     pub(super) is_ipv6: bool,
     pub(super) source: u128,
     pub(super) destination: u128,
@@ -41,7 +41,7 @@ impl<'a> Piece<'a> {
             _ => ipv6_piece(bytes),
         };
         let mut piece = piece?;
-        piece.key.tunnel = packet.tunnel;
+        piece.key.network = packet.network;
         Some(piece)
     }
 }
@@ -55,7 +55,7 @@ fn ipv4_piece(packet: &[u8]) -> Option<Piece<'_>> {
     };
     Some(Piece {
         key: Key {
-            tunnel: 0,
+            network: 0,
             is_ipv6: false,
             source: u128::from(address(12)),
             destination: u128::from(address(16)),
@@ -88,7 +88,7 @@ fn ipv6_piece(packet: &[u8]) -> Option<Piece<'_>> {
     };
     Some(Piece {
         key: Key {
-            tunnel: 0,
+            network: 0,
             is_ipv6: true,
             source: address(8),
             destination: address(24),

@@ -157,3 +157,21 @@ fn lengths_are_believed_as_far_as_the_wire_had_them() {
         ..cut
     }));
 }
+
+#[test]
+fn jumbo_payload_options() {
+    let jumbogram = |options: &[u8], segment_bytes: usize| {
+        let mut packet = ipv6(&[(HOP_BY_HOP, options)]);
+        packet.resize(packet.len() + segment_bytes, 0);
+        packet[4..6].fill(0);
+        packet
+    };
+    // 70,028 bytes behind the IPv6 header.
+    let long = [0, 194, 4, 0, 1, 0x11, 0x8c];
+    assert!(!are_refused(&jumbogram(&long, 70_000)));
+    let with_length = ipv6(&[(HOP_BY_HOP, &long)]);
+    assert!(are_refused(&with_length));
+    // A packet without a length has whatever is there, behind options that are taken.
+    assert!(!are_refused(&jumbogram(&[0, 1, 4, 0, 0, 0, 0], 0)));
+    assert!(are_refused(&jumbogram(&[0, 0x9e, 4, 0, 0, 0, 0], 0)));
+}

@@ -42,6 +42,7 @@ use crate::payload::Cursors;
 use crate::rate::SharedTrackers;
 use crate::reject::{self, Reply};
 use crate::rule_set::{ForeignRules, RuleSet};
+use crate::virtual_network::Vlans;
 pub use alert::Alert;
 pub use cost::{GroupStatistics, RuleCost};
 pub use options::InspectOptions;
@@ -63,6 +64,7 @@ pub struct Inspector {
     statistics: InspectStatistics,
     is_inline: bool,
     checksums: Checksums,
+    vlans: Vlans,
     /// Of the packets that were inspected together last.
     refusals: Vec<Refusal>,
     anomalies: Anomalies,
@@ -138,6 +140,7 @@ impl Inspector {
             statistics: InspectStatistics::default(),
             is_inline: options.is_inline,
             checksums: options.checksums,
+            vlans: options.vlans,
             refusals: Vec::new(),
             anomalies: Anomalies::new(options.anomalies_per_second),
             datagram: Vec::new(),
@@ -263,7 +266,7 @@ impl Inspector {
         packet: Packet<'_>,
         raise: &mut impl FnMut(Alert),
     ) -> Option<Refused> {
-        for packet in packet.levels() {
+        for packet in packet.levels(self.vlans) {
             self.statistics.packets += 1;
             let sum = match self.checksums {
                 Checksums::Verify => checksum::of(&packet),

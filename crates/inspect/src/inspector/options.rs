@@ -3,6 +3,7 @@
 use crate::ahead::HostPolicy;
 use crate::checksum::Checksums;
 use crate::flow::FlowLimits;
+use crate::virtual_network::Vlans;
 
 /// How an inspector works. The default is that of a sensor beside the path of the
 /// packets.
@@ -17,6 +18,8 @@ pub struct InspectOptions {
     pub policies: Vec<HostPolicy>,
     /// Whether checksums are verified.
     pub checksums: Checksums,
+    /// Whether equal addresses in several VLANs are different hosts.
+    pub vlans: Vlans,
     /// Most anomalies of each kind per second of the packets' time that are told, 0 for none.
     pub anomalies_per_second: u32,
 }

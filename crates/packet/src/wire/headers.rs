@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::link::{self, LinkHeader, LinkType, Shim};
 use super::protocol::{
-    ETHER_ARP, ETHER_IPV4, ETHER_IPV6, FRAGMENT, ICMP, ICMPV6, SCTP, TCP, UDP,
+    ETHER_ARP, ETHER_IPV4, ETHER_IPV6, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, SCTP, TCP, UDP,
     extension_header_bytes,
 };
 
@@ -99,8 +99,9 @@ pub struct Headers {
     /// header, or of a [`Shim`] in front of it, which in IEEE 802.3 is a length.
     /// 0 where the link has none.
     pub ether_type: u16,
-    /// Tag control information of the outermost VLAN tag; 0 without one.
-    pub vlan_tci: u16,
+    /// Start of the outermost VLAN tag's control information, with the next tag's four bytes
+    /// behind it; 0 without tags.
+    pub vlan_offset: u16,
     /// Number of VLAN tags.
     pub vlan_tags: u8,
     /// TCP flags, from FIN (1) to CWR (128); 0 for others.
@@ -123,6 +124,8 @@ pub struct Headers {
 }
 
 const MAX_EXTENSION_HEADERS: usize = 16;
+/// Longest IPv4 packet by its length field, and longest payload of an IPv6 packet by its own.
+const MAX_LENGTH: usize = 0xffff;
 
 impl Headers {
     /// Reads the headers of one record. Never fails: what could not be read
@@ -190,7 +193,7 @@ impl Headers {
 
     fn read_behind(&mut self, link: &LinkHeader, bytes: &[u8]) -> Result<(), Fault> {
         self.ether_type = link.ether_type;
-        self.vlan_tci = link.vlan_tci;
+        self.vlan_offset = u16::try_from(link.vlan_offset).map_err(|_| Fault::BadLinkHeader)?;
         self.vlan_tags = link.vlan_tags;
         let bytes = bytes.get(..link.end).unwrap_or(bytes);
         self.read_network(bytes, link.network_offset, link.network_type)
@@ -228,7 +231,10 @@ impl Headers {
             .and_then(|header| header.try_into().ok())
             .ok_or(Fault::NetworkHeaderCut)?;
         let header_bytes = usize::from(header[0] & 0x0f) * 4;
-        let total_bytes = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let mut total_bytes = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        if total_bytes == 0 {
+            total_bytes = unstated_length(bytes.len() - start);
+        }
         if header[0] >> 4 != 4 || header_bytes < 20 || total_bytes < header_bytes {
             return Err(Fault::BadNetworkHeader);
         }
@@ -257,7 +263,10 @@ impl Headers {
         if header[0] >> 4 != 6 {
             return Err(Fault::BadNetworkHeader);
         }
-        let payload_bytes = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        let mut payload_bytes = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        if payload_bytes == 0 {
+            payload_bytes = unstated_payload_length(header[6], &bytes[start + 40..])?;
+        }
         self.network = Network::Ipv6;
         self.protocol = header[6];
         let whole = self.set_end(bytes, start + 40 + payload_bytes);
@@ -296,6 +305,11 @@ impl Headers {
                 .filter(|bytes| *bytes <= header.len())
                 .ok_or(Fault::NetworkHeaderCut)?;
             if self.protocol == FRAGMENT {
+                // A fragment has a length that it can say (RFC 2675, section 3).
+                let length_at = usize::from(self.network_offset) + 4;
+                if bytes.get(length_at..length_at + 2) == Some(&[0, 0]) {
+                    return Err(Fault::BadNetworkHeader);
+                }
                 let field = u16::from_be_bytes([field_high, field_low]);
                 self.fragment = match (field & 0xfff8, field & 1) {
                     // An "atomic" fragment (RFC 6946) is the whole datagram.
@@ -374,6 +388,15 @@ impl Headers {
     #[inline]
     pub fn is_ip(&self) -> bool {
         matches!(self.network, Network::Ipv4 | Network::Ipv6)
+    }
+
+    /// Tag control information of the VLAN tags, the outermost first.
+    #[inline]
+    pub fn vlan_tcis(&self, bytes: &[u8]) -> impl Iterator<Item = u16> {
+        let tags = bytes.get(usize::from(self.vlan_offset)..);
+        let (tags, _) = tags.unwrap_or_default().as_chunks::<4>();
+        let tags = tags.iter().take(self.vlan_tags.into());
+        tags.map(|[high, low, ..]| u16::from_be_bytes([*high, *low]))
     }
 
     /// What stands between the link header and the IP header, if anything.
@@ -503,6 +526,34 @@ impl Headers {
             }
             Network::Other | Network::Arp => None,
         }
+    }
+}
+
+/// Bytes behind an IPv6 header that says 0, of which `behind` are there: as many as the jumbo payload
+/// option says, the first of the hop-by-hop options (RFC 2675). Behind other hop-by-hop options
+/// Linux takes all that is there.
+#[cold]
+fn unstated_payload_length(next: u8, behind: &[u8]) -> Result<usize, Fault> {
+    const JUMBO_PAYLOAD: u8 = 194;
+    match (next, behind) {
+        (HOP_BY_HOP, [_, _, JUMBO_PAYLOAD, 4, a, b, c, d, ..]) => {
+            let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+            (length > MAX_LENGTH)
+                .then_some(length)
+                .ok_or(Fault::BadNetworkHeader)
+        }
+        (HOP_BY_HOP, _) => Ok(behind.len()),
+        _ => Ok(unstated_length(behind.len())),
+    }
+}
+
+/// Length of a packet that says 0, where `there_bytes` are there: nothing so long crosses a wire, but
+/// Linux hands segments of more than 65,535 bytes to network cards and to captures (BIG TCP).
+fn unstated_length(there_bytes: usize) -> usize {
+    if there_bytes > MAX_LENGTH {
+        there_bytes
+    } else {
+        0
     }
 }
 

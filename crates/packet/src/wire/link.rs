@@ -116,8 +116,8 @@ pub(super) struct LinkHeader {
     pub network_type: u16,
     /// Where the network packet ends at the latest, by what the shim says.
     pub end: usize,
-    /// Tag control information of the outermost tag.
-    pub vlan_tci: u16,
+    /// Start of the outermost tag's control information.
+    pub vlan_offset: usize,
     pub vlan_tags: u8,
 }
 
@@ -164,7 +164,7 @@ fn untagged(network_offset: usize, ether_type: u16) -> LinkHeader {
         ether_type,
         network_type: ether_type,
         end: usize::MAX,
-        vlan_tci: 0,
+        vlan_offset: 0,
         vlan_tags: 0,
     }
 }
@@ -199,9 +199,8 @@ fn skip_tags(bytes: &[u8], after_type: usize, ether_type: u16) -> Result<LinkHea
         if header.vlan_tags == MAX_VLAN_TAGS {
             return Err(Fault::BadLinkHeader);
         }
-        let tci = be16(bytes, header.network_offset)?;
         if header.vlan_tags == 0 {
-            header.vlan_tci = tci;
+            header.vlan_offset = header.network_offset;
         }
         header.ether_type = be16(bytes, header.network_offset + 2)?;
         header.network_offset += 4;

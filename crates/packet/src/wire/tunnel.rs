@@ -21,7 +21,7 @@ const TEREDO_AUTHENTICATION_BYTES: usize = 13;
 impl Headers {
     /// The headers of the packet that this one carries, one level deeper:
     /// IPv4 and IPv6 in IP (RFC 2003, RFC 2473), GRE (RFC 2784, RFC 2890)
-    /// with bridged Ethernet, frames mirrored by ERSPAN of type II or any
+    /// with bridged Ethernet, frames mirrored by ERSPAN of type I or II or any
     /// EtherType, PPP in the GRE of PPTP (RFC 2637), VXLAN (RFC 7348), Geneve
     /// (RFC 8926) and Teredo (RFC 4380) on their UDP ports; and, of frames that
     /// carry no IP packet themselves, the Ethernet of a pseudowire (RFC 4448), what
@@ -54,8 +54,12 @@ impl Headers {
                 let gre = Gre::new(bytes.get(transport_offset..)?)?;
                 let inner_offset = transport_offset + gre.header_bytes();
                 if gre.protocol_type() == ETHER_ERSPAN {
-                    Erspan::new(gre.payload())?;
-                    return Some(bridged(bytes, inner_offset + Erspan::BYTES));
+                    // Type I has no sequence number, and no header of its own.
+                    let header_bytes = match gre.sequence_number() {
+                        Some(_) => Erspan::new(gre.payload()).map(|_| Erspan::BYTES)?,
+                        None => 0,
+                    };
+                    return Some(bridged(bytes, inner_offset + header_bytes));
                 }
                 Some(by_ether_type(bytes, inner_offset, gre.protocol_type()))
             }
@@ -73,6 +77,25 @@ impl Headers {
             UDP if self.destination_port == PORT_TEREDO || self.source_port == PORT_TEREDO => {
                 teredo(bytes, usize::from(self.payload_offset))
             }
+            _ => None,
+        }
+    }
+
+    /// Which of the networks between the ends of a tunnel this packet carries a packet of: the
+    /// network identifier of VXLAN and Geneve, or the virtual subnet of NVGRE (RFC 7637). `None`
+    /// where it carries none, or its tunnel has but one.
+    pub fn virtual_network(&self, bytes: &[u8]) -> Option<u32> {
+        match self.protocol {
+            UDP if self.destination_port == PORT_VXLAN => {
+                Vxlan::new(self.payload(bytes)).map(|vxlan| vxlan.vxlan_network_identifier())
+            }
+            UDP if self.destination_port == PORT_GENEVE => {
+                Geneve::new(self.payload(bytes)).map(|geneve| geneve.virtual_network_identifier())
+            }
+            GRE => Gre::new(self.transport(bytes))
+                .filter(|gre| gre.protocol_type() == ETHER_BRIDGED)
+                .and_then(|gre| gre.key())
+                .map(|key| key >> 8),
             _ => None,
         }
     }
@@ -143,6 +166,10 @@ fn bridged(bytes: &[u8], frame_offset: usize) -> Headers {
     let frame = bytes.get(frame_offset..).unwrap_or_default();
     let link = link::parse(LinkType::Ethernet, frame).map(|link| LinkHeader {
         network_offset: frame_offset + link.network_offset,
+        vlan_offset: match link.vlan_tags {
+            0 => 0,
+            _ => frame_offset + link.vlan_offset,
+        },
         end: frame_offset.saturating_add(link.end),
         ..link
     });

@@ -246,7 +246,8 @@ proptest! {
         prop_assert_eq!(headers.fault, None);
         prop_assert_eq!(FlowKey::from_headers(&headers, &frame), Some(key));
         prop_assert_eq!(headers.payload(&frame), &packet.payload[..]);
-        prop_assert_eq!(usize::from(headers.vlan_tags), packet.vlan_tags.len());
+        let vlan_ids = headers.vlan_tcis(&frame).map(|tci| tci & 0x0fff);
+        prop_assert!(vlan_ids.eq(packet.vlan_tags.iter().map(|tag| tag & 0x0fff)));
         prop_assert_eq!(headers.end_offset as usize, frame.len());
         prop_assert_eq!(build::transport_checksum(headers.transport(&frame), &key), 0);
         if key.ip_version == 4 {

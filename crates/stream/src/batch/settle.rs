@@ -54,7 +54,7 @@ impl Batch {
             key: KeyKind::FiveTuple,
             flow_id: None,
             icmp,
-            vlan_tci: (headers.vlan_tags > 0).then_some(headers.vlan_tci),
+            vlan_tci: headers.vlan_tcis(record).next(),
             interface: Some(self.arrival(index).interface),
             kind,
             generation: None,

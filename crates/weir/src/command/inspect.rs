@@ -15,7 +15,7 @@ use weir_gateway::{
 };
 use weir_inspect::{
     AlertCounts, AlertedPackets, Checksums, EveWriter, FlowLimits, InspectOptions, InspectSnapshot,
-    InspectStage, InspectSummary, LiveRules, ProfileStage, ProfiledRule, RuleCost, RuleSet,
+    InspectStage, InspectSummary, LiveRules, ProfileStage, ProfiledRule, RuleCost, RuleSet, Vlans,
 };
 use weir_match::{EngineChoice, Profile};
 use weir_stream::{Pipeline, Stage, StopFlag};
@@ -245,6 +245,11 @@ fn stage(rules: &Arc<LiveRules>, arguments: &Inspect) -> InspectStage {
             Checksums::Ignore
         } else {
             Checksums::Verify
+        },
+        vlans: if arguments.ignore_vlans {
+            Vlans::Ignore
+        } else {
+            Vlans::Separate
         },
         anomalies_per_second: arguments.anomalies_per_second,
         ..InspectOptions::default()

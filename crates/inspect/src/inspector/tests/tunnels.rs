@@ -17,8 +17,21 @@ fn in_gre(ends: (u32, u32), packet: &[u8]) -> Vec<u8> {
 }
 
 fn alerts(rules: &Arc<RuleSet>, link: LinkType, records: &[Vec<u8>]) -> Vec<(Alert, u32)> {
+    alerts_with(rules, Vlans::default(), link, records)
+}
+
+fn alerts_with(
+    rules: &Arc<RuleSet>,
+    vlans: Vlans,
+    link: LinkType,
+    records: &[Vec<u8>],
+) -> Vec<(Alert, u32)> {
     let packets = packets_of(link, records);
-    let mut inspector = Inspector::new(Arc::clone(rules));
+    let options = InspectOptions {
+        vlans,
+        ..InspectOptions::default()
+    };
+    let mut inspector = Inspector::with_options(Arc::clone(rules), &options);
     let mut alerts = Vec::new();
     inspector.inspect(&packets, |alert| {
         let sid = rules.rules()[alert.rule as usize].description.sid;
@@ -70,6 +83,119 @@ fn flows_in_two_tunnels_are_two() {
     let mut halves: Vec<Vec<u8>> = through(TUNNEL).collect();
     halves[1] = in_gre(other, &talk.records()[1]);
     assert_eq!(of_streams(alerts(&rules, LinkType::RawIpv4, &halves)), 0);
+}
+
+/// An Ethernet frame with VLAN tags.
+fn tagged(tags: &[u16], packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    for tci in tags {
+        frame.extend([0x81, 0]);
+        frame.extend(tci.to_be_bytes());
+    }
+    frame.extend([8, 0]);
+    frame.extend_from_slice(packet);
+    frame
+}
+
+/// A packet in a frame with a tag, in UDP to a port behind a header of 8 bytes with this network
+/// identifier.
+fn in_overlay(port: u16, first: [u8; 4], identifier: u32, packet: &[u8]) -> Vec<u8> {
+    let payload = [
+        &first[..],
+        &(identifier << 8).to_be_bytes(),
+        &tagged(&[7], packet),
+    ];
+    udp(TUNNEL, (5, port), &payload.concat())
+}
+
+/// The handshake's second packet goes elsewhere: of each way the alerts of the stream, where all
+/// packets go one way, and where that one goes another.
+fn assert_separate(
+    link: LinkType,
+    one: &dyn Fn(&[u8]) -> Vec<u8>,
+    other: &dyn Fn(&[u8]) -> Vec<u8>,
+) {
+    let rules = load(RULES);
+    let talk = Talk::new().asks(b"secret");
+    let whole: Vec<Vec<u8>> = talk.records().iter().map(|r| one(r)).collect();
+    let mut halves = whole.clone();
+    halves[1] = other(&talk.records()[1]);
+    for (vlans, of_halves) in [(Vlans::Separate, 0), (Vlans::Ignore, 1)] {
+        let count = |records: &[Vec<u8>]| {
+            let found = sids(&alerts_with(&rules, vlans, link, records));
+            found.iter().filter(|sid| **sid == 1).count()
+        };
+        assert_eq!((count(&whole), count(&halves)), (1, of_halves), "{vlans:?}");
+    }
+}
+
+#[test]
+fn flows_in_two_vlans_are_two() {
+    let way = |tags: &'static [u16]| move |packet: &[u8]| tagged(tags, packet);
+    let pairs: [(&[u16], &[u16]); 5] = [
+        (&[10], &[20]),
+        (&[10], &[]),
+        (&[10, 30], &[10, 31]),
+        (&[10, 30], &[30, 10]),
+        (&[1, 2, 3], &[1, 2, 4]),
+    ];
+    for (one, other) in pairs {
+        assert_separate(LinkType::Ethernet, &way(one), &way(other));
+    }
+    // Priorities, and tags of priority alone, are no other VLAN.
+    let rules = load(RULES);
+    let talk = Talk::new().asks(b"secret");
+    let pairs: [(&[u16], &[u16]); 2] = [(&[10], &[0xa00a]), (&[], &[0x6000])];
+    for (one, other) in pairs {
+        let mut records: Vec<Vec<u8>> = talk.records().iter().map(|r| tagged(one, r)).collect();
+        records[1] = tagged(other, &talk.records()[1]);
+        let found = sids(&alerts(&rules, LinkType::Ethernet, &records));
+        assert!(found.contains(&1), "{one:?}, {other:?}");
+    }
+}
+
+#[test]
+fn fragments_in_two_vlans_are_of_two_datagrams() {
+    let rules = load(r#"alert udp any any -> any 53 (content:"secret"; sid:3;)"#);
+    let packet = udp(ENDS, (5, 53), b"a secret");
+    let pieces = [
+        ipv4(UDP, ENDS, 0x2000, &packet[20..28]),
+        ipv4(UDP, ENDS, 1, &packet[28..]),
+    ];
+    for (vlan, expected) in [(10, 1), (20, 0)] {
+        let records = [tagged(&[10], &pieces[0]), tagged(&[vlan], &pieces[1])];
+        let found = alerts(&rules, LinkType::Ethernet, &records);
+        assert_eq!(found.len(), expected);
+    }
+}
+
+#[test]
+fn flows_in_two_networks_of_one_tunnel_are_two() {
+    let vxlan =
+        |identifier| move |packet: &[u8]| in_overlay(4789, [8, 0, 0, 0], identifier, packet);
+    assert_separate(LinkType::RawIpv4, &vxlan(5), &vxlan(6));
+    let geneve =
+        |identifier| move |packet: &[u8]| in_overlay(6081, [0, 0, 0x65, 0x58], identifier, packet);
+    assert_separate(LinkType::RawIpv4, &geneve(5), &geneve(6));
+    // NVGRE: the lowest byte of the key tells flows apart, and not networks.
+    let nvgre = |key: [u8; 4]| {
+        move |packet: &[u8]| {
+            let inside = [&[0x20, 0, 0x65, 0x58], &key[..], &tagged(&[], packet)].concat();
+            ipv4(GRE, TUNNEL, 0, &inside)
+        }
+    };
+    assert_separate(
+        LinkType::RawIpv4,
+        &nvgre([0, 0, 5, 1]),
+        &nvgre([0, 0, 6, 1]),
+    );
+    let rules = load(RULES);
+    let talk = Talk::new().asks(b"secret");
+    let mut records: Vec<Vec<u8>> = (talk.records().iter())
+        .map(|r| nvgre([0, 0, 5, 1])(r))
+        .collect();
+    records[1] = nvgre([0, 0, 5, 9])(&talk.records()[1]);
+    assert!(sids(&alerts(&rules, LinkType::RawIpv4, &records)).contains(&1));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn tcp_over_tagged_ethernet() {
             fragment: Fragment::Whole,
             fault: None,
             ether_type: ETHER_IPV4,
-            vlan_tci: 0x202a,
+            vlan_offset: 14,
             vlan_tags: 2,
             tcp_flags: 0x12,
             network_offset: 22,
@@ -73,6 +73,7 @@ fn tcp_over_tagged_ethernet() {
             end_offset: end,
         }
     );
+    assert_eq!(headers.vlan_tcis(&frame).collect::<Vec<_>>(), [0x202a, 7]);
     assert_eq!(headers.payload(&frame), b"GET /");
     assert_eq!(headers.ip_packet(&frame), &packet[..]);
 }
@@ -263,5 +264,76 @@ fn encapsulated_packets_are_described_as_they_are_read() {
             headers.encapsulate(network, 50, header_bytes, record.len() as u32);
             assert_eq!(headers, Headers::parse(LinkType::Ethernet, &record));
         }
+    }
+}
+
+/// A TCP segment behind hop-by-hop options, in an IPv6 packet that says its length is 0.
+fn unstated(options: [u8; 6], segment: &[u8]) -> Vec<u8> {
+    let mut packet = ipv6(HOP_BY_HOP, &[&[TCP, 0][..], &options, segment].concat());
+    packet[4..6].fill(0);
+    packet
+}
+
+#[test]
+fn jumbograms_are_as_long_as_their_option_says() {
+    let segment = tcp(0x10, &[], &[7; 70_000]);
+    let length = 8 + segment.len() as u32;
+    let [a, b, c, d] = length.to_be_bytes();
+    let packet = unstated([194, 4, a, b, c, d], &segment);
+    for padding in [0, 6] {
+        let record = [&packet[..], &vec![0; padding]].concat();
+        let headers = Headers::parse(LinkType::RawIp, &record);
+        assert_eq!((headers.fault, headers.destination_port), (None, 80));
+        assert_eq!(headers.payload(&record), &[7; 70_000]);
+    }
+    let cut = Headers::parse(LinkType::RawIp, &packet[..200]);
+    assert_eq!(
+        (cut.fault, cut.destination_port),
+        (Some(Fault::PacketCut), 80)
+    );
+    // Shorter ones have no need of the option, and no right to it.
+    let packet = unstated([194, 4, 0, 0, 0, 28], &tcp(0x10, &[], b""));
+    let fault = Headers::parse(LinkType::RawIp, &packet).fault;
+    assert_eq!(fault, Some(Fault::BadNetworkHeader));
+}
+
+#[test]
+fn segments_too_long_for_their_length_field_end_with_the_record() {
+    let segment = tcp(0x10, &[], &[7; 70_000]);
+    let mut four = ipv4(TCP, 0x4000, &segment);
+    four[2..4].fill(0);
+    let mut six = ipv6(TCP, &segment);
+    six[4..6].fill(0);
+    for packet in [four, six] {
+        let headers = Headers::parse(LinkType::RawIp, &packet);
+        assert_eq!((headers.fault, headers.destination_port), (None, 80));
+        assert_eq!(headers.payload(&packet), &[7; 70_000]);
+        // What a wire can carry has a length.
+        let short = Headers::parse(LinkType::RawIp, &packet[..1500]);
+        assert_ne!(short.payload(&packet), &[7; 1460]);
+        assert_ne!((short.fault, short.destination_port), (None, 80));
+    }
+}
+
+#[test]
+fn hop_by_hop_options_without_a_length_end_with_the_record() {
+    let packet = unstated([1, 4, 0, 0, 0, 0], &tcp(0x18, &[], b"GET /"));
+    let headers = Headers::parse(LinkType::RawIp, &packet);
+    assert_eq!(
+        (headers.fault, headers.payload(&packet)),
+        (None, &b"GET /"[..])
+    );
+    // Linux takes no fragment without a length, whole or not.
+    let whole = [&[TCP, 0, 0, 0, 0, 0, 0, 9][..], &tcp(0x18, &[], b"GET /")].concat();
+    for behind in [FRAGMENT, DESTINATION_OPTIONS] {
+        let mut rest = vec![behind, 0, 1, 4, 0, 0, 0, 0];
+        if behind == DESTINATION_OPTIONS {
+            rest.extend([FRAGMENT, 0, 1, 4, 0, 0, 0, 0]);
+        }
+        rest.extend(&whole);
+        let mut packet = ipv6(HOP_BY_HOP, &rest);
+        packet[4..6].fill(0);
+        let fault = Headers::parse(LinkType::RawIp, &packet).fault;
+        assert_eq!(fault, Some(Fault::BadNetworkHeader));
     }
 }

@@ -85,7 +85,8 @@ fn gre_with_and_without_its_options() {
     }
     let bridged = [vec![0, 0, 0x65, 0x58], tagged_frame(&inner_tcp(6))].concat();
     let inner = assert_inner(&around(6, GRE, &bridged), 6, 40 + 4 + 18);
-    assert_eq!((inner.vlan_tags, inner.vlan_tci), (1, 7));
+    let record = around(6, GRE, &bridged);
+    assert_eq!(inner.vlan_tcis(&record).collect::<Vec<_>>(), [7]);
     for wrong in [[0x40, 0, 0x08, 0], [0, 1, 0x08, 0]] {
         let record = around(4, GRE, &[&wrong[..], &inner_tcp(4)].concat());
         let outer = Headers::parse(LinkType::RawIp, &record);
@@ -102,9 +103,13 @@ fn erspan(version: u8) -> Vec<u8> {
 
 #[test]
 fn erspan_holds_a_mirrored_frame() {
-    let mirrored = [erspan(1), tagged_frame(&inner_tcp(6))].concat();
-    let inner = assert_inner(&around(4, GRE, &mirrored), 6, 20 + 8 + 8 + 18);
-    assert_eq!((inner.vlan_tags, inner.vlan_tci), (1, 7));
+    let of_type_1 = vec![0, 0, 0x88, 0xbe];
+    for (header, header_bytes) in [(of_type_1, 4), (erspan(1), 8 + 8)] {
+        let mirrored = [header, tagged_frame(&inner_tcp(6))].concat();
+        let record = around(4, GRE, &mirrored);
+        let inner = assert_inner(&record, 6, 20 + header_bytes + 18);
+        assert_eq!(inner.vlan_tcis(&record).collect::<Vec<_>>(), [7]);
+    }
     for wrong in [
         [erspan(2), tagged_frame(&inner_tcp(6))].concat(),
         erspan(1)[..15].to_vec(),
