@@ -78,12 +78,11 @@ impl Streams {
         (stream, self.conversation.as_ref())
     }
 
-    /// Hands what a segment brought to the parser of messages. `notify` gets
+    /// Hands what a segment brought to both directions to the parser of messages. `notify` gets
     /// each event and what is in sight of the stream.
     pub(crate) fn converse(
         &mut self,
-        direction: Direction,
-        arrival: &Arrival,
+        arrivals: &[(Direction, &Arrival)],
         application: Option<AppProtocol>,
         notify: &mut dyn FnMut(Event<'_>, Text<'_>),
     ) {
@@ -99,7 +98,8 @@ impl Streams {
             Direction::ToServer => (&*to_server, start.0),
             Direction::ToClient => (&*to_client, start.1),
         };
-        if let (false, Some(application)) = (*is_told, application) {
+        let is_new = !*is_told && application.is_some();
+        if let (true, Some(application)) = (is_new, application) {
             *is_told = true;
             *conversation = Conversation::new(application, *transactions);
             if let Some(conversation) = conversation {
@@ -113,17 +113,21 @@ impl Streams {
                     conversation.feed(direction, bytes, &mut |event| notify(event, text));
                 }
             }
-        } else if let Some(conversation) = conversation {
-            let text = stream(direction).0.text();
-            if arrival.after_gap {
-                conversation.skip_gap(direction, &mut |event| notify(event, text));
-            }
-            if arrival.new_bytes > 0 {
-                let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
-                conversation.feed(direction, new, &mut |event| notify(event, text));
-            }
-            if arrival.is_last {
-                conversation.stop(direction, &mut |event| notify(event, text));
+        }
+        if let Some(conversation) = conversation {
+            for (direction, arrival) in arrivals {
+                let direction = *direction;
+                let text = stream(direction).0.text();
+                if arrival.after_gap && !is_new {
+                    conversation.skip_gap(direction, &mut |event| notify(event, text));
+                }
+                if arrival.new_bytes > 0 && !is_new {
+                    let new = &text.bytes[text.bytes.len() - arrival.new_bytes..];
+                    conversation.feed(direction, new, &mut |event| notify(event, text));
+                }
+                if arrival.is_last {
+                    conversation.stop(direction, &mut |event| notify(event, text));
+                }
             }
         }
         if let Some(tunnel) = conversation.as_ref().and_then(Conversation::tunnel) {

@@ -21,7 +21,7 @@ mod tcp;
 
 pub use table::FlowLimits;
 
-pub(crate) use entry::{Brought, Flow, FlowBits, Streams};
+pub(crate) use entry::{Brought, Flow, FlowBits};
 pub(crate) use stream::{Arrival, Missing, Stream};
 pub(crate) use table::FlowTable;
 pub(crate) use tcp::Unacceptable;

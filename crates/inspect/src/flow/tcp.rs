@@ -31,6 +31,8 @@ const MAX_SYNS: usize = 4;
 /// Farthest place from the expected one that is believed where no window is
 /// known.
 const MAX_DISTANCE_BYTES: u32 = 1 << 24;
+/// Most sequence numbers that refused segments are believed to lie in.
+const MAX_CLAIMED_BYTES: u32 = 1 << 30;
 /// Largest window of a connection without window scaling.
 const MAX_UNSCALED_WINDOW: u32 = 65_535;
 /// How far a timestamp may be behind the newest: Linux lets one tick pass. A newest one of zero counts as none.
@@ -115,6 +117,20 @@ struct End {
     /// Newest timestamp.
     timestamp: Option<u32>,
     has_finished: bool,
+    /// Of segments that were refused since the last that was taken.
+    claim: Option<Box<Claim>>,
+}
+
+/// What refused segments of one end say of both: true where packets in front of them were not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Claim {
+    /// From the first of its own sequence numbers to behind the last.
+    first: u32,
+    end: u32,
+    /// The first of the numbers that the other end is said to have reached.
+    acknowledgement: u32,
+    /// Right edge of the window that is given to it.
+    edge: u32,
 }
 
 /// A SYN, or SYN-ACK.
@@ -264,6 +280,25 @@ impl End {
             && segment.flags & !PSH == ACK
             && segment.header_bytes == if has_timestamps { 32 } else { 20 }
             && self.window_of(segment, other) == other.window
+    }
+
+    /// Remembers what a refused segment says.
+    fn claim(&mut self, segment: Segment, edge: u32) {
+        let (first, end) = (segment.sequence, segment.end());
+        let new = Claim {
+            first,
+            end,
+            acknowledgement: segment.acknowledgement,
+            edge,
+        };
+        match &mut self.claim {
+            Some(known) if end.wrapping_sub(known.first) <= MAX_CLAIMED_BYTES => {
+                known.end = later(Some(known.end), end);
+                known.edge = later(Some(known.edge), edge);
+            }
+            Some(known) => **known = new,
+            None => self.claim = Some(Box::new(new)),
+        }
     }
 
     /// Remembers a SYN; of too many the newest takes the place of the last.
@@ -424,7 +459,43 @@ impl Connection {
         match self.stage {
             Stage::Opening => self.shake_hands(segment, direction),
             Stage::Midstream | Stage::Established => {
-                self.judge(segment, direction, expected, has_gap)
+                let judged = self.judge(segment, direction, expected, has_gap);
+                match judged {
+                    Err(Unacceptable::Window | Unacceptable::Acknowledgement)
+                        if self.agree(segment, direction) =>
+                    {
+                        self.judge(segment, direction, expected, has_gap)
+                    }
+                    _ => judged,
+                }
+            }
+        }
+    }
+
+    /// Whether both ends say that they are further than was seen: what was refused of the other end
+    /// is acknowledged by this segment, which goes on where that says. Either alone may be forged;
+    /// of both, packets were not seen.
+    fn agree(&mut self, segment: Segment, direction: Direction) -> bool {
+        let (from, to) = self.ends(direction);
+        let goes_on = |claim: &Claim| {
+            let acknowledged_bytes = segment.acknowledgement.wrapping_sub(claim.first);
+            !is_after(claim.acknowledgement, segment.sequence)
+                && !is_after(segment.sequence, claim.edge)
+                && acknowledged_bytes <= claim.end.wrapping_sub(claim.first)
+        };
+        match to.claim.take_if(|claim| goes_on(claim)) {
+            Some(claim) => {
+                to.sent = Some(later(to.sent, claim.end));
+                from.acknowledged = Some(later(from.acknowledged, claim.acknowledgement));
+                from.edge = Some(later(from.edge, claim.edge));
+                true
+            }
+            None => {
+                if segment.acknowledges() && !to.is_long_ago(segment.acknowledgement) {
+                    let window = from.window_of(&segment, to);
+                    from.claim(segment, segment.acknowledgement.wrapping_add(window));
+                }
+                false
             }
         }
     }
@@ -569,6 +640,7 @@ impl Connection {
         {
             from.timestamp = Some(timestamp);
         }
+        from.claim = None;
         from.sent = Some(later(from.sent, segment.end()));
         // Without a stream that would know, a FIN counts when it comes.
         from.has_finished |= has(FIN) && expected.is_none();

@@ -12,7 +12,7 @@ use super::verdict::{Matched, Verdict};
 use super::{InspectStatistics, Packet, RuleCost, Scratch};
 use crate::application::AppProtocol;
 use crate::direction::Direction;
-use crate::flow::{Arrival, Brought, Flow, FlowBits, FlowState, Streams};
+use crate::flow::{Arrival, Brought, Flow, FlowBits, FlowState};
 use crate::group::GroupKey;
 use crate::message::{EventContent, Part};
 use crate::payload::Text;
@@ -76,11 +76,27 @@ impl Trial<'_> {
                 self.statistics.stream_gaps += u64::from(arrival.after_gap);
                 self.statistics.overlaps_differing += u64::from(arrival.differs);
             }
-            self.arrival(direction, &brought.arrival, streams, bits);
-            if brought.answered.after_gap {
-                self.turn();
-                self.arrival(direction.opposite(), &brought.answered, streams, bits);
-                self.turn();
+            // What the packet acknowledges came before what it brings.
+            let arrivals = [
+                (direction.opposite(), &brought.answered),
+                (direction, &brought.arrival),
+            ];
+            let application = self.subject.flow.application;
+            streams.converse(&arrivals, application, &mut |event, text| {
+                self.message(event, text, bits);
+            });
+            for (of, arrival) in arrivals {
+                if arrival.new_bytes == 0 {
+                    continue;
+                }
+                let (stream, conversation) = streams.of(of);
+                if of == direction {
+                    self.stream(of, arrival, stream, conversation, bits);
+                } else {
+                    self.turn();
+                    self.stream(of, arrival, stream, conversation, bits);
+                    self.turn();
+                }
             }
         }
         let is_question = self.subject.packet.headers.protocol == UDP
@@ -97,23 +113,6 @@ impl Trial<'_> {
         flow.direction = flow.direction.map(Direction::opposite);
         tuple.key = tuple.key.reversed();
         self.scratch.packet_number += 1;
-    }
-
-    fn arrival(
-        &mut self,
-        direction: Direction,
-        arrival: &Arrival,
-        streams: &mut Streams,
-        bits: &mut FlowBits,
-    ) {
-        let application = self.subject.flow.application;
-        streams.converse(direction, arrival, application, &mut |event, text| {
-            self.message(event, text, bits);
-        });
-        if arrival.new_bytes > 0 {
-            let (stream, conversation) = streams.of(direction);
-            self.stream(direction, arrival, stream, conversation, bits);
-        }
     }
 
     /// The packet by itself. One that is part of a stream was looked at there,

@@ -308,6 +308,68 @@ fn a_connection_is_read_on_behind_a_gap() {
     assert_eq!(raised(&load(RULES), &wire.records).1.stream_gaps, 1);
 }
 
+/// Of a request and its response anything is missing: all later ones are read.
+#[test]
+fn a_conversation_is_read_on_whatever_the_sensor_missed() {
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsick";
+    let rules = format!(
+        "{RULES}
+         alert tcp any any -> any any (flow:established,to_client; content:\"sick\"; sid:3;)
+         alert http any any -> any any (flow:to_client; file.data; content:\"sick\"; sid:4;)"
+    );
+    let exchange = |wire: &mut Wire, request: &[u8], response: &[u8]| {
+        for (is_client, payload) in [(true, request), (false, response)] {
+            for part in payload.chunks(20) {
+                let [client, server] = wire.next;
+                let (own, other) = if is_client {
+                    (client, server)
+                } else {
+                    (server, client)
+                };
+                wire.send(is_client, ACK, (own, other), part);
+                wire.next[usize::from(!is_client)] += part.len() as u32;
+                let [client, server] = wire.next;
+                let (own, other) = if is_client {
+                    (server, client)
+                } else {
+                    (client, server)
+                };
+                wire.send(!is_client, ACK, (own, other), b"");
+            }
+        }
+    };
+    let rules = load(&rules);
+    // Of each packet of one exchange, whether it is missing: six of the request, five of the response.
+    let mut whole = Wire::new();
+    exchange(
+        &mut whole,
+        GOOD,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood",
+    );
+    let start = whole.records.len();
+    exchange(
+        &mut whole,
+        GOOD,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood",
+    );
+    let lost = start..whole.records.len();
+    for _ in 0..4 {
+        exchange(&mut whole, EVIL, RESPONSE);
+    }
+    for first in lost.clone() {
+        for behind in first + 1..=lost.end {
+            let mut records = whole.records.clone();
+            records.drain(first..behind);
+            let (found, statistics) = raised(&rules, &records);
+            for sid in 1..=4 {
+                let count = found.iter().filter(|(_, of)| *of == sid).count();
+                let case = format!("{first} to {behind}, rule {sid}: {statistics:?}");
+                assert!((3..=4).contains(&count), "{case}");
+            }
+        }
+    }
+}
+
 #[test]
 fn old_timestamps_zero_windows_and_segments_without_ack_are_not_taken() {
     let mut wire = Wire::new();
